@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_BASE_BINDINGS_H
+#define HONE_BASE_BINDINGS_H
+
+#include <stddef.h>
+
+#include "base/value.h"
+
+/* A set of name=value pairs, sorted by name (strcmp) without repeats: a point, a problem, or both together. Owns its
+ * arrays, the names and the words. names[i] has values[i]. */
+struct hn_bindings {
+    char **names;
+    struct hn_value *values;
+    size_t count;
+};
+
+void hn_bindings_init(struct hn_bindings *bindings);
+void hn_bindings_finish(struct hn_bindings *bindings);
+
+/* Adds or replaces; copies name and word. */
+enum hn_status hn_bindings_set(struct hn_bindings *bindings, const char *name, const struct hn_value *value,
+                               struct hn_error *err);
+/* NULL when there is no such name. */
+const struct hn_value *hn_bindings_get(const struct hn_bindings *bindings, const char *name);
+enum hn_status hn_bindings_copy(struct hn_bindings *to, const struct hn_bindings *from, struct hn_error *err);
+/* Sets every pair of `from` in `into`. */
+enum hn_status hn_bindings_merge(struct hn_bindings *into, const struct hn_bindings *from, struct hn_error *err);
+bool hn_bindings_equal(const struct hn_bindings *a, const struct hn_bindings *b);
+
+/* "BLOCK=128,LOAD=ldg,PAD=0": the canonical text of a point, which is also its key in the cache. */
+void hn_bindings_append(struct hn_text *text, const struct hn_bindings *bindings);
+/* Reads that text, in any order; HN_ECONFIG with what was found. "" is the empty set. */
+enum hn_status hn_bindings_parse(const char *string, struct hn_bindings *bindings, struct hn_error *err);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_BASE_ERROR_H
+#define HONE_BASE_ERROR_H
+
+/* How a call ended. Only what ends a command is a status; a variant that fails is data (enum hn_outcome). */
+enum hn_status {
+    HN_OK,
+    HN_ENOMEM,
+    HN_ECONFIG,      /* the configuration, an expression or a point is wrong */
+    HN_EUSAGE,       /* the command line is wrong */
+    HN_EVALUE,       /* an expression has no value here: division by zero, overflow, wrong types */
+    HN_ERUN,         /* the run can not go on: no driver, disk full, buffers larger than memory */
+    HN_EFORMAT,      /* a file or message is not what it should be: truncated, corrupt, newer than we know */
+    HN_ENOTFOUND,    /* nothing valid or nothing cached was found */
+    HN_EREPLAY,      /* a replay found a wrong or slower result */
+    HN_EINTERRUPTED, /* a signal ended the command */
+};
+
+/* One message, set where the failure is first detected and never rewritten on the way up. Mostly one line; a table
+ * may follow it. */
+struct hn_error {
+    char message[4096];
+};
+
+/* Formats the message into err, which may be NULL, and returns status. */
+enum hn_status hn_fail(struct hn_error *err, enum hn_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* hn_fail(err, HN_ENOMEM, "out of memory"). */
+enum hn_status hn_fail_memory(struct hn_error *err);
+
+#endif

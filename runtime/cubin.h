@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_CUBIN_H
+#define HONE_RUNTIME_CUBIN_H
+
+#include "runtime/image.h"
+
+/* Reads a cubin by plain ELF: registers, static shared memory and frame of the entries (largest of each), and the hash
+ * of their code sections, constants and resources, which is equal for kernels that run the same whatever their names
+ * and options were. Trusts nothing of the file. HN_EFORMAT. Spills stand only in the compiler's log. */
+enum hn_status hn_cubin_inspect(const void *cubin, size_t size, const char *const *entries, size_t entry_count,
+                                struct hn_resources *resources, char code_hash[33], struct hn_error *err);
+
+/* Adds the spill bytes that `ptxas -v` wrote into the log for these entries (largest of each). */
+void hn_cubin_read_spills(const char *log, const char *const *entries, size_t entry_count,
+                          struct hn_resources *resources);
+
+#endif

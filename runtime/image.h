@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_IMAGE_H
+#define HONE_RUNTIME_IMAGE_H
+
+#include <stddef.h>
+
+#include "cache/record.h"
+
+/* What came of compiling: a cubin, or the reason why there is none. Owns all. */
+struct hn_image {
+    enum hn_outcome outcome; /* ok, compile_error, compile_timeout, compile_crash */
+    char *message;           /* first error with its line, else NULL */
+    char *log;               /* the whole compiler log, may be NULL */
+    void *cubin;
+    size_t size;
+    char **entries; /* per step: the lowered (mangled) name in the cubin */
+    size_t entry_count;
+    char code_hash[33]; /* of the entries' machine code, constants and resources */
+    struct hn_resources resources;
+    double compile_ms;
+};
+
+void hn_image_init(struct hn_image *image);
+void hn_image_finish(struct hn_image *image);
+
+#endif

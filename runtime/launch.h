@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_LAUNCH_H
+#define HONE_RUNTIME_LAUNCH_H
+
+#include "cache/record.h"
+#include "runtime/device.h"
+#include "runtime/plan.h"
+
+struct hn_launch_step {
+    const struct hn_step *step; /* borrowed from the plan */
+    int64_t grid[3];
+    int64_t block[3];
+    int64_t shared_bytes; /* dynamic */
+};
+
+/* A plan's launches for one point of one problem, with all expressions evaluated. Owns steps. */
+struct hn_launch {
+    struct hn_launch_step *steps;
+    size_t step_count;
+};
+
+/* HN_EVALUE or HN_ECONFIG when an expression has no integral value. */
+enum hn_status hn_launch_make(const struct hn_plan *plan, const struct hn_bindings *problem,
+                              const struct hn_bindings *point, struct hn_launch *launch, struct hn_error *err);
+void hn_launch_finish(struct hn_launch *launch);
+/* One step of the reference, the same way. */
+enum hn_status hn_launch_make_step(const struct hn_plan *plan, const struct hn_step *step,
+                                   const struct hn_bindings *problem, const struct hn_bindings *point,
+                                   struct hn_launch_step *launch, struct hn_error *err);
+
+/* True when every step respects the device's limits (threads of a block, each dimension of block and grid at least 1
+ * and within its limit, dynamic shared memory). Otherwise sets outcome invalid_launch and the message, as
+ * "block 64x32 has 2048 threads; NVIDIA H200 takes 1024". */
+bool hn_launch_check(const struct hn_launch *launch, const struct hn_device *device, struct hn_record *record);
+
+/* Evaluates metrics and objective of a measured record into record->metrics and record->objective (lower is better:
+ * a maximised metric is negated). metric_values[i] belongs to the i-th metric argument. */
+enum hn_status hn_metrics_evaluate(const struct hn_plan *plan, const struct hn_bindings *problem,
+                                   const double *metric_values, size_t metric_value_count, struct hn_record *record,
+                                   struct hn_error *err);
+
+#endif
