@@ -22,6 +22,7 @@ enum hn_status hn_bindings_set(struct hn_bindings *bindings, const char *name, c
                                struct hn_error *err);
 /* NULL when there is no such name. */
 const struct hn_value *hn_bindings_get(const struct hn_bindings *bindings, const char *name);
+/* copy and parse start `to` or `bindings` afresh: it need not be initialised, and is empty after a failure. */
 enum hn_status hn_bindings_copy(struct hn_bindings *to, const struct hn_bindings *from, struct hn_error *err);
 /* Sets every pair of `from` in `into`. */
 enum hn_status hn_bindings_merge(struct hn_bindings *into, const struct hn_bindings *from, struct hn_error *err);

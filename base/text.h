@@ -32,7 +32,8 @@ enum hn_status hn_text_read_file(const char *path, size_t limit, char **data, si
 enum hn_status hn_text_write_file(const char *path, const void *data, size_t size, struct hn_error *err);
 
 /* The word nearest to `word` by Levenshtein distance, or NULL when none is near enough to be what was meant
- * (distance at most a third of the length, at least 1; case differences count half). */
+ * (distance at most a third of the length, at least 1; case differences count half, and a word that
+ * differs in nothing else is always near). */
 const char *hn_text_nearest(const char *word, const char *const *words, size_t count);
 
 /* [A-Za-z_][A-Za-z0-9_]* */

@@ -32,11 +32,14 @@ bool hn_value_equal(const struct hn_value *a, const struct hn_value *b);
 /* Booleans before numbers before words; numbers by value, an integer before an equal real; words by strcmp. */
 int hn_value_compare(const struct hn_value *a, const struct hn_value *b);
 
+/* -1, 0 or 1: an integer against a real that is not NaN, exactly (no rounding). */
+int hn_compare_integer_real(int64_t integer, double real);
+
 /* Integer, real or boolean as a double; words are 0 (check the type first). */
 double hn_value_number(const struct hn_value *value);
 
 /* The one text of a value: integers in decimal; reals in the shortest form that reads back to the same double,
- * always with a '.', an exponent, "inf" or "nan"; true and false; words as they are. */
+ * always with a '.' or an exponent, or ".inf", "-.inf", ".nan"; true and false; words as they are. */
 void hn_value_append(struct hn_text *text, const struct hn_value *value);
 
 /* Reads that text by the YAML 1.2 core schema (decimal, 0x and 0o integers, reals, .inf, .nan, true/True/TRUE, …);

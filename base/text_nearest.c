@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/text.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+enum { LONGEST = 127 };
+
+/* In half edits: 2 an edit, 1 for a letter in the other case. */
+static unsigned substitution(char a, char b)
+{
+    if (a == b)
+        return 0;
+    return tolower((unsigned char)a) == tolower((unsigned char)b) ? 1 : 2;
+}
+
+static unsigned least(unsigned a, unsigned b, unsigned c)
+{
+    unsigned ab = a < b ? a : b;
+    return ab < c ? ab : c;
+}
+
+static unsigned distance(const char *a, size_t a_length, const char *b, size_t b_length)
+{
+    unsigned row[LONGEST + 1];
+    for (size_t j = 0; j <= b_length; j++)
+        row[j] = 2 * (unsigned)j;
+    for (size_t i = 1; i <= a_length; i++) {
+        unsigned diagonal = row[0];
+        row[0] = 2 * (unsigned)i;
+        for (size_t j = 1; j <= b_length; j++) {
+            unsigned above = row[j];
+            row[j] = least(above + 2, row[j - 1] + 2, diagonal + substitution(a[i - 1], b[j - 1]));
+            diagonal = above;
+        }
+    }
+    return row[b_length];
+}
+
+const char *hn_text_nearest(const char *word, const char *const *words, size_t count)
+{
+    size_t length = strlen(word);
+    if (length == 0 || length > LONGEST)
+        return NULL;
+    unsigned limit = length < 3 ? 2 : (unsigned)(2 * (length / 3));
+    const char *nearest = NULL;
+    for (size_t i = 0; i < count; i++) {
+        size_t other = strlen(words[i]);
+        if (other > LONGEST)
+            continue;
+        unsigned d = strcasecmp(word, words[i]) == 0 ? 1 : distance(word, length, words[i], other);
+        if (d < limit || (d == limit && nearest == NULL)) {
+            nearest = words[i];
+            limit = d;
+        }
+    }
+    return nearest;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/value.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct hn_value hn_integer(int64_t integer)
+{
+    return (struct hn_value){.type = HN_INTEGER, .integer = integer};
+}
+
+struct hn_value hn_real(double real)
+{
+    return (struct hn_value){.type = HN_REAL, .real = real};
+}
+
+struct hn_value hn_boolean(bool boolean)
+{
+    return (struct hn_value){.type = HN_BOOLEAN, .boolean = boolean};
+}
+
+struct hn_value hn_word(const char *word)
+{
+    return (struct hn_value){.type = HN_WORD, .word = word};
+}
+
+static bool same_real(double a, double b)
+{
+    return a == b || memcmp(&a, &b, sizeof a) == 0;
+}
+
+bool hn_value_equal(const struct hn_value *a, const struct hn_value *b)
+{
+    if (a->type != b->type)
+        return false;
+    switch (a->type) {
+    case HN_INTEGER:
+        return a->integer == b->integer;
+    case HN_REAL:
+        return same_real(a->real, b->real);
+    case HN_BOOLEAN:
+        return a->boolean == b->boolean;
+    case HN_WORD:
+        return strcmp(a->word, b->word) == 0;
+    }
+    return false;
+}
+
+int hn_compare_integer_real(int64_t integer, double real)
+{
+    /* Casts between the two round or overflow; the whole part of a double within int64 is exact. */
+    if (real >= 0x1p63)
+        return -1;
+    if (real < -0x1p63)
+        return 1;
+    double whole = floor(real);
+    int64_t floored = (int64_t)whole;
+    if (integer != floored)
+        return integer < floored ? -1 : 1;
+    return real > whole ? -1 : 0;
+}
+
+static int compare_reals(double a, double b)
+{
+    if (isnan(a) || isnan(b))
+        return (isnan(a) ? 1 : 0) - (isnan(b) ? 1 : 0);
+    return (a > b) - (a < b);
+}
+
+static int compare_numbers(const struct hn_value *a, const struct hn_value *b)
+{
+    if (a->type == HN_INTEGER && b->type == HN_INTEGER)
+        return (a->integer > b->integer) - (a->integer < b->integer);
+    if (a->type == HN_REAL && b->type == HN_REAL)
+        return compare_reals(a->real, b->real);
+    if (a->type == HN_REAL)
+        return -compare_numbers(b, a);
+    int order = isnan(b->real) ? -1 : hn_compare_integer_real(a->integer, b->real);
+    return order != 0 ? order : -1;
+}
+
+static int rank(const struct hn_value *value)
+{
+    return value->type == HN_BOOLEAN ? 0 : value->type == HN_WORD ? 2 : 1;
+}
+
+int hn_value_compare(const struct hn_value *a, const struct hn_value *b)
+{
+    if (rank(a) != rank(b))
+        return rank(a) < rank(b) ? -1 : 1;
+    if (a->type == HN_BOOLEAN)
+        return (int)a->boolean - (int)b->boolean;
+    if (a->type == HN_WORD) {
+        int order = strcmp(a->word, b->word);
+        return (order > 0) - (order < 0);
+    }
+    return compare_numbers(a, b);
+}
+
+double hn_value_number(const struct hn_value *value)
+{
+    switch (value->type) {
+    case HN_INTEGER:
+        return (double)value->integer;
+    case HN_REAL:
+        return value->real;
+    case HN_BOOLEAN:
+        return value->boolean ? 1.0 : 0.0;
+    case HN_WORD:
+        break;
+    }
+    return 0.0;
+}
+
+static void append_real(struct hn_text *text, double real)
+{
+    if (isnan(real) || isinf(real)) {
+        hn_text_append(text, isnan(real) ? ".nan" : real > 0 ? ".inf" : "-.inf");
+        return;
+    }
+    char digits[40];
+    for (int precision = 1; precision <= 17; precision++) {
+        snprintf(digits, sizeof digits, "%.*g", precision, real);
+        if (strtod(digits, NULL) == real)
+            break;
+    }
+    hn_text_append(text, digits);
+    if (strpbrk(digits, ".e") == NULL)
+        hn_text_append(text, ".0");
+}
+
+void hn_value_append(struct hn_text *text, const struct hn_value *value)
+{
+    switch (value->type) {
+    case HN_INTEGER:
+        hn_text_printf(text, "%lld", (long long)value->integer);
+        break;
+    case HN_REAL:
+        append_real(text, value->real);
+        break;
+    case HN_BOOLEAN:
+        hn_text_append(text, value->boolean ? "true" : "false");
+        break;
+    case HN_WORD:
+        hn_text_append(text, value->word);
+        break;
+    }
+}
+
+static bool is_constant(const char *string, struct hn_value *value)
+{
+    static const struct {
+        const char *text;
+        struct hn_value value;
+    } constants[] = {
+        {"true", {HN_BOOLEAN, {.boolean = true}}},   {"True", {HN_BOOLEAN, {.boolean = true}}},
+        {"TRUE", {HN_BOOLEAN, {.boolean = true}}},   {"false", {HN_BOOLEAN, {.boolean = false}}},
+        {"False", {HN_BOOLEAN, {.boolean = false}}}, {"FALSE", {HN_BOOLEAN, {.boolean = false}}},
+        {".inf", {HN_REAL, {.real = INFINITY}}},     {".Inf", {HN_REAL, {.real = INFINITY}}},
+        {".INF", {HN_REAL, {.real = INFINITY}}},     {"+.inf", {HN_REAL, {.real = INFINITY}}},
+        {"+.Inf", {HN_REAL, {.real = INFINITY}}},    {"+.INF", {HN_REAL, {.real = INFINITY}}},
+        {"-.inf", {HN_REAL, {.real = -INFINITY}}},   {"-.Inf", {HN_REAL, {.real = -INFINITY}}},
+        {"-.INF", {HN_REAL, {.real = -INFINITY}}},   {".nan", {HN_REAL, {.real = NAN}}},
+        {".NaN", {HN_REAL, {.real = NAN}}},          {".NAN", {HN_REAL, {.real = NAN}}},
+    };
+    for (size_t i = 0; i < sizeof constants / sizeof constants[0]; i++) {
+        if (strcmp(string, constants[i].text) == 0) {
+            *value = constants[i].value;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The base of an integer's text, 0 when it is none; *digits is where its digits begin. */
+static int integer_base(const char *string, const char **digits)
+{
+    *digits = string;
+    if (string[0] == '0' && (string[1] == 'x' || string[1] == 'o')) {
+        *digits = string + 2;
+        const char *allowed = string[1] == 'x' ? "0123456789abcdefABCDEF" : "01234567";
+        size_t length = strspn(*digits, allowed);
+        return length > 0 && (*digits)[length] == '\0' ? (string[1] == 'x' ? 16 : 8) : 0;
+    }
+    const char *start = string + (*string == '-' || *string == '+');
+    size_t length = strspn(start, "0123456789");
+    return length > 0 && start[length] == '\0' ? 10 : 0;
+}
+
+static bool is_real(const char *string)
+{
+    const char *p = string + (*string == '-' || *string == '+');
+    size_t whole = strspn(p, "0123456789");
+    p += whole;
+    size_t fraction = 0;
+    if (*p == '.') {
+        fraction = strspn(p + 1, "0123456789");
+        p += 1 + fraction;
+    }
+    if (whole + fraction == 0)
+        return false;
+    if (*p == 'e' || *p == 'E') {
+        p += 1 + (p[1] == '-' || p[1] == '+');
+        size_t exponent = strspn(p, "0123456789");
+        if (exponent == 0)
+            return false;
+        p += exponent;
+    }
+    return *p == '\0';
+}
+
+enum hn_status hn_value_parse(const char *string, struct hn_value *value, struct hn_error *err)
+{
+    const char *digits;
+    int base = integer_base(string, &digits);
+    if (base != 0) {
+        errno = 0;
+        long long integer = strtoll(digits, NULL, base);
+        if (errno == ERANGE)
+            return hn_fail(err, HN_ECONFIG, "integer %s is beyond 64 bits", string);
+        *value = hn_integer(integer);
+        return HN_OK;
+    }
+    if (is_constant(string, value))
+        return HN_OK;
+    if (is_real(string)) {
+        *value = hn_real(strtod(string, NULL));
+        if (isinf(value->real))
+            return hn_fail(err, HN_ECONFIG, "number %s is beyond a double", string);
+        return HN_OK;
+    }
+    if (!hn_text_is_word(string))
+        return hn_fail(err, HN_ECONFIG,
+                       "'%s' is not a value; expected a number, true, false or a word (a letter or "
+                       "'_', then letters, digits and '_')",
+                       string);
+    *value = hn_word(string);
+    return HN_OK;
+}

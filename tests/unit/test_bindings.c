@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/bindings.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static char *text_of(const struct hn_bindings *bindings)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_bindings_append(&text, bindings);
+    return hn_text_take(&text);
+}
+
+static void set(struct hn_bindings *bindings, const char *name, struct hn_value value)
+{
+    assert_int_equal(hn_bindings_set(bindings, name, &value, NULL), HN_OK);
+}
+
+static void keeps_names_sorted_and_copies(void **state)
+{
+    (void)state;
+    struct hn_bindings bindings;
+    hn_bindings_init(&bindings);
+    char word[] = "ldg";
+    set(&bindings, "PAD", hn_integer(0));
+    set(&bindings, "LOAD", hn_word(word));
+    set(&bindings, "BLOCK", hn_integer(64));
+    set(&bindings, "BLOCK", hn_integer(128));
+    word[0] = 'x';
+    char *text = text_of(&bindings);
+    assert_string_equal(text, "BLOCK=128,LOAD=ldg,PAD=0");
+    free(text);
+    assert_int_equal(hn_bindings_get(&bindings, "PAD")->integer, 0);
+    assert_null(hn_bindings_get(&bindings, "UNROLL"));
+    /* a value of the set itself */
+    set(&bindings, "LOAD", *hn_bindings_get(&bindings, "LOAD"));
+    assert_string_equal(hn_bindings_get(&bindings, "LOAD")->word, "ldg");
+    hn_bindings_finish(&bindings);
+    assert_int_equal(bindings.count, 0);
+    hn_bindings_finish(NULL);
+}
+
+static void text_reads_back(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"", "A=1", "A=true,B=1.0,C=word,D=-3,E=1e+22,_=.inf"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct hn_bindings bindings;
+        assert_int_equal(hn_bindings_parse(texts[i], &bindings, NULL), HN_OK);
+        char *text = text_of(&bindings);
+        assert_string_equal(text, texts[i]);
+        free(text);
+        hn_bindings_finish(&bindings);
+    }
+}
+
+static void parse_takes_any_order(void **state)
+{
+    (void)state;
+    struct hn_bindings a;
+    struct hn_bindings b;
+    assert_int_equal(hn_bindings_parse("B=2,A=x", &a, NULL), HN_OK);
+    assert_int_equal(hn_bindings_parse("A=x,B=2", &b, NULL), HN_OK);
+    assert_true(hn_bindings_equal(&a, &b));
+    set(&b, "B", hn_real(2));
+    assert_false(hn_bindings_equal(&a, &b));
+    hn_bindings_finish(&a);
+    assert_false(hn_bindings_equal(&a, &b));
+    hn_bindings_finish(&b);
+}
+
+static void parse_says_what_was_found(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *message;
+    } cases[] = {
+        {"A", "found 'A', expected NAME=VALUE"},
+        {"A=1,", "found '', expected NAME=VALUE"},
+        {"=1", "found '', expected a name before '='"},
+        {"4A=1", "found '4A', expected a name before '='"},
+        {"A=1,A=2", "'A' is given twice"},
+        {"A=", "'A' has no value; expected A=VALUE"},
+        {"A=99999999999999999999", "integer 99999999999999999999 is beyond 64 bits"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct hn_bindings bindings;
+        struct hn_error err;
+        assert_int_equal(hn_bindings_parse(cases[i].text, &bindings, &err), HN_ECONFIG);
+        assert_string_equal(err.message, cases[i].message);
+        assert_int_equal(bindings.count, 0);
+    }
+}
+
+static void copies_and_merges(void **state)
+{
+    (void)state;
+    struct hn_bindings a;
+    struct hn_bindings b;
+    struct hn_bindings copy;
+    assert_int_equal(hn_bindings_parse("A=x,B=2", &a, NULL), HN_OK);
+    assert_int_equal(hn_bindings_parse("B=y,C=3", &b, NULL), HN_OK);
+    assert_int_equal(hn_bindings_copy(&copy, &a, NULL), HN_OK);
+    assert_true(hn_bindings_equal(&copy, &a));
+    assert_int_equal(hn_bindings_merge(&copy, &b, NULL), HN_OK);
+    hn_bindings_finish(&a);
+    hn_bindings_finish(&b);
+    char *text = text_of(&copy);
+    assert_string_equal(text, "A=x,B=y,C=3");
+    free(text);
+    hn_bindings_finish(&copy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keeps_names_sorted_and_copies),
+        cmocka_unit_test(text_reads_back),
+        cmocka_unit_test(parse_takes_any_order),
+        cmocka_unit_test(parse_says_what_was_found),
+        cmocka_unit_test(copies_and_merges),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

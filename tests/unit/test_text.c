@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void appends_and_takes(void **state)
+{
+    (void)state;
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_text_append(&text, "grid ");
+    for (int i = 0; i < 100; i++)
+        hn_text_printf(&text, "%d,", i);
+    hn_text_append_bytes(&text, "a\0b", 3);
+    assert_int_equal(text.length, 5 + 290 + 3);
+    char *taken = hn_text_take(&text);
+    assert_memory_equal(taken, "grid 0,1,2,", 11);
+    assert_memory_equal(taken + 295, "a\0b", 4);
+    assert_null(text.data);
+    free(taken);
+}
+
+static void take_of_nothing_is_the_empty_string(void **state)
+{
+    (void)state;
+    struct hn_text text;
+    hn_text_init(&text);
+    char *taken = hn_text_take(&text);
+    assert_string_equal(taken, "");
+    free(taken);
+}
+
+static void failed_append_stays_failed(void **state)
+{
+    (void)state;
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_text_append(&text, "a");
+    hn_text_append_bytes(&text, "", SIZE_MAX / 2);
+    assert_true(text.failed);
+    hn_text_append(&text, "b");
+    assert_int_equal(text.length, 1);
+    assert_null(hn_text_take(&text));
+    assert_false(text.failed);
+}
+
+static char folder[] = "/tmp/hone-test-text-XXXXXX";
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) == NULL ? -1 : 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    return rmdir(folder);
+}
+
+static void writes_and_reads_a_file(void **state)
+{
+    (void)state;
+    char path[128];
+    snprintf(path, sizeof path, "%s/file", folder);
+    struct hn_error err;
+    assert_int_equal(hn_text_write_file(path, "first", 5, &err), HN_OK);
+    assert_int_equal(hn_text_write_file(path, "sec\0nd", 6, &err), HN_OK);
+    char *data;
+    size_t size;
+    assert_int_equal(hn_text_read_file(path, 6, &data, &size, &err), HN_OK);
+    assert_int_equal(size, 6);
+    assert_memory_equal(data, "sec\0nd", 7);
+    free(data);
+
+    assert_int_equal(hn_text_read_file(path, 5, &data, NULL, &err), HN_ERUN);
+    assert_null(data);
+    char expected[256];
+    snprintf(expected, sizeof expected, "'%s' is larger than 5 bytes, the most that is read", path);
+    assert_string_equal(err.message, expected);
+    assert_int_equal(unlink(path), 0); /* remove_folder fails if a temporary file was left */
+}
+
+static void file_errors_name_path_and_reason(void **state)
+{
+    (void)state;
+    struct hn_error err;
+    char *data;
+    assert_int_equal(hn_text_read_file("/nowhere/x", 10, &data, NULL, &err), HN_ERUN);
+    assert_string_equal(err.message, "cannot open '/nowhere/x': No such file or directory");
+    assert_int_equal(hn_text_read_file("/tmp", 10, &data, NULL, &err), HN_ERUN);
+    assert_string_equal(err.message, "cannot read '/tmp': Is a directory");
+    assert_int_equal(hn_text_write_file("/nowhere/x", "", 0, &err), HN_ERUN);
+    assert_string_equal(err.message, "cannot write '/nowhere/x': No such file or directory");
+}
+
+static void devices_are_written_not_replaced(void **state)
+{
+    (void)state;
+    struct hn_error err;
+    assert_int_equal(hn_text_write_file("/dev/null", "x", 1, &err), HN_OK);
+    struct stat info;
+    assert_int_equal(stat("/dev/null", &info), 0);
+    assert_true(S_ISCHR(info.st_mode));
+    if (access("/dev/full", W_OK) == 0) {
+        assert_int_equal(hn_text_write_file("/dev/full", "x", 1, &err), HN_ERUN);
+        assert_string_equal(err.message, "cannot write '/dev/full': No space left on device");
+    }
+}
+
+static void finds_the_nearest_word(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"TILE_WIDTH", "PAD", "UNROLL", "M"};
+    static const struct {
+        const char *word;
+        const char *nearest;
+    } cases[] = {
+        {"TILE_WITDH", "TILE_WIDTH"},
+        {"tile_width", "TILE_WIDTH"},
+        {"PADD", "PAD"},
+        {"PAT", "PAD"},
+        {"UNROL", "UNROLL"},
+        {"N", "M"},
+        {"BLOCK", NULL},
+        {"TILE", NULL},
+        {"", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *nearest = hn_text_nearest(cases[i].word, words, 4);
+        if (cases[i].nearest == NULL)
+            assert_null(nearest);
+        else
+            assert_string_equal(nearest, cases[i].nearest);
+    }
+    char longer[500];
+    memset(longer, 'x', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    assert_null(hn_text_nearest(longer, words, 4));
+}
+
+static void knows_words(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"a", "_", "Tile_4x8"};
+    static const char *const bad[] = {"", "4x", "a-b", "a b", "\xc3\xa9"};
+    for (size_t i = 0; i < 3; i++)
+        assert_true(hn_text_is_word(good[i]));
+    for (size_t i = 0; i < 5; i++)
+        assert_false(hn_text_is_word(bad[i]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(appends_and_takes),
+        cmocka_unit_test(take_of_nothing_is_the_empty_string),
+        cmocka_unit_test(failed_append_stays_failed),
+        cmocka_unit_test(writes_and_reads_a_file),
+        cmocka_unit_test(file_errors_name_path_and_reason),
+        cmocka_unit_test(devices_are_written_not_replaced),
+        cmocka_unit_test(finds_the_nearest_word),
+        cmocka_unit_test(knows_words),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/value.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static char *text_of(struct hn_value value)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_value_append(&text, &value);
+    return hn_text_take(&text);
+}
+
+static void has_one_text(void **state)
+{
+    (void)state;
+    const struct {
+        struct hn_value value;
+        const char *text;
+    } cases[] = {
+        {hn_integer(0), "0"},
+        {hn_integer(INT64_MIN), "-9223372036854775808"},
+        {hn_boolean(true), "true"},
+        {hn_boolean(false), "false"},
+        {hn_word("tile_ab"), "tile_ab"},
+        {hn_real(1.0), "1.0"},
+        {hn_real(-0.0), "-0.0"},
+        {hn_real(0.1), "0.1"},
+        {hn_real(1e-5), "1e-05"},
+        {hn_real(0.1 + 0.2), "0.30000000000000004"},
+        {hn_real(1e22), "1e+22"},
+        {hn_real(123456.0), "123456.0"},
+        {hn_real(5e-324), "5e-324"},
+        {hn_real(INFINITY), ".inf"},
+        {hn_real(-INFINITY), "-.inf"},
+        {hn_real(NAN), ".nan"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char *text = text_of(cases[i].value);
+        assert_string_equal(text, cases[i].text);
+        struct hn_value back;
+        assert_int_equal(hn_value_parse(text, &back, NULL), HN_OK);
+        assert_true(hn_value_equal(&back, &cases[i].value) || isnan(back.real));
+        free(text);
+    }
+}
+
+static void random_reals_read_back(void **state)
+{
+    (void)state;
+    uint64_t bits = 0x9e3779b97f4a7c15;
+    for (int i = 0; i < 20000; i++) {
+        bits ^= bits << 13;
+        bits ^= bits >> 7;
+        bits ^= bits << 17;
+        double real;
+        memcpy(&real, &bits, sizeof real);
+        if (!isfinite(real))
+            continue;
+        char *text = text_of(hn_real(real));
+        struct hn_value back;
+        assert_int_equal(hn_value_parse(text, &back, NULL), HN_OK);
+        assert_int_equal(back.type, HN_REAL);
+        assert_memory_equal(&back.real, &real, sizeof real);
+        free(text);
+    }
+}
+
+static void reads_the_core_schema(void **state)
+{
+    (void)state;
+    const struct {
+        const char *text;
+        struct hn_value value;
+    } cases[] = {
+        {"12", hn_integer(12)},
+        {"012", hn_integer(12)},
+        {"-7", hn_integer(-7)},
+        {"+7", hn_integer(7)},
+        {"0x1F", hn_integer(31)},
+        {"0o17", hn_integer(15)},
+        {"9223372036854775807", hn_integer(INT64_MAX)},
+        {"-9223372036854775808", hn_integer(INT64_MIN)},
+        {"1.", hn_real(1)},
+        {".5", hn_real(0.5)},
+        {"1e3", hn_real(1000)},
+        {"-1.5E-2", hn_real(-0.015)},
+        {"+.INF", hn_real(INFINITY)},
+        {"true", hn_boolean(true)},
+        {"True", hn_boolean(true)},
+        {"FALSE", hn_boolean(false)},
+        {"yes", hn_word("yes")},
+        {"inf", hn_word("inf")},
+        {"tRUE", hn_word("tRUE")},
+        {"_x9", hn_word("_x9")},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct hn_value value;
+        assert_int_equal(hn_value_parse(cases[i].text, &value, NULL), HN_OK);
+        assert_true(hn_value_equal(&value, &cases[i].value));
+    }
+}
+
+static void refuses_what_is_no_value(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"",    "~",   "0x",   "0o8", "1e",     ".",   "1.2.3", "a-b",
+                                      "1_0", "a b", "-0x1", "+",   "0x1p-3", "--1", "-",     "1 "};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct hn_value value;
+        assert_int_equal(hn_value_parse(bad[i], &value, NULL), HN_ECONFIG);
+    }
+    struct hn_value value;
+    struct hn_error err;
+    assert_int_equal(hn_value_parse("9223372036854775808", &value, &err), HN_ECONFIG);
+    assert_string_equal(err.message, "integer 9223372036854775808 is beyond 64 bits");
+    assert_int_equal(hn_value_parse("0xffffffffffffffff", &value, &err), HN_ECONFIG);
+    assert_int_equal(hn_value_parse("1e999", &value, &err), HN_ECONFIG);
+    assert_string_equal(err.message, "number 1e999 is beyond a double");
+    assert_int_equal(hn_value_parse("a-b", &value, &err), HN_ECONFIG);
+    assert_string_equal(err.message,
+                        "'a-b' is not a value; expected a number, true, false or a word (a letter "
+                        "or '_', then letters, digits and '_')");
+}
+
+static void equality_does_not_convert(void **state)
+{
+    (void)state;
+    struct hn_value one = hn_integer(1);
+    struct hn_value real = hn_real(1);
+    struct hn_value yes = hn_boolean(true);
+    struct hn_value zero = hn_real(0.0);
+    struct hn_value minus_zero = hn_real(-0.0);
+    struct hn_value nan = hn_real(NAN);
+    assert_false(hn_value_equal(&one, &real));
+    assert_false(hn_value_equal(&one, &yes));
+    assert_true(hn_value_equal(&zero, &minus_zero));
+    assert_true(hn_value_equal(&nan, &nan));
+}
+
+static void orders_totally(void **state)
+{
+    (void)state;
+    const struct hn_value sorted[] = {
+        hn_boolean(false),
+        hn_boolean(true),
+        hn_real(-INFINITY),
+        hn_integer(INT64_MIN),
+        hn_real(-0x1p63),
+        hn_integer(1),
+        hn_real(1.0),
+        hn_real(1.5),
+        hn_integer(2),
+        hn_real(9007199254740992.0),
+        hn_integer(9007199254740993),
+        hn_integer(INT64_MAX),
+        hn_real(0x1p63),
+        hn_real(INFINITY),
+        hn_real(NAN),
+        hn_word("a"),
+        hn_word("b"),
+    };
+    size_t count = sizeof sorted / sizeof sorted[0];
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < count; j++) {
+            int expected = (i > j) - (i < j);
+            assert_int_equal(hn_value_compare(&sorted[i], &sorted[j]), expected);
+        }
+    }
+}
+
+static void counts_as_a_number(void **state)
+{
+    (void)state;
+    const struct hn_value values[] = {hn_integer(3), hn_real(0.5), hn_boolean(true), hn_word("a")};
+    const double numbers[] = {3, 0.5, 1, 0};
+    for (size_t i = 0; i < 4; i++)
+        assert_true(hn_value_number(&values[i]) == numbers[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(has_one_text),
+        cmocka_unit_test(random_reals_read_back),
+        cmocka_unit_test(reads_the_core_schema),
+        cmocka_unit_test(refuses_what_is_no_value),
+        cmocka_unit_test(equality_does_not_convert),
+        cmocka_unit_test(orders_totally),
+        cmocka_unit_test(counts_as_a_number),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
