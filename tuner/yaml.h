@@ -16,7 +16,8 @@ struct hn_yaml {
     int line;   /* from 1 */
     int column; /* from 1 */
     char *text; /* of a scalar */
-    bool quoted;
+    bool quoted; /* or a block scalar */
+    bool flow;   /* inside [] or {}: a comma ends a plain scalar there */
     struct hn_yaml *key;   /* in a mapping: this child's key, else NULL */
     struct hn_yaml *child; /* first of a sequence or mapping */
     struct hn_yaml *next;  /* sibling */

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cache/record_json.h"
+#include "tuner/command.h"
+#include "tuner/options.h"
+
+extern const struct hn_command hn_command_space;
+
+enum { KEY_COUNT = 1, KEY_LIST, KEY_SAMPLE, KEY_SEED };
+enum mode { SUMMARY, COUNT, LIST, SAMPLE };
+
+struct arguments {
+    const char *path;
+    enum mode mode;
+    uint64_t points; /* to list or sample */
+    uint64_t seed;
+};
+
+/* One problem's space, built. */
+struct view {
+    const struct hn_config *config;
+    size_t problem;
+    struct hn_space *space;
+    double build_ms;
+};
+
+static const struct argp_option own_options[] = {
+    {"count", KEY_COUNT, 0, 0, "Print the number of valid points", 1},
+    {"list", KEY_LIST, "N", 0, "Print the first N valid points, a line each; `all` for all", 1},
+    {"sample", KEY_SAMPLE, "N", 0, "Print N different valid points drawn at random", 1},
+    {"seed", KEY_SEED, "S", 0, "Seed of the sample (default 1)", 1},
+    {0},
+};
+
+static uint64_t read_number(const char *option, const char *text, struct argp_state *state)
+{
+    char *end = NULL;
+    uint64_t number = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0')
+        argp_error(state, "%s: found '%s', expected a whole number from 0", option, text);
+    return number;
+}
+
+static void set_mode(struct arguments *arguments, enum mode mode, struct argp_state *state)
+{
+    if (arguments->mode != SUMMARY && arguments->mode != mode)
+        argp_error(state, "--count, --list and --sample exclude each other");
+    arguments->mode = mode;
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct arguments *arguments = state->input;
+    switch (key) {
+    case KEY_COUNT:
+        set_mode(arguments, COUNT, state);
+        return 0;
+    case KEY_LIST:
+        set_mode(arguments, LIST, state);
+        arguments->points =
+            strcmp(argument, "all") == 0 ? UINT64_MAX : read_number("--list", argument, state);
+        return 0;
+    case KEY_SAMPLE:
+        set_mode(arguments, SAMPLE, state);
+        arguments->points = read_number("--sample", argument, state);
+        return 0;
+    case KEY_SEED:
+        arguments->seed = read_number("--seed", argument, state);
+        return 0;
+    case ARGP_KEY_ARG:
+        if (arguments->path != NULL)
+            argp_error(state, "found '%s' after '%s', expected one CONFIG", argument,
+                       arguments->path);
+        arguments->path = argument;
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "no CONFIG given");
+        return EINVAL;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static double now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+/* SplitMix64 (Steele, Lea, Flood 2014). */
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* Selection sampling (Knuth, algorithm S): walks all points once and takes each with the chance
+ * that leaves exactly `points` in the end, so that a sample comes in the order of the space. */
+struct selection {
+    uint64_t wanted;
+    uint64_t left;
+    uint64_t state;
+};
+
+static bool select_next(struct selection *selection)
+{
+    double chance = (double)(next_random(&selection->state) >> 11) * 0x1p-53;
+    bool taken = chance * (double)selection->left < (double)selection->wanted;
+    selection->left--;
+    selection->wanted -= taken ? 1 : 0;
+    return taken;
+}
+
+typedef enum hn_status visit_point(const struct hn_bindings *point, void *context,
+                                   struct hn_error *err);
+
+static enum hn_status visit(const struct view *view, uint64_t index, visit_point *visitor,
+                            void *context, uint16_t *choice, struct hn_error *err)
+{
+    struct hn_bindings point;
+    hn_bindings_init(&point);
+    hn_space_point(view->space, index, choice);
+    enum hn_status status = hn_space_bindings(view->space, choice, &point, err);
+    if (status == HN_OK)
+        status = visitor(&point, context, err);
+    hn_bindings_finish(&point);
+    return status;
+}
+
+static enum hn_status visit_points(const struct view *view, const struct arguments *arguments,
+                                   visit_point *visitor, void *context, struct hn_error *err)
+{
+    uint64_t size = hn_space_size(view->space);
+    uint64_t wanted = arguments->points < size ? arguments->points : size;
+    struct selection selection = {wanted, size, arguments->seed};
+    uint16_t *choice = calloc(hn_space_parameter_count(view->space) + 1, sizeof *choice);
+    if (choice == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = HN_OK;
+    for (uint64_t i = 0; i < size && selection.wanted > 0 && status == HN_OK; i++) {
+        if (arguments->mode == LIST)
+            selection.wanted--;
+        else if (!select_next(&selection))
+            continue;
+        status = visit(view, i, visitor, context, choice, err);
+    }
+    free(choice);
+    return status;
+}
+
+static enum hn_status print_point(const struct hn_bindings *point, void *context,
+                                  struct hn_error *err)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_bindings_append(&text, point);
+    enum hn_status status = text.failed ? hn_fail_memory(err) : HN_OK;
+    if (status == HN_OK)
+        fprintf(context, "%s\n", text.data == NULL ? "" : text.data);
+    hn_text_finish(&text);
+    return status;
+}
+
+static char *problem_text(const struct view *view)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_bindings_append(&text, &view->config->problems[view->problem]);
+    return hn_text_take(&text);
+}
+
+static void print_values(const struct hn_config_parameter *parameter)
+{
+    enum { SHOWN = 12 };
+    struct hn_text text;
+    hn_text_init(&text);
+    for (size_t i = 0; i < parameter->count && i < SHOWN; i++) {
+        hn_text_append(&text, i == 0 ? "" : ", ");
+        hn_value_append(&text, &parameter->values[i]);
+    }
+    if (parameter->count > SHOWN)
+        hn_text_printf(&text, ", ... (%zu more)", parameter->count - SHOWN);
+    printf("  %-24s %5zu  %s\n", parameter->name, parameter->count,
+           text.data == NULL ? "" : text.data);
+    hn_text_finish(&text);
+}
+
+static void print_summary(const struct view *view, const char *problem)
+{
+    const struct hn_config *config = view->config;
+    double cartesian = hn_space_cartesian(view->space);
+    uint64_t size = hn_space_size(view->space);
+    if (view->problem == 0) {
+        printf("%s: %zu parameters, %zu constraints\n", config->plan->kernel,
+               config->parameter_count, config->constraint_count);
+        for (size_t i = 0; i < config->parameter_count; i++)
+            print_values(&config->parameters[i]);
+    }
+    if (problem[0] != '\0')
+        printf("%s: ", problem);
+    printf("%" PRIu64 " valid points of %.0f (%.3g%%), built in %.1f ms\n", size, cartesian,
+           100.0 * (double)size / cartesian, view->build_ms);
+}
+
+static enum hn_status print_view(const struct view *view, const struct arguments *arguments,
+                                 struct hn_error *err)
+{
+    bool several = view->config->problem_count > 1;
+    char *problem = problem_text(view);
+    if (problem == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = HN_OK;
+    if (arguments->mode == SUMMARY) {
+        print_summary(view, problem);
+    } else if (arguments->mode == COUNT) {
+        printf("%" PRIu64 "%s%s\n", hn_space_size(view->space), several ? "\t" : "",
+               several ? problem : "");
+    } else {
+        if (several)
+            printf("# %s\n", problem);
+        status = visit_points(view, arguments, print_point, stdout, err);
+    }
+    free(problem);
+    return status;
+}
+
+static enum hn_status add_point(const struct hn_bindings *point, void *context,
+                                struct hn_error *err)
+{
+    json_t *points = context;
+    return json_array_append_new(points, hn_bindings_to_json(point)) == 0 ? HN_OK
+                                                                          : hn_fail_memory(err);
+}
+
+static json_t *parameters_json(const struct hn_config *config)
+{
+    json_t *parameters = json_array();
+    for (size_t i = 0; i < config->parameter_count; i++) {
+        const struct hn_config_parameter *parameter = &config->parameters[i];
+        json_t *values = json_array();
+        for (size_t v = 0; v < parameter->count; v++)
+            json_array_append_new(values, hn_value_to_json(&parameter->values[v]));
+        json_array_append_new(parameters,
+                              json_pack("{s:s, s:o}", "name", parameter->name, "values", values));
+    }
+    return parameters;
+}
+
+static enum hn_status add_view(const struct view *view, const struct arguments *arguments,
+                               json_t *problems, struct hn_error *err)
+{
+    json_t *object = json_pack("{s:o, s:I, s:f, s:f}", "problem",
+                               hn_bindings_to_json(&view->config->problems[view->problem]), "valid",
+                               (json_int_t)hn_space_size(view->space), "cartesian",
+                               hn_space_cartesian(view->space), "build_ms", view->build_ms);
+    if (object == NULL || json_array_append_new(problems, object) != 0)
+        return hn_fail_memory(err);
+    if (arguments->mode != LIST && arguments->mode != SAMPLE)
+        return HN_OK;
+    json_t *points = json_array();
+    if (json_object_set_new(object, "points", points) != 0)
+        return hn_fail_memory(err);
+    return visit_points(view, arguments, add_point, points, err);
+}
+
+static enum hn_status show_problems(const struct hn_config *config,
+                                    const struct arguments *arguments, json_t *problems,
+                                    struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < config->problem_count && status == HN_OK; i++) {
+        struct view view = {.config = config, .problem = i};
+        double start = now_ms();
+        status = hn_config_space(config, i, &view.space, err);
+        if (status != HN_OK)
+            break;
+        view.build_ms = now_ms() - start;
+        status = problems != NULL ? add_view(&view, arguments, problems, err)
+                                  : print_view(&view, arguments, err);
+        hn_space_destroy(view.space);
+    }
+    return status;
+}
+
+static enum hn_status show_json(const struct hn_config *config, const struct arguments *arguments,
+                                struct hn_error *err)
+{
+    json_t *problems = json_array();
+    json_t *root =
+        json_pack("{s:s, s:s, s:o, s:o}", "config", config->path, "kernel", config->plan->kernel,
+                  "parameters", parameters_json(config), "problems", problems);
+    if (root == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = show_problems(config, arguments, problems, err);
+    if (status == HN_OK) {
+        json_dumpf(root, stdout, JSON_INDENT(2));
+        putchar('\n');
+    }
+    json_decref(root);
+    return status;
+}
+
+static enum hn_status run(int argc, char **argv, struct hn_error *err)
+{
+    struct arguments arguments = {.seed = 1};
+    struct hn_options options;
+    struct hn_config *config = NULL;
+    const struct hn_command_line line = {
+        .name = "space",
+        .arguments = "CONFIG",
+        .summary = "Counts, lists or samples the valid points of a config; needs no GPU.",
+        .details = "Without an option: the parameters and the size of the space of each problem. "
+                   "A config with nothing but kernel, parameters and constraints is enough.",
+        .groups = HN_OPTIONS_SPACE | HN_OPTIONS_OUTPUT,
+        .own = own_options,
+        .parse = parse,
+        .input = &arguments,
+    };
+    hn_options_init(&options);
+    enum hn_status status = hn_options_parse(&line, argc, argv, &options);
+    if (status == HN_OK)
+        status = hn_options_config(&options, arguments.path, &config, err);
+    if (status == HN_OK)
+        status = options.json ? show_json(config, &arguments, err)
+                              : show_problems(config, &arguments, NULL, err);
+    hn_config_destroy(config);
+    hn_options_finish(&options);
+    return status;
+}
+
+const struct hn_command hn_command_space = {
+    .name = "space",
+    .arguments = "CONFIG",
+    .summary = "count, list or sample the valid points; needs no GPU",
+    .run = run,
+};

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/command.h"
+
+#include <signal.h>
+#include <stddef.h>
+
+extern const struct hn_command hn_command_space;
+
+const struct hn_command *const hn_commands[] = {
+    &hn_command_space,
+    NULL,
+};
+
+int hn_exit_code(enum hn_status status)
+{
+    switch (status) {
+    case HN_OK:
+        return 0;
+    case HN_ENOMEM:
+    case HN_ERUN:
+    case HN_EFORMAT:
+        return 1;
+    case HN_ECONFIG:
+    case HN_EUSAGE:
+    case HN_EVALUE:
+        return 2;
+    case HN_ENOTFOUND:
+        return 3;
+    case HN_EREPLAY:
+        return 4;
+    case HN_EINTERRUPTED:
+        return 128 + SIGINT;
+    }
+    return 1;
+}
