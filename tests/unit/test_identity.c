@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/identity.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+static void make_identity(struct hn_identity *identity)
+{
+    hn_identity_init(identity);
+    identity->kernel = strdup("matmul");
+    identity->signature = strdup("A:float32:input,C:float32:output");
+    identity->regime = strdup("cold");
+    identity->objective = strdup("time");
+    identity->device = (struct hn_device_identity){"NVIDIA H200", 90, 132, ""};
+    struct hn_value m = hn_integer(4096);
+    assert_int_equal(hn_bindings_set(&identity->problem, "M", &m, NULL), HN_OK);
+}
+
+static void copy_is_equal_and_independent(void **state)
+{
+    (void)state;
+    struct hn_identity identity;
+    struct hn_identity copy;
+    make_identity(&identity);
+    assert_int_equal(hn_identity_copy(&copy, &identity, NULL), HN_OK);
+    assert_true(hn_identity_equal(&identity, &copy));
+    assert_ptr_not_equal(identity.kernel, copy.kernel);
+    hn_identity_finish(&identity);
+    assert_string_equal(copy.kernel, "matmul");
+    assert_int_equal(hn_bindings_get(&copy.problem, "M")->integer, 4096);
+    hn_identity_finish(&copy);
+}
+
+static void replace(char **string, const char *with)
+{
+    free(*string);
+    *string = strdup(with);
+}
+
+static void every_part_of_an_identity_counts(void **state)
+{
+    (void)state;
+    for (int part = 0; part < 9; part++) {
+        struct hn_identity a;
+        struct hn_identity b;
+        struct hn_value m = hn_integer(2048);
+        make_identity(&a);
+        make_identity(&b);
+        switch (part) {
+        case 0:
+            replace(&b.kernel, "transpose");
+            break;
+        case 1:
+            replace(&b.signature, "A:float64:input,C:float64:output");
+            break;
+        case 2:
+            replace(&b.regime, "warm");
+            break;
+        case 3:
+            replace(&b.objective, "gflops maximize");
+            break;
+        case 4:
+            hn_bindings_set(&b.problem, "M", &m, NULL);
+            break;
+        case 5:
+            strcpy(b.device.name, "NVIDIA H100");
+            break;
+        case 6:
+            b.device.capability = 100;
+            break;
+        case 7:
+            b.device.sm_count = 114;
+            break;
+        default:
+            strcpy(b.device.mig_profile, "1g.18gb");
+            break;
+        }
+        assert_false(hn_identity_equal(&a, &b));
+        hn_identity_finish(&a);
+        hn_identity_finish(&b);
+    }
+}
+
+static void versions_differ_in_any_part(void **state)
+{
+    (void)state;
+    const struct hn_version was = {
+        .template_hash = "0123456789abcdef0123456789abcdef",
+        .driver = "580.82",
+        .nvrtc = "13.0",
+        .protocol = 1,
+    };
+    struct hn_version is = was;
+    assert_true(hn_version_equal(&was, &is));
+    is.options_hash[0] = '1';
+    assert_false(hn_version_equal(&was, &is));
+    is = was;
+    is.protocol = 2;
+    assert_false(hn_version_equal(&was, &is));
+}
+
+static void difference_names_what_changed(void **state)
+{
+    (void)state;
+    const struct hn_version was = {.driver = "580.82", .nvrtc = "", .protocol = 1};
+    struct hn_version is = {.driver = "580.159", .nvrtc = "13.0", .protocol = 2};
+    strcpy(is.template_hash, "0123456789abcdef0123456789abcdef");
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_version_append_difference(&text, &was, &is);
+    assert_string_equal(text.data, "driver 580.82 -> 580.159, NVRTC unknown -> 13.0, template, "
+                                   "measuring protocol 1 -> 2");
+    hn_text_finish(&text);
+    hn_version_append_difference(&text, &was, &was);
+    assert_int_equal(text.length, 0);
+    hn_text_finish(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(copy_is_equal_and_independent),
+        cmocka_unit_test(every_part_of_an_identity_counts),
+        cmocka_unit_test(versions_differ_in_any_part),
+        cmocka_unit_test(difference_names_what_changed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/record_json.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+static void set(struct hn_bindings *bindings, const char *name, struct hn_value value)
+{
+    assert_int_equal(hn_bindings_set(bindings, name, &value, NULL), HN_OK);
+}
+
+/* A record with something in every field, and reals that have no short decimal form. */
+static void make_record(struct hn_record *record)
+{
+    hn_record_init(record);
+    set(&record->point, "LOAD", hn_word("ldg"));
+    set(&record->point, "PAD", hn_integer(INT64_MAX));
+    set(&record->point, "SCALE", hn_real(2.0));
+    set(&record->point, "FAST", hn_boolean(true));
+    record->outcome = HN_OUTCOME_DUPLICATE;
+    record->message = strdup("same code as PAD=1");
+    record->original = strdup("PAD=1");
+    strcpy(record->code_hash, "0123456789abcdef0123456789abcdef");
+    record->resources = (struct hn_resources){true, 255, 49152, 16, 8, 4, 12, 0.1};
+    record->verdict = (struct hn_verdict){HN_SELF_VERIFIED, 1e-300, 1.0 / 3, 7.25, 2};
+    record->timing = (struct hn_timing){2674.1 / 3, 2670, 2680, 0.5, 3, 1, 1980, true, NULL, 3};
+    record->timing.samples_us = calloc(3, sizeof(double));
+    assert_non_null(record->timing.samples_us);
+    for (int i = 0; i < 3; i++)
+        record->timing.samples_us[i] = 2674.1 / (3 + i);
+    record->costs = (struct hn_costs){145.25, 3.5, 0.1};
+    set(&record->metrics, "gflops", hn_real(51234.5));
+    record->objective = 2674.1 / 3;
+    record->final = true;
+    record->time = 1763697600.123456;
+}
+
+static void assert_timing_equal(const struct hn_timing *a, const struct hn_timing *b)
+{
+    assert_true(a->median_us == b->median_us && a->low_us == b->low_us &&
+                a->high_us == b->high_us && a->resolution_us == b->resolution_us);
+    assert_true(a->batch == b->batch && a->dropped == b->dropped && a->clock_mhz == b->clock_mhz &&
+                a->unstable == b->unstable);
+    assert_int_equal(a->sample_count, b->sample_count);
+    for (size_t i = 0; i < a->sample_count; i++)
+        assert_true(a->samples_us[i] == b->samples_us[i]);
+}
+
+static void assert_records_equal(const struct hn_record *a, const struct hn_record *b)
+{
+    assert_true(hn_bindings_equal(&a->point, &b->point));
+    assert_true(hn_bindings_equal(&a->metrics, &b->metrics));
+    assert_int_equal(a->outcome, b->outcome);
+    assert_string_equal(a->message, b->message);
+    assert_string_equal(a->original, b->original);
+    assert_string_equal(a->code_hash, b->code_hash);
+    assert_true(a->resources.known == b->resources.known &&
+                a->resources.registers == b->resources.registers &&
+                a->resources.shared_bytes == b->resources.shared_bytes &&
+                a->resources.local_bytes == b->resources.local_bytes &&
+                a->resources.stack_bytes == b->resources.stack_bytes &&
+                a->resources.spill_store_bytes == b->resources.spill_store_bytes &&
+                a->resources.spill_load_bytes == b->resources.spill_load_bytes &&
+                a->resources.occupancy == b->resources.occupancy);
+    assert_true(a->verdict.kind == b->verdict.kind &&
+                a->verdict.max_error == b->verdict.max_error &&
+                a->verdict.tolerance == b->verdict.tolerance &&
+                a->verdict.max_reference == b->verdict.max_reference &&
+                a->verdict.seeds == b->verdict.seeds);
+    assert_timing_equal(&a->timing, &b->timing);
+    assert_true(a->costs.compile_ms == b->costs.compile_ms &&
+                a->costs.verify_ms == b->costs.verify_ms &&
+                a->costs.measure_ms == b->costs.measure_ms);
+    assert_true(a->objective == b->objective && a->final == b->final && a->time == b->time);
+}
+
+static void outcomes_have_names_that_read_back(void **state)
+{
+    (void)state;
+    for (int i = 0; i < HN_OUTCOME_COUNT; i++) {
+        enum hn_outcome outcome;
+        assert_true(hn_outcome_parse(hn_outcome_name((enum hn_outcome)i), &outcome));
+        assert_int_equal(outcome, i);
+    }
+    enum hn_outcome outcome;
+    assert_false(hn_outcome_parse("good", &outcome));
+}
+
+static void copy_is_deep(void **state)
+{
+    (void)state;
+    struct hn_record record;
+    struct hn_record copy;
+    make_record(&record);
+    assert_int_equal(hn_record_copy(&copy, &record, NULL), HN_OK);
+    assert_records_equal(&record, &copy);
+    assert_ptr_not_equal(record.timing.samples_us, copy.timing.samples_us);
+    hn_record_finish(&record);
+    assert_string_equal(copy.original, "PAD=1");
+    hn_record_finish(&copy);
+}
+
+static void fail_replaces_outcome_and_message(void **state)
+{
+    (void)state;
+    struct hn_record record;
+    hn_record_init(&record);
+    hn_record_fail(&record, HN_OUTCOME_COMPILE_ERROR, "line %d", 7);
+    hn_record_fail(&record, HN_OUTCOME_WRONG_RESULT, "off by %g", 0.5);
+    assert_int_equal(record.outcome, HN_OUTCOME_WRONG_RESULT);
+    assert_string_equal(record.message, "off by 0.5");
+    hn_record_finish(&record);
+}
+
+static void json_text_round_trip_is_exact(void **state)
+{
+    (void)state;
+    struct hn_record record;
+    struct hn_record read;
+    make_record(&record);
+    json_t *json = hn_record_to_json(&record);
+    char *text = json_dumps(json, JSON_COMPACT);
+    json_t *parsed = json_loads(text, 0, NULL);
+    hn_record_init(&read);
+    assert_int_equal(hn_record_from_json(parsed, &read, NULL), HN_OK);
+    assert_records_equal(&record, &read);
+    assert_int_equal(hn_bindings_get(&read.point, "SCALE")->type, HN_REAL);
+    hn_record_finish(&read);
+    hn_record_finish(&record);
+    json_decref(parsed);
+    json_decref(json);
+    free(text);
+}
+
+static void reals_that_json_can_not_say(void **state)
+{
+    (void)state;
+    const double reals[] = {NAN, INFINITY, -INFINITY};
+    for (size_t i = 0; i < 3; i++) {
+        struct hn_value value = hn_real(reals[i]);
+        struct hn_value read;
+        json_t *json = hn_value_to_json(&value);
+        assert_int_equal(hn_value_from_json(json, &read, NULL), HN_OK);
+        assert_int_equal(read.type, HN_REAL);
+        assert_true(isnan(reals[i]) ? isnan(read.real) : read.real == reals[i]);
+        json_decref(json);
+    }
+}
+
+static void message_that_is_no_utf8_is_kept_readable(void **state)
+{
+    (void)state;
+    struct hn_record record;
+    hn_record_init(&record);
+    hn_record_fail(&record, HN_OUTCOME_COMPILE_ERROR, "bad \xff byte");
+    json_t *json = hn_record_to_json(&record);
+    assert_string_equal(json_string_value(json_object_get(json, "message")), "bad ? byte");
+    json_decref(json);
+    hn_record_finish(&record);
+}
+
+static void nonsense_is_refused_with_its_reason(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"[]", "'record' is an array, expected an object"},
+        {"{}", "found nothing, expected an object of names and values"},
+        {"{\"point\": {}}", "'outcome' is '', which is none of the outcomes"},
+        {"{\"point\": {}, \"outcome\": \"good\"}",
+         "'outcome' is 'good', which is none of the outcomes"},
+        {"{\"point\": {\"A\": null}, \"outcome\": \"ok\"}", "found null, expected a value"},
+        {"{\"point\": {\"A B\": 1}, \"outcome\": \"ok\"}", "found the name 'A B', expected a word"},
+        {"{\"point\": {\"A\": \"x,y\"}, \"outcome\": \"ok\"}",
+         "found the string 'x,y', expected a word"},
+        {"{\"point\": {\"A\": {\"real\": \"many\"}}, \"outcome\": \"ok\"}",
+         "found an object, expected a value"},
+        {"{\"point\": {}, \"outcome\": \"ok\", \"code_hash\": \"../../etc\"}",
+         "'code_hash' is no hash of 32 hexadecimal digits"},
+        {"{\"point\": {}, \"outcome\": \"ok\", \"resources\": {\"registers\": -1}}",
+         "'registers' is no integer of 0 to 2147483647"},
+        {"{\"point\": {}, \"outcome\": \"ok\", \"timing\": {\"samples_us\": [1, \"2\"]}}",
+         "sample 1 is a string, expected a time"},
+        {"{\"point\": {}, \"outcome\": \"ok\", \"timing\": {\"median_us\": \"fast\"}}",
+         "'median_us' is a string, expected a number"},
+        {"{\"point\": {}, \"outcome\": \"ok\", \"verdict\": {\"kind\": \"sure\"}}",
+         "'kind' of the verdict is 'sure', expected verified, self-verified or unverified"},
+        {"{\"point\": {}, \"outcome\": \"ok\", \"final\": 1}",
+         "'final' is an integer, expected true or false"},
+        {"{\"point\": {}, \"outcome\": \"ok\", \"message\": 1}",
+         "'message' is an integer, expected a string"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct hn_record record;
+        struct hn_error err;
+        json_t *json = json_loads(cases[i][0], 0, NULL);
+        assert_non_null(json);
+        hn_record_init(&record);
+        assert_int_equal(hn_record_from_json(json, &record, &err), HN_EFORMAT);
+        assert_string_equal(err.message, cases[i][1]);
+        hn_record_finish(&record);
+        json_decref(json);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(outcomes_have_names_that_read_back),
+        cmocka_unit_test(copy_is_deep),
+        cmocka_unit_test(fail_replaces_outcome_and_message),
+        cmocka_unit_test(json_text_round_trip_is_exact),
+        cmocka_unit_test(reals_that_json_can_not_say),
+        cmocka_unit_test(message_that_is_no_utf8_is_kept_readable),
+        cmocka_unit_test(nonsense_is_refused_with_its_reason),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
