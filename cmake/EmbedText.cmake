@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+# cmake -DINPUT=<file> -DOUTPUT=<file.c> -DHEADER=<header> -DSYMBOL=<name> -P EmbedText.cmake
+# Writes a C file that holds INPUT as the string SYMBOL. A list of bytes, since C limits string literals to 4095.
+file(READ ${INPUT} bytes HEX)
+string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
+string(REGEX REPLACE "(................................................................................)" "\\1\n"
+  bytes "${bytes}")
+file(WRITE ${OUTPUT} "#include \"${HEADER}\"\n\nconst char ${SYMBOL}[] = {\n${bytes}0};\n")

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_STOPPING_H
+#define HONE_RUNTIME_STOPPING_H
+
+#include <stdbool.h>
+
+#include "runtime/statistics.h"
+
+/* When enough samples have been taken. Times are of one launch, in microseconds. */
+struct hn_stopping_rule {
+    double target;        /* relative half width of the interval to reach */
+    double resolution_us; /* of a sample: an interval as narrow as this is narrow enough */
+    double censor_us;     /* what there is to beat; 0: nothing */
+    bool full;            /* never stop for being slower */
+    size_t min_samples;
+    size_t max_samples;
+    double budget_ms;
+};
+
+enum hn_stop {
+    HN_STOP_NOT,
+    HN_STOP_PRECISE,
+    HN_STOP_SLOWER,
+    HN_STOP_BOUND, /* out of samples or time: the interval is wider than the target */
+};
+
+/* The rule for samples of about `estimate_us`: at least 6 samples (3 of kernels beyond 100 ms), at most 200 and about
+ * half a second. */
+struct hn_stopping_rule hn_stopping_rule_for(double estimate_us, double target, double resolution_us);
+
+/* interval: of the `count` samples so far, not widened. */
+enum hn_stop hn_stopping_decide(const struct hn_stopping_rule *rule, const struct hn_interval *interval, size_t count,
+                                double elapsed_ms);
+
+#endif

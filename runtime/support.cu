@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernels that Hone itself runs around a variant: they fill and poison buffers, check guard zones and inputs,
+ * compare outputs, read the L2 cache clean and hold the device back while work is queued. Written in the C that CUDA
+ * C++ and C share, so that the driver double runs this very text on the CPU, with blocks of one thread.
+ *
+ * Every kernel takes any grid and blocks of up to THREADS threads. Results are one entry a block; the host joins them,
+ * so that nothing has to be zeroed before and no atomics are needed. */
+#ifdef __CUDACC_RTC__
+#define KERNEL extern "C" __global__ void __launch_bounds__(256)
+#define DEVICE static __device__ __forceinline__
+#endif
+
+#define THREADS 256
+#define NOWHERE 0xffffffffffffffffull
+
+typedef unsigned long long u64;
+
+enum element { INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, FLOAT32, FLOAT64 };
+enum fill_kind { UNIFORM, NORMAL, IOTA, CONSTANT };
+
+/* splitmix64's finalizer (Steele, Lea, Flood 2014): a hash of 64 bits to 64 bits. */
+DEVICE u64 mix(u64 z)
+{
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+}
+
+DEVICE u64 random_word(u64 seed, u64 index)
+{
+    return mix(seed + (index + 1) * 0x9e3779b97f4a7c15ull);
+}
+
+/* Uniform in [0, 1) with 53 bits. */
+DEVICE double unit(u64 word)
+{
+    return (double)(word >> 11) * 1.1102230246251565e-16;
+}
+
+DEVICE u64 first_index(void)
+{
+    return (u64)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+DEVICE u64 index_stride(void)
+{
+    return (u64)gridDim.x * blockDim.x;
+}
+
+DEVICE double fill_value(int kind, double a, double b, int integer, u64 seed, u64 index)
+{
+    u64 word = random_word(seed, index);
+    if (kind == CONSTANT)
+        return a;
+    if (kind == IOTA)
+        return a + b * (double)index;
+    if (kind == NORMAL) {
+        double radius = sqrt(-2.0 * log(1.0 - unit(word)));
+        return a + b * radius * cos(6.283185307179586 * unit(mix(word)));
+    }
+    if (integer) {
+        double value = floor(a + (b - a + 1.0) * unit(word));
+        return value > b ? b : value;
+    }
+    return a + (b - a) * unit(word);
+}
+
+#define FILL_AS(type, integer)                                                                                         \
+    for (u64 i = first_index(); i < count; i += index_stride())                                                        \
+    ((type *)data)[i] = (type)fill_value(kind, a, b, integer, seed, i)
+
+/* Element i depends on seed and i only; the host mixes the argument's index into the seed. */
+KERNEL hone_fill(void *data, u64 count, int element, int kind, double a, double b, u64 seed)
+{
+    switch (element) {
+    case INT8: FILL_AS(signed char, 1); break;
+    case INT16: FILL_AS(short, 1); break;
+    case INT32: FILL_AS(int, 1); break;
+    case INT64: FILL_AS(long long, 1); break;
+    case UINT8: FILL_AS(unsigned char, 1); break;
+    case UINT16: FILL_AS(unsigned short, 1); break;
+    case UINT32: FILL_AS(unsigned int, 1); break;
+    case UINT64: FILL_AS(u64, 1); break;
+    case FLOAT32: FILL_AS(float, 0); break;
+    case FLOAT64: FILL_AS(double, 0); break;
+    }
+}
+
+/* Fills an output with what no kernel writes: NaN for reals where seed is 0; otherwise bits that depend on seed and
+ * place, of a magnitude from 1 to 2 for reals. */
+KERNEL hone_poison(void *data, u64 count, int element, u64 seed)
+{
+    u64 first = first_index();
+    u64 stride = index_stride();
+    if (element == FLOAT64) {
+        for (u64 i = first; i < count; i += stride)
+            ((u64 *)data)[i] =
+                seed == 0 ? NOWHERE : (random_word(seed, i) & 0x800fffffffffffffull) | 0x3ff0000000000000ull;
+    } else if (element == FLOAT32) {
+        for (u64 i = first; i < count; i += stride)
+            ((unsigned int *)data)[i] =
+                seed == 0 ? 0xffffffffu : ((unsigned int)random_word(seed, i) & 0x807fffffu) | 0x3f800000u;
+    } else {
+        u64 bytes = count << (element & 3); /* both runs of integer types go 1, 2, 4, 8 bytes */
+        for (u64 i = first; i < bytes; i += stride)
+            ((unsigned char *)data)[i] = (unsigned char)random_word(seed, i);
+    }
+}
+
+/* A guard zone: `bytes` bytes from `start` on. */
+struct hone_zone {
+    u64 start;
+    u64 bytes;
+};
+
+/* Offsets in a zone of the first and the last byte that changed; NOWHERE when none did. */
+struct hone_damage {
+    u64 first;
+    u64 last;
+};
+
+DEVICE unsigned char guard_byte(u64 address)
+{
+    return (unsigned char)(mix(address >> 3) >> ((address & 7) * 8));
+}
+
+/* One block a zone. */
+KERNEL hone_write_zones(const struct hone_zone *zones)
+{
+    struct hone_zone zone = zones[blockIdx.x];
+    for (u64 i = threadIdx.x; i < zone.bytes; i += blockDim.x)
+        *(unsigned char *)(zone.start + i) = guard_byte(zone.start + i);
+}
+
+KERNEL hone_check_zones(const struct hone_zone *zones, struct hone_damage *damage)
+{
+    __shared__ struct hone_damage shared[THREADS];
+    struct hone_zone zone = zones[blockIdx.x];
+    struct hone_damage own = {NOWHERE, 0};
+    for (u64 i = threadIdx.x; i < zone.bytes; i += blockDim.x) {
+        if (*(const unsigned char *)(zone.start + i) == guard_byte(zone.start + i))
+            continue;
+        if (own.first == NOWHERE)
+            own.first = i;
+        own.last = i;
+    }
+    shared[threadIdx.x] = own;
+    __syncthreads();
+    for (unsigned int half = blockDim.x / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half) {
+            struct hone_damage other = shared[threadIdx.x + half];
+            struct hone_damage *mine = &shared[threadIdx.x];
+            mine->first = other.first < mine->first ? other.first : mine->first;
+            mine->last = other.last > mine->last ? other.last : mine->last;
+        }
+        __syncthreads();
+    }
+    if (threadIdx.x == 0)
+        damage[blockIdx.x] = shared[0];
+}
+
+DEVICE void store_block_sum(u64 own, u64 *sums)
+{
+    __shared__ u64 shared[THREADS];
+    shared[threadIdx.x] = own;
+    __syncthreads();
+    for (unsigned int half = blockDim.x / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half)
+            shared[threadIdx.x] += shared[threadIdx.x + half];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0)
+        sums[blockIdx.x] = shared[0];
+}
+
+/* The sum of all words, each mixed with its place: does not depend on the order of summation. data is aligned to 8. */
+KERNEL hone_checksum(const void *data, u64 bytes, u64 *sums)
+{
+    u64 own = 0;
+    u64 words = bytes / 8;
+    for (u64 i = first_index(); i < words; i += index_stride())
+        own += mix(((const u64 *)data)[i] + (i + 1) * 0x9e3779b97f4a7c15ull);
+    for (u64 i = words * 8 + first_index(); i < bytes; i += index_stride())
+        own += mix(((const unsigned char *)data)[i] + (i + 1) * 0xd1342543de82ef95ull);
+    store_block_sum(own, sums);
+}
+
+/* What a block found: the largest |x - r| and where, the largest |r|, and the first place where one of the two is NaN
+ * or infinite and the other is not the same. */
+struct hone_difference {
+    double max_error;
+    double max_reference;
+    u64 worst;
+    u64 misplaced;
+};
+
+DEVICE struct hone_difference join(struct hone_difference a, struct hone_difference b)
+{
+    if (b.max_error > a.max_error || (b.max_error == a.max_error && b.worst < a.worst)) {
+        a.max_error = b.max_error;
+        a.worst = b.worst;
+    }
+    if (b.max_reference > a.max_reference)
+        a.max_reference = b.max_reference;
+    if (b.misplaced < a.misplaced)
+        a.misplaced = b.misplaced;
+    return a;
+}
+
+DEVICE void store_block_difference(struct hone_difference own, struct hone_difference *differences)
+{
+    __shared__ struct hone_difference shared[THREADS];
+    shared[threadIdx.x] = own;
+    __syncthreads();
+    for (unsigned int half = blockDim.x / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half)
+            shared[threadIdx.x] = join(shared[threadIdx.x], shared[threadIdx.x + half]);
+        __syncthreads();
+    }
+    if (threadIdx.x == 0)
+        differences[blockIdx.x] = shared[0];
+}
+
+DEVICE void compare_one(struct hone_difference *own, double x, double r, u64 index)
+{
+    if (!isfinite(x) || !isfinite(r)) {
+        int same = x == r || (isnan(x) && isnan(r));
+        if (!same && index < own->misplaced)
+            own->misplaced = index;
+        return;
+    }
+    double error = fabs(x - r);
+    if (error > own->max_error) {
+        own->max_error = error;
+        own->worst = index;
+    }
+    if (fabs(r) > own->max_reference)
+        own->max_reference = fabs(r);
+}
+
+#define COMPARE_REALS(type)                                                                                            \
+    for (u64 i = first_index(); i < count; i += index_stride())                                                        \
+    compare_one(&own, (double)((const type *)found)[i], (double)((const type *)expected)[i], i)
+
+/* Two 64-bit integers that differ can be equal as doubles; they still count as 1 apart. */
+#define COMPARE_INTEGERS(type)                                                                                         \
+    for (u64 i = first_index(); i < count; i += index_stride()) {                                                      \
+        type x = ((const type *)found)[i];                                                                             \
+        type r = ((const type *)expected)[i];                                                                          \
+        double apart = fabs((double)x - (double)r);                                                                    \
+        double error = x == r ? 0.0 : apart < 1.0 ? 1.0 : apart;                                                       \
+        if (error > own.max_error) {                                                                                   \
+            own.max_error = error;                                                                                     \
+            own.worst = i;                                                                                             \
+        }                                                                                                              \
+        if (fabs((double)r) > own.max_reference)                                                                       \
+            own.max_reference = fabs((double)r);                                                                       \
+    }
+
+KERNEL hone_compare(const void *found, const void *expected, u64 count, int element,
+                    struct hone_difference *differences)
+{
+    struct hone_difference own = {0.0, 0.0, NOWHERE, NOWHERE};
+    switch (element) {
+    case INT8: COMPARE_INTEGERS(signed char) break;
+    case INT16: COMPARE_INTEGERS(short) break;
+    case INT32: COMPARE_INTEGERS(int) break;
+    case INT64: COMPARE_INTEGERS(long long) break;
+    case UINT8: COMPARE_INTEGERS(unsigned char) break;
+    case UINT16: COMPARE_INTEGERS(unsigned short) break;
+    case UINT32: COMPARE_INTEGERS(unsigned int) break;
+    case UINT64: COMPARE_INTEGERS(u64) break;
+    case FLOAT32: COMPARE_REALS(float); break;
+    case FLOAT64: COMPARE_REALS(double); break;
+    }
+    store_block_difference(own, differences);
+}
+
+#define SUM_AS(type)                                                                                                   \
+    for (u64 i = first_index(); i < count; i += index_stride())                                                        \
+    own += (double)((const type *)data)[i]
+
+/* The sum of the elements, for the mean of a metric buffer. */
+KERNEL hone_sum(const void *data, u64 count, int element, double *sums)
+{
+    __shared__ double shared[THREADS];
+    double own = 0.0;
+    switch (element) {
+    case INT8: SUM_AS(signed char); break;
+    case INT16: SUM_AS(short); break;
+    case INT32: SUM_AS(int); break;
+    case INT64: SUM_AS(long long); break;
+    case UINT8: SUM_AS(unsigned char); break;
+    case UINT16: SUM_AS(unsigned short); break;
+    case UINT32: SUM_AS(unsigned int); break;
+    case UINT64: SUM_AS(u64); break;
+    case FLOAT32: SUM_AS(float); break;
+    case FLOAT64: SUM_AS(double); break;
+    }
+    shared[threadIdx.x] = own;
+    __syncthreads();
+    for (unsigned int half = blockDim.x / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half)
+            shared[threadIdx.x] += shared[threadIdx.x + half];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0)
+        sums[blockIdx.x] = shared[0];
+}
+
+#ifdef __CUDACC_RTC__
+/* Reads a buffer larger than the L2 cache, which leaves it full of clean lines: a memset would leave dirty ones, and
+ * their write-back would fall into the time of the kernel after it. */
+KERNEL hone_flush(const ulonglong2 *data, u64 count, u64 *sink)
+{
+    u64 own = 0;
+    for (u64 i = first_index(); i < count; i += index_stride()) {
+        ulonglong2 word = data[i];
+        own += word.x ^ word.y;
+    }
+    /* Never true in practice; keeps the loads. */
+    if (own == 0x5bd1e995a3c59ac3ull)
+        *sink = own;
+}
+
+/* Clock cycles and nanoseconds that a spin took: their ratio is the SM clock. */
+struct hone_stamp {
+    u64 cycles;
+    u64 nanoseconds;
+};
+
+/* Holds the stream back while the host queues what is to be timed. One thread. The bound in cycles ends it even where
+ * the global timer stands still. */
+KERNEL hone_spin(u64 nanoseconds, struct hone_stamp *stamp)
+{
+    u64 start, now;
+    long long first = clock64();
+    long long cycles = 0;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
+    do {
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+        cycles = clock64() - first;
+    } while (now - start < nanoseconds && (u64)cycles < nanoseconds * 8);
+    stamp->cycles = (u64)cycles;
+    stamp->nanoseconds = now - start;
+}
+#endif

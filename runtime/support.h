@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_SUPPORT_H
+#define HONE_RUNTIME_SUPPORT_H
+
+#include "runtime/context.h"
+#include "runtime/image.h"
+#include "runtime/plan.h"
+
+/* The kernels of support.cu, loaded. All calls only queue work on the context's stream; addresses are the device's. */
+
+#define HN_SUPPORT_KERNELS(X)                                                                                          \
+    X(HN_SUPPORT_FILL, "hone_fill")                                                                                    \
+    X(HN_SUPPORT_POISON, "hone_poison")                                                                                \
+    X(HN_SUPPORT_WRITE_ZONES, "hone_write_zones")                                                                      \
+    X(HN_SUPPORT_CHECK_ZONES, "hone_check_zones")                                                                      \
+    X(HN_SUPPORT_CHECKSUM, "hone_checksum")                                                                            \
+    X(HN_SUPPORT_COMPARE, "hone_compare")                                                                              \
+    X(HN_SUPPORT_SUM, "hone_sum")                                                                                      \
+    X(HN_SUPPORT_FLUSH, "hone_flush")                                                                                  \
+    X(HN_SUPPORT_SPIN, "hone_spin")
+
+enum hn_support_kernel {
+#define X(identifier, name) identifier,
+    HN_SUPPORT_KERNELS(X)
+#undef X
+        HN_SUPPORT_KERNEL_COUNT
+};
+
+struct hn_support {
+    struct hn_context *context;
+    CUmodule module;
+    CUfunction kernels[HN_SUPPORT_KERNEL_COUNT];
+    unsigned int blocks; /* of a grid over a whole buffer: as many entries has each result of one */
+};
+
+/* The structs of support.cu, as its kernels write them. */
+struct hn_zone {
+    uint64_t start;
+    uint64_t bytes;
+};
+struct hn_damage {
+    uint64_t first; /* UINT64_MAX: none */
+    uint64_t last;
+};
+struct hn_difference {
+    double max_error;
+    double max_reference;
+    uint64_t worst;
+    uint64_t misplaced; /* UINT64_MAX: none */
+};
+struct hn_stamp {
+    uint64_t cycles;
+    uint64_t nanoseconds;
+};
+
+enum hn_status hn_support_init(struct hn_support *support, struct hn_context *context, const struct hn_image *image,
+                               struct hn_error *err);
+void hn_support_finish(struct hn_support *support);
+
+/* Element i depends on seed, argument and i only. */
+enum hn_status hn_support_fill(struct hn_support *support, CUdeviceptr data, uint64_t count, enum hn_element element,
+                               const struct hn_fill *fill, uint64_t seed, size_t argument, struct hn_error *err);
+enum hn_status hn_support_poison(struct hn_support *support, CUdeviceptr data, uint64_t count, enum hn_element element,
+                                 uint64_t seed, struct hn_error *err);
+enum hn_status hn_support_write_zones(struct hn_support *support, CUdeviceptr zones, size_t count,
+                                      struct hn_error *err);
+/* One hn_damage a zone. */
+enum hn_status hn_support_check_zones(struct hn_support *support, CUdeviceptr zones, size_t count, CUdeviceptr damage,
+                                      struct hn_error *err);
+/* `blocks` uint64_t, whose sum is the checksum. */
+enum hn_status hn_support_checksum(struct hn_support *support, CUdeviceptr data, uint64_t bytes, CUdeviceptr sums,
+                                   struct hn_error *err);
+/* `blocks` hn_difference. */
+enum hn_status hn_support_compare(struct hn_support *support, CUdeviceptr found, CUdeviceptr expected, uint64_t count,
+                                  enum hn_element element, CUdeviceptr differences, struct hn_error *err);
+/* `blocks` double. */
+enum hn_status hn_support_sum(struct hn_support *support, CUdeviceptr data, uint64_t count, enum hn_element element,
+                              CUdeviceptr sums, struct hn_error *err);
+/* sink: 8 bytes. */
+enum hn_status hn_support_flush(struct hn_support *support, CUdeviceptr data, uint64_t bytes, CUdeviceptr sink,
+                                struct hn_error *err);
+enum hn_status hn_support_spin(struct hn_support *support, uint64_t nanoseconds, CUdeviceptr stamp,
+                               struct hn_error *err);
+
+/* Joins the entries of a grid's blocks. */
+uint64_t hn_support_join_sums(const uint64_t *sums, size_t count);
+struct hn_difference hn_support_join_differences(const struct hn_difference *differences, size_t count);
+
+#endif

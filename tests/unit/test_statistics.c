@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "runtime/statistics.h"
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+static void assert_near(double found, double expected)
+{
+    if (fabs(found - expected) > 1e-12)
+        fail_msg("found %.17g, expected %.17g", found, expected);
+}
+
+static void median_of_odd_even_and_none(void **state)
+{
+    (void)state;
+    double odd[] = {3.0, 1.0, 2.0};
+    double even[] = {4.0, 1.0, 3.0, 2.0};
+    assert_near(hn_median(odd, COUNT(odd)), 2.0);
+    assert_near(hn_median(even, COUNT(even)), 2.5);
+    assert_near(hn_median(NULL, 0), 0.0);
+}
+
+/* From tables of the sign test: the interval goes from the (k+1)-th to the (k+1)-th last value. */
+static void rank_follows_the_binomial(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t count;
+        size_t rank;
+    } cases[] = {{1, 0},  {5, 0},  {6, 0},  {8, 0},   {9, 1},    {11, 1},   {12, 2},
+                 {20, 5}, {25, 7}, {30, 9}, {50, 17}, {100, 39}, {200, 85}, {1000, 468}};
+    for (size_t i = 0; i < COUNT(cases); i++)
+        if (hn_interval_rank(cases[i].count) != cases[i].rank)
+            fail_msg("rank of %zu: found %zu, expected %zu", cases[i].count,
+                     hn_interval_rank(cases[i].count), cases[i].rank);
+}
+
+static void rank_is_continuous_where_the_approximation_begins(void **state)
+{
+    (void)state;
+    size_t exact = hn_interval_rank(1000);
+    size_t approximate = hn_interval_rank(1002);
+    assert_true(approximate >= exact && approximate <= exact + 2);
+}
+
+static void interval_of_six_is_min_to_max(void **state)
+{
+    (void)state;
+    double values[] = {10.4, 10.1, 10.0, 10.2, 10.5, 10.3};
+    struct hn_interval interval = hn_interval_of(values, COUNT(values));
+    assert_near(interval.low, 10.0);
+    assert_near(interval.median, 10.25);
+    assert_near(interval.high, 10.5);
+}
+
+static void interval_of_nine_leaves_out_one_at_each_end(void **state)
+{
+    (void)state;
+    double values[] = {9.0, 1.0, 5.0, 3.0, 7.0, 2.0, 8.0, 4.0, 600.0};
+    struct hn_interval interval = hn_interval_of(values, COUNT(values));
+    assert_near(interval.low, 2.0);
+    assert_near(interval.median, 5.0);
+    assert_near(interval.high, 9.0);
+}
+
+static void widening_never_narrows(void **state)
+{
+    (void)state;
+    struct hn_interval narrow = {10.0, 9.9, 10.1};
+    struct hn_interval wide = hn_interval_widen(narrow, 0.5);
+    assert_near(wide.low, 9.75);
+    assert_near(wide.high, 10.25);
+    wide = hn_interval_widen(narrow, 0.1);
+    assert_near(wide.low, 9.9);
+    assert_near(wide.high, 10.1);
+}
+
+static void half_width_is_relative(void **state)
+{
+    (void)state;
+    struct hn_interval interval = {10.0, 9.9, 10.3};
+    struct hn_interval zero = {0.0, 0.0, 0.0};
+    assert_near(hn_interval_half_width(&interval), 0.02);
+    assert_true(isinf(hn_interval_half_width(&zero)));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(median_of_odd_even_and_none),
+        cmocka_unit_test(rank_follows_the_binomial),
+        cmocka_unit_test(rank_is_continuous_where_the_approximation_begins),
+        cmocka_unit_test(interval_of_six_is_min_to_max),
+        cmocka_unit_test(interval_of_nine_leaves_out_one_at_each_end),
+        cmocka_unit_test(widening_never_narrows),
+        cmocka_unit_test(half_width_is_relative),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
