@@ -67,6 +67,10 @@ struct hn_fill {
     double b;
 };
 
+const char *hn_fill_kind_name(enum hn_fill_kind kind);
+/* `numbers` is how many the kind takes: 1 or 2. */
+bool hn_fill_kind_parse(const char *name, enum hn_fill_kind *kind, int *numbers);
+
 struct hn_argument {
     char *name;
     enum hn_role role;
@@ -98,6 +102,10 @@ struct hn_option {
     struct hn_expression **holes; /* of the text, in order */
     size_t hole_count;
 };
+
+/* Copies the text into the option and parses its holes. HN_ECONFIG: a brace without its partner, or an expression that
+ * can not be parsed. What was made so far is owned by the option. */
+enum hn_status hn_option_set_text(struct hn_option *option, const char *text, struct hn_error *err);
 
 enum hn_reference_kind {
     HN_REFERENCE_SELF, /* none given: the template at its defaults */
@@ -169,8 +177,8 @@ struct hn_plan {
 struct hn_plan *hn_plan_create(void); /* all empty; NULL when out of memory */
 void hn_plan_destroy(struct hn_plan *plan);
 
-/* Binds every expression to names, words and metrics. `where`, which may be NULL, is called for a failing expression
- * before the call returns, so that a caller can say the line. */
+/* Binds every expression to names, words and metrics. *failed, where failed is not NULL, becomes the expression that
+ * could not be bound, so that a caller can say the line. */
 enum hn_status hn_plan_bind(struct hn_plan *plan, const struct hn_expression **failed, struct hn_error *err);
 
 /* Canonical JSON (sorted keys, expressions as their text). From JSON: bound and ready; HN_EFORMAT. */
@@ -185,8 +193,9 @@ struct hn_hash hn_plan_options_hash(const struct hn_plan *plan);
 char *hn_plan_signature(const struct hn_plan *plan);
 
 /* The values of plan->names for a point of a problem, in slot order, with room for the extra slots of metrics
- * (time_us, metric arguments, metrics). Words are borrowed from the bindings. Free it. HN_ECONFIG when a name has no
- * value. */
+ * (time_us, metric arguments, metrics). A name that neither point nor problem has takes the plan's default (a reference
+ * is given only what it depends on). Words are borrowed from the bindings and the plan. Free it. HN_ECONFIG when a name
+ * has no value. */
 enum hn_status hn_plan_values(const struct hn_plan *plan, const struct hn_bindings *problem,
                               const struct hn_bindings *point, struct hn_value **values, struct hn_error *err);
 /* Whether the template sees this problem value as a constant (then it is no kernel argument by convention). */

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct element_info {
+    const char *name;
+    size_t size;
+    const char *c_name;
+};
+
+static const struct element_info elements[HN_ELEMENT_COUNT] = {
+#define X(identifier, name, bytes, c_name) [identifier] = {name, bytes, c_name},
+    HN_ELEMENTS(X)
+#undef X
+};
+
+static const char *const roles[HN_ROLE_COUNT] = {
+#define X(identifier, name) [identifier] = name,
+    HN_ROLES(X)
+#undef X
+};
+
+size_t hn_element_size(enum hn_element element)
+{
+    return elements[element].size;
+}
+
+const char *hn_element_name(enum hn_element element)
+{
+    return elements[element].name;
+}
+
+const char *hn_element_c_name(enum hn_element element)
+{
+    return elements[element].c_name;
+}
+
+bool hn_element_parse(const char *name, enum hn_element *element)
+{
+    for (int i = 0; i < HN_ELEMENT_COUNT; i++) {
+        if (strcmp(elements[i].name, name) == 0) {
+            *element = (enum hn_element)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *hn_role_name(enum hn_role role)
+{
+    return roles[role];
+}
+
+bool hn_role_parse(const char *name, enum hn_role *role)
+{
+    for (int i = 0; i < HN_ROLE_COUNT; i++) {
+        if (strcmp(roles[i], name) == 0) {
+            *role = (enum hn_role)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+struct fill_info {
+    const char *name;
+    int numbers;
+};
+
+static const struct fill_info fills[] = {
+    [HN_FILL_UNIFORM] = {"uniform", 2},
+    [HN_FILL_NORMAL] = {"normal", 2},
+    [HN_FILL_IOTA] = {"iota", 2},
+    [HN_FILL_CONSTANT] = {"constant", 1},
+};
+
+const char *hn_fill_kind_name(enum hn_fill_kind kind)
+{
+    return fills[kind].name;
+}
+
+bool hn_fill_kind_parse(const char *name, enum hn_fill_kind *kind, int *numbers)
+{
+    for (size_t i = 0; i < sizeof fills / sizeof fills[0]; i++) {
+        if (strcmp(fills[i].name, name) == 0) {
+            *kind = (enum hn_fill_kind)i;
+            *numbers = fills[i].numbers;
+            return true;
+        }
+    }
+    return false;
+}
+
+struct hn_plan *hn_plan_create(void)
+{
+    struct hn_plan *plan = calloc(1, sizeof *plan);
+    if (plan != NULL)
+        hn_bindings_init(&plan->defaults);
+    return plan;
+}
+
+static void free_strings(char **strings, size_t count)
+{
+    for (size_t i = 0; strings != NULL && i < count; i++)
+        free(strings[i]);
+    free(strings);
+}
+
+static void finish_geometry(struct hn_geometry *geometry)
+{
+    for (size_t i = 0; i < 3; i++) {
+        hn_expression_destroy(geometry->grid[i]);
+        hn_expression_destroy(geometry->block[i]);
+    }
+    hn_expression_destroy(geometry->shared_bytes);
+}
+
+static void finish_step(struct hn_step *step)
+{
+    free(step->entry);
+    free(step->arguments);
+    finish_geometry(&step->geometry);
+}
+
+static void finish_option(struct hn_option *option)
+{
+    for (size_t i = 0; option->holes != NULL && i < option->hole_count; i++)
+        hn_expression_destroy(option->holes[i]);
+    free(option->holes);
+    hn_expression_destroy(option->condition);
+    free(option->text);
+}
+
+static void free_arguments(struct hn_plan *plan)
+{
+    for (size_t i = 0; plan->arguments != NULL && i < plan->argument_count; i++) {
+        free(plan->arguments[i].name);
+        hn_expression_destroy(plan->arguments[i].count);
+        hn_expression_destroy(plan->arguments[i].value);
+    }
+    free(plan->arguments);
+}
+
+static void free_lists(struct hn_plan *plan)
+{
+    for (size_t i = 0; plan->steps != NULL && i < plan->step_count; i++)
+        finish_step(&plan->steps[i]);
+    free(plan->steps);
+    for (size_t i = 0; plan->options != NULL && i < plan->option_count; i++)
+        finish_option(&plan->options[i]);
+    free(plan->options);
+    for (size_t i = 0; plan->word_lists != NULL && i < plan->word_list_count; i++) {
+        free(plan->word_lists[i].name);
+        free_strings(plan->word_lists[i].words, plan->word_lists[i].count);
+    }
+    free(plan->word_lists);
+    for (size_t i = 0; plan->metrics != NULL && i < plan->metric_count; i++) {
+        free(plan->metrics[i].name);
+        hn_expression_destroy(plan->metrics[i].expression);
+    }
+    free(plan->metrics);
+}
+
+void hn_plan_destroy(struct hn_plan *plan)
+{
+    if (plan == NULL)
+        return;
+    free(plan->kernel);
+    free(plan->template_path);
+    free_strings(plan->names, plan->name_count);
+    free_strings(plan->parameters, plan->parameter_count);
+    free_strings(plan->problem, plan->problem_count);
+    free_strings(plan->freeze, plan->freeze_count);
+    free_arguments(plan);
+    free_lists(plan);
+    free(plan->reference.template_path);
+    finish_step(&plan->reference.step);
+    free_strings(plan->reference.depends, plan->reference.depends_count);
+    hn_expression_destroy(plan->compare.relative);
+    hn_expression_destroy(plan->compare.absolute);
+    free(plan->objective);
+    hn_bindings_finish(&plan->defaults);
+    free(plan);
+}
+
+char *hn_plan_signature(const struct hn_plan *plan)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        const struct hn_argument *argument = &plan->arguments[i];
+        hn_text_printf(&text, "%s%s:%s:%s", i == 0 ? "" : ",", argument->name,
+                       hn_element_name(argument->element), hn_role_name(argument->role));
+    }
+    return hn_text_take(&text);
+}
+
+static size_t count_metric_arguments(const struct hn_plan *plan)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < plan->argument_count; i++)
+        count += plan->arguments[i].role == HN_ROLE_METRIC ? 1 : 0;
+    return count;
+}
+
+static const struct hn_value *look_up(const struct hn_plan *plan, const struct hn_bindings *problem,
+                                      const struct hn_bindings *point, const char *name)
+{
+    const struct hn_value *value = hn_bindings_get(point, name);
+    if (value == NULL)
+        value = hn_bindings_get(problem, name);
+    return value != NULL ? value : hn_bindings_get(&plan->defaults, name);
+}
+
+enum hn_status hn_plan_values(const struct hn_plan *plan, const struct hn_bindings *problem,
+                              const struct hn_bindings *point, struct hn_value **values,
+                              struct hn_error *err)
+{
+    size_t extra = 1 + count_metric_arguments(plan) + plan->metric_count;
+    struct hn_value *made = calloc(plan->name_count + extra, sizeof *made);
+    if (made == NULL)
+        return hn_fail_memory(err);
+    for (size_t i = 0; i < plan->name_count; i++) {
+        const struct hn_value *value = look_up(plan, problem, point, plan->names[i]);
+        if (value == NULL) {
+            free(made);
+            return hn_fail(err, HN_ECONFIG, "'%s' has no value", plan->names[i]);
+        }
+        made[i] = *value;
+    }
+    *values = made;
+    return HN_OK;
+}
+
+bool hn_plan_is_frozen(const struct hn_plan *plan, const char *name, const struct hn_value *value)
+{
+    if (value->type == HN_WORD)
+        return true;
+    for (size_t i = 0; i < plan->freeze_count; i++)
+        if (strcmp(plan->freeze[i], name) == 0)
+            return true;
+    return false;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "runtime/plan.h"
+
+/* Binds a plan's expressions until one fails. */
+struct binder {
+    struct hn_scope scope;
+    const struct hn_expression **failed;
+    enum hn_status status;
+    struct hn_error *err;
+};
+
+static void bind(struct binder *binder, struct hn_expression *expression)
+{
+    if (binder->status != HN_OK || expression == NULL)
+        return;
+    binder->status = hn_expression_bind(expression, &binder->scope, binder->err);
+    if (binder->status != HN_OK && binder->failed != NULL)
+        *binder->failed = expression;
+}
+
+static void bind_step(struct binder *binder, const struct hn_step *step)
+{
+    for (size_t i = 0; i < 3; i++)
+        bind(binder, step->geometry.grid[i]);
+    for (size_t i = 0; i < 3; i++)
+        bind(binder, step->geometry.block[i]);
+    bind(binder, step->geometry.shared_bytes);
+}
+
+static void bind_option(struct binder *binder, const struct hn_option *option)
+{
+    bind(binder, option->condition);
+    for (size_t i = 0; i < option->hole_count; i++)
+        bind(binder, option->holes[i]);
+}
+
+static void bind_all_but_metrics(struct binder *binder, const struct hn_plan *plan)
+{
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        bind(binder, plan->arguments[i].count);
+        bind(binder, plan->arguments[i].value);
+    }
+    for (size_t i = 0; i < plan->step_count; i++)
+        bind_step(binder, &plan->steps[i]);
+    for (size_t i = 0; i < plan->option_count; i++)
+        bind_option(binder, &plan->options[i]);
+    bind_step(binder, &plan->reference.step);
+    bind(binder, plan->compare.relative);
+    bind(binder, plan->compare.absolute);
+}
+
+static size_t count_words(const struct hn_plan *plan)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < plan->word_list_count; i++)
+        count += plan->word_lists[i].count;
+    return count;
+}
+
+/* All names in slot order: the plan's, time_us, metric arguments, metrics. Returns how many come
+ * before the metrics. */
+static size_t collect_names(const struct hn_plan *plan, const char **names)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < plan->name_count; i++)
+        names[count++] = plan->names[i];
+    names[count++] = "time_us";
+    for (size_t i = 0; i < plan->argument_count; i++)
+        if (plan->arguments[i].role == HN_ROLE_METRIC)
+            names[count++] = plan->arguments[i].name;
+    for (size_t i = 0; i < plan->metric_count; i++)
+        names[count + i] = plan->metrics[i].name;
+    return count;
+}
+
+static void collect_words(const struct hn_plan *plan, const char **words)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < plan->word_list_count; i++)
+        for (size_t w = 0; w < plan->word_lists[i].count; w++)
+            words[count++] = plan->word_lists[i].words[w];
+}
+
+enum hn_status hn_plan_bind(struct hn_plan *plan, const struct hn_expression **failed,
+                            struct hn_error *err)
+{
+    size_t most = plan->name_count + 1 + plan->argument_count + plan->metric_count;
+    size_t word_count = count_words(plan);
+    const char **names = calloc(most, sizeof *names);
+    const char **words = calloc(word_count + 1, sizeof *words);
+    struct binder binder = {.failed = failed, .status = HN_OK, .err = err};
+    if (names == NULL || words == NULL) {
+        binder.status = hn_fail_memory(err);
+        goto free_names;
+    }
+    size_t before_metrics = collect_names(plan, names);
+    collect_words(plan, words);
+    binder.scope = (struct hn_scope){names, plan->name_count, words, word_count};
+    bind_all_but_metrics(&binder, plan);
+    for (size_t i = 0; i < plan->metric_count; i++) {
+        binder.scope.name_count = before_metrics + i;
+        bind(&binder, plan->metrics[i].expression);
+    }
+
+free_names:
+    free(words);
+    free(names);
+    return binder.status;
+}
