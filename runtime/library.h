@@ -2,9 +2,8 @@
 #ifndef HONE_RUNTIME_LIBRARY_H
 #define HONE_RUNTIME_LIBRARY_H
 
-#include <stddef.h>
-
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/error.h"
 
@@ -20,6 +19,10 @@ struct hn_symbol {
  * symbol is missing in which library. */
 enum hn_status hn_library_open(const char *const *names, size_t name_count, const struct hn_symbol *symbols,
                                size_t symbol_count, void **library, struct hn_error *err);
+/* NULL is fine. */
 void hn_library_close(void *library);
+
+/* The file, with links resolved, that a function of an open library comes from; false when it can not be told. */
+bool hn_library_path(const void *symbol, char *path, size_t size);
 
 #endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/occupancy.h"
+
+#include <cuda_occupancy.h>
+
+static cudaOccDeviceProp properties_of(const struct hn_device *device)
+{
+    return (cudaOccDeviceProp){
+        .computeMajor = device->identity.capability / 10,
+        .computeMinor = device->identity.capability % 10,
+        .maxThreadsPerBlock = device->max_threads_per_block,
+        .maxThreadsPerMultiprocessor = device->max_threads_per_sm,
+        .regsPerBlock = device->registers_per_block,
+        .regsPerMultiprocessor = device->registers_per_sm,
+        .warpSize = device->warp_size,
+        .sharedMemPerBlock = (size_t)device->shared_per_block,
+        .sharedMemPerMultiprocessor = (size_t)device->shared_per_sm,
+        .numSms = device->identity.sm_count > 0 ? device->identity.sm_count : 1,
+        .sharedMemPerBlockOptin = (size_t)device->shared_per_block_optin,
+        .reservedSharedMemPerBlock = (size_t)device->shared_reserved_per_block,
+    };
+}
+
+double hn_occupancy(const struct hn_device *device, const struct hn_resources *resources,
+                    int64_t threads, int64_t dynamic_bytes)
+{
+    if (threads < 1 || threads > device->max_threads_per_block || dynamic_bytes < 0 ||
+        dynamic_bytes > device->shared_per_block_optin - resources->shared_bytes)
+        return 0;
+
+    cudaOccDeviceProp properties = properties_of(device);
+    cudaOccFuncAttributes attributes = {
+        .maxThreadsPerBlock = device->max_threads_per_block,
+        .numRegs = resources->registers,
+        .sharedSizeBytes = (size_t)resources->shared_bytes,
+        .partitionedGCConfig = PARTITIONED_GC_OFF,
+        .shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN,
+        .maxDynamicSharedSizeBytes = (size_t)dynamic_bytes,
+        .numBlockBarriers = 1,
+    };
+    cudaOccDeviceState state = {.cacheConfig = CACHE_PREFER_NONE,
+                                .carveoutConfig = SHAREDMEM_CARVEOUT_DEFAULT};
+    cudaOccResult result = {.activeBlocksPerMultiprocessor = 0};
+    if (cudaOccMaxActiveBlocksPerMultiprocessor(&result, &properties, &attributes, &state,
+                                                (int)threads,
+                                                (size_t)dynamic_bytes) != CUDA_OCC_SUCCESS)
+        return 0;
+
+    int warps_per_block = ((int)threads + device->warp_size - 1) / device->warp_size;
+    int warps_per_sm = device->max_threads_per_sm / device->warp_size;
+    return (double)(result.activeBlocksPerMultiprocessor * warps_per_block) / warps_per_sm;
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/compile.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+
+static struct hn_nvrtc nvrtc;
+
+static int open_nvrtc(void **state)
+{
+    (void)state;
+    struct hn_error err = {.message = ""};
+    if (hn_nvrtc_open(&nvrtc, &err) == HN_OK)
+        return 0;
+    fprintf(stderr, "%s\n", err.message);
+    return 1;
+}
+
+static int close_nvrtc(void **state)
+{
+    (void)state;
+    hn_nvrtc_close(&nvrtc);
+    return 0;
+}
+
+static char *read_template(const char *name)
+{
+    char path[512];
+    char *text = NULL;
+    snprintf(path, sizeof path, "%s/templates/%s", HONE_TEST_DATA, name);
+    assert_int_equal(hn_text_read_file(path, 1 << 20, &text, NULL, NULL), HN_OK);
+    return text;
+}
+
+/* Compiles a file of tests/data/templates; options is NULL-terminated. */
+static void compile_for(const char *architecture, const char *name, const char *entry,
+                        const char *const *options, struct hn_image *image)
+{
+    char *text = read_template(name);
+    struct hn_compile_request request = {
+        .name = name,
+        .text = text,
+        .entries = &entry,
+        .entry_count = 1,
+        .options = options,
+        .architecture = architecture,
+    };
+    while (options != NULL && options[request.option_count] != NULL)
+        request.option_count++;
+    struct hn_error err = {.message = ""};
+    enum hn_status status = hn_compile(&nvrtc, &request, image, &err);
+    assert_string_equal(err.message, "");
+    assert_int_equal(status, HN_OK);
+    free(text);
+}
+
+static void compile(const char *name, const char *entry, const char *const *options,
+                    struct hn_image *image)
+{
+    compile_for("sm_90", name, entry, options, image);
+}
+
+static void assert_compile_error(const char *name, const char *entry, const char *const *options,
+                                 const char *message)
+{
+    struct hn_image image;
+    compile(name, entry, options, &image);
+    assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_ERROR);
+    assert_string_equal(image.message, message);
+    assert_null(image.cubin);
+    hn_image_finish(&image);
+}
+
+static void test_resources(void **state)
+{
+    (void)state;
+    struct hn_image image;
+    compile("scale.cu", "scale", NULL, &image);
+    assert_int_equal(image.outcome, HN_OUTCOME_OK);
+    assert_null(image.message);
+    assert_true(image.size > 1000);
+    assert_int_equal(image.entry_count, 1);
+    assert_string_equal(image.entries[0], "scale");
+    assert_true(image.resources.known);
+    assert_int_equal(image.resources.shared_bytes, 512);
+    assert_int_equal(image.resources.spill_store_bytes, 0);
+    char used[64];
+    snprintf(used, sizeof used, "Used %d registers, used 1 barriers", image.resources.registers);
+    assert_non_null(strstr(image.log, used));
+    assert_true(image.compile_ms > 0);
+    assert_null(strstr(image.log, "Compile time"));
+    assert_int_equal(strlen(image.code_hash), 32);
+    hn_image_finish(&image);
+}
+
+/* Shared memory by the ELF file agrees with ptxas on every architecture that NVRTC knows. */
+static void test_shared_memory_of_every_architecture(void **state)
+{
+    (void)state;
+    int count = 0;
+    int known[64];
+    assert_int_equal(nvrtc.p_nvrtcGetNumSupportedArchs(&count), NVRTC_SUCCESS);
+    assert_in_range(count, 1, 64);
+    assert_int_equal(nvrtc.p_nvrtcGetSupportedArchs(known), NVRTC_SUCCESS);
+    for (int i = 0; i < count; i++) {
+        char architecture[16];
+        snprintf(architecture, sizeof architecture, "sm_%d", known[i]);
+        struct hn_image image;
+        compile_for(architecture, "scale.cu", "scale", NULL, &image);
+        assert_int_equal(image.outcome, HN_OUTCOME_OK);
+        assert_int_equal(image.resources.shared_bytes, 512);
+        char used[64];
+        snprintf(used, sizeof used, "Used %d registers, used 1 barriers, 512 bytes smem",
+                 image.resources.registers);
+        assert_non_null(strstr(image.log, used));
+        hn_image_finish(&image);
+    }
+}
+
+static void test_spills(void **state)
+{
+    (void)state;
+    const char *const tight[] = {"--maxrregcount=32", NULL};
+    struct hn_image image;
+    compile("spill.cu", "spill", NULL, &image);
+    assert_int_equal(image.outcome, HN_OUTCOME_OK);
+    assert_int_equal(image.resources.spill_store_bytes, 0);
+    assert_true(image.resources.registers > 32);
+    hn_image_finish(&image);
+    compile("spill.cu", "spill", tight, &image);
+    assert_int_equal(image.outcome, HN_OUTCOME_OK);
+    assert_true(image.resources.spill_store_bytes > 0);
+    assert_true(image.resources.spill_load_bytes > 0);
+    assert_true(image.resources.stack_bytes > 0);
+    assert_true(image.resources.local_bytes >= image.resources.stack_bytes);
+    assert_int_equal(image.resources.registers, 32);
+    hn_image_finish(&image);
+}
+
+static void test_name_expression(void **state)
+{
+    (void)state;
+    struct hn_image image;
+    compile("generic.cu", "demo::fill<4, float>", NULL, &image);
+    assert_int_equal(image.outcome, HN_OUTCOME_OK);
+    assert_string_equal(image.entries[0], "_ZN4demo4fillILi4EfEEvPT0_");
+    hn_image_finish(&image);
+}
+
+static void test_name_expression_unknown(void **state)
+{
+    (void)state;
+    assert_compile_error(
+        "generic.cu", "demo::empty<4>", NULL,
+        "name expression 'demo::empty<4>': namespace \"demo\" has no member \"empty\"");
+}
+
+static void test_entry_missing(void **state)
+{
+    (void)state;
+    struct hn_image image;
+    compile("scale.cu", "scala", NULL, &image);
+    assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_ERROR);
+    assert_string_equal(image.message, "no kernel 'scala' in the program (is it extern \"C\"?); "
+                                       "there is unused, scale");
+    hn_image_finish(&image);
+}
+
+static void test_entry_missing_from_nothing(void **state)
+{
+    (void)state;
+    struct hn_image image;
+    compile("generic.cu", "fill", NULL, &image);
+    assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_ERROR);
+    assert_string_equal(image.message,
+                        "no kernel 'fill' in the program; there is none at all (a kernel that is "
+                        "not extern \"C\" needs a name expression)");
+    hn_image_finish(&image);
+}
+
+static void test_first_error_is_the_message(void **state)
+{
+    (void)state;
+    assert_compile_error("broken.cu", "broken", NULL,
+                         "broken.cu(4): error: identifier \"undeclared\" is undefined");
+}
+
+static void test_too_much_static_shared_memory(void **state)
+{
+    (void)state;
+    assert_compile_error("big_shared.cu", "big_shared", NULL,
+                         "kernel 'big_shared' has 80000 bytes of static shared memory; the limit "
+                         "is 49152 (beyond it use dynamic shared memory)");
+}
+
+static void test_assembler_error(void **state)
+{
+    (void)state;
+    struct hn_image image;
+    compile("bad_asm.cu", "bad_asm", NULL, &image);
+    assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_ERROR);
+    assert_non_null(strstr(image.message, "'wgmma.fence' not supported on .target 'sm_90'"));
+    hn_image_finish(&image);
+    compile_for("sm_90a", "bad_asm.cu", "bad_asm", NULL, &image);
+    assert_int_equal(image.outcome, HN_OUTCOME_OK);
+    hn_image_finish(&image);
+}
+
+static void test_option_unknown(void **state)
+{
+    (void)state;
+    const char *const options[] = {"--bogus=1", NULL};
+    assert_compile_error("scale.cu", "scale", options,
+                         "nvrtc: error: unrecognized option --bogus=1 found");
+}
+
+static void test_architecture_unknown(void **state)
+{
+    (void)state;
+    struct hn_compile_request request = {.name = "x.cu", .text = "", .architecture = "sm_35"};
+    struct hn_error err = {.message = ""};
+    struct hn_image image;
+    assert_int_equal(hn_compile(&nvrtc, &request, &image, &err), HN_EUSAGE);
+    assert_non_null(strstr(err.message, "does not compile for 'sm_35'; it knows sm_"));
+}
+
+/* The toolkit's headers are found; a header that was read at the start is the one that counts. */
+static void test_includes(void **state)
+{
+    (void)state;
+    char *text = read_template("half.cu");
+    const char *entry = "half_scale";
+    const char *include_name = "half_helper.cuh";
+    const char *include_text = "#define HELPER_FACTOR 5.0f\n";
+    struct hn_compile_request request = {
+        .name = HONE_TEST_DATA "/templates/half.cu",
+        .text = text,
+        .entries = &entry,
+        .entry_count = 1,
+        .include_names = &include_name,
+        .include_texts = &include_text,
+        .include_count = 1,
+        .architecture = "sm_90",
+    };
+    struct hn_image given;
+    struct hn_image other;
+    assert_int_equal(hn_compile(&nvrtc, &request, &given, NULL), HN_OK);
+    assert_int_equal(given.outcome, HN_OUTCOME_OK);
+    include_text = "#define HELPER_FACTOR 6.0f\n";
+    assert_int_equal(hn_compile(&nvrtc, &request, &other, NULL), HN_OK);
+    assert_int_equal(other.outcome, HN_OUTCOME_OK);
+    assert_string_not_equal(given.code_hash, other.code_hash);
+    hn_image_finish(&given);
+    hn_image_finish(&other);
+    free(text);
+}
+
+static void hash_of(const char *name, const char *entry, const char *const *options, char hash[33])
+{
+    struct hn_image image;
+    compile(name, entry, options, &image);
+    assert_int_equal(image.outcome, HN_OUTCOME_OK);
+    memcpy(hash, image.code_hash, 33);
+    hn_image_finish(&image);
+}
+
+static void test_hash_ignores_names_and_options(void **state)
+{
+    (void)state;
+    const char *const renamed[] = {"-DNAME=another_name", "-DIRRELEVANT=1", NULL};
+    const char *const other_kernel[] = {"-DOTHER=9.f", NULL};
+    const char *const limited[] = {"--maxrregcount=128", NULL};
+    char plain[33];
+    char hash[33];
+    hash_of("scale.cu", "scale", NULL, plain);
+    hash_of("scale.cu", "another_name", renamed, hash);
+    assert_string_equal(hash, plain);
+    hash_of("scale.cu", "scale", other_kernel, hash);
+    assert_string_equal(hash, plain);
+    hash_of("scale.cu", "scale", limited, hash);
+    assert_string_equal(hash, plain);
+}
+
+static void test_hash_sees_what_runs(void **state)
+{
+    (void)state;
+    const char *const callee[] = {"-DFACTOR=3.5f", NULL};
+    const char *const constant[] = {"-DFIRST=9.f", NULL};
+    const char *const data[] = {"-DLAUNCHES=8", NULL};
+    const char *const shared[] = {"-DTILE=256", NULL};
+    const char *const bounds[] = {"-DBOUNDS=__launch_bounds__(64)", NULL};
+    const char *const *const changes[] = {callee, constant, data, shared, bounds};
+    char hashes[6][33];
+    hash_of("scale.cu", "scale", NULL, hashes[0]);
+    for (size_t i = 0; i < 5; i++) {
+        hash_of("scale.cu", "scale", changes[i], hashes[i + 1]);
+        for (size_t j = 0; j <= i; j++)
+            assert_string_not_equal(hashes[i + 1], hashes[j]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_resources),
+        cmocka_unit_test(test_shared_memory_of_every_architecture),
+        cmocka_unit_test(test_spills),
+        cmocka_unit_test(test_name_expression),
+        cmocka_unit_test(test_name_expression_unknown),
+        cmocka_unit_test(test_entry_missing),
+        cmocka_unit_test(test_entry_missing_from_nothing),
+        cmocka_unit_test(test_first_error_is_the_message),
+        cmocka_unit_test(test_too_much_static_shared_memory),
+        cmocka_unit_test(test_assembler_error),
+        cmocka_unit_test(test_option_unknown),
+        cmocka_unit_test(test_architecture_unknown),
+        cmocka_unit_test(test_includes),
+        cmocka_unit_test(test_hash_ignores_names_and_options),
+        cmocka_unit_test(test_hash_sees_what_runs),
+    };
+    return cmocka_run_group_tests(tests, open_nvrtc, close_nvrtc);
+}
