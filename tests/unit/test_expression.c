@@ -1,0 +1,662 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/expression.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *const names[] = {"A", "B", "C", "R", "T", "LOAD", "BIG", "N"};
+static const char *const words[] = {"plain", "ldg"};
+static const struct hn_scope scope = {names, 8, words, 2};
+
+static const struct hn_value *values(void)
+{
+    static const struct hn_value list[] = {
+        {HN_INTEGER, {.integer = 7}},         {HN_INTEGER, {.integer = 0}},
+        {HN_INTEGER, {.integer = -3}},        {HN_REAL, {.real = 2.5}},
+        {HN_BOOLEAN, {.boolean = true}},      {HN_WORD, {.word = "ldg"}},
+        {HN_INTEGER, {.integer = INT64_MAX}}, {HN_INTEGER, {.integer = 4096}},
+    };
+    return list;
+}
+
+/* As python3 computes them for the values above; NULL where it raises, gives a complex number or
+ * leaves 64 bits. */
+static const struct {
+    const char *text;
+    const char *result;
+} python[] = {
+    /* clang-format off */
+    {"1 + 2 * 3", "7"},
+    {"(1 + 2) * 3", "9"},
+    {"2 - 3 - 4", "-5"},
+    {"2 ** 3 ** 2", "512"},
+    {"-2 ** 2", "-4"},
+    {"(-2) ** 2", "4"},
+    {"2 ** -1", "0.5"},
+    {"-2 ** -2", "-0.25"},
+    {"2 ** 0", "1"},
+    {"0 ** 0", "1"},
+    {"(-8) ** 3", "-512"},
+    {"2 ** 62", "4611686018427387904"},
+    {"2 ** 63", NULL},
+    {"(-2) ** 63", "-9223372036854775808"},
+    {"10 ** 18", "1000000000000000000"},
+    {"10 ** 19", NULL},
+    {"2.0 ** 0.5", "1.4142135623730951"},
+    {"(-2.0) ** 0.5", NULL},
+    {"(-8) ** (1 / 3)", NULL},
+    {"0 ** -1", NULL},
+    {"0.0 ** -1", NULL},
+    {"10.0 ** 400", NULL},
+    {"True ** 2", "1"},
+    {"7 / 2", "3.5"},
+    {"8 / 2", "4.0"},
+    {"-7 / 2", "-3.5"},
+    {"1 / 3", "0.3333333333333333"},
+    {"7 // 2", "3"},
+    {"-7 // 2", "-4"},
+    {"7 // -2", "-4"},
+    {"-7 // -2", "3"},
+    {"7 % 3", "1"},
+    {"-7 % 3", "2"},
+    {"7 % -3", "-2"},
+    {"-7 % -3", "-1"},
+    {"7.5 // 2", "3.0"},
+    {"-7.5 // 2", "-4.0"},
+    {"7.5 % 2", "1.5"},
+    {"-7.5 % 2", "0.5"},
+    {"7.5 % -2", "-0.5"},
+    {"-0.0 % 3", "0.0"},
+    {"1.0 % 0.1", "0.09999999999999995"},
+    {"1.0 // 0.1", "9.0"},
+    {"6 % 3.0", "0.0"},
+    {"-1 % 1e300", "1e+300"},
+    {"1 // 0", NULL},
+    {"1 % 0", NULL},
+    {"1 / 0", NULL},
+    {"1.0 / 0", NULL},
+    {"1.0 // 0.0", NULL},
+    {"1.0 % 0", NULL},
+    {"A // B", NULL},
+    {"B // A", "0"},
+    {"A % C", "-2"},
+    {"C % A", "4"},
+    {"A // C", "-3"},
+    {"A / C", "-2.3333333333333335"},
+    {"BIG + 1", NULL},
+    {"-BIG - 1", "-9223372036854775808"},
+    {"-BIG - 2", NULL},
+    {"BIG * 2", NULL},
+    {"BIG * -1", "-9223372036854775807"},
+    {"(-BIG - 1) * -1", NULL},
+    {"(-BIG - 1) // -1", NULL},
+    {"(-BIG - 1) % -1", "0"},
+    {"-(-BIG - 1)", NULL},
+    {"abs(-BIG - 1)", NULL},
+    {"BIG / 3", "3.0744573456182584e+18"},
+    {"BIG / 1", "9.223372036854776e+18"},
+    {"BIG / BIG", "1.0"},
+    {"(BIG - 1) / BIG", "1.0"},
+    {"9007199254740993 / 1", "9007199254740992.0"},
+    {"BIG == 9223372036854775807.0", "false"},
+    {"BIG < 9223372036854775808.0", "true"},
+    {"BIG >= 9223372036854775808.0", "false"},
+    {"9007199254740993 == 9007199254740992.0", "false"},
+    {"9007199254740993 > 9007199254740992.0", "true"},
+    {"9007199254740992 == 9007199254740992.0", "true"},
+    {"-BIG - 1 == -9223372036854775808.0", "true"},
+    {"1 == 1.0", "true"},
+    {"True == 1", "true"},
+    {"True == 1.0", "true"},
+    {"False == 0", "true"},
+    {"True + True", "2"},
+    {"True / 2", "0.5"},
+    {"-True", "-1"},
+    {"+True", "1"},
+    {"~True", "-2"},
+    {"~5", "-6"},
+    {"~-1", "0"},
+    {"~R", NULL},
+    {"not 0", "true"},
+    {"not 1", "false"},
+    {"not ''", "true"},
+    {"not 'x'", "false"},
+    {"not 0.0", "true"},
+    {"not A == 7", "false"},
+    {"not not A", "true"},
+    {"not A in [7]", "false"},
+    {"1 < 2 < 3", "true"},
+    {"1 < 2 > 1", "true"},
+    {"3 > 2 > 1 > 0", "true"},
+    {"1 < 3 < 2", "false"},
+    {"1 == 1 != 2", "true"},
+    {"A > 0 == True", "false"},
+    {"(A > 0) == True", "true"},
+    {"0 < A // 0", NULL},
+    {"1 > 2 > 1 // 0", "false"},
+    {"1 < R < 3", "true"},
+    {"0 <= B <= 0", "true"},
+    {"A in [1, 7]", "true"},
+    {"A in [1, 2]", "false"},
+    {"A not in [1, 2]", "true"},
+    {"A in (1, 7, )", "true"},
+    {"A in ()", "false"},
+    {"A in []", "false"},
+    {"A in (7,)", "true"},
+    {"R in [2, 2.5]", "true"},
+    {"7.0 in [A]", "true"},
+    {"True in [1]", "true"},
+    {"LOAD in [plain, ldg]", "true"},
+    {"LOAD not in [plain]", "true"},
+    {"LOAD in ['ldg']", "true"},
+    {"LOAD in [1, 2]", "false"},
+    {"1 in [1, 1 // 0]", NULL},
+    {"1 < A in [7]", "true"},
+    {"A in [7] or 1 // 0", "true"},
+    {"LOAD == ldg", "true"},
+    {"LOAD == plain", "false"},
+    {"LOAD != plain", "true"},
+    {"LOAD == 'ldg'", "true"},
+    {"LOAD == \"ldg\"", "true"},
+    {"LOAD == 1", "false"},
+    {"LOAD != 1", "true"},
+    {"LOAD < plain", "true"},
+    {"LOAD >= 'ldg'", "true"},
+    {"LOAD < 1", NULL},
+    {"LOAD + 1", NULL},
+    {"1 + LOAD", NULL},
+    {"-LOAD", NULL},
+    {"LOAD and 1", "1"},
+    {"LOAD or 1", "'ldg'"},
+    {"'' or 5", "5"},
+    {"0 and 1 // 0", "0"},
+    {"1 or 1 // 0", "1"},
+    {"1 and 1 // 0", NULL},
+    {"0 or 1 // 0", NULL},
+    {"0 or 0.0", "0.0"},
+    {"0 or B or A", "7"},
+    {"A and R and LOAD", "'ldg'"},
+    {"A and B and 1 // 0", "0"},
+    {"1 or 0 and 0", "1"},
+    {"(1 or 0) and 0", "0"},
+    {"not 1 or 1", "1"},
+    {"A if B else C", "-3"},
+    {"A if A else 1 // 0", "7"},
+    {"1 // 0 if B else A", "7"},
+    {"1 if 0 else 2 if 0 else 3", "3"},
+    {"1 if 1 else 2 if 1 else 3", "1"},
+    {"(1 if 0 else 2) + 10", "12"},
+    {"1 + 1 if B else 5", "5"},
+    {"A > 5 and A < 9", "true"},
+    {"5 & 3", "1"},
+    {"5 | 3", "7"},
+    {"5 ^ 3", "6"},
+    {"1 | 2 ^ 3 & 4", "3"},
+    {"1 << 4", "16"},
+    {"1 << 62", "4611686018427387904"},
+    {"1 << 63", NULL},
+    {"-1 << 63", "-9223372036854775808"},
+    {"-1 << 64", NULL},
+    {"0 << 100", "0"},
+    {"1 << -1", NULL},
+    {"3 << 62", NULL},
+    {"-5 >> 1", "-3"},
+    {"5 >> 100", "0"},
+    {"-5 >> 100", "-1"},
+    {"5 >> -1", NULL},
+    {"1 << 2 + 1", "8"},
+    {"1 + 1 << 2", "8"},
+    {"1 << 2 >> 1", "2"},
+    {"6 & 3 == 2", "true"},
+    {"(6 & 3) == 2", "true"},
+    {"True & False", "false"},
+    {"True | False", "true"},
+    {"True ^ 1", "0"},
+    {"1.5 & 1", NULL},
+    {"1 << 1.0", NULL},
+    {"~2 ** 2", "-5"},
+    {"- - 3", "3"},
+    {"-+-3", "3"},
+    {"2 * -3", "-6"},
+    {"2 ** - - 1", "2"},
+    {"4 - -3", "7"},
+    {"min(3, 1, 2)", "1"},
+    {"max(3, 1, 2)", "3"},
+    {"min(1, 1.0)", "1"},
+    {"min(1.0, 1)", "1.0"},
+    {"max(True, 1)", "true"},
+    {"max(2, R)", "2.5"},
+    {"min(LOAD, plain)", "'ldg'"},
+    {"min(LOAD, 1)", NULL},
+    {"abs(-3)", "3"},
+    {"abs(-2.5)", "2.5"},
+    {"abs(True)", "1"},
+    {"abs(LOAD)", NULL},
+    {"ceil_div(7, 2)", "4"},
+    {"ceil_div(-7, 2)", "-3"},
+    {"ceil_div(7, -2)", "-3"},
+    {"ceil_div(8, 2)", "4"},
+    {"ceil_div(N, 16) * 16", "4096"},
+    {"ceil_div(N / 2, 3)", "683.0"},
+    {"ceil_div(1, 0)", NULL},
+    {"ceil_div(BIG, 2)", "4611686018427387904"},
+    {"log2(8)", "3.0"},
+    {"log2(1)", "0.0"},
+    {"log2(0.5)", "-1.0"},
+    {"log2(3)", "1.584962500721156"},
+    {"log2(0)", NULL},
+    {"log2(-1)", NULL},
+    {"is_power_of_2(64)", "true"},
+    {"is_power_of_2(63)", "false"},
+    {"is_power_of_2(0)", "false"},
+    {"is_power_of_2(-4)", "false"},
+    {"0x1F + 0o17 + 0b101", "51"},
+    {"1_000 * 2", "2000"},
+    {"1e3", "1e+03"},
+    {".5 + 1.", "1.5"},
+    {"1E-2", "0.01"},
+    {"1.5e+3", "1.5e+03"},
+    {"00", "0"},
+    {"N % (A * 2) == 0", "false"},
+    {"N * N * 4 // 1024", "65536"},
+    {"(N + 15) // 16 * 16", "4096"},
+    {"32 <= A * 8 <= 1024", "true"},
+    {"A * 8 % 4 == 0 and R < 3 or T", "true"},
+    {"1e308 * 10", ".inf"},
+    {"1e308 * 10 - 1e308 * 10", ".nan"},
+    {"1 < 1e308 * 10", "true"},
+    {"(1e308 * 10 - 1e308 * 10) == (1e308 * 10 - 1e308 * 10)", "false"},
+    {"1e308 * 10 // 1", ".nan"},
+    {"-1 // (1e308 * 10)", "-1.0"},
+    {"-1 % (1e308 * 10)", ".inf"},
+    {"true and not false", "true"},
+    /* clang-format on */
+};
+
+static struct hn_expression *bound(const char *text)
+{
+    struct hn_expression *expression;
+    struct hn_error err = {0};
+    enum hn_status status = hn_expression_parse(text, &expression, &err);
+    if (status == HN_OK)
+        status = hn_expression_bind(expression, &scope, &err);
+    if (status != HN_OK)
+        fail_msg("%s: %s", text, err.message);
+    return expression;
+}
+
+static char *text_of(const struct hn_value *value)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    const char *quote = value->type == HN_WORD ? "'" : "";
+    hn_text_append(&text, quote);
+    hn_value_append(&text, value);
+    hn_text_append(&text, quote);
+    return hn_text_take(&text);
+}
+
+static void evaluates_as_python(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof python / sizeof python[0]; i++) {
+        struct hn_expression *expression = bound(python[i].text);
+        struct hn_value value;
+        struct hn_error err = {0};
+        enum hn_status status = hn_expression_evaluate(expression, values(), &value, &err);
+        assert_int_equal(hn_expression_evaluate(expression, values(), &value, NULL), status);
+        char *text = status == HN_OK ? text_of(&value) : NULL;
+        if (python[i].result == NULL && status != HN_EVALUE)
+            fail_msg("%s gives %s, python raises", python[i].text, text);
+        if (python[i].result == NULL && strstr(err.message, ": ") == NULL)
+            fail_msg("%s fails without a reason", python[i].text);
+        if (python[i].result != NULL && (text == NULL || strcmp(text, python[i].result) != 0))
+            fail_msg("%s gives %s (%s), python gives %s", python[i].text, text ? text : "an error",
+                     err.message, python[i].result);
+        free(text);
+        hn_expression_destroy(expression);
+    }
+}
+
+static void failed_evaluation_says_why(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *message;
+    } cases[] = {
+        {"A % B == 0", "'A % B == 0', column 3: 7 % 0: division by zero"},
+        {"N * BIG", "'N * BIG', column 3: 4096 * 9223372036854775807: beyond 64 bits"},
+        {"1 + LOAD", "'1 + LOAD', column 3: 1 + 'ldg': expected numbers"},
+        {"LOAD < 2", "'LOAD < 2', column 6: 'ldg' < 2: a word and a number have no order"},
+        {"A & R", "'A & R', column 3: 7 & 2.5: expected integers"},
+        {"- LOAD", "'- LOAD', column 1: -'ldg': expected a number"},
+        {"log2(B)", "'log2(B)', column 1: log2(0): expected a positive number"},
+        {"ceil_div(A, B)", "'ceil_div(A, B)', column 1: ceil_div(7, 0): division by zero"},
+        {"sizeof(LOAD)", "'sizeof(LOAD)', column 1: sizeof('ldg'): not a type that sizeof knows"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct hn_expression *expression = bound(cases[i].text);
+        struct hn_value value;
+        struct hn_error err;
+        assert_int_equal(hn_expression_evaluate(expression, values(), &value, &err), HN_EVALUE);
+        assert_string_equal(err.message, cases[i].message);
+        hn_expression_destroy(expression);
+    }
+}
+
+static void knows_the_sizes_of_types(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t bytes;
+    } cases[] = {
+        {"sizeof(float32)", 4},   {"sizeof(float)", 4},   {"sizeof(int)", 4},
+        {"sizeof(double)", 8},    {"sizeof(float16)", 2}, {"sizeof(bfloat16)", 2},
+        {"sizeof(uint8)", 1},     {"sizeof(int64)", 8},   {"sizeof('float4')", 16},
+        {"sizeof(half) * A", 14},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct hn_expression *expression = bound(cases[i].text);
+        int64_t bytes;
+        assert_int_equal(hn_expression_integer(expression, values(), &bytes, NULL), HN_OK);
+        assert_int_equal(bytes, cases[i].bytes);
+        hn_expression_destroy(expression);
+    }
+}
+
+static void malformed_text_is_explained(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *message;
+    } cases[] = {
+        {"", "column 1: found the end of the expression, expected a value"},
+        {"1 +", "column 4: found the end of the expression, expected a value"},
+        {"a == )", "column 6: found ')', expected a value"},
+        {"ceil_div(N", "column 11: missing ')'"},
+        {"(A + 1", "column 7: missing ')'"},
+        {"A in [1, 2", "column 11: missing ']'"},
+        {"TILE)", "column 5: found ')' without '('"},
+        {"A B", "column 3: found 'B', expected an operator or the end of the expression"},
+        {"min(A B)", "column 7: found 'B', expected ',' or ')'"},
+        {"(A B)", "column 4: found 'B', expected an operator or ')'"},
+        {"a not b", "column 3: found 'not', expected an operator or the end of the expression"},
+        {"1 + not a", "column 5: found 'not', expected a value"},
+        {"a == not b", "column 6: found 'not', expected a value"},
+        {"A in 3", "column 6: found '3', expected a list as [1, 2] or (1, 2)"},
+        {"A in (3)", "column 8: found one value in parentheses after 'in', expected a list as "
+                     "[1, 2] or (1, 2)"},
+        {"A in [1] == 1", "column 13: a list can not be compared"},
+        {"[1, 2]", "column 1: found '[', expected a value; a list can only follow 'in'"},
+        {"(1, 2)", "column 3: found ',' in parentheses; a tuple can only follow 'in'"},
+        {"1 if A", "column 7: found the end of the expression, expected 'else'"},
+        {"A && B", "column 3: found '&&', expected 'and'"},
+        {"A || B", "column 3: found '||', expected 'or'"},
+        {"!A", "column 1: found '!', expected 'not'"},
+        {"A = 1", "column 3: found '=', expected '=='"},
+        {"A ? 1 : 2", "column 3: found '?', expected 'a if c else b'"},
+        {"A @ B", "column 3: found '@', expected a value or an operator"},
+        {"A.x", "column 2: found '.', expected a value or an operator"},
+        {"\xc3\x97 2", "column 1: found '\xc3\x97', expected a value or an operator"},
+        {"12abc", "column 1: found '12abc', expected a number"},
+        {"08", "column 1: found '08', expected a number"},
+        {"0x", "column 1: found '0x', expected a number"},
+        {"0x0x1", "column 1: found '0x0x1', expected a number"},
+        {"1.0f", "column 1: found '1.0f', expected a number"},
+        {"1__0", "column 1: found '1__0', expected a number"},
+        {"9223372036854775808", "column 1: integer 9223372036854775808 is beyond 64 bits"},
+        {"1e999", "column 1: number 1e999 is beyond a double"},
+        {"A == 'x", "column 6: the string that begins here has no closing '"},
+        {"'a\\n'", "column 1: found '\\' in a string, which has no escapes"},
+        {"ceildiv(A, 2)", "column 1: unknown function 'ceildiv'; nearest is 'ceil_div'"},
+        {"system(A)", "column 1: unknown function 'system'; known are min, max, abs, ceil_div, "
+                      "log2, is_power_of_2, sizeof"},
+        {"min(A)", "column 1: min takes 2 or more arguments, found 1"},
+        {"abs(A, B)", "column 1: abs takes 1 argument, found 2"},
+        {"ceil_div(A)", "column 1: ceil_div takes 2 arguments, found 1"},
+        {"log2()", "column 1: log2 takes 1 argument, found 0"},
+        {"min(, 1)", "column 5: found ',', expected a value"},
+        {"A < < B", "column 5: found '<', expected a value"},
+        {"lambda: 1", "column 7: found ':', expected a value or an operator"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct hn_expression *expression;
+        struct hn_error err;
+        if (hn_expression_parse(cases[i].text, &expression, &err) != HN_ECONFIG)
+            fail_msg("%s was taken", cases[i].text);
+        assert_string_equal(err.message, cases[i].message);
+        assert_null(expression);
+    }
+}
+
+/* count times `open`, `middle`, count times `close` */
+static char *nest(const char *open, const char *middle, const char *close, size_t count)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    for (size_t i = 0; i < count; i++)
+        hn_text_append(&text, open);
+    hn_text_append(&text, middle);
+    for (size_t i = 0; i < count; i++)
+        hn_text_append(&text, close);
+    return hn_text_take(&text);
+}
+
+static void deep_nesting_is_refused(void **state)
+{
+    (void)state;
+    static const char *const openings[][2] = {
+        {"(", ")"}, {"-", ""},     {"not ", ""},    {"2 ** ", ""},      {"1 if 0 else ", ""},
+        {"~ ", ""}, {"abs(", ")"}, {"1 in [", "]"}, {"1 in (2, ", ")"}, {"min(1, ", ")"},
+    };
+    for (size_t i = 0; i < sizeof openings / sizeof openings[0]; i++) {
+        char *text = nest(openings[i][0], "1", openings[i][1], 5000);
+        struct hn_expression *expression;
+        struct hn_error err;
+        assert_int_equal(hn_expression_parse(text, &expression, &err), HN_ECONFIG);
+        assert_non_null(strstr(err.message, "nested deeper than 200"));
+        free(text);
+
+        text = nest(openings[i][0], "1", openings[i][1], 150);
+        expression = bound(text);
+        struct hn_value value;
+        enum hn_status status = hn_expression_evaluate(expression, NULL, &value, NULL);
+        assert_true(status == HN_OK || strcmp(openings[i][0], "2 ** ") == 0);
+        hn_expression_destroy(expression);
+        free(text);
+    }
+}
+
+static void long_chains_are_bounded(void **state)
+{
+    (void)state;
+    static const char *const links[] = {"1 + ", "1 and ", "0 or ", "2 - "};
+    for (size_t i = 0; i < sizeof links / sizeof links[0]; i++) {
+        char *text = nest(links[i], "1", "", 900);
+        struct hn_expression *expression = bound(text);
+        struct hn_value value;
+        assert_int_equal(hn_expression_evaluate(expression, NULL, &value, NULL), HN_OK);
+        hn_expression_destroy(expression);
+        free(text);
+
+        text = nest(links[i], "1", "", 9000);
+        struct hn_error err;
+        assert_int_equal(hn_expression_parse(text, &expression, &err), HN_ECONFIG);
+        assert_non_null(strstr(err.message, "more than 1000 operators in a row"));
+        free(text);
+    }
+    char *long_text = nest(" ", "1", "", 70000);
+    struct hn_expression *none;
+    assert_int_equal(hn_expression_parse(long_text, &none, NULL), HN_ECONFIG);
+    free(long_text);
+
+    /* one node, however long */
+    char *text = nest("1 <= ", "1", "", 5000);
+    struct hn_expression *expression = bound(text);
+    struct hn_value value;
+    assert_int_equal(hn_expression_evaluate(expression, NULL, &value, NULL), HN_OK);
+    assert_true(hn_value_truth(&value));
+    hn_expression_destroy(expression);
+    free(text);
+}
+
+static void unknown_names_have_a_nearest(void **state)
+{
+    (void)state;
+    static const char *const some[] = {"TILE_WIDTH", "PAD"};
+    static const char *const modes[] = {"tile_ab"};
+    const struct hn_scope small = {some, 2, modes, 1};
+    static const struct {
+        const char *text;
+        const char *message;
+    } cases[] = {
+        {"TILE_WITDH > 1", "unknown name 'TILE_WITDH'; nearest is 'TILE_WIDTH'"},
+        {"PAD == tile_bb", "unknown name 'tile_bb'; nearest is 'tile_ab'"},
+        {"PAD == Z", "unknown name 'Z'; known are TILE_WIDTH, PAD"},
+        {"PAD == float32", "unknown name 'float32'; known are TILE_WIDTH, PAD"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct hn_expression *expression;
+        struct hn_error err;
+        assert_int_equal(hn_expression_parse(cases[i].text, &expression, &err), HN_OK);
+        assert_int_equal(hn_expression_bind(expression, &small, &err), HN_ECONFIG);
+        assert_string_equal(err.message, cases[i].message);
+        hn_expression_destroy(expression);
+    }
+    struct hn_expression *expression;
+    struct hn_error err;
+    assert_int_equal(hn_expression_parse("M", &expression, &err), HN_OK);
+    assert_int_equal(hn_expression_bind(expression, &(struct hn_scope){0}, &err), HN_ECONFIG);
+    assert_string_equal(err.message, "unknown name 'M'; no names are known here");
+    struct hn_value value;
+    assert_int_equal(hn_expression_evaluate(expression, NULL, &value, &err), HN_EVALUE);
+    assert_string_equal(err.message, "'M', column 1: 'M' is not bound");
+    hn_expression_destroy(expression);
+}
+
+static void tells_which_slots_it_uses(void **state)
+{
+    (void)state;
+    struct hn_expression *expression = bound("C > 1 and LOAD == ldg");
+    assert_true(hn_expression_uses(expression, 2));
+    assert_true(hn_expression_uses(expression, 5));
+    assert_false(hn_expression_uses(expression, 0));
+    assert_int_equal(hn_expression_slots(expression), 6);
+    assert_string_equal(hn_expression_text(expression), "C > 1 and LOAD == ldg");
+
+    /* binding again replaces the slots: LOAD becomes a word, C another slot */
+    static const char *const others[] = {"C"};
+    static const char *const more_words[] = {"LOAD", "ldg"};
+    const struct hn_scope other = {others, 1, more_words, 2};
+    assert_int_equal(hn_expression_bind(expression, &other, NULL), HN_OK);
+    assert_int_equal(hn_expression_slots(expression), 1);
+    struct hn_value two = hn_integer(2);
+    struct hn_value value;
+    assert_int_equal(hn_expression_evaluate(expression, &two, &value, NULL), HN_OK);
+    assert_false(hn_value_truth(&value));
+    hn_expression_destroy(expression);
+
+    expression = bound("1 + 1");
+    assert_int_equal(hn_expression_slots(expression), 0);
+    hn_expression_destroy(expression);
+    hn_expression_destroy(NULL);
+}
+
+static void demands_integers_and_numbers(void **state)
+{
+    (void)state;
+    struct hn_error err;
+    int64_t integer;
+    double number;
+    struct hn_expression *expression = bound("N / 16");
+    assert_int_equal(hn_expression_integer(expression, values(), &integer, &err), HN_OK);
+    assert_int_equal(integer, 256);
+    hn_expression_destroy(expression);
+
+    static const struct {
+        const char *text;
+        const char *message;
+    } cases[] = {
+        {"N / 3", "'N / 3' gives 1365.3333333333333, expected an integer"},
+        {"LOAD", "'LOAD' gives 'ldg', expected an integer"},
+        {"1e19", "'1e19' gives 1e+19, expected an integer"},
+        {"A // B", "'A // B', column 3: 7 // 0: division by zero"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        expression = bound(cases[i].text);
+        assert_int_equal(hn_expression_integer(expression, values(), &integer, &err), HN_EVALUE);
+        assert_string_equal(err.message, cases[i].message);
+        hn_expression_destroy(expression);
+    }
+
+    expression = bound("T + R");
+    assert_int_equal(hn_expression_number(expression, values(), &number, &err), HN_OK);
+    assert_true(number == 3.5);
+    hn_expression_destroy(expression);
+    expression = bound("LOAD");
+    assert_int_equal(hn_expression_number(expression, values(), &number, &err), HN_EVALUE);
+    assert_string_equal(err.message, "'LOAD' gives 'ldg', expected a number");
+    hn_expression_destroy(expression);
+}
+
+/* Text made of the language's own pieces in random order: every parse ends in a tree or a message,
+ * never otherwise. */
+static void random_text_never_crashes(void **state)
+{
+    (void)state;
+    static const char *const pieces[] = {"A",  "B",   "ldg",  "1",   "2.5", "'x'",  "(",      ")",
+                                         "[",  "]",   ",",    "+",   "-",   "*",    "/",      "%",
+                                         "**", "//",  "<<",   "<",   "==",  "and",  "or",     "not",
+                                         "in", "if",  "else", "min", "(",   ")",    "sizeof", "~",
+                                         "&",  "abs", "True", "0x1", "'",   "1e99", "$",      "|"};
+    unsigned random = 12345;
+    size_t parsed = 0;
+    for (int i = 0; i < 20000; i++) {
+        struct hn_text text;
+        hn_text_init(&text);
+        random = random * 1103515245u + 12345u;
+        unsigned length = 1 + (random >> 16) % 9;
+        for (unsigned j = 0; j < length; j++) {
+            random = random * 1103515245u + 12345u;
+            hn_text_printf(&text, "%s ", pieces[(random >> 16) % 40]);
+        }
+        struct hn_expression *expression;
+        struct hn_error err = {0};
+        struct hn_value value;
+        if (hn_expression_parse(text.data, &expression, &err) == HN_OK) {
+            parsed++;
+            if (hn_expression_bind(expression, &scope, &err) == HN_OK)
+                hn_expression_evaluate(expression, values(), &value, &err);
+            hn_expression_destroy(expression);
+        } else {
+            assert_int_equal(strncmp(err.message, "column ", 7), 0);
+        }
+        hn_text_finish(&text);
+    }
+    assert_true(parsed > 500);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(evaluates_as_python),
+        cmocka_unit_test(failed_evaluation_says_why),
+        cmocka_unit_test(knows_the_sizes_of_types),
+        cmocka_unit_test(malformed_text_is_explained),
+        cmocka_unit_test(deep_nesting_is_refused),
+        cmocka_unit_test(long_chains_are_bounded),
+        cmocka_unit_test(unknown_names_have_a_nearest),
+        cmocka_unit_test(tells_which_slots_it_uses),
+        cmocka_unit_test(demands_integers_and_numbers),
+        cmocka_unit_test(random_text_never_crashes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
