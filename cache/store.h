@@ -8,9 +8,9 @@
 #include "cache/identity.h"
 #include "cache/record.h"
 
-/* The cache: one SQLite file of append-only measurements, safe under concurrent tuners. The only user of sqlite3.h.
- * Schema: task (an identity), version, session (a task measured at a time by a version), record (a point in a
- * session), image (a record's cubin), plan (canonical JSON, template and includes of a version). */
+/* The cache: one SQLite file of append-only measurements, safe under concurrent tuners. Schema: task (an identity),
+ * version, session (a task measured at a time by a version), record (a point in a session), image (a record's cubin),
+ * plan (canonical JSON, template and includes of a version). docs/formats.md describes it. */
 struct hn_store;
 
 enum hn_store_mode {
@@ -23,6 +23,10 @@ enum hn_store_mode {
 enum hn_status hn_store_open(const char *path, enum hn_store_mode mode, struct hn_store **store, struct hn_error *err);
 /* Commits what is pending; its failure is lost, so call hn_store_commit first. NULL is fine. */
 void hn_store_close(struct hn_store *store);
+
+/* What the user should know though all works (a cache on a network file system is slower and less safe), or NULL.
+ * Owned by the store; the caller prints it once. */
+const char *hn_store_warning(const struct hn_store *store);
 
 /* $HONE_CACHE, else $XDG_CACHE_HOME/hone/hone.db, else ~/.cache/hone/hone.db; `given` (--cache) before all. Free it. */
 char *hn_store_default_path(const char *given);
@@ -44,6 +48,8 @@ struct hn_store_session {
     const struct hn_store_plan *plan; /* may be NULL */
     const char *command;              /* how it was asked for */
     bool simulated;
+    const char *origin; /* of an imported session: its name in all caches, which is imported once; NULL: a new one */
+    double started;     /* seconds since the epoch; 0: now. The newest session of a point counts */
 };
 
 /* Adds (or finds) identity and version and opens a session for them. */
@@ -56,8 +62,9 @@ enum hn_status hn_store_put(struct hn_store *store, int64_t session_id, const st
 /* Also keeps the image (cubin) of that point for the session's version. */
 enum hn_status hn_store_put_image(struct hn_store *store, int64_t session_id, const struct hn_bindings *point,
                                   const void *cubin, size_t size, const char *entry, struct hn_error *err);
-/* Writes all pending records in one transaction, durable when it returns; HN_ERUN: "disk full" and the like, nothing
- * of the earlier records is lost. */
+/* Writes all pending records in one transaction. When it returns they survive any end of the process (kill -9); a power
+ * cut may take the last of them, but never those before, nor the file. HN_ERUN: "disk full" and the like: nothing of
+ * the earlier records is lost, and what is pending stays so. */
 enum hn_status hn_store_commit(struct hn_store *store, struct hn_error *err);
 /* Milliseconds until the oldest pending record must be committed (50 ms after put); -1 when nothing is pending. */
 int hn_store_due_ms(const struct hn_store *store);
@@ -74,7 +81,24 @@ enum hn_status hn_store_load(struct hn_store *store, const struct hn_identity *i
                              struct hn_error *err);
 void hn_records_free(struct hn_records *records);
 
-/* A tuned result: the best record of an identity at its newest version. */
+/* A session with all its records at once, all or nothing. *added is false when a session of that origin is there
+ * already. */
+enum hn_status hn_store_import(struct hn_store *store, const struct hn_store_session *session,
+                               const struct hn_records *records, bool *added, struct hn_error *err);
+
+/* Takes over from another cache every session that is not there yet, all or nothing; images only where asked for,
+ * because they are machine code of somebody else's making. */
+struct hn_store_merged {
+    int64_t sessions;
+    int64_t records;
+    int64_t images;
+    int64_t known; /* sessions that were there already */
+};
+enum hn_status hn_store_merge(struct hn_store *store, struct hn_store *from, bool images,
+                              struct hn_store_merged *merged, struct hn_error *err);
+
+/* A tuned result: the best record of an identity at its newest version with a valid one; where records took part in a
+ * final race, the best of the newest such race. */
 struct hn_tuned {
     struct hn_identity identity;
     struct hn_version version;
@@ -82,6 +106,7 @@ struct hn_tuned {
     int64_t points;     /* records of that version */
     int64_t session_id; /* of the best record */
     bool simulated;
+    bool stale; /* measured by another protocol than ours, or later sessions had another version */
 };
 struct hn_tuned_list {
     struct hn_tuned *items;
