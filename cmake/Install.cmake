@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: MIT
+# Installs the command, its manual page, the templates, the configs, which name them relatively, and the recorded tunings.
+include(GNUInstallDirs)
+
+install(TARGETS hone RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY templates configs DESTINATION ${CMAKE_INSTALL_DATADIR}/hone
+  FILES_MATCHING PATTERN "*.cu" PATTERN "*.cuh" PATTERN "*.yaml")
+install(DIRECTORY cache/recorded DESTINATION ${CMAKE_INSTALL_DATADIR}/hone)
+file(GLOB HONE_MANUAL_PAGES ${CMAKE_SOURCE_DIR}/docs/*.1)
+install(FILES ${HONE_MANUAL_PAGES} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
