@@ -67,11 +67,12 @@ static enum hn_status fail_sqlite(const struct hn_database *database, int code,
     case SQLITE_NOMEM:
         return hn_fail_memory(err);
     case SQLITE_IOERR:
-        if (system != ENOSPC && system != EDQUOT && system != EFBIG)
-            return hn_fail(err, HN_ERUN, "cache '%s': %s: %s", path, reason, strerror(system));
+        if (code != SQLITE_IOERR_WRITE && system == 0)
+            return hn_fail(err, HN_ERUN, "cache '%s': %s", path, reason);
         return hn_fail(err, HN_ERUN,
                        "cache '%s' can not be written: %s; what was recorded before is kept", path,
-                       strerror(system));
+                       system != 0 ? strerror(system)
+                                   : "is the disk full, or a quota or file size limit reached?");
     case SQLITE_FULL:
         return hn_fail(err, HN_ERUN,
                        "cache '%s' can not be written: the disk is full; what was recorded before "

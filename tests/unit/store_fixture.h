@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TESTS_STORE_FIXTURE_H
+#define HONE_TESTS_STORE_FIXTURE_H
+
+/* A cache in a folder of its own for each test, and short ways to write and read it. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cache/database.h"
+#include "cache/store.h"
+
+struct fixture {
+    char folder[64];
+    char path[96];
+};
+
+static inline int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    assert_non_null(fixture);
+    strcpy(fixture->folder, "/tmp/hone-store-XXXXXX");
+    assert_non_null(mkdtemp(fixture->folder));
+    snprintf(fixture->path, sizeof fixture->path, "%s/hone.db", fixture->folder);
+    *state = fixture;
+    return 0;
+}
+
+static inline int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", fixture->folder);
+    int code = system(command);
+    free(fixture);
+    return code;
+}
+
+static inline struct hn_store *open_store(const char *path, enum hn_store_mode mode)
+{
+    struct hn_store *store;
+    struct hn_error err = {""};
+    if (hn_store_open(path, mode, &store, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    return store;
+}
+
+static inline void make_identity(struct hn_identity *identity, int m)
+{
+    struct hn_value value = hn_integer(m);
+    hn_identity_init(identity);
+    identity->kernel = strdup("matmul");
+    identity->signature = strdup("A:float32:input");
+    identity->regime = strdup("cold");
+    identity->objective = strdup("time");
+    identity->device = (struct hn_device_identity){"NVIDIA H200", 90, 132, ""};
+    assert_int_equal(hn_bindings_set(&identity->problem, "M", &value, NULL), HN_OK);
+}
+
+static const struct hn_version version_1 = {.template_hash = "11111111111111111111111111111111",
+                                            .driver = "580.1",
+                                            .nvrtc = "13.0",
+                                            .protocol = HN_MEASURING_PROTOCOL};
+static const struct hn_version version_2 = {.template_hash = "22222222222222222222222222222222",
+                                            .driver = "580.1",
+                                            .nvrtc = "13.0",
+                                            .protocol = HN_MEASURING_PROTOCOL};
+
+static inline int64_t begin_at(struct hn_store *store, const struct hn_version *version, int m,
+                               bool simulated, double started)
+{
+    struct hn_identity identity;
+    struct hn_error err = {""};
+    int64_t id = 0;
+    make_identity(&identity, m);
+    struct hn_store_session session = {.identity = &identity,
+                                       .version = version,
+                                       .command = "hone tune",
+                                       .simulated = simulated,
+                                       .started = started};
+    if (hn_store_begin(store, &session, &id, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    hn_identity_finish(&identity);
+    return id;
+}
+
+static inline int64_t begin(struct hn_store *store)
+{
+    return begin_at(store, &version_1, 4096, false, 0);
+}
+
+static inline void make_record(struct hn_record *record, int tile, double time_us)
+{
+    struct hn_value value = hn_integer(tile);
+    hn_record_init(record);
+    assert_int_equal(hn_bindings_set(&record->point, "TILE", &value, NULL), HN_OK);
+    record->timing.median_us = time_us;
+    record->objective = time_us;
+    record->verdict.kind = HN_VERIFIED;
+}
+
+static inline void put(struct hn_store *store, int64_t session, int tile, double time_us)
+{
+    struct hn_record record;
+    make_record(&record, tile, time_us);
+    assert_int_equal(hn_store_put(store, session, &record, NULL), HN_OK);
+    hn_record_finish(&record);
+}
+
+static inline void put_outcome(struct hn_store *store, int64_t session, int tile, double time_us,
+                               enum hn_outcome outcome, enum hn_verification verification,
+                               bool final)
+{
+    struct hn_record record;
+    make_record(&record, tile, time_us);
+    record.outcome = outcome;
+    record.verdict.kind = verification;
+    record.final = final;
+    assert_int_equal(hn_store_put(store, session, &record, NULL), HN_OK);
+    hn_record_finish(&record);
+}
+
+static inline void commit(struct hn_store *store)
+{
+    struct hn_error err = {""};
+    if (hn_store_commit(store, &err) != HN_OK)
+        fail_msg("%s", err.message);
+}
+
+static inline struct hn_records load_of(struct hn_store *store, const struct hn_version *version,
+                                        bool simulated)
+{
+    struct hn_identity identity;
+    struct hn_records records;
+    struct hn_error err = {""};
+    make_identity(&identity, 4096);
+    if (hn_store_load(store, &identity, version, simulated, &records, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    hn_identity_finish(&identity);
+    return records;
+}
+
+static inline size_t count_of(struct hn_store *store, const struct hn_version *version,
+                              bool simulated)
+{
+    struct hn_records records = load_of(store, version, simulated);
+    size_t count = records.count;
+    hn_records_free(&records);
+    return count;
+}
+
+/* The time that counts for the only point. */
+static inline double only_time(struct hn_store *store)
+{
+    struct hn_records records = load_of(store, &version_1, false);
+    assert_int_equal(records.count, 1);
+    double time_us = records.items[0].timing.median_us;
+    hn_records_free(&records);
+    return time_us;
+}
+
+static inline void assert_refused(const char *path, enum hn_store_mode mode,
+                                  enum hn_status expected, const char *part)
+{
+    struct hn_store *store;
+    struct hn_error err = {""};
+    assert_int_equal(hn_store_open(path, mode, &store, &err), expected);
+    assert_null(store);
+    if (strstr(err.message, part) == NULL)
+        fail_msg("'%s' does not say '%s'", err.message, part);
+}
+
+static inline void run_sql(const char *path, const char *sql)
+{
+    struct hn_database *database;
+    struct hn_error err = {""};
+    if (hn_database_open(path, HN_DATABASE_WRITE, &database, &err) != HN_OK ||
+        hn_database_run(database, sql, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    hn_database_close(database);
+}
+
+static inline int64_t query(const char *path, const char *sql)
+{
+    struct hn_database *database;
+    int64_t value = -1;
+    assert_int_equal(hn_database_open(path, HN_DATABASE_READ, &database, NULL), HN_OK);
+    assert_int_equal(hn_database_integer(database, sql, &value, NULL), HN_OK);
+    hn_database_close(database);
+    return value;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+#endif

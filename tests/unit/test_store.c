@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/store_fixture.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static void records_survive_closing(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    int64_t session = begin(store);
+    put(store, session, 16, 20.5);
+    put(store, session, 32, 10.25);
+    commit(store);
+    hn_store_close(store);
+    store = open_store(fixture->path, HN_STORE_READ);
+    struct hn_records records = load_of(store, &version_1, false);
+    assert_int_equal(records.count, 2);
+    assert_true(records.items[1].timing.median_us == 10.25);
+    assert_int_equal(hn_bindings_get(&records.items[1].point, "TILE")->integer, 32);
+    hn_records_free(&records);
+    assert_int_equal(count_of(store, &version_2, false), 0);
+    assert_int_equal(count_of(store, &version_1, true), 0);
+    hn_store_close(store);
+}
+
+static void pending_is_due_within_50_ms(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    int64_t session = begin(store);
+    assert_int_equal(hn_store_due_ms(store), -1);
+    put(store, session, 16, 1);
+    assert_in_range(hn_store_due_ms(store), 0, 50);
+    nanosleep(&(struct timespec){.tv_nsec = 60000000}, NULL);
+    assert_int_equal(hn_store_due_ms(store), 0);
+    assert_int_equal(count_of(store, &version_1, false), 0);
+    commit(store);
+    assert_int_equal(hn_store_due_ms(store), -1);
+    assert_int_equal(count_of(store, &version_1, false), 1);
+    hn_store_close(store);
+}
+
+static void newest_session_counts_not_the_fastest(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    put(store, begin(store), 16, 10);
+    put(store, begin(store), 16, 12);
+    commit(store);
+    assert_true(only_time(store) == 12);
+    /* Imported later, measured earlier. */
+    put(store, begin_at(store, &version_1, 4096, false, 1000), 16, 9);
+    commit(store);
+    assert_true(only_time(store) == 12);
+    hn_store_close(store);
+}
+
+static void verified_counts_before_unverified(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    put(store, begin(store), 16, 10);
+    put_outcome(store, begin(store), 16, 5, HN_OUTCOME_OK, HN_UNVERIFIED, false);
+    commit(store);
+    assert_true(only_time(store) == 10);
+    hn_store_close(store);
+}
+
+static void final_counts_within_a_session(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    int64_t session = begin(store);
+    put_outcome(store, session, 16, 11, HN_OUTCOME_OK, HN_VERIFIED, true);
+    put(store, session, 16, 10);
+    commit(store);
+    assert_true(only_time(store) == 11);
+    hn_store_close(store);
+}
+
+static void wrong_on_a_later_seed_is_wrong(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    int64_t session = begin(store);
+    put_outcome(store, session, 16, 10, HN_OUTCOME_OK, HN_VERIFIED, true);
+    put_outcome(store, session, 16, 0, HN_OUTCOME_WRONG_RESULT, HN_UNVERIFIED, false);
+    commit(store);
+    struct hn_tuned_list list;
+    assert_int_equal(hn_store_list(store, NULL, &list, NULL), HN_OK);
+    assert_int_equal(list.count, 0);
+    hn_tuned_list_free(&list);
+    struct hn_records records = load_of(store, &version_1, false);
+    assert_int_equal(records.count, 1);
+    assert_int_equal(records.items[0].outcome, HN_OUTCOME_WRONG_RESULT);
+    hn_records_free(&records);
+    hn_store_close(store);
+}
+
+static void list_gives_the_best_of_the_newest_version(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_tuned_list list;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    put(store, begin(store), 8, 1);
+    int64_t session = begin_at(store, &version_2, 4096, false, 0);
+    put(store, session, 16, 10);
+    put(store, session, 32, 9);
+    put_outcome(store, session, 64, 2, HN_OUTCOME_SLOWER, HN_VERIFIED, false);
+    put(store, begin_at(store, &version_2, 512, false, 0), 16, 3);
+    put(store, begin_at(store, &version_2, 4096, true, 0), 16, 4);
+    commit(store);
+    assert_int_equal(hn_store_list(store, "matmul", &list, NULL), HN_OK);
+    assert_int_equal(list.count, 3);
+    assert_true(list.items[0].best.objective == 9);
+    assert_int_equal(list.items[0].points, 3);
+    assert_int_equal(list.items[0].session_id, session);
+    assert_true(hn_version_equal(&list.items[0].version, &version_2));
+    assert_false(list.items[0].simulated || list.items[0].stale);
+    assert_true(list.items[1].simulated);
+    assert_int_equal(hn_bindings_get(&list.items[2].identity.problem, "M")->integer, 512);
+    hn_tuned_list_free(&list);
+    assert_int_equal(hn_store_list(store, "transpose", &list, NULL), HN_OK);
+    assert_int_equal(list.count, 0);
+    hn_store_close(store);
+}
+
+static void final_race_decides_the_best(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_tuned_list list;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    int64_t session = begin(store);
+    put(store, session, 16, 8);
+    put_outcome(store, session, 32, 10, HN_OUTCOME_OK, HN_VERIFIED, true);
+    put_outcome(store, session, 64, 9, HN_OUTCOME_OK, HN_VERIFIED, true);
+    commit(store);
+    assert_int_equal(hn_store_list(store, NULL, &list, NULL), HN_OK);
+    assert_int_equal(hn_bindings_get(&list.items[0].best.point, "TILE")->integer, 64);
+    hn_tuned_list_free(&list);
+    hn_store_close(store);
+}
+
+static void later_session_of_another_version_makes_stale(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_tuned_list list;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    put(store, begin(store), 16, 8);
+    put_outcome(store, begin_at(store, &version_2, 4096, false, 0), 16, 0, HN_OUTCOME_COMPILE_ERROR,
+                HN_UNVERIFIED, false);
+    commit(store);
+    assert_int_equal(hn_store_list(store, NULL, &list, NULL), HN_OK);
+    assert_int_equal(list.count, 1);
+    assert_true(list.items[0].stale);
+    assert_true(hn_version_equal(&list.items[0].version, &version_1));
+    hn_tuned_list_free(&list);
+    hn_store_close(store);
+}
+
+static void image_and_plan_read_back(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char cubin[] = "\177ELF\0\1\2";
+    const struct hn_store_file files[] = {{"matmul.cu", "// template"}, {"tile.cuh", ""}};
+    const struct hn_store_plan plan = {"{\"kernel\": \"matmul\"}", files, 2};
+    struct hn_identity identity;
+    struct hn_record record;
+    int64_t session;
+    make_identity(&identity, 4096);
+    make_record(&record, 16, 5);
+    struct hn_store_session request = {
+        .identity = &identity, .version = &version_1, .plan = &plan, .command = "hone tune"};
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    assert_int_equal(hn_store_begin(store, &request, &session, NULL), HN_OK);
+    assert_int_equal(
+        hn_store_put_image(store, session, &record.point, cubin, sizeof cubin, "matmul", NULL),
+        HN_OK);
+    commit(store);
+    void *read;
+    size_t size;
+    char *entry;
+    assert_int_equal(
+        hn_store_get_image(store, &identity, &version_1, &record.point, &read, &size, &entry, NULL),
+        HN_OK);
+    assert_int_equal(size, sizeof cubin);
+    assert_memory_equal(read, cubin, size);
+    assert_string_equal(entry, "matmul");
+    free(read);
+    free(entry);
+    assert_int_equal(
+        hn_store_get_image(store, &identity, &version_2, &record.point, &read, &size, &entry, NULL),
+        HN_ENOTFOUND);
+    struct hn_stored_plan stored;
+    assert_int_equal(hn_store_get_plan(store, &version_1, &stored, NULL), HN_OK);
+    assert_string_equal(stored.json, plan.json);
+    assert_int_equal(stored.file_count, 2);
+    assert_string_equal(stored.files[1].name, "tile.cuh");
+    assert_string_equal(stored.files[0].text, "// template");
+    hn_stored_plan_free(&stored);
+    assert_int_equal(hn_store_get_plan(store, &version_2, &stored, NULL), HN_ENOTFOUND);
+    hn_store_close(store);
+    hn_record_finish(&record);
+    hn_identity_finish(&identity);
+}
+
+static void write_250(const char *path, int writer)
+{
+    struct hn_store *store;
+    struct hn_record record;
+    struct hn_error err;
+    if (hn_store_open(path, HN_STORE_WRITE, &store, &err) != HN_OK) {
+        fprintf(stderr, "%s\n", err.message);
+        _exit(1);
+    }
+    int64_t session = begin(store);
+    for (int i = 0; i < 250; i++) {
+        make_record(&record, writer * 1000 + i, i);
+        bool failed = hn_store_put(store, session, &record, &err) != HN_OK ||
+                      (i % 3 == 0 && hn_store_commit(store, &err) != HN_OK);
+        hn_record_finish(&record);
+        if (failed) {
+            fprintf(stderr, "%s\n", err.message);
+            _exit(1);
+        }
+    }
+    bool failed = hn_store_commit(store, &err) != HN_OK;
+    hn_store_close(store);
+    _exit(failed);
+}
+
+static void four_writers_at_once_lose_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    pid_t children[4];
+    for (int i = 0; i < 4; i++) {
+        children[i] = fork();
+        assert_true(children[i] >= 0);
+        if (children[i] == 0)
+            write_250(fixture->path, i);
+    }
+    for (int i = 0; i < 4; i++) {
+        int status = -1;
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        assert_int_equal(status, 0);
+    }
+    struct hn_store *store = open_store(fixture->path, HN_STORE_READ);
+    assert_int_equal(count_of(store, &version_1, false), 1000);
+    hn_store_close(store);
+    assert_int_equal(query(fixture->path, "SELECT count(*) FROM task"), 1);
+    assert_int_equal(query(fixture->path, "SELECT count(*) FROM session"), 4);
+}
+
+static void committed_survives_kill_9(void **state)
+{
+    struct fixture *fixture = *state;
+    int ready[2];
+    char byte;
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+        int64_t session = begin(store);
+        put(store, session, 16, 1);
+        commit(store);
+        put(store, session, 32, 2);
+        (void)!write(ready[1], "x", 1);
+        for (;;)
+            pause();
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    close(ready[0]);
+    close(ready[1]);
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    assert_int_equal(count_of(store, &version_1, false), 1);
+    put(store, begin(store), 32, 2);
+    commit(store);
+    assert_int_equal(count_of(store, &version_1, false), 2);
+    hn_store_close(store);
+}
+
+static void merge_takes_each_session_once(void **state)
+{
+    struct fixture *fixture = *state;
+    char other[128];
+    struct hn_store_merged merged;
+    snprintf(other, sizeof other, "%s/other.db", fixture->folder);
+    struct hn_store *from = open_store(other, HN_STORE_WRITE);
+    int64_t session = begin_at(from, &version_1, 4096, false, 5000);
+    put(from, session, 16, 7);
+    put(from, session, 32, 8);
+    struct hn_record record;
+    make_record(&record, 16, 7);
+    assert_int_equal(hn_store_put_image(from, session, &record.point, "cubin", 5, "e", NULL),
+                     HN_OK);
+    hn_record_finish(&record);
+    commit(from);
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    put(store, begin(store), 64, 9);
+    commit(store);
+    assert_int_equal(hn_store_merge(store, from, false, &merged, NULL), HN_OK);
+    assert_int_equal(merged.sessions, 1);
+    assert_int_equal(merged.records, 2);
+    assert_int_equal(merged.images, 0);
+    assert_int_equal(hn_store_merge(store, from, false, &merged, NULL), HN_OK);
+    assert_int_equal(merged.sessions, 0);
+    assert_int_equal(merged.known, 1);
+    assert_int_equal(count_of(store, &version_1, false), 3);
+    hn_store_close(store);
+    hn_store_close(from);
+}
+
+static void merge_is_all_or_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    char other[128];
+    struct hn_store_merged merged;
+    struct hn_error err = {""};
+    snprintf(other, sizeof other, "%s/other.db", fixture->folder);
+    struct hn_store *from = open_store(other, HN_STORE_WRITE);
+    put(from, begin(from), 16, 7);
+    put(from, begin(from), 32, 7);
+    hn_store_close(from);
+    run_sql(other, "UPDATE record SET json = '{}' WHERE id = 2");
+    from = open_store(other, HN_STORE_READ);
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    assert_int_equal(hn_store_merge(store, from, true, &merged, &err), HN_EFORMAT);
+    assert_non_null(strstr(err.message, "record 2 can not be read"));
+    assert_int_equal(count_of(store, &version_1, false), 0);
+    hn_store_close(store);
+    hn_store_close(from);
+}
+
+static void import_takes_an_origin_once(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_identity identity;
+    struct hn_record record;
+    bool added;
+    make_identity(&identity, 4096);
+    make_record(&record, 16, 3);
+    const struct hn_records records = {&record, 1};
+    struct hn_store_session session = {
+        .identity = &identity, .version = &version_1, .origin = "recording 1", .started = 1000};
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    assert_int_equal(hn_store_import(store, &session, &records, &added, NULL), HN_OK);
+    assert_true(added);
+    assert_int_equal(hn_store_import(store, &session, &records, &added, NULL), HN_OK);
+    assert_false(added);
+    assert_true(only_time(store) == 3);
+    hn_store_close(store);
+    assert_int_equal(query(fixture->path, "SELECT count(*) FROM record"), 1);
+    hn_record_finish(&record);
+    hn_identity_finish(&identity);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(records_survive_closing),
+        TEST(pending_is_due_within_50_ms),
+        TEST(newest_session_counts_not_the_fastest),
+        TEST(verified_counts_before_unverified),
+        TEST(final_counts_within_a_session),
+        TEST(wrong_on_a_later_seed_is_wrong),
+        TEST(list_gives_the_best_of_the_newest_version),
+        TEST(final_race_decides_the_best),
+        TEST(later_session_of_another_version_makes_stale),
+        TEST(image_and_plan_read_back),
+        TEST(four_writers_at_once_lose_nothing),
+        TEST(committed_survives_kill_9),
+        TEST(merge_takes_each_session_once),
+        TEST(merge_is_all_or_nothing),
+        TEST(import_takes_an_origin_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/store_fixture.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cache/store_place.h"
+
+static void makes_missing_folders(void **state)
+{
+    struct fixture *fixture = *state;
+    char path[160];
+    snprintf(path, sizeof path, "%s/a/b/hone.db", fixture->folder);
+    hn_store_close(open_store(path, HN_STORE_WRITE));
+    hn_store_close(open_store(path, HN_STORE_READ));
+}
+
+static void fill_file(const char *path, const char *contents)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    fputs(contents, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void other_files_are_refused_untouched(void **state)
+{
+    struct fixture *fixture = *state;
+    struct stat before;
+    struct stat after;
+    assert_refused(fixture->path, HN_STORE_READ, HN_ENOTFOUND, "nothing was tuned yet");
+    fill_file(fixture->path, "kernel: matmul\n");
+    assert_int_equal(stat(fixture->path, &before), 0);
+    assert_refused(fixture->path, HN_STORE_WRITE, HN_EFORMAT, "is no Hone cache");
+    assert_refused(fixture->path, HN_STORE_READ, HN_EFORMAT, "is no Hone cache");
+    assert_int_equal(stat(fixture->path, &after), 0);
+    assert_int_equal(before.st_size, after.st_size);
+    assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
+    assert_int_equal(unlink(fixture->path), 0);
+    run_sql(fixture->path, "CREATE TABLE bookmarks(url TEXT)");
+    assert_refused(fixture->path, HN_STORE_WRITE, HN_EFORMAT, "of another program");
+    assert_int_equal(query(fixture->path, "SELECT count(*) FROM sqlite_master"), 1);
+    assert_refused(fixture->folder, HN_STORE_WRITE, HN_ERUN, "is no regular file");
+}
+
+static void truncated_and_corrupt_are_refused_untouched(void **state)
+{
+    struct fixture *fixture = *state;
+    struct stat info;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    put(store, begin(store), 16, 1);
+    hn_store_close(store);
+    assert_int_equal(stat(fixture->path, &info), 0);
+    assert_int_equal(truncate(fixture->path, info.st_size / 2), 0);
+    assert_refused(fixture->path, HN_STORE_WRITE, HN_EFORMAT, "is truncated: it has");
+    assert_refused(fixture->path, HN_STORE_READ, HN_EFORMAT, "is truncated: it has");
+    struct stat after;
+    assert_int_equal(stat(fixture->path, &after), 0);
+    assert_int_equal(after.st_size, info.st_size / 2);
+    assert_int_equal(truncate(fixture->path, 50), 0);
+    assert_refused(fixture->path, HN_STORE_WRITE, HN_EFORMAT, "is truncated: it has 50 bytes");
+}
+
+static void damage_inside_is_found(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_text report;
+    struct hn_error err;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    put(store, begin(store), 16, 1);
+    commit(store);
+    hn_text_init(&report);
+    assert_int_equal(hn_store_check(store, &report, &err), HN_OK);
+    assert_int_equal(report.length, 0);
+    hn_store_close(store);
+    run_sql(
+        fixture->path,
+        "PRAGMA foreign_keys = OFF; INSERT INTO record VALUES(7, 99, 'A=1', 'ok', 0, 0, 1, '{');"
+        "UPDATE record SET point = 'TILE=17' WHERE id = 1");
+    store = open_store(fixture->path, HN_STORE_READ);
+    assert_int_equal(hn_store_check(store, &report, &err), HN_EFORMAT);
+    assert_non_null(strstr(report.data, "foreign key: row 7 of record names a row of session"));
+    assert_non_null(strstr(report.data, "record 7 can not be read"));
+    assert_non_null(
+        strstr(report.data, "record 1: its point is 'TILE=17', its JSON says 'TILE=16'"));
+    hn_text_finish(&report);
+    hn_store_close(store);
+}
+
+static void overwritten_pages_are_reported(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_text report;
+    struct hn_error err = {""};
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    int64_t session = begin(store);
+    for (int i = 0; i < 100; i++)
+        put(store, session, i, 1);
+    hn_store_close(store);
+    int file = open(fixture->path, O_WRONLY);
+    char junk[4096];
+    memset(junk, 0xa5, sizeof junk);
+    struct stat info;
+    assert_int_equal(fstat(file, &info), 0);
+    for (off_t at = 8192; at < info.st_size; at += 4096)
+        assert_int_equal(pwrite(file, junk, sizeof junk, at), sizeof junk);
+    close(file);
+    store = open_store(fixture->path, HN_STORE_READ);
+    hn_text_init(&report);
+    assert_int_equal(hn_store_check(store, &report, &err), HN_EFORMAT);
+    hn_text_finish(&report);
+    hn_store_close(store);
+}
+
+static void newer_format_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    hn_store_close(open_store(fixture->path, HN_STORE_WRITE));
+    run_sql(fixture->path, "PRAGMA user_version = 99");
+    assert_refused(fixture->path, HN_STORE_WRITE, HN_EFORMAT,
+                   "has format 99, this Hone knows up to 1; it was not touched");
+    assert_refused(fixture->path, HN_STORE_READ, HN_EFORMAT, "has format 99");
+    assert_int_equal(query(fixture->path, "PRAGMA user_version"), 99);
+}
+
+/* Format 0 was never released: it is format 1 without the column session.simulated. */
+static void make_format_0(const char *path)
+{
+    struct hn_store *store = open_store(path, HN_STORE_WRITE);
+    put(store, begin(store), 16, 7);
+    hn_store_close(store);
+    run_sql(path, "ALTER TABLE session DROP COLUMN simulated; PRAGMA user_version = 0");
+}
+
+static void older_format_is_migrated_after_a_backup(void **state)
+{
+    struct fixture *fixture = *state;
+    char backup[128];
+    const enum hn_store_mode modes[] = {HN_STORE_WRITE, HN_STORE_READ};
+    for (int i = 0; i < 2; i++) {
+        (void)unlink(fixture->path);
+        make_format_0(fixture->path);
+        struct hn_store *store = open_store(fixture->path, modes[i]);
+        assert_true(only_time(store) == 7);
+        hn_store_close(store);
+        assert_int_equal(query(fixture->path, "PRAGMA user_version"), 1);
+        snprintf(backup, sizeof backup, "%s.format-0%s", fixture->path, i == 0 ? "" : "-2");
+        assert_int_equal(query(backup, "PRAGMA user_version"), 0);
+        assert_int_equal(query(backup, "SELECT count(*) FROM record"), 1);
+    }
+}
+
+static void unwritable_place_says_so(void **state)
+{
+    struct fixture *fixture = *state;
+    char path[160];
+    fill_file(fixture->path, "");
+    snprintf(path, sizeof path, "%s/below/hone.db", fixture->path);
+    assert_refused(path, HN_STORE_WRITE, HN_ERUN, "can not be made: Not a directory");
+    assert_refused("/proc/hone.db", HN_STORE_WRITE, HN_ERUN, "can not be opened");
+}
+
+/* Runs the rest of a test as somebody who may not write the folder; root may always. */
+static int in_child_without_rights(void (*test)(const struct fixture *), const struct fixture *fix)
+{
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
+            _exit(2);
+        test(fix);
+        _exit(0);
+    }
+    waitpid(child, &status, 0);
+    return status;
+}
+
+static void read_only_checks(const struct fixture *fixture)
+{
+    char path[160];
+    snprintf(path, sizeof path, "%s/new.db", fixture->folder);
+    assert_refused(path, HN_STORE_WRITE, HN_ERUN, "can not be opened");
+    assert_refused(fixture->path, HN_STORE_WRITE, HN_ERUN, "read-only");
+    struct hn_store *store = open_store(fixture->path, HN_STORE_READ);
+    assert_true(only_time(store) == 7);
+    hn_store_close(store);
+}
+
+static void read_only_folder_opens_immutable(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    put(store, begin(store), 16, 7);
+    hn_store_close(store);
+    assert_int_equal(chmod(fixture->path, 0444), 0);
+    assert_int_equal(chmod(fixture->folder, 0555), 0);
+    int status = in_child_without_rights(read_only_checks, fixture);
+    assert_int_equal(chmod(fixture->folder, 0755), 0);
+    assert_int_equal(status, 0);
+}
+
+/* A limit on the size of files fails writes as a full disk does. */
+static void fill_disk(const struct fixture *fixture)
+{
+    struct hn_error err = {""};
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    int64_t session = begin(store);
+    put(store, session, 1, 7);
+    commit(store);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){200000, 200000}), 0);
+    enum hn_status status = HN_OK;
+    for (int i = 2; status == HN_OK && i < 5000; i++) {
+        put(store, session, i, 1);
+        status = hn_store_commit(store, &err);
+    }
+    assert_int_equal(status, HN_ERUN);
+    if (strstr(err.message, "can not be written: ") == NULL)
+        fail_msg("'%s'", err.message);
+    hn_store_close(store);
+}
+
+static void full_disk_loses_nothing_committed(void **state)
+{
+    struct fixture *fixture = *state;
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        fill_disk(fixture);
+        _exit(0);
+    }
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_records records = load_of(store, &version_1, false);
+    assert_true(records.count > 10);
+    assert_true(records.items[0].timing.median_us == 7);
+    hn_records_free(&records);
+    struct hn_text report;
+    hn_text_init(&report);
+    assert_int_equal(hn_store_check(store, &report, NULL), HN_OK);
+    hn_text_finish(&report);
+    hn_store_close(store);
+}
+
+static void failed_commit_keeps_what_is_pending(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_error err = {""};
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    int64_t session = begin(store);
+    run_sql(fixture->path, "ALTER TABLE record RENAME TO hidden");
+    put(store, session, 16, 7);
+    assert_int_equal(hn_store_commit(store, &err), HN_EFORMAT);
+    assert_non_null(strstr(err.message, "no such table: record"));
+    run_sql(fixture->path, "ALTER TABLE hidden RENAME TO record");
+    commit(store);
+    assert_true(only_time(store) == 7);
+    hn_store_close(store);
+}
+
+static void path_comes_from_option_then_environment(void **state)
+{
+    (void)state;
+    const struct {
+        const char *given;
+        const char *hone;
+        const char *xdg;
+        const char *expected;
+    } cases[] = {
+        {"my.db", "/h.db", "/x", "my.db"},
+        {NULL, "/h.db", "/x", "/h.db"},
+        {NULL, "", "/x", "/x/hone/hone.db"},
+        {NULL, "", "", "/home/someone/.cache/hone/hone.db"},
+    };
+    setenv("HOME", "/home/someone", 1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        setenv("HONE_CACHE", cases[i].hone, 1);
+        setenv("XDG_CACHE_HOME", cases[i].xdg, 1);
+        char *path = hn_store_default_path(cases[i].given);
+        assert_string_equal(path, cases[i].expected);
+        free(path);
+    }
+}
+
+static void network_file_systems_are_known(void **state)
+{
+    (void)state;
+    assert_string_equal(hn_place_network_name(0x6969), "NFS");
+    assert_string_equal(hn_place_network_name(0x0bd00bd0), "Lustre");
+    assert_null(hn_place_network_name(0xef53));     /* ext4 */
+    assert_null(hn_place_network_name(0x01021994)); /* tmpfs */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(makes_missing_folders),
+        TEST(other_files_are_refused_untouched),
+        TEST(truncated_and_corrupt_are_refused_untouched),
+        TEST(damage_inside_is_found),
+        TEST(overwritten_pages_are_reported),
+        TEST(newer_format_is_refused),
+        TEST(older_format_is_migrated_after_a_backup),
+        TEST(unwritable_place_says_so),
+        TEST(read_only_folder_opens_immutable),
+        TEST(full_disk_loses_nothing_committed),
+        TEST(failed_commit_keeps_what_is_pending),
+        cmocka_unit_test(path_comes_from_option_then_environment),
+        cmocka_unit_test(network_file_systems_are_known),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
