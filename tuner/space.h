@@ -45,7 +45,7 @@ void hn_space_point(const struct hn_space *space, uint64_t index, uint16_t *choi
 uint64_t hn_space_find(const struct hn_space *space, const uint16_t *choice);
 
 /* Point to bindings and back. to_choice: HN_ECONFIG when a parameter is missing, unknown or has another value; it does
- * not ask for validity. */
+ * not ask for validity. bindings starts `point` afresh. */
 enum hn_status hn_space_bindings(const struct hn_space *space, const uint16_t *choice, struct hn_bindings *point,
                                  struct hn_error *err);
 enum hn_status hn_space_choice(const struct hn_space *space, const struct hn_bindings *point, uint16_t *choice,
