@@ -25,10 +25,10 @@
 #endif
 
 #ifndef VECTOR // floats in a word; more than 1 for plain, or an offset in whole words
-#define VECTOR 4
+#define VECTOR 1
 #endif
 #ifndef ITEMS // words a thread
-#define ITEMS 4
+#define ITEMS 1
 #endif
 #ifndef BLOCK
 #define BLOCK 256
