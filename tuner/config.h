@@ -36,8 +36,11 @@ struct hn_config {
 enum hn_status hn_config_load(const char *path, struct hn_config **config, struct hn_error *err);
 void hn_config_destroy(struct hn_config *config);
 
+/* That there is a template, and that it and the reference's can be read. HN_ECONFIG. */
+enum hn_status hn_config_check_files(const struct hn_config *config, struct hn_error *err);
+
 /* -p NAME=VALUE and -s NAME=VALUE,...: replaces a problem value in all problems (dropping repeats), or restricts a
- * parameter to these values of its list. HN_EUSAGE names what is there. */
+ * parameter to these values of its list ("A=1,2,B=4" restricts two). HN_EUSAGE names what is there. */
 enum hn_status hn_config_set_problem(struct hn_config *config, const char *assignment, struct hn_error *err);
 enum hn_status hn_config_restrict(struct hn_config *config, const char *assignment, struct hn_error *err);
 
@@ -45,7 +48,8 @@ enum hn_status hn_config_restrict(struct hn_config *config, const char *assignme
 enum hn_status hn_config_space(const struct hn_config *config, size_t problem, struct hn_space **space,
                                struct hn_error *err);
 
-/* The default point: `defaults`, with what is missing there taken from the first valid point in declared order. */
+/* The default point: the first valid point in declared order that has the `defaults`; the first of all where -p or -s
+ * left none that has them. */
 enum hn_status hn_config_default_point(const struct hn_config *config, const struct hn_space *space,
                                        struct hn_bindings *point, struct hn_error *err);
 /* A partial point (ladder entry, run -s) completed from the default point. HN_ECONFIG when it is not valid in space

@@ -40,6 +40,9 @@ void hn_space_destroy(struct hn_space *space)
         hn_expression_destroy(space->constraints[i].expression);
         free(space->constraints[i].where);
     }
+    for (size_t i = 0; i < space->word_count; i++)
+        free(space->words[i]);
+    free(space->words);
     free(space->parameters);
     free(space->constants);
     free(space->constraints);
@@ -175,6 +178,19 @@ enum hn_status hn_space_add_constant(struct hn_space *space, const char *name,
     }
     constants[count] = added;
     space->constant_count++;
+    return HN_OK;
+}
+
+enum hn_status hn_space_add_word(struct hn_space *space, const char *word, struct hn_error *err)
+{
+    char **words = realloc(space->words, (space->word_count + 1) * sizeof *words);
+    if (words == NULL)
+        return hn_fail_memory(err);
+    space->words = words;
+    words[space->word_count] = strdup(word);
+    if (words[space->word_count] == NULL)
+        return hn_fail_memory(err);
+    space->word_count++;
     return HN_OK;
 }
 

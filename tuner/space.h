@@ -24,6 +24,8 @@ enum hn_status hn_space_add_parameter(struct hn_space *space, const char *name, 
 /* A name that constraints can use and that has one value: a problem value. Copies. */
 enum hn_status hn_space_add_constant(struct hn_space *space, const char *name, const struct hn_value *value,
                                      struct hn_error *err);
+/* A word that constraints can use although no parameter or constant here has it. Copies. */
+enum hn_status hn_space_add_word(struct hn_space *space, const char *word, struct hn_error *err);
 /* Copies the text; `where` ("matmul.yaml:24:5", may be NULL) starts its messages. HN_ECONFIG. */
 enum hn_status hn_space_add_constraint(struct hn_space *space, const char *text, const char *where,
                                        struct hn_error *err);

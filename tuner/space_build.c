@@ -31,7 +31,7 @@ struct build {
 static enum hn_status bind_constraints(struct hn_space *space, struct hn_error *err)
 {
     size_t name_count = space->parameter_count + space->constant_count;
-    size_t word_count = space->constant_count;
+    size_t word_count = space->constant_count + space->word_count;
     for (size_t i = 0; i < space->parameter_count; i++)
         word_count += space->parameters[i].count;
     const char **names = calloc(name_count + 1, sizeof *names);
@@ -56,6 +56,8 @@ static enum hn_status bind_constraints(struct hn_space *space, struct hn_error *
         if (space->constants[i].value.type == HN_WORD)
             words[word_count++] = space->constants[i].value.word;
     }
+    for (size_t i = 0; i < space->word_count; i++)
+        words[word_count++] = space->words[i];
     const struct hn_scope scope = {names, name_count, words, word_count};
     for (size_t i = 0; i < space->constraint_count && status == HN_OK; i++) {
         const struct hn_space_constraint *constraint = &space->constraints[i];

@@ -32,6 +32,8 @@ struct hn_space {
     size_t parameter_count;
     struct hn_space_constant *constants;
     size_t constant_count;
+    char **words; /* that constraints can use beside the values */
+    size_t word_count;
     struct hn_space_constraint *constraints;
     size_t constraint_count;
     /* size packed points of stride bytes, ascending: indices of two bytes have the high one first, so that memcmp
