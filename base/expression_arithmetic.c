@@ -144,7 +144,7 @@ static const char *divide_true(int64_t a, int64_t b, struct hn_value *result)
 {
     if (b == 0)
         return division_by_zero;
-    if (b != -1 && a % b == 0)
+    if (a != 0 && b != -1 && a % b == 0) /* 0 / -3 is -0.0 */
         *result = hn_real((double)(a / b));
     else
         *result = hn_real((double)((long double)a / (long double)b));
