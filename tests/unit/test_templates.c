@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* Every config of configs/ with its template: the template by itself is the default point of the
+ * first problem, the ladder stands in the space of every problem, and the reference compiles. */
+#include <glob.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "runtime/compile.h"
+#include "runtime/source.h"
+#include "tuner/config.h"
+
+static struct hn_nvrtc nvrtc;
+static glob_t configs;
+static struct hn_error err;
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (hn_nvrtc_open(&nvrtc, &err) != HN_OK ||
+        glob(HONE_SOURCE_DIR "/configs/*.yaml", 0, NULL, &configs) != 0) {
+        fprintf(stderr, "%s\n", err.message);
+        return 1;
+    }
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    globfree(&configs);
+    hn_nvrtc_close(&nvrtc);
+    return 0;
+}
+
+#define ASSERT_OK(call)                                                                            \
+    do {                                                                                           \
+        err.message[0] = '\0';                                                                     \
+        enum hn_status status_ = (call);                                                           \
+        assert_string_equal(err.message, "");                                                      \
+        assert_int_equal(status_, HN_OK);                                                          \
+    } while (0)
+
+static void compile(const struct hn_template *template, const struct hn_source *source,
+                    const char *text, struct hn_image *image)
+{
+    const char **names = calloc(template->include_count + 1, sizeof *names);
+    const char **texts = calloc(template->include_count + 1, sizeof *texts);
+    assert_non_null(names);
+    assert_non_null(texts);
+    for (size_t i = 0; i < template->include_count; i++) {
+        names[i] = template->includes[i].name;
+        texts[i] = template->includes[i].text;
+    }
+    struct hn_compile_request request = {
+        .name = template->path,
+        .text = text,
+        .include_names = names,
+        .include_texts = texts,
+        .include_count = template->include_count,
+        .entries = (const char *const *)source->entries,
+        .entry_count = source->entry_count,
+        .options = (const char *const *)source->options,
+        .option_count = source->option_count,
+        .architecture = "sm_90",
+    };
+    ASSERT_OK(hn_compile(&nvrtc, &request, image, &err));
+    if (image->outcome != HN_OUTCOME_OK)
+        fail_msg("%s: %s", template->path, image->message);
+    free(texts);
+    free(names);
+}
+
+static void check_defaults(const struct hn_config *config, const struct hn_bindings *point)
+{
+    struct hn_template template;
+    struct hn_source source;
+    struct hn_image tuned, alone;
+    ASSERT_OK(hn_template_load(config->plan->template_path, &template, &err));
+    ASSERT_OK(hn_source_make(config->plan, &template, &config->problems[0], point, &source, &err));
+    compile(&template, &source, source.text, &tuned);
+    compile(&template, &source, template.text, &alone);
+    assert_string_equal(tuned.code_hash, alone.code_hash);
+    assert_int_equal(tuned.resources.spill_store_bytes, 0);
+    hn_image_finish(&alone);
+    hn_image_finish(&tuned);
+    hn_source_finish(&source);
+    hn_template_finish(&template);
+}
+
+static void check_reference(const struct hn_config *config, const struct hn_bindings *point)
+{
+    struct hn_template template;
+    struct hn_source source;
+    struct hn_image image;
+    assert_int_equal(config->plan->reference.kind, HN_REFERENCE_TEMPLATE);
+    ASSERT_OK(hn_template_load(config->plan->reference.template_path, &template, &err));
+    ASSERT_OK(hn_source_make_reference(config->plan, &template, &config->problems[0], point,
+                                       &source, &err));
+    compile(&template, &source, source.text, &image);
+    hn_image_finish(&image);
+    hn_source_finish(&source);
+    hn_template_finish(&template);
+}
+
+static void check_ladder(const struct hn_config *config, const struct hn_space *space)
+{
+    assert_true(config->ladder_count > 0);
+    for (size_t i = 0; i < config->ladder_count; i++) {
+        struct hn_bindings point;
+        ASSERT_OK(hn_config_complete(config, space, &config->ladder[i], &point, &err));
+        hn_bindings_finish(&point);
+    }
+}
+
+static void configs_and_templates_agree(void **state)
+{
+    (void)state;
+    assert_true(configs.gl_pathc >= 3);
+    for (size_t i = 0; i < configs.gl_pathc; i++) {
+        struct hn_config *config;
+        ASSERT_OK(hn_config_load(configs.gl_pathv[i], &config, &err));
+        for (size_t problem = 0; problem < config->problem_count; problem++) {
+            struct hn_space *space;
+            struct hn_bindings point;
+            ASSERT_OK(hn_config_space(config, problem, &space, &err));
+            ASSERT_OK(hn_config_default_point(config, space, &point, &err));
+            check_ladder(config, space);
+            if (problem == 0) {
+                check_defaults(config, &point);
+                check_reference(config, &point);
+            }
+            hn_bindings_finish(&point);
+            hn_space_destroy(space);
+        }
+        hn_config_destroy(config);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(configs_and_templates_agree)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
