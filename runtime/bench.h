@@ -43,8 +43,8 @@ enum hn_status hn_bench_set_reference(struct hn_bench *bench, const struct hn_bi
 /* Fills the inputs from another seed and computes all references again. */
 enum hn_status hn_bench_reseed(struct hn_bench *bench, uint64_t seed, struct hn_error *err);
 
-/* Warms up to stable clocks with the variant last verified (bounded, about a second), and measures the noise floor:
- * the relative difference between two measurements of the same variant. Called once a session. */
+/* Warms up to stable clocks with a variant that was verified (bounded, about a second), and measures the noise floor:
+ * how far apart three measurements of the same variant lie, relative to the smallest. Called once a session. */
 enum hn_status hn_bench_warm_up(struct hn_bench *bench, const struct hn_bindings *point, const struct hn_image *image,
                                 double *noise, struct hn_error *err);
 
@@ -62,10 +62,11 @@ enum hn_status hn_bench_evaluate(struct hn_bench *bench, const struct hn_image *
                                  const struct hn_bench_request *request, struct hn_record *record,
                                  struct hn_error *err);
 
-/* Measures the verified variants interleaved, round by round: samples[c * rounds + r] is candidate c in round r, in
+/* Measures the verified variants interleaved, round by round: samples[c * max_rounds + r] is candidate c in round r, in
  * microseconds of one launch (a batch of it where one is too short to time). done is the number of whole rounds, at
- * most max_rounds; stops early when budget_ms is used up, but not under min_rounds. Every candidate's last output is
- * compared again; one that failed has failed[c] set, with its outcome and message in records[c]. */
+ * most max_rounds; stops early when budget_ms is used up, but not under min_rounds. Every candidate's output is
+ * compared again in every round; one that failed has its outcome and message in records[c], takes part no more, and its
+ * samples from there on are 0. After a device fault the race is over and the bench dead. */
 struct hn_bench_candidate {
     const struct hn_bindings *point;
     const struct hn_image *image;

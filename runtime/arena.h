@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_ARENA_H
+#define HONE_RUNTIME_ARENA_H
+
+#include "runtime/support.h"
+
+/* All device memory of a plan and problem but the reference outputs: the argument buffers between guard zones, pristine
+ * copies of inout arguments, the flush buffer, and what the support kernels report into. One block, so that a plan
+ * either fits or says at once what needs how much. */
+
+#define HN_GUARD_BYTES 65536u
+
+/* A buffer argument. Zero for scalars. */
+struct hn_buffer {
+    CUdeviceptr address;
+    uint64_t count;
+    uint64_t bytes;
+    CUdeviceptr pristine; /* of an inout argument */
+    uint64_t checksum;    /* of an input or of the pristine copy, as filled */
+    bool dynamic;         /* its count depends on parameters: placed for each variant */
+};
+
+/* Which arguments lie before and behind a guard zone; SIZE_MAX: none. */
+struct hn_zone_owner {
+    size_t before;
+    size_t behind;
+};
+
+struct hn_arena {
+    struct hn_context *context;
+    struct hn_support *support;
+    const struct hn_plan *plan;
+    uint64_t seed;
+    struct hn_buffer *buffers; /* one an argument of the plan */
+    CUdeviceptr block;
+    uint64_t argument_bytes; /* of the arguments with their guard zones, from `block` on */
+    CUdeviceptr flush;
+    uint64_t flush_bytes;
+    CUdeviceptr stamps; /* HN_MAX_STAMPS hn_stamp */
+    CUdeviceptr sink;
+
+    CUdeviceptr zone_table;
+    struct hn_zone *zones; /* of the block, then of the dynamic buffers */
+    struct hn_zone_owner *owners;
+    size_t static_zones;
+    size_t zone_count;
+
+    CUdeviceptr dynamic_block;
+    uint64_t dynamic_bytes;
+
+    CUdeviceptr set_block; /* further copies of the argument buffers, for batches of short kernels */
+    size_t set_count;      /* copies, the first included */
+    bool sets_filled;
+
+    CUdeviceptr results;
+    unsigned char *host_results;
+    size_t result_bytes;
+};
+
+#define HN_MAX_STAMPS 64u
+#define HN_MAX_SETS 32u
+
+/* values: of the plan's names. HN_ERUN with a table when the plan does not fit; HN_ECONFIG for a count below 1, or one
+ * that depends on parameters where that is not possible. */
+enum hn_status hn_arena_init(struct hn_arena *arena, struct hn_context *context, struct hn_support *support,
+                             const struct hn_plan *plan, const struct hn_value *values, struct hn_error *err);
+void hn_arena_finish(struct hn_arena *arena);
+
+/* Fills the inputs and notes their checksums. Also repairs what a variant has damaged. */
+enum hn_status hn_arena_fill(struct hn_arena *arena, uint64_t seed, struct hn_error *err);
+enum hn_status hn_arena_repair(struct hn_arena *arena, struct hn_error *err);
+
+/* Puts each argument into the state that a launch expects, in the first set: inout restored, counters and metrics
+ * zeroed; with poison, outputs poisoned from that seed. */
+enum hn_status hn_arena_restore(struct hn_arena *arena, struct hn_error *err);
+enum hn_status hn_arena_poison(struct hn_arena *arena, uint64_t seed, struct hn_error *err);
+
+/* Places the buffers whose count depends on parameters. *fits is false when there is not enough memory; `needed` says
+ * how many bytes there had to be. Does nothing for a plan without such buffers. */
+enum hn_status hn_arena_place(struct hn_arena *arena, const struct hn_value *values, bool *fits, uint64_t *needed,
+                              struct hn_error *err);
+
+/* Makes up to `wanted` sets of the arguments, fewer where memory does not allow; at least the first. */
+enum hn_status hn_arena_make_sets(struct hn_arena *arena, size_t wanted, size_t *count, struct hn_error *err);
+CUdeviceptr hn_arena_address(const struct hn_arena *arena, size_t set, size_t argument);
+
+/* Where the results of an argument's checks go, and what the host has read of them. */
+enum hn_slot { HN_SLOT_CHECKSUM, HN_SLOT_COMPARE, HN_SLOT_REFERENCE, HN_SLOT_COUNT };
+CUdeviceptr hn_arena_slot(const struct hn_arena *arena, size_t argument, enum hn_slot slot);
+const void *hn_arena_host_slot(const struct hn_arena *arena, size_t argument, enum hn_slot slot);
+CUdeviceptr hn_arena_damage(const struct hn_arena *arena);
+const struct hn_damage *hn_arena_host_damage(const struct hn_arena *arena);
+/* Waits for all that was queued and reads the results. */
+enum hn_status hn_arena_read_results(struct hn_arena *arena, struct hn_error *err);
+
+/* Whether a variant writes it and it is compared. */
+bool hn_argument_is_compared(const struct hn_argument *argument);
+
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/workbench.h"
+
+static const char *const regime_names[] = {[HN_COLD] = "cold", [HN_WARM] = "warm"};
+
+const char *hn_regime_name(enum hn_regime regime)
+{
+    return regime_names[regime];
+}
+
+bool hn_regime_parse(const char *name, enum hn_regime *regime)
+{
+    for (int i = HN_COLD; i <= HN_WARM; i++) {
+        if (strcmp(name, regime_names[i]) != 0)
+            continue;
+        *regime = (enum hn_regime)i;
+        return true;
+    }
+    return false;
+}
+
+static enum hn_status make_arena(struct hn_bench *bench, uint64_t seed, struct hn_error *err)
+{
+    struct hn_value *values = NULL;
+    enum hn_status status =
+        hn_plan_values(bench->plan, bench->problem, &bench->plan->defaults, &values, err);
+    if (status != HN_OK)
+        return status;
+    status =
+        hn_arena_init(&bench->arena, &bench->context, &bench->support, bench->plan, values, err);
+    free(values);
+    if (status == HN_OK)
+        status = hn_arena_fill(&bench->arena, seed, err);
+    if (status == HN_OK && bench->plan->reference.kind == HN_REFERENCE_NONE)
+        status = hn_outputs_init(&bench->own_outputs, &bench->arena, err);
+    return status;
+}
+
+enum hn_status hn_bench_create(const struct hn_driver *driver, const struct hn_device *device,
+                               const struct hn_image *support, const struct hn_plan *plan,
+                               const struct hn_bindings *problem,
+                               const struct hn_bench_options *options, struct hn_bench **bench,
+                               struct hn_error *err)
+{
+    *bench = NULL;
+    struct hn_bench *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return hn_fail_memory(err);
+    made->plan = plan;
+    made->problem = problem;
+    made->device = device;
+    made->regime = options->regime;
+    enum hn_status status = hn_context_init(&made->context, driver, device, err);
+    if (status == HN_OK)
+        status = hn_support_init(&made->support, &made->context, support, err);
+    if (status == HN_OK)
+        status = make_arena(made, options->seed, err);
+    if (status == HN_OK)
+        status = hn_sampler_init(&made->sampler, &made->arena, made->regime, err);
+    if (status != HN_OK) {
+        hn_bench_destroy(made);
+        return status;
+    }
+    *bench = made;
+    return HN_OK;
+}
+
+void hn_bench_destroy(struct hn_bench *bench)
+{
+    if (bench == NULL)
+        return;
+    hn_bench_drop_references(bench);
+    hn_outputs_finish(&bench->own_outputs);
+    hn_sampler_finish(&bench->sampler);
+    hn_arena_finish(&bench->arena);
+    hn_support_finish(&bench->support);
+    hn_context_finish(&bench->context);
+    free(bench);
+}
+
+bool hn_bench_is_dead(const struct hn_bench *bench)
+{
+    return bench->context.dead;
+}
+
+enum hn_status hn_bench_prepare(struct hn_bench *bench, const struct hn_bindings *point,
+                                const struct hn_image *image, struct hn_variant *variant,
+                                struct hn_record *record, struct hn_error *err)
+{
+    struct hn_launch launch;
+    *variant = (struct hn_variant){0};
+    if (image->outcome != HN_OUTCOME_OK) {
+        hn_record_fail(record, image->outcome, "%s",
+                       image->message == NULL ? "it did not compile" : image->message);
+        return HN_OK;
+    }
+    enum hn_status status = hn_launch_make(bench->plan, bench->problem, point, &launch, err);
+    if (status != HN_OK)
+        return status;
+    if (!hn_launch_check(&launch, bench->device, record)) {
+        hn_launch_finish(&launch);
+        return HN_OK;
+    }
+    return hn_variant_init(variant, &bench->arena, bench->problem, point, image, &launch, record,
+                           err);
+}
+
+enum hn_status hn_bench_settle(struct hn_bench *bench, const struct hn_variant *variant,
+                               enum hn_status status, struct hn_record *record,
+                               struct hn_error *err)
+{
+    if (status != HN_ERUN)
+        return status;
+    if (bench->context.dead && variant->launched)
+        hn_record_fail(record, HN_OUTCOME_DEVICE_FAULT, "%s", err->message);
+    else if (variant->rejected)
+        hn_record_fail(record, HN_OUTCOME_LAUNCH_ERROR, "%s", err->message);
+    else
+        return status;
+    return HN_OK;
+}
+
+static enum hn_status prepare_sample(void *subject, struct hn_error *err)
+{
+    const struct hn_variant *variant = subject;
+    return hn_arena_restore(variant->arena, err);
+}
+
+static enum hn_status launch_sample(void *subject, size_t set, struct hn_error *err)
+{
+    struct hn_variant *variant = subject;
+    struct hn_context *context = variant->arena->context;
+    CUresult result = hn_variant_launch(variant, set);
+    if (result == CUDA_SUCCESS)
+        return HN_OK;
+    char what[512];
+    hn_variant_describe(variant, what, sizeof what);
+    variant->rejected = !hn_driver_result_is_fatal(result);
+    return hn_context_check(context, result, what, err);
+}
+
+struct hn_work hn_bench_work(const struct hn_bench *bench, struct hn_variant *variant)
+{
+    struct hn_work work = {
+        .subject = variant,
+        .prepare = prepare_sample,
+        .launch = launch_sample,
+        .batchable = true,
+        .step_count = variant->launch.step_count,
+    };
+    for (size_t i = 0; i < bench->plan->argument_count; i++) {
+        enum hn_role role = bench->plan->arguments[i].role;
+        if (role == HN_ROLE_INOUT || role == HN_ROLE_COUNTER || role == HN_ROLE_METRIC)
+            work.batchable = false;
+    }
+    return work;
+}
+
+static enum hn_verification verification_kind(enum hn_reference_kind kind)
+{
+    switch (kind) {
+    case HN_REFERENCE_NONE:
+        return HN_UNVERIFIED;
+    case HN_REFERENCE_SELF:
+        return HN_SELF_VERIFIED;
+    case HN_REFERENCE_TEMPLATE:
+        break;
+    }
+    return HN_VERIFIED;
+}
+
+static enum hn_status verify(struct hn_bench *bench, struct hn_variant *variant,
+                             struct hn_outputs *outputs, struct hn_record *record,
+                             struct hn_error *err)
+{
+    enum hn_status status = hn_verify_launch(variant, 0, record, err);
+    if (status != HN_OK || record->outcome != HN_OUTCOME_OK)
+        return status;
+    if (outputs == &bench->own_outputs)
+        status = hn_outputs_capture(outputs, err);
+    if (status == HN_OK)
+        status = hn_verify_check(variant, outputs, "", record, err);
+    record->verdict.kind = verification_kind(bench->plan->reference.kind);
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK)
+        record->verdict.seeds++;
+    return status;
+}
+
+static enum hn_status measure(struct hn_bench *bench, struct hn_variant *variant,
+                              struct hn_outputs *outputs, const struct hn_bench_request *request,
+                              struct hn_record *record, struct hn_error *err)
+{
+    enum hn_stop stop;
+    struct hn_work work = hn_bench_work(bench, variant);
+    enum hn_status status =
+        hn_measure(&bench->sampler, &work, request, &record->timing, &stop, err);
+    if (status == HN_OK)
+        status = hn_verify_check(variant, outputs, "in the last timed launch: ", record, err);
+    if (status != HN_OK || record->outcome != HN_OUTCOME_OK)
+        return status;
+    if (stop == HN_STOP_SLOWER)
+        hn_record_fail(record, HN_OUTCOME_SLOWER,
+                       "stopped after %zu samples: not under %.4g us, and %.4g us is there to beat",
+                       record->timing.sample_count, record->timing.low_us, request->censor_us);
+    size_t metrics = 0;
+    for (size_t i = 0; i < bench->plan->argument_count; i++)
+        metrics += bench->plan->arguments[i].role == HN_ROLE_METRIC;
+    return hn_metrics_evaluate(bench->plan, bench->problem, variant->metric_values, metrics, record,
+                               err);
+}
+
+/* Without a reference the variant's own first launch is what the last one is compared with. */
+static enum hn_status run(struct hn_bench *bench, struct hn_variant *variant,
+                          const struct hn_bench_request *request, struct hn_record *record,
+                          struct hn_error *err)
+{
+    struct hn_outputs *outputs = NULL;
+    double started_ms = hn_now_ms();
+    enum hn_status status = hn_bench_find_outputs(bench, &record->point, &outputs, err);
+    if (status == HN_OK && (request->verify || outputs == &bench->own_outputs))
+        status = verify(bench, variant, outputs, record, err);
+    record->costs.verify_ms += hn_now_ms() - started_ms;
+    if (status != HN_OK || record->outcome != HN_OUTCOME_OK || !request->measure)
+        return status;
+    started_ms = hn_now_ms();
+    status = measure(bench, variant, outputs, request, record, err);
+    record->costs.measure_ms += hn_now_ms() - started_ms;
+    return status;
+}
+
+enum hn_status hn_bench_evaluate(struct hn_bench *bench, const struct hn_image *image,
+                                 const struct hn_bench_request *request, struct hn_record *record,
+                                 struct hn_error *err)
+{
+    struct hn_variant variant;
+    struct hn_error own_error;
+    err = err == NULL ? &own_error : err;
+    record->outcome = HN_OUTCOME_OK;
+    double started_ms = hn_now_ms();
+    enum hn_status status = hn_bench_prepare(bench, &record->point, image, &variant, record, err);
+    record->costs.verify_ms += hn_now_ms() - started_ms;
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK)
+        status = run(bench, &variant, request, record, err);
+    status = hn_bench_settle(bench, &variant, status, record, err);
+    hn_variant_finish(&variant);
+    if (status == HN_OK && !bench->context.dead)
+        status = hn_bench_repair_references(bench, err);
+    return status;
+}
+
+enum hn_status hn_bench_reseed(struct hn_bench *bench, uint64_t seed, struct hn_error *err)
+{
+    enum hn_status status = hn_arena_fill(&bench->arena, seed, err);
+    for (size_t i = 0; i < bench->reference_count; i++)
+        bench->references[i]->outputs.damaged = true;
+    return status == HN_OK ? hn_bench_repair_references(bench, err) : status;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_MEASURE_H
+#define HONE_RUNTIME_MEASURE_H
+
+#include "runtime/arena.h"
+#include "runtime/bench.h"
+#include "runtime/stopping.h"
+
+/* What is timed. A sample is: prepare; flush the L2 cache (cold); spin; event; `batch` launches; event. */
+struct hn_work {
+    void *subject;
+    /* Before each sample, outside of its time. */
+    enum hn_status (*prepare)(void *subject, struct hn_error *err);
+    /* Queues one launch on a set of the arguments; the last launch of a sample is on set 0. */
+    enum hn_status (*launch)(void *subject, size_t set, struct hn_error *err);
+    bool batchable;    /* may be launched several times on what prepare left */
+    size_t step_count; /* kernels a launch */
+};
+
+/* Takes samples; owns the events. Borrows the arena. */
+struct hn_sampler {
+    struct hn_arena *arena;
+    enum hn_regime regime;
+    CUevent starts[HN_MAX_STAMPS];
+    CUevent ends[HN_MAX_STAMPS];
+};
+
+/* One launch's time, and the SM clock just before; 0 when not known. */
+struct hn_sample {
+    double time_us;
+    double clock_mhz;
+};
+
+enum hn_status hn_sampler_init(struct hn_sampler *sampler, struct hn_arena *arena, enum hn_regime regime,
+                               struct hn_error *err);
+void hn_sampler_finish(struct hn_sampler *sampler);
+
+/* `count` samples, at most HN_MAX_STAMPS, queued together; waits for them once. */
+enum hn_status hn_sampler_take(struct hn_sampler *sampler, const struct hn_work *work, size_t batch, size_t count,
+                               struct hn_sample *samples, struct hn_error *err);
+
+/* How many launches a sample takes so that it is long against the timer's resolution: 1 from 20 us on, and wherever
+ * launches can not follow one another. estimate_us: of one launch, which the call measures. */
+enum hn_status hn_sampler_choose_batch(struct hn_sampler *sampler, const struct hn_work *work, size_t *batch,
+                                       double *estimate_us, struct hn_error *err);
+
+/* What events resolve, us. */
+#define HN_EVENT_RESOLUTION_US 0.5
+
+/* Samples until the rule of stopping.h says that it is enough. timing->samples_us is allocated. For what is slower,
+ * the median is the lower end of the interval. */
+enum hn_status hn_measure(struct hn_sampler *sampler, const struct hn_work *work,
+                          const struct hn_bench_request *request, struct hn_timing *timing, enum hn_stop *stop,
+                          struct hn_error *err);
+
+/* Leaves out what was taken at under 75% of the maximal clock, unless that is more than half of at least 12. Returns
+ * how many times it wrote to `kept`; *trusted is false when too many would have had to go. */
+size_t hn_measure_keep(const struct hn_sample *samples, size_t count, double max_clock_mhz, double *kept,
+                       bool *trusted);
+
+double hn_now_ms(void);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/outputs.h"
+
+#include <stdlib.h>
+
+enum { ALIGNMENT = 256 };
+
+static uint64_t lay_out(struct hn_outputs *outputs)
+{
+    const struct hn_arena *arena = outputs->arena;
+    uint64_t end = 0;
+    for (size_t i = 0; i < arena->plan->argument_count; i++) {
+        if (!hn_argument_is_compared(&arena->plan->arguments[i]))
+            continue;
+        outputs->offsets[i] = end;
+        end += (arena->buffers[i].bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    }
+    return end;
+}
+
+enum hn_status hn_outputs_init(struct hn_outputs *outputs, struct hn_arena *arena,
+                               struct hn_error *err)
+{
+    *outputs = (struct hn_outputs){.arena = arena};
+    size_t count = arena->plan->argument_count;
+    outputs->offsets = calloc(count + 1, sizeof *outputs->offsets);
+    outputs->checksums = calloc(count + 1, sizeof *outputs->checksums);
+    enum hn_status status = HN_OK;
+    if (outputs->offsets == NULL || outputs->checksums == NULL) {
+        status = hn_fail_memory(err);
+        goto finish_outputs;
+    }
+    uint64_t bytes = lay_out(outputs);
+    if (bytes == 0)
+        return HN_OK;
+    CUresult result = arena->context->driver->p_cuMemAlloc(&outputs->block, bytes);
+    if (result == CUDA_SUCCESS)
+        return HN_OK;
+    outputs->block = 0;
+    status = hn_context_check(arena->context, result, "allocating the reference outputs", err);
+
+finish_outputs:
+    hn_outputs_finish(outputs);
+    return status;
+}
+
+void hn_outputs_finish(struct hn_outputs *outputs)
+{
+    if (outputs->block != 0)
+        outputs->arena->context->driver->p_cuMemFree(outputs->block);
+    free(outputs->checksums);
+    free(outputs->offsets);
+    *outputs = (struct hn_outputs){0};
+}
+
+CUdeviceptr hn_outputs_address(const struct hn_outputs *outputs, size_t argument)
+{
+    return outputs->block + outputs->offsets[argument];
+}
+
+static enum hn_status capture_argument(struct hn_outputs *outputs, size_t i, struct hn_error *err)
+{
+    struct hn_arena *arena = outputs->arena;
+    struct hn_context *context = arena->context;
+    const struct hn_buffer *buffer = &arena->buffers[i];
+    CUdeviceptr copy = hn_outputs_address(outputs, i);
+    CUresult result =
+        context->driver->p_cuMemcpyDtoDAsync(copy, buffer->address, buffer->bytes, context->stream);
+    enum hn_status status = hn_context_check(context, result, "cuMemcpyDtoDAsync", err);
+    if (status != HN_OK)
+        return status;
+    return hn_support_checksum(arena->support, copy, buffer->bytes,
+                               hn_arena_slot(arena, i, HN_SLOT_REFERENCE), err);
+}
+
+enum hn_status hn_outputs_capture(struct hn_outputs *outputs, struct hn_error *err)
+{
+    struct hn_arena *arena = outputs->arena;
+    const struct hn_plan *plan = arena->plan;
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        if (!hn_argument_is_compared(&plan->arguments[i]))
+            continue;
+        enum hn_status status = capture_argument(outputs, i, err);
+        if (status != HN_OK)
+            return status;
+    }
+    enum hn_status status = hn_arena_read_results(arena, err);
+    if (status != HN_OK)
+        return status;
+    for (size_t i = 0; i < plan->argument_count; i++)
+        if (hn_argument_is_compared(&plan->arguments[i]))
+            outputs->checksums[i] = hn_support_join_sums(
+                hn_arena_host_slot(arena, i, HN_SLOT_REFERENCE), arena->support->blocks);
+    outputs->damaged = false;
+    return HN_OK;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_OUTPUTS_H
+#define HONE_RUNTIME_OUTPUTS_H
+
+#include "runtime/arena.h"
+
+/* A copy of what the output and inout arguments hold after a launch: what later launches are compared with. */
+struct hn_outputs {
+    struct hn_arena *arena;
+    CUdeviceptr block;
+    uint64_t *offsets;   /* one an argument */
+    uint64_t *checksums; /* one an argument */
+    bool damaged;        /* a variant wrote into it: capture it again */
+};
+
+enum hn_status hn_outputs_init(struct hn_outputs *outputs, struct hn_arena *arena, struct hn_error *err);
+void hn_outputs_finish(struct hn_outputs *outputs);
+
+/* Copies the arguments of the first set and notes checksums. */
+enum hn_status hn_outputs_capture(struct hn_outputs *outputs, struct hn_error *err);
+CUdeviceptr hn_outputs_address(const struct hn_outputs *outputs, size_t argument);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "runtime/measure.h"
+
+/* A launch costs the host 2 to 3 us; the spin has to outlast the queueing of all that is timed. */
+static const uint64_t SPIN_NS = 10000;
+static const uint64_t SPIN_NS_PER_KERNEL = 4000;
+/* Shorter launches are timed in batches that take about as long as SAMPLE_US. */
+static const double SHORT_US = 20.0;
+static const double SAMPLE_US = 50.0;
+
+enum hn_status hn_sampler_init(struct hn_sampler *sampler, struct hn_arena *arena,
+                               enum hn_regime regime, struct hn_error *err)
+{
+    struct hn_context *context = arena->context;
+    *sampler = (struct hn_sampler){.arena = arena, .regime = regime};
+    for (size_t i = 0; i < 2 * HN_MAX_STAMPS; i++) {
+        CUevent *event =
+            i < HN_MAX_STAMPS ? &sampler->starts[i] : &sampler->ends[i - HN_MAX_STAMPS];
+        CUresult result = context->driver->p_cuEventCreate(event, CU_EVENT_DEFAULT);
+        enum hn_status status = hn_context_check(context, result, "cuEventCreate", err);
+        if (status == HN_OK)
+            continue;
+        *event = NULL;
+        hn_sampler_finish(sampler);
+        return status;
+    }
+    return HN_OK;
+}
+
+void hn_sampler_finish(struct hn_sampler *sampler)
+{
+    if (sampler->arena == NULL)
+        return;
+    const struct hn_driver *driver = sampler->arena->context->driver;
+    for (size_t i = 0; i < HN_MAX_STAMPS; i++) {
+        if (sampler->starts[i] != NULL)
+            driver->p_cuEventDestroy(sampler->starts[i]);
+        if (sampler->ends[i] != NULL)
+            driver->p_cuEventDestroy(sampler->ends[i]);
+    }
+    *sampler = (struct hn_sampler){0};
+}
+
+static enum hn_status record(struct hn_sampler *sampler, CUevent event, struct hn_error *err)
+{
+    struct hn_context *context = sampler->arena->context;
+    return hn_context_check(context, context->driver->p_cuEventRecord(event, context->stream),
+                            "cuEventRecord", err);
+}
+
+/* In the cold regime each launch of a batch has a set of its own, none of which the flush has left
+ * in the cache. */
+static enum hn_status queue_launches(struct hn_sampler *sampler, const struct hn_work *work,
+                                     size_t batch, struct hn_error *err)
+{
+    for (size_t left = batch; left > 0; left--) {
+        size_t set = sampler->regime == HN_COLD ? left - 1 : 0;
+        enum hn_status status = work->launch(work->subject, set, err);
+        if (status != HN_OK)
+            return status;
+    }
+    return HN_OK;
+}
+
+static enum hn_status queue_sample(struct hn_sampler *sampler, const struct hn_work *work,
+                                   size_t batch, size_t slot, struct hn_error *err)
+{
+    struct hn_arena *arena = sampler->arena;
+    uint64_t spin_ns = SPIN_NS + SPIN_NS_PER_KERNEL * batch * work->step_count;
+    enum hn_status status = work->prepare(work->subject, err);
+    if (status == HN_OK && sampler->regime == HN_COLD)
+        status =
+            hn_support_flush(arena->support, arena->flush, arena->flush_bytes, arena->sink, err);
+    if (status == HN_OK)
+        status = hn_support_spin(arena->support, spin_ns,
+                                 arena->stamps + slot * sizeof(struct hn_stamp), err);
+    if (status == HN_OK)
+        status = record(sampler, sampler->starts[slot], err);
+    if (status == HN_OK)
+        status = queue_launches(sampler, work, batch, err);
+    if (status == HN_OK)
+        status = record(sampler, sampler->ends[slot], err);
+    return status;
+}
+
+static enum hn_status read_samples(struct hn_sampler *sampler, size_t batch, size_t count,
+                                   struct hn_sample *samples, struct hn_error *err)
+{
+    struct hn_context *context = sampler->arena->context;
+    const struct hn_driver *driver = context->driver;
+    struct hn_stamp stamps[HN_MAX_STAMPS];
+    CUresult result =
+        driver->p_cuMemcpyDtoH(stamps, sampler->arena->stamps, count * sizeof *stamps);
+    enum hn_status status = hn_context_check(context, result, "reading the clock", err);
+    for (size_t i = 0; i < count && status == HN_OK; i++) {
+        float elapsed_ms = 0.0f;
+        result = driver->p_cuEventElapsedTime(&elapsed_ms, sampler->starts[i], sampler->ends[i]);
+        status = hn_context_check(context, result, "cuEventElapsedTime", err);
+        samples[i].time_us = 1e3 * (double)elapsed_ms / (double)batch;
+        samples[i].clock_mhz = stamps[i].nanoseconds == 0
+                                   ? 0.0
+                                   : 1e3 * (double)stamps[i].cycles / (double)stamps[i].nanoseconds;
+    }
+    return status;
+}
+
+enum hn_status hn_sampler_take(struct hn_sampler *sampler, const struct hn_work *work, size_t batch,
+                               size_t count, struct hn_sample *samples, struct hn_error *err)
+{
+    struct hn_context *context = sampler->arena->context;
+    for (size_t i = 0; i < count; i++) {
+        enum hn_status status = queue_sample(sampler, work, batch, i, err);
+        if (status != HN_OK)
+            return status;
+    }
+    CUresult result = context->driver->p_cuEventSynchronize(sampler->ends[count - 1]);
+    enum hn_status status = hn_context_check(context, result, "waiting for a timed launch", err);
+    if (status != HN_OK)
+        return status;
+    return read_samples(sampler, batch, count, samples, err);
+}
+
+static size_t batch_for(double launch_us)
+{
+    double batch = ceil(SAMPLE_US / fmax(launch_us, 0.1));
+    return batch > HN_MAX_SETS ? HN_MAX_SETS : (size_t)batch;
+}
+
+enum hn_status hn_sampler_choose_batch(struct hn_sampler *sampler, const struct hn_work *work,
+                                       size_t *batch, double *estimate_us, struct hn_error *err)
+{
+    struct hn_sample sample = {0};
+    *batch = 1;
+    enum hn_status status = hn_sampler_take(sampler, work, 1, 1, &sample, err);
+    *estimate_us = sample.time_us;
+    /* What a single launch costs on top is a large part of a short one: a first batch tells better
+     * how long it takes. */
+    for (int round = 0; round < 2; round++) {
+        if (status != HN_OK || !work->batchable || *estimate_us >= SHORT_US)
+            return status;
+        size_t wanted = batch_for(*estimate_us);
+        *batch = wanted;
+        if (sampler->regime == HN_COLD)
+            status = hn_arena_make_sets(sampler->arena, wanted, batch, err);
+        if (status != HN_OK || round == 1)
+            return status;
+        status = hn_sampler_take(sampler, work, *batch, 1, &sample, err);
+        *estimate_us = sample.time_us;
+    }
+    return status;
+}

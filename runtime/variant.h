@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_VARIANT_H
+#define HONE_RUNTIME_VARIANT_H
+
+#include "runtime/arena.h"
+#include "runtime/launch.h"
+
+/* A variant (or a reference) ready to be launched: module loaded, functions found, geometry and scalars evaluated. */
+struct hn_variant {
+    struct hn_arena *arena;
+    struct hn_value *values; /* of the plan's names */
+    struct hn_launch launch;
+    CUmodule module;
+    CUfunction *functions; /* one a step */
+    uint64_t *scalars;     /* one an argument: the value's bytes, at the front */
+    CUdeviceptr *addresses; /* one an argument: of the set being launched */
+    void **parameters;     /* room for the arguments of the longest step */
+    double *metric_values; /* one a metric argument: the mean of its elements, as last checked */
+    bool rejected;         /* the driver refused a launch, which harmed nothing */
+    bool launched;         /* what the device reports from now on may be this variant's doing */
+};
+
+/* Takes over `launch`, also on failure. Borrows problem, point and image for the call. A module that does not load, a
+ * kernel that is not there, shared memory that is not granted and scratch that does not fit are the variant's outcome
+ * in `record`; the status is for what is not its fault. */
+enum hn_status hn_variant_init(struct hn_variant *variant, struct hn_arena *arena, const struct hn_bindings *problem,
+                               const struct hn_bindings *point, const struct hn_image *image,
+                               struct hn_launch *launch, struct hn_record *record, struct hn_error *err);
+void hn_variant_finish(struct hn_variant *variant);
+
+/* Places the buffers that depend on parameters for this variant; again when another one had them since. */
+enum hn_status hn_variant_place(struct hn_variant *variant, struct hn_record *record, struct hn_error *err);
+
+/* Queues all steps on a set of the arguments. */
+CUresult hn_variant_launch(struct hn_variant *variant, size_t set);
+
+/* The launch as text for messages: "matmul <<<(128, 128, 1), (32, 32, 1), 0 B>>>". Names the first step. */
+void hn_variant_describe(const struct hn_variant *variant, char *text, size_t size);
+
+#endif

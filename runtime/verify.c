@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/verify.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum hn_status hn_verify_launch(struct hn_variant *variant, uint64_t poison,
+                                struct hn_record *record, struct hn_error *err)
+{
+    struct hn_arena *arena = variant->arena;
+    enum hn_status status = hn_arena_restore(arena, err);
+    if (status == HN_OK)
+        status = hn_arena_poison(arena, poison, err);
+    if (status != HN_OK)
+        return status;
+    char what[512];
+    hn_variant_describe(variant, what, sizeof what);
+    CUresult result = hn_variant_launch(variant, 0);
+    if (result != CUDA_SUCCESS && !hn_driver_result_is_fatal(result)) {
+        struct hn_error reason;
+        hn_driver_check(arena->context->driver, result, what, &reason);
+        hn_record_fail(record, HN_OUTCOME_LAUNCH_ERROR, "%s", reason.message);
+        return HN_OK;
+    }
+    status = hn_context_check(arena->context, result, what, err);
+    if (status == HN_OK)
+        status = hn_context_synchronize(arena->context, what, err);
+    return status;
+}
+
+static enum hn_status queue_output(struct hn_arena *arena, struct hn_outputs *outputs, size_t i,
+                                   struct hn_error *err)
+{
+    const struct hn_buffer *buffer = &arena->buffers[i];
+    CUdeviceptr expected = hn_outputs_address(outputs, i);
+    enum hn_status status = hn_support_compare(arena->support, buffer->address, expected,
+                                               buffer->count, arena->plan->arguments[i].element,
+                                               hn_arena_slot(arena, i, HN_SLOT_COMPARE), err);
+    if (status != HN_OK)
+        return status;
+    return hn_support_checksum(arena->support, expected, buffer->bytes,
+                               hn_arena_slot(arena, i, HN_SLOT_REFERENCE), err);
+}
+
+static enum hn_status queue_argument(struct hn_arena *arena, struct hn_outputs *outputs, size_t i,
+                                     struct hn_error *err)
+{
+    const struct hn_argument *argument = &arena->plan->arguments[i];
+    const struct hn_buffer *buffer = &arena->buffers[i];
+    enum hn_status status = HN_OK;
+    if (argument->role == HN_ROLE_METRIC)
+        return hn_support_sum(arena->support, buffer->address, buffer->count, argument->element,
+                              hn_arena_slot(arena, i, HN_SLOT_COMPARE), err);
+    if (argument->role == HN_ROLE_INPUT || argument->role == HN_ROLE_INOUT)
+        status = hn_support_checksum(
+            arena->support, argument->role == HN_ROLE_INPUT ? buffer->address : buffer->pristine,
+            buffer->bytes, hn_arena_slot(arena, i, HN_SLOT_CHECKSUM), err);
+    if (status == HN_OK && hn_argument_is_compared(argument))
+        status = queue_output(arena, outputs, i, err);
+    return status;
+}
+
+static enum hn_status queue_checks(struct hn_arena *arena, struct hn_outputs *outputs,
+                                   struct hn_error *err)
+{
+    for (size_t i = 0; i < arena->plan->argument_count; i++) {
+        enum hn_status status = queue_argument(arena, outputs, i, err);
+        if (status != HN_OK)
+            return status;
+    }
+    return hn_support_check_zones(arena->support, arena->zone_table, arena->zone_count,
+                                  hn_arena_damage(arena), err);
+}
+
+/* A zone between two buffers was hit by whichever lies nearer to what changed. */
+static void report_zone(const struct hn_arena *arena, size_t zone, const struct hn_damage *damage,
+                        const char *when, struct hn_record *record)
+{
+    struct hn_zone_owner owner = arena->owners[zone];
+    uint64_t past = damage->first;
+    uint64_t short_of = arena->zones[zone].bytes - damage->last;
+    bool behind = owner.before == SIZE_MAX || (owner.behind != SIZE_MAX && short_of < past + 1);
+    size_t argument = behind ? owner.behind : owner.before;
+    if (argument == SIZE_MAX) {
+        hn_record_fail(record, HN_OUTCOME_OUT_OF_BOUNDS, "%swrote outside of all buffers", when);
+        return;
+    }
+    const char *name = arena->plan->arguments[argument].name;
+    uint64_t bytes = arena->buffers[argument].bytes;
+    if (behind)
+        hn_record_fail(record, HN_OUTCOME_OUT_OF_BOUNDS,
+                       "%swrote %" PRIu64 " bytes before the start of '%s' (%" PRIu64 " bytes)",
+                       when, short_of, name, bytes);
+    else
+        hn_record_fail(record, HN_OUTCOME_OUT_OF_BOUNDS,
+                       "%swrote at byte %" PRIu64 " of '%s', which has %" PRIu64 " bytes", when,
+                       bytes + past, name, bytes);
+}
+
+static void judge_zones(const struct hn_arena *arena, const char *when, struct hn_record *record)
+{
+    const struct hn_damage *damage = hn_arena_host_damage(arena);
+    for (size_t i = 0; i < arena->zone_count; i++) {
+        if (damage[i].first == UINT64_MAX)
+            continue;
+        report_zone(arena, i, &damage[i], when, record);
+        return;
+    }
+}
+
+static uint64_t checksum_in(const struct hn_arena *arena, size_t argument, enum hn_slot slot)
+{
+    return hn_support_join_sums(hn_arena_host_slot(arena, argument, slot), arena->support->blocks);
+}
+
+/* Only the first thing found is told. */
+static void blame(struct hn_record *record, const char *when, const char *what, const char *name)
+{
+    if (record->outcome == HN_OUTCOME_OK)
+        hn_record_fail(record, HN_OUTCOME_OUT_OF_BOUNDS, "%swrote into %s '%s'", when, what, name);
+}
+
+static void judge_inputs(const struct hn_arena *arena, struct hn_outputs *outputs, const char *when,
+                         struct hn_record *record)
+{
+    for (size_t i = 0; i < arena->plan->argument_count; i++) {
+        const struct hn_argument *argument = &arena->plan->arguments[i];
+        bool input = argument->role == HN_ROLE_INPUT;
+        if ((input || argument->role == HN_ROLE_INOUT) &&
+            checksum_in(arena, i, HN_SLOT_CHECKSUM) != arena->buffers[i].checksum)
+            blame(record, when, input ? "input" : "the pristine copy of", argument->name);
+        if (!hn_argument_is_compared(argument) ||
+            checksum_in(arena, i, HN_SLOT_REFERENCE) == outputs->checksums[i])
+            continue;
+        outputs->damaged = true;
+        blame(record, when, "the reference of", argument->name);
+    }
+}
+
+static enum hn_status evaluate_tolerance(const struct hn_variant *variant, size_t argument,
+                                         double max_reference, double *tolerance,
+                                         struct hn_error *err)
+{
+    const struct hn_compare *compare = &variant->arena->plan->compare;
+    enum hn_element element = variant->arena->plan->arguments[argument].element;
+    double relative = 0.0;
+    double absolute = 0.0;
+    *tolerance = 0.0;
+    if (compare->mode == HN_COMPARE_EXACT || (element != HN_FLOAT32 && element != HN_FLOAT64))
+        return HN_OK;
+    enum hn_status status = HN_OK;
+    if (compare->relative != NULL)
+        status = hn_expression_number(compare->relative, variant->values, &relative, err);
+    if (status == HN_OK && compare->absolute != NULL)
+        status = hn_expression_number(compare->absolute, variant->values, &absolute, err);
+    *tolerance = absolute + relative * max_reference;
+    return status;
+}
+
+/* An element as text; a real that still holds the poison as "never written". */
+static void format_element(const void *bytes, enum hn_element element, char *text, size_t size)
+{
+    union {
+        int8_t i8;
+        int16_t i16;
+        int32_t i32;
+        int64_t i64;
+        uint8_t u8;
+        uint16_t u16;
+        uint32_t u32;
+        uint64_t u64;
+        float f32;
+        double f64;
+    } value = {0};
+    memcpy(&value, bytes, hn_element_size(element));
+    if ((element == HN_FLOAT32 && value.u32 == UINT32_MAX) ||
+        (element == HN_FLOAT64 && value.u64 == UINT64_MAX)) {
+        snprintf(text, size, "never written");
+        return;
+    }
+    switch (element) {
+    case HN_INT8:
+        snprintf(text, size, "%" PRId8, value.i8);
+        break;
+    case HN_INT16:
+        snprintf(text, size, "%" PRId16, value.i16);
+        break;
+    case HN_INT32:
+        snprintf(text, size, "%" PRId32, value.i32);
+        break;
+    case HN_INT64:
+        snprintf(text, size, "%" PRId64, value.i64);
+        break;
+    case HN_UINT8:
+        snprintf(text, size, "%" PRIu8, value.u8);
+        break;
+    case HN_UINT16:
+        snprintf(text, size, "%" PRIu16, value.u16);
+        break;
+    case HN_UINT32:
+        snprintf(text, size, "%" PRIu32, value.u32);
+        break;
+    case HN_UINT64:
+        snprintf(text, size, "%" PRIu64, value.u64);
+        break;
+    case HN_FLOAT32:
+        snprintf(text, size, "%.9g", (double)value.f32);
+        break;
+    default:
+        snprintf(text, size, "%.17g", value.f64);
+        break;
+    }
+}
+
+static enum hn_status read_element(struct hn_arena *arena, CUdeviceptr buffer, uint64_t index,
+                                   enum hn_element element, char *text, size_t size,
+                                   struct hn_error *err)
+{
+    unsigned char bytes[8] = {0};
+    size_t width = hn_element_size(element);
+    CUresult result = arena->context->driver->p_cuMemcpyDtoH(bytes, buffer + index * width, width);
+    enum hn_status status = hn_context_check(arena->context, result, "cuMemcpyDtoH", err);
+    format_element(bytes, element, text, size);
+    return status;
+}
+
+static enum hn_status report_difference(struct hn_arena *arena, const struct hn_outputs *outputs,
+                                        size_t i, const struct hn_difference *difference,
+                                        double tolerance, const char *when,
+                                        struct hn_record *record, struct hn_error *err)
+{
+    const struct hn_argument *argument = &arena->plan->arguments[i];
+    char found[40], expected[40];
+    bool misplaced = difference->misplaced != UINT64_MAX;
+    uint64_t index = misplaced ? difference->misplaced : difference->worst;
+    enum hn_status status = read_element(arena, arena->buffers[i].address, index, argument->element,
+                                         found, sizeof found, err);
+    if (status == HN_OK)
+        status = read_element(arena, hn_outputs_address(outputs, i), index, argument->element,
+                              expected, sizeof expected, err);
+    if (status != HN_OK)
+        return status;
+    if (misplaced)
+        hn_record_fail(record, HN_OUTCOME_WRONG_RESULT, "%s%s[%" PRIu64 "] is %s; expected %s",
+                       when, argument->name, index, found, expected);
+    else
+        hn_record_fail(record, HN_OUTCOME_WRONG_RESULT,
+                       "%s%s[%" PRIu64 "] is %s; expected %s: an error of %.3g, more than the "
+                       "tolerance of %.3g",
+                       when, argument->name, index, found, expected, difference->max_error,
+                       tolerance);
+    return HN_OK;
+}
+
+/* The verdict keeps the output whose error is largest against its tolerance. */
+static void note_verdict(const struct hn_difference *difference, double tolerance,
+                         struct hn_verdict *verdict)
+{
+    double ratio = difference->max_error == 0.0 ? 0.0 : difference->max_error / tolerance;
+    double worst = verdict->max_error == 0.0 ? 0.0 : verdict->max_error / verdict->tolerance;
+    if (ratio < worst || (ratio == worst && verdict->max_reference > difference->max_reference))
+        return;
+    verdict->max_error = difference->max_error;
+    verdict->tolerance = tolerance;
+    verdict->max_reference = difference->max_reference;
+}
+
+static enum hn_status judge_outputs(struct hn_variant *variant, const struct hn_outputs *outputs,
+                                    const char *when, struct hn_record *record,
+                                    struct hn_error *err)
+{
+    struct hn_arena *arena = variant->arena;
+    record->verdict.max_error = record->verdict.tolerance = record->verdict.max_reference = 0.0;
+    for (size_t i = 0; i < arena->plan->argument_count; i++) {
+        if (!hn_argument_is_compared(&arena->plan->arguments[i]))
+            continue;
+        struct hn_difference difference = hn_support_join_differences(
+            hn_arena_host_slot(arena, i, HN_SLOT_COMPARE), arena->support->blocks);
+        double tolerance = 0.0;
+        enum hn_status status =
+            evaluate_tolerance(variant, i, difference.max_reference, &tolerance, err);
+        if (status != HN_OK)
+            return status;
+        note_verdict(&difference, tolerance, &record->verdict);
+        bool wrong = difference.misplaced != UINT64_MAX || !(difference.max_error <= tolerance);
+        if (wrong && record->outcome == HN_OUTCOME_OK)
+            status =
+                report_difference(arena, outputs, i, &difference, tolerance, when, record, err);
+        if (status != HN_OK)
+            return status;
+    }
+    return HN_OK;
+}
+
+static void note_metrics(struct hn_variant *variant)
+{
+    const struct hn_arena *arena = variant->arena;
+    size_t metric = 0;
+    for (size_t i = 0; i < arena->plan->argument_count; i++) {
+        if (arena->plan->arguments[i].role != HN_ROLE_METRIC)
+            continue;
+        const double *sums = hn_arena_host_slot(arena, i, HN_SLOT_COMPARE);
+        double sum = 0.0;
+        for (size_t block = 0; block < arena->support->blocks; block++)
+            sum += sums[block];
+        variant->metric_values[metric++] = sum / (double)arena->buffers[i].count;
+    }
+}
+
+enum hn_status hn_verify_check(struct hn_variant *variant, struct hn_outputs *outputs,
+                               const char *when, struct hn_record *record, struct hn_error *err)
+{
+    struct hn_arena *arena = variant->arena;
+    enum hn_status status = queue_checks(arena, outputs, err);
+    if (status == HN_OK)
+        status = hn_arena_read_results(arena, err);
+    if (status != HN_OK)
+        return status;
+    judge_zones(arena, when, record);
+    judge_inputs(arena, outputs, when, record);
+    bool damaged = record->outcome == HN_OUTCOME_OUT_OF_BOUNDS;
+    note_metrics(variant);
+    status = judge_outputs(variant, outputs, when, record, err);
+    if (status == HN_OK && damaged)
+        status = hn_arena_repair(arena, err);
+    return status;
+}
