@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_CACHE_RECORDING_PARTS_H
+#define HONE_CACHE_RECORDING_PARTS_H
+
+#include <jansson.h>
+
+#include "base/text.h"
+#include "cache/recording.h"
+
+/* What reading and writing recordings share. */
+
+enum { HN_RECORDING_FORMAT = 1 };
+
+/* The whole file, unpacked when it is gzip; NUL-terminated. HN_ERUN: can not be read; HN_EFORMAT: a
+ * damaged gzip stream. Free *text. */
+enum hn_status hn_gzip_read(const char *path, char **text, size_t *size, struct hn_error *err);
+/* Packs when the path ends in ".gz"; the same text gives the same bytes. */
+enum hn_status hn_gzip_write(const char *path, const char *text, size_t size, struct hn_error *err);
+
+/* "2026-11-21 09:54:05.502007+00:00", as Kernel Tuner stamps its rows. Reading gives 0 for what is
+ * no time. */
+void hn_timestamp_append(struct hn_text *text, double time);
+double hn_timestamp_parse(const char *string);
+
+/* A row of Kernel Tuner's own, or of ours with what our "hone" object adds, into an initialised
+ * record. */
+enum hn_status hn_row_read(const struct hn_recording *recording, const json_t *row,
+                           struct hn_record *record, struct hn_error *err);
+/* The row of a record; NULL when out of memory. */
+json_t *hn_row_write(const struct hn_recording *recording, const struct hn_record *record);
+
+/* Whether a row has a member of that name besides the metrics. */
+bool hn_row_has_member(const struct hn_recording *recording, const char *name);
+/* Microseconds as milliseconds; false when no number of milliseconds gives exactly these back. */
+bool hn_row_milliseconds(double us, double *ms);
+
+#endif

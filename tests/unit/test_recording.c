@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/recording.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cache/record_json.h"
+
+#define DATA HONE_TEST_DATA "/kernel_tuner/"
+
+static char folder[] = "/tmp/hone-recording-XXXXXX";
+static char path[64];
+static char packed[64];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    if (mkdtemp(folder) == NULL)
+        return -1;
+    snprintf(path, sizeof path, "%s/r.json", folder);
+    snprintf(packed, sizeof packed, "%s/r.json.gz", folder);
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    (void)unlink(path);
+    (void)unlink(packed);
+    return rmdir(folder);
+}
+
+static void load(const char *from, struct hn_recording *recording)
+{
+    struct hn_error err = {""};
+    if (hn_recording_load(from, recording, &err) != HN_OK)
+        fail_msg("%s", err.message);
+}
+
+static void save(const char *to, const struct hn_recording *recording)
+{
+    struct hn_error err = {""};
+    if (hn_recording_save(to, recording, &err) != HN_OK)
+        fail_msg("%s", err.message);
+}
+
+static void set(struct hn_bindings *bindings, const char *name, struct hn_value value)
+{
+    assert_int_equal(hn_bindings_set(bindings, name, &value, NULL), HN_OK);
+}
+
+/* Samples whose milliseconds are exact (from the driver's floats), and thirds, which are not. */
+static void fill_timing(struct hn_record *record, bool exact)
+{
+    record->timing = (struct hn_timing){.batch = exact ? 1 : 3,
+                                        .resolution_us = 0.5,
+                                        .clock_mhz = 1980,
+                                        .dropped = 1,
+                                        .sample_count = 9};
+    record->timing.samples_us = calloc(9, sizeof(double));
+    assert_non_null(record->timing.samples_us);
+    for (int i = 0; i < 9; i++) {
+        float ms = 2.674123f + 0.001f * (float)i;
+        record->timing.samples_us[i] = (double)ms * 1000 / record->timing.batch;
+    }
+    record->timing.median_us = record->timing.samples_us[4];
+    record->timing.low_us = record->timing.samples_us[1];
+    record->timing.high_us = record->timing.samples_us[7];
+    record->objective = record->timing.median_us;
+    record->costs = (struct hn_costs){145.1, 0.1 + 0.2, 12};
+    set(&record->metrics, "gflops", hn_real(51234.123));
+    set(&record->metrics, "TILE", hn_real(1));
+    record->verdict = (struct hn_verdict){HN_VERIFIED, 1e-6, 1e-5, 63.5, 2};
+    record->resources = (struct hn_resources){true, 128, 49152, 0, 0, 0, 0, 0.5};
+    strcpy(record->code_hash, "0123456789abcdef0123456789abcdef");
+    record->time = 1763697600.123457;
+}
+
+static void make_records(struct hn_recording *recording)
+{
+    struct hn_records *records = &recording->records;
+    records->items = calloc(HN_OUTCOME_COUNT + 2, sizeof *records->items);
+    assert_non_null(records->items);
+    for (int i = 0; i < HN_OUTCOME_COUNT + 2; i++) {
+        struct hn_record *record = &records->items[records->count++];
+        hn_record_init(record);
+        set(&record->point, "TILE", hn_integer(1 << i));
+        set(&record->point, "LOAD", hn_word(i % 2 == 0 ? "plain" : "ldg"));
+        set(&record->point, "SCALE", hn_real(i / 3.0));
+        set(&record->point, "ASYNC", hn_boolean(i % 3 == 0));
+        if (i < HN_OUTCOME_COUNT)
+            record->outcome = (enum hn_outcome)i;
+        if (i > 2 && i < HN_OUTCOME_COUNT)
+            hn_record_fail(record, (enum hn_outcome)i, "what went wrong \"%d\"", i);
+        else
+            fill_timing(record, i % 2 == 0);
+        if (i == HN_OUTCOME_DUPLICATE)
+            record->original = strdup("ASYNC=true,LOAD=plain,SCALE=0.0,TILE=1");
+        record->final = i == 0;
+    }
+}
+
+static void make_recording(struct hn_recording *recording)
+{
+    static const char *const names[] = {"TILE", "LOAD", "SCALE", "ASYNC"};
+    *recording = (struct hn_recording){.from_hone = true, .parameter_count = 4};
+    hn_identity_init(&recording->identity);
+    recording->identity.kernel = strdup("matmul");
+    recording->identity.signature = strdup("A:float32:input,C:float32:output");
+    recording->identity.regime = strdup("cold");
+    recording->identity.objective = strdup("gflops maximize");
+    recording->identity.device = (struct hn_device_identity){"NVIDIA H200", 90, 132, "1g.18gb"};
+    set(&recording->identity.problem, "N", hn_integer(4096));
+    set(&recording->identity.problem, "LAYOUT", hn_word("row"));
+    recording->version = (struct hn_version){.template_hash = "11111111111111111111111111111111",
+                                             .driver = "580.159.04",
+                                             .nvrtc = "13.0",
+                                             .protocol = 1};
+    recording->parameters = calloc(4, sizeof(char *));
+    assert_non_null(recording->parameters);
+    for (int i = 0; i < 4; i++)
+        recording->parameters[i] = strdup(names[i]);
+    recording->command = strdup("hone tune configs/matmul.yaml --full");
+    recording->date = strdup("2026-11-21T09:54:05Z");
+    make_records(recording);
+}
+
+static void assert_records_equal(const struct hn_record *a, const struct hn_record *b)
+{
+    json_t *first = hn_record_to_json(a);
+    json_t *second = hn_record_to_json(b);
+    char *first_text = json_dumps(first, JSON_SORT_KEYS);
+    char *second_text = json_dumps(second, JSON_SORT_KEYS);
+    assert_string_equal(first_text, second_text);
+    free(first_text);
+    free(second_text);
+    json_decref(first);
+    json_decref(second);
+}
+
+static void assert_recordings_equal(const struct hn_recording *a, const struct hn_recording *b)
+{
+    assert_true(hn_identity_equal(&a->identity, &b->identity));
+    assert_true(hn_version_equal(&a->version, &b->version));
+    assert_int_equal(a->from_hone, b->from_hone);
+    assert_int_equal(a->parameter_count, b->parameter_count);
+    for (size_t i = 0; i < a->parameter_count; i++)
+        assert_string_equal(a->parameters[i], b->parameters[i]);
+    assert_string_equal(a->command, b->command);
+    assert_string_equal(a->date, b->date);
+    assert_int_equal(a->records.count, b->records.count);
+    for (size_t i = 0; i < a->records.count; i++)
+        assert_records_equal(&a->records.items[i], &b->records.items[i]);
+}
+
+static void round_trip_is_exact(void **state)
+{
+    (void)state;
+    const char *const paths[] = {path, packed};
+    struct hn_recording recording;
+    make_recording(&recording);
+    for (int i = 0; i < 2; i++) {
+        struct hn_recording read;
+        save(paths[i], &recording);
+        load(paths[i], &read);
+        assert_recordings_equal(&recording, &read);
+        hn_recording_finish(&read);
+    }
+    struct stat plain;
+    struct stat small;
+    assert_int_equal(stat(path, &plain), 0);
+    assert_int_equal(stat(packed, &small), 0);
+    assert_true(small.st_size < plain.st_size / 2);
+    hn_recording_finish(&recording);
+}
+
+static char *saved_text(void)
+{
+    struct hn_recording recording;
+    char *text;
+    make_recording(&recording);
+    save(path, &recording);
+    hn_recording_finish(&recording);
+    assert_int_equal(hn_text_read_file(path, 1 << 20, &text, NULL, NULL), HN_OK);
+    return text;
+}
+
+static void kernel_tuner_finds_its_members(void **state)
+{
+    (void)state;
+    char *text = saved_text();
+    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null(root);
+    assert_string_equal(json_string_value(json_object_get(root, "device_name")), "NVIDIA H200");
+    assert_string_equal(json_string_value(json_object_get(root, "objective")), "gflops");
+    assert_int_equal(json_integer_value(json_array_get(json_object_get(root, "problem_size"), 0)),
+                     4096);
+    const json_t *values = json_object_get(json_object_get(root, "tune_params"), "LOAD");
+    assert_int_equal(json_array_size(values), 2);
+    const json_t *cache = json_object_get(root, "cache");
+    assert_int_equal(json_object_size(cache), HN_OUTCOME_COUNT + 2);
+    const json_t *row = json_object_get(cache, "1,plain,0.0,True");
+    assert_non_null(row);
+    assert_true(fabs(json_real_value(json_object_get(row, "time")) - 2.678) < 0.001);
+    assert_int_equal(json_array_size(json_object_get(row, "times")), 9);
+    assert_true(json_real_value(json_object_get(row, "compile_time")) == 145.1);
+    assert_true(json_real_value(json_object_get(row, "gflops")) == 51234.123);
+    /* The parameter, not the metric of the same name. */
+    assert_int_equal(json_integer_value(json_object_get(row, "TILE")), 1);
+    assert_string_equal(json_string_value(json_object_get(row, "timestamp")),
+                        "2025-11-21 04:00:00.123456+00:00");
+    /* Exact times stand in the row only. */
+    assert_null(
+        json_object_get(json_object_get(json_object_get(row, "hone"), "timing"), "samples_us"));
+    json_decref(root);
+    free(text);
+}
+
+static void failures_have_kernel_tuners_names(void **state)
+{
+    (void)state;
+    static const struct {
+        enum hn_outcome outcome;
+        const char *name;
+    } cases[] = {
+        {HN_OUTCOME_COMPILE_ERROR, "CompilationFailedConfig"},
+        {HN_OUTCOME_COMPILE_TIMEOUT, "CompilationFailedConfig"},
+        {HN_OUTCOME_SKIPPED, "InvalidConfig"},
+        {HN_OUTCOME_INVALID_LAUNCH, "InvalidConfig"},
+        {HN_OUTCOME_WRONG_RESULT, "RuntimeFailedConfig"},
+        {HN_OUTCOME_DEVICE_FAULT, "RuntimeFailedConfig"},
+    };
+    char *text = saved_text();
+    json_t *root = json_loads(text, 0, NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *key;
+        json_t *row;
+        json_object_foreach(json_object_get(root, "cache"), key, row)
+        {
+            const char *outcome =
+                json_string_value(json_object_get(json_object_get(row, "hone"), "outcome"));
+            if (strcmp(outcome, hn_outcome_name(cases[i].outcome)) == 0)
+                assert_string_equal(json_string_value(json_object_get(row, "time")), cases[i].name);
+        }
+    }
+    json_decref(root);
+    free(text);
+}
+
+static void one_row_a_line(void **state)
+{
+    (void)state;
+    char *text = saved_text();
+    int rows = 0;
+    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
+        rows += strstr(line, "\"hone\": {\"outcome\"") != NULL;
+    assert_int_equal(rows, HN_OUTCOME_COUNT + 2);
+    free(text);
+}
+
+static void real_file_of_kernel_tuner(void **state)
+{
+    (void)state;
+    struct hn_recording recording;
+    size_t counts[HN_OUTCOME_COUNT] = {0};
+    load(DATA "conv6-a6000.json.gz", &recording);
+    assert_false(recording.from_hone);
+    assert_string_equal(recording.identity.kernel, "convolution_kernel");
+    assert_string_equal(recording.identity.device.name, "NVIDIA RTX A6000");
+    assert_string_equal(recording.identity.regime, "warm");
+    assert_int_equal(hn_bindings_get(&recording.identity.problem, "problem_size_y")->integer, 4096);
+    assert_int_equal(recording.parameter_count, 6);
+    assert_string_equal(recording.parameters[4], "read_only");
+    double best = INFINITY;
+    for (size_t i = 0; i < recording.records.count; i++) {
+        const struct hn_record *record = &recording.records.items[i];
+        counts[record->outcome]++;
+        if (record->outcome == HN_OUTCOME_OK)
+            best = fmin(best, record->objective);
+    }
+    assert_int_equal(counts[HN_OUTCOME_COMPILE_ERROR], 104);
+    assert_int_equal(counts[HN_OUTCOME_LAUNCH_ERROR], 72);
+    assert_int_equal(counts[HN_OUTCOME_OK], recording.records.count - 176);
+    const struct hn_record *first = &recording.records.items[0];
+    assert_true(first->timing.median_us == 6.288288041949272 * 1000);
+    assert_int_equal(first->timing.sample_count, 32);
+    assert_true(first->timing.low_us <= first->timing.median_us &&
+                first->timing.median_us <= first->timing.high_us);
+    assert_true(first->timing.high_us - first->timing.low_us < 10);
+    assert_true(best > 0 && best < 3000);
+    hn_recording_finish(&recording);
+}
+
+static void unfinished_file_of_kernel_tuner(void **state)
+{
+    (void)state;
+    struct hn_recording recording;
+    load(DATA "unfinished.json", &recording);
+    assert_int_equal(recording.records.count, 2);
+    const struct hn_record *record = &recording.records.items[0];
+    assert_true(record->timing.median_us == 250);
+    assert_true(record->timing.low_us == 125 && record->timing.high_us == 500);
+    assert_true(record->time == 1703238845.5);
+    assert_true(record->costs.compile_ms == 120.5 && record->costs.measure_ms == 1.25);
+    assert_int_equal(record->metrics.count, 1);
+    assert_true(hn_bindings_get(&record->metrics, "bandwidth")->real == 480);
+    assert_string_equal(hn_bindings_get(&record->point, "layout")->word, "soa");
+    assert_true(hn_bindings_get(&record->point, "fast")->boolean);
+    assert_int_equal(recording.records.items[1].outcome, HN_OUTCOME_INVALID_LAUNCH);
+    hn_recording_finish(&recording);
+}
+
+static void assert_refused(const char *text, const char *part)
+{
+    struct hn_recording recording;
+    struct hn_error err = {""};
+    assert_int_equal(hn_text_write_file(path, text, strlen(text), NULL), HN_OK);
+    assert_int_equal(hn_recording_load(path, &recording, &err), HN_EFORMAT);
+    if (strstr(err.message, part) == NULL)
+        fail_msg("'%s' does not say '%s'", err.message, part);
+    hn_recording_finish(&recording);
+}
+
+#define HEAD                                                                                       \
+    "{\"device_name\": \"A100\", \"kernel_name\": \"k\", \"problem_size\": [1],"                   \
+    " \"tune_params_keys\": [\"a\"], \"cache\": {"
+
+static void nonsense_is_refused_with_its_place(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"", "line 1, column 0"},
+        {"kernel: matmul\n", "line 1, column 6: '[' or '{' expected"},
+        {"{\"a\": 1}", "neither a recording of Hone nor a cache file of Kernel Tuner"},
+        {"{\"cache\": {}}", "'kernel_name' is nothing, expected a string"},
+        {"{\"kernel_name\": \"k\", \"cache\": {}}", "'tune_params_keys' is nothing"},
+        {"{\"kernel_name\": \"k\", \"tune_params_keys\": [\"a b\"], \"cache\": {}}",
+         "holds 'a b', expected a word"},
+        {"{\"kernel_name\": \"k\", \"tune_params_keys\": [], \"cache\": {}}", "'device_name'"},
+        {HEAD "\"1\": {\"time\": 1}}}", "row '1': parameter 'a' is missing"},
+        {HEAD "\"1\": 5}}", "row '1': the row is an integer, expected an object"},
+        {HEAD "\"1\": {\"a\": 1}}}", "row '1': 'time' is nothing, expected milliseconds"},
+        {HEAD "\"1\": {\"a\": 1, \"time\": -2}}}", "'time' is not positive"},
+        {HEAD "\"1\": {\"a\": 1, \"time\": \"Oops\"}}}", "'time' is 'Oops', expected milliseconds"},
+        {HEAD "\"1\": {\"a\": \"x y\", \"time\": 1}}}", "row '1': found the string 'x y'"},
+        {HEAD "\"1\": {\"a\": 1, \"time\": 1, \"times\": [1, \"2\"]}}}", "entry 1 of 'times'"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_refused(cases[i][0], cases[i][1]);
+}
+
+static void truncated_recording_of_hone_is_refused(void **state)
+{
+    (void)state;
+    char *text = saved_text();
+    size_t length = strlen(text);
+    for (size_t cut = length - 3; cut > 700; cut -= 211) {
+        text[cut] = '\0';
+        assert_refused(text, "it is truncated: ");
+    }
+    free(text);
+}
+
+static void damaged_gzip_is_refused(void **state)
+{
+    (void)state;
+    struct hn_recording recording;
+    struct hn_error err = {""};
+    struct stat info;
+    make_recording(&recording);
+    save(packed, &recording);
+    hn_recording_finish(&recording);
+    assert_int_equal(stat(packed, &info), 0);
+    assert_int_equal(truncate(packed, info.st_size - 20), 0);
+    assert_int_equal(hn_recording_load(packed, &recording, &err), HN_EFORMAT);
+    assert_non_null(strstr(err.message, "is truncated"));
+    assert_int_equal(hn_recording_load("/nowhere/r.json", &recording, &err), HN_ERUN);
+    assert_string_equal(err.message,
+                        "'/nowhere/r.json' can not be read: No such file or directory");
+}
+
+static void newer_format_is_refused(void **state)
+{
+    (void)state;
+    char *text = saved_text();
+    char *format = strstr(text, "\"format\": 1");
+    assert_non_null(format);
+    format[10] = '7';
+    assert_refused(text, "it has format 7, this Hone knows up to 1");
+    free(text);
+}
+
+static void point_that_does_not_fit_is_not_saved(void **state)
+{
+    (void)state;
+    struct hn_recording recording;
+    struct hn_error err = {""};
+    make_recording(&recording);
+    set(&recording.records.items[2].point, "EXTRA", hn_integer(1));
+    assert_int_equal(hn_recording_save(path, &recording, &err), HN_ECONFIG);
+    assert_string_equal(err.message, "point 2 of the recording has 5 parameters, expected 4");
+    hn_recording_finish(&recording);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(round_trip_is_exact),
+        cmocka_unit_test(kernel_tuner_finds_its_members),
+        cmocka_unit_test(failures_have_kernel_tuners_names),
+        cmocka_unit_test(one_row_a_line),
+        cmocka_unit_test(real_file_of_kernel_tuner),
+        cmocka_unit_test(unfinished_file_of_kernel_tuner),
+        cmocka_unit_test(nonsense_is_refused_with_its_place),
+        cmocka_unit_test(truncated_recording_of_hone_is_refused),
+        cmocka_unit_test(damaged_gzip_is_refused),
+        cmocka_unit_test(newer_format_is_refused),
+        cmocka_unit_test(point_that_does_not_fit_is_not_saved),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
