@@ -45,17 +45,28 @@ static enum hn_status check_problem_value(const struct hn_config *config, const 
         return hn_fail(err, HN_EUSAGE, "-p %s: found %s, expected %s as in the config", name,
                        kinds[value->type], kinds[model->type]);
     }
-    if (value->type != HN_WORD)
-        return HN_OK;
-    for (size_t i = 0; i < config->plan->word_list_count; i++) {
-        const struct hn_word_list *list = &config->plan->word_lists[i];
-        if (strcmp(list->name, name) != 0)
-            continue;
-        for (size_t w = 0; w < list->count; w++)
-            if (strcmp(list->words[w], value->word) == 0)
-                return HN_OK;
-        return fail_name("-p", value->word, name, list->words, list->count, err);
-    }
+    return HN_OK;
+}
+
+/* A workload may be one that the config does not name: its word joins the list. Constraints say
+ * which words the template understands. */
+static enum hn_status add_word(struct hn_plan *plan, const char *name, const char *word,
+                               struct hn_error *err)
+{
+    struct hn_word_list *list = plan->word_lists;
+    while (strcmp(list->name, name) != 0)
+        list++;
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->words[i], word) == 0)
+            return HN_OK;
+    char **words = realloc(list->words, (list->count + 1) * sizeof *words);
+    if (words == NULL)
+        return hn_fail_memory(err);
+    list->words = words;
+    words[list->count] = strdup(word);
+    if (words[list->count] == NULL)
+        return hn_fail_memory(err);
+    list->count++;
     return HN_OK;
 }
 
@@ -85,6 +96,8 @@ static enum hn_status set_problem(struct hn_config *config, const char *name, co
     if (hn_value_parse(text, &value, &reason) != HN_OK)
         return hn_fail(err, HN_EUSAGE, "-p %s: %s", name, reason.message);
     enum hn_status status = check_problem_value(config, name, &value, err);
+    if (status == HN_OK && value.type == HN_WORD)
+        status = add_word(config->plan, name, value.word, err);
     for (size_t i = 0; i < config->problem_count && status == HN_OK; i++)
         status = hn_bindings_set(&config->problems[i], name, &value, err);
     if (status == HN_OK)
