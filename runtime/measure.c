@@ -13,13 +13,6 @@ static const double MAX_CHUNK_US = 50e3;
 static const double LONG_US = 10e3;
 static const double CLOCK_SHARE = 0.75;
 
-double hn_now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
-}
-
 size_t hn_measure_keep(const struct hn_sample *samples, size_t count, double max_clock_mhz,
                        double *kept, bool *trusted)
 {

@@ -2,6 +2,7 @@
 #ifndef HONE_RUNTIME_MEASURE_H
 #define HONE_RUNTIME_MEASURE_H
 
+#include "base/clock.h"
 #include "runtime/arena.h"
 #include "runtime/bench.h"
 #include "runtime/stopping.h"
@@ -58,6 +59,5 @@ enum hn_status hn_measure(struct hn_sampler *sampler, const struct hn_work *work
 size_t hn_measure_keep(const struct hn_sample *samples, size_t count, double max_clock_mhz, double *kept,
                        bool *trusted);
 
-double hn_now_ms(void);
 
 #endif

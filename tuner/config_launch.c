@@ -104,7 +104,8 @@ static enum hn_status read_entry(const struct hn_config_reader *reader, const st
     if (entry == NULL)
         entry = hn_yaml_get(reader->root, "entry");
     if (entry == NULL)
-        return hn_config_fail(reader, reader->root, "key 'entry' is missing: %s", expected);
+        return hn_config_fail(reader, reader->root, "key 'entry' is missing, expected %s",
+                              expected);
     return hn_config_read_text(reader, entry, expected, &step->entry);
 }
 
@@ -155,7 +156,9 @@ static enum hn_status read_option_text(struct hn_config_reader *reader, const st
     enum hn_status status = hn_option_set_text(option, node->text, &reason);
     if (status != HN_OK)
         return hn_config_fail(reader, node, "%s", reason.message);
-    return HN_OK;
+    for (size_t i = 0; i < option->hole_count && status == HN_OK; i++)
+        status = hn_config_remember(reader, option->holes[i], node);
+    return status;
 }
 
 static enum hn_status read_option(struct hn_config_reader *reader, const struct hn_yaml *node,

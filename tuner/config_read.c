@@ -136,9 +136,9 @@ enum hn_status hn_config_check_cut(const struct hn_config_reader *reader,
                           SHOWN, node->text, SHOWN, node->text);
 }
 
-static enum hn_status remember_place(struct hn_config_reader *reader,
-                                     const struct hn_expression *expression,
-                                     const struct hn_yaml *node)
+enum hn_status hn_config_remember(struct hn_config_reader *reader,
+                                  const struct hn_expression *expression,
+                                  const struct hn_yaml *node)
 {
     /* Grows at every power of two. */
     size_t count = reader->place_count;
@@ -168,7 +168,7 @@ enum hn_status hn_config_read_expression(struct hn_config_reader *reader,
     if (status != HN_OK)
         return hn_config_fail(reader, node, "in '%.*s%s': %s", SHOWN, node->text,
                               strlen(node->text) > SHOWN ? "..." : "", reason.message);
-    return remember_place(reader, *to, node);
+    return hn_config_remember(reader, *to, node);
 }
 
 const struct hn_yaml *hn_config_place(const struct hn_config_reader *reader,

@@ -51,6 +51,9 @@ enum hn_status hn_config_read_word(const struct hn_config_reader *reader, const 
                                    const char *expected, char **to);
 enum hn_status hn_config_read_expression(struct hn_config_reader *reader, const struct hn_yaml *node,
                                          struct hn_expression **to);
+/* Notes where an expression that was not read by hn_config_read_expression comes from. */
+enum hn_status hn_config_remember(struct hn_config_reader *reader, const struct hn_expression *expression,
+                                  const struct hn_yaml *node);
 /* That no comma inside [] or {} cut a call in two: advice to quote it. */
 enum hn_status hn_config_check_cut(const struct hn_config_reader *reader, const struct hn_yaml *node);
 /* The node that an expression was read from; NULL when it was not read here. */

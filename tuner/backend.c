@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/backend.h"
+
+#include <stdlib.h>
+
+void hn_backend_destroy(struct hn_backend *backend)
+{
+    if (backend != NULL)
+        backend->kind->destroy(backend);
+}
+
+void hn_race_result_finish(struct hn_race_result *result)
+{
+    for (size_t i = 0; i < result->count; i++)
+        hn_record_finish(&result->records[i]);
+    free(result->records);
+    free(result->samples);
+    *result = (struct hn_race_result){0};
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "tuner/command.h"
+#include "tuner/process.h"
+#include "tuner/worker.h"
+
+extern const struct hn_command hn_command_worker;
+
+void hn_worker_fail(struct hn_channel *channel, enum hn_status status, const struct hn_error *err)
+{
+    struct hn_message message;
+    hn_message_init(&message, "failed");
+    json_object_set_new(message.json, "status", json_integer(status));
+    json_object_set_new(message.json, "message", json_string(err->message));
+    hn_channel_send(channel, &message, NULL);
+    hn_message_finish(&message);
+}
+
+static enum hn_status run(int argc, char **argv, struct hn_error *err)
+{
+    struct hn_channel channel;
+    struct hn_message hello;
+    if (argc != 2)
+        return hn_fail(err, HN_EUSAGE, "`hone worker` is for hone itself");
+
+    /* posix_spawn can not set it; the parent may have ended before this line, so look afterwards.
+     */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() == 1)
+        return HN_OK;
+    hn_channel_init(&channel, 3);
+    hn_process_hello(&hello);
+    enum hn_status status = hn_channel_send(&channel, &hello, err);
+    hn_message_finish(&hello);
+    if (status != HN_OK)
+        return hn_fail(err, HN_EUSAGE, "`hone worker` is for hone itself");
+    if (strcmp(argv[1], "compile") == 0)
+        hn_worker_compile(&channel);
+    else
+        hn_worker_gpu(&channel);
+    hn_channel_finish(&channel);
+    return HN_OK;
+}
+
+const struct hn_command hn_command_worker = {"worker", "ROLE", "a worker process of hone", run, 1};

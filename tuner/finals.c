@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/launch.h"
+#include "runtime/statistics.h"
+#include "tuner/interrupt.h"
+#include "tuner/session_internal.h"
+
+/* Finalists are all whose intervals overlap the best's, but no more than these. */
+static const size_t finalist_limit = 12;
+
+/* Images of so many of the best are kept, so that a replay needs no compiler. */
+static const size_t kept_images = 3;
+
+struct finals {
+    struct hn_session *session;
+    size_t *numbers; /* tickets */
+    size_t count;
+};
+
+static struct hn_ticket *ticket_of(const struct finals *finals, size_t i)
+{
+    return &finals->session->tickets.items[finals->numbers[i]];
+}
+
+static int compare_objectives(const void *a, const void *b, void *session)
+{
+    const struct hn_ticket *tickets = ((const struct hn_session *)session)->tickets.items;
+    const struct hn_record *x = &tickets[*(const size_t *)a].record;
+    const struct hn_record *y = &tickets[*(const size_t *)b].record;
+    if (x->objective != y->objective)
+        return x->objective < y->objective ? -1 : 1;
+    uint64_t p = tickets[*(const size_t *)a].point;
+    uint64_t q = tickets[*(const size_t *)b].point;
+    return (p > q) - (p < q);
+}
+
+/* Whether a record's interval overlaps the best's, widened by the noise floor. Objectives other
+ * than time scale with the relative width of the time's interval. */
+static bool overlaps(const struct hn_record *record, const struct hn_record *best, double noise)
+{
+    double reach = (best->timing.high_us / best->timing.median_us - 1) +
+                   (1 - record->timing.low_us / record->timing.median_us) + noise;
+    return fabs(record->objective - best->objective) <= reach * fabs(best->objective);
+}
+
+enum hn_status hn_session_finalists(const struct hn_session *session, size_t **numbers,
+                                    size_t *count, struct hn_error *err)
+{
+    size_t *found = calloc(session->tickets.count + 1, sizeof *found);
+    if (found == NULL)
+        return hn_fail_memory(err);
+    size_t all = 0;
+    for (size_t i = 0; i < session->tickets.count; i++) {
+        const struct hn_ticket *ticket = &session->tickets.items[i];
+        if (ticket->state == HN_TICKET_FINISHED && !ticket->replayed &&
+            ticket->record.outcome == HN_OUTCOME_OK)
+            found[all++] = i;
+    }
+    qsort_r(found, all, sizeof *found, compare_objectives, (void *)session);
+    *count = 0;
+    while (*count < all && *count < finalist_limit &&
+           overlaps(&session->tickets.items[found[*count]].record,
+                    &session->tickets.items[found[0]].record, session->state.noise))
+        ++*count;
+    *numbers = found;
+    return HN_OK;
+}
+
+/* One evaluation and its result, with nothing else under way. */
+static enum hn_status wait_for(struct finals *finals, enum hn_event_kind kind,
+                               struct hn_backend_event *event, struct hn_error *err)
+{
+    do {
+        enum hn_status status = hn_session_step(finals->session, event, err);
+        if (status != HN_OK)
+            return status;
+        if (hn_interrupted() != 0)
+            return HN_OK;
+    } while (event->kind != kind);
+    return HN_OK;
+}
+
+/* Compiles the finalists that came from the cache or whose images were dropped. */
+static enum hn_status ensure_images(struct finals *finals, struct hn_error *err)
+{
+    struct hn_session *session = finals->session;
+    const struct hn_backend_kind *kind = session->backend->kind;
+    size_t wanted = 0;
+    for (size_t i = 0; i < finals->count; i++) {
+        if (ticket_of(finals, i)->image.cubin != NULL)
+            continue;
+        enum hn_status status = kind->compile(session->backend, finals->numbers[i],
+                                              &ticket_of(finals, i)->record.point, err);
+        if (status != HN_OK)
+            return status;
+        wanted++;
+    }
+    for (; wanted > 0 && hn_interrupted() == 0; wanted--) {
+        struct hn_backend_event event;
+        enum hn_status status = wait_for(finals, HN_EVENT_COMPILED, &event, err);
+        if (status != HN_OK)
+            return status;
+        if (event.kind != HN_EVENT_COMPILED)
+            break;
+        struct hn_ticket *ticket = &session->tickets.items[event.ticket];
+        hn_image_finish(&ticket->image);
+        ticket->image = event.image;
+    }
+    return HN_OK;
+}
+
+/* What the fallen point had stopped early was stopped without reason: it goes back to be measured
+ * in full. */
+static enum hn_status measure_censored(struct finals *finals, const char *fallen,
+                                       struct hn_error *err)
+{
+    struct hn_session *session = finals->session;
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; status == HN_OK && i < session->tickets.count; i++) {
+        struct hn_ticket *ticket = &session->tickets.items[i];
+        if (ticket->record.outcome != HN_OUTCOME_SLOWER || ticket->record.original == NULL ||
+            ticket->replayed || strcmp(ticket->record.original, fallen) != 0)
+            continue;
+        session->state.counts[HN_OUTCOME_SLOWER]--;
+        session->state.finished--;
+        hn_session_reopen(ticket);
+        if (session->next_settled > i)
+            session->next_settled = i;
+        if (session->next_dispatch > i)
+            session->next_dispatch = i;
+        status = session->backend->kind->compile(session->backend, i, &ticket->record.point, err);
+    }
+    return status;
+}
+
+static enum hn_status fall(struct finals *finals, size_t i, struct hn_record *verdict, bool *again,
+                           struct hn_error *err)
+{
+    struct hn_session *session = finals->session;
+    struct hn_ticket *ticket = ticket_of(finals, i);
+    session->state.counts[ticket->record.outcome]--;
+    session->state.counts[verdict->outcome]++;
+    hn_record_fail(&ticket->record, verdict->outcome, "%s (on the second seed)",
+                   verdict->message != NULL ? verdict->message : "failed");
+    ticket->record.final = false;
+    *again = true;
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_bindings_append(&text, &ticket->record.point);
+    char *fallen = hn_text_take(&text);
+    if (fallen == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = hn_session_keep(session, &ticket->record, err);
+    if (status == HN_OK)
+        status = measure_censored(finals, fallen, err);
+    free(fallen);
+    return status;
+}
+
+static enum hn_status verify_one(struct finals *finals, size_t i, struct hn_record *verdict,
+                                 struct hn_error *err)
+{
+    struct hn_session *session = finals->session;
+    struct hn_ticket *ticket = ticket_of(finals, i);
+    struct hn_backend_event event;
+    struct hn_bench_request request = {.verify = true};
+    enum hn_status status = session->backend->kind->evaluate(
+        session->backend, finals->numbers[i], &ticket->record.point, &ticket->image, &request, err);
+    if (status == HN_OK)
+        status = wait_for(finals, HN_EVENT_EVALUATED, &event, err);
+    if (status == HN_OK && event.kind == HN_EVENT_EVALUATED)
+        *verdict = event.record;
+    return status;
+}
+
+/* Verifies all finalists on a second seed; those that fail leave the field. */
+static enum hn_status verify_again(struct finals *finals, bool *again, struct hn_error *err)
+{
+    struct hn_session *session = finals->session;
+    enum hn_status status =
+        session->backend->kind->reseed(session->backend, session->options.seed + 1, err);
+    size_t left = 0;
+    for (size_t i = 0; status == HN_OK && i < finals->count && hn_interrupted() == 0; i++) {
+        struct hn_record verdict;
+        hn_record_init(&verdict);
+        status = verify_one(finals, i, &verdict, err);
+        if (status == HN_OK && verdict.outcome == HN_OUTCOME_OK) {
+            ticket_of(finals, i)->record.verdict.seeds = 2;
+            finals->numbers[left++] = finals->numbers[i];
+        } else if (status == HN_OK) {
+            status = fall(finals, i, &verdict, again, err);
+        }
+        hn_record_finish(&verdict);
+    }
+    finals->count = left;
+    if (status == HN_OK)
+        status = session->backend->kind->reseed(session->backend, session->options.seed, err);
+    return status;
+}
+
+/* The race's samples become the timing. */
+static enum hn_status take_timing(struct hn_record *record, const double *samples, size_t rounds,
+                                  struct hn_error *err)
+{
+    double *kept = calloc(rounds * 2, sizeof *kept);
+    if (kept == NULL)
+        return hn_fail_memory(err);
+    double *sorted = kept + rounds;
+    memcpy(kept, samples, rounds * sizeof *kept);
+    memcpy(sorted, samples, rounds * sizeof *kept);
+    struct hn_timing *timing = &record->timing;
+    struct hn_interval interval =
+        hn_interval_widen(hn_interval_of(sorted, rounds), timing->resolution_us);
+    free(timing->samples_us);
+    timing->samples_us = kept;
+    timing->sample_count = rounds;
+    timing->median_us = interval.median;
+    timing->low_us = interval.low;
+    timing->high_us = interval.high;
+    record->final = true;
+    return HN_OK;
+}
+
+static enum hn_status take_result(struct finals *finals, const struct hn_race_result *result,
+                                  bool *again, struct hn_error *err)
+{
+    struct hn_session *session = finals->session;
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; status == HN_OK && i < result->count; i++) {
+        struct hn_record *record = &ticket_of(finals, i)->record;
+        if (result->records[i].outcome != HN_OUTCOME_OK) {
+            status = fall(finals, i, &result->records[i], again, err);
+            continue;
+        }
+        status = take_timing(record, result->samples + i * result->rounds, result->rounds, err);
+        if (status == HN_OK)
+            status = hn_session_evaluate_metrics(session, record, err);
+        if (status == HN_OK)
+            status = hn_session_keep(session, record, err);
+    }
+    return status;
+}
+
+static enum hn_status race(struct finals *finals, bool *again, struct hn_error *err)
+{
+    struct hn_session *session = finals->session;
+    struct hn_racer *racers = calloc(finals->count + 1, sizeof *racers);
+    struct hn_race_result result;
+    if (racers == NULL)
+        return hn_fail_memory(err);
+    for (size_t i = 0; i < finals->count; i++)
+        racers[i] =
+            (struct hn_racer){&ticket_of(finals, i)->record.point, &ticket_of(finals, i)->image};
+    enum hn_status status =
+        session->backend->kind->race(session->backend, racers, finals->count, &result, err);
+    free(racers);
+    if (status != HN_OK || result.rounds == 0)
+        return status;
+    status = take_result(finals, &result, again, err);
+    hn_race_result_finish(&result);
+    return status;
+}
+
+/* The kernels of a plan of several steps, one a line. */
+static char *join_entries(const struct hn_image *image)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    for (size_t i = 0; i < image->entry_count; i++)
+        hn_text_printf(&text, "%s%s", i > 0 ? "\n" : "", image->entries[i]);
+    return hn_text_take(&text);
+}
+
+static enum hn_status keep_image(struct hn_session *session, const struct hn_ticket *ticket,
+                                 struct hn_error *err)
+{
+    if (session->store == NULL || ticket->image.cubin == NULL)
+        return HN_OK;
+    char *entries = join_entries(&ticket->image);
+    if (entries == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status =
+        hn_store_put_image(session->store, session->session_id, &ticket->record.point,
+                           ticket->image.cubin, ticket->image.size, entries, err);
+    free(entries);
+    return status;
+}
+
+static enum hn_status keep_images(struct finals *finals, struct hn_error *err)
+{
+    struct hn_session *session = finals->session;
+    enum hn_status status = HN_OK;
+    qsort_r(finals->numbers, finals->count, sizeof *finals->numbers, compare_objectives, session);
+    for (size_t i = 0; status == HN_OK && i < finals->count && i < kept_images; i++)
+        status = keep_image(session, ticket_of(finals, i), err);
+    return status;
+}
+
+/* A race that was run over the same field before needs no repeat. */
+static bool is_settled(const struct finals *finals)
+{
+    for (size_t i = 0; i < finals->count; i++)
+        if (!ticket_of(finals, i)->record.final || !ticket_of(finals, i)->cached)
+            return false;
+    return true;
+}
+
+static enum hn_status hold(struct finals *finals, bool *again, struct hn_error *err)
+{
+    struct hn_session *session = finals->session;
+    hn_session_show(session, "verifying the finalists on a second seed");
+    enum hn_status status = hn_session_prepare(session, err);
+    if (status == HN_OK)
+        status = ensure_images(finals, err);
+    if (status == HN_OK && hn_interrupted() == 0)
+        status = verify_again(finals, again, err);
+    if (status != HN_OK || *again || finals->count == 0 || hn_interrupted() != 0)
+        return status;
+    hn_session_show(session, "racing the finalists");
+    status = race(finals, again, err);
+    if (status == HN_OK && !*again)
+        status = keep_images(finals, err);
+    return status;
+}
+
+enum hn_status hn_session_finals(struct hn_session *session, bool *again, struct hn_error *err)
+{
+    struct finals finals = {.session = session};
+    *again = false;
+    if (session->backend->kind->race == NULL) {
+        hn_session_find_best(session);
+        return HN_OK;
+    }
+    enum hn_status status = hn_session_finalists(session, &finals.numbers, &finals.count, err);
+    if (status == HN_OK && finals.count > 0 && !is_settled(&finals))
+        status = hold(&finals, again, err);
+    free(finals.numbers);
+    hn_session_find_best(session);
+    return status;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cache/record_json.h"
+#include "tuner/live.h"
+
+/* The number of compilations that belong to no ticket; each is waited for before the next. */
+static const uint64_t own_ticket = UINT64_MAX;
+
+enum hn_status hn_live_open(struct hn_live *live, struct hn_error *err)
+{
+    struct hn_message open;
+    struct hn_message reply = {0};
+    hn_message_init(&open, "open");
+    if (live->options.device != NULL)
+        json_object_set_new(open.json, "device", json_string(live->options.device));
+    enum hn_status status = hn_gpu_client_setup(live->gpu, &open, NULL, &reply, err);
+    if (status == HN_OK)
+        status =
+            hn_device_from_json(json_object_get(reply.json, "device"), &live->base.device, err);
+    hn_message_finish(&open);
+    hn_message_finish(&reply);
+    if (status == HN_OK)
+        snprintf(live->architecture, sizeof live->architecture, "sm_%d",
+                 live->base.device.identity.capability);
+    return status;
+}
+
+static enum hn_status compile_support(struct hn_live *live, struct hn_image *image,
+                                      struct hn_error *err)
+{
+    struct hn_template template = {.path = (char *)"hone/support.cu"};
+    struct hn_source source = {.template = &template,
+                               .text = (char *)hn_support_source,
+                               .entries = (char **)hn_support_entries,
+                               .entry_count = hn_support_entry_count};
+    enum hn_status status =
+        hn_compile_pool_submit(live->pool, own_ticket, &source, live->architecture, err);
+    if (status == HN_OK)
+        status = hn_compile_pool_wait(live->pool, own_ticket, image, err);
+    if (status == HN_OK && image->outcome != HN_OUTCOME_OK) {
+        status = hn_fail(err, HN_ERUN, "the support kernels do not compile for %s: %s",
+                         live->architecture, image->message);
+        hn_image_finish(image);
+    }
+    return status;
+}
+
+static enum hn_status set_up_bench(struct hn_live *live, struct hn_error *err)
+{
+    const struct hn_task *task = live->base.task;
+    struct hn_image support;
+    struct hn_message bench;
+    enum hn_status status = compile_support(live, &support, err);
+    if (status != HN_OK)
+        return status;
+    hn_message_init(&bench, "bench");
+    json_object_set_new(bench.json, "plan", hn_plan_to_json(task->plan));
+    json_object_set_new(bench.json, "problem", hn_bindings_to_json(task->problem));
+    json_object_set_new(bench.json, "regime", json_string(hn_regime_name(task->regime)));
+    json_object_set_new(bench.json, "seed", json_integer((json_int_t)live->options.seed));
+    status = hn_message_add_image(&bench, "support", &support, err);
+    if (status == HN_OK)
+        status = hn_gpu_client_setup(live->gpu, &bench, NULL, NULL, err);
+    hn_message_finish(&bench);
+    hn_image_finish(&support);
+    return status;
+}
+
+static enum hn_status compile_now(struct hn_live *live, struct hn_source *source,
+                                  struct hn_image *image, struct hn_error *err)
+{
+    enum hn_status status =
+        hn_compile_pool_submit(live->pool, own_ticket, source, live->architecture, err);
+    hn_source_finish(source);
+    if (status != HN_OK)
+        return status;
+    return hn_compile_pool_wait(live->pool, own_ticket, image, err);
+}
+
+static enum hn_status compile_reference(struct hn_live *live, const struct hn_bindings *point,
+                                        struct hn_image *image, struct hn_error *err)
+{
+    struct hn_source source;
+    enum hn_status status = hn_task_reference_source(live->base.task, point, &source, err);
+    if (status != HN_OK)
+        return status;
+    status = compile_now(live, &source, image, err);
+    if (status == HN_OK && image->outcome != HN_OUTCOME_OK) {
+        status = hn_fail(err, HN_ERUN, "the reference does not compile: %s", image->message);
+        hn_image_finish(image);
+    }
+    return status;
+}
+
+enum hn_status hn_live_add_variant(struct hn_message *message, const struct hn_bindings *point,
+                                   const struct hn_image *image, struct hn_error *err)
+{
+    json_object_set_new(message->json, "point", hn_bindings_to_json(point));
+    return hn_message_add_image(message, "image", image, err);
+}
+
+static enum hn_status send_reference(struct hn_live *live, const struct hn_bindings *depends,
+                                     struct hn_error *err)
+{
+    struct hn_image image;
+    struct hn_message message;
+    enum hn_status status = compile_reference(live, depends, &image, err);
+    if (status != HN_OK)
+        return status;
+    hn_message_init(&message, "reference");
+    status = hn_live_add_variant(&message, depends, &image, err);
+    if (status == HN_OK)
+        status = hn_gpu_client_setup(live->gpu, &message, NULL, NULL, err);
+    hn_message_finish(&message);
+    hn_image_finish(&image);
+    return status;
+}
+
+static char *key_of(const struct hn_bindings *bindings)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_bindings_append(&text, bindings);
+    return hn_text_take(&text);
+}
+
+/* Makes sure that the bench has the reference for this point. */
+enum hn_status hn_live_ensure_reference(struct hn_live *live, const struct hn_bindings *point,
+                                        struct hn_error *err)
+{
+    struct hn_bindings depends;
+    if (live->base.task->plan->reference.kind == HN_REFERENCE_NONE)
+        return HN_OK;
+    enum hn_status status = hn_task_depends(live->base.task, point, &depends, err);
+    if (status != HN_OK)
+        return status;
+    char *key = key_of(&depends);
+    bool known = false;
+    for (size_t i = 0; key != NULL && i < live->reference_count; i++)
+        known = known || strcmp(live->references[i], key) == 0;
+    if (!known) {
+        char **references =
+            realloc(live->references, (live->reference_count + 1) * sizeof *references);
+        if (references != NULL)
+            live->references = references;
+        status = key != NULL && references != NULL ? send_reference(live, &depends, err)
+                                                   : hn_fail_memory(err);
+        if (status == HN_OK) {
+            live->references[live->reference_count++] = key;
+            key = NULL;
+        }
+    }
+    free(key);
+    hn_bindings_finish(&depends);
+    return status;
+}
+
+/* Verifies the default point and warms up with it. A default that fails is an outcome that the
+ * search will meet; then the clocks warm up with the first variants instead. */
+static enum hn_status warm_up(struct hn_live *live, const struct hn_bindings *point,
+                              const struct hn_image *image, double *noise, struct hn_error *err)
+{
+    struct hn_message message;
+    struct hn_gpu_result result;
+    struct hn_record record;
+    hn_message_init(&message, "evaluate");
+    json_object_set_new(message.json, "verify", json_true());
+    enum hn_status status = hn_live_add_variant(&message, point, image, err);
+    if (status == HN_OK)
+        status = hn_gpu_client_request(live->gpu, &message, 0, err);
+    hn_message_finish(&message);
+    if (status == HN_OK)
+        status = hn_gpu_client_wait(live->gpu, &result, err);
+    if (status != HN_OK || result.end != HN_GPU_REPLY)
+        return status;
+    hn_record_init(&record);
+    status = hn_record_from_json(json_object_get(result.message.json, "record"), &record, err);
+    bool fine = status == HN_OK && record.outcome == HN_OUTCOME_OK;
+    hn_record_finish(&record);
+    hn_message_finish(&result.message);
+    if (!fine)
+        return status;
+
+    hn_message_init(&message, "warm_up");
+    status = hn_live_add_variant(&message, point, image, err);
+    if (status == HN_OK)
+        status = hn_gpu_client_request(live->gpu, &message, 60, err);
+    hn_message_finish(&message);
+    if (status == HN_OK)
+        status = hn_gpu_client_wait(live->gpu, &result, err);
+    if (status == HN_OK && result.end == HN_GPU_REPLY) {
+        *noise = json_number_value(json_object_get(result.message.json, "noise"));
+        hn_message_finish(&result.message);
+    }
+    return status;
+}
+
+enum hn_status hn_live_prepare(struct hn_backend *backend, double *noise, struct hn_error *err)
+{
+    struct hn_live *live = (struct hn_live *)backend;
+    struct hn_task *task = backend->task;
+    struct hn_bindings point;
+    struct hn_source source;
+    struct hn_image image;
+    *noise = 0;
+    hn_bindings_init(&point);
+    enum hn_status status = set_up_bench(live, err);
+    if (status == HN_OK)
+        status = hn_config_default_point(task->config, task->space, &point, err);
+    if (status == HN_OK)
+        status = hn_live_ensure_reference(live, &point, err);
+    if (status == HN_OK)
+        status = hn_task_source(task, &point, &source, err);
+    if (status == HN_OK)
+        status = compile_now(live, &source, &image, err);
+    if (status == HN_OK) {
+        if (image.outcome == HN_OUTCOME_OK)
+            status = warm_up(live, &point, &image, noise, err);
+        hn_image_finish(&image);
+    }
+    hn_bindings_finish(&point);
+    return status;
+}
