@@ -245,6 +245,7 @@ static error_t parse_shared(int key, char *argument, struct argp_state *state)
 struct invocation {
     const struct hn_command_line *line;
     struct hn_options *options;
+    size_t child_count;
 };
 
 /* Gives the shared options' parsers their input and everything else to the command's own parser. */
@@ -252,7 +253,7 @@ static error_t parse_own(int key, char *argument, struct argp_state *state)
 {
     struct invocation *invocation = state->input;
     if (key == ARGP_KEY_INIT)
-        for (size_t i = 0; state->root_argp->children[i].argp != NULL; i++)
+        for (size_t i = 0; i < invocation->child_count; i++)
             state->child_inputs[i] = invocation->options;
     if (invocation->line->parse == NULL)
         return ARGP_ERR_UNKNOWN;
@@ -300,7 +301,7 @@ enum hn_status hn_options_parse(const struct hn_command_line *line, int argc, ch
     }
 
     char program[64];
-    struct invocation invocation = {line, options};
+    struct invocation invocation = {line, options, child_count};
     char *doc = help_text(line);
     char **arguments = name_program(line, argc, argv, program, sizeof program);
     enum hn_status status = HN_ENOMEM;
