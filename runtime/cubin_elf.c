@@ -49,6 +49,8 @@ static enum hn_status read_header(struct file *file, struct hn_error *err)
         header->e_shstrndx >= header->e_shnum ||
         !holds(file, header->e_shoff, (uint64_t)header->e_shnum * sizeof(Elf64_Shdr)))
         return fail("its section table is damaged", err);
+    if (!holds(file, header->e_phoff, (uint64_t)header->e_phnum * header->e_phentsize))
+        return fail("its program header is cut off", err);
     return HN_OK;
 }
 

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/launch.h"
+
+#include <stdlib.h>
+
+static enum hn_status evaluate_dimensions(struct hn_expression *const *expressions,
+                                          const struct hn_value *values, int64_t *dimensions,
+                                          struct hn_error *err)
+{
+    for (size_t i = 0; i < 3; i++) {
+        dimensions[i] = 1;
+        if (expressions[i] == NULL)
+            continue;
+        enum hn_status status = hn_expression_integer(expressions[i], values, &dimensions[i], err);
+        if (status != HN_OK)
+            return status;
+    }
+    return HN_OK;
+}
+
+static enum hn_status evaluate_step(const struct hn_step *step, const struct hn_value *values,
+                                    struct hn_launch_step *launch, struct hn_error *err)
+{
+    *launch = (struct hn_launch_step){.step = step};
+    const struct hn_geometry *geometry = &step->geometry;
+    enum hn_status status = evaluate_dimensions(geometry->grid, values, launch->grid, err);
+    if (status == HN_OK)
+        status = evaluate_dimensions(geometry->block, values, launch->block, err);
+    if (status == HN_OK && geometry->shared_bytes != NULL)
+        status = hn_expression_integer(geometry->shared_bytes, values, &launch->shared_bytes, err);
+    return status;
+}
+
+enum hn_status hn_launch_make(const struct hn_plan *plan, const struct hn_bindings *problem,
+                              const struct hn_bindings *point, struct hn_launch *launch,
+                              struct hn_error *err)
+{
+    *launch = (struct hn_launch){.steps = NULL};
+    struct hn_value *values = NULL;
+    enum hn_status status = hn_plan_values(plan, problem, point, &values, err);
+    if (status != HN_OK)
+        return status;
+    launch->steps = calloc(plan->step_count + 1, sizeof *launch->steps);
+    if (launch->steps == NULL)
+        status = hn_fail_memory(err);
+    for (size_t i = 0; status == HN_OK && i < plan->step_count; i++)
+        status = evaluate_step(&plan->steps[i], values, &launch->steps[i], err);
+    launch->step_count = plan->step_count;
+    if (status != HN_OK)
+        hn_launch_finish(launch);
+    free(values);
+    return status;
+}
+
+void hn_launch_finish(struct hn_launch *launch)
+{
+    free(launch->steps);
+    *launch = (struct hn_launch){.steps = NULL};
+}
+
+enum hn_status hn_launch_make_step(const struct hn_plan *plan, const struct hn_step *step,
+                                   const struct hn_bindings *problem,
+                                   const struct hn_bindings *point, struct hn_launch_step *launch,
+                                   struct hn_error *err)
+{
+    struct hn_value *values = NULL;
+    enum hn_status status = hn_plan_values(plan, problem, point, &values, err);
+    if (status == HN_OK)
+        status = evaluate_step(step, values, launch, err);
+    free(values);
+    return status;
+}
+
+/* "64x32", without trailing ones. */
+static void append_dimensions(struct hn_text *text, const int64_t *dimensions)
+{
+    int last = dimensions[2] != 1 ? 2 : dimensions[1] != 1 ? 1 : 0;
+    for (int i = 0; i <= last; i++)
+        hn_text_printf(text, "%s%lld", i > 0 ? "x" : "", (long long)dimensions[i]);
+}
+
+static void reject_dimension(const char *what, const int64_t *dimensions, int axis, int limit,
+                             const struct hn_device *device, struct hn_record *record)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    append_dimensions(&text, dimensions);
+    hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "%s %s has %lld in %c; %s takes 1 to %d",
+                   what, text.data != NULL ? text.data : "", (long long)dimensions[axis],
+                   "xyz"[axis], device -> identity.name, limit);
+    hn_text_finish(&text);
+}
+
+static bool check_dimensions(const char *what, const int64_t *dimensions, const int *limits,
+                             const struct hn_device *device, struct hn_record *record)
+{
+    for (int i = 0; i < 3; i++) {
+        if (dimensions[i] >= 1 && dimensions[i] <= limits[i])
+            continue;
+        reject_dimension(what, dimensions, i, limits[i], device, record);
+        return false;
+    }
+    return true;
+}
+
+static bool check_threads(const int64_t *block, const struct hn_device *device,
+                          struct hn_record *record)
+{
+    int64_t threads = block[0] * block[1] * block[2];
+    if (threads <= device->max_threads_per_block)
+        return true;
+    struct hn_text text;
+    hn_text_init(&text);
+    append_dimensions(&text, block);
+    hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "block %s has %lld threads; %s takes %d",
+                   text.data != NULL ? text.data : "", (long long)threads, device->identity.name,
+                   device->max_threads_per_block);
+    hn_text_finish(&text);
+    return false;
+}
+
+static bool check_shared(int64_t bytes, const struct hn_device *device, struct hn_record *record)
+{
+    if (bytes >= 0 && bytes <= device->shared_per_block_optin)
+        return true;
+    hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH,
+                   "%lld bytes of dynamic shared memory; %s takes 0 to %d", (long long)bytes,
+                   device->identity.name, device->shared_per_block_optin);
+    return false;
+}
+
+bool hn_launch_check(const struct hn_launch *launch, const struct hn_device *device,
+                     struct hn_record *record)
+{
+    for (size_t i = 0; i < launch->step_count; i++) {
+        const struct hn_launch_step *step = &launch->steps[i];
+        if (!check_dimensions("block", step->block, device->max_block, device, record) ||
+            !check_threads(step->block, device, record) ||
+            !check_dimensions("grid", step->grid, device->max_grid, device, record) ||
+            !check_shared(step->shared_bytes, device, record))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/launch.h"
+
+static enum hn_status evaluate_metric(const struct hn_metric *metric, const struct hn_value *values,
+                                      struct hn_value *result, struct hn_error *err)
+{
+    struct hn_error reason = {.message = ""};
+    double number = 0;
+    enum hn_status status = hn_expression_number(metric->expression, values, &number, &reason);
+    if (status == HN_OK)
+        status = hn_expression_evaluate(metric->expression, values, result, &reason);
+    if (status != HN_OK)
+        return hn_fail(err, status, "metric %s: %.3000s", metric->name, reason.message);
+    return HN_OK;
+}
+
+/* A metric sees those before it by their slots. */
+static enum hn_status evaluate_metrics(const struct hn_plan *plan, struct hn_value *values,
+                                       size_t first_slot, struct hn_record *record,
+                                       struct hn_error *err)
+{
+    for (size_t i = 0; i < plan->metric_count; i++) {
+        struct hn_value *value = &values[first_slot + i];
+        enum hn_status status = evaluate_metric(&plan->metrics[i], values, value, err);
+        if (status == HN_OK)
+            status = hn_bindings_set(&record->metrics, plan->metrics[i].name, value, err);
+        if (status != HN_OK)
+            return status;
+    }
+    return HN_OK;
+}
+
+static enum hn_status set_objective(const struct hn_plan *plan, struct hn_record *record,
+                                    struct hn_error *err)
+{
+    double value = record->timing.median_us;
+    if (plan->objective != NULL && strcmp(plan->objective, "time") != 0) {
+        const struct hn_value *metric = hn_bindings_get(&record->metrics, plan->objective);
+        if (metric == NULL)
+            return hn_fail(err, HN_ECONFIG, "objective '%s' is no metric", plan->objective);
+        value = hn_value_number(metric);
+    }
+    record->objective = plan->maximize ? -value : value;
+    return HN_OK;
+}
+
+enum hn_status hn_metrics_evaluate(const struct hn_plan *plan, const struct hn_bindings *problem,
+                                   const double *metric_values, size_t metric_value_count,
+                                   struct hn_record *record, struct hn_error *err)
+{
+    struct hn_value *values = NULL;
+    enum hn_status status = hn_plan_values(plan, problem, &record->point, &values, err);
+    if (status != HN_OK)
+        return status;
+    size_t slot = plan->name_count;
+    values[slot++] = hn_real(record->timing.median_us);
+    size_t given = 0;
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        if (plan->arguments[i].role != HN_ROLE_METRIC)
+            continue;
+        double value = given < metric_value_count ? metric_values[given] : 0;
+        values[slot++] = hn_real(value);
+        given++;
+    }
+    status = evaluate_metrics(plan, values, slot, record, err);
+    free(values);
+    return status == HN_OK ? set_objective(plan, record, err) : status;
+}

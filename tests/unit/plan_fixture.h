@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TESTS_PLAN_FIXTURE_H
+#define HONE_TESTS_PLAN_FIXTURE_H
+
+#include "runtime/plan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+/* The plan in tests/data/plans/<name>. */
+static inline struct hn_plan *load_plan(const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/plans/%s", HONE_TEST_DATA, name);
+    json_t *json = json_load_file(path, 0, NULL);
+    assert_non_null(json);
+    struct hn_plan *plan = NULL;
+    struct hn_error err = {.message = ""};
+    enum hn_status status = hn_plan_from_json(json, &plan, &err);
+    assert_string_equal(err.message, "");
+    assert_int_equal(status, HN_OK);
+    json_decref(json);
+    return plan;
+}
+
+/* "TILE=16,PAD=0" */
+static inline void parse_bindings(const char *text, struct hn_bindings *bindings)
+{
+    hn_bindings_init(bindings);
+    assert_int_equal(hn_bindings_parse(text, bindings, NULL), HN_OK);
+}
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/cubin.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+#include "runtime/compile.h"
+
+static struct hn_image image;
+
+static int compile_scale(void **state)
+{
+    (void)state;
+    static const char *const entries[] = {"scale", "unused"};
+    char *text = NULL;
+    struct hn_nvrtc nvrtc;
+    assert_int_equal(
+        hn_text_read_file(HONE_TEST_DATA "/templates/scale.cu", 1 << 20, &text, NULL, NULL), HN_OK);
+    struct hn_compile_request request = {.name = "scale.cu",
+                                         .text = text,
+                                         .entries = entries,
+                                         .entry_count = 2,
+                                         .architecture = "sm_90"};
+    assert_int_equal(hn_nvrtc_open(&nvrtc, NULL), HN_OK);
+    assert_int_equal(hn_compile(&nvrtc, &request, &image, NULL), HN_OK);
+    hn_nvrtc_close(&nvrtc);
+    free(text);
+    return image.outcome == HN_OUTCOME_OK ? 0 : 1;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    hn_image_finish(&image);
+    return 0;
+}
+
+static enum hn_status inspect(const void *cubin, size_t size, const char *entry,
+                              struct hn_resources *resources, char hash[33], struct hn_error *err)
+{
+    return hn_cubin_inspect(cubin, size, &entry, 1, resources, hash, err);
+}
+
+static void takes_the_largest_of_several_entries(void **state)
+{
+    (void)state;
+    struct hn_resources scale;
+    struct hn_resources unused;
+    char scale_hash[33];
+    char unused_hash[33];
+    assert_int_equal(inspect(image.cubin, image.size, "scale", &scale, scale_hash, NULL), HN_OK);
+    assert_int_equal(inspect(image.cubin, image.size, "unused", &unused, unused_hash, NULL), HN_OK);
+    assert_int_equal(scale.shared_bytes, 512);
+    assert_int_equal(unused.shared_bytes, 0);
+    assert_true(scale.registers >= unused.registers);
+    assert_int_equal(image.resources.registers, scale.registers);
+    assert_int_equal(image.resources.shared_bytes, 512);
+    assert_string_not_equal(scale_hash, unused_hash);
+    assert_string_not_equal(scale_hash, image.code_hash);
+}
+
+static void lists_kernels_for_a_missing_one(void **state)
+{
+    (void)state;
+    struct hn_resources resources;
+    struct hn_error err = {.message = ""};
+    char hash[33];
+    assert_int_equal(inspect(image.cubin, image.size, "helper", &resources, hash, &err),
+                     HN_ENOTFOUND);
+    assert_string_equal(err.message, "no kernel 'helper' in the program (is it extern \"C\"?); "
+                                     "there is unused, scale");
+}
+
+static void refuses_what_is_no_cubin(void **state)
+{
+    (void)state;
+    struct hn_resources resources;
+    struct hn_error err = {.message = ""};
+    char hash[33];
+    assert_int_equal(inspect("no", 2, "scale", &resources, hash, &err), HN_EFORMAT);
+    assert_string_equal(err.message, "not a valid cubin: too short");
+    assert_int_equal(inspect(NULL, 0, "scale", &resources, hash, &err), HN_EFORMAT);
+    char zeros[4096] = {0};
+    assert_int_equal(inspect(zeros, sizeof zeros, "scale", &resources, hash, &err), HN_EFORMAT);
+    assert_string_equal(err.message, "not a valid cubin: no 64-bit ELF file");
+}
+
+/* Under the sanitizers: no read beyond the end, whatever is cut off. */
+static void survives_truncation(void **state)
+{
+    (void)state;
+    for (size_t size = 0; size < image.size; size += 7) {
+        void *cut = malloc(size > 0 ? size : 1);
+        struct hn_resources resources;
+        char hash[33];
+        memcpy(cut, image.cubin, size);
+        assert_int_equal(inspect(cut, size, "scale", &resources, hash, NULL), HN_EFORMAT);
+        free(cut);
+    }
+}
+
+/* Any one byte changed leaves a file that is read or refused. */
+static void survives_damage(void **state)
+{
+    (void)state;
+    unsigned char *damaged = malloc(image.size);
+    for (size_t i = 0; i < image.size; i++) {
+        memcpy(damaged, image.cubin, image.size);
+        damaged[i] ^= 0xff;
+        struct hn_resources resources;
+        char hash[33];
+        enum hn_status status = inspect(damaged, image.size, "scale", &resources, hash, NULL);
+        assert_true(status == HN_OK || status == HN_EFORMAT || status == HN_ENOTFOUND);
+    }
+    free(damaged);
+}
+
+static void reads_the_spills_of_its_entries(void **state)
+{
+    (void)state;
+    static const char log[] =
+        "ptxas info    : Compiling entry function 'first' for 'sm_90'\n"
+        "ptxas info    : Function properties for first\n"
+        "ptxas         .     16 bytes stack frame, 12 bytes spill stores, 20 bytes spill loads\n"
+        "ptxas info    : Used 32 registers\n"
+        "ptxas info    : Compiling entry function 'other' for 'sm_90'\n"
+        "ptxas         .     99 bytes stack frame, 990 bytes spill stores, 991 bytes spill loads\n"
+        "ptxas info    : Compiling entry function 'second' for 'sm_90'\n"
+        "ptxas         .     8 bytes stack frame, 24 bytes spill stores, 8 bytes spill loads";
+    const char *const entries[] = {"first", "second"};
+    struct hn_resources resources = {.known = true};
+    hn_cubin_read_spills(log, entries, 2, &resources);
+    assert_int_equal(resources.spill_store_bytes, 24);
+    assert_int_equal(resources.spill_load_bytes, 20);
+    hn_cubin_read_spills(NULL, entries, 2, &resources);
+    assert_int_equal(resources.spill_store_bytes, 24);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(takes_the_largest_of_several_entries),
+        cmocka_unit_test(lists_kernels_for_a_missing_one),
+        cmocka_unit_test(refuses_what_is_no_cubin),
+        cmocka_unit_test(survives_truncation),
+        cmocka_unit_test(survives_damage),
+        cmocka_unit_test(reads_the_spills_of_its_entries),
+    };
+    return cmocka_run_group_tests(tests, compile_scale, finish);
+}

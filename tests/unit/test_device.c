@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/device.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void knows_the_limits_of_architectures(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int capability;
+        int threads;
+        int blocks;
+        int shared_kib;
+        int optin_kib;
+        int reserved;
+        bool cluster;
+    } cases[] = {
+        {"sm_75", 75, 1024, 16, 64, 64, 0, false},
+        {"sm_80", 80, 2048, 32, 164, 163, 1024, false},
+        {"86", 86, 1536, 16, 100, 99, 1024, false},
+        {"sm_89", 89, 1536, 24, 100, 99, 1024, false},
+        {"sm_90a", 90, 2048, 32, 228, 227, 1024, true},
+        {"100f", 100, 2048, 32, 228, 227, 1024, true},
+        {"sm_110", 110, 1536, 24, 228, 227, 1024, true},
+        {"sm_121", 121, 1536, 24, 100, 99, 1024, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct hn_device device;
+        assert_int_equal(hn_device_for_architecture(cases[i].name, &device, NULL), HN_OK);
+        assert_int_equal(device.identity.capability, cases[i].capability);
+        assert_int_equal(device.max_threads_per_sm, cases[i].threads);
+        assert_int_equal(device.max_blocks_per_sm, cases[i].blocks);
+        assert_int_equal(device.shared_per_sm, cases[i].shared_kib * 1024);
+        assert_int_equal(device.shared_per_block_optin, cases[i].optin_kib * 1024);
+        assert_int_equal(device.shared_reserved_per_block, cases[i].reserved);
+        assert_int_equal(device.cluster_launch, cases[i].cluster);
+        assert_int_equal(device.ordinal, -1);
+        assert_int_equal(device.max_threads_per_block, 1024);
+    }
+}
+
+static void keeps_the_architecture_as_its_name(void **state)
+{
+    (void)state;
+    struct hn_device device;
+    assert_int_equal(hn_device_for_architecture("90", &device, NULL), HN_OK);
+    assert_string_equal(device.identity.name, "sm_90");
+    assert_int_equal(hn_device_for_architecture("sm_90a", &device, NULL), HN_OK);
+    assert_string_equal(device.identity.name, "sm_90a");
+}
+
+static void lists_the_known_architectures(void **state)
+{
+    (void)state;
+    static const char *const unknown[] = {"sm_91", "", "sm_", "hopper", "sm_90x", "sm_9 0", "-90"};
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        struct hn_device device;
+        struct hn_error err = {.message = ""};
+        assert_int_equal(hn_device_for_architecture(unknown[i], &device, &err), HN_EUSAGE);
+        assert_non_null(strstr(err.message, unknown[i]));
+        assert_non_null(strstr(err.message, "known are sm_75 sm_80 sm_86 sm_87 sm_88 sm_89 sm_90 "
+                                            "sm_100 sm_103 sm_110 sm_120 sm_121"));
+    }
+}
+
+static void make_device(struct hn_device *device)
+{
+    memset(device, 0, sizeof *device);
+    assert_int_equal(hn_device_for_architecture("sm_90", device, NULL), HN_OK);
+    strcpy(device->identity.name, "NVIDIA H200");
+    strcpy(device->identity.mig_profile, "1g.18gb");
+    strcpy(device->uuid, "GPU-0123");
+    strcpy(device->driver, "580.159.04");
+    device->identity.sm_count = 132;
+    device->ordinal = 1;
+    device->memory_bytes = 150000000000;
+    device->clock_khz = 1980000;
+    device->integrated = true;
+}
+
+static void survives_json(void **state)
+{
+    (void)state;
+    struct hn_device device;
+    make_device(&device);
+    json_t *json = hn_device_to_json(&device);
+    assert_non_null(json);
+    struct hn_device copy;
+    struct hn_error err = {.message = ""};
+    assert_int_equal(hn_device_from_json(json, &copy, &err), HN_OK);
+    json_t *again = hn_device_to_json(&copy);
+    assert_true(json_equal(json, again));
+    assert_string_equal(copy.identity.mig_profile, "1g.18gb");
+    assert_int_equal(copy.max_block[2], 64);
+    assert_true(copy.memory_bytes == 150000000000);
+    assert_true(copy.integrated);
+    json_decref(again);
+    json_decref(json);
+}
+
+/* Every key is needed, and none may hold another type. */
+static void refuses_damaged_json(void **state)
+{
+    (void)state;
+    struct hn_device device;
+    make_device(&device);
+    json_t *json = hn_device_to_json(&device);
+    json_t *whole = json_deep_copy(json);
+    const char *key = NULL;
+    json_t *value = NULL;
+    size_t keys = 0;
+    json_object_foreach(whole, key, value)
+    {
+        json_object_del(json, key);
+        assert_int_equal(hn_device_from_json(json, &device, NULL), HN_EFORMAT);
+        json_object_set_new(json, key, json_array());
+        assert_int_equal(hn_device_from_json(json, &device, NULL), HN_EFORMAT);
+        json_object_set(json, key, value);
+        assert_int_equal(hn_device_from_json(json, &device, NULL), HN_OK);
+        keys++;
+    }
+    json_decref(whole);
+    assert_true(keys > 30);
+    json_object_set_new(json, "l2_bytes", json_integer(1LL << 40));
+    struct hn_error err = {.message = ""};
+    assert_int_equal(hn_device_from_json(json, &device, &err), HN_EFORMAT);
+    assert_string_equal(err.message, "device: 'l2_bytes' is missing or not what it should be");
+    json_decref(json);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(knows_the_limits_of_architectures),
+        cmocka_unit_test(keeps_the_architecture_as_its_name),
+        cmocka_unit_test(lists_the_known_architectures),
+        cmocka_unit_test(survives_json),
+        cmocka_unit_test(refuses_damaged_json),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/launch.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "plan_fixture.h"
+
+struct fixture {
+    struct hn_plan *plan;
+    struct hn_device device;
+};
+
+static int set_up(void **state)
+{
+    static struct fixture fixture;
+    fixture.plan = load_plan("tiled.json");
+    assert_int_equal(hn_device_for_architecture("sm_90", &fixture.device, NULL), HN_OK);
+    *state = &fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    hn_plan_destroy(fixture->plan);
+    return 0;
+}
+
+static enum hn_status make(const struct fixture *fixture, const char *problem_text,
+                           const char *point_text, struct hn_launch *launch, struct hn_error *err)
+{
+    struct hn_bindings problem;
+    struct hn_bindings point;
+    parse_bindings(problem_text, &problem);
+    parse_bindings(point_text, &point);
+    enum hn_status status = hn_launch_make(fixture->plan, &problem, &point, launch, err);
+    hn_bindings_finish(&problem);
+    hn_bindings_finish(&point);
+    return status;
+}
+
+static void evaluates_every_step(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct hn_launch launch;
+    assert_int_equal(make(fixture, "K=4,LAYOUT=row,M=64,N=100", "PAD=1,TILE=16", &launch, NULL),
+                     HN_OK);
+    assert_int_equal(launch.step_count, 2);
+    const int64_t grid[] = {7, 4, 1};
+    const int64_t block[] = {16, 16, 1};
+    assert_memory_equal(launch.steps[0].grid, grid, sizeof grid);
+    assert_memory_equal(launch.steps[0].block, block, sizeof block);
+    assert_int_equal(launch.steps[0].shared_bytes, 16 * 17 * 4);
+    assert_ptr_equal(launch.steps[0].step, &fixture->plan->steps[0]);
+    const int64_t finish_grid[] = {2, 1, 1};
+    assert_memory_equal(launch.steps[1].grid, finish_grid, sizeof finish_grid);
+    assert_int_equal(launch.steps[1].shared_bytes, 0);
+    hn_launch_finish(&launch);
+}
+
+static void evaluates_the_reference_without_a_whole_point(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct hn_bindings problem;
+    struct hn_bindings point;
+    struct hn_launch_step step;
+    parse_bindings("K=4,LAYOUT=row,M=64,N=100", &problem);
+    parse_bindings("VARIANT=simple", &point);
+    assert_int_equal(hn_launch_make_step(fixture->plan, &fixture->plan->reference.step, &problem,
+                                         &point, &step, NULL),
+                     HN_OK);
+    const int64_t grid[] = {7, 1, 1};
+    assert_memory_equal(step.grid, grid, sizeof grid);
+    hn_bindings_finish(&problem);
+    hn_bindings_finish(&point);
+}
+
+static void demands_integers(void **state)
+{
+    struct hn_launch launch;
+    struct hn_error err = {.message = ""};
+    assert_int_equal(make(*state, "K=4,LAYOUT=row,M=65,N=100", "TILE=16", &launch, &err),
+                     HN_EVALUE);
+    assert_non_null(strstr(err.message, "M / 32"));
+    assert_null(launch.steps);
+}
+
+static void demands_values(void **state)
+{
+    struct hn_launch launch;
+    struct hn_error err = {.message = ""};
+    assert_int_equal(make(*state, "K=4,LAYOUT=row,M=64", "TILE=16", &launch, &err), HN_ECONFIG);
+    assert_string_equal(err.message, "'N' has no value");
+}
+
+static void check(const struct fixture *fixture, const char *problem, const char *point,
+                  const char *message)
+{
+    struct hn_launch launch;
+    struct hn_record record;
+    hn_record_init(&record);
+    assert_int_equal(make(fixture, problem, point, &launch, NULL), HN_OK);
+    assert_int_equal(hn_launch_check(&launch, &fixture->device, &record), message == NULL);
+    if (message != NULL) {
+        assert_int_equal(record.outcome, HN_OUTCOME_INVALID_LAUNCH);
+        assert_string_equal(record.message, message);
+    }
+    hn_launch_finish(&launch);
+    hn_record_finish(&record);
+}
+
+static void checks_the_devices_limits(void **state)
+{
+    const char problem[] = "K=4,LAYOUT=row,M=64,N=64";
+    check(*state, problem, "TILE=32", NULL);
+    check(*state, problem, "TILE=33", "block 33x33 has 1089 threads; sm_90 takes 1024");
+    check(*state, problem, "TILE=1025", "block 1025x1025 has 1025 in x; sm_90 takes 1 to 1024");
+    check(*state, problem, "TILE=16,PAD=3616", NULL);
+    check(*state, problem, "TILE=16,PAD=3617",
+          "232512 bytes of dynamic shared memory; sm_90 takes 0 to 232448");
+    check(*state, problem, "TILE=16,PAD=-17",
+          "-64 bytes of dynamic shared memory; sm_90 takes 0 to 232448");
+    check(*state, "K=4,LAYOUT=row,M=1048576,N=64", "TILE=16",
+          "grid 4x65536 has 65536 in y; sm_90 takes 1 to 65535");
+    check(*state, "K=4,LAYOUT=row,M=64,N=0", "TILE=16",
+          "grid 0x4 has 0 in x; sm_90 takes 1 to 2147483647");
+}
+
+static void checks_every_step(void **state)
+{
+    check(*state, "K=4,LAYOUT=row,M=0,N=64", "TILE=16",
+          "grid 4x0 has 0 in y; sm_90 takes 1 to 65535");
+    struct fixture *fixture = *state;
+    fixture->plan->steps++;
+    fixture->plan->step_count--;
+    check(*state, "K=4,LAYOUT=row,M=0,N=64", "TILE=16",
+          "grid 0 has 0 in x; sm_90 takes 1 to 2147483647");
+    fixture->plan->steps--;
+    fixture->plan->step_count++;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(evaluates_every_step),
+        cmocka_unit_test(evaluates_the_reference_without_a_whole_point),
+        cmocka_unit_test(demands_integers),
+        cmocka_unit_test(demands_values),
+        cmocka_unit_test(checks_the_devices_limits),
+        cmocka_unit_test(checks_every_step),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

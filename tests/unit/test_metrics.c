@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "plan_fixture.h"
+#include "runtime/launch.h"
+
+struct fixture {
+    struct hn_plan *plan;
+    struct hn_bindings problem;
+    struct hn_record record;
+};
+
+static int set_up(void **state)
+{
+    static struct fixture fixture;
+    fixture.plan = load_plan("tiled.json");
+    parse_bindings("K=16,LAYOUT=row,M=1024,N=2048", &fixture.problem);
+    hn_record_init(&fixture.record);
+    assert_int_equal(hn_bindings_parse("PAD=0,TILE=8", &fixture.record.point, NULL), HN_OK);
+    fixture.record.timing.median_us = 50;
+    *state = &fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    hn_plan_destroy(fixture->plan);
+    hn_bindings_finish(&fixture->problem);
+    hn_record_finish(&fixture->record);
+    return 0;
+}
+
+static void set_objective(struct fixture *fixture, const char *name, bool maximize)
+{
+    free(fixture->plan->objective);
+    fixture->plan->objective = strdup(name);
+    fixture->plan->maximize = maximize;
+}
+
+static enum hn_status evaluate(struct fixture *fixture, struct hn_error *err)
+{
+    const double clocks = 4000;
+    return hn_metrics_evaluate(fixture->plan, &fixture->problem, &clocks, 1, &fixture->record, err);
+}
+
+static void evaluates_in_order(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_int_equal(evaluate(fixture, NULL), HN_OK);
+    const struct hn_bindings *metrics = &fixture->record.metrics;
+    assert_int_equal(metrics->count, 3);
+    const struct hn_value *flops = hn_bindings_get(metrics, "flops");
+    assert_int_equal(flops->type, HN_INTEGER);
+    assert_int_equal(flops->integer, 67108864);
+    const struct hn_value *gflops = hn_bindings_get(metrics, "gflops");
+    assert_int_equal(gflops->type, HN_REAL);
+    assert_true(gflops->real == 67108864.0 / 50 / 1000);
+    assert_true(hn_bindings_get(metrics, "clocks_per_tile")->real == 500);
+}
+
+static void a_maximised_metric_is_negated(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_int_equal(evaluate(fixture, NULL), HN_OK);
+    assert_true(fixture->record.objective == -67108864.0 / 50 / 1000);
+}
+
+static void time_or_a_minimised_metric_is_not(void **state)
+{
+    struct fixture *fixture = *state;
+    set_objective(fixture, "time", false);
+    assert_int_equal(evaluate(fixture, NULL), HN_OK);
+    assert_true(fixture->record.objective == 50);
+    set_objective(fixture, "clocks_per_tile", false);
+    assert_int_equal(evaluate(fixture, NULL), HN_OK);
+    assert_true(fixture->record.objective == 500);
+}
+
+static void names_the_metric_that_fails(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->record.timing.median_us = 0;
+    struct hn_error err = {.message = ""};
+    assert_int_equal(evaluate(fixture, &err), HN_EVALUE);
+    assert_int_equal(strncmp(err.message, "metric gflops: ", 15), 0);
+    assert_non_null(strstr(err.message, "zero"));
+}
+
+static void an_unknown_objective_is_an_error(void **state)
+{
+    struct fixture *fixture = *state;
+    set_objective(fixture, "speed", false);
+    struct hn_error err = {.message = ""};
+    assert_int_equal(evaluate(fixture, &err), HN_ECONFIG);
+    assert_string_equal(err.message, "objective 'speed' is no metric");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(evaluates_in_order, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_maximised_metric_is_negated, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(time_or_a_minimised_metric_is_not, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(names_the_metric_that_fails, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_unknown_objective_is_an_error, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

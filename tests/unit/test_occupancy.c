@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/occupancy.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* An SM of sm_90 has 64 warps, 32 blocks, 64 Ki registers in portions of 256 a warp, 228 KiB shared
+ * memory of which a block costs 1 KiB beside its own. */
+static const struct {
+    const char *architecture;
+    int registers;
+    int static_bytes;
+    int threads;
+    int dynamic_bytes;
+    double occupancy;
+} cases[] = {
+    {"sm_90", 32, 0, 256, 0, 1.0},
+    {"sm_90", 33, 0, 256, 0, 6 * 8 / 64.0}, /* 33 registers take 40: 6 blocks */
+    {"sm_90", 128, 0, 128, 0, 4 * 4 / 64.0},
+    {"sm_90", 255, 0, 256, 0, 8 / 64.0},
+    {"sm_90", 255, 0, 512, 0, 0},       /* 131072 registers in a block */
+    {"sm_90", 32, 0, 32, 0, 32 / 64.0}, /* 32 blocks of one warp */
+    {"sm_90", 32, 0, 33, 0, 1.0},       /* two warps, as 64 threads */
+    {"sm_90", 32, 48 * 1024, 256, 0, 4 * 8 / 64.0},
+    {"sm_90", 32, 0, 256, 100 * 1024, 2 * 8 / 64.0},
+    {"sm_90", 32, 0, 256, 227 * 1024, 8 / 64.0},
+    {"sm_90", 32, 0, 256, 227 * 1024 + 1, 0},
+    {"sm_90", 32, 1024, 256, 227 * 1024, 0},
+    {"sm_90", 32, 0, 1025, 0, 0},
+    {"sm_90", 32, 0, 0, 0, 0},
+    {"sm_80", 32, 0, 256, 100 * 1024, 8 / 64.0},
+    {"sm_75", 32, 0, 256, 0, 1.0},
+    {"sm_86", 40, 0, 256, 0, 1.0}, /* 48 warps of 40 registers fit just */
+    {"sm_120", 32, 0, 1024, 0, 32 / 48.0},
+};
+
+static void agrees_with_the_rules_of_the_hardware(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct hn_device device;
+        assert_int_equal(hn_device_for_architecture(cases[i].architecture, &device, NULL), HN_OK);
+        struct hn_resources resources = {
+            .known = true,
+            .registers = cases[i].registers,
+            .shared_bytes = cases[i].static_bytes,
+        };
+        double found = hn_occupancy(&device, &resources, cases[i].threads, cases[i].dynamic_bytes);
+        if (found != cases[i].occupancy)
+            print_error("case %zu: %g, expected %g\n", i, found, cases[i].occupancy);
+        assert_true(found == cases[i].occupancy);
+    }
+}
+
+static void knows_every_architecture_of_the_table(void **state)
+{
+    (void)state;
+    static const char *const all[] = {"75", "80",  "86",  "87",  "88",  "89",
+                                      "90", "100", "103", "110", "120", "121"};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct hn_device device;
+        struct hn_resources resources = {.known = true, .registers = 32};
+        assert_int_equal(hn_device_for_architecture(all[i], &device, NULL), HN_OK);
+        assert_true(hn_occupancy(&device, &resources, 256, 0) == 1.0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(agrees_with_the_rules_of_the_hardware),
+        cmocka_unit_test(knows_every_architecture_of_the_table),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/source.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "plan_fixture.h"
+#include "runtime/compile.h"
+
+static const char problem_text[] = "K=-4,LAYOUT=column,M=64,N=128";
+static const char point_text[] = "FAST=true,MAX_REGISTERS=64,PAD=1,SCALE=0.5,TILE=16,VARIANT=tile";
+
+static const char frozen_defines[] = "#define K (-4)\n"
+                                     "#define LAYOUT_row 1\n"
+                                     "#define LAYOUT_column 2\n"
+                                     "#define LAYOUT 2\n";
+static const char variant_defines[] = "#define VARIANT_simple 1\n"
+                                      "#define VARIANT_tile 2\n"
+                                      "#define VARIANT_tile_ab 3\n"
+                                      "#define VARIANT 2\n";
+static const char other_defines[] = "#define TILE 16\n"
+                                    "#define PAD 1\n"
+                                    "#define FAST 1\n"
+                                    "#define SCALE 0.5\n"
+                                    "#define MAX_REGISTERS 64\n";
+
+struct fixture {
+    struct hn_plan *plan;
+    struct hn_template template;
+    struct hn_bindings problem;
+    struct hn_bindings point;
+};
+
+static int set_up(void **state)
+{
+    static struct fixture fixture;
+    fixture.plan = load_plan("tiled.json");
+    assert_int_equal(
+        hn_template_load(HONE_TEST_DATA "/templates/tiled.cu", &fixture.template, NULL), HN_OK);
+    parse_bindings(problem_text, &fixture.problem);
+    parse_bindings(point_text, &fixture.point);
+    *state = &fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    hn_plan_destroy(fixture->plan);
+    hn_template_finish(&fixture->template);
+    hn_bindings_finish(&fixture->problem);
+    hn_bindings_finish(&fixture->point);
+    return 0;
+}
+
+static void make(const struct fixture *fixture, struct hn_source *source)
+{
+    struct hn_error err = {.message = ""};
+    enum hn_status status = hn_source_make(fixture->plan, &fixture->template, &fixture->problem,
+                                           &fixture->point, source, &err);
+    assert_string_equal(err.message, "");
+    assert_int_equal(status, HN_OK);
+}
+
+static void set(struct hn_bindings *bindings, const char *name, struct hn_value value)
+{
+    assert_int_equal(hn_bindings_set(bindings, name, &value, NULL), HN_OK);
+}
+
+static void puts_prelude_before_the_template(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct hn_source source;
+    make(fixture, &source);
+    struct hn_text expected;
+    hn_text_init(&expected);
+    hn_text_printf(&expected, "%s%s%s#line 1\n%s", frozen_defines, variant_defines, other_defines,
+                   fixture->template.text);
+    assert_string_equal(source.text, expected.data);
+    hn_text_finish(&expected);
+    hn_source_finish(&source);
+}
+
+static void gives_the_prelude_alone(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct hn_text text;
+    hn_text_init(&text);
+    assert_int_equal(
+        hn_source_append_prelude(fixture->plan, &fixture->problem, &fixture->point, &text, NULL),
+        HN_OK);
+    assert_int_equal(strncmp(text.data, frozen_defines, strlen(frozen_defines)), 0);
+    assert_null(strstr(text.data, "#line"));
+    assert_null(strstr(text.data, "#define M "));
+    hn_text_finish(&text);
+}
+
+static void replaces_names_in_name_expressions(void **state)
+{
+    struct hn_source source;
+    make(*state, &source);
+    assert_int_equal(source.entry_count, 2);
+    assert_string_equal(source.entries[0], "tiled<16, 2, (-4), 2, 7, 1>");
+    assert_string_equal(source.entries[1], "finish");
+    hn_source_finish(&source);
+}
+
+static void expands_options(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_source source;
+    make(fixture, &source);
+    assert_int_equal(source.option_count, 2);
+    assert_string_equal(source.options[0], "--maxrregcount=64");
+    assert_string_equal(source.options[1], "-DAREA=256_tile");
+    hn_source_finish(&source);
+
+    set(&fixture->point, "MAX_REGISTERS", hn_integer(0));
+    make(fixture, &source);
+    assert_int_equal(source.option_count, 1);
+    assert_string_equal(source.options[0], "-DAREA=256_tile");
+    hn_source_finish(&source);
+    set(&fixture->point, "MAX_REGISTERS", hn_integer(64));
+}
+
+static void shows_the_reference_only_what_it_depends_on(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct hn_source source;
+    assert_int_equal(hn_source_make_reference(fixture->plan, &fixture->template, &fixture->problem,
+                                              &fixture->point, &source, NULL),
+                     HN_OK);
+    struct hn_text expected;
+    hn_text_init(&expected);
+    hn_text_printf(&expected, "%s%s#line 1\n", frozen_defines, variant_defines);
+    assert_int_equal(strncmp(source.text, expected.data, expected.length), 0);
+    assert_int_equal(source.entry_count, 1);
+    assert_string_equal(source.entries[0], "tiled_reference");
+    assert_int_equal(source.option_count, 0);
+    hn_text_finish(&expected);
+    hn_source_finish(&source);
+}
+
+static void takes_the_defaults_as_its_own_reference(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->plan->reference.kind = HN_REFERENCE_SELF;
+    struct hn_source source;
+    assert_int_equal(hn_source_make_reference(fixture->plan, &fixture->template, &fixture->problem,
+                                              &fixture->point, &source, NULL),
+                     HN_OK);
+    assert_non_null(strstr(source.text, "#define PAD 0\n"));
+    assert_string_equal(source.entries[0], "tiled<16, 3, (-4), 2, 7, 0>");
+    hn_source_finish(&source);
+    fixture->plan->reference.kind = HN_REFERENCE_TEMPLATE;
+}
+
+static void fails_with(struct fixture *fixture, enum hn_status status, const char *message)
+{
+    struct hn_source source;
+    struct hn_error err = {.message = ""};
+    assert_int_equal(hn_source_make(fixture->plan, &fixture->template, &fixture->problem,
+                                    &fixture->point, &source, &err),
+                     status);
+    assert_string_equal(err.message, message);
+}
+
+static void refuses_what_no_macro_can_hold(void **state)
+{
+    struct fixture *fixture = *state;
+    set(&fixture->point, "VARIANT", hn_word("tyle"));
+    fails_with(fixture, HN_ECONFIG, "'tyle' is no word of VARIANT");
+    set(&fixture->point, "VARIANT", hn_word("tile"));
+    set(&fixture->point, "SCALE", hn_real(1e308 * 10));
+    fails_with(fixture, HN_ECONFIG, "SCALE is not finite and can not be a constant of the program");
+    set(&fixture->point, "SCALE", hn_real(0.5));
+}
+
+static void keeps_the_least_integer_a_literal(void **state)
+{
+    struct fixture *fixture = *state;
+    set(&fixture->problem, "K", hn_integer(INT64_MIN));
+    struct hn_source source;
+    make(fixture, &source);
+    assert_non_null(strstr(source.text, "#define K (-9223372036854775807 - 1)\n"));
+    hn_source_finish(&source);
+    set(&fixture->problem, "K", hn_integer(-4));
+}
+
+static void compiles_to_all_steps(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct hn_source source;
+    make(fixture, &source);
+    struct hn_compile_request request = {
+        .name = source.template->path,
+        .text = source.text,
+        .entries = (const char *const *)source.entries,
+        .entry_count = source.entry_count,
+        .options = (const char *const *)source.options,
+        .option_count = source.option_count,
+        .architecture = "sm_90",
+    };
+    struct hn_error err = {.message = ""};
+    struct hn_nvrtc nvrtc;
+    struct hn_image image;
+    assert_int_equal(hn_nvrtc_open(&nvrtc, &err), HN_OK);
+    assert_int_equal(hn_compile(&nvrtc, &request, &image, &err), HN_OK);
+    assert_null(image.message);
+    assert_int_equal(image.outcome, HN_OUTCOME_OK);
+    assert_int_equal(image.entry_count, 2);
+    assert_string_equal(image.entries[0], "_Z5tiledILi16ELi2ELin4ELi2ELi7ELi1EEvPKfPfPx");
+    assert_string_equal(image.entries[1], "finish");
+    hn_image_finish(&image);
+    hn_nvrtc_close(&nvrtc);
+    hn_source_finish(&source);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(puts_prelude_before_the_template),
+        cmocka_unit_test(gives_the_prelude_alone),
+        cmocka_unit_test(replaces_names_in_name_expressions),
+        cmocka_unit_test(expands_options),
+        cmocka_unit_test(shows_the_reference_only_what_it_depends_on),
+        cmocka_unit_test(takes_the_defaults_as_its_own_reference),
+        cmocka_unit_test(refuses_what_no_macro_can_hold),
+        cmocka_unit_test(keeps_the_least_integer_a_literal),
+        cmocka_unit_test(compiles_to_all_steps),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

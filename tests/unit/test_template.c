@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/template.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+#include "runtime/compile.h"
+
+#define FOLDER HONE_TEST_DATA "/templates/includes"
+
+static void reads_quoted_includes_once(void **state)
+{
+    (void)state;
+    struct hn_template template;
+    struct hn_error err = {.message = ""};
+    enum hn_status status = hn_template_load(FOLDER "/sub/../main.cu", &template, &err);
+    assert_string_equal(err.message, "");
+    assert_int_equal(status, HN_OK);
+    assert_string_equal(template.path, FOLDER "/main.cu");
+    assert_int_equal(template.include_count, 3);
+    assert_string_equal(template.includes[0].name, "one.cuh");
+    assert_string_equal(template.includes[1].name, "sub/two.cuh");
+    assert_string_equal(template.includes[2].name, "three.cuh");
+    assert_non_null(strstr(template.includes[2].text, "#define THREE 3"));
+    assert_int_equal(strlen(template.hash.hex), 32);
+    hn_template_finish(&template);
+}
+
+static void what_was_read_compiles(void **state)
+{
+    (void)state;
+    struct hn_template template;
+    assert_int_equal(hn_template_load(FOLDER "/main.cu", &template, NULL), HN_OK);
+    const char *names[3];
+    const char *texts[3];
+    for (size_t i = 0; i < 3; i++) {
+        names[i] = template.includes[i].name;
+        texts[i] = template.includes[i].text;
+    }
+    const char *entry = "sum";
+    struct hn_compile_request request = {
+        .name = "/nowhere/main.cu",
+        .text = template.text,
+        .include_names = names,
+        .include_texts = texts,
+        .include_count = 3,
+        .entries = &entry,
+        .entry_count = 1,
+        .architecture = "sm_90",
+    };
+    struct hn_nvrtc nvrtc;
+    struct hn_image image;
+    assert_int_equal(hn_nvrtc_open(&nvrtc, NULL), HN_OK);
+    assert_int_equal(hn_compile(&nvrtc, &request, &image, NULL), HN_OK);
+    assert_null(image.message);
+    assert_int_equal(image.outcome, HN_OUTCOME_OK);
+    hn_image_finish(&image);
+    hn_nvrtc_close(&nvrtc);
+    hn_template_finish(&template);
+}
+
+static void ends_on_a_circle(void **state)
+{
+    (void)state;
+    struct hn_template template;
+    assert_int_equal(hn_template_load(FOLDER "/circle.cu", &template, NULL), HN_OK);
+    assert_int_equal(template.include_count, 1);
+    hn_template_finish(&template);
+}
+
+static void fails_with(const char *path, const char *message)
+{
+    struct hn_template template;
+    struct hn_error err = {.message = ""};
+    assert_int_equal(hn_template_load(path, &template, &err), HN_ECONFIG);
+    assert_string_equal(err.message, message);
+    assert_null(template.path);
+}
+
+static void names_what_is_missing(void **state)
+{
+    (void)state;
+    fails_with("/nowhere/x.cu", "template /nowhere/x.cu: No such file or directory");
+    fails_with(FOLDER "/missing.cu",
+               FOLDER "/missing.cu:3: include \"nowhere.cuh\" was not found: no file " FOLDER
+                      "/nowhere.cuh (headers of the CUDA toolkit are included with <>)");
+}
+
+static void refuses_one_name_for_two_files(void **state)
+{
+    (void)state;
+    fails_with(FOLDER "/conflict.cu",
+               FOLDER "/sub/clash.cuh:2: \"one.cuh\" is " FOLDER "/sub/one.cuh here, but " FOLDER
+                      "/one.cuh for another file; give them different names");
+}
+
+static void write_file(const char *folder, const char *name, const char *text)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    assert_int_equal(hn_text_write_file(path, text, strlen(text), NULL), HN_OK);
+}
+
+static struct hn_hash hash_of(const char *folder)
+{
+    char path[256];
+    struct hn_template template;
+    snprintf(path, sizeof path, "%s/main.cu", folder);
+    assert_int_equal(hn_template_load(path, &template, NULL), HN_OK);
+    struct hn_hash hash = template.hash;
+    hn_template_finish(&template);
+    return hash;
+}
+
+static void remove_folder(const char *folder)
+{
+    static const char *const names[] = {"main.cu", "a.cuh"};
+    for (size_t i = 0; i < 2; i++) {
+        char path[256];
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        unlink(path);
+    }
+    rmdir(folder);
+}
+
+static void hash_tells_texts_not_places(void **state)
+{
+    (void)state;
+    char here[] = "/tmp/hone-template-XXXXXX";
+    char there[] = "/tmp/hone-template-XXXXXX";
+    assert_non_null(mkdtemp(here));
+    assert_non_null(mkdtemp(there));
+    write_file(here, "main.cu", "#include \"a.cuh\"\n");
+    write_file(here, "a.cuh", "#define A 1\n");
+    write_file(there, "main.cu", "#include \"a.cuh\"\n");
+    write_file(there, "a.cuh", "#define A 1\n");
+    struct hn_hash first = hash_of(here);
+    assert_string_equal(hash_of(there).hex, first.hex);
+    write_file(there, "a.cuh", "#define A 2\n");
+    assert_string_not_equal(hash_of(there).hex, first.hex);
+    remove_folder(here);
+    remove_folder(there);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_quoted_includes_once),
+        cmocka_unit_test(what_was_read_compiles),
+        cmocka_unit_test(ends_on_a_circle),
+        cmocka_unit_test(names_what_is_missing),
+        cmocka_unit_test(refuses_one_name_for_two_files),
+        cmocka_unit_test(hash_tells_texts_not_places),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
