@@ -97,6 +97,7 @@ static enum hn_status compile(struct hn_backend *backend, uint64_t ticket,
     struct hn_backend_event event = {.kind = HN_EVENT_COMPILED, .ticket = ticket};
     const struct hn_record *record = find(simulated, point);
     hn_image_init(&event.image);
+    event.image.outcome = HN_OUTCOME_OK;
     if (record == NULL) {
         event.image.outcome = HN_OUTCOME_SKIPPED;
         event.image.message = strdup("not in the recording");
