@@ -53,6 +53,10 @@ static enum hn_status check_problem_value(const struct hn_config *config, const 
 static enum hn_status add_word(struct hn_plan *plan, const char *name, const char *word,
                                struct hn_error *err)
 {
+    for (size_t i = 0; i < plan->name_count; i++)
+        if (strcmp(plan->names[i], word) == 0)
+            return hn_fail(err, HN_EUSAGE, "-p %s: '%s' is a name in the config, expected a word",
+                           name, word);
     struct hn_word_list *list = plan->word_lists;
     while (strcmp(list->name, name) != 0)
         list++;

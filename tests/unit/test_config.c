@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/config.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static int set_up(void **state)
+{
+    (void)state;
+    return chdir(HONE_TEST_DATA "/config");
+}
+
+static struct hn_config *load(const char *path)
+{
+    struct hn_config *config = NULL;
+    struct hn_error err = {""};
+    enum hn_status status = hn_config_load(path, &config, &err);
+    assert_string_equal(err.message, "");
+    assert_int_equal(status, HN_OK);
+    return config;
+}
+
+static struct hn_space *build(const struct hn_config *config, size_t problem)
+{
+    struct hn_space *space = NULL;
+    assert_int_equal(hn_config_space(config, problem, &space, NULL), HN_OK);
+    return space;
+}
+
+static void assert_bindings(const struct hn_bindings *bindings, const char *expected)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_bindings_append(&text, bindings);
+    assert_string_equal(text.data == NULL ? "" : text.data, expected);
+    hn_text_finish(&text);
+}
+
+static struct hn_bindings point(const char *text)
+{
+    struct hn_bindings bindings;
+    hn_bindings_init(&bindings);
+    assert_int_equal(hn_bindings_parse(text, &bindings, NULL), HN_OK);
+    return bindings;
+}
+
+static void assert_ends(const char *path, const char *end)
+{
+    assert_int_equal(path[0], '/');
+    assert_true(strlen(path) > strlen(end));
+    assert_string_equal(path + strlen(path) - strlen(end), end);
+}
+
+static void values_are_read(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("good/full.yaml");
+    static const char *const expected[] = {"simple tiled ", "8 16 32 ",    "0 2 4 ",
+                                           "0.5 1 2e+03 ",  "false true ", "plain ldg "};
+    assert_int_equal(config->parameter_count, 6);
+    for (size_t i = 0; i < 6; i++) {
+        struct hn_text text;
+        hn_text_init(&text);
+        for (size_t v = 0; v < config->parameters[i].count; v++) {
+            hn_value_append(&text, &config->parameters[i].values[v]);
+            hn_text_append(&text, " ");
+        }
+        assert_string_equal(text.data, expected[i]);
+        hn_text_finish(&text);
+    }
+    assert_int_equal(config->constraint_count, 3);
+    assert_string_equal(config->constraints[1].where, "good/full.yaml:18:5");
+    hn_config_destroy(config);
+}
+
+static void problems_multiply_out(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("good/full.yaml");
+    assert_int_equal(config->problem_count, 4);
+    assert_bindings(&config->problems[0], "M=64,N=64,PATTERN=plain,SCALE=0.5");
+    assert_bindings(&config->problems[1], "M=64,N=64,PATTERN=offset,SCALE=0.5");
+    assert_bindings(&config->problems[3], "M=64,N=128,PATTERN=offset,SCALE=0.5");
+    hn_config_destroy(config);
+}
+
+static void a_plan_holds_all_but_the_space(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("good/full.yaml");
+    const struct hn_plan *plan = config->plan;
+    char *signature = hn_plan_signature(plan);
+    assert_string_equal(signature, "A:float32:input,B:int16:input,D:uint8:input,C:float32:output,"
+                                   "partial:float64:scratch,turns:uint32:counter,"
+                                   "clocks:uint64:metric,M:int32:value,scale:float32:value");
+    free(signature);
+    assert_string_equal(plan->kernel, "product");
+    assert_ends(plan->template_path, "/config/good/product.cu");
+    assert_string_equal(plan->names[0], "FACTOR");
+    assert_string_equal(plan->names[9], "VARIANT");
+    assert_string_equal(plan->freeze[0], "M");
+
+    assert_int_equal(plan->arguments[1].fill.kind, HN_FILL_IOTA);
+    assert_int_equal(plan->arguments[2].fill.kind, HN_FILL_UNIFORM);
+    assert_int_equal((int)plan->arguments[2].fill.b, 100);
+
+    assert_int_equal(plan->step_count, 2);
+    assert_string_equal(plan->steps[0].entry, "prepare");
+    assert_int_equal(plan->steps[0].argument_count, 2);
+    assert_int_equal(plan->steps[0].arguments[1], 5);
+    assert_null(plan->steps[0].geometry.shared_bytes);
+    assert_string_equal(plan->steps[1].entry, "product<TILE, PAD>");
+    assert_int_equal(plan->steps[1].argument_count, 9);
+    assert_null(plan->steps[1].geometry.grid[2]);
+    assert_string_equal(hn_expression_text(plan->steps[1].geometry.block[2]), "1");
+
+    assert_null(plan->options[0].condition);
+    assert_int_equal(plan->options[1].hole_count, 1);
+    assert_string_equal(hn_expression_text(plan->options[1].holes[0]), "32 * PAD");
+
+    assert_int_equal(plan->reference.kind, HN_REFERENCE_TEMPLATE);
+    assert_ends(plan->reference.template_path, "/config/good/reference/product.cu");
+    assert_string_equal(plan->reference.depends[0], "LOAD");
+    assert_int_equal(plan->metric_count, 3);
+    assert_string_equal(plan->objective, "gflops");
+    assert_true(plan->maximize);
+    assert_bindings(&plan->defaults, "FACTOR=1,FUSE=false,LOAD=plain,PAD=0,TILE=16,VARIANT=tiled");
+    hn_config_destroy(config);
+}
+
+static void words_are_numbered_as_declared(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("good/full.yaml");
+    const struct hn_plan *plan = config->plan;
+    assert_int_equal(plan->word_list_count, 3);
+    assert_string_equal(plan->word_lists[1].name, "LOAD");
+    assert_string_equal(plan->word_lists[1].words[1], "ldg");
+    assert_string_equal(plan->word_lists[2].name, "PATTERN");
+    assert_string_equal(plan->word_lists[2].words[1], "offset");
+    hn_config_destroy(config);
+}
+
+static void a_space_alone_is_enough(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("good/space.yaml");
+    struct hn_space *space = build(config, 0);
+    struct hn_error err = {""};
+    assert_null(config->plan->template_path);
+    assert_int_equal(config->problem_count, 1);
+    assert_int_equal(hn_space_size(space), 8);
+    assert_int_equal(hn_config_check_files(config, &err), HN_ECONFIG);
+    assert_string_equal(err.message, "good/space.yaml: key 'template' is missing: the config "
+                                     "describes a space only, which is enough for `hone space`");
+    hn_space_destroy(space);
+    hn_config_destroy(config);
+}
+
+static void what_is_left_out_has_a_default(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("good/least.yaml");
+    const struct hn_plan *plan = config->plan;
+    assert_string_equal(plan->template_path, "/nowhere/product.cu");
+    assert_int_equal(plan->reference.kind, HN_REFERENCE_SELF);
+    assert_int_equal(plan->compare.mode, HN_COMPARE_MAX_NORM);
+    assert_string_equal(hn_expression_text(plan->compare.relative), "1.0e-5");
+    assert_string_equal(plan->objective, "time");
+    assert_false(plan->maximize);
+    assert_bindings(&plan->defaults, "TILE=8");
+    hn_config_destroy(config);
+}
+
+static void each_problem_has_its_space(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("good/problem_list.yaml");
+    struct hn_space *tall = build(config, 0);
+    struct hn_space *wide = build(config, 1);
+    assert_int_equal(config->problem_count, 2);
+    assert_int_equal(hn_space_size(tall), 4);
+    assert_int_equal(hn_space_size(wide), 1);
+    assert_int_equal(config->plan->reference.kind, HN_REFERENCE_NONE);
+    assert_int_equal(config->plan->compare.mode, HN_COMPARE_EXACT);
+    hn_space_destroy(wide);
+    hn_space_destroy(tall);
+    hn_config_destroy(config);
+}
+
+static void a_partial_point_is_completed(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("good/full.yaml");
+    struct hn_space *space = build(config, 0);
+    struct hn_bindings partial = point("PAD=2");
+    struct hn_bindings whole;
+    hn_bindings_init(&whole);
+    assert_int_equal(hn_config_complete(config, space, &partial, &whole, NULL), HN_OK);
+    assert_bindings(&whole, "FACTOR=1,FUSE=false,LOAD=plain,PAD=2,TILE=16,VARIANT=tiled");
+    hn_bindings_finish(&whole);
+    hn_bindings_finish(&partial);
+
+    struct hn_error err = {""};
+    partial = point("VARIANT=simple,FUSE=true");
+    hn_bindings_init(&whole);
+    assert_int_equal(hn_config_complete(config, space, &partial, &whole, &err), HN_ECONFIG);
+    assert_string_equal(
+        err.message,
+        "point FACTOR=1,FUSE=true,LOAD=plain,PAD=0,TILE=16,VARIANT=simple is not valid: constraint "
+        "'VARIANT == tiled or (PAD == 0 and not FUSE)' (good/full.yaml:18:5) does not hold");
+    hn_bindings_finish(&whole);
+    hn_bindings_finish(&partial);
+    hn_space_destroy(space);
+    hn_config_destroy(config);
+}
+
+static void a_restricted_parameter_keeps_some_values(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("good/full.yaml");
+    assert_int_equal(hn_config_restrict(config, "TILE=8,32,LOAD=plain", NULL), HN_OK);
+    assert_int_equal(config->parameters[1].count, 2);
+    assert_int_equal(config->parameters[1].values[1].integer, 32);
+    assert_int_equal(config->parameters[5].count, 1);
+    assert_int_equal(config->plan->word_lists[1].count, 2);
+
+    /* The default TILE=16 is gone: the first valid point serves. */
+    struct hn_space *space = build(config, 0);
+    struct hn_bindings whole;
+    hn_bindings_init(&whole);
+    assert_int_equal(hn_config_default_point(config, space, &whole, NULL), HN_OK);
+    assert_bindings(&whole, "FACTOR=1,FUSE=false,LOAD=plain,PAD=0,TILE=8,VARIANT=tiled");
+    hn_bindings_finish(&whole);
+    hn_space_destroy(space);
+    hn_config_destroy(config);
+}
+
+static void a_problem_value_is_replaced_everywhere(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("good/full.yaml");
+    assert_int_equal(hn_config_set_problem(config, "N=32", NULL), HN_OK);
+    assert_int_equal(config->problem_count, 2);
+    assert_bindings(&config->problems[0], "M=64,N=32,PATTERN=plain,SCALE=0.5");
+    assert_int_equal(hn_config_set_problem(config, "PATTERN=offset", NULL), HN_OK);
+    assert_int_equal(config->problem_count, 1);
+    /* A constraint may still name the word that is left. */
+    struct hn_space *space = build(config, 0);
+    assert_int_equal(hn_space_size(space), 51);
+    hn_space_destroy(space);
+    hn_config_destroy(config);
+}
+
+static void a_new_word_joins_the_list(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("good/full.yaml");
+    assert_int_equal(hn_config_set_problem(config, "PATTERN=stride", NULL), HN_OK);
+    assert_int_equal(config->problem_count, 2);
+    assert_int_equal(config->plan->word_lists[2].count, 3);
+    assert_string_equal(config->plan->word_lists[2].words[2], "stride");
+    struct hn_space *space = build(config, 0);
+    assert_int_equal(hn_space_size(space), 102);
+    hn_space_destroy(space);
+    hn_config_destroy(config);
+}
+
+static void wrong_assignments_say_what_is_there(void **state)
+{
+    (void)state;
+    static const struct {
+        bool problem;
+        const char *assignment;
+        const char *message;
+    } cases[] = {
+        {true, "N", "-p: found 'N', expected NAME=VALUE"},
+        {true, "K=4", "-p: there is no problem value 'K'; nearest is 'M'"},
+        {true, "N=4.5", "-p N: found a number, expected an integer as in the config"},
+        {true, "N=big", "-p N: found a word, expected an integer as in the config"},
+        {true, "PATTERN=M", "-p PATTERN: 'M' is a name in the config, expected a word"},
+        {false, "TILE", "-s: found 'TILE', expected NAME=VALUE,..."},
+        {false, "TILE=", "-s TILE: found '', expected one of 8, 16, 32"},
+        {false, "TILE=8,24", "-s TILE: found '24', expected one of 8, 16, 32"},
+        {false, "TILES=8", "-s: there is no parameter 'TILES'; nearest is 'TILE'"},
+        {false, "N=64", "-s: 'N' is a problem value; set it with -p N=64"},
+    };
+    struct hn_config *config = load("good/full.yaml");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct hn_error err = {""};
+        enum hn_status status = cases[i].problem
+                                    ? hn_config_set_problem(config, cases[i].assignment, &err)
+                                    : hn_config_restrict(config, cases[i].assignment, &err);
+        if (status != HN_EUSAGE)
+            fail_msg("%s: status %d", cases[i].assignment, (int)status);
+        assert_string_equal(err.message, cases[i].message);
+    }
+    hn_config_destroy(config);
+}
+
+/* The message of a config that can not be loaded, or whose spaces can not be built. */
+static void load_bad(const char *path, struct hn_error *err)
+{
+    struct hn_config *config = NULL;
+    enum hn_status status = hn_config_load(path, &config, err);
+    for (size_t i = 0; status == HN_OK && i < config->problem_count; i++) {
+        struct hn_space *space = NULL;
+        status = hn_config_space(config, i, &space, err);
+        hn_space_destroy(space);
+    }
+    hn_config_destroy(config);
+    if (status != HN_ECONFIG && status != HN_ENOTFOUND)
+        fail_msg("%s: status %d, expected an error", path, (int)status);
+}
+
+static void check_bad(const char *yaml)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%.*s.message", (int)(strlen(yaml) - strlen(".yaml")), yaml);
+    char *expected = NULL;
+    assert_int_equal(hn_text_read_file(path, 1 << 16, &expected, NULL, NULL), HN_OK);
+    expected[strcspn(expected, "\n")] = '\0';
+    struct hn_error err = {""};
+    load_bad(yaml, &err);
+    assert_string_equal(err.message, expected);
+    free(expected);
+}
+
+static void every_bad_config_has_its_message(void **state)
+{
+    (void)state;
+    assert_int_equal(chdir("bad"), 0);
+    DIR *folder = opendir(".");
+    assert_non_null(folder);
+    size_t checked = 0;
+    for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+        const char *dot = strrchr(entry->d_name, '.');
+        if (dot == NULL || strcmp(dot, ".yaml") != 0)
+            continue;
+        check_bad(entry->d_name);
+        checked++;
+    }
+    closedir(folder);
+    assert_int_equal(chdir(".."), 0);
+    assert_true(checked >= 80);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_are_read),
+        cmocka_unit_test(problems_multiply_out),
+        cmocka_unit_test(a_plan_holds_all_but_the_space),
+        cmocka_unit_test(words_are_numbered_as_declared),
+        cmocka_unit_test(a_space_alone_is_enough),
+        cmocka_unit_test(what_is_left_out_has_a_default),
+        cmocka_unit_test(each_problem_has_its_space),
+        cmocka_unit_test(a_partial_point_is_completed),
+        cmocka_unit_test(a_restricted_parameter_keeps_some_values),
+        cmocka_unit_test(a_problem_value_is_replaced_everywhere),
+        cmocka_unit_test(a_new_word_joins_the_list),
+        cmocka_unit_test(wrong_assignments_say_what_is_there),
+        cmocka_unit_test(every_bad_config_has_its_message),
+    };
+    return cmocka_run_group_tests(tests, set_up, NULL);
+}

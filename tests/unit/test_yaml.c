@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/yaml.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+
+static const char file[] = "t.yaml";
+
+static int set_up(void **state)
+{
+    static char folder[] = "/tmp/hone-test-yaml-XXXXXX";
+    *state = mkdtemp(folder);
+    return *state == NULL ? -1 : chdir(folder);
+}
+
+static int tear_down(void **state)
+{
+    unlink(file);
+    return chdir("/") | rmdir(*state);
+}
+
+static struct hn_yaml *load(const char *text)
+{
+    struct hn_yaml *root = NULL;
+    struct hn_error err = {""};
+    assert_int_equal(hn_text_write_file(file, text, strlen(text), NULL), HN_OK);
+    enum hn_status status = hn_yaml_load(file, &root, &err);
+    assert_string_equal(err.message, "");
+    assert_int_equal(status, HN_OK);
+    return root;
+}
+
+static void refuse(const char *text, size_t size, const char *message)
+{
+    struct hn_yaml *root = NULL;
+    struct hn_error err = {""};
+    assert_int_equal(hn_text_write_file(file, text, size, NULL), HN_OK);
+    assert_int_equal(hn_yaml_load(file, &root, &err), HN_ECONFIG);
+    assert_string_equal(err.message, message);
+    assert_null(root);
+}
+
+static void assert_place(const struct hn_yaml *node, int line, int column)
+{
+    assert_int_equal(node->line, line);
+    assert_int_equal(node->column, column);
+}
+
+static void a_mapping_keeps_order_and_places(void **state)
+{
+    (void)state;
+    struct hn_yaml *root = load("# a comment\nkernel: matmul\nTILE: [16,\n       32]\n");
+    assert_int_equal(root->kind, HN_YAML_MAPPING);
+    assert_int_equal(root->count, 2);
+    assert_place(root, 2, 1);
+
+    const struct hn_yaml *kernel = root->child;
+    assert_string_equal(kernel->key->text, "kernel");
+    assert_place(kernel->key, 2, 1);
+    assert_string_equal(kernel->text, "matmul");
+    assert_place(kernel, 2, 9);
+
+    const struct hn_yaml *tile = hn_yaml_get(root, "TILE");
+    assert_ptr_equal(tile, kernel->next);
+    assert_int_equal(tile->kind, HN_YAML_SEQUENCE);
+    assert_int_equal(tile->count, 2);
+    assert_null(tile->child->key);
+    assert_string_equal(tile->child->next->text, "32");
+    assert_place(tile->child->next, 4, 8);
+    assert_null(hn_yaml_get(root, "PAD"));
+    hn_yaml_destroy(root);
+}
+
+static void quotes_and_flow_are_told(void **state)
+{
+    (void)state;
+    struct hn_yaml *root = load("a: plain\nb: 'single'\nc: \"dou\\\"ble\"\nd: |\n  block\n"
+                                "e: {f: [g]}\nh:\n");
+    assert_false(hn_yaml_get(root, "a")->quoted);
+    assert_false(hn_yaml_get(root, "a")->flow);
+    assert_true(hn_yaml_get(root, "b")->quoted);
+    assert_true(hn_yaml_get(root, "c")->quoted);
+    assert_string_equal(hn_yaml_get(root, "c")->text, "dou\"ble");
+    assert_true(hn_yaml_get(root, "d")->quoted);
+    assert_string_equal(hn_yaml_get(root, "d")->text, "block\n");
+    const struct hn_yaml *e = hn_yaml_get(root, "e");
+    assert_false(e->flow);
+    assert_true(hn_yaml_get(e, "f")->flow);
+    assert_true(hn_yaml_get(e, "f")->child->flow);
+    assert_string_equal(hn_yaml_get(root, "h")->text, "");
+    hn_yaml_destroy(root);
+}
+
+static void an_alias_is_a_copy(void **state)
+{
+    (void)state;
+    struct hn_yaml *root = load("a: &x {p: [1, 2]}\nb: *x\nc: &x 3\nd: *x\n");
+    const struct hn_yaml *a = hn_yaml_get(root, "a");
+    const struct hn_yaml *b = hn_yaml_get(root, "b");
+    assert_ptr_not_equal(a, b);
+    assert_string_equal(b->key->text, "b");
+    assert_int_equal(b->count, 1);
+    assert_string_equal(hn_yaml_get(b, "p")->child->next->text, "2");
+    assert_place(hn_yaml_get(b, "p"), 1, 11);
+    assert_string_equal(hn_yaml_get(root, "d")->text, "3");
+    hn_yaml_destroy(root);
+}
+
+static void refuse_text(const char *text, const char *message)
+{
+    refuse(text, strlen(text), message);
+}
+
+static void what_is_no_plain_tree_is_refused(void **state)
+{
+    (void)state;
+    refuse_text("", "t.yaml:1:1: the file is empty");
+    refuse_text("a: *b\n", "t.yaml:1:4: alias '*b' names no anchor that was completed before it");
+    refuse_text("a: !shape 1\n", "t.yaml:1:4: found tag '!shape'; tags are not used here");
+    refuse_text("a: 1\n---\nb: 2\n",
+                "t.yaml:2:1: found a second document, expected the end of the file");
+    refuse_text("a: 1\nb: 2\na: 3\n", "t.yaml:3:1: key 'a' is given twice, first on line 1");
+    refuse_text("? [a]\n: 1\n", "t.yaml:1:3: found a list as a key, expected a name");
+    refuse_text("a: \"x\\0y\"\n", "t.yaml:1:4: found a NUL character, expected text");
+    refuse("a: \xff\n", 5, "t.yaml: not YAML text: invalid leading UTF-8 octet at byte 3");
+}
+
+static void depth_is_bounded(void **state)
+{
+    (void)state;
+    char text[256];
+    memset(text, '[', 100);
+    memset(text + 100, ']', 100);
+    text[200] = '\0';
+    hn_yaml_destroy(load(text));
+    memset(text, '[', 101);
+    memset(text + 101, ']', 101);
+    text[202] = '\0';
+    refuse_text(text, "t.yaml:1:101: nested deeper than 100 levels");
+}
+
+static void aliases_are_bounded(void **state)
+{
+    (void)state;
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_text_append(&text, "a: &a [1, 2, 3, 4, 5, 6, 7, 8, 9]\nb:\n");
+    for (int i = 0; i < 1000; i++)
+        hn_text_append(&text, "- *a\n");
+    hn_yaml_destroy(load(text.data));
+    hn_text_append(&text, "- *a\n");
+    refuse_text(text.data,
+                "t.yaml:1003:3: aliases stand for more than 10000 nodes, which is refused");
+    hn_text_finish(&text);
+}
+
+static void a_missing_file_is_named(void **state)
+{
+    (void)state;
+    struct hn_yaml *root = NULL;
+    struct hn_error err = {""};
+    assert_int_equal(hn_yaml_load("missing.yaml", &root, &err), HN_ECONFIG);
+    assert_non_null(strstr(err.message, "missing.yaml"));
+    assert_null(root);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_mapping_keeps_order_and_places),
+        cmocka_unit_test(quotes_and_flow_are_told),
+        cmocka_unit_test(an_alias_is_a_copy),
+        cmocka_unit_test(what_is_no_plain_tree_is_refused),
+        cmocka_unit_test(depth_is_bounded),
+        cmocka_unit_test(aliases_are_bounded),
+        cmocka_unit_test(a_missing_file_is_named),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
