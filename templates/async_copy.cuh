@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Copies from global to shared memory that pass by the registers (PTX cp.async, sm_80 and later). Inline PTX, because the
-// toolkit's headers for the same take longer to compile than a kernel does.
+// Copies from global to shared memory that pass by the registers (PTX cp.async, sm_80 and later). Inline PTX, because
+// the toolkit's headers for the same take longer to compile than a kernel does.
 #ifndef HONE_ASYNC_COPY_CUH
 #define HONE_ASYNC_COPY_CUH
 

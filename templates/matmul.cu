@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// C = A B in fp32, M x K times K x N, one thread an element of C: the three steps of the CUDA C++ Best Practices Guide
-// ("Shared Memory in Matrix Multiplication (C=AB)") and of PMPP, chapter 5, with corner turning for a column-major B.
-// Every element of A is read N times and every element of B M times; a tile in shared memory divides that by its width.
+// C = A B in fp32, M x K times K x N, one thread an element of C: the three steps of the CUDA C++ Best Practices
+// Guide ("Shared Memory in Matrix Multiplication (C=AB)") and of PMPP, chapter 5, with corner turning for a
+// column-major B. Every element of A is read N times and every element of B M times; a tile in shared memory divides
+// that by its width.
 #include "async_copy.cuh"
 
 #ifndef K
@@ -86,7 +87,8 @@ __device__ __forceinline__ void copy_element(float *shared, const float *global)
 
 #if ASYNC_BYTES > 4
 // Fills a tile in words of ASYNC_BYTES from a row-major matrix, the block's first threads one word each.
-__device__ __forceinline__ void copy_tile(tile shared, const float *matrix, int rows, int columns, int row0, int column0)
+__device__ __forceinline__ void copy_tile(tile shared, const float *matrix, int rows, int columns, int row0,
+                                          int column0)
 {
     const int word = ASYNC_BYTES / 4, words = TILE_WIDTH / word;
     const int thread = threadIdx.y * TILE_WIDTH + threadIdx.x;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// out = transpose of in, fp32. Reading rows and writing columns touches a line of memory for every element written; a tile
-// in shared memory turns both into whole lines (CUDA C++ Best Practices Guide, "Shared Memory in Matrix Transpose";
+// out = transpose of in, fp32. Reading rows and writing columns touches a line of memory for every element written; a
+// tile in shared memory turns both into whole lines (CUDA C++ Best Practices Guide, "Shared Memory in Matrix Transpose";
 // Ruetsch and Micikevicius, "Optimizing Matrix Transpose in CUDA").
 //
-// A thread reads VECTOR words of VECTOR floats from as many rows, turns that square in registers and stores it in the
-// tile, which holds the transpose: all accesses, to shared memory too, are of whole words. Squares of one tile column go
-// to tile rows VECTOR apart, all in the same banks, unless PAD shifts them or SWIZZLE spreads them.
+// A thread reads VECTOR words of VECTOR floats, one below the other, turns that square in registers and stores it in the
+// tile, which holds the transpose: all accesses, to shared memory too, are of whole words. The squares of neighbouring
+// threads go to tile rows VECTOR apart, into the same banks, unless PAD shifts them or SWIZZLE spreads them.
 
 #ifndef VARIANT // naive: without shared memory
 #define VARIANT_naive 1

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tuned copy beside a device-to-device cudaMemcpy of the same size. Needs copy_tuned.h (hone export copy -o copy_tuned.h).
+// The tuned copy beside a device-to-device cudaMemcpy of the same size. Needs copy_tuned.h
+// (hone export copy -o copy_tuned.h).
 //   nvcc -O3 -std=c++17 -arch=native -I. bench/kernels/copy.cu -o copy && ./copy [floats]
 #include "cold.cuh"
 

@@ -24,7 +24,7 @@ int main(int argc, char **argv)
     const int columns = argc > 2 ? std::atoi(argv[2]) : HONE_TRANSPOSE_TUNED_COLUMNS;
     const size_t size = (size_t)rows * columns, bytes = size * sizeof(float);
     if (rows % VECTOR != 0 || columns % VECTOR != 0) {
-        std::fprintf(stderr, "the tuned transpose reads words of %d floats: rows and columns must be multiples\n", VECTOR);
+        std::fprintf(stderr, "rows and columns must be multiples of %d, the word of the tuned transpose\n", VECTOR);
         return 2;
     }
     float *in, *out, *expected;
@@ -43,8 +43,8 @@ int main(int argc, char **argv)
     const float one = 1, zero = 0;
     check_cublas(cublasCreate(&handle));
     auto geam = [&] { // cuBLAS is column-major: our `in` is its columns x rows
-        check_cublas(cublasSgeam(handle, CUBLAS_OP_T, CUBLAS_OP_N, rows, columns, &one, in, columns, &zero, expected, rows,
-                                 expected, rows));
+        check_cublas(cublasSgeam(handle, CUBLAS_OP_T, CUBLAS_OP_N, rows, columns, &one, in, columns, &zero, expected,
+                                 rows, expected, rows));
     };
     tuned();
     geam();
