@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/plan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "plan_fixture.h"
+
+static const char small[] =
+    "{'format': 1, 'kernel': 'product', 'template': '/t/product.cu', 'parameters': ['TILE', "
+    "'LOAD'],"
+    " 'problem': ['N', 'M'], 'freeze': ['M'],"
+    " 'words': [{'name': 'LOAD', 'words': ['plain', 'ldg']}],"
+    " 'arguments': [{'name': 'A', 'type': 'float32', 'role': 'input', 'count': 'M * N',"
+    "                'fill': {'kind': 'uniform', 'a': -1.0, 'b': 1.0}},"
+    "               {'name': 'C', 'type': 'float32', 'role': 'output', 'count': 'M * N'},"
+    "               {'name': 'hits', 'type': 'uint32', 'role': 'metric', 'count': '4'},"
+    "               {'name': 'N', 'type': 'int32', 'role': 'value', 'value': 'N'}],"
+    " 'steps': [{'entry': 'product', 'grid': ['ceil_div(N, TILE)', 'M'], 'block': ['TILE'],"
+    "            'shared_bytes': '4 * TILE', 'arguments': [0, 1, 2, 3]}],"
+    " 'options': [{'if': 'LOAD == ldg', 'option': '-DT={TILE}{N}'}],"
+    " 'reference': {'kind': 'template', 'template': '/t/reference/product.cu', 'depends': ['LOAD'],"
+    "   'step': {'entry': 'r', 'grid': ['1'], 'block': ['32'], 'arguments': [0, 1]}},"
+    " 'compare': {'mode': 'max_norm', 'relative': '1e-5'},"
+    " 'metrics': [{'name': 'flops', 'expression': '2 * M * N'},"
+    "             {'name': 'rate', 'expression': 'flops / time_us + hits'}],"
+    " 'objective': 'rate', 'maximize': true, 'defaults': {'TILE': 16, 'LOAD': 'plain'}}";
+
+/* JSON with ' for ". */
+static json_t *parse(const char *text)
+{
+    char *copy = strdup(text);
+    for (char *c = copy; *c != '\0'; c++)
+        if (*c == '\'')
+            *c = '"';
+    json_error_t error;
+    json_t *json = json_loads(copy, 0, &error);
+    if (json == NULL)
+        fail_msg("line %d: %s", error.line, error.text);
+    free(copy);
+    return json;
+}
+
+static struct hn_plan *read_small(void)
+{
+    json_t *json = parse(small);
+    struct hn_plan *plan = NULL;
+    struct hn_error err = {""};
+    enum hn_status status = hn_plan_from_json(json, &plan, &err);
+    assert_string_equal(err.message, "");
+    assert_int_equal(status, HN_OK);
+    json_decref(json);
+    return plan;
+}
+
+static void a_plan_reads_back(void **state)
+{
+    (void)state;
+    struct hn_plan *plan = read_small();
+    json_t *first = hn_plan_to_json(plan);
+    struct hn_plan *again = NULL;
+    assert_int_equal(hn_plan_from_json(first, &again, NULL), HN_OK);
+    json_t *second = hn_plan_to_json(again);
+    char *a = json_dumps(first, JSON_SORT_KEYS);
+    char *b = json_dumps(second, JSON_SORT_KEYS);
+    assert_string_equal(a, b);
+
+    json_t *written = parse(small);
+    assert_true(json_equal(first, written));
+    json_decref(written);
+    free(b);
+    free(a);
+    json_decref(second);
+    json_decref(first);
+    hn_plan_destroy(again);
+    hn_plan_destroy(plan);
+}
+
+static void names_are_sorted_slots(void **state)
+{
+    (void)state;
+    struct hn_plan *plan = read_small();
+    assert_int_equal(plan->name_count, 4);
+    assert_string_equal(plan->names[0], "LOAD");
+    assert_string_equal(plan->names[3], "TILE");
+    assert_string_equal(plan->parameters[0], "TILE");
+    hn_plan_destroy(plan);
+}
+
+static void expressions_are_ready(void **state)
+{
+    (void)state;
+    struct hn_plan *plan = read_small();
+    struct hn_bindings problem, point;
+    struct hn_value *values = NULL;
+    parse_bindings("M=3,N=100", &problem);
+    parse_bindings("LOAD=ldg,TILE=16", &point);
+    assert_int_equal(hn_plan_values(plan, &problem, &point, &values, NULL), HN_OK);
+
+    int64_t blocks = 0;
+    assert_int_equal(hn_expression_integer(plan->steps[0].geometry.grid[0], values, &blocks, NULL),
+                     HN_OK);
+    assert_int_equal(blocks, 7);
+    struct hn_value holds;
+    assert_int_equal(hn_expression_evaluate(plan->options[0].condition, values, &holds, NULL),
+                     HN_OK);
+    assert_true(hn_value_truth(&holds));
+    assert_int_equal(plan->options[0].hole_count, 2);
+
+    /* Slots after the names: time_us, the metric argument hits, flops, rate. */
+    double rate = 0;
+    values[4] = hn_real(2.0);
+    values[5] = hn_integer(5);
+    values[6] = hn_integer(600);
+    assert_int_equal(hn_expression_number(plan->metrics[1].expression, values, &rate, NULL), HN_OK);
+    assert_true(rate == 305.0);
+    free(values);
+    hn_bindings_finish(&point);
+    hn_bindings_finish(&problem);
+    hn_plan_destroy(plan);
+}
+
+static void a_missing_value_is_the_default(void **state)
+{
+    (void)state;
+    struct hn_plan *plan = read_small();
+    struct hn_bindings problem, point;
+    struct hn_value *values = NULL;
+    struct hn_error err = {""};
+    parse_bindings("M=3,N=100", &problem);
+    parse_bindings("LOAD=ldg", &point);
+    assert_int_equal(hn_plan_values(plan, &problem, &point, &values, NULL), HN_OK);
+    assert_string_equal(values[0].word, "ldg");
+    assert_int_equal(values[3].integer, 16);
+    free(values);
+    hn_bindings_finish(&problem);
+
+    parse_bindings("M=3", &problem);
+    assert_int_equal(hn_plan_values(plan, &problem, &point, &values, &err), HN_ECONFIG);
+    assert_string_equal(err.message, "'N' has no value");
+    hn_bindings_finish(&point);
+    hn_bindings_finish(&problem);
+    hn_plan_destroy(plan);
+}
+
+static void words_and_frozen_values_are_constants(void **state)
+{
+    (void)state;
+    struct hn_plan *plan = read_small();
+    struct hn_value number = hn_integer(4);
+    struct hn_value word = hn_word("plain");
+    assert_true(hn_plan_is_frozen(plan, "M", &number));
+    assert_false(hn_plan_is_frozen(plan, "N", &number));
+    assert_true(hn_plan_is_frozen(plan, "N", &word));
+    char *signature = hn_plan_signature(plan);
+    assert_string_equal(signature,
+                        "A:float32:input,C:float32:output,hits:uint32:metric,N:int32:value");
+    free(signature);
+    hn_plan_destroy(plan);
+}
+
+/* Replaces `from` in the small plan by `to`. */
+static json_t *changed(const char *from, const char *to)
+{
+    const char *at = strstr(small, from);
+    if (at == NULL)
+        fail_msg("'%s' is not in the plan", from);
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_text_append_bytes(&text, small, (size_t)(at - small));
+    hn_text_append(&text, to);
+    hn_text_append(&text, at + strlen(from));
+    json_t *json = parse(text.data);
+    hn_text_finish(&text);
+    return json;
+}
+
+static void assert_hashes(const char *from, const char *to, bool same_plan, bool same_options)
+{
+    struct hn_plan *plan = read_small();
+    struct hn_plan *other = NULL;
+    json_t *json = changed(from, to);
+    assert_int_equal(hn_plan_from_json(json, &other, NULL), HN_OK);
+    struct hn_hash a = hn_plan_hash(plan);
+    struct hn_hash b = hn_plan_hash(other);
+    assert_int_equal(strcmp(a.hex, b.hex) == 0, same_plan);
+    a = hn_plan_options_hash(plan);
+    b = hn_plan_options_hash(other);
+    assert_int_equal(strcmp(a.hex, b.hex) == 0, same_options);
+    json_decref(json);
+    hn_plan_destroy(other);
+    hn_plan_destroy(plan);
+}
+
+static void a_hash_tells_what_was_measured(void **state)
+{
+    (void)state;
+    assert_hashes("'4 * TILE'", "'8 * TILE'", false, true);
+    assert_hashes("'a': -1.0", "'a': 0.0", false, true);
+    assert_hashes("'relative': '1e-5'", "'relative': '1e-6'", false, true);
+    assert_hashes("'entry': 'r'", "'entry': 's'", false, true);
+    assert_hashes("'freeze': ['M']", "'freeze': []", false, true);
+    assert_hashes("-DT={TILE}{N}", "-DT={TILE}", true, false);
+    assert_hashes("2 * M * N", "3 * M * N", true, true);
+    assert_hashes("['plain', 'ldg']", "['plain', 'ldg', 'restrict']", true, true);
+    assert_hashes("/t/reference/product.cu", "/elsewhere/product.cu", true, true);
+}
+
+static void what_is_no_plan_is_refused(void **state)
+{
+    (void)state;
+    static const char *const cases[][3] = {
+        {"'format': 1", "'format': 2", "plan: format 2 is newer than this Hone, which knows 1"},
+        {"'format': 1", "'format': '1'", "plan: 'format' is not a version"},
+        {"'kernel': 'product'", "'kernel': 7", "plan: 'kernel' is not a string"},
+        {"['TILE', 'LOAD']", "['TILE', 'LO AD']", "plan: 'parameters' is not a list of names"},
+        {"['TILE', 'LOAD']", "['TILE', 'LOAD', 'N']", "plan: 'N' is there twice"},
+        {"'freeze': ['M']", "'freeze': ['K']", "plan: 'freeze' is not a list of problem values"},
+        {"'freeze': ['M']", "'freeze': 'M'", "plan: 'freeze' is not a list"},
+        {"'name': 'LOAD'", "'name': 'STORE'", "plan: 'STORE' is not a parameter or problem value"},
+        {"'type': 'float32'", "'type': 'float'", "plan: 'type' is not an element type"},
+        {"'role': 'input'", "'role': 'in'", "plan: 'role' is not a role"},
+        {"'role': 'value', 'value': 'N'", "'role': 'value', 'count': 'N'",
+         "plan: 'N' is not an argument with either count or value"},
+        {"'kind': 'uniform'", "'kind': 'zero'", "plan: 'fill' is not a known fill"},
+        {"[0, 1, 2, 3]", "[0, 1, 2, 4]", "plan: 'arguments' is not a list of arguments' numbers"},
+        {"[0, 1, 2, 3]", "[0, -1]", "plan: 'arguments' is not a list of arguments' numbers"},
+        {"'block': ['TILE']", "'block': []", "plan: 'block' is not a list of 1 to 3 expressions"},
+        {"-DT={TILE}", "-DT={TILE", "'{' without its '}' in option '-DT={TILE{N}'"},
+        {"'depends': ['LOAD']", "'depends': ['M']", "plan: 'depends' is not a list of parameters"},
+        {"'mode': 'max_norm'", "'mode': 'l2'", "plan: 'compare' is not a known comparison"},
+        {"'objective': 'rate'", "'objective': 'speed'",
+         "plan: 'objective' is not time or a metric"},
+        {"'4 * TILE'", "'4 * TIEL'", "unknown name 'TIEL'; known are LOAD, M, N, TILE"},
+        {"flops / time_us", "rate / time_us",
+         "unknown name 'rate'; known are LOAD, M, N, TILE, time_us, hits, flops"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        json_t *json = changed(cases[i][0], cases[i][1]);
+        struct hn_plan *plan = NULL;
+        struct hn_error err = {""};
+        assert_int_equal(hn_plan_from_json(json, &plan, &err), HN_EFORMAT);
+        assert_string_equal(err.message, cases[i][2]);
+        assert_null(plan);
+        json_decref(json);
+    }
+}
+
+/* Every member of every object, replaced by each kind of JSON, is read or refused, never trusted.
+ */
+static void damage(json_t *root, json_t *node)
+{
+    const char *key;
+    json_t *value;
+    void *next;
+    json_object_foreach_safe(node, next, key, value)
+    {
+        json_t *kept = json_incref(value);
+        json_t *others[] = {json_null(),  json_true(),   json_integer(-1), json_real(1e300),
+                            json_array(), json_object(), json_string(""),  json_string("((")};
+        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+            struct hn_plan *plan = NULL;
+            json_object_set_new(node, key, others[i]);
+            hn_plan_from_json(root, &plan, NULL);
+            hn_plan_destroy(plan);
+        }
+        json_object_set_new(node, key, kept);
+        damage(root, kept);
+    }
+    size_t index;
+    json_array_foreach(node, index, value) damage(root, value);
+}
+
+static void damaged_plans_are_survived(void **state)
+{
+    (void)state;
+    json_t *json = parse(small);
+    damage(json, json);
+    json_decref(json);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_plan_reads_back),
+        cmocka_unit_test(names_are_sorted_slots),
+        cmocka_unit_test(expressions_are_ready),
+        cmocka_unit_test(a_missing_value_is_the_default),
+        cmocka_unit_test(words_and_frozen_values_are_constants),
+        cmocka_unit_test(a_hash_tells_what_was_measured),
+        cmocka_unit_test(what_is_no_plan_is_refused),
+        cmocka_unit_test(damaged_plans_are_survived),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
