@@ -195,7 +195,7 @@ static enum hn_status write_out(const struct arguments *arguments, const struct 
                                 const struct hn_text *out, struct hn_error *err)
 {
     if (export->left_out > 0)
-        fprintf(stderr, "hone: left out %zu result%s tuned with other parameters or words\n",
+        fprintf(stderr, "hone: left out %zu result%s tuned with other parameters\n",
                 export->left_out, export->left_out == 1 ? "" : "s");
     if (arguments->output == NULL || strcmp(arguments->output, "-") == 0) {
         if (arguments->format == FORMAT_CUBIN && isatty(STDOUT_FILENO))

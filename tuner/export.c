@@ -232,25 +232,45 @@ static bool same_names(const struct hn_bindings *a, const struct hn_bindings *b)
     return true;
 }
 
-static bool words_are_known(const struct hn_export *export, const struct hn_bindings *bindings)
+static enum hn_status add_word(struct hn_word_list *list, const char *word, struct hn_error *err)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (strcmp(list->words[i], word) == 0)
+            return HN_OK;
+    }
+    char **words = realloc(list->words, (list->count + 1) * sizeof *words);
+    if (words == NULL)
+        return hn_fail_memory(err);
+    list->words = words;
+    words[list->count] = strdup(word);
+    if (words[list->count] == NULL)
+        return hn_fail_memory(err);
+    list->count++;
+    return HN_OK;
+}
+
+/* A problem can have been tuned for a word that the chosen one's config did not list (-p
+ * LAYOUT=column): it gets the next number. *known: a name with words here has words in the plan
+ * too. */
+static enum hn_status add_words(const struct hn_export *export, const struct hn_bindings *bindings,
+                                bool *known, struct hn_error *err)
 {
     for (size_t i = 0; i < bindings->count; i++) {
-        if (bindings->values[i].type != HN_WORD)
-            continue;
-        const struct hn_word_list *list = hn_export_words(export, bindings->names[i]);
-        size_t word = 0;
-        while (list != NULL && word < list->count &&
-               strcmp(list->words[word], bindings->values[i].word) != 0)
-            word++;
-        if (list == NULL || word == list->count)
-            return false;
+        struct hn_word_list *list =
+            (struct hn_word_list *)hn_export_words(export, bindings->names[i]);
+        bool is_word = bindings->values[i].type == HN_WORD;
+        *known = *known && is_word == (list != NULL);
+        enum hn_status status =
+            is_word && list != NULL ? add_word(list, bindings->values[i].word, err) : HN_OK;
+        if (status != HN_OK)
+            return status;
     }
-    return true;
+    return HN_OK;
 }
 
 /* One header can only hold configurations of the same parameters: those of another state of the
  * config go. */
-static void drop_incompatible(struct hn_export *export)
+static enum hn_status drop_incompatible(struct hn_export *export, struct hn_error *err)
 {
     const struct hn_tuned *first = export->configs[0];
     size_t kept = 1;
@@ -258,15 +278,20 @@ static void drop_incompatible(struct hn_export *export)
         const struct hn_tuned *config = export->configs[i];
         bool fits = same_names(&config->best.point, &first->best.point) &&
                     same_names(&config->identity.problem, &first->identity.problem);
+        enum hn_status status = HN_OK;
         if (fits && export->plan != NULL)
-            fits = words_are_known(export, &config->best.point) &&
-                   words_are_known(export, &config->identity.problem);
+            status = add_words(export, &config->best.point, &fits, err);
+        if (status == HN_OK && fits && export->plan != NULL)
+            status = add_words(export, &config->identity.problem, &fits, err);
+        if (status != HN_OK)
+            return status;
         if (fits)
             export->configs[kept++] = config;
         else
             export->left_out++;
     }
     export->count = kept;
+    return HN_OK;
 }
 
 enum hn_status hn_export_open(struct hn_store *store, const struct hn_export_request *request,
@@ -290,9 +315,7 @@ enum hn_status hn_export_open(struct hn_store *store, const struct hn_export_req
         return status;
     order(export, chosen);
     status = load_plan(store, export, err);
-    if (status == HN_OK)
-        drop_incompatible(export);
-    return status;
+    return status == HN_OK ? drop_incompatible(export, err) : status;
 }
 
 void hn_export_finish(struct hn_export *export)

@@ -14,7 +14,7 @@ struct hn_export {
     struct hn_tuned_list all;
     const struct hn_tuned **configs; /* of all, in the order of export */
     size_t count;
-    size_t left_out; /* tuned with other parameters or words than the chosen one */
+    size_t left_out; /* tuned with other parameters than the chosen one */
     struct hn_stored_plan stored;
     struct hn_plan *plan; /* of the chosen one; NULL when the cache keeps none */
 };

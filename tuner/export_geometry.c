@@ -68,37 +68,40 @@ static enum hn_status slots_make(const struct hn_export *export, size_t config, 
     return HN_OK;
 }
 
-static enum hn_status append_expression(const struct hn_export *export, const struct slots *slots,
-                                        const struct hn_expression *expression, const char *none,
-                                        struct hn_text *text, struct hn_error *err)
-{
-    if (expression == NULL) {
-        hn_text_append(text, none);
-        return HN_OK;
-    }
-    return hn_expression_append_c(expression, slots->items, export->lower, NULL, text, err);
-}
-
 enum part { PART_GRID, PART_BLOCK, PART_SHARED };
 
-/* The statements that compute one part of a step's geometry, indented by four. */
+/* "size.x = (unsigned int)(…);" */
+static enum hn_status append_assignment(const struct hn_export *export, const struct slots *slots,
+                                        const struct hn_expression *expression,
+                                        const char *variable, const char *type,
+                                        struct hn_text *text, struct hn_error *err)
+{
+    if (expression == NULL)
+        return HN_OK;
+    hn_text_printf(text, "    %s = (%s)(", variable, type);
+    enum hn_status status =
+        hn_expression_append_c(expression, slots->items, export->lower, NULL, text, err);
+    hn_text_append(text, ");\n");
+    return status;
+}
+
+/* The statements that compute one part of a step's geometry; what is not given stays as it was
+ * initialised. */
 static enum hn_status append_body(const struct hn_export *export, size_t config,
                                   const struct hn_geometry *geometry, enum part part,
                                   struct hn_text *text, struct hn_error *err)
 {
+    static const char *const dimension_names[] = {"size.x", "size.y", "size.z"};
     struct slots slots = {0};
     enum hn_status status = slots_make(export, config, &slots, err);
-    if (status == HN_OK && part == PART_SHARED) {
-        hn_text_append(text, "    bytes = (size_t)(");
-        status = append_expression(export, &slots, geometry->shared_bytes, "0", text, err);
-        hn_text_append(text, ");\n");
-    }
+    if (status == HN_OK && part == PART_SHARED)
+        status =
+            append_assignment(export, &slots, geometry->shared_bytes, "bytes", "size_t", text, err);
     for (size_t i = 0; i < 3 && status == HN_OK && part != PART_SHARED; i++) {
         struct hn_expression *const *dimensions =
             part == PART_GRID ? geometry->grid : geometry->block;
-        hn_text_printf(text, "    size.%c = (unsigned int)(", "xyz"[i]);
-        status = append_expression(export, &slots, dimensions[i], "1", text, err);
-        hn_text_append(text, ");\n");
+        status = append_assignment(export, &slots, dimensions[i], dimension_names[i],
+                                   "unsigned int", text, err);
     }
     slots_finish(&slots);
     return status;

@@ -25,9 +25,10 @@ static const char *base_name(const char *path)
 static void append_measurement(const struct hn_tuned *tuned, struct hn_text *text)
 {
     const struct hn_timing *timing = &tuned->best.timing;
-    hn_text_printf(text, "  time       %.6g us, 95%% interval %.6g to %.6g us, %s L2%s, measured ",
+    hn_text_printf(text, "  time       %.6g us, 95%% interval %.6g to %.6g us, %s L2%s, %s ",
                    timing->median_us, timing->low_us, timing->high_us, tuned->identity.regime,
-                   timing->unstable ? ", unstable" : "");
+                   timing->unstable ? ", unstable" : "",
+                   tuned->simulated ? "replayed" : "measured");
     hn_export_append_date(text, tuned->best.time);
     hn_text_append(text, "\n");
     const struct hn_bindings *metrics = &tuned->best.metrics;
@@ -66,7 +67,9 @@ static void append_provenance(const struct hn_export *export, const struct hn_so
     hn_text_append(text, "\n");
     append_measurement(tuned, text);
     append_verdict(&tuned->best.verdict, text);
-    hn_text_printf(text, "  versions   driver %s, NVRTC %s, template %s (%.12s), protocol %d\n",
+    hn_text_printf(text,
+                   "  versions   Hone " HONE_VERSION
+                   ", driver %s, NVRTC %s, template %s (%.12s), protocol %d\n",
                    tuned->version.driver, tuned->version.nvrtc,
                    base_name(export->plan->template_path), tuned->version.template_hash,
                    tuned->version.protocol);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,6 +90,14 @@ static void append_value(const struct hn_export *export, const char *name,
         hn_value_append(text, value);
 }
 
+/* As a double: with a point or an exponent. */
+static void append_time(struct hn_text *text, double time_us)
+{
+    char digits[32];
+    snprintf(digits, sizeof digits, "%.9g", time_us);
+    hn_text_printf(text, "%s%s", digits, strpbrk(digits, ".e") == NULL ? ".0" : "");
+}
+
 /* What the prelude does not hold: where and for what the configuration was tuned. */
 static void append_tuned(const struct hn_export *export, const struct hn_tuned *tuned,
                          struct hn_text *text)
@@ -99,8 +108,7 @@ static void append_tuned(const struct hn_export *export, const struct hn_tuned *
     hn_text_printf(
         text, "\n#define TUNED_CAPABILITY %d\n#define TUNED_SM_COUNT %d\n#define TUNED_TIME_US ",
         device->capability, device->sm_count);
-    const struct hn_value time = hn_real(tuned->best.timing.median_us);
-    hn_value_append(text, &time);
+    append_time(text, tuned->best.timing.median_us);
     hn_text_append(text, "\n");
     for (size_t i = 0; i < export->plan->problem_count; i++) {
         const char *name = export->plan->problem[i];
@@ -213,12 +221,10 @@ static enum hn_status check_names(const struct hn_export *export, const char *pr
     return HN_OK;
 }
 
-static void append_all(const struct hn_export *export, char *const *preludes, struct hn_text *text)
+/* What differs between the configurations, each under its number. */
+static void append_alternatives(const struct hn_export *export, char *const *preludes,
+                                struct hn_text *text)
 {
-    hn_text_printf(
-        text, "#define %s_CONFIG_COUNT %zu\n#ifndef %s_CONFIG\n#define %s_CONFIG 0\n#endif\n\n",
-        export->upper, export->count, export->upper, export->upper);
-    append_definitions(export, preludes, 0, true, text);
     for (size_t i = 0; i < export->count; i++) {
         hn_text_printf(text, "\n#%s %s_CONFIG == %zu /* ", i == 0 ? "if" : "elif", export->upper,
                        i);
@@ -228,8 +234,20 @@ static void append_all(const struct hn_export *export, char *const *preludes, st
                        export->configs[i]->simulated ? "; SIMULATED" : "");
         append_definitions(export, preludes, i, false, text);
     }
-    hn_text_printf(text,
-                   "\n#else\n#error \"%s_CONFIG: there are configurations 0 to %zu\"\n#endif\n\n",
+    hn_text_append(text, "#else\n");
+}
+
+static void append_all(const struct hn_export *export, char *const *preludes, struct hn_text *text)
+{
+    hn_text_printf(
+        text, "#define %s_CONFIG_COUNT %zu\n#ifndef %s_CONFIG\n#define %s_CONFIG 0\n#endif\n\n",
+        export->upper, export->count, export->upper, export->upper);
+    append_definitions(export, preludes, 0, true, text);
+    if (export->count > 1)
+        append_alternatives(export, preludes, text);
+    else
+        hn_text_printf(text, "\n#if %s_CONFIG != 0\n", export->upper);
+    hn_text_printf(text, "#error \"%s_CONFIG: the last configuration is %zu\"\n#endif\n\n",
                    export->upper, export->count - 1);
 }
 
@@ -293,8 +311,7 @@ static void append_row(const struct hn_export *export, size_t config, struct hn_
     append_literal(text, tuned->identity.device.name);
     hn_text_printf(text, ", %d, %d, ", tuned->identity.device.capability,
                    tuned->identity.device.sm_count);
-    const struct hn_value time = hn_real(tuned->best.timing.median_us);
-    hn_value_append(text, &time);
+    append_time(text, tuned->best.timing.median_us);
     hn_text_append(text, ")");
 }
 
