@@ -89,15 +89,14 @@ static enum hn_status fail_nvrtc(const struct hn_nvrtc *nvrtc, const char *what,
 static enum hn_status check_architecture(const struct hn_nvrtc *nvrtc, const char *architecture,
                                          struct hn_error *err)
 {
-    int count = 0;
-    int known[64];
-    if (nvrtc->p_nvrtcGetNumSupportedArchs(&count) != NVRTC_SUCCESS || count < 1 || count > 64 ||
-        nvrtc->p_nvrtcGetSupportedArchs(known) != NVRTC_SUCCESS)
+    int known[HN_NVRTC_ARCHITECTURES];
+    size_t count = hn_nvrtc_architectures(nvrtc, known);
+    if (count == 0)
         return HN_OK;
     int asked = strncmp(architecture, "sm_", 3) == 0 ? atoi(architecture + 3) : 0;
     struct hn_text list;
     hn_text_init(&list);
-    for (int i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         hn_text_printf(&list, " sm_%d", known[i]);
         if (known[i] == asked) {
             hn_text_finish(&list);

@@ -2,6 +2,7 @@
 #include "runtime/nvrtc.h"
 
 #include <glob.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,11 +104,15 @@ static void find_headers(struct hn_nvrtc *nvrtc)
         return;
     *strrchr(library, '/') = '\0';
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        char header[1024];
-        snprintf(header, sizeof header, "%s%s/cuda_fp16.h", library, places[i]);
-        if (access(header, R_OK) != 0)
+        char folder[1024];
+        char header[1100];
+        char real[PATH_MAX];
+        snprintf(folder, sizeof folder, "%s%s", library, places[i]);
+        snprintf(header, sizeof header, "%s/cuda_fp16.h", folder);
+        if (access(header, R_OK) != 0 || realpath(folder, real) == NULL ||
+            strlen(real) >= sizeof nvrtc->include_dir)
             continue;
-        snprintf(nvrtc->include_dir, sizeof nvrtc->include_dir, "%s%s", library, places[i]);
+        memcpy(nvrtc->include_dir, real, strlen(real) + 1);
         return;
     }
 }
@@ -158,4 +163,15 @@ void hn_nvrtc_close(struct hn_nvrtc *nvrtc)
 {
     hn_library_close(nvrtc->library);
     *nvrtc = (struct hn_nvrtc){0};
+}
+
+size_t hn_nvrtc_architectures(const struct hn_nvrtc *nvrtc,
+                              int architectures[HN_NVRTC_ARCHITECTURES])
+{
+    int count = 0;
+    if (nvrtc->p_nvrtcGetNumSupportedArchs(&count) != NVRTC_SUCCESS || count < 0 ||
+        count > HN_NVRTC_ARCHITECTURES ||
+        nvrtc->p_nvrtcGetSupportedArchs(architectures) != NVRTC_SUCCESS)
+        return 0;
+    return (size_t)count;
 }

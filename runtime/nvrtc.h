@@ -31,10 +31,14 @@ struct hn_nvrtc {
 #undef X
 };
 
-/* Looks in $HONE_NVRTC (a file), the loader's path, $CUDA_HOME, /usr/local/cuda, the build's wheel folder
- * (HONE_CUDA_WHEELS) and the Python site-packages' nvidia folders next to them. HN_ERUN says what was tried and how to
- * get it. */
+/* $HONE_NVRTC (a file) alone where it is set; else looks in the wheel folder $HONE_CUDA_WHEELS, $CUDA_HOME, the loader's
+ * path, /usr/local/cuda, /opt/cuda, the build's wheel folder and Python environments. HN_ERUN says what was tried and
+ * how to get it. */
 enum hn_status hn_nvrtc_open(struct hn_nvrtc *nvrtc, struct hn_error *err);
 void hn_nvrtc_close(struct hn_nvrtc *nvrtc);
+
+/* The architectures that it compiles for (75, 80, …), ascending; returns how many, 0 when NVRTC does not tell. */
+enum { HN_NVRTC_ARCHITECTURES = 64 };
+size_t hn_nvrtc_architectures(const struct hn_nvrtc *nvrtc, int architectures[HN_NVRTC_ARCHITECTURES]);
 
 #endif

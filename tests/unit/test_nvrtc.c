@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/nvrtc.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "runtime/library.h"
+
+static void path_of(const struct hn_nvrtc *nvrtc, char *path, size_t size)
+{
+    void *function = NULL;
+    memcpy(&function, &nvrtc->p_nvrtcVersion, sizeof function);
+    assert_true(hn_library_path(function, path, size));
+}
+
+static void opens_with_its_headers(void **state)
+{
+    (void)state;
+    struct hn_nvrtc nvrtc;
+    struct hn_error err = {.message = ""};
+    enum hn_status status = hn_nvrtc_open(&nvrtc, &err);
+    assert_string_equal(err.message, "");
+    assert_int_equal(status, HN_OK);
+    assert_true(nvrtc.major >= 12);
+    char header[1200];
+    snprintf(header, sizeof header, "%s/cuda_fp16.h", nvrtc.include_dir);
+    assert_int_equal(access(header, R_OK), 0);
+    int architectures[HN_NVRTC_ARCHITECTURES];
+    size_t count = hn_nvrtc_architectures(&nvrtc, architectures);
+    assert_true(count > 5);
+    for (size_t i = 1; i < count; i++)
+        assert_true(architectures[i - 1] < architectures[i]);
+    hn_nvrtc_close(&nvrtc);
+    assert_null(nvrtc.library);
+}
+
+static void takes_the_file_that_is_set(void **state)
+{
+    (void)state;
+    struct hn_nvrtc nvrtc;
+    char path[1024];
+    assert_int_equal(hn_nvrtc_open(&nvrtc, NULL), HN_OK);
+    path_of(&nvrtc, path, sizeof path);
+    hn_nvrtc_close(&nvrtc);
+    setenv("HONE_NVRTC", path, 1);
+    assert_int_equal(hn_nvrtc_open(&nvrtc, NULL), HN_OK);
+    hn_nvrtc_close(&nvrtc);
+    unsetenv("HONE_NVRTC");
+}
+
+static void fails_on_a_wrong_file(void **state)
+{
+    (void)state;
+    struct hn_nvrtc nvrtc;
+    struct hn_error err = {.message = ""};
+    setenv("HONE_NVRTC", "/nowhere/libnvrtc.so", 1);
+    assert_int_equal(hn_nvrtc_open(&nvrtc, &err), HN_ERUN);
+    assert_string_equal(err.message,
+                        "NVRTC could not be loaded from $HONE_NVRTC: no library could be loaded: "
+                        "/nowhere/libnvrtc.so: cannot open shared object file: No such file or "
+                        "directory");
+    setenv("HONE_NVRTC", "libm.so.6", 1);
+    assert_int_equal(hn_nvrtc_open(&nvrtc, &err), HN_ERUN);
+    assert_non_null(strstr(err.message, "libm.so.6 has no function nvrtcVersion"));
+    unsetenv("HONE_NVRTC");
+}
+
+/* A folder as the wheels of CUDA 13 unpack, made of links to the NVRTC that is there. */
+static void looks_into_the_wheels(void **state)
+{
+    (void)state;
+    struct hn_nvrtc nvrtc;
+    char path[1024];
+    assert_int_equal(hn_nvrtc_open(&nvrtc, NULL), HN_OK);
+    path_of(&nvrtc, path, sizeof path);
+    hn_nvrtc_close(&nvrtc);
+
+    char root[] = "/tmp/hone-wheels-XXXXXX";
+    char command[4096];
+    assert_non_null(mkdtemp(root));
+    snprintf(command, sizeof command,
+             "mkdir -p %s/nvidia/cu13/lib && ln -s %s %s/nvidia/cu13/lib/libnvrtc.so.13", root,
+             path, root);
+    assert_int_equal(system(command), 0);
+    setenv("HONE_CUDA_WHEELS", root, 1);
+    assert_int_equal(hn_nvrtc_open(&nvrtc, NULL), HN_OK);
+    assert_true(nvrtc.include_dir[0] != '\0');
+    hn_nvrtc_close(&nvrtc);
+    unsetenv("HONE_CUDA_WHEELS");
+    snprintf(command, sizeof command, "rm -r %s", root);
+    assert_int_equal(system(command), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(opens_with_its_headers),
+        cmocka_unit_test(takes_the_file_that_is_set),
+        cmocka_unit_test(fails_on_a_wrong_file),
+        cmocka_unit_test(looks_into_the_wheels),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
