@@ -82,7 +82,7 @@ static enum hn_status read_section(const struct file *file, size_t index,
 static enum hn_status read_sections(const struct file *file, struct hn_cubin *cubin,
                                     struct hn_error *err)
 {
-    cubin->sections = calloc(file->header.e_shnum, sizeof *cubin->sections);
+    cubin->sections = calloc((size_t)file->header.e_shnum + 1, sizeof *cubin->sections);
     if (cubin->sections == NULL)
         return hn_fail_memory(err);
     cubin->section_count = file->header.e_shnum;
