@@ -57,7 +57,7 @@ struct hn_arena {
     size_t result_bytes;
 };
 
-#define HN_MAX_STAMPS 64u
+#define HN_MAX_STAMPS 32u
 #define HN_MAX_SETS 32u
 
 /* values: of the plan's names. HN_ERUN with a table when the plan does not fit; HN_ECONFIG for a count below 1, or one

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TESTS_DOUBLE_H
+#define HONE_TESTS_DOUBLE_H
+
+#include <cuda.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A driver that runs on the CPU: libcuda.so.1 for tests, found through LD_LIBRARY_PATH. Memory is the heap's, modules
+ * are real cubins of which only the kernels' names and the table `hone_double` are read, kernels are C functions of
+ * the same names, and time is simulated. It depends on nothing of Hone but the text of runtime/support.cu.
+ *
+ *   HONE_DOUBLE_MEMORY=BYTES  the device's memory (256 MiB)
+ *   HONE_DOUBLE_FAIL=N        the N-th call of the driver fails, with CUDA_ERROR_UNKNOWN or
+ *   HONE_DOUBLE_ERROR=CODE    this result
+ *   HONE_DOUBLE_THROTTLE=N    every N-th spin finds the SM clock at half of its maximum
+ *   HONE_DOUBLE_STRICT=1      releasing a context that still has memory, modules or events in it aborts
+ *   HONE_DOUBLE_COUNT=N       how many devices there are (1)
+ * They are read by cuInit. */
+
+enum { DOUBLE_MAX_NAMES = 64, DOUBLE_MAX_TABLE = 16 };
+
+struct double_module;
+
+struct double_function {
+    struct double_module *module;
+    char name[256];
+    int max_shared_bytes;
+    uint64_t launches;
+};
+
+struct double_module {
+    struct double_module *next;
+    struct double_function functions[DOUBLE_MAX_NAMES];
+    int function_count;
+    int table[DOUBLE_MAX_TABLE]; /* the template's `extern "C" __device__ const int hone_double[]` */
+    int table_count;
+};
+
+/* What the simulated device is doing. */
+struct double_device {
+    double now_us;      /* simulated time at the end of all that was queued */
+    CUresult fault;     /* sticky, from the next synchronisation on */
+    CUresult pending;   /* of what was launched and not waited for */
+    bool hangs;         /* an endless kernel is running */
+    bool flushed;       /* the L2 cache holds nothing of the arguments */
+    uint64_t cached;    /* the buffer that the last kernel read */
+    uint64_t events;    /* counts what draws pseudo-random noise */
+    long throttle;
+    uint64_t spins;
+};
+
+/* Reads names and table of a cubin. CUDA_ERROR_INVALID_IMAGE when it is none. */
+CUresult double_module_read(const void *image, struct double_module *module);
+
+struct double_geometry {
+    unsigned int grid[3];
+    unsigned int block[3];
+    unsigned int shared_bytes;
+};
+
+/* Runs a kernel and advances the device's time. CUDA_ERROR_NOT_SUPPORTED for one that the double does not know. */
+CUresult double_kernel_run(struct double_device *device, struct double_function *function,
+                           const struct double_geometry *geometry, void **parameters);
+
+/* splitmix64 of the value. */
+uint64_t double_mix(uint64_t value);
+
+#endif

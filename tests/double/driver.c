@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "double.h"
+
+struct allocation {
+    struct allocation *next;
+    size_t bytes;
+    unsigned char *data;
+};
+
+struct CUevent_st {
+    struct CUevent_st *next;
+    double time_us;
+};
+
+struct CUctx_st {
+    int unused;
+};
+struct CUstream_st {
+    int unused;
+};
+
+static struct {
+    long calls;
+    long fail_at;
+    CUresult error;
+    bool strict;
+    int device_count;
+    size_t memory;
+    size_t used;
+    struct allocation *allocations;
+    struct double_module *modules;
+    struct CUevent_st *events;
+    struct double_device device;
+} state;
+
+static struct CUctx_st the_context;
+static struct CUstream_st the_stream;
+
+static long setting(const char *name, long otherwise)
+{
+    const char *text = getenv(name);
+    return text == NULL ? otherwise : strtol(text, NULL, 10);
+}
+
+/* Counts the call; the result of one that is to fail, or of any after a fault. */
+static CUresult enter(void)
+{
+    if (++state.calls == state.fail_at)
+        return state.error;
+    return state.device.fault;
+}
+
+#define ENTER()                                                                                    \
+    do {                                                                                           \
+        CUresult entered = enter();                                                                \
+        if (entered != CUDA_SUCCESS)                                                               \
+            return entered;                                                                        \
+    } while (0)
+
+/* Waiting for an endless kernel takes for ever; a fault shows at the first wait after it. */
+static CUresult wait_for_device(void)
+{
+    while (state.device.hangs)
+        pause();
+    if (state.device.pending != CUDA_SUCCESS)
+        state.device.fault = state.device.pending;
+    return state.device.fault;
+}
+
+static void free_all(void)
+{
+    while (state.allocations != NULL) {
+        struct allocation *next = state.allocations->next;
+        free(state.allocations->data);
+        free(state.allocations);
+        state.allocations = next;
+    }
+    while (state.modules != NULL) {
+        struct double_module *next = state.modules->next;
+        free(state.modules);
+        state.modules = next;
+    }
+    while (state.events != NULL) {
+        struct CUevent_st *next = state.events->next;
+        free(state.events);
+        state.events = next;
+    }
+    state.used = 0;
+}
+
+__attribute__((destructor)) static void unload(void)
+{
+    free_all();
+}
+
+CUresult CUDAAPI cuInit(unsigned int flags)
+{
+    free_all();
+    memset(&state, 0, sizeof state);
+    state.fail_at = setting("HONE_DOUBLE_FAIL", 0);
+    state.error = (CUresult)setting("HONE_DOUBLE_ERROR", CUDA_ERROR_UNKNOWN);
+    state.strict = setting("HONE_DOUBLE_STRICT", 0) != 0;
+    state.memory = (size_t)setting("HONE_DOUBLE_MEMORY", 256L << 20);
+    state.device_count = (int)setting("HONE_DOUBLE_COUNT", 1);
+    state.device.throttle = setting("HONE_DOUBLE_THROTTLE", 0);
+    ENTER();
+    return flags == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult CUDAAPI cuDriverGetVersion(int *version)
+{
+    ENTER();
+    *version = 13000;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDeviceGetCount(int *count)
+{
+    ENTER();
+    *count = state.device_count;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDeviceGet(CUdevice *device, int ordinal)
+{
+    ENTER();
+    if (ordinal < 0 || ordinal >= state.device_count)
+        return CUDA_ERROR_INVALID_DEVICE;
+    *device = ordinal;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDeviceGetName(char *name, int size, CUdevice device)
+{
+    ENTER();
+    (void)device;
+    snprintf(name, (size_t)size, "Hone Double");
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
+{
+    ENTER();
+    for (int i = 0; i < 16; i++)
+        uuid->bytes[i] = (char)(i * 17);
+    uuid->bytes[0] = (char)(0xd0 + device);
+    return CUDA_SUCCESS;
+}
+
+/* The limits of compute capability 9.0, with the clocks of an H200 and a small L2 cache, so that
+ * flushing it is cheap. */
+static const struct {
+    CUdevice_attribute attribute;
+    int value;
+} attributes[] = {
+    {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9},
+    {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0},
+    {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16},
+    {CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32},
+    {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
+    {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024},
+    {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024},
+    {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64},
+    {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 2147483647},
+    {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535},
+    {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535},
+    {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 2048},
+    {CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, 32},
+    {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, 65536},
+    {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, 65536},
+    {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 49152},
+    {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 232448},
+    {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 233472},
+    {CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, 1024},
+    {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 1 << 20},
+    {CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1980000},
+    {CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 3201000},
+    {CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 6144},
+    {CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 3},
+    {CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE, 1 << 19},
+    {CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE, 1 << 20},
+    {CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 1},
+    {CU_DEVICE_ATTRIBUTE_INTEGRATED, 0},
+};
+
+CUresult CUDAAPI cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
+{
+    ENTER();
+    (void)device;
+    for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; i++) {
+        if (attributes[i].attribute != attribute)
+            continue;
+        *value = attributes[i].value;
+        return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult CUDAAPI cuDeviceTotalMem(size_t *bytes, CUdevice device)
+{
+    ENTER();
+    (void)device;
+    *bytes = state.memory;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+{
+    ENTER();
+    (void)device;
+    *context = &the_context;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice device)
+{
+    (void)device;
+    bool left = state.allocations != NULL || state.modules != NULL || state.events != NULL;
+    if (left && state.strict && state.device.fault == CUDA_SUCCESS) {
+        fprintf(stderr, "driver double: the context was released with%s%s%s in it\n",
+                state.allocations != NULL ? " memory" : "", state.modules != NULL ? " modules" : "",
+                state.events != NULL ? " events" : "");
+        abort();
+    }
+    free_all();
+    ENTER();
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxSetCurrent(CUcontext context)
+{
+    ENTER();
+    return context == NULL || context == &the_context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult CUDAAPI cuCtxSynchronize(void)
+{
+    ENTER();
+    return wait_for_device();
+}
+
+CUresult CUDAAPI cuMemGetInfo(size_t *available, size_t *total)
+{
+    ENTER();
+    *available = state.memory - state.used;
+    *total = state.memory;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuMemAlloc(CUdeviceptr *address, size_t bytes)
+{
+    ENTER();
+    if (bytes == 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (bytes > state.memory - state.used)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    struct allocation *made = malloc(sizeof *made);
+    unsigned char *data = aligned_alloc(512, (bytes + 511) / 512 * 512);
+    if (made == NULL || data == NULL) {
+        free(made);
+        free(data);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *made = (struct allocation){state.allocations, bytes, data};
+    state.allocations = made;
+    state.used += bytes;
+    *address = (CUdeviceptr)(uintptr_t)data;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuMemFree(CUdeviceptr address)
+{
+    ENTER();
+    for (struct allocation **link = &state.allocations; *link != NULL; link = &(*link)->next) {
+        struct allocation *found = *link;
+        if ((CUdeviceptr)(uintptr_t)found->data != address)
+            continue;
+        *link = found->next;
+        state.used -= found->bytes;
+        free(found->data);
+        free(found);
+        return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+/* Whether all of it lies in one allocation. */
+static bool is_valid(CUdeviceptr address, size_t bytes)
+{
+    for (const struct allocation *one = state.allocations; one != NULL; one = one->next) {
+        CUdeviceptr start = (CUdeviceptr)(uintptr_t)one->data;
+        if (address >= start && bytes <= one->bytes && address - start <= one->bytes - bytes)
+            return true;
+    }
+    return false;
+}
+
+static void *at(CUdeviceptr address)
+{
+    return (void *)(uintptr_t)address;
+}
+
+CUresult CUDAAPI cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t bytes)
+{
+    ENTER();
+    if (!is_valid(to, bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    memcpy(at(to), from, bytes);
+    return wait_for_device();
+}
+
+CUresult CUDAAPI cuMemcpyDtoH(void *to, CUdeviceptr from, size_t bytes)
+{
+    ENTER();
+    if (!is_valid(from, bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = wait_for_device();
+    if (result == CUDA_SUCCESS)
+        memcpy(to, at(from), bytes);
+    return result;
+}
+
+/* At 4000 GB/s, read and written. */
+CUresult CUDAAPI cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    ENTER();
+    (void)stream;
+    if (!is_valid(to, bytes) || !is_valid(from, bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    memmove(at(to), at(from), bytes);
+    state.device.now_us += 1.0 + 2.0 * (double)bytes / 4e6;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream)
+{
+    ENTER();
+    (void)stream;
+    if (!is_valid(to, bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    memset(at(to), value, bytes);
+    state.device.now_us += 1.0;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int option_count,
+                                    CUjit_option *options, void **values)
+{
+    ENTER();
+    (void)option_count;
+    (void)options;
+    (void)values;
+    struct double_module *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = double_module_read(image, made);
+    if (result != CUDA_SUCCESS) {
+        free(made);
+        return result;
+    }
+    made->next = state.modules;
+    state.modules = made;
+    *module = (CUmodule)(void *)made;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuModuleUnload(CUmodule module)
+{
+    ENTER();
+    struct double_module **link = &state.modules;
+    while (*link != NULL && (void *)*link != (void *)module)
+        link = &(*link)->next;
+    if (*link == NULL)
+        return CUDA_ERROR_INVALID_HANDLE;
+    struct double_module *found = *link;
+    *link = found->next;
+    free(found);
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
+{
+    ENTER();
+    struct double_module *own = (struct double_module *)(void *)module;
+    for (int i = 0; i < own->function_count; i++) {
+        if (strcmp(own->functions[i].name, name) != 0)
+            continue;
+        *function = (CUfunction)(void *)&own->functions[i];
+        return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult CUDAAPI cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction function)
+{
+    ENTER();
+    const struct double_function *own = (const struct double_function *)(void *)function;
+    *value =
+        attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ? own->max_shared_bytes : 0;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value)
+{
+    ENTER();
+    struct double_function *own = (struct double_function *)(void *)function;
+    if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value < 0 || value > 232448)
+        return CUDA_ERROR_INVALID_VALUE;
+    own->max_shared_bytes = value;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                                unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                                unsigned int block_z, unsigned int shared_bytes, CUstream stream,
+                                void **parameters, void **extra)
+{
+    ENTER();
+    (void)stream;
+    (void)extra;
+    struct double_function *own = (struct double_function *)(void *)function;
+    const struct double_geometry geometry = {
+        {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes};
+    uint64_t threads = (uint64_t)block_x * block_y * block_z;
+    if (threads == 0 || threads > 1024 || grid_x == 0 || grid_y == 0 || grid_z == 0 ||
+        (int)shared_bytes > own->max_shared_bytes)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (state.device.pending != CUDA_SUCCESS || state.device.hangs)
+        return CUDA_SUCCESS;
+    return double_kernel_run(&state.device, own, &geometry, parameters);
+}
+
+CUresult CUDAAPI cuStreamCreate(CUstream *stream, unsigned int flags)
+{
+    ENTER();
+    (void)flags;
+    *stream = &the_stream;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuStreamDestroy(CUstream stream)
+{
+    ENTER();
+    return stream == &the_stream ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult CUDAAPI cuStreamSynchronize(CUstream stream)
+{
+    ENTER();
+    (void)stream;
+    return wait_for_device();
+}
+
+CUresult CUDAAPI cuEventCreate(CUevent *event, unsigned int flags)
+{
+    ENTER();
+    (void)flags;
+    struct CUevent_st *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    made->next = state.events;
+    state.events = made;
+    *event = made;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuEventDestroy(CUevent event)
+{
+    ENTER();
+    struct CUevent_st **link = &state.events;
+    while (*link != NULL && *link != event)
+        link = &(*link)->next;
+    if (*link == NULL)
+        return CUDA_ERROR_INVALID_HANDLE;
+    *link = event->next;
+    free(event);
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuEventRecord(CUevent event, CUstream stream)
+{
+    ENTER();
+    (void)stream;
+    event->time_us = state.device.now_us;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuEventSynchronize(CUevent event)
+{
+    ENTER();
+    (void)event;
+    return wait_for_device();
+}
+
+CUresult CUDAAPI cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)
+{
+    ENTER();
+    *milliseconds = (float)((end->time_us - start->time_us) * 1e-3);
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include "bench_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "runtime/compile.h"
+
+static void must(enum hn_status status, const struct hn_error *err)
+{
+    if (status != HN_OK)
+        fail_msg("%s", err->message);
+}
+
+static void compile(struct bench_fixture *fixture, const struct hn_compile_request *request,
+                    struct hn_image *image)
+{
+    struct hn_error err = {.message = ""};
+    must(hn_compile(&fixture->nvrtc, request, image, &err), &err);
+    if (image->outcome != HN_OUTCOME_OK)
+        fail_msg("%s does not compile: %s", request->name, image->message);
+}
+
+static void compile_source(struct bench_fixture *fixture, const struct hn_source *source,
+                           struct hn_image *image)
+{
+    char architecture[16];
+    snprintf(architecture, sizeof architecture, "sm_%d", fixture->device.identity.capability);
+    struct hn_compile_request request = {
+        .name = source->template->path,
+        .text = source->text,
+        .entries = (const char *const *)source->entries,
+        .entry_count = source->entry_count,
+        .options = (const char *const *)source->options,
+        .option_count = source->option_count,
+        .architecture = architecture,
+    };
+    compile(fixture, &request, image);
+}
+
+static void compile_support(struct bench_fixture *fixture)
+{
+    char architecture[16];
+    snprintf(architecture, sizeof architecture, "sm_%d", fixture->device.identity.capability);
+    struct hn_compile_request request = {
+        .name = "support.cu",
+        .text = hn_support_source,
+        .entries = hn_support_entries,
+        .entry_count = hn_support_entry_count,
+        .architecture = architecture,
+    };
+    compile(fixture, &request, &fixture->support);
+}
+
+static void compile_reference(struct bench_fixture *fixture)
+{
+    const struct hn_plan *plan = fixture->config->plan;
+    struct hn_error err = {.message = ""};
+    struct hn_source source;
+    if (plan->reference.kind == HN_REFERENCE_NONE)
+        return;
+    if (plan->reference.kind == HN_REFERENCE_SELF) {
+        must(hn_source_make(plan, &fixture->template, &fixture->config->problems[0],
+                            &plan->defaults, &source, &err),
+             &err);
+    } else {
+        must(hn_template_load(plan->reference.template_path, &fixture->reference_template, &err),
+             &err);
+        must(hn_source_make_reference(plan, &fixture->reference_template,
+                                      &fixture->config->problems[0], &plan->defaults, &source,
+                                      &err),
+             &err);
+    }
+    compile_source(fixture, &source, &fixture->reference);
+    hn_source_finish(&source);
+}
+
+void bench_fixture_load(struct bench_fixture *fixture, const char *config, int capability)
+{
+    char path[1024];
+    struct hn_error err = {.message = ""};
+    *fixture = (struct bench_fixture){0};
+    fixture->device.identity.capability = capability;
+    hn_image_init(&fixture->support);
+    hn_image_init(&fixture->reference);
+    snprintf(path, sizeof path, "%s/%s", HONE_TEST_DATA, config);
+    must(hn_nvrtc_open(&fixture->nvrtc, &err), &err);
+    must(hn_config_load(path, &fixture->config, &err), &err);
+    must(hn_template_load(fixture->config->plan->template_path, &fixture->template, &err), &err);
+    compile_support(fixture);
+    compile_reference(fixture);
+}
+
+void bench_fixture_unload(struct bench_fixture *fixture)
+{
+    hn_image_finish(&fixture->reference);
+    hn_image_finish(&fixture->support);
+    hn_template_finish(&fixture->reference_template);
+    hn_template_finish(&fixture->template);
+    hn_config_destroy(fixture->config);
+    hn_nvrtc_close(&fixture->nvrtc);
+}
+
+enum hn_status bench_fixture_open(struct bench_fixture *fixture, enum hn_regime regime,
+                                  struct hn_error *err)
+{
+    const struct hn_plan *plan = fixture->config->plan;
+    const struct hn_bench_options options = {.regime = regime, .seed = 1};
+    fixture->bench = NULL;
+    enum hn_status status = hn_driver_open(&fixture->driver, err);
+    if (status == HN_OK)
+        status = hn_driver_select(&fixture->driver, NULL, &fixture->device, err);
+    if (status == HN_OK)
+        status = hn_bench_create(&fixture->driver, &fixture->device, &fixture->support, plan,
+                                 &fixture->config->problems[0], &options, &fixture->bench, err);
+    if (status == HN_OK && plan->reference.kind != HN_REFERENCE_NONE)
+        status = hn_bench_set_reference(fixture->bench, &plan->defaults, &fixture->reference, err);
+    return status;
+}
+
+void bench_fixture_close(struct bench_fixture *fixture)
+{
+    hn_bench_destroy(fixture->bench);
+    fixture->bench = NULL;
+    hn_driver_close(&fixture->driver);
+}
+
+void bench_fixture_compile(struct bench_fixture *fixture, const char *point, struct hn_image *image)
+{
+    struct hn_bindings bindings;
+    struct hn_source source;
+    struct hn_error err = {.message = ""};
+    hn_image_init(image);
+    hn_bindings_init(&bindings);
+    must(hn_bindings_parse(point, &bindings, &err), &err);
+    must(hn_source_make(fixture->config->plan, &fixture->template, &fixture->config->problems[0],
+                        &bindings, &source, &err),
+         &err);
+    compile_source(fixture, &source, image);
+    hn_source_finish(&source);
+    hn_bindings_finish(&bindings);
+}
+
+struct hn_record bench_fixture_evaluate(struct bench_fixture *fixture, const char *point,
+                                        const struct hn_bench_request *request)
+{
+    struct hn_record record;
+    struct hn_image image;
+    struct hn_error err = {.message = ""};
+    hn_record_init(&record);
+    must(hn_bindings_parse(point, &record.point, &err), &err);
+    bench_fixture_compile(fixture, point, &image);
+    must(hn_bench_evaluate(fixture->bench, &image, request, &record, &err), &err);
+    hn_image_finish(&image);
+    return record;
+}

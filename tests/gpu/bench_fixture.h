@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TESTS_BENCH_FIXTURE_H
+#define HONE_TESTS_BENCH_FIXTURE_H
+
+#include "runtime/bench.h"
+#include "runtime/nvrtc.h"
+#include "runtime/source.h"
+#include "tuner/config.h"
+
+/* A config with what a bench of its first problem needs, compiled in this process. For tests, on a GPU or the driver
+ * double: every function fails the running test with the message of what went wrong. */
+struct bench_fixture {
+    struct hn_nvrtc nvrtc;
+    struct hn_config *config;
+    struct hn_template template;
+    struct hn_template reference_template;
+    struct hn_driver driver;
+    struct hn_device device;
+    struct hn_image support;
+    struct hn_image reference;
+    struct hn_bench *bench;
+};
+
+/* `config` is relative to the folder of test data. Compiles the support kernels for "sm_<capability>". */
+void bench_fixture_load(struct bench_fixture *fixture, const char *config, int capability);
+void bench_fixture_unload(struct bench_fixture *fixture);
+
+/* Driver, bench and reference. The status is that of the first that failed. */
+enum hn_status bench_fixture_open(struct bench_fixture *fixture, enum hn_regime regime, struct hn_error *err);
+void bench_fixture_close(struct bench_fixture *fixture);
+
+/* A point in canonical text, compiled. */
+void bench_fixture_compile(struct bench_fixture *fixture, const char *point, struct hn_image *image);
+/* Compiles, evaluates and returns the record of the point; the caller finishes it. */
+struct hn_record bench_fixture_evaluate(struct bench_fixture *fixture, const char *point,
+                                        const struct hn_bench_request *request);
+
+#endif

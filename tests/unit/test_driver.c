@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/driver.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct hn_driver open_double(const char *devices)
+{
+    struct hn_driver driver;
+    struct hn_error err = {.message = ""};
+    setenv("HONE_DOUBLE_COUNT", devices, 1);
+    if (hn_driver_open(&driver, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    return driver;
+}
+
+static void device_has_identity_and_limits(void **state)
+{
+    (void)state;
+    struct hn_device device;
+    struct hn_driver driver = open_double("1");
+    assert_int_equal(hn_driver_device(&driver, 0, &device, NULL), HN_OK);
+    assert_string_equal(device.identity.name, "Hone Double");
+    assert_string_equal(device.identity.mig_profile, "");
+    assert_string_equal(device.uuid, "GPU-d0112233-4455-6677-8899-aabbccddeeff");
+    assert_int_equal(device.identity.capability, 90);
+    assert_int_equal(device.identity.sm_count, 16);
+    assert_int_equal(device.max_threads_per_block, 1024);
+    assert_int_equal(device.max_block[2], 64);
+    assert_int_equal(device.max_grid[1], 65535);
+    assert_int_equal(device.shared_per_block_optin, 232448);
+    assert_int_equal(device.memory_bytes, 256 << 20);
+    assert_true(device.cluster_launch);
+    assert_false(device.integrated);
+    assert_true(strlen(device.driver) > 0);
+    hn_driver_close(&driver);
+}
+
+static void selects_by_nothing_number_and_uuid(void **state)
+{
+    (void)state;
+    struct hn_device device;
+    struct hn_driver driver = open_double("3");
+    assert_int_equal(hn_driver_select(&driver, NULL, &device, NULL), HN_OK);
+    assert_int_equal(device.ordinal, 0);
+    assert_int_equal(hn_driver_select(&driver, "2", &device, NULL), HN_OK);
+    assert_int_equal(device.ordinal, 2);
+    assert_int_equal(hn_driver_select(&driver, "GPU-d1", &device, NULL), HN_OK);
+    assert_int_equal(device.ordinal, 1);
+    hn_driver_close(&driver);
+}
+
+static void select_lists_what_there_is(void **state)
+{
+    (void)state;
+    struct hn_device device;
+    struct hn_error err;
+    struct hn_driver driver = open_double("2");
+    assert_int_equal(hn_driver_select(&driver, "7", &device, &err), HN_EUSAGE);
+    assert_string_equal(err.message, "no such device: '7'; expected one of:\n"
+                                     "  0  GPU-d0112233-4455-6677-8899-aabbccddeeff  Hone Double\n"
+                                     "  1  GPU-d1112233-4455-6677-8899-aabbccddeeff  Hone Double");
+    assert_int_equal(hn_driver_select(&driver, "GPU-d", &device, &err), HN_EUSAGE);
+    assert_non_null(strstr(err.message, "more than one device is called 'GPU-d'"));
+    hn_driver_close(&driver);
+}
+
+static void no_device_is_a_run_failure(void **state)
+{
+    (void)state;
+    struct hn_device device;
+    struct hn_error err;
+    struct hn_driver driver = open_double("0");
+    assert_int_equal(hn_driver_select(&driver, NULL, &device, &err), HN_ERUN);
+    assert_string_equal(err.message, "the CUDA driver finds no GPU");
+    hn_driver_close(&driver);
+}
+
+static void check_names_the_error(void **state)
+{
+    (void)state;
+    struct hn_error err;
+    struct hn_driver driver = open_double("1");
+    assert_int_equal(hn_driver_check(&driver, CUDA_SUCCESS, "cuInit", &err), HN_OK);
+    assert_int_equal(hn_driver_check(&driver, CUDA_ERROR_ILLEGAL_ADDRESS, "scale", &err), HN_ERUN);
+    assert_string_equal(err.message, "scale: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access "
+                                     "was encountered");
+    hn_driver_check(&driver, (CUresult)12345, "scale", &err);
+    assert_string_equal(err.message, "scale: CUDA error 12345");
+    hn_driver_close(&driver);
+}
+
+static void rejections_are_not_fatal_and_faults_are(void **state)
+{
+    (void)state;
+    static const int harmless[] = {0, 1, 2, 200, 209, 500, 701, 720};
+    static const int fatal[] = {226, 700, 702, 710, 714, 715, 716,
+                                717, 718, 719, 721, 810, 911, 999};
+    for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++)
+        assert_false(hn_driver_result_is_fatal((CUresult)harmless[i]));
+    for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++)
+        assert_true(hn_driver_result_is_fatal((CUresult)fatal[i]));
+}
+
+static void every_failing_call_is_reported(void **state)
+{
+    (void)state;
+    for (int call = 1;; call++) {
+        char number[16];
+        struct hn_device device;
+        struct hn_driver driver;
+        struct hn_error err = {.message = ""};
+        snprintf(number, sizeof number, "%d", call);
+        setenv("HONE_DOUBLE_COUNT", "1", 1);
+        setenv("HONE_DOUBLE_FAIL", number, 1);
+        enum hn_status status = hn_driver_open(&driver, &err);
+        if (status == HN_OK)
+            status = hn_driver_select(&driver, "0", &device, &err);
+        hn_driver_close(&driver);
+        unsetenv("HONE_DOUBLE_FAIL");
+        if (status == HN_OK) {
+            assert_true(call > 30);
+            return;
+        }
+        assert_int_equal(status, HN_ERUN);
+        assert_non_null(strstr(err.message, "CUDA_ERROR_UNKNOWN"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(device_has_identity_and_limits),
+        cmocka_unit_test(selects_by_nothing_number_and_uuid),
+        cmocka_unit_test(select_lists_what_there_is),
+        cmocka_unit_test(no_device_is_a_run_failure),
+        cmocka_unit_test(check_names_the_error),
+        cmocka_unit_test(rejections_are_not_fatal_and_faults_are),
+        cmocka_unit_test(every_failing_call_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
