@@ -154,6 +154,8 @@ static enum hn_status read_option_text(struct hn_config_reader *reader, const st
     if (node->kind != HN_YAML_SCALAR || node->text[0] != '-')
         return hn_config_fail_found(reader, node, "a compile option such as \"--use_fast_math\"");
     enum hn_status status = hn_option_set_text(option, node->text, &reason);
+    if (status == HN_ENOMEM)
+        return hn_fail_memory(reader->err);
     if (status != HN_OK)
         return hn_config_fail(reader, node, "%s", reason.message);
     for (size_t i = 0; i < option->hole_count && status == HN_OK; i++)

@@ -182,7 +182,9 @@ static enum hn_status read_constraint(struct hn_config_reader *reader, const str
     enum hn_status status = hn_config_read_expression(reader, item, &expression);
     if (status == HN_OK) {
         status = hn_expression_bind(expression, scope, &reason);
-        if (status != HN_OK)
+        if (status == HN_ENOMEM)
+            hn_fail_memory(reader->err);
+        else if (status != HN_OK)
             status = hn_config_fail(reader, item, "in '%.60s': %s", item->text, reason.message);
         /* The place of an expression that is gone must not be found again under its address. */
         reader->place_count--;

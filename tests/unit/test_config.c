@@ -177,6 +177,10 @@ static void what_is_left_out_has_a_default(void **state)
     assert_string_equal(plan->objective, "time");
     assert_false(plan->maximize);
     assert_bindings(&plan->defaults, "TILE=8");
+    struct hn_error err = {""};
+    assert_int_equal(hn_config_check_files(config, &err), HN_ECONFIG);
+    assert_string_equal(err.message, "good/least.yaml: template /nowhere/product.cu can not be "
+                                     "read: No such file or directory");
     hn_config_destroy(config);
 }
 
