@@ -296,10 +296,13 @@ static void test_hash_sees_what_runs(void **state)
     const char *const data[] = {"-DLAUNCHES=8", NULL};
     const char *const shared[] = {"-DTILE=256", NULL};
     const char *const bounds[] = {"-DBOUNDS=__launch_bounds__(64)", NULL};
-    const char *const *const changes[] = {callee, constant, data, shared, bounds};
-    char hashes[6][33];
+    const char *const pair[] = {"-DBOUNDS=__cluster_dims__(2,1,1)", NULL};
+    const char *const four[] = {"-DBOUNDS=__cluster_dims__(4,1,1)", NULL};
+    const char *const *const changes[] = {callee, constant, data, shared, bounds, pair, four};
+    enum { CHANGES = sizeof changes / sizeof *changes };
+    char hashes[CHANGES + 1][33];
     hash_of("scale.cu", "scale", NULL, hashes[0]);
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < CHANGES; i++) {
         hash_of("scale.cu", "scale", changes[i], hashes[i + 1]);
         for (size_t j = 0; j <= i; j++)
             assert_string_not_equal(hashes[i + 1], hashes[j]);
