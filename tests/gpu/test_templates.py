@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""Verifies points of every template on the GPU, at sizes that no tile divides: test_templates.py HONE CONFIGS"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+SOUND = {"ok", "slower", "duplicate", "skipped", "invalid_launch"}
+PROBLEMS = {
+    "matmul": ["M=1000 N=999 K=33", "M=37 N=36 K=20", "M=1 N=1 K=1", "M=130 N=68 K=96 B_LAYOUT=column",
+               "M=61 N=33 K=45 B_LAYOUT=column"],
+    "transpose": ["ROWS=1000 COLUMNS=999", "ROWS=132 COLUMNS=260", "ROWS=1 COLUMNS=1"],
+    "copy": ["SIZE=1000003", "SIZE=1000004", "SIZE=1"] + [
+        f"SIZE=100004 PATTERN={pattern} SIDE={side}" for side in ("load", "store")
+        for pattern in ("offset OFFSET=1", "offset OFFSET=8", "stride STRIDE=3", "stride STRIDE=32", "permuted")
+    ] + ["SIZE=100003 PATTERN=same"],
+}
+
+
+def tune(hone, config, problem, cache):
+    options = [option for value in problem.split() for option in ("-p", value)]
+    command = [hone, "tune", config, *options, "--strategy", "random", "--budget", "100", "--json", "--quiet",
+               "--cache", cache]
+    result = subprocess.run(command, text=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=300)
+    if result.returncode != 0:
+        return f"exit code {result.returncode}: {result.stderr.strip()}"
+    document = json.loads(result.stdout)
+    bad = []
+    for session in document if isinstance(document, list) else [document]:
+        if session["outcomes"].get("ok", 0) == 0:
+            return f"no variant passed: {session['outcomes']}"
+        bad += [f"{r['outcome']}: {r['point']}: {r.get('message')}" for r in session["records"]
+                if r["outcome"] not in SOUND]
+    return "\n".join(bad[:5]) if bad else None
+
+
+def main():
+    hone, configs = sys.argv[1], pathlib.Path(sys.argv[2])
+    if subprocess.run([hone, "device"], capture_output=True).returncode != 0:
+        print("SKIPPED: no GPU here")
+        return SKIPPED
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for kernel, problems in PROBLEMS.items():
+            for problem in problems:
+                message = tune(hone, str(configs / f"{kernel}.yaml"), problem, os.path.join(folder, "hone.db"))
+                print(f"{kernel} {problem}: {message or 'ok'}", flush=True)
+                failed += message is not None
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
