@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""Drives the real `hone` as a user would: each test has a folder and a cache of its own."""
+
+import itertools
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+HONE = os.path.abspath(os.environ.get("HONE", SOURCE / "build" / "tuner" / "hone"))
+DATA = pathlib.Path(__file__).resolve().parent / "data"
+
+H200 = {"name": "NVIDIA H200", "capability": 90, "sm_count": 132, "mig_profile": ""}
+
+
+class Case(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hone-cli-"))
+        self.cache = self.folder / "hone.db"
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def hone(self, *arguments, expect=0, cwd=None, **environment):
+        """Runs hone; the exit code must be `expect`. stdout and stderr are text."""
+        settings = dict(os.environ, HONE_CACHE=str(self.cache), NO_COLOR="1", COLUMNS="80", LC_ALL="C.UTF-8")
+        settings.update(environment)
+        result = subprocess.run(
+            [HONE, *map(str, arguments)], cwd=cwd or self.folder, env=settings, text=True, capture_output=True,
+            stdin=subprocess.DEVNULL, timeout=300)
+        self.assertEqual(result.returncode, expect, f"hone {arguments}: {result.stdout}{result.stderr}")
+        return result
+
+    def fails(self, expect, message, *arguments, **settings):
+        """hone must fail with this exit code and exactly this on stderr, and print no result."""
+        result = self.hone(*arguments, expect=expect, **settings)
+        self.assertEqual(result.stderr, message + "\n")
+        self.assertEqual(result.stdout, "")
+
+    def misused(self, message, *arguments):
+        """Wrong usage: the message and where to find help."""
+        command = arguments[0]
+        self.fails(2, f"hone {command}: {message}\nTry `hone {command} --help' or `hone {command} --usage' "
+                   "for more information.", *arguments)
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+    def copy_config(self, name="saxpy"):
+        """A copy of config and template that a test may spoil; the path of the config."""
+        for suffix in (".yaml", ".cu"):
+            shutil.copy(DATA / (name + suffix), self.folder)
+        return self.folder / (name + ".yaml")
+
+    def spoil(self, path, old, new):
+        text = path.read_text()
+        self.assertIn(old, text)
+        path.write_text(text.replace(old, new, 1))
+
+    def row(self, point, time_us):
+        timing = {"median_us": time_us, "low_us": time_us * 0.998, "high_us": time_us * 1.002, "resolution_us": 0.1,
+                  "batch": 1, "dropped": 0, "clock_mhz": 1980, "unstable": False}
+        verdict = {"kind": "verified", "max_error": 1e-7, "tolerance": 1e-6, "max_reference": 1, "seeds": 2}
+        code = "%032x" % abs(hash(tuple(point.values())))
+        return dict(point, time=time_us / 1000, times=[time_us / 1000] * 9, compile_time=150, verification_time=1,
+                    benchmark_time=5, hone={"outcome": "ok", "code_hash": code, "verdict": verdict, "timing": timing,
+                                            "metrics": {"gb_per_s": 12 * 1048576 / time_us / 1000}, "objective": time_us,
+                                            "final": False, "time": 1795168800})
+
+    def record(self, device=H200, problem=None, time_us=None, name="recording.json"):
+        """Writes a recorded tuning of saxpy's whole space; time_us gives the time of a point."""
+        parameters = {"BLOCK": [64, 128, 256], "ITEMS": [1, 2, 4], "LOAD": ["plain", "ldg"]}
+        time_us = time_us or (lambda BLOCK, ITEMS, LOAD: 10 + abs(BLOCK - 128) / 64 + abs(ITEMS - 2) + (LOAD == "plain"))
+        rows = {}
+        for values in itertools.product(*parameters.values()):
+            point = dict(zip(parameters, values))
+            if point["BLOCK"] * point["ITEMS"] <= 512:
+                rows[",".join(map(str, values))] = self.row(point, time_us(**point))
+        document = {
+            "hone": {
+                "format": 1, "signature": "", "regime": "cold", "objective": "time",
+                "problem": problem or {"SIZE": 1048576}, "device": device,
+                "version": {"template_hash": "", "options_hash": "", "plan_hash": "", "driver": "580.1",
+                            "nvrtc": "13.0", "protocol": 1},
+            },
+            "device_name": device["name"], "kernel_name": "saxpy", "problem_size": [1048576],
+            "tune_params_keys": list(parameters), "tune_params": parameters, "objective": "time", "cache": rows,
+        }
+        return self.write(name, json.dumps(document))
+
+    def tune_simulated(self, **recording):
+        """Fills the cache from a recording."""
+        return self.hone("tune", DATA / "saxpy.yaml", "--simulate", self.record(**recording), "--quiet")

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""hone export, from a cache that was filled by a simulated search."""
+
+import csv
+import io
+import json
+import shutil
+import subprocess
+import unittest
+
+import hone
+
+A100 = {"name": "NVIDIA A100-SXM4-80GB", "capability": 80, "sm_count": 108, "mig_profile": ""}
+
+
+class Export(hone.Case):
+    def setUp(self):
+        super().setUp()
+        self.tune_simulated()
+
+    def compile(self, *sources):
+        subprocess.run(["cc", "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", *sources, "-o",
+                        "program"], cwd=self.folder, check=True)
+        subprocess.run(["./program"], cwd=self.folder, check=True)
+
+    def test_header_to_file(self):
+        result = self.hone("export", "saxpy", "-o", "saxpy_tuned.h")
+        self.assertEqual(result.stdout, "")
+        self.assertEqual(result.stderr, """\
+wrote saxpy_tuned.h
+  for NVIDIA H200, SIZE=1048576: 10 us (SIMULATED: recorded, not measured here)
+use it in a CUDA source, before the template's code:
+    #define HONE_SAXPY_APPLY
+    #include "saxpy_tuned.h"
+""")
+        self.write("main.c", """\
+#define HONE_SAXPY_APPLY
+#include "saxpy_tuned.h"
+int main(void) { return BLOCK != 128 || ITEMS != 2 || LOAD != LOAD_ldg || hone_saxpy_grid(1000).x != 4; }
+""")
+        self.compile("main.c")
+
+    def test_header_to_stdout(self):
+        self.hone("export", "saxpy", "--quiet", "-o", "a.h")
+        result = self.hone("export", "saxpy")
+        self.assertEqual(result.stdout, (self.folder / "a.h").read_text())
+        self.assertEqual(result.stderr, "")
+
+    def test_quiet(self):
+        self.assertEqual(self.hone("export", "saxpy", "--quiet", "-o", "a.h").stderr, "")
+
+    def test_prefix(self):
+        text = self.hone("export", "saxpy", "--prefix", "my_axpy").stdout
+        self.assertIn("#define MY_AXPY_BLOCK 128\n", text)
+        self.assertIn("my_axpy_grid(", text)
+        self.assertNotIn("SAXPY_", text.replace("MY_AXPY", ""))
+
+    def test_json(self):
+        result = self.hone("export", "saxpy", "--format", "json")
+        document = json.loads(result.stdout)
+        self.assertEqual(document["kernel"], "saxpy")
+        best = document["configurations"][0]
+        self.assertEqual(best["parameters"], {"BLOCK": 128, "ITEMS": 2, "LOAD": "ldg"})
+        self.assertEqual(best["problem"], {"SIZE": 1048576})
+        self.assertEqual(best["time_us"]["median"], 10)
+        self.assertTrue(best["simulated"])
+        self.assertEqual(self.hone("export", "saxpy", "--json").stdout, result.stdout)
+
+    def test_csv(self):
+        rows = list(csv.DictReader(io.StringIO(self.hone("export", "saxpy", "--format", "csv").stdout)))
+        self.assertEqual(len(rows), 1)
+        self.assertEqual((rows[0]["BLOCK"], rows[0]["LOAD"], rows[0]["simulated"]), ("128", "ldg", "true"))
+
+    def test_source(self):
+        text = self.hone("export", "saxpy", "--format", "source").stdout
+        self.assertIn("#define BLOCK 128\n", text)
+        self.assertIn((hone.DATA / "saxpy.cu").read_text(), text)
+
+    def test_no_cubin_of_a_simulation(self):
+        self.fails(3, "hone: the cache keeps no image of BLOCK=128,ITEMS=2,LOAD=ldg", "export", "saxpy", "--format",
+                   "cubin", "-o", "a.cubin")
+        self.assertFalse((self.folder / "a.cubin").exists())
+
+    def test_several_devices(self):
+        self.tune_simulated(device=A100, time_us=lambda BLOCK, ITEMS, LOAD: 20 + BLOCK / 64)
+        self.fails(2, "hone: 'saxpy' was tuned on 2 devices: NVIDIA A100-SXM4-80GB, NVIDIA H200; choose one with "
+                   "--device-name", "export", "saxpy")
+        text = self.hone("export", "saxpy", "--device-name", "A100").stdout
+        self.assertIn("#define HONE_SAXPY_CONFIG_COUNT 2\n", text)
+        self.assertIn('"NVIDIA A100-SXM4-80GB", 80, 108, 21.0)', text)
+        self.write("saxpy_tuned.h", text)
+        self.write("main.c", """\
+#include "saxpy_tuned.h"
+int main(void)
+{
+    return HONE_SAXPY_BLOCK != 64 || hone_saxpy_select("NVIDIA H200", 90, 132, 5) != 1 || hone_saxpy_select(NULL, 80, 0, 5);
+}
+""")
+        self.compile("main.c")
+
+    def test_nothing_of_that_name(self):
+        self.fails(3, "hone: nothing tuned is cached for 'daxpy'; the cache holds saxpy", "export", "daxpy")
+        self.fails(3, "hone: 'saxpy' was not tuned for that problem; cached are: SIZE=1048576 (cold)", "export", "saxpy",
+                   "-p", "SIZE=5")
+        self.fails(3, "hone: 'saxpy' was not tuned on 'V100', or that names several; cached are: NVIDIA H200", "export",
+                   "saxpy", "--device-name", "V100")
+
+    def test_unwritable_output(self):
+        result = self.hone("export", "saxpy", "-o", self.folder / "nowhere" / "a.h", expect=1)
+        self.assertIn(f"{self.folder}/nowhere/a.h", result.stderr)
+        self.assertIn("No such file or directory", result.stderr)
+
+    @unittest.skipUnless(shutil.which("cmake"), "there is no cmake")
+    def test_cmake_function(self):
+        self.write("main.c", '#include "saxpy_tuned.h"\nint main(void) { return HONE_SAXPY_BLOCK != 128; }\n')
+        self.write("CMakeLists.txt", f"""\
+cmake_minimum_required(VERSION 3.22)
+project(user LANGUAGES C)
+include({hone.SOURCE}/cmake/HoneTunedHeader.cmake)
+add_executable(program main.c)
+hone_tuned_header(program KERNEL saxpy CACHE {self.cache} DEVICE_NAME H200 PROBLEM SIZE=1048576)
+""")
+        for command in (["cmake", "-S", ".", "-B", "b", f"-DHONE_EXECUTABLE={hone.HONE}"], ["cmake", "--build", "b"],
+                        ["b/program"]):
+            done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

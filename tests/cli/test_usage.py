@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""The command line: help of every command, wrong usage, exit codes."""
+
+import re
+import unittest
+
+import hone
+
+COMMANDS_WITH_CONFIG = ("tune", "run", "compile", "replay")
+
+
+class Usage(hone.Case):
+    def listed(self):
+        """The commands that `hone --help` lists, in order."""
+        text = self.hone("--help").stdout.split("Commands:\n")[1].split("\n\n")[0]
+        return [line.split()[0] for line in text.splitlines()]
+
+    def test_help_lists_commands(self):
+        listed = self.listed()
+        for command in ("tune", "run", "space", "compile", "export", "replay", "cache"):
+            self.assertIn(command, listed)
+        self.assertNotIn("worker", listed)
+        self.assertEqual(self.hone("--help").stdout, self.hone("-h").stdout)
+
+    def test_help_of_every_command(self):
+        for command in self.listed():
+            with self.subTest(command):
+                result = self.hone(command, "--help")
+                self.assertTrue(result.stdout.startswith(f"Usage: hone {command}"), result.stdout)
+                self.assertEqual(result.stderr, "")
+                self.assertEqual(self.hone("help", command).stdout, result.stdout)
+
+    def test_documented(self):
+        """docs/cli.md and the man page speak of every command and long option that --help knows."""
+        manual = (hone.SOURCE / "docs" / "cli.md").read_text()
+        page = (hone.SOURCE / "docs" / "hone.1").read_text().replace("\\-", "-")
+        for command in self.listed():
+            self.assertIn(f"hone {command}", manual)
+            self.assertIn(f".Ss hone {command}", page)
+            for option in re.findall(r"--[a-z-]+", self.hone(command, "--help").stdout):
+                with self.subTest(command=command, option=option):
+                    self.assertIn(f"`{option}", manual)
+                    self.assertIn(f"Fl -{option[2:]}", page)
+
+    def test_version(self):
+        self.assertRegex(self.hone("--version").stdout, r"^hone \d+\.\d+\.\d+\n$")
+
+    def test_no_command(self):
+        result = self.hone(expect=2)
+        self.assertTrue(result.stderr.startswith("Usage: hone COMMAND"))
+        self.assertEqual(result.stdout, "")
+
+    def test_unknown_command(self):
+        self.fails(2, "hone: unknown command 'tunee'; nearest is 'tune'", "tunee")
+        self.fails(2, "hone: unknown command 'frobnicate'; `hone --help` lists them", "frobnicate")
+        self.fails(2, "hone: unknown command 'spac'; nearest is 'space'", "help", "spac")
+
+    def test_config_is_missing(self):
+        for command in COMMANDS_WITH_CONFIG:
+            with self.subTest(command):
+                self.misused("expected the path of a config", command)
+        self.misused("no CONFIG given", "space")
+        self.misused("expected NAME, the kernel to export; `hone cache list` shows what is tuned", "export")
+
+    def test_too_many_arguments(self):
+        self.misused("found a second config 'b.yaml'; tune them one by one", "tune", "a.yaml", "b.yaml")
+        self.misused("found a second config 'b.yaml'", "run", "a.yaml", "b.yaml")
+        self.misused("found 'b.yaml' after 'a.yaml', expected one CONFIG", "space", "a.yaml", "b.yaml")
+        self.misused("found 'b' after 'a', expected one NAME", "export", "a", "b")
+
+    def test_unknown_option(self):
+        for command in ("tune", "run", "space", "compile", "export", "replay"):
+            with self.subTest(command):
+                self.misused("unrecognized option '--frobnicate'", command, "a.yaml", "--frobnicate")
+
+    def test_wrong_option_values(self):
+        self.misused("--budget: found '3x', expected a time such as 60s or 5m, or a number of evaluations such as 500",
+                     "tune", "a.yaml", "--budget", "3x")
+        self.misused("--jobs: found '0', expected a number from 1 to 4096", "tune", "a.yaml", "--jobs", "0")
+        self.misused("--seed: found '-1', expected a whole number from 0", "tune", "a.yaml", "--seed=-1")
+        self.misused("--regime: found 'hot', expected cold or warm", "tune", "a.yaml", "--regime", "hot")
+        self.misused("--run-timeout: found 'soon', expected seconds, more than 0", "run", "a.yaml", "--run-timeout",
+                     "soon")
+        self.misused("--format: found 'jsn', expected header, json, csv, source or cubin; nearest is 'json'", "export",
+                     "saxpy", "--format", "jsn")
+        self.misused("--prefix: found 'a-b', expected a C identifier", "export", "saxpy", "--prefix", "a-b")
+        self.misused("--max-slowdown: found 'much', expected a percentage such as 5%", "replay", "a.yaml",
+                     "--max-slowdown", "much")
+
+    def test_config_is_not_there(self):
+        self.fails(2, "hone: cannot open 'nope.yaml': No such file or directory", "space", "nope.yaml")
+        self.fails(2, "hone: cannot open 'nope.yaml': No such file or directory", "tune", "nope.yaml")
+
+    def test_unknown_strategy(self):
+        self.fails(2, "hone: unknown strategy 'exhaustiv'; nearest is exhaustive; there are: exhaustive, random", "tune",
+                   self.copy_config(), "--strategy", "exhaustiv")
+
+    def test_names_of_assignments(self):
+        config = self.copy_config()
+        self.fails(2, "hone: -p: there is no problem value 'SIZ'; nearest is 'SIZE'", "space", config, "-p", "SIZ=3")
+        self.fails(2, "hone: -p SIZE: found a word, expected an integer as in the config", "space", config, "-p",
+                   "SIZE=ldg")
+        self.fails(2, "hone: -s LOAD: found 'lgd', expected one of plain, ldg", "space", config, "-s", "LOAD=lgd")
+        self.fails(2, "hone: -s: there is no parameter 'LOAF'; nearest is 'LOAD'", "space", config, "-s", "LOAF=ldg")
+
+    def test_full_output(self):
+        """A result that can not be written is an error, not a success."""
+        with open("/dev/full", "w") as full:
+            import os
+            import subprocess
+            result = subprocess.run([hone.HONE, "space", str(hone.DATA / "saxpy.yaml")], stdout=full,
+                                    stderr=subprocess.PIPE, text=True, env=dict(os.environ, HONE_CACHE=str(self.cache)))
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr, "hone: can not write to standard output: No space left on device\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
