@@ -64,6 +64,16 @@ static enum hn_status launch_over_buffer(struct hn_support *support, enum hn_sup
     return launch(support, kernel, support->blocks, THREADS, parameters, err);
 }
 
+/* Seeds have to be far apart in every bit: the kernel adds multiples of a constant to them, and
+ * those of neighbours would be the same numbers a place further on. */
+static uint64_t mix_seed(uint64_t seed, uint64_t argument)
+{
+    uint64_t z = seed ^ argument * 0xd1342543de82ef95u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
 enum hn_status hn_support_fill(struct hn_support *support, CUdeviceptr data, uint64_t count,
                                enum hn_element element, const struct hn_fill *fill, uint64_t seed,
                                size_t argument, struct hn_error *err)
@@ -72,7 +82,7 @@ enum hn_status hn_support_fill(struct hn_support *support, CUdeviceptr data, uin
     int kind = (int)fill->kind;
     double a = fill->a;
     double b = fill->b;
-    uint64_t own_seed = seed * 0x9e3779b97f4a7c15u + (uint64_t)argument * 0xd1342543de82ef95u;
+    uint64_t own_seed = mix_seed(seed, argument);
     void *parameters[] = {&data, &count, &type, &kind, &a, &b, &own_seed};
     return launch_over_buffer(support, HN_SUPPORT_FILL, parameters, err);
 }

@@ -92,7 +92,7 @@ static void report_zone(const struct hn_arena *arena, size_t zone, const struct 
     if (behind)
         hn_record_fail(record, HN_OUTCOME_OUT_OF_BOUNDS,
                        "%swrote %" PRIu64 " bytes before the start of '%s' (%" PRIu64 " bytes)",
-                       when, short_of, name, bytes);
+                       when, arena->zones[zone].bytes - damage->first, name, bytes);
     else
         hn_record_fail(record, HN_OUTCOME_OUT_OF_BOUNDS,
                        "%swrote at byte %" PRIu64 " of '%s', which has %" PRIu64 " bytes", when,

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/bench.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench_fixture.h"
+
+static struct bench_fixture scale;
+static struct bench_fixture accumulate;
+
+static const struct hn_bench_request both = {.verify = true, .measure = true};
+static const struct hn_bench_request verify_only = {.verify = true};
+
+static int load(void **state)
+{
+    (void)state;
+    bench_fixture_load(&scale, "double/scale.yaml", 90);
+    bench_fixture_load(&accumulate, "double/accumulate.yaml", 90);
+    return 0;
+}
+
+static int unload(void **state)
+{
+    (void)state;
+    bench_fixture_unload(&scale);
+    bench_fixture_unload(&accumulate);
+    return 0;
+}
+
+static void open_bench(struct bench_fixture *fixture, enum hn_regime regime)
+{
+    struct hn_error err = {.message = ""};
+    if (bench_fixture_open(fixture, regime, &err) != HN_OK)
+        fail_msg("%s", err.message);
+}
+
+static int open_scale(void **state)
+{
+    (void)state;
+    open_bench(&scale, HN_COLD);
+    return 0;
+}
+
+static int close_scale(void **state)
+{
+    (void)state;
+    bench_fixture_close(&scale);
+    return 0;
+}
+
+static void expect(const struct hn_record *record, enum hn_outcome outcome, const char *message)
+{
+    if (record->outcome != outcome)
+        fail_msg("found %s (%s), expected %s", hn_outcome_name(record->outcome),
+                 record->message == NULL ? "" : record->message, hn_outcome_name(outcome));
+    if (message != NULL)
+        assert_string_equal(record->message, message);
+}
+
+static void a_right_variant_is_verified_and_measured(void **state)
+{
+    (void)state;
+    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
+    expect(&record, HN_OUTCOME_OK, NULL);
+    assert_int_equal(record.verdict.kind, HN_VERIFIED);
+    assert_int_equal(record.verdict.seeds, 1);
+    assert_true(record.verdict.max_error <= record.verdict.tolerance);
+    assert_true(record.verdict.max_reference > 2.4 && record.verdict.max_reference <= 2.5);
+    /* 51 us by the double's formula, with noise of 0.1%. */
+    assert_true(fabs(record.timing.median_us - 51.0) < 0.1);
+    assert_true(record.timing.low_us <= record.timing.median_us);
+    assert_true(record.timing.high_us - record.timing.low_us >= 0.5);
+    assert_int_equal(record.timing.batch, 1);
+    assert_int_equal(record.timing.sample_count, 6);
+    assert_int_equal(record.timing.dropped, 0);
+    assert_false(record.timing.unstable);
+    assert_true(fabs(record.timing.clock_mhz - 1980.0) < 1.0);
+    const struct hn_value *gbps = hn_bindings_get(&record.metrics, "gbps");
+    assert_non_null(gbps);
+    assert_true(fabs(gbps->real - 8 * 65536 / record.timing.median_us / 1000) < 1e-9);
+    assert_true(record.objective == record.timing.median_us);
+    hn_record_finish(&record);
+}
+
+static void worse_points_take_longer(void **state)
+{
+    (void)state;
+    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=64,FAULT=0,ITEMS=1", &both);
+    expect(&record, HN_OUTCOME_OK, NULL);
+    assert_true(fabs(record.timing.median_us - 51.0 * 1.3) < 0.1);
+    hn_record_finish(&record);
+}
+
+static const struct {
+    const char *point;
+    enum hn_outcome outcome;
+    const char *message;
+} failures[] = {
+    {"BLOCK=128,FAULT=1,ITEMS=4", HN_OUTCOME_LAUNCH_ERROR,
+     "scale <<<(128, 1, 1), (128, 1, 1), 0 B>>>: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES: too many "
+     "resources requested for launch"},
+    {"BLOCK=128,FAULT=4,ITEMS=4", HN_OUTCOME_WRONG_RESULT, NULL},
+    {"BLOCK=128,FAULT=5,ITEMS=4", HN_OUTCOME_OUT_OF_BOUNDS,
+     "wrote at byte 262144 of 'y', which has 262144 bytes"},
+    {"BLOCK=128,FAULT=6,ITEMS=4", HN_OUTCOME_OUT_OF_BOUNDS,
+     "wrote 4 bytes before the start of 'y' (262144 bytes)"},
+    {"BLOCK=128,FAULT=7,ITEMS=4", HN_OUTCOME_OUT_OF_BOUNDS, "wrote into input 'x'"},
+    {"BLOCK=128,FAULT=8,ITEMS=4", HN_OUTCOME_WRONG_RESULT, NULL},
+    {"BLOCK=128,FAULT=10,ITEMS=4", HN_OUTCOME_WRONG_RESULT, NULL},
+    {"BLOCK=2048,FAULT=0,ITEMS=4", HN_OUTCOME_INVALID_LAUNCH, NULL},
+};
+
+/* Each in turn on one bench, a right variant after each: nothing that one did is left for the next.
+ */
+static void a_failing_variant_leaves_the_bench_as_it_was(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
+        struct hn_record record = bench_fixture_evaluate(&scale, failures[i].point, &both);
+        expect(&record, failures[i].outcome, failures[i].message);
+        assert_non_null(record.message);
+        hn_record_finish(&record);
+        assert_false(hn_bench_is_dead(scale.bench));
+        record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &verify_only);
+        expect(&record, HN_OUTCOME_OK, NULL);
+        hn_record_finish(&record);
+    }
+}
+
+static void messages_of_wrong_results_tell_index_and_values(void **state)
+{
+    (void)state;
+    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=4,ITEMS=4", &both);
+    assert_memory_equal(record.message, "y[32768] is ", 12);
+    assert_non_null(strstr(record.message, ": an error of 1, more than the tolerance of 2.5e-06"));
+    assert_true(fabs(record.verdict.max_error - 1.0) < 1e-6);
+    hn_record_finish(&record);
+
+    record = bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=8,ITEMS=4", &both);
+    assert_memory_equal(record.message, "in the last timed launch: y[0] is ", 34);
+    hn_record_finish(&record);
+
+    record = bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=10,ITEMS=4", &both);
+    assert_memory_equal(record.message, "y[65535] is never written; expected ", 36);
+    hn_record_finish(&record);
+}
+
+static void a_clearly_slower_variant_stops_after_one_sample(void **state)
+{
+    (void)state;
+    struct hn_bench_request request = both;
+    request.censor_us = 20.0;
+    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &request);
+    expect(&record, HN_OUTCOME_SLOWER, NULL);
+    assert_int_equal(record.timing.sample_count, 1);
+    assert_true(record.timing.median_us == record.timing.low_us);
+    hn_record_finish(&record);
+
+    request.full = true;
+    record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &request);
+    expect(&record, HN_OUTCOME_OK, NULL);
+    hn_record_finish(&record);
+}
+
+static void a_little_slower_takes_six_samples_to_see(void **state)
+{
+    (void)state;
+    struct hn_bench_request request = both;
+    request.censor_us = 48.0;
+    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &request);
+    expect(&record, HN_OUTCOME_SLOWER, NULL);
+    assert_int_equal(record.timing.sample_count, 6);
+    hn_record_finish(&record);
+    request.censor_us = 50.9;
+    record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &request);
+    expect(&record, HN_OUTCOME_OK, NULL);
+    hn_record_finish(&record);
+}
+
+static void an_illegal_address_kills_the_bench(void **state)
+{
+    (void)state;
+    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=2,ITEMS=4", &both);
+    expect(&record, HN_OUTCOME_DEVICE_FAULT,
+           "scale <<<(128, 1, 1), (128, 1, 1), 0 B>>>: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal "
+           "memory access was encountered");
+    assert_true(hn_bench_is_dead(scale.bench));
+    hn_record_finish(&record);
+}
+
+static void reseeding_keeps_right_variants_right(void **state)
+{
+    (void)state;
+    struct hn_error err = {.message = ""};
+    struct hn_record record =
+        bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &verify_only);
+    assert_int_equal(hn_bench_reseed(scale.bench, 2, &err), HN_OK);
+    double before = record.verdict.max_reference;
+    struct hn_image image;
+    bench_fixture_compile(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &image);
+    assert_int_equal(hn_bench_evaluate(scale.bench, &image, &verify_only, &record, &err), HN_OK);
+    expect(&record, HN_OUTCOME_OK, NULL);
+    assert_int_equal(record.verdict.seeds, 2);
+    assert_true(record.verdict.max_reference != before);
+    hn_image_finish(&image);
+    hn_record_finish(&record);
+}
+
+static void race_interleaves_and_drops_what_fails(void **state)
+{
+    (void)state;
+    static const char *const points[] = {"BLOCK=256,FAULT=0,ITEMS=4", "BLOCK=128,FAULT=0,ITEMS=4",
+                                         "BLOCK=256,FAULT=8,ITEMS=4"};
+    enum { COUNT = 3, ROUNDS = 5 };
+    struct hn_record records[COUNT];
+    struct hn_image images[COUNT];
+    struct hn_bench_candidate candidates[COUNT];
+    double samples[COUNT * ROUNDS];
+    struct hn_error err = {.message = ""};
+    int done = 0;
+    for (int i = 0; i < COUNT; i++) {
+        hn_record_init(&records[i]);
+        hn_bindings_parse(points[i], &records[i].point, NULL);
+        bench_fixture_compile(&scale, points[i], &images[i]);
+        candidates[i] = (struct hn_bench_candidate){&records[i].point, &images[i]};
+    }
+    assert_int_equal(hn_bench_race(scale.bench, candidates, COUNT, 3, ROUNDS, 1e6, samples, &done,
+                                   records, &err),
+                     HN_OK);
+    assert_int_equal(done, ROUNDS);
+    for (int r = 0; r < ROUNDS; r++) {
+        assert_true(fabs(samples[r] - 51.0) < 0.1);
+        assert_true(fabs(samples[ROUNDS + r] - 56.1) < 0.1);
+        assert_true(samples[2 * ROUNDS + r] == 0.0);
+    }
+    expect(&records[0], HN_OUTCOME_OK, NULL);
+    expect(&records[1], HN_OUTCOME_OK, NULL);
+    expect(&records[2], HN_OUTCOME_WRONG_RESULT, NULL);
+    assert_int_equal(
+        hn_bench_race(scale.bench, candidates, 2, 3, ROUNDS, 0.0, samples, &done, records, &err),
+        HN_OK);
+    assert_int_equal(done, 3);
+    for (int i = 0; i < COUNT; i++) {
+        hn_image_finish(&images[i]);
+        hn_record_finish(&records[i]);
+    }
+}
+
+static void warm_up_and_copy_bandwidth(void **state)
+{
+    (void)state;
+    struct hn_bindings point;
+    struct hn_image image;
+    struct hn_error err = {.message = ""};
+    double noise = -1.0, rate = 0.0;
+    hn_bindings_init(&point);
+    hn_bindings_parse("BLOCK=256,FAULT=0,ITEMS=4", &point, NULL);
+    bench_fixture_compile(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &image);
+    assert_int_equal(hn_bench_warm_up(scale.bench, &point, &image, &noise, &err), HN_OK);
+    assert_true(noise >= 0.0 && noise < 0.002);
+    assert_int_equal(hn_bench_copy_bandwidth(scale.bench, 64 << 20, &rate, &err), HN_OK);
+    assert_true(rate > 3500.0 && rate < 4000.0);
+    hn_image_finish(&image);
+    hn_bindings_finish(&point);
+}
+
+static void warm_regime_is_faster(void **state)
+{
+    (void)state;
+    open_bench(&scale, HN_WARM);
+    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
+    expect(&record, HN_OUTCOME_OK, NULL);
+    assert_true(fabs(record.timing.median_us - 0.8 * 51.0) < 0.1);
+    hn_record_finish(&record);
+    bench_fixture_close(&scale);
+}
+
+static void a_short_kernel_is_timed_in_cold_batches(void **state)
+{
+    (void)state;
+    struct hn_error err = {.message = ""};
+    struct bench_fixture small = scale;
+    struct hn_bindings problem;
+    hn_bindings_init(&problem);
+    hn_bindings_parse("n=4096", &problem, NULL);
+    struct hn_bindings kept = scale.config->problems[0];
+    scale.config->problems[0] = problem;
+    assert_int_equal(bench_fixture_open(&small, HN_COLD, &err), HN_OK);
+    struct hn_record record = bench_fixture_evaluate(&small, "BLOCK=256,FAULT=0,ITEMS=4", &both);
+    expect(&record, HN_OUTCOME_OK, NULL);
+    /* 1 + 50 / 16 us, and no launch of a batch finds what another left in the cache. */
+    assert_true(fabs(record.timing.median_us - 4.125) < 0.01);
+    assert_int_equal(record.timing.batch, 13);
+    assert_true(fabs(record.timing.resolution_us - 0.5 / 13) < 1e-9);
+    hn_record_finish(&record);
+    bench_fixture_close(&small);
+    scale.config->problems[0] = kept;
+    hn_bindings_finish(&problem);
+}
+
+static void throttled_samples_are_dropped(void **state)
+{
+    (void)state;
+    setenv("HONE_DOUBLE_THROTTLE", "4", 1);
+    open_bench(&scale, HN_COLD);
+    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
+    unsetenv("HONE_DOUBLE_THROTTLE");
+    expect(&record, HN_OUTCOME_OK, NULL);
+    assert_true(record.timing.dropped >= 1);
+    assert_true(record.timing.sample_count >= 6);
+    assert_false(record.timing.unstable);
+    hn_record_finish(&record);
+    bench_fixture_close(&scale);
+}
+
+static void mostly_throttled_samples_are_kept_and_flagged(void **state)
+{
+    (void)state;
+    setenv("HONE_DOUBLE_THROTTLE", "1", 1);
+    open_bench(&scale, HN_COLD);
+    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
+    unsetenv("HONE_DOUBLE_THROTTLE");
+    expect(&record, HN_OUTCOME_OK, NULL);
+    assert_int_equal(record.timing.dropped, 0);
+    assert_true(record.timing.unstable);
+    assert_true(fabs(record.timing.clock_mhz - 990.0) < 1.0);
+    hn_record_finish(&record);
+    bench_fixture_close(&scale);
+}
+
+static void every_role_is_restored_between_launches(void **state)
+{
+    (void)state;
+    open_bench(&accumulate, HN_COLD);
+    struct hn_record record = bench_fixture_evaluate(&accumulate, "SCRATCH=4096", &both);
+    expect(&record, HN_OUTCOME_OK, NULL);
+    assert_int_equal(record.verdict.kind, HN_SELF_VERIFIED);
+    assert_int_equal(record.timing.batch, 1);
+    assert_true(record.timing.resolution_us == 0.5);
+    assert_true(hn_value_number(hn_bindings_get(&record.metrics, "mean")) == 1.5);
+    assert_true(hn_value_number(hn_bindings_get(&record.metrics, "doubled")) == 3.0);
+    hn_record_finish(&record);
+    record = bench_fixture_evaluate(&accumulate, "SCRATCH=1073741824", &both);
+    expect(&record, HN_OUTCOME_OUT_OF_MEMORY,
+           "its scratch needs 1.000 GiB, more than is free on the device");
+    hn_record_finish(&record);
+    record = bench_fixture_evaluate(&accumulate, "SCRATCH=1024", &both);
+    expect(&record, HN_OUTCOME_OK, NULL);
+    hn_record_finish(&record);
+    bench_fixture_close(&accumulate);
+}
+
+static void a_plan_that_does_not_fit_gets_a_table(void **state)
+{
+    (void)state;
+    struct hn_error err = {.message = ""};
+    setenv("HONE_DOUBLE_MEMORY", "2000000", 1);
+    assert_int_equal(bench_fixture_open(&scale, HN_COLD, &err), HN_ERUN);
+    unsetenv("HONE_DOUBLE_MEMORY");
+    assert_non_null(strstr(err.message, "the buffers do not fit: 0.00"));
+    assert_non_null(strstr(err.message, "0.002 GiB are free on Hone Double"));
+    assert_non_null(strstr(err.message, "\n  y                    reference           0.000 GiB"));
+    assert_non_null(strstr(err.message, "\n  (flush)              L2 cache            0.002 GiB"));
+    assert_null(scale.bench);
+    bench_fixture_close(&scale);
+}
+
+static void a_faulty_reference_is_a_run_failure(void **state)
+{
+    (void)state;
+    struct hn_error err = {.message = ""};
+    struct hn_image image;
+    struct hn_bindings point;
+    open_bench(&accumulate, HN_COLD);
+    hn_bindings_init(&point);
+    hn_bindings_parse("SCRATCH=1073741824", &point, NULL);
+    bench_fixture_compile(&accumulate, "SCRATCH=1073741824", &image);
+    assert_int_equal(hn_bench_set_reference(accumulate.bench, &point, &image, &err), HN_ERUN);
+    assert_string_equal(err.message, "the reference failed: out_of_memory: its scratch needs 1.000 "
+                                     "GiB, more than is free on the device");
+    hn_image_finish(&image);
+    hn_bindings_finish(&point);
+    bench_fixture_close(&accumulate);
+}
+
+/* A session in which call number `call` fails: everything ends in a status or an outcome. */
+static bool run_with_failing_call(int call, const struct hn_image *image)
+{
+    char number[16];
+    struct hn_record record;
+    struct hn_error err = {.message = ""};
+    snprintf(number, sizeof number, "%d", call);
+    setenv("HONE_DOUBLE_FAIL", number, 1);
+    hn_record_init(&record);
+    hn_bindings_parse("SCRATCH=4096", &record.point, NULL);
+    enum hn_status status = bench_fixture_open(&accumulate, HN_COLD, &err);
+    if (status == HN_OK)
+        status = hn_bench_evaluate(accumulate.bench, image, &both, &record, &err);
+    bench_fixture_close(&accumulate);
+    unsetenv("HONE_DOUBLE_FAIL");
+    bool failed = status != HN_OK || record.outcome != HN_OUTCOME_OK;
+    if (status != HN_OK)
+        assert_true(status == HN_ERUN && err.message[0] != '\0');
+    else if (record.outcome != HN_OUTCOME_OK)
+        assert_non_null(record.message);
+    hn_record_finish(&record);
+    return failed;
+}
+
+static void every_failing_call_ends_cleanly(void **state)
+{
+    (void)state;
+    static const char *const codes[] = {"999", "2"};
+    struct hn_image image;
+    bench_fixture_compile(&accumulate, "SCRATCH=4096", &image);
+    setenv("HONE_DOUBLE_STRICT", "0", 1);
+    for (int c = 0; c < 2; c++) {
+        int passed = 0;
+        setenv("HONE_DOUBLE_ERROR", codes[c], 1);
+        /* The calls that only release something fail without a trace: they come last, and the run
+         * before them passes. */
+        int call = 1;
+        for (; passed < 100 && call < 2000; call++)
+            passed = run_with_failing_call(call, &image) ? 0 : passed + 1;
+        assert_true(call > 300);
+        assert_true(call < 2000);
+    }
+    unsetenv("HONE_DOUBLE_ERROR");
+    setenv("HONE_DOUBLE_STRICT", "1", 1);
+    hn_image_finish(&image);
+}
+
+#define WITH_BENCH(test) cmocka_unit_test_setup_teardown(test, open_scale, close_scale)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_BENCH(a_right_variant_is_verified_and_measured),
+        WITH_BENCH(worse_points_take_longer),
+        WITH_BENCH(a_failing_variant_leaves_the_bench_as_it_was),
+        WITH_BENCH(messages_of_wrong_results_tell_index_and_values),
+        WITH_BENCH(a_clearly_slower_variant_stops_after_one_sample),
+        WITH_BENCH(a_little_slower_takes_six_samples_to_see),
+        WITH_BENCH(an_illegal_address_kills_the_bench),
+        WITH_BENCH(reseeding_keeps_right_variants_right),
+        WITH_BENCH(race_interleaves_and_drops_what_fails),
+        WITH_BENCH(warm_up_and_copy_bandwidth),
+        cmocka_unit_test(warm_regime_is_faster),
+        cmocka_unit_test(a_short_kernel_is_timed_in_cold_batches),
+        cmocka_unit_test(throttled_samples_are_dropped),
+        cmocka_unit_test(mostly_throttled_samples_are_kept_and_flagged),
+        cmocka_unit_test(every_role_is_restored_between_launches),
+        cmocka_unit_test(a_plan_that_does_not_fit_gets_a_table),
+        cmocka_unit_test(a_faulty_reference_is_a_run_failure),
+        cmocka_unit_test(every_failing_call_ends_cleanly),
+    };
+    return cmocka_run_group_tests(tests, load, unload);
+}
