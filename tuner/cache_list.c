@@ -106,8 +106,7 @@ enum hn_status hn_cache_select(const struct hn_cache_command *command, const cha
     if (all == 0)
         return fail_not_found(command, kernel, err);
     return hn_fail(err, HN_ENOTFOUND,
-                   "none of the %zu tunings of '%s' fits; `hone cache list` shows them", all,
-                   kernel);
+                   "none of the tunings of '%s' fits; `hone cache list` shows them", kernel);
 }
 
 static json_t *device_to_json(const struct hn_device_identity *device)

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: MIT
+"""`hone cache`: list, show, export, import, check."""
+
+import gzip
+import json
+import os
+import resource
+import shutil
+import sqlite3
+import subprocess
+import unittest
+
+import hone
+
+EXAMPLE = hone.SOURCE / "tests/data/recording/example.json"
+KERNEL_TUNER = hone.SOURCE / "tests/data/kernel_tuner/conv6-a6000.json.gz"
+
+
+class CacheCommand(hone.Case):
+    def load(self):
+        return self.hone("cache", "import", EXAMPLE)
+
+    def sql(self, statement):
+        connection = sqlite3.connect(self.cache)
+        with connection:
+            rows = connection.execute(statement).fetchall()
+        connection.close()
+        return rows
+
+    def test_import_then_list(self):
+        self.assertEqual(self.load().stdout, f"{EXAMPLE}: 6 records, 0 images\n")
+        self.assertEqual(self.hone("cache", "list").stdout.split("\n"), [
+            "kernel   problem  device          L2        best  spread  points  date        remarks",
+            "example  N=4096   NVIDIA Example  cold  2.500 ms   ±2.5%       6  2025-11-21  verified",
+            ""])
+
+    def test_list_json(self):
+        self.load()
+        document = json.loads(self.hone("cache", "list", "--json").stdout)
+        self.assertEqual(document["cache"], str(self.cache))
+        [tuning] = document["tunings"]
+        self.assertEqual(tuning["problem"], {"N": 4096})
+        self.assertEqual(tuning["best"]["point"], {"PAD": 1, "TILE": 16})
+        self.assertEqual((tuning["points"], tuning["simulated"], tuning["stale"]), (6, False, False))
+
+    def test_show(self):
+        self.load()
+        self.assertEqual([line.rstrip() for line in self.hone("cache", "show", "example").stdout.split("\n")], [
+            "example  N=4096",
+            "  device     NVIDIA Example (compute capability 9.0, 132 SMs)",
+            "  measured   L2 cold, objective time, driver 580.1, NVRTC 13.0",
+            "  #      time  spread  registers   shared  occupancy  point          remarks",
+            "  1  2.500 ms   ±2.5%         64  8.0 KiB        50%  PAD=1,TILE=16",
+            "  2  2.625 ms   ±2.4%         64  8.0 KiB        50%  PAD=0,TILE=32  tied",
+            "  3  2.750 ms   ±2.3%         64  8.0 KiB        50%  PAD=0,TILE=16",
+            "  6 points: 3 ok, 1 invalid_launch, 1 compile_error, 1 wrong_result",
+            ""])
+        [tuning] = json.loads(self.hone("cache", "show", "example", "--json").stdout)["tunings"]
+        self.assertEqual(tuning["outcomes"], {"ok": 3, "invalid_launch": 1, "compile_error": 1, "wrong_result": 1})
+        self.assertEqual(len(tuning["records"]), 6)
+
+    def test_simulated_says_so(self):
+        self.tune_simulated()
+        self.assertIn("simulated", self.hone("cache", "list").stdout)
+        self.assertIn("SIMULATED from a recording", self.hone("cache", "show", "saxpy").stdout)
+        self.fails(3, "hone: the tunings that fit are simulated: only measured ones are exported",
+                   "cache", "export", "saxpy", self.folder / "r.json")
+
+    def test_other_protocol_is_stale(self):
+        self.load()
+        self.sql("UPDATE version SET protocol = 0")
+        self.assertIn("2025-11-21  stale", self.hone("cache", "list").stdout)
+        self.assertIn("STALE", self.hone("cache", "show", "example").stdout)
+
+    def test_export_gives_back_what_was_imported(self):
+        self.load()
+        out = self.folder / "r.json.gz"
+        self.assertEqual(self.hone("cache", "export", "example", out).stdout,
+                         f"{out}: 6 points of example on NVIDIA Example\n")
+        exported = json.loads(gzip.decompress(out.read_bytes()))
+        original = json.loads(EXAMPLE.read_text())
+        self.assertEqual(exported["hone"]["device"], original["hone"]["device"])
+        self.assertEqual(exported["hone"]["version"], original["hone"]["version"])
+        # The plan is not known, so the parameters are sorted.
+        self.assertEqual(exported["tune_params_keys"], ["PAD", "TILE"])
+        for key, row in original["cache"].items():
+            tile, pad = key.split(",")
+            self.assertEqual(exported["cache"][f"{pad},{tile}"], row)
+        self.assertEqual(self.hone("cache", "import", out).stdout, f"{out}: all of it was there already\n")
+
+    def test_import_twice_adds_once(self):
+        self.load()
+        self.assertEqual(self.load().stdout, f"{EXAMPLE}: all of it was there already\n")
+        self.assertEqual(self.sql("SELECT count(*) FROM record"), [(6,)])
+
+    def test_export_of_several_needs_a_folder(self):
+        self.load()
+        other = json.loads(EXAMPLE.read_text())
+        other["hone"]["problem"]["N"] = 512
+        self.hone("cache", "import", self.write("other.json", json.dumps(other)))
+        self.fails(2, f"hone: 2 tunings fit, but '{self.folder}/r.json' is one file: name a folder (with a / at the "
+                   "end), or choose with -p and --device-name:\n  N=4096  NVIDIA Example  cold\n"
+                   "  N=512  NVIDIA Example  cold", "cache", "export", "example", self.folder / "r.json")
+        self.hone("cache", "export", "example", f"{self.folder}/all/")
+        self.assertEqual(sorted(os.listdir(self.folder / "all")),
+                         ["example-n-4096-nvidia-example-cold.json.gz", "example-n-512-nvidia-example-cold.json.gz"])
+        self.hone("cache", "export", "example", self.folder / "r.json", "-p", "N=512")
+        self.assertEqual(json.loads((self.folder / "r.json").read_text())["hone"]["problem"], {"N": 512})
+
+    def test_import_of_another_cache(self):
+        self.load()
+        other = self.folder / "other.db"
+        shutil.copy(self.cache, other)
+        self.cache = self.folder / "new.db"
+        self.assertEqual(self.hone("cache", "import", other).stdout, f"{other}: 6 records, 0 images\n")
+        document = json.loads(self.hone("cache", "import", other, "--json").stdout)
+        self.assertEqual(document["files"], [{"file": str(other), "records": 0, "images": 0, "known": True}])
+
+    def test_import_takes_no_file_of_kernel_tuner(self):
+        self.fails(1, f"hone: '{KERNEL_TUNER}' is a cache file of Kernel Tuner, which does not say what was measured "
+                   "nor how; `hone simulate` and --simulate read it", "cache", "import", KERNEL_TUNER)
+
+    def test_broken_recordings(self):
+        text = EXAMPLE.read_text()
+        path = self.write("cut.json", text[: len(text) // 2])
+        result = self.hone("cache", "import", path, expect=1)
+        self.assertRegex(result.stderr, r"^hone: '.*/cut.json': it is truncated: line \d+, column \d+: ")
+        path = self.write("newer.json", text.replace('"format": 1', '"format": 2'))
+        self.fails(1, f"hone: '{path}': it has format 2, this Hone knows up to 1", "cache", "import", path)
+        path = self.write("row.json", text.replace('"time": 2.75,', '"time": 2.75, "PAD": [],', 1))
+        self.fails(1, f"hone: '{path}': row '16,0': found an array, expected a value", "cache", "import", path)
+        self.assertEqual(self.hone("cache", "list").stdout, "")
+
+    def test_check(self):
+        self.load()
+        self.assertEqual(self.hone("cache", "check").stdout, f"cache '{self.cache}' is whole: 1 tuning\n")
+        self.sql("UPDATE record SET outcome = 'slower' WHERE id = 1")
+        result = self.hone("cache", "check", expect=1)
+        self.assertEqual(result.stdout, "record 1: its outcome is 'slower', its JSON says 'ok'\n")
+        self.assertEqual(result.stderr, f"hone: cache '{self.cache}' is damaged\n")
+        document = json.loads(self.hone("cache", "check", "--json", expect=1).stdout)
+        self.assertFalse(document["whole"])
+
+    def test_what_is_not_there(self):
+        self.fails(3, f"hone: there is no cache at '{self.cache}': nothing was tuned yet", "cache", "list")
+        self.load()
+        self.fails(3, f"hone: cache '{self.cache}' has no tuning of 'exmple'; it has: example",
+                   "cache", "show", "exmple")
+        self.fails(3, "hone: none of the tunings of 'example' fits; `hone cache list` shows them",
+                   "cache", "show", "example", "-p", "N=1")
+
+    def test_disk_full_while_importing(self):
+        self.load()
+        document = json.loads(EXAMPLE.read_text())
+        row = document["cache"]["16,0"]
+        document["cache"] = {f"{tile},0": dict(row, TILE=tile) for tile in range(1000)}
+        path = self.write("many.json", json.dumps(document))
+        # A limit on the size of files fails writes as a full disk does; Python ignores SIGXFSZ, and so does the child.
+        result = subprocess.run(
+            [hone.HONE, "cache", "import", path], env=dict(os.environ, HONE_CACHE=str(self.cache)), text=True,
+            capture_output=True, restore_signals=False, timeout=60,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (300000, 300000)))
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr, f"^hone: cache '{self.cache}' can not be written: .*; what was recorded before "
+                         "is kept\n$")
+        self.assertEqual(self.hone("cache", "check").stdout, f"cache '{self.cache}' is whole: 1 tuning\n")
+        [tuning] = json.loads(self.hone("cache", "show", "example", "--json").stdout)["tunings"]
+        self.assertEqual(len(tuning["records"]), 6)
+
+    def test_usage(self):
+        self.fails(2, "hone: unknown part 'lst' of `hone cache`; nearest is 'list'", "cache", "lst")
+        self.assertIn("import FILE...", self.hone("cache", "--help").stdout)
+        self.assertIn("Usage: hone cache export", self.hone("cache", "export", "--help").stdout)
+        self.load()
+        self.assertIn("too few arguments, expected NAME FILE", self.hone("cache", "export", "x", expect=2).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
