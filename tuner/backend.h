@@ -58,6 +58,8 @@ struct hn_backend_kind {
     /* NULL: there is nothing to race (a recording says all there is). Blocks. */
     enum hn_status (*race)(struct hn_backend *backend, const struct hn_racer *racers, size_t count,
                            struct hn_race_result *result, struct hn_error *err);
+    /* GB/s (read + write) of a device-to-device memcpy of `bytes`; 0 where it can not be measured. */
+    enum hn_status (*copy_rate)(struct hn_backend *backend, double bytes, double *gb_per_s, struct hn_error *err);
     double (*busy_ms)(const struct hn_backend *backend); /* of the GPU */
 };
 

@@ -152,14 +152,34 @@ static enum hn_status reseed(struct hn_backend *backend, uint64_t seed, struct h
     return status;
 }
 
+static enum hn_status copy_rate(struct hn_backend *backend, double bytes, double *gb_per_s,
+                                struct hn_error *err)
+{
+    struct hn_live *live = (struct hn_live *)backend;
+    struct hn_message message;
+    struct hn_gpu_result result;
+    *gb_per_s = 0;
+    hn_message_init(&message, "copy_bandwidth");
+    json_object_set_new(message.json, "bytes", json_integer((json_int_t)bytes));
+    enum hn_status status = hn_gpu_client_request(live->gpu, &message, 60, err);
+    hn_message_finish(&message);
+    if (status == HN_OK)
+        status = hn_gpu_client_wait(live->gpu, &result, err);
+    if (status == HN_OK && result.end == HN_GPU_REPLY) {
+        *gb_per_s = json_number_value(json_object_get(result.message.json, "gb_per_s"));
+        hn_message_finish(&result.message);
+    }
+    return status;
+}
+
 static double busy_ms(const struct hn_backend *backend)
 {
     return hn_gpu_client_busy_ms(((const struct hn_live *)backend)->gpu);
 }
 
 static const struct hn_backend_kind live_kind = {
-    destroy,  hn_live_prepare, compile, complete,     room,    idle,
-    evaluate, wait_event,      reseed,  hn_live_race, busy_ms,
+    destroy,  hn_live_prepare, compile, complete,     room,      idle,
+    evaluate, wait_event,      reseed,  hn_live_race, copy_rate, busy_ms,
 };
 
 enum hn_status hn_backend_live(struct hn_task *task, const struct hn_live_options *options,

@@ -137,7 +137,9 @@ static enum hn_status tune_task(struct tune *tune, struct hn_task *task, struct 
         status = hn_session_create(backend, tune->store, &options, &session, err);
     if (status == HN_OK) {
         if (!tune->options.quiet)
-            hn_summary_print_title(backend, stderr);
+            fprintf(stderr, "tuning %s on %s: %llu points\n", task->identity.kernel,
+                    task->identity.device.name,
+                    (unsigned long long)hn_session_state(session)->points);
         hn_progress_init(&progress, task->plan, options.budget_count, tune->options.quiet);
         status = hn_session_run(session, hn_progress_show, &progress, err);
         hn_progress_finish(&progress);

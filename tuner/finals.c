@@ -299,6 +299,19 @@ static enum hn_status keep_images(struct finals *finals, struct hn_error *err)
     return status;
 }
 
+/* What the best moves per second is set against a memcpy of as much, in the same run. A plan says
+ * how much that is by a metric named bytes. */
+static enum hn_status measure_copy(struct finals *finals, struct hn_error *err)
+{
+    struct hn_session *session = finals->session;
+    const struct hn_value *bytes = hn_bindings_get(&ticket_of(finals, 0)->record.metrics, "bytes");
+    double moved = bytes != NULL ? hn_value_number(bytes) : 0;
+    if (moved < 2 || session->backend->kind->copy_rate == NULL)
+        return HN_OK;
+    return session->backend->kind->copy_rate(session->backend, moved / 2,
+                                             &session->state.copy_gb_per_s, err);
+}
+
 /* A race that was run over the same field before needs no repeat. */
 static bool is_settled(const struct finals *finals)
 {
@@ -323,6 +336,8 @@ static enum hn_status hold(struct finals *finals, bool *again, struct hn_error *
     status = race(finals, again, err);
     if (status == HN_OK && !*again)
         status = keep_images(finals, err);
+    if (status == HN_OK && !*again && finals->count > 0)
+        status = measure_copy(finals, err);
     return status;
 }
 

@@ -55,7 +55,7 @@ static const struct argp_option device_options[] = {
     {"device", KEY_DEVICE, "N|UUID", 0, "Which GPU (default 0); `hone device` lists them", 4},
     {"regime", KEY_REGIME, "cold|warm", 0,
      "L2 cache flushed between launches (cold, the default) or left as it is", 4},
-    {"run-timeout", KEY_RUN_TIMEOUT, "SECONDS", 0, "Limit for running one variant (default 30)", 4},
+    {"run-timeout", KEY_RUN_TIMEOUT, "SECONDS", 0, "Limit for running one variant (default 10)", 4},
     {0},
 };
 
@@ -90,7 +90,7 @@ static const struct argp_option *const groups[GROUPS] = {
 
 void hn_options_init(struct hn_options *options)
 {
-    *options = (struct hn_options){.seed = 1, .compile_timeout_s = 60, .run_timeout_s = 30};
+    *options = (struct hn_options){.seed = 1, .compile_timeout_s = 60, .run_timeout_s = 10};
 }
 
 void hn_options_finish(struct hn_options *options)

@@ -123,7 +123,10 @@ enum hn_status hn_session_prepare(struct hn_session *session, struct hn_error *e
         return HN_OK;
     hn_session_show(session, "preparing");
     session->prepared = true;
-    return session->backend->kind->prepare(session->backend, &session->state.noise, err);
+    enum hn_status status =
+        session->backend->kind->prepare(session->backend, &session->state.noise, err);
+    session->state.phase = "searching";
+    return status;
 }
 
 enum hn_status hn_session_step(struct hn_session *session, struct hn_backend_event *event,

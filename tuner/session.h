@@ -37,6 +37,7 @@ struct hn_session_state {
     double measure_s;
     double gpu_busy_s;
     double noise;      /* relative; 0 when not measured */
+    double copy_gb_per_s; /* of a device-to-device memcpy of what the best moves; 0 when not measured */
     const char *phase; /* "preparing", "searching", "racing 5 finalists" */
     bool interrupted;
 };

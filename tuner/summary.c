@@ -162,6 +162,19 @@ static void print_time(const struct hn_session_state *state, FILE *file)
     fputc('\n', file);
 }
 
+static void print_copy(const struct hn_session_state *state, FILE *file)
+{
+    const struct hn_value *bytes =
+        state->best != NULL ? hn_bindings_get(&state->best->metrics, "bytes") : NULL;
+    if (bytes == NULL || state->copy_gb_per_s <= 0)
+        return;
+    double rate = hn_value_number(bytes) / state->best->timing.median_us / 1e3;
+    fprintf(
+        file,
+        "  the best moves %.0f GB/s, %.1f%% of a device-to-device memcpy of as much (%.0f GB/s)\n",
+        rate, rate / state->copy_gb_per_s * 100, state->copy_gb_per_s);
+}
+
 enum hn_status hn_summary_print(const struct hn_session *session, const struct hn_backend *backend,
                                 FILE *file, struct hn_error *err)
 {
@@ -185,6 +198,7 @@ enum hn_status hn_summary_print(const struct hn_session *session, const struct h
         fputc('\n', file);
         print_best(plan, ranking, count, tied, file);
         print_ladder(plan, ladder, steps, file);
+        print_copy(state, file);
     }
     print_outcomes(state, file);
     print_failures(ranking, count, file);
@@ -226,11 +240,12 @@ enum hn_status hn_summary_json(const struct hn_session *session, const struct hn
         return status;
     bool found = count > 0 && ranking[0]->outcome == HN_OUTCOME_OK;
     *json = json_pack(
-        "{ss so ss ss si sb sI sI so si so so so}", "kernel", identity->kernel, "problem",
+        "{ss so ss ss si sb sI sI so si sf so so so}", "kernel", identity->kernel, "problem",
         hn_bindings_to_json(&identity->problem), "regime", identity->regime, "device",
         identity->device.name, "compute_capability", identity->device.capability, "simulated",
         backend->simulated, "points", (json_int_t)state->points, "reused",
-        (json_int_t)state->reused, "outcomes", counts_to_json(state), "tied", (int)tied, "best",
+        (json_int_t)state->reused, "outcomes", counts_to_json(state), "tied", (int)tied,
+        "copy_gb_per_s", state->copy_gb_per_s, "best",
         found ? hn_record_to_json(ranking[0]) : json_null(), "records",
         records_to_json(ranking, count), "time",
         json_pack("{sf sf sf sf sf sf}", "elapsed_s", state->elapsed_s, "compile_s",
