@@ -129,7 +129,7 @@ static const char *kind_of(const struct hn_value *value)
 static enum hn_status read_item(const struct hn_config_reader *reader, const struct hn_yaml *node,
                                 struct hn_value *values, size_t *count)
 {
-    struct hn_value value;
+    struct hn_value value = hn_integer(0);
     enum hn_status status = hn_config_read_value(reader, node, &value);
     if (status != HN_OK)
         return status;
@@ -217,7 +217,7 @@ static enum hn_status read_range(const struct hn_config_reader *reader, const st
                                  struct hn_value **values, size_t *count)
 {
     static const char *const keys[] = {"range", "step", NULL};
-    struct hn_value low, high, step = hn_integer(1);
+    struct hn_value low = hn_integer(0), high = hn_integer(0), step = hn_integer(1);
     const struct hn_yaml *step_node = hn_yaml_get(node, "step");
     enum hn_status status = hn_config_check_keys(reader, node, keys);
     if (status == HN_OK)
@@ -255,7 +255,7 @@ static enum hn_status read_powers(const struct hn_config_reader *reader, const s
 {
     static const char *const keys[] = {"powers_of_two", NULL};
     const struct hn_yaml *bounds = hn_yaml_get(node, "powers_of_two");
-    struct hn_value low, high;
+    struct hn_value low = hn_integer(0), high = hn_integer(0);
     enum hn_status status = hn_config_check_keys(reader, node, keys);
     if (status == HN_OK)
         status = read_bounds(reader, bounds, &low, &high);
