@@ -371,6 +371,38 @@ static void truncated_recording_of_hone_is_refused(void **state)
     free(text);
 }
 
+/* A generator of its own (xorshift), so that every run sees the same damage. */
+static uint32_t next_random(uint32_t *seed)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 17;
+    *seed ^= *seed << 5;
+    return *seed;
+}
+
+static void random_damage_is_refused_or_read(void **state)
+{
+    (void)state;
+    static const char marks[] = "{}[]\",:0-9eE.tfn\\ ";
+    uint32_t seed = 1;
+    char *text = saved_text();
+    size_t length = strlen(text);
+    char *damaged = malloc(length + 1);
+    assert_non_null(damaged);
+    for (int i = 0; i < 500; i++) {
+        struct hn_recording recording;
+        memcpy(damaged, text, length + 1);
+        for (int k = 0; k < 3; k++)
+            damaged[next_random(&seed) % length] = marks[next_random(&seed) % (sizeof marks - 1)];
+        assert_int_equal(hn_text_write_file(path, damaged, length, NULL), HN_OK);
+        enum hn_status status = hn_recording_load(path, &recording, NULL);
+        assert_true(status == HN_OK || status == HN_EFORMAT);
+        hn_recording_finish(&recording);
+    }
+    free(damaged);
+    free(text);
+}
+
 static void damaged_gzip_is_refused(void **state)
 {
     (void)state;
@@ -423,6 +455,7 @@ int main(void)
         cmocka_unit_test(unfinished_file_of_kernel_tuner),
         cmocka_unit_test(nonsense_is_refused_with_its_place),
         cmocka_unit_test(truncated_recording_of_hone_is_refused),
+        cmocka_unit_test(random_damage_is_refused_or_read),
         cmocka_unit_test(damaged_gzip_is_refused),
         cmocka_unit_test(newer_format_is_refused),
         cmocka_unit_test(point_that_does_not_fit_is_not_saved),

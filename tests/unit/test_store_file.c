@@ -116,6 +116,43 @@ static void overwritten_pages_are_reported(void **state)
     hn_store_close(store);
 }
 
+/* Whatever the bytes of a cache are, it is refused or read, and never brings down who opens it. */
+static void random_damage_is_survived(void **state)
+{
+    struct fixture *fixture = *state;
+    char *whole;
+    size_t size;
+    uint32_t seed = 1;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    int64_t session = begin(store);
+    for (int i = 0; i < 40; i++)
+        put(store, session, i, 1);
+    hn_store_close(store);
+    assert_int_equal(hn_text_read_file(fixture->path, 1 << 24, &whole, &size, NULL), HN_OK);
+    for (int i = 0; i < 200; i++) {
+        char *damaged = malloc(size);
+        assert_non_null(damaged);
+        memcpy(damaged, whole, size);
+        for (int k = 0; k < 8; k++) {
+            seed = seed * 1664525u + 1013904223u;
+            damaged[16 + seed % (size - 16)] = (char)(seed >> 24);
+        }
+        assert_int_equal(hn_text_write_file(fixture->path, damaged, size, NULL), HN_OK);
+        free(damaged);
+        if (hn_store_open(fixture->path, HN_STORE_READ, &store, NULL) != HN_OK)
+            continue;
+        struct hn_tuned_list list;
+        struct hn_text report;
+        hn_text_init(&report);
+        (void)hn_store_check(store, &report, NULL);
+        if (hn_store_list(store, NULL, &list, NULL) == HN_OK)
+            hn_tuned_list_free(&list);
+        hn_text_finish(&report);
+        hn_store_close(store);
+    }
+    free(whole);
+}
+
 static void newer_format_is_refused(void **state)
 {
     struct fixture *fixture = *state;
@@ -304,6 +341,7 @@ int main(void)
         TEST(truncated_and_corrupt_are_refused_untouched),
         TEST(damage_inside_is_found),
         TEST(overwritten_pages_are_reported),
+        TEST(random_damage_is_survived),
         TEST(newer_format_is_refused),
         TEST(older_format_is_migrated_after_a_backup),
         TEST(unwritable_place_says_so),
