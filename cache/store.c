@@ -144,11 +144,13 @@ static bool is_set(const char *string)
 
 char *hn_store_default_path(const char *given)
 {
+    const char *hone = getenv("HONE_CACHE");
+    const char *xdg = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
     if (is_set(given))
         return strdup(given);
-    if (is_set(getenv("HONE_CACHE")))
-        return strdup(getenv("HONE_CACHE"));
-    if (is_set(getenv("XDG_CACHE_HOME")))
-        return join(getenv("XDG_CACHE_HOME"), "hone/hone.db");
-    return join(is_set(getenv("HOME")) ? getenv("HOME") : ".", ".cache/hone/hone.db");
+    if (is_set(hone))
+        return strdup(hone);
+    return is_set(xdg) ? join(xdg, "hone/hone.db")
+                       : join(is_set(home) ? home : ".", ".cache/hone/hone.db");
 }

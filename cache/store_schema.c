@@ -81,7 +81,7 @@ static enum hn_status set_version(struct hn_database *database, struct hn_error 
 
 static enum hn_status create(struct hn_database *database, struct hn_error *err)
 {
-    struct header header;
+    struct header header = {0};
     enum hn_status status = read_header(database, "BEGIN EXCLUSIVE", &header, err);
     if (status == HN_OK && is_new(&header)) {
         status = hn_database_run(database, schema, err);
@@ -97,7 +97,7 @@ static enum hn_status create(struct hn_database *database, struct hn_error *err)
 enum hn_status hn_schema_open(struct hn_database *database, const char *path,
                               enum hn_store_mode mode, bool *outdated, struct hn_error *err)
 {
-    struct header header;
+    struct header header = {0};
     enum hn_status status = read_header(database, "BEGIN", &header, err);
     if (status == HN_OK)
         status = hn_database_run(database, "COMMIT", err);
@@ -144,7 +144,7 @@ static enum hn_status back_up(struct hn_database *database, const char *path, in
 enum hn_status hn_schema_migrate(struct hn_database *database, const char *path,
                                  struct hn_error *err)
 {
-    struct header header;
+    struct header header = {0};
     enum hn_status status = read_header(database, "BEGIN", &header, err);
     hn_database_rollback(database);
     if (status == HN_OK)
