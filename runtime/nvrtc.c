@@ -117,6 +117,24 @@ static void find_headers(struct hn_nvrtc *nvrtc)
     }
 }
 
+/* The wheels' NVRTC does not look for its builtins beside itself; once they are loaded, it finds
+ * them by their soname. */
+static void load_builtins(const struct hn_nvrtc *nvrtc)
+{
+    char library[900];
+    char builtins[1100];
+    void *function = NULL;
+    void *handle = NULL;
+    memcpy(&function, &nvrtc->p_nvrtcVersion, sizeof function);
+    if (!hn_library_path(function, library, sizeof library))
+        return;
+    *strrchr(library, '/') = '\0';
+    snprintf(builtins, sizeof builtins, "%s/libnvrtc-builtins.so.%d.%d", library, nvrtc->major,
+             nvrtc->minor);
+    const char *const names[] = {builtins};
+    (void)hn_library_open(names, 1, NULL, 0, &handle, NULL);
+}
+
 static enum hn_status fail_not_found(const struct candidates *list, const struct hn_error *reason,
                                      struct hn_error *err)
 {
@@ -155,6 +173,7 @@ enum hn_status hn_nvrtc_open(struct hn_nvrtc *nvrtc, struct hn_error *err)
         hn_nvrtc_close(nvrtc);
         return hn_fail(err, HN_ERUN, "NVRTC was loaded but does not tell its version");
     }
+    load_builtins(nvrtc);
     find_headers(nvrtc);
     return HN_OK;
 }
