@@ -50,6 +50,7 @@ struct hn_arena {
 
     CUdeviceptr set_block; /* further copies of the argument buffers, for batches of short kernels */
     size_t set_count;      /* copies, the first included */
+    bool sets_tried;       /* there are as many as memory allows */
     bool sets_filled;
 
     CUdeviceptr results;

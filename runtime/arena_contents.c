@@ -149,12 +149,10 @@ static enum hn_status allocate_sets(struct hn_arena *arena, size_t wanted, struc
 {
     struct hn_context *context = arena->context;
     size_t further = 0;
+    arena->sets_tried = true;
     enum hn_status status = count_sets(arena, wanted, &further, err);
-    if (status != HN_OK || further + 1 <= arena->set_count)
+    if (status != HN_OK || further == 0)
         return status;
-    if (arena->set_block != 0)
-        context->driver->p_cuMemFree(arena->set_block);
-    arena->set_count = 1;
     CUresult result =
         context->driver->p_cuMemAlloc(&arena->set_block, further * arena->argument_bytes);
     if (result == CUDA_ERROR_OUT_OF_MEMORY) {
@@ -194,7 +192,7 @@ enum hn_status hn_arena_make_sets(struct hn_arena *arena, size_t wanted, size_t 
     enum hn_status status = HN_OK;
     if (wanted > HN_MAX_SETS)
         wanted = HN_MAX_SETS;
-    if (wanted > arena->set_count)
+    if (wanted > 1 && !arena->sets_tried)
         status = allocate_sets(arena, HN_MAX_SETS, err);
     if (status == HN_OK && !arena->sets_filled)
         status = fill_sets(arena, err);

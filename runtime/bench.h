@@ -78,8 +78,8 @@ enum hn_status hn_bench_race(struct hn_bench *bench, const struct hn_bench_candi
 /* True after a device fault: the process has to be replaced. */
 bool hn_bench_is_dead(const struct hn_bench *bench);
 
-/* Copies of the size of the argument buffers on the device: median bandwidth in GB/s (read + write) of a
- * device-to-device memcpy of `bytes`, cold, measured like any variant. */
+/* The median bandwidth in GB/s (read + write) of a device-to-device memcpy of `bytes`, or of half of that as often as
+ * it takes to fit beside the arena; measured like any variant. */
 enum hn_status hn_bench_copy_bandwidth(struct hn_bench *bench, size_t bytes, double *gb_per_s, struct hn_error *err);
 
 #endif

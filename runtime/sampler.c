@@ -3,7 +3,9 @@
 
 #include "runtime/measure.h"
 
-/* A launch costs the host 2 to 3 us; the spin has to outlast the queueing of all that is timed. */
+/* A launch costs the host 2 to 3 us; the spin has to outlast the queueing of all that is timed. The
+ * first of several samples waits until all are queued, since the host may lose its core meanwhile
+ * to the compilers. */
 static const uint64_t SPIN_NS = 10000;
 static const uint64_t SPIN_NS_PER_KERNEL = 4000;
 /* Shorter launches are timed in batches that take about as long as SAMPLE_US. */
@@ -65,10 +67,10 @@ static enum hn_status queue_launches(struct hn_sampler *sampler, const struct hn
 }
 
 static enum hn_status queue_sample(struct hn_sampler *sampler, const struct hn_work *work,
-                                   size_t batch, size_t slot, struct hn_error *err)
+                                   size_t batch, size_t slot, uint64_t spin_ns,
+                                   struct hn_error *err)
 {
     struct hn_arena *arena = sampler->arena;
-    uint64_t spin_ns = SPIN_NS + SPIN_NS_PER_KERNEL * batch * work->step_count;
     enum hn_status status = work->prepare(work->subject, err);
     if (status == HN_OK && sampler->regime == HN_COLD)
         status =
@@ -110,8 +112,10 @@ enum hn_status hn_sampler_take(struct hn_sampler *sampler, const struct hn_work 
                                size_t count, struct hn_sample *samples, struct hn_error *err)
 {
     struct hn_context *context = sampler->arena->context;
+    uint64_t spin_ns = SPIN_NS + SPIN_NS_PER_KERNEL * batch * work->step_count;
     for (size_t i = 0; i < count; i++) {
-        enum hn_status status = queue_sample(sampler, work, batch, i, err);
+        enum hn_status status =
+            queue_sample(sampler, work, batch, i, i == 0 ? count * spin_ns : spin_ns, err);
         if (status != HN_OK)
             return status;
     }
