@@ -40,6 +40,14 @@ int main(void) { return BLOCK != 128 || ITEMS != 2 || LOAD != LOAD_ldg || hone_s
 """)
         self.compile("main.c")
 
+    def test_header_under_nvrtc(self):
+        """NVRTC has no standard headers: there the header is its constants."""
+        config = self.copy_config()
+        self.hone("export", "saxpy", "-o", "saxpy_tuned.h")
+        self.spoil(self.folder / "saxpy.cu", "#ifndef BLOCK",
+                   '#include "saxpy_tuned.h"\nstatic_assert(HONE_SAXPY_LOAD == HONE_SAXPY_LOAD_ldg, "");\n#ifndef BLOCK')
+        self.assertRegex(self.hone("compile", "--arch", "sm_90", config).stdout, r"\bok\b")
+
     def test_header_to_stdout(self):
         self.hone("export", "saxpy", "--quiet", "-o", "a.h")
         result = self.hone("export", "saxpy")

@@ -406,7 +406,7 @@ static void test_nvcc(void **state)
         print_message("no nvcc: the example is not compiled\n");
         skip();
     }
-    fill(fixture->path, matmuls, 1);
+    fill(fixture->path, matmuls, 2);
     char *header = export_as(fixture->path, "matmul", NULL, "", hn_export_header);
     write_file(fixture, "matmul_tuned.h", header);
     free(header);
