@@ -34,7 +34,8 @@ enum hn_status hn_launch_make_step(const struct hn_plan *plan, const struct hn_s
 bool hn_launch_check(const struct hn_launch *launch, const struct hn_device *device, struct hn_record *record);
 
 /* Evaluates metrics and objective of a measured record into record->metrics and record->objective (lower is better:
- * a maximised metric is negated). metric_values[i] belongs to the i-th metric argument. */
+ * a maximised metric is negated). metric_values[i] belongs to the i-th metric argument and is kept among the metrics
+ * under the argument's name. */
 enum hn_status hn_metrics_evaluate(const struct hn_plan *plan, const struct hn_bindings *problem,
                                    const double *metric_values, size_t metric_value_count, struct hn_record *record,
                                    struct hn_error *err);

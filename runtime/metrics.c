@@ -58,14 +58,17 @@ enum hn_status hn_metrics_evaluate(const struct hn_plan *plan, const struct hn_b
     size_t slot = plan->name_count;
     values[slot++] = hn_real(record->timing.median_us);
     size_t given = 0;
-    for (size_t i = 0; i < plan->argument_count; i++) {
+    for (size_t i = 0; status == HN_OK && i < plan->argument_count; i++) {
         if (plan->arguments[i].role != HN_ROLE_METRIC)
             continue;
         double value = given < metric_value_count ? metric_values[given] : 0;
-        values[slot++] = hn_real(value);
+        values[slot] = hn_real(value);
+        status = hn_bindings_set(&record->metrics, plan->arguments[i].name, &values[slot], err);
+        slot++;
         given++;
     }
-    status = evaluate_metrics(plan, values, slot, record, err);
+    if (status == HN_OK)
+        status = evaluate_metrics(plan, values, slot, record, err);
     free(values);
     return status == HN_OK ? set_objective(plan, record, err) : status;
 }

@@ -2,10 +2,20 @@
 #include "runtime/stopping.h"
 
 /* From six samples on the interval of the median holds at 95%, and its lower end decides; fewer
- * decide only where the smallest is far above what there is to beat. */
+ * decide only where the smallest is far above what there is to beat. Long kernels vary by a percent
+ * or two from launch to launch, and each launch is dear: less is far for them. */
 static const double CLEARLY_SLOWER = 1.02;
 static const double FAR_SLOWER = 2.0;
+static const double FAR_SLOWER_LONG = 1.2;
+static const double LONG_US = 1e3;
 enum { TRUSTED_SAMPLES = 6 };
+
+static double slower_factor(const struct hn_stopping_rule *rule, size_t count)
+{
+    if (count >= TRUSTED_SAMPLES)
+        return CLEARLY_SLOWER;
+    return rule->censor_us >= LONG_US ? FAR_SLOWER_LONG : FAR_SLOWER;
+}
 
 struct hn_stopping_rule hn_stopping_rule_for(double estimate_us, double target,
                                              double resolution_us)
@@ -24,9 +34,8 @@ static bool is_slower(const struct hn_stopping_rule *rule, const struct hn_inter
 {
     if (rule->full || rule->censor_us <= 0.0 || count == 0)
         return false;
-    double factor = count < TRUSTED_SAMPLES ? FAR_SLOWER : CLEARLY_SLOWER;
     struct hn_interval wide = hn_interval_widen(*interval, rule->resolution_us);
-    return wide.low > factor * rule->censor_us;
+    return wide.low > slower_factor(rule, count) * rule->censor_us;
 }
 
 enum hn_stop hn_stopping_decide(const struct hn_stopping_rule *rule,

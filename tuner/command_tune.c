@@ -73,6 +73,8 @@ static enum hn_status open_store(struct tune *tune, struct hn_error *err)
         return hn_fail_memory(err);
     enum hn_status status = hn_store_open(path, HN_STORE_WRITE, &tune->store, err);
     free(path);
+    if (status == HN_OK && hn_store_warning(tune->store) != NULL && !tune->options.quiet)
+        fprintf(stderr, "hone: warning: %s\n", hn_store_warning(tune->store));
     return status;
 }
 

@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <stddef.h>
 
+#include "tuner/interrupt.h"
+
 extern const struct hn_command hn_command_tune;
 extern const struct hn_command hn_command_run;
 extern const struct hn_command hn_command_space;
@@ -40,7 +42,7 @@ int hn_exit_code(enum hn_status status)
     case HN_EREPLAY:
         return 4;
     case HN_EINTERRUPTED:
-        return 128 + SIGINT;
+        return 128 + (hn_interrupted() != 0 ? hn_interrupted() : SIGINT);
     }
     return 1;
 }

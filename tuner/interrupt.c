@@ -19,7 +19,9 @@ void hn_interrupt_install(void)
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         sigaction(numbers[i], &action, NULL);
+    /* Their causes come back as errors of the calls. */
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
 }
 
 int hn_interrupted(void)

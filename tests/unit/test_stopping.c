@@ -98,6 +98,19 @@ static void one_sample_decides_only_beyond_twice_the_censor(void **state)
     assert_int_equal(run(&rule, samples, 2, &taken), HN_STOP_NOT);
 }
 
+static void one_long_sample_decides_beyond_a_fifth(void **state)
+{
+    (void)state;
+    const double samples[] = {12100.0, 12100.0};
+    struct hn_stopping_rule rule = hn_stopping_rule_for(12100.0, 0.0, 0.5);
+    size_t taken;
+    rule.censor_us = 10000.0;
+    assert_int_equal(run(&rule, samples, 2, &taken), HN_STOP_SLOWER);
+    assert_int_equal(taken, 1);
+    rule.censor_us = 10100.0;
+    assert_int_equal(run(&rule, samples, 2, &taken), HN_STOP_NOT);
+}
+
 static void six_samples_decide_beyond_two_percent(void **state)
 {
     (void)state;
@@ -133,6 +146,7 @@ int main(void)
         cmocka_unit_test(long_kernels_need_three),
         cmocka_unit_test(an_interval_within_the_resolution_is_precise),
         cmocka_unit_test(one_sample_decides_only_beyond_twice_the_censor),
+        cmocka_unit_test(one_long_sample_decides_beyond_a_fifth),
         cmocka_unit_test(six_samples_decide_beyond_two_percent),
         cmocka_unit_test(full_and_nothing_to_beat_never_stop_for_slowness),
     };
