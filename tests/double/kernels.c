@@ -197,6 +197,17 @@ static CUresult scale_reference(struct double_device *device, void **parameters)
     return CUDA_SUCCESS;
 }
 
+static CUresult scale_twice_reference(struct double_device *device, void **parameters)
+{
+    const float *x = TAKE(const float *, 0);
+    float *y = TAKE(float *, 2);
+    double a = (double)TAKE(float, 3);
+    for (int i = 0; i < TAKE(int, 4); i++)
+        y[i] = (float)(a * a * (double)x[i]);
+    device->now_us += 200.0;
+    return CUDA_SUCCESS;
+}
+
 /* tests/data/double/accumulate.cu: needs y restored and the counter zeroed before each launch. */
 static CUresult accumulate(struct double_device *device, struct double_function *function,
                            void **parameters)
@@ -246,6 +257,8 @@ CUresult double_kernel_run(struct double_device *device, struct double_function 
         return scale(device, function, geometry, parameters);
     if (strcmp(name, "scale_reference") == 0)
         return scale_reference(device, parameters);
+    if (strcmp(name, "scale_twice_reference") == 0)
+        return scale_twice_reference(device, parameters);
     if (strcmp(name, "accumulate") == 0)
         return accumulate(device, function, parameters);
     return CUDA_ERROR_NOT_SUPPORTED;

@@ -147,7 +147,7 @@ static void a_streaming_kernel_is_near_the_copy(void **state)
     double reached = 8.0 * 67108864 / median_us / 1e3;
     printf("scale %.0f GB/s, copy %.0f GB/s, device %s\n", reached, rate,
            scale.device.identity.name);
-    assert_true(reached > 0.5 * rate && reached < 1.1 * rate);
+    assert_true(reached > 0.3 * rate && reached < 1.1 * rate);
 }
 
 static void warm_up_finds_little_noise(void **state)

@@ -16,6 +16,7 @@
 
 static struct bench_fixture scale;
 static struct bench_fixture accumulate;
+static struct bench_fixture twice;
 
 static const struct hn_bench_request both = {.verify = true, .measure = true};
 static const struct hn_bench_request verify_only = {.verify = true};
@@ -25,6 +26,7 @@ static int load(void **state)
     (void)state;
     bench_fixture_load(&scale, "double/scale.yaml", 90);
     bench_fixture_load(&accumulate, "double/accumulate.yaml", 90);
+    bench_fixture_load(&twice, "double/scale_twice.yaml", 90);
     return 0;
 }
 
@@ -33,6 +35,7 @@ static int unload(void **state)
     (void)state;
     bench_fixture_unload(&scale);
     bench_fixture_unload(&accumulate);
+    bench_fixture_unload(&twice);
     return 0;
 }
 
@@ -359,6 +362,42 @@ static void every_role_is_restored_between_launches(void **state)
     bench_fixture_close(&accumulate);
 }
 
+/* What is right for FACTOR 3 is another reference than for the default, FACTOR 2. */
+static void steps_and_a_reference_that_depends_on_a_parameter(void **state)
+{
+    (void)state;
+    struct hn_error err = {.message = ""};
+    struct hn_image image;
+    struct hn_record record;
+    struct hn_bindings three;
+    open_bench(&twice, HN_COLD);
+    record = bench_fixture_evaluate(&twice, "BLOCK=128,FACTOR=2,FAULT=0,ITEMS=1", &both);
+    expect(&record, HN_OUTCOME_OK, NULL);
+    assert_true(record.verdict.max_reference == 4 * 4095 * 0.25);
+    hn_record_finish(&record);
+
+    hn_record_init(&record);
+    hn_bindings_parse("BLOCK=128,FACTOR=3,FAULT=0,ITEMS=1", &record.point, NULL);
+    bench_fixture_compile(&twice, "BLOCK=128,FACTOR=3,FAULT=0,ITEMS=1", &image);
+    assert_int_equal(hn_bench_evaluate(twice.bench, &image, &both, &record, &err), HN_ERUN);
+    assert_string_equal(err.message, "no reference was computed for 'FACTOR=3'");
+
+    hn_bindings_init(&three);
+    hn_bindings_parse("FACTOR=3", &three, NULL);
+    assert_int_equal(hn_bench_set_reference(twice.bench, &three, &twice.reference, &err), HN_OK);
+    assert_int_equal(hn_bench_evaluate(twice.bench, &image, &both, &record, &err), HN_OK);
+    expect(&record, HN_OUTCOME_OK, NULL);
+    assert_true(record.verdict.max_reference == 9 * 4095 * 0.25);
+    hn_record_finish(&record);
+    hn_image_finish(&image);
+    hn_bindings_finish(&three);
+
+    record = bench_fixture_evaluate(&twice, "BLOCK=128,FACTOR=3,FAULT=4,ITEMS=1", &both);
+    expect(&record, HN_OUTCOME_WRONG_RESULT, NULL);
+    hn_record_finish(&record);
+    bench_fixture_close(&twice);
+}
+
 static void a_plan_that_does_not_fit_gets_a_table(void **state)
 {
     (void)state;
@@ -459,6 +498,7 @@ int main(void)
         cmocka_unit_test(throttled_samples_are_dropped),
         cmocka_unit_test(mostly_throttled_samples_are_kept_and_flagged),
         cmocka_unit_test(every_role_is_restored_between_launches),
+        cmocka_unit_test(steps_and_a_reference_that_depends_on_a_parameter),
         cmocka_unit_test(a_plan_that_does_not_fit_gets_a_table),
         cmocka_unit_test(a_faulty_reference_is_a_run_failure),
         cmocka_unit_test(every_failing_call_ends_cleanly),
