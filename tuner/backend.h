@@ -20,13 +20,15 @@ struct hn_backend_event {
     struct hn_record record;
 };
 
+void hn_backend_event_finish(struct hn_backend_event *event);
+
 struct hn_racer {
     const struct hn_bindings *point;
     const struct hn_image *image;
 };
 
-/* samples[racer * rounds + round], microseconds. records[i]: what became of racer i. rounds is 0 when the race came to
- * no end (a hang, a crash): then the times measured before it stand. */
+/* samples[racer * rounds + round], microseconds. records[i]: what became of racer i. rounds is 0 when no round was
+ * finished, count 0 when the race came to no end (a hang, a crash): then the times measured before it stand. */
 struct hn_race_result {
     double *samples;
     size_t rounds;
@@ -68,6 +70,7 @@ struct hn_backend {
     struct hn_task *task; /* borrowed; its identity and version are complete once the backend is made */
     struct hn_device device;
     bool simulated;
+    char note[128]; /* what people should know of its measurements; "" for nothing */
 };
 
 struct hn_live_options {

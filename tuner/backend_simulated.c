@@ -308,6 +308,19 @@ static enum hn_status describe_device(struct simulated *simulated, struct hn_err
     return HN_OK;
 }
 
+/* The times are those of the kernel as it was recorded, which may no longer be the kernel of the config. */
+static void note_age(struct simulated *simulated)
+{
+    const struct hn_version *was = &simulated->recording.version;
+    const struct hn_version *is = &simulated->base.task->version;
+    if (simulated->recording.from_hone &&
+        (strcmp(was->template_hash, is->template_hash) != 0 ||
+         strcmp(was->options_hash, is->options_hash) != 0 ||
+         strcmp(was->plan_hash, is->plan_hash) != 0))
+        snprintf(simulated->base.note, sizeof simulated->base.note,
+                 "the recording is stale: template, options or plan have changed since");
+}
+
 enum hn_status hn_backend_simulated(struct hn_task *task, const char *path,
                                     struct hn_backend **backend, struct hn_error *err)
 {
@@ -327,6 +340,7 @@ enum hn_status hn_backend_simulated(struct hn_task *task, const char *path,
         destroy(&simulated->base);
         return status;
     }
+    note_age(simulated);
     task->identity.device = simulated->recording.identity.device;
     task->version = simulated->recording.version;
     *backend = &simulated->base;

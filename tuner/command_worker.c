@@ -10,16 +10,6 @@
 
 extern const struct hn_command hn_command_worker;
 
-void hn_worker_fail(struct hn_channel *channel, enum hn_status status, const struct hn_error *err)
-{
-    struct hn_message message;
-    hn_message_init(&message, "failed");
-    json_object_set_new(message.json, "status", json_integer(status));
-    json_object_set_new(message.json, "message", json_string(err->message));
-    hn_channel_send(channel, &message, NULL);
-    hn_message_finish(&message);
-}
-
 static enum hn_status run(int argc, char **argv, struct hn_error *err)
 {
     struct hn_channel channel;
