@@ -20,6 +20,8 @@ void hn_summary_print_title(const struct hn_backend *backend, FILE *file)
     fprintf(file, "%s%s%s on %s, %s L2%s\n", task->identity.kernel, problem.length > 0 ? " " : "",
             problem.length > 0 ? problem.data : "", task->identity.device.name,
             task->identity.regime, backend->simulated ? ", simulated from a recording" : "");
+    if (backend->note[0] != '\0')
+        fprintf(file, "  %s\n", backend->note);
     hn_text_finish(&problem);
 }
 
