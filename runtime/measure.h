@@ -55,7 +55,7 @@ enum hn_status hn_measure(struct hn_sampler *sampler, const struct hn_work *work
                           struct hn_error *err);
 
 /* Leaves out what was taken at under 75% of the maximal clock, unless that is more than half of at least 12. Returns
- * how many times it wrote to `kept`; *trusted is false when too many would have had to go. */
+ * how many times it wrote to `kept`, in order; *trusted is false when too many would have had to go. */
 size_t hn_measure_keep(const struct hn_sample *samples, size_t count, double max_clock_mhz, double *kept,
                        bool *trusted);
 

@@ -16,6 +16,7 @@
  *   HONE_DOUBLE_THROTTLE=N    every N-th spin finds the SM clock at half of its maximum
  *   HONE_DOUBLE_STRICT=1      releasing a context that still has memory, modules or events in it aborts
  *   HONE_DOUBLE_COUNT=N       how many devices there are (1)
+ *   HONE_DOUBLE_NAME=NAME     what they are called
  * They are read by cuInit. */
 
 enum { DOUBLE_MAX_NAMES = 64, DOUBLE_MAX_TABLE = 16 };
@@ -63,7 +64,7 @@ struct double_geometry {
 CUresult double_kernel_run(struct double_device *device, struct double_function *function,
                            const struct double_geometry *geometry, void **parameters);
 
-/* splitmix64 of the value. */
-uint64_t double_mix(uint64_t value);
+/* False for what the double does not know. */
+bool double_attribute(CUdevice_attribute attribute, int *value);
 
 #endif

@@ -18,11 +18,6 @@ static const struct index threadIdx = {0}, blockDim = {1};
 #define __syncthreads() ((void)0)
 #include "runtime/support.cu"
 
-uint64_t double_mix(uint64_t value)
-{
-    return mix(value);
-}
-
 #define TAKE(type, index) (*(type *)parameters[index])
 
 static void fill(void **parameters)

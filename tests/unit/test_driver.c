@@ -43,6 +43,20 @@ static void device_has_identity_and_limits(void **state)
     hn_driver_close(&driver);
 }
 
+static void a_mig_instance_has_a_profile(void **state)
+{
+    (void)state;
+    struct hn_device device;
+    struct hn_driver driver = open_double("1");
+    setenv("HONE_DOUBLE_NAME", "NVIDIA H200 MIG 1g.18gb", 1);
+    assert_int_equal(hn_driver_device(&driver, 0, &device, NULL), HN_OK);
+    unsetenv("HONE_DOUBLE_NAME");
+    assert_string_equal(device.identity.name, "NVIDIA H200");
+    assert_string_equal(device.identity.mig_profile, "1g.18gb");
+    assert_string_equal(device.uuid, "MIG-d0112233-4455-6677-8899-aabbccddeeff");
+    hn_driver_close(&driver);
+}
+
 static void selects_by_nothing_number_and_uuid(void **state)
 {
     (void)state;
@@ -138,6 +152,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(device_has_identity_and_limits),
+        cmocka_unit_test(a_mig_instance_has_a_profile),
         cmocka_unit_test(selects_by_nothing_number_and_uuid),
         cmocka_unit_test(select_lists_what_there_is),
         cmocka_unit_test(no_device_is_a_run_failure),
