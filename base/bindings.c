@@ -153,6 +153,14 @@ void hn_bindings_append(struct hn_text *text, const struct hn_bindings *bindings
     }
 }
 
+char *hn_bindings_text(const struct hn_bindings *bindings)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_bindings_append(&text, bindings);
+    return hn_text_take(&text);
+}
+
 /* Cuts `pair` at its '='. */
 static enum hn_status parse_pair(char *pair, struct hn_bindings *bindings, struct hn_error *err)
 {

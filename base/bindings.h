@@ -30,6 +30,8 @@ bool hn_bindings_equal(const struct hn_bindings *a, const struct hn_bindings *b)
 
 /* "BLOCK=128,LOAD=ldg,PAD=0": the canonical text of a point, which is also its key in the cache. */
 void hn_bindings_append(struct hn_text *text, const struct hn_bindings *bindings);
+/* The same as a string; free it. NULL when out of memory. */
+char *hn_bindings_text(const struct hn_bindings *bindings);
 /* Reads that text, in any order; HN_ECONFIG with what was found. "" is the empty set. */
 enum hn_status hn_bindings_parse(const char *string, struct hn_bindings *bindings, struct hn_error *err);
 
