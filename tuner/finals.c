@@ -69,18 +69,20 @@ enum hn_status hn_session_finalists(const struct hn_session *session, size_t **n
     return HN_OK;
 }
 
-/* One evaluation and its result, with nothing else under way. */
+/* Waits for an event of this kind; other kinds belong to what is measured after all. The event is
+ * HN_EVENT_NONE when a signal came. */
 static enum hn_status wait_for(struct finals *finals, enum hn_event_kind kind,
                                struct hn_backend_event *event, struct hn_error *err)
 {
-    do {
+    for (;;) {
         enum hn_status status = hn_session_step(finals->session, event, err);
-        if (status != HN_OK)
+        if (status != HN_OK || event->kind == kind)
             return status;
-        if (hn_interrupted() != 0)
-            return HN_OK;
-    } while (event->kind != kind);
-    return HN_OK;
+        status = hn_session_take_event(finals->session, event, err);
+        event->kind = HN_EVENT_NONE;
+        if (status != HN_OK || hn_interrupted() != 0)
+            return status;
+    }
 }
 
 /* Compiles the finalists that came from the cache or whose images were dropped. */
@@ -112,51 +114,71 @@ static enum hn_status ensure_images(struct finals *finals, struct hn_error *err)
     return HN_OK;
 }
 
-/* What the fallen point had stopped early was stopped without reason: it goes back to be measured
- * in full. */
-static enum hn_status measure_censored(struct finals *finals, const char *fallen,
-                                       struct hn_error *err)
+/* What the fallen point had stopped early was stopped without reason: it is measured in full. */
+static enum hn_status measure_again(struct hn_session *session, size_t number, struct hn_error *err)
 {
-    struct hn_session *session = finals->session;
+    struct hn_ticket *ticket = &session->tickets.items[number];
+    session->state.counts[HN_OUTCOME_SLOWER]--;
+    session->state.finished--;
+    session->state.reused -= ticket->cached;
+    hn_session_reopen(ticket);
+    if (session->next_settled > number)
+        session->next_settled = number;
+    if (session->next_dispatch > number)
+        session->next_dispatch = number;
+    return session->backend->kind->compile(session->backend, number, &ticket->record.point, err);
+}
+
+static enum hn_status fail_ticket(struct hn_session *session, struct hn_ticket *ticket,
+                                  enum hn_outcome outcome, const char *message,
+                                  struct hn_error *err)
+{
+    session->state.counts[ticket->record.outcome]--;
+    session->state.counts[outcome]++;
+    hn_record_fail(&ticket->record, outcome, "%s", message);
+    ticket->record.final = false;
+    ticket->record.time = hn_session_epoch_s();
+    return hn_session_keep(session, &ticket->record, err);
+}
+
+/* Settles what was held against a fallen point: its duplicates fall with it. */
+static enum hn_status settle_fall(struct hn_session *session, const struct hn_record *fallen,
+                                  const char *point, struct hn_error *err)
+{
     enum hn_status status = HN_OK;
     for (size_t i = 0; status == HN_OK && i < session->tickets.count; i++) {
         struct hn_ticket *ticket = &session->tickets.items[i];
-        if (ticket->record.outcome != HN_OUTCOME_SLOWER || ticket->record.original == NULL ||
-            ticket->replayed || strcmp(ticket->record.original, fallen) != 0)
+        if (ticket->state != HN_TICKET_FINISHED || ticket->replayed ||
+            ticket->record.original == NULL || strcmp(ticket->record.original, point) != 0)
             continue;
-        session->state.counts[HN_OUTCOME_SLOWER]--;
-        session->state.finished--;
-        hn_session_reopen(ticket);
-        if (session->next_settled > i)
-            session->next_settled = i;
-        if (session->next_dispatch > i)
-            session->next_dispatch = i;
-        status = session->backend->kind->compile(session->backend, i, &ticket->record.point, err);
+        if (ticket->record.outcome == HN_OUTCOME_SLOWER)
+            status = measure_again(session, i, err);
+        else if (ticket->record.outcome == HN_OUTCOME_DUPLICATE)
+            status = fail_ticket(session, ticket, fallen->outcome, fallen->message, err);
     }
     return status;
 }
 
-static enum hn_status fall(struct finals *finals, size_t i, struct hn_record *verdict, bool *again,
-                           struct hn_error *err)
+/* A finalist loses its ok; `where` is the end of its message. */
+static enum hn_status fall(struct finals *finals, size_t i, const struct hn_record *verdict,
+                           const char *where, bool *again, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     struct hn_ticket *ticket = ticket_of(finals, i);
-    session->state.counts[ticket->record.outcome]--;
-    session->state.counts[verdict->outcome]++;
-    hn_record_fail(&ticket->record, verdict->outcome, "%s (on the second seed)",
-                   verdict->message != NULL ? verdict->message : "failed");
-    ticket->record.final = false;
+    char *point = hn_bindings_text(&ticket->record.point);
+    char *message = NULL;
+    enum hn_status status = hn_fail_memory(err);
+    if (point == NULL ||
+        asprintf(&message, "%s %s", verdict->message != NULL ? verdict->message : "failed", where) <
+            0)
+        goto free_point;
     *again = true;
-    struct hn_text text;
-    hn_text_init(&text);
-    hn_bindings_append(&text, &ticket->record.point);
-    char *fallen = hn_text_take(&text);
-    if (fallen == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status = hn_session_keep(session, &ticket->record, err);
+    status = fail_ticket(session, ticket, verdict->outcome, message, err);
+    free(message);
     if (status == HN_OK)
-        status = measure_censored(finals, fallen, err);
-    free(fallen);
+        status = settle_fall(session, &ticket->record, point, err);
+free_point:
+    free(point);
     return status;
 }
 
@@ -167,6 +189,11 @@ static enum hn_status verify_one(struct finals *finals, size_t i, struct hn_reco
     struct hn_ticket *ticket = ticket_of(finals, i);
     struct hn_backend_event event;
     struct hn_bench_request request = {.verify = true};
+    if (ticket->image.cubin == NULL) {
+        hn_record_fail(verdict, ticket->image.outcome, "%s",
+                       ticket->image.message != NULL ? ticket->image.message : "no message");
+        return HN_OK;
+    }
     enum hn_status status = session->backend->kind->evaluate(
         session->backend, finals->numbers[i], &ticket->record.point, &ticket->image, &request, err);
     if (status == HN_OK)
@@ -187,11 +214,15 @@ static enum hn_status verify_again(struct finals *finals, bool *again, struct hn
         struct hn_record verdict;
         hn_record_init(&verdict);
         status = verify_one(finals, i, &verdict, err);
+        if (hn_interrupted() != 0) {
+            hn_record_finish(&verdict);
+            break;
+        }
         if (status == HN_OK && verdict.outcome == HN_OUTCOME_OK) {
             ticket_of(finals, i)->record.verdict.seeds = 2;
             finals->numbers[left++] = finals->numbers[i];
         } else if (status == HN_OK) {
-            status = fall(finals, i, &verdict, again, err);
+            status = fall(finals, i, &verdict, "(on the second seed)", again, err);
         }
         hn_record_finish(&verdict);
     }
@@ -221,6 +252,7 @@ static enum hn_status take_timing(struct hn_record *record, const double *sample
     timing->low_us = interval.low;
     timing->high_us = interval.high;
     record->final = true;
+    record->time = hn_session_epoch_s();
     return HN_OK;
 }
 
@@ -232,9 +264,11 @@ static enum hn_status take_result(struct finals *finals, const struct hn_race_re
     for (size_t i = 0; status == HN_OK && i < result->count; i++) {
         struct hn_record *record = &ticket_of(finals, i)->record;
         if (result->records[i].outcome != HN_OUTCOME_OK) {
-            status = fall(finals, i, &result->records[i], again, err);
+            status = fall(finals, i, &result->records[i], "(in the final race)", again, err);
             continue;
         }
+        if (result->rounds == 0)
+            continue;
         status = take_timing(record, result->samples + i * result->rounds, result->rounds, err);
         if (status == HN_OK)
             status = hn_session_evaluate_metrics(session, record, err);
@@ -257,7 +291,7 @@ static enum hn_status race(struct finals *finals, bool *again, struct hn_error *
     enum hn_status status =
         session->backend->kind->race(session->backend, racers, finals->count, &result, err);
     free(racers);
-    if (status != HN_OK || result.rounds == 0)
+    if (status != HN_OK)
         return status;
     status = take_result(finals, &result, again, err);
     hn_race_result_finish(&result);
@@ -312,11 +346,18 @@ static enum hn_status measure_copy(struct finals *finals, struct hn_error *err)
                                              &session->state.copy_gb_per_s, err);
 }
 
-/* A race that was run over the same field before needs no repeat. */
+/* Nothing new was found out, and the finalists were raced, or were there when the others were: a
+ * race shifts times, so that one it left out may be near the best now. */
 static bool is_settled(const struct finals *finals)
 {
+    double raced = 0;
+    if (finals->session->fresh)
+        return false;
     for (size_t i = 0; i < finals->count; i++)
-        if (!ticket_of(finals, i)->record.final || !ticket_of(finals, i)->cached)
+        if (ticket_of(finals, i)->record.final)
+            raced = fmax(raced, ticket_of(finals, i)->record.time);
+    for (size_t i = 0; i < finals->count; i++)
+        if (!ticket_of(finals, i)->record.final && ticket_of(finals, i)->record.time >= raced)
             return false;
     return true;
 }
@@ -324,6 +365,7 @@ static bool is_settled(const struct finals *finals)
 static enum hn_status hold(struct finals *finals, bool *again, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
+    hn_session_forget_races(session);
     hn_session_show(session, "verifying the finalists on a second seed");
     enum hn_status status = hn_session_prepare(session, err);
     if (status == HN_OK)
@@ -333,7 +375,10 @@ static enum hn_status hold(struct finals *finals, bool *again, struct hn_error *
     if (status != HN_OK || *again || finals->count == 0 || hn_interrupted() != 0)
         return status;
     hn_session_show(session, "racing the finalists");
-    status = race(finals, again, err);
+    /* The race blocks, and what is pending must not wait for it. */
+    status = hn_session_commit(session, err);
+    if (status == HN_OK)
+        status = race(finals, again, err);
     if (status == HN_OK && !*again)
         status = keep_images(finals, err);
     if (status == HN_OK && !*again && finals->count > 0)

@@ -118,14 +118,6 @@ static enum hn_status send_reference(struct hn_live *live, const struct hn_bindi
     return status;
 }
 
-static char *key_of(const struct hn_bindings *bindings)
-{
-    struct hn_text text;
-    hn_text_init(&text);
-    hn_bindings_append(&text, bindings);
-    return hn_text_take(&text);
-}
-
 /* Makes sure that the bench has the reference for this point. */
 enum hn_status hn_live_ensure_reference(struct hn_live *live, const struct hn_bindings *point,
                                         struct hn_error *err)
@@ -136,7 +128,7 @@ enum hn_status hn_live_ensure_reference(struct hn_live *live, const struct hn_bi
     enum hn_status status = hn_task_depends(live->base.task, point, &depends, err);
     if (status != HN_OK)
         return status;
-    char *key = key_of(&depends);
+    char *key = hn_bindings_text(&depends);
     bool known = false;
     for (size_t i = 0; key != NULL && i < live->reference_count; i++)
         known = known || strcmp(live->references[i], key) == 0;

@@ -9,15 +9,34 @@
 
 static const double watch_interval_ms = 100;
 
+/* Whether what a cached record is held against, the point that it duplicates or that stopped it
+ * early, is a point of this space with a time of its own. */
+static bool has_footing(const struct hn_session *session, const struct hn_record *record)
+{
+    const struct hn_space *space = session->task->space;
+    struct hn_bindings point;
+    if (record->original == NULL || hn_bindings_parse(record->original, &point, NULL) != HN_OK)
+        return false;
+    bool known = hn_space_choice(space, &point, session->choice, NULL) == HN_OK;
+    hn_bindings_finish(&point);
+    uint64_t number = known ? hn_space_find(space, session->choice) : UINT64_MAX;
+    uint32_t cached = number != UINT64_MAX ? session->cached_of_point[number] : 0;
+    return cached > 0 && session->cached.items[cached - 1].outcome == HN_OUTCOME_OK;
+}
+
 /* Whether a cached record serves, or its point has to be evaluated again. */
 static bool reusable(const struct hn_session *session, const struct hn_record *record)
 {
     switch (record->outcome) {
     case HN_OUTCOME_OK:
-    case HN_OUTCOME_DUPLICATE:
         return true;
+    case HN_OUTCOME_DUPLICATE:
+        return has_footing(session, record);
     case HN_OUTCOME_SLOWER:
-        return !session->options.full;
+        return !session->options.full && has_footing(session, record);
+    case HN_OUTCOME_SKIPPED:
+        /* Declined by a strategy: another that measures everything does not take its word. */
+        return session->options.strategy->compiled != NULL && !session->options.retry_failed;
     default:
         return !session->options.retry_failed;
     }
@@ -35,8 +54,13 @@ static enum hn_status index_cache(struct hn_session *session, struct hn_error *e
         if (hn_space_choice(space, &record->point, session->choice, NULL) != HN_OK)
             continue;
         uint64_t point = hn_space_find(space, session->choice);
-        if (point != UINT64_MAX && reusable(session, record))
+        if (point != UINT64_MAX)
             session->cached_of_point[point] = (uint32_t)i + 1;
+    }
+    for (uint64_t point = 0; point < hn_space_size(space); point++) {
+        uint32_t cached = session->cached_of_point[point];
+        if (cached > 0 && !reusable(session, &session->cached.items[cached - 1]))
+            session->cached_of_point[point] = 0;
     }
     return HN_OK;
 }
@@ -117,14 +141,21 @@ void hn_session_show(struct hn_session *session, const char *phase)
         session->watch(session->watcher, state);
 }
 
+enum hn_status hn_session_commit(struct hn_session *session, struct hn_error *err)
+{
+    return session->store != NULL ? hn_store_commit(session->store, err) : HN_OK;
+}
+
 enum hn_status hn_session_prepare(struct hn_session *session, struct hn_error *err)
 {
     if (session->prepared)
         return HN_OK;
     hn_session_show(session, "preparing");
     session->prepared = true;
-    enum hn_status status =
-        session->backend->kind->prepare(session->backend, &session->state.noise, err);
+    /* It blocks, and what is pending must not wait for it. */
+    enum hn_status status = hn_session_commit(session, err);
+    if (status == HN_OK)
+        status = session->backend->kind->prepare(session->backend, &session->state.noise, err);
     session->state.phase = "searching";
     return status;
 }
@@ -137,8 +168,11 @@ enum hn_status hn_session_step(struct hn_session *session, struct hn_backend_eve
     if (due >= 0 && due < timeout)
         timeout = due;
     enum hn_status status = session->backend->kind->wait(session->backend, timeout, event, err);
-    if (status == HN_OK && session->store != NULL && hn_store_due_ms(session->store) == 0)
+    if (status == HN_OK && session->store != NULL && hn_store_due_ms(session->store) == 0) {
         status = hn_store_commit(session->store, err);
+        if (status != HN_OK)
+            hn_backend_event_finish(event);
+    }
     if (hn_now_ms() - session->watched_ms >= watch_interval_ms)
         hn_session_show(session, session->state.phase);
     return status;
@@ -173,6 +207,7 @@ static enum hn_status dispatch(struct hn_session *session, size_t number, struct
         .censor_us = censor != NULL ? censor->timing.median_us : 0,
     };
     ticket->state = HN_TICKET_EVALUATING;
+    ticket->censor = session->censor;
     return session->backend->kind->evaluate(session->backend, number, &ticket->record.point,
                                             &ticket->image, &request, err);
 }
@@ -180,7 +215,7 @@ static enum hn_status dispatch(struct hn_session *session, size_t number, struct
 /* A strategy that may decline decides when it is told of the compilation. */
 static bool decided(const struct hn_session *session, size_t number)
 {
-    return session->options.strategy->compiled == NULL || session->exhausted ||
+    return session->options.strategy->compiled == NULL ||
            number < session->given_count + session->told_compiled;
 }
 
@@ -195,10 +230,13 @@ static enum hn_status feed_gpu(struct hn_session *session, struct hn_error *err)
         if (state == HN_TICKET_COMPILED && !decided(session, i))
             return HN_OK;
         if (state == HN_TICKET_COMPILED &&
-            session->tickets.items[i].record.outcome == HN_OUTCOME_SKIPPED)
-            return hn_session_finish_ticket(session, i, err);
-        if (state == HN_TICKET_COMPILED)
+            session->tickets.items[i].record.outcome != HN_OUTCOME_SKIPPED)
             return dispatch(session, i, err);
+        if (state == HN_TICKET_COMPILED) {
+            enum hn_status status = hn_session_finish_ticket(session, i, err);
+            if (status != HN_OK)
+                return status;
+        }
         skipped_any = skipped_any || state == HN_TICKET_COMPILING;
         if (!skipped_any)
             session->next_dispatch = i + 1;
@@ -206,11 +244,16 @@ static enum hn_status feed_gpu(struct hn_session *session, struct hn_error *err)
     return HN_OK;
 }
 
-static bool all_finished(struct hn_session *session)
+void hn_session_settle(struct hn_session *session)
 {
     while (session->next_settled < session->tickets.count &&
            session->tickets.items[session->next_settled].state == HN_TICKET_FINISHED)
         session->next_settled++;
+}
+
+static bool all_finished(struct hn_session *session)
+{
+    hn_session_settle(session);
     return session->next_settled == session->tickets.count;
 }
 
@@ -222,8 +265,10 @@ enum hn_status hn_session_loop(struct hn_session *session, struct hn_error *err)
         enum hn_status status = hn_session_propose(session, err);
         if (status == HN_OK)
             status = hn_session_register(session, err);
-        if (status == HN_OK)
+        if (status == HN_OK) {
+            hn_session_tell(session);
             status = feed_gpu(session, err);
+        }
         if (status != HN_OK || hn_interrupted() != 0)
             return status;
         if (all_finished(session)) {
@@ -258,12 +303,10 @@ enum hn_status hn_session_run(struct hn_session *session, hn_session_watch *watc
     session->watch = watch;
     session->watcher = watcher;
     enum hn_status status = search_and_race(session, err);
-    hn_session_tell_all(session);
+    hn_session_tell(session);
     session->state.interrupted = hn_interrupted() != 0;
     /* What was finished is kept whatever happened; the first failure is the one that is told. */
-    enum hn_status committed = session->store != NULL
-                                   ? hn_store_commit(session->store, status == HN_OK ? err : NULL)
-                                   : HN_OK;
+    enum hn_status committed = hn_session_commit(session, status == HN_OK ? err : NULL);
     hn_session_show(session, "done");
     return status != HN_OK ? status : committed;
 }

@@ -68,9 +68,16 @@ enum hn_status hn_session_ladder(const struct hn_session *session, const struct 
     const struct hn_record **records = calloc(session->ladder_count + 1, sizeof(void *));
     if (records == NULL)
         return hn_fail_memory(err);
-    for (size_t i = 0; i < session->ladder_count; i++)
-        records[i] = &session->tickets.items[i].record;
+    *count = 0;
+    for (size_t i = 0; i < session->ladder_count; i++) {
+        const struct hn_ticket *ticket = &session->tickets.items[i];
+        /* An interrupted session has steps without a result. */
+        if (ticket->state != HN_TICKET_FINISHED)
+            continue;
+        const struct hn_ticket *own =
+            ticket->replayed ? &session->tickets.items[ticket->original] : ticket;
+        records[(*count)++] = &own->record;
+    }
     *ladder = records;
-    *count = session->ladder_count;
     return HN_OK;
 }

@@ -16,7 +16,7 @@ static const double patience_ms = 3000;
 /* Images of variants this close to the best are kept for the final race. */
 static const double keep_image_within = 1.05;
 
-static double epoch_s(void)
+double hn_session_epoch_s(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -80,6 +80,12 @@ void hn_session_find_best(struct hn_session *session)
     }
 }
 
+void hn_session_forget_races(struct hn_session *session)
+{
+    for (size_t i = 0; i < session->tickets.count; i++)
+        session->tickets.items[i].record.final = false;
+}
+
 static void drop_image(struct hn_ticket *ticket)
 {
     hn_image_finish(&ticket->image);
@@ -127,19 +133,21 @@ static enum hn_status copy_fate(struct hn_record *record, const struct hn_record
     enum hn_status status = hn_record_copy(&copy, original, err);
     if (status != HN_OK)
         return status;
-    struct hn_text text;
-    hn_text_init(&text);
-    hn_bindings_append(&text, &original->point);
+    /* What duplicates a duplicate has that one's original; what was stopped early, its censor. */
+    if (copy.original == NULL)
+        copy.original = hn_bindings_text(&original->point);
+    if (copy.original == NULL) {
+        hn_record_finish(&copy);
+        return hn_fail_memory(err);
+    }
     hn_bindings_finish(&copy.point);
     copy.point = record->point;
     hn_bindings_init(&record->point);
     copy.costs = (struct hn_costs){.compile_ms = record->costs.compile_ms};
     copy.final = false;
-    free(copy.original);
-    copy.original = hn_text_take(&text);
     if (original->outcome == HN_OUTCOME_OK)
         hn_record_fail(&copy, HN_OUTCOME_DUPLICATE, "same machine code and launch as %s",
-                       copy.original != NULL ? copy.original : "another point");
+                       copy.original);
     hn_record_finish(record);
     *record = copy;
     return HN_OK;
@@ -172,6 +180,14 @@ static void count_ticket(struct hn_session *session, const struct hn_ticket *tic
     state->measure_s += ticket->record.costs.measure_ms / 1e3;
 }
 
+/* What is new was in no race of an earlier session, so those no longer decide. */
+static void learn(struct hn_session *session)
+{
+    if (!session->fresh && session->backend->kind->race != NULL)
+        hn_session_forget_races(session);
+    session->fresh = true;
+}
+
 static enum hn_status finish_one(struct hn_session *session, size_t number, struct hn_error *err)
 {
     struct hn_ticket *ticket = &session->tickets.items[number];
@@ -184,7 +200,8 @@ static enum hn_status finish_one(struct hn_session *session, size_t number, stru
     /* What a recording does not hold was not measured, and is not kept. */
     bool unknown = session->backend->simulated && ticket->record.outcome == HN_OUTCOME_SKIPPED;
     if (!ticket->cached && !ticket->replayed && !unknown) {
-        ticket->record.time = epoch_s();
+        learn(session);
+        ticket->record.time = hn_session_epoch_s();
         status = hn_session_keep(session, &ticket->record, err);
     }
     count_ticket(session, ticket);
@@ -196,11 +213,10 @@ enum hn_status hn_session_finish_ticket(struct hn_session *session, size_t numbe
                                         struct hn_error *err)
 {
     enum hn_status status = finish_one(session, number, err);
-    for (size_t i = number + 1; status == HN_OK && i < session->tickets.count; i++) {
-        const struct hn_ticket *ticket = &session->tickets.items[i];
-        if (ticket->state == HN_TICKET_DUPLICATE && ticket->original == number)
-            status = hn_session_finish_ticket(session, i, err);
-    }
+    size_t follower = SIZE_MAX;
+    while (status == HN_OK &&
+           (follower = hn_tickets_take_follower(&session->tickets, number)) != SIZE_MAX)
+        status = hn_session_finish_ticket(session, follower, err);
     return status;
 }
 
@@ -242,8 +258,7 @@ static enum hn_status register_ticket(struct hn_session *session, size_t number,
     if (ticket->full && original->record.outcome == HN_OUTCOME_SLOWER &&
         original->state == HN_TICKET_FINISHED)
         return HN_OK;
-    ticket->state = HN_TICKET_DUPLICATE;
-    ticket->original = first;
+    hn_tickets_follow(&session->tickets, number, first);
     if (original->state == HN_TICKET_FINISHED)
         return hn_session_finish_ticket(session, number, err);
     return HN_OK;
@@ -254,8 +269,11 @@ enum hn_status hn_session_register(struct hn_session *session, struct hn_error *
     while (session->next_register < session->tickets.count) {
         size_t number = session->next_register;
         const struct hn_ticket *ticket = &session->tickets.items[number];
+        /* A strategy that needs feedback waits for it anyway, and must find the same duplicates
+         * whatever the machine. */
         if (ticket->state == HN_TICKET_COMPILING &&
-            hn_now_ms() - ticket->compiling_since_ms < patience_ms)
+            (session->options.strategy->needs_feedback ||
+             hn_now_ms() - ticket->compiling_since_ms < patience_ms))
             return HN_OK;
         session->next_register++;
         enum hn_status status = register_ticket(session, number, err);
@@ -286,14 +304,13 @@ enum hn_status hn_session_evaluate_metrics(struct hn_session *session, struct hn
     return status;
 }
 
-static void name_censor(struct hn_session *session, struct hn_record *record)
+static enum hn_status name_censor(struct hn_session *session, struct hn_ticket *ticket,
+                                  struct hn_error *err)
 {
-    const struct hn_record *censor = &session->tickets.items[session->censor].record;
-    struct hn_text text;
-    hn_text_init(&text);
-    hn_bindings_append(&text, &censor->point);
-    free(record->original);
-    record->original = hn_text_take(&text);
+    const struct hn_record *censor = &session->tickets.items[ticket->censor].record;
+    free(ticket->record.original);
+    ticket->record.original = hn_bindings_text(&censor->point);
+    return ticket->record.original != NULL ? HN_OK : hn_fail_memory(err);
 }
 
 void hn_session_reopen(struct hn_ticket *ticket)
@@ -323,8 +340,8 @@ static enum hn_status take_evaluated(struct hn_session *session, struct hn_backe
     enum hn_status status = HN_OK;
     if (record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_SLOWER)
         status = hn_session_evaluate_metrics(session, record, err);
-    if (record->outcome == HN_OUTCOME_SLOWER && session->censor != SIZE_MAX)
-        name_censor(session, record);
+    if (status == HN_OK && record->outcome == HN_OUTCOME_SLOWER && ticket->censor != SIZE_MAX)
+        status = name_censor(session, ticket, err);
     if (status != HN_OK)
         return status;
     return hn_session_finish_ticket(session, event->ticket, err);

@@ -8,6 +8,9 @@
 /* Compiled images waiting for the GPU at most, when the strategy runs ahead. */
 static const size_t waiting_limit = 256;
 
+/* A strategy that comes back to known points so often in a row has nothing new to say. */
+static const uint64_t repeat_limit = 10000;
+
 static enum hn_status start_compiling(struct hn_session *session, size_t number,
                                       struct hn_error *err)
 {
@@ -45,8 +48,7 @@ static enum hn_status admit(struct hn_session *session, bool full, struct hn_err
     ticket->full = full;
     if (earlier != NULL) {
         ticket->replayed = true;
-        ticket->original = original;
-        ticket->state = HN_TICKET_DUPLICATE;
+        hn_tickets_follow(&session->tickets, number, original);
         if (session->tickets.items[original].state != HN_TICKET_FINISHED)
             return HN_OK;
         return hn_session_finish_ticket(session, number, err);
@@ -56,6 +58,8 @@ static enum hn_status admit(struct hn_session *session, bool full, struct hn_err
     if (cached > 0 && !(full && session->cached.items[cached - 1].outcome == HN_OUTCOME_SLOWER)) {
         ticket->cached = true;
         status = hn_record_copy(&ticket->record, &session->cached.items[cached - 1], err);
+        if (session->fresh && session->backend->kind->race != NULL)
+            ticket->record.final = false;
         return status == HN_OK ? hn_session_finish_ticket(session, number, err) : status;
     }
     status = hn_space_bindings(session->task->space, session->choice, &ticket->record.point, err);
@@ -122,11 +126,29 @@ static struct hn_ticket *strategy_ticket(struct hn_session *session, uint64_t t)
     return &session->tickets.items[session->given_count + t];
 }
 
+/* Whether an outcome is known when the compilation is. */
+static bool known_early(enum hn_outcome outcome)
+{
+    return outcome == HN_OUTCOME_INVALID_LAUNCH || outcome == HN_OUTCOME_COMPILE_ERROR ||
+           outcome == HN_OUTCOME_COMPILE_TIMEOUT || outcome == HN_OUTCOME_COMPILE_CRASH;
+}
+
+/* What compiling told, and no more: whether the measurement is there already depends on the
+ * machine. */
 static void tell_compiled(struct hn_session *session, uint64_t t)
 {
     struct hn_ticket *ticket = strategy_ticket(session, t);
     const struct hn_strategy_kind *kind = session->options.strategy;
-    if (kind->compiled != NULL && !kind->compiled(session->strategy, t, &ticket->record) &&
+    const struct hn_record *record =
+        ticket->replayed ? &session->tickets.items[ticket->original].record : &ticket->record;
+    struct hn_record compiled = {
+        .point = record->point,
+        .outcome = known_early(record->outcome) ? record->outcome : HN_OUTCOME_OK,
+        .resources = record->resources,
+        .costs.compile_ms = record->costs.compile_ms,
+    };
+    memcpy(compiled.code_hash, record->code_hash, sizeof compiled.code_hash);
+    if (kind->compiled != NULL && !kind->compiled(session->strategy, t, &compiled) &&
         ticket->state == HN_TICKET_COMPILED)
         hn_record_fail(&ticket->record, HN_OUTCOME_SKIPPED, "the strategy declined to measure it");
 }
@@ -138,33 +160,65 @@ static void tell_finished(struct hn_session *session, uint64_t t)
         kind->finished(session->strategy, t, &strategy_ticket(session, t)->record);
 }
 
-/* Tells exactly what proposal t may know: compiled up to t - L/2, finished up to t - L. False when
- * it is not there yet. */
-static bool tell_for(struct hn_session *session, uint64_t t)
+/* Tell the strategy's tickets below `end`, in order, up to the first of which it is not known. */
+static void tell_compiled_below(struct hn_session *session, uint64_t end)
 {
-    while (session->told_compiled + HN_LOOK_AHEAD / 2 <= t) {
-        if (session->given_count + session->told_compiled >= session->next_register)
-            return false;
-        tell_compiled(session, session->told_compiled++);
+    for (; session->told_compiled < end; session->told_compiled++) {
+        size_t number = session->given_count + session->told_compiled;
+        if (number >= session->next_register ||
+            session->tickets.items[number].state == HN_TICKET_COMPILING)
+            return;
+        tell_compiled(session, session->told_compiled);
     }
-    while (session->told_finished + HN_LOOK_AHEAD <= t) {
-        if (strategy_ticket(session, session->told_finished)->state != HN_TICKET_FINISHED)
-            return false;
-        tell_finished(session, session->told_finished++);
-    }
-    return true;
 }
 
-void hn_session_tell_all(struct hn_session *session)
+static void tell_finished_below(struct hn_session *session, uint64_t end)
 {
-    if (!session->options.strategy->needs_feedback)
-        return;
+    for (; session->told_finished < end; session->told_finished++) {
+        if (strategy_ticket(session, session->told_finished)->state != HN_TICKET_FINISHED)
+            return;
+        tell_finished(session, session->told_finished);
+    }
+}
+
+/* a - b, between 0 and limit. */
+static uint64_t distance(uint64_t a, uint64_t b, uint64_t limit)
+{
+    uint64_t distance = a > b ? a - b : 0;
+    return distance < limit ? distance : limit;
+}
+
+/* Tells exactly what proposal t may know: compiled up to t - L/2, finished up to t - L. False when
+ * it is not there yet, or not all tickets that t may be held against (the ladder's too) are
+ * finished. */
+static bool tell_for(struct hn_session *session, uint64_t t)
+{
     uint64_t count = session->tickets.count - session->given_count;
-    while (session->told_compiled < count)
-        tell_compiled(session, session->told_compiled++);
-    for (; session->told_finished < count; session->told_finished++)
-        if (strategy_ticket(session, session->told_finished)->state == HN_TICKET_FINISHED)
-            tell_finished(session, session->told_finished);
+    uint64_t compiled_end = distance(t + 1, HN_LOOK_AHEAD / 2, count);
+    uint64_t finished_end = distance(t + 1, HN_LOOK_AHEAD, count);
+    tell_compiled_below(session, compiled_end);
+    if (session->told_compiled < compiled_end)
+        return false;
+    tell_finished_below(session, finished_end);
+    hn_session_settle(session);
+    return session->told_finished >= finished_end &&
+           session->next_settled >=
+               distance(session->given_count + t + 1, HN_LOOK_AHEAD, session->tickets.count);
+}
+
+void hn_session_tell(struct hn_session *session)
+{
+    uint64_t count = session->tickets.count - session->given_count;
+    if (!session->options.strategy->needs_feedback) {
+        tell_compiled_below(session, count);
+        tell_finished_below(session, count);
+        return;
+    }
+    /* Behind the last proposal it goes on as if there were more, so that what is declined does not
+     * depend on the machine either. */
+    for (uint64_t t = count; session->exhausted && t < count + HN_LOOK_AHEAD; t++)
+        if (!tell_for(session, t))
+            return;
 }
 
 static bool budget_is_used(const struct hn_session *session)
@@ -182,23 +236,28 @@ static bool has_room(struct hn_session *session, uint64_t t)
     return session->backend->kind->room(session->backend) > 0 && unfinished < waiting_limit;
 }
 
+static bool is_exhausted(const struct hn_session *session)
+{
+    return session->state.proposed == session->state.points || session->repeats >= repeat_limit ||
+           budget_is_used(session);
+}
+
 enum hn_status hn_session_propose(struct hn_session *session, struct hn_error *err)
 {
     while (!session->exhausted) {
         uint64_t t = session->tickets.count - session->given_count;
-        if (budget_is_used(session)) {
-            session->exhausted = true;
+        uint64_t known = session->state.proposed;
+        session->exhausted = is_exhausted(session);
+        if (session->exhausted || !has_room(session, t))
             break;
-        }
-        if (!has_room(session, t))
+        session->exhausted =
+            !session->options.strategy->propose(session->strategy, t, session->choice);
+        if (session->exhausted)
             break;
-        if (!session->options.strategy->propose(session->strategy, t, session->choice)) {
-            session->exhausted = true;
-            break;
-        }
         enum hn_status status = admit(session, false, err);
         if (status != HN_OK)
             return status;
+        session->repeats = session->state.proposed > known ? 0 : session->repeats + 1;
     }
     return HN_OK;
 }

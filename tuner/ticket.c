@@ -47,7 +47,7 @@ enum hn_status hn_tickets_add(struct hn_tickets *tickets, uint64_t point, struct
         tickets->capacity = capacity;
     }
     struct hn_ticket *added = &tickets->items[tickets->count++];
-    *added = (struct hn_ticket){.point = point};
+    *added = (struct hn_ticket){.point = point, .censor = SIZE_MAX};
     hn_record_init(&added->record);
     hn_image_init(&added->image);
     if (tickets->of_point[point] == 0)
@@ -60,6 +60,30 @@ struct hn_ticket *hn_tickets_of_point(struct hn_tickets *tickets, uint64_t point
 {
     uint32_t number = tickets->of_point[point];
     return number > 0 ? &tickets->items[number - 1] : NULL;
+}
+
+void hn_tickets_follow(struct hn_tickets *tickets, size_t number, size_t original)
+{
+    struct hn_ticket *first = &tickets->items[original];
+    struct hn_ticket *ticket = &tickets->items[number];
+    ticket->state = HN_TICKET_DUPLICATE;
+    ticket->original = original;
+    ticket->next_follower = 0;
+    if (first->follower == 0)
+        first->follower = number + 1;
+    else
+        tickets->items[first->last_follower - 1].next_follower = number + 1;
+    first->last_follower = number + 1;
+}
+
+size_t hn_tickets_take_follower(struct hn_tickets *tickets, size_t original)
+{
+    struct hn_ticket *first = &tickets->items[original];
+    if (first->follower == 0)
+        return SIZE_MAX;
+    size_t number = first->follower - 1;
+    first->follower = tickets->items[number].next_follower;
+    return number;
 }
 
 enum hn_status hn_tickets_first_of_code(struct hn_tickets *tickets, const char *key,

@@ -21,6 +21,10 @@ struct hn_ticket {
     struct hn_record record;
     struct hn_image image; /* kept until measured, and for the best */
     uint64_t original;     /* of a duplicate: its ticket */
+    size_t censor;         /* the ticket that it was held against when measured, or SIZE_MAX */
+    size_t follower;       /* the first and the last duplicate that wait for this one, and the next that waits */
+    size_t last_follower;  /* for the same: ticket + 1, 0 for none */
+    size_t next_follower;
     bool full;             /* of the ladder: no early stop */
     bool cached;
     bool replayed; /* shares the record of an earlier ticket of the same point */
@@ -43,6 +47,9 @@ enum hn_status hn_tickets_add(struct hn_tickets *tickets, uint64_t point, struct
                               struct hn_error *err);
 /* The first ticket of a point; NULL when there is none. */
 struct hn_ticket *hn_tickets_of_point(struct hn_tickets *tickets, uint64_t point);
+/* Makes `number` a duplicate that waits for `original`; take_follower hands them out in that order, then SIZE_MAX. */
+void hn_tickets_follow(struct hn_tickets *tickets, size_t number, size_t original);
+size_t hn_tickets_take_follower(struct hn_tickets *tickets, size_t original);
 /* The ticket that first had this code key; when there is none it is this one, and its own number comes back. */
 enum hn_status hn_tickets_first_of_code(struct hn_tickets *tickets, const char *key, uint64_t number, uint64_t *first,
                                         struct hn_error *err);
