@@ -30,12 +30,8 @@ static struct simulated *simulated_of(struct hn_backend *backend)
 
 static void drop_events(struct simulated *simulated)
 {
-    for (size_t i = simulated->event_next; i < simulated->event_count; i++) {
-        if (simulated->events[i].kind == HN_EVENT_COMPILED)
-            hn_image_finish(&simulated->events[i].image);
-        else
-            hn_record_finish(&simulated->events[i].record);
-    }
+    for (size_t i = simulated->event_next; i < simulated->event_count; i++)
+        hn_backend_event_finish(&simulated->events[i]);
     free(simulated->events);
 }
 
@@ -67,16 +63,31 @@ static const struct hn_record *find(struct simulated *simulated, const struct hn
     return index > 0 ? &simulated->recording.records.items[index - 1] : NULL;
 }
 
-static enum hn_status push(struct simulated *simulated, const struct hn_backend_event *event,
+/* Moves what is still queued to the front, once that is less than what was taken. */
+static void compact(struct simulated *simulated)
+{
+    size_t left = simulated->event_count - simulated->event_next;
+    if (left > simulated->event_next)
+        return;
+    memmove(simulated->events, simulated->events + simulated->event_next,
+            left * sizeof *simulated->events);
+    simulated->event_next = 0;
+    simulated->event_count = left;
+}
+
+/* Takes the event over, also when it fails. */
+static enum hn_status push(struct simulated *simulated, struct hn_backend_event *event,
                            struct hn_error *err)
 {
-    if (simulated->event_next == simulated->event_count)
-        simulated->event_next = simulated->event_count = 0;
+    if (simulated->event_next > 0)
+        compact(simulated);
     if (simulated->event_count == simulated->event_capacity) {
         size_t capacity = simulated->event_capacity * 2 + 16;
         struct hn_backend_event *events = realloc(simulated->events, capacity * sizeof *events);
-        if (events == NULL)
+        if (events == NULL) {
+            hn_backend_event_finish(event);
             return hn_fail_memory(err);
+        }
         simulated->events = events;
         simulated->event_capacity = capacity;
     }
@@ -308,15 +319,15 @@ static enum hn_status describe_device(struct simulated *simulated, struct hn_err
     return HN_OK;
 }
 
-/* The times are those of the kernel as it was recorded, which may no longer be the kernel of the config. */
+/* The times are those of the kernel as it was recorded, which may no longer be the kernel of the
+ * config. */
 static void note_age(struct simulated *simulated)
 {
     const struct hn_version *was = &simulated->recording.version;
     const struct hn_version *is = &simulated->base.task->version;
-    if (simulated->recording.from_hone &&
-        (strcmp(was->template_hash, is->template_hash) != 0 ||
-         strcmp(was->options_hash, is->options_hash) != 0 ||
-         strcmp(was->plan_hash, is->plan_hash) != 0))
+    if (simulated->recording.from_hone && (strcmp(was->template_hash, is->template_hash) != 0 ||
+                                           strcmp(was->options_hash, is->options_hash) != 0 ||
+                                           strcmp(was->plan_hash, is->plan_hash) != 0))
         snprintf(simulated->base.note, sizeof simulated->base.note,
                  "the recording is stale: template, options or plan have changed since");
 }

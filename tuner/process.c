@@ -88,8 +88,10 @@ enum hn_status hn_process_start(struct hn_process *process, const char *role, st
     }
     int channel = fcntl(ends[1], F_DUPFD_CLOEXEC, 10);
     close(ends[1]);
-    enum hn_status status = spawn(process, role, channel, output[1], err);
-    close(channel);
+    enum hn_status status = channel >= 0 ? spawn(process, role, channel, output[1], err)
+                                         : hn_fail(err, HN_ERUN, "fcntl: %s", strerror(errno));
+    if (channel >= 0)
+        close(channel);
     close(output[1]);
     if (status != HN_OK) {
         close(ends[0]);

@@ -9,20 +9,28 @@
 struct hn_table {
     char **cells; /* the headings are the first row */
     size_t count;
+    size_t capacity;
     size_t columns;
     bool failed;
 };
 
 static void add_cell(struct hn_table *table, char *cell)
 {
-    char **cells = realloc(table->cells, (table->count + 1) * sizeof *cells);
-    if (cells == NULL || cell == NULL) {
-        table->failed = true;
-        free(cell);
-        return;
+    if (table->count == table->capacity) {
+        size_t capacity = table->capacity * 2 + 64;
+        char **cells = realloc(table->cells, capacity * sizeof *cells);
+        if (cells == NULL) {
+            table->failed = true;
+            free(cell);
+            return;
+        }
+        table->cells = cells;
+        table->capacity = capacity;
     }
-    table->cells = cells;
-    cells[table->count++] = cell;
+    if (cell == NULL)
+        table->failed = true;
+    else
+        table->cells[table->count++] = cell;
 }
 
 struct hn_table *hn_table_create(const char *const *headings)
@@ -84,11 +92,11 @@ static int column_width(const struct hn_table *table, size_t column)
     return widest;
 }
 
-static void print_cell(const struct hn_table *table, size_t i, FILE *file)
+static void print_cell(const struct hn_table *table, size_t i, int width, FILE *file)
 {
     size_t column = i % table->columns;
     const char *text = cell_text(table, i);
-    int blanks = column_width(table, column) - width_of(text);
+    int blanks = width - width_of(text);
     bool right = table->cells[column][0] == '>';
     bool last = column + 1 == table->columns;
     fprintf(file, "%*s%s%*s", right ? blanks : 0, "", text, right || last ? 0 : blanks, "");
@@ -97,13 +105,18 @@ static void print_cell(const struct hn_table *table, size_t i, FILE *file)
 
 void hn_table_print(const struct hn_table *table, FILE *file, int indent)
 {
-    if (table == NULL || table->failed) {
+    int *widths = table != NULL ? calloc(table->columns + 1, sizeof *widths) : NULL;
+    if (widths == NULL || table->failed) {
         fputs("(out of memory for a table)\n", file);
+        free(widths);
         return;
     }
+    for (size_t c = 0; c < table->columns; c++)
+        widths[c] = column_width(table, c);
     for (size_t i = 0; i < table->count; i++) {
         if (i % table->columns == 0)
             fprintf(file, "%*s", indent, "");
-        print_cell(table, i, file);
+        print_cell(table, i, widths[i % table->columns], file);
     }
+    free(widths);
 }

@@ -159,8 +159,8 @@ enum hn_status hn_task_depends(const struct hn_task *task, const struct hn_bindi
 }
 
 /* The least occupancy of the steps, and the hash of code and geometry. */
-static void complete(const struct hn_launch *launch, const struct hn_device *device,
-                     struct hn_image *image, char key[33])
+static enum hn_status complete(const struct hn_launch *launch, const struct hn_device *device,
+                               struct hn_image *image, char key[33], struct hn_error *err)
 {
     struct hn_text text;
     double least = 1;
@@ -179,9 +179,13 @@ static void complete(const struct hn_launch *launch, const struct hn_device *dev
         hn_text_printf(&text, " %lld;", (long long)step->shared_bytes);
     }
     image->resources.occupancy = least;
-    struct hn_hash hash = hn_hash_bytes(text.data, text.length);
+    char *whole = hn_text_take(&text);
+    if (whole == NULL)
+        return hn_fail_memory(err);
+    struct hn_hash hash = hn_hash_bytes(whole, strlen(whole));
     memcpy(key, hash.hex, sizeof hash.hex);
-    hn_text_finish(&text);
+    free(whole);
+    return HN_OK;
 }
 
 enum hn_status hn_task_complete_image(const struct hn_task *task, const struct hn_device *device,
@@ -192,7 +196,7 @@ enum hn_status hn_task_complete_image(const struct hn_task *task, const struct h
     enum hn_status status = hn_launch_make(task->plan, task->problem, point, &launch, err);
     if (status != HN_OK)
         return status;
-    complete(&launch, device, image, key);
+    status = complete(&launch, device, image, key, err);
     hn_launch_finish(&launch);
-    return HN_OK;
+    return status;
 }
