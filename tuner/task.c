@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/launch.h"
-#include "runtime/occupancy.h"
 
 static enum hn_status load_templates(struct hn_task *task, struct hn_error *err)
 {
@@ -156,47 +154,4 @@ enum hn_status hn_task_depends(const struct hn_task *task, const struct hn_bindi
         }
     }
     return HN_OK;
-}
-
-/* The least occupancy of the steps, and the hash of code and geometry. */
-static enum hn_status complete(const struct hn_launch *launch, const struct hn_device *device,
-                               struct hn_image *image, char key[33], struct hn_error *err)
-{
-    struct hn_text text;
-    double least = 1;
-    hn_text_init(&text);
-    hn_text_append(&text, image->code_hash);
-    for (size_t i = 0; i < launch->step_count; i++) {
-        const struct hn_launch_step *step = &launch->steps[i];
-        double occupancy =
-            hn_occupancy(device, &image->resources,
-                         step->block[0] * step->block[1] * step->block[2], step->shared_bytes);
-        if (occupancy < least)
-            least = occupancy;
-        for (int d = 0; d < 3; d++)
-            hn_text_printf(&text, " %lld %lld", (long long)step->grid[d],
-                           (long long)step->block[d]);
-        hn_text_printf(&text, " %lld;", (long long)step->shared_bytes);
-    }
-    image->resources.occupancy = least;
-    char *whole = hn_text_take(&text);
-    if (whole == NULL)
-        return hn_fail_memory(err);
-    struct hn_hash hash = hn_hash_bytes(whole, strlen(whole));
-    memcpy(key, hash.hex, sizeof hash.hex);
-    free(whole);
-    return HN_OK;
-}
-
-enum hn_status hn_task_complete_image(const struct hn_task *task, const struct hn_device *device,
-                                      const struct hn_bindings *point, struct hn_image *image,
-                                      char key[33], struct hn_error *err)
-{
-    struct hn_launch launch;
-    enum hn_status status = hn_launch_make(task->plan, task->problem, point, &launch, err);
-    if (status != HN_OK)
-        return status;
-    status = complete(&launch, device, image, key, err);
-    hn_launch_finish(&launch);
-    return status;
 }
