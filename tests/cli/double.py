@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""hone on the driver double of tests/double: real workers, real compilations, a GPU that is simulated."""
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import time
+
+import hone
+
+DOUBLE = os.path.abspath(os.environ.get("HONE_DOUBLE", hone.SOURCE / "build" / "tests" / "double"))
+DATA = hone.SOURCE / "tests" / "data" / "double"
+
+# A kernel that compiles in a few milliseconds and differs in every point. The double runs its own C function instead.
+CHEAP_CU = """\
+extern "C" __device__ const int hone_double[] = {BLOCK, ITEMS, 0};
+extern "C" __global__ void scale(const float *x, float *y, float a, int n)
+{
+    y[threadIdx.x] = a * x[threadIdx.x] + BLOCK * 64 + ITEMS;
+}
+"""
+
+
+class Case(hone.Case):
+    """Has copies of the double's configs in its folder, and the GPU's lock to itself."""
+
+    def setUp(self):
+        super().setUp()
+        for path in DATA.iterdir():
+            shutil.copy(path, self.folder)
+        self.config = self.folder / "scale.yaml"
+        self.events = self.folder / "events.jsonl"
+
+    def environment(self, **changes):
+        return dict(os.environ, HONE_CACHE=str(self.cache), NO_COLOR="1", LC_ALL="C.UTF-8", TMPDIR=str(self.folder),
+                    LD_LIBRARY_PATH=DOUBLE, **changes)
+
+    def hone(self, *arguments, **settings):
+        return super().hone(*arguments, TMPDIR=str(self.folder), LD_LIBRARY_PATH=DOUBLE, **settings)
+
+    def tune(self, *arguments, **settings):
+        """The document of `hone tune --json`, one tuning a problem."""
+        result = self.hone("tune", self.config, "--json", "--quiet", *arguments, **settings)
+        return json.loads(result.stdout)
+
+    def start(self, *arguments, **changes):
+        """Starts hone in the background."""
+        process = subprocess.Popen([hone.HONE, *map(str, arguments)], cwd=self.folder, env=self.environment(**changes),
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(stop, process)
+        return process
+
+    def cheap_config(self, block=64, items=16, n=64):
+        """A space of block * items points that cost little more than nothing."""
+        self.write("scale.cu", CHEAP_CU)
+        text = self.config.read_text()
+        for old, new in (("{powers_of_two: [32, 1024]}", f"{{range: [1, {block}], step: 1}}"),
+                         ("[1, 2, 4, 8]", f"{{range: [1, {items}], step: 1}}"), ("[0]", "[0]"),
+                         ("{n: 65536}", f"{{n: {n}}}"), ("{BLOCK: 128, ITEMS: 1, FAULT: 0}", "{BLOCK: 1, ITEMS: 1, FAULT: 0}")):
+            self.assertIn(old, text)
+            text = text.replace(old, new, 1)
+        self.config.write_text(text)
+        return block * items
+
+    def read_events(self, path=None):
+        """The records of an events file, in order; a last line that was cut off does not count."""
+        text = (path or self.events).read_text() if (path or self.events).exists() else ""
+        return [json.loads(line)["record"] for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+    def wait_for_events(self, count, process):
+        end = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < end:
+            if self.events.exists() and self.events.read_bytes().count(b"\n") >= count:
+                return
+            time.sleep(0.002)
+        self.fail(f"no {count} events: {process.communicate()}")
+
+    def sql(self, statement, *values):
+        with sqlite3.connect(self.cache) as database:
+            return database.execute(statement, values).fetchall()
+
+
+def stop(process):
+    if process.poll() is None:
+        process.kill()
+    process.communicate()
+
+
+def name(point):
+    return ",".join(f"{key}={value}" for key, value in sorted(point.items()))
+
+
+def searched(records):
+    """The points that were measured by the search: what the final race tells again does not count."""
+    return [name(record["point"]) for record in records if not record["final"]]
+
+
+def workers_of(pid):
+    """{pid: role} of the live workers of a hone."""
+    found = {}
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry}/cmdline", "rb") as file:
+                words = file.read().split(b"\0")
+            with open(f"/proc/{entry}/stat") as file:
+                parent = int(file.read().rpartition(")")[2].split()[1])
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if parent == pid and words[:2] == [b"hone", b"worker"]:
+            found[int(entry)] = words[2].decode()
+    return found

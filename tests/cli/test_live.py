@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: MIT
+"""The main job end to end on the driver double: tune, again, interrupted, replay, export, and what can go wrong."""
+
+import json
+import os
+import pathlib
+import resource
+import signal
+import sqlite3
+import subprocess
+import unittest
+
+import double
+import hone
+
+BEST = {"BLOCK": 256, "FAULT": 0, "ITEMS": 4}
+
+
+class Tune(double.Case):
+    def test_finds_the_best(self):
+        result = self.hone("tune", self.config, "--quiet")
+        best = next(line for line in result.stdout.splitlines() if line.split()[:1] == ["1"])
+        self.assertTrue(best.endswith("BLOCK=256,FAULT=0,ITEMS=4"), best)
+        self.assertIn("scale n=65536 on Hone Double, cold L2", result.stdout)
+        self.assertIn("24 ok  (24 of 24 points)", result.stdout)
+        self.assertEqual(result.stderr, "")
+
+    def test_again_does_no_work(self):
+        first, = self.tune()
+        self.assertEqual((first["points"], first["reused"]), (24, 0))
+        self.assertEqual(first["best"]["point"], BEST)
+        self.assertEqual(first["best"]["verdict"]["kind"], "verified")
+        again, = self.tune("--events", self.events)
+        self.assertEqual((again["points"], again["reused"]), (24, 24))
+        self.assertEqual([again["time"][key] for key in ("compile_s", "verify_s", "measure_s")], [0, 0, 0])
+        self.assertEqual(again["best"], first["best"])
+        self.assertEqual(self.read_events(), [])
+        self.assertEqual(self.sql("SELECT count(*) FROM session"), [(1,)])
+
+    def test_without_a_driver_it_says_so(self):
+        empty = self.folder / "empty"
+        empty.mkdir()
+        settings = dict(self.environment(), LD_LIBRARY_PATH=str(empty))
+        result = subprocess.run([hone.HONE, "tune", str(self.config), "--quiet"], env=settings, capture_output=True, text=True)
+        if result.returncode == 0:
+            self.skipTest("there is a driver on this machine")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("libcuda.so.1", result.stderr)
+
+    def test_restricted(self):
+        tuned, = self.tune("-s", "BLOCK=32,64,ITEMS=1")
+        self.assertEqual(tuned["points"], 2)
+        self.assertEqual(tuned["best"]["point"]["BLOCK"], 64)
+
+    def test_problem(self):
+        tuned, = self.tune("-p", "n=4096", "-s", "ITEMS=4")
+        self.assertEqual(tuned["problem"], {"n": 4096})
+        self.assertAlmostEqual(tuned["best"]["timing"]["median_us"], 1 + 50 * 4096 / 65536, delta=0.05)
+
+    def test_list_of_problems(self):
+        self.spoil(self.config, "{n: 65536}", "{n: [1024, 65536]}")
+        first, second = self.tune("-s", "ITEMS=4")
+        self.assertEqual([first["problem"], second["problem"]], [{"n": 1024}, {"n": 65536}])
+        for tuned in (first, second):
+            self.assertEqual(tuned["best"]["point"], BEST)
+        # Each has a tuning of its own: one of them again reuses it, a third is new.
+        again, = self.tune("-s", "ITEMS=4", "-p", "n=1024")
+        self.assertEqual(again["reused"], again["points"])
+        other, = self.tune("-s", "ITEMS=4", "-p", "n=2048")
+        self.assertEqual(other["reused"], 0)
+
+    def test_budget(self):
+        tuned, = self.tune("--budget", "5", "--strategy", "random", "--seed", "3")
+        self.assertEqual(sum(tuned["outcomes"].values()), 5)
+        other, = self.tune("--budget", "5", "--strategy", "random", "--seed", "3", "--cache", self.folder / "other.db")
+        self.assertEqual({double.name(r["point"]) for r in tuned["records"]},
+                         {double.name(r["point"]) for r in other["records"]})
+        # What is cached counts towards the budget.
+        again, = self.tune("--budget", "5", "--strategy", "random", "--seed", "3")
+        self.assertEqual(again["reused"], 5)
+
+    def test_budget_of_time(self):
+        self.cheap_config(64, 64)
+        tuned, = self.tune("--budget", "1s")
+        self.assertGreater(sum(tuned["outcomes"].values()), 0)
+        self.assertLess(sum(tuned["outcomes"].values()), 4096)
+        self.assertLess(tuned["time"]["elapsed_s"], 5)
+
+    def test_random_finds_the_same(self):
+        tuned, = self.tune("--strategy", "random")
+        self.assertEqual((tuned["best"]["point"], sum(tuned["outcomes"].values())), (BEST, 24))
+
+    def test_full_measures_what_was_stopped_early(self):
+        # 48 points in the worst order: from the 33rd on there is something to be held against.
+        self.spoil(self.config, "[1, 2, 4, 8]", "[4, 8, 2, 1, 16, 32, 64, 128]")
+        self.spoil(self.config, "{powers_of_two: [32, 1024]}", "[256, 512, 128, 64, 1024, 32]")
+        self.spoil(self.config, "{BLOCK: 128, ITEMS: 1", "{BLOCK: 128, ITEMS: 4")
+        stopped, = self.tune("--cache", self.folder / "stopped.db")
+        self.assertGreater(stopped["outcomes"].get("slower", 0), 0)
+        self.assertEqual(stopped["best"]["point"], BEST)
+        for record in stopped["records"]:
+            if record["outcome"] == "slower":
+                self.assertIn("original", record)
+        full, = self.tune("--cache", self.folder / "stopped.db", "--full")
+        self.assertEqual(full["outcomes"], {"ok": 48})
+        self.assertEqual(full["reused"], stopped["outcomes"]["ok"])
+
+    def test_retry_failed(self):
+        self.config = self.folder / "faults.yaml"
+        points = ["-s", "FAULT=0,2,4,9"]
+        first, = self.tune(*points)
+        self.assertEqual(first["outcomes"], {"ok": 1, "wrong_result": 1, "device_fault": 1, "worker_crash": 1})
+        again, = self.tune(*points)
+        self.assertEqual(again["reused"], 4)
+        retried, = self.tune(*points, "--retry-failed")
+        self.assertEqual((retried["reused"], retried["outcomes"]), (1, first["outcomes"]))
+
+    def test_events(self):
+        tuned, = self.tune("--events", self.events)
+        records = self.read_events()
+        self.assertEqual(sorted(double.searched(records)), sorted(double.name(r["point"]) for r in tuned["records"]))
+        self.assertEqual([r["point"] for r in records if r["final"]], [BEST])
+
+    def test_quiet_is_quiet(self):
+        self.assertEqual(self.hone("tune", self.config, "-s", "BLOCK=32", "--quiet").stderr, "")
+        loud = self.hone("tune", self.config, "-s", "BLOCK=32").stderr
+        self.assertTrue(loud.startswith("tuning scale on Hone Double: 4 points\n"), loud)
+        self.assertIn("next: hone export scale -o scale_tuned.h", loud)
+
+
+class Interrupted(double.Case):
+    def interrupt(self, number):
+        points = self.cheap_config(16, 10)
+        process = self.start("tune", self.config, "--quiet", "--json", "--events", self.events)
+        self.wait_for_events(20, process)
+        process.send_signal(number)
+        output, errors = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 128 + number, errors)
+        self.assertIn("interrupted; what was finished is kept", errors)
+        before = self.read_events()
+        self.assertLess(len(before), points)
+        stopped, = json.loads(output)
+        self.assertEqual(sum(stopped["outcomes"].values()), len(before))
+        self.assertIsNotNone(stopped["best"])
+
+        resumed, = self.tune("--events", self.events)
+        after = self.read_events()
+        self.assertEqual(resumed["reused"], len(before))
+        self.assertEqual(sum(resumed["outcomes"].values()), points)
+        self.assertEqual(set(double.searched(before)) & set(double.searched(after)), set())
+        self.assertEqual(len(double.searched(before) + double.searched(after)), points)
+
+    def test_sigint(self):
+        self.interrupt(signal.SIGINT)
+
+    def test_sigterm(self):
+        self.interrupt(signal.SIGTERM)
+
+    def test_sighup(self):
+        self.interrupt(signal.SIGHUP)
+
+
+class Failures(double.Case):
+    def test_nothing_compiles(self):
+        self.spoil(self.folder / "scale.cu", "int first =", "broken int first =")
+        line = self.folder.joinpath("scale.cu").read_text().split("broken")[0].count("\n") + 1
+        result = self.hone("tune", self.config, "--quiet", expect=3)
+        everything = result.stdout + result.stderr
+        self.assertEqual(everything.count(f"scale.cu({line}): error"), 1, everything)
+        self.assertIn("24 compile_error  (24 of 24 points)", result.stdout)
+        self.assertIn("hone: no variant compiled, ran and gave the right result", result.stderr)
+
+    def test_reference_does_not_compile(self):
+        self.spoil(self.folder / "scale_reference.cu", "extern", "broken extern")
+        result = self.hone("tune", self.config, "--quiet", expect=1)
+        self.assertIn("hone: the reference does not compile: ", result.stderr)
+        self.assertEqual(result.stderr.count("error:"), 1, result.stderr)
+
+    def test_buffers_larger_than_memory(self):
+        for command in ("tune", "run"):
+            result = self.hone(command, self.config, expect=1, HONE_DOUBLE_MEMORY="700000")
+            table = result.stderr.splitlines()
+            self.assertIn("hone: the buffers do not fit: ", result.stderr)
+            for row in (["x", "input"], ["y", "output"], ["y", "reference"]):
+                self.assertTrue(any(line.split()[:2] == row for line in table), result.stderr)
+
+    def test_no_such_device(self):
+        result = self.hone("tune", self.config, "--quiet", "--device", "7", expect=2)
+        self.assertTrue(result.stderr.startswith("hone: no such device: '7'; expected one of:"), result.stderr)
+
+    def test_every_driver_call_at_the_start(self):
+        """One line that names the call, no result, nothing in the cache."""
+        for call in (1, 2, 3, 5, 8, 13, 21, 34):
+            with self.subTest(call):
+                result = self.hone("tune", self.config, "--quiet", "-s", "BLOCK=32", expect=1, HONE_DOUBLE_FAIL=str(call))
+                self.assertRegex(result.stderr, r"\Ahone: [^\n]*\bcu[A-Z]\w+[^\n]*: CUDA_ERROR_UNKNOWN[^\n]*\n\Z")
+                self.assertEqual(result.stdout, "")
+
+    def test_unwritable_cache(self):
+        self.write("file", "not a folder")
+        for path in (self.folder / "file" / "hone.db", "/proc/hone.db", self.folder):
+            with self.subTest(path):
+                result = self.hone("tune", self.config, "--quiet", "--cache", path, expect=1)
+                self.assertRegex(result.stderr, r"\Ahone: [^\n]*cache[^\n]*\n\Z")
+
+    @unittest.skipIf(os.geteuid() == 0, "root may write anywhere")
+    def test_read_only_folder(self):
+        folder = self.folder / "locked"
+        folder.mkdir(mode=0o555)
+        self.hone("tune", self.config, "--quiet", "--cache", folder / "hone.db", expect=1)
+
+    def test_disk_full(self):
+        """The run ends with the reason; what was recorded before is kept, and the next run goes on."""
+        points = self.cheap_config(16, 16)
+        limit = 96 * 1024
+
+        def limit_files():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+        process = subprocess.run([hone.HONE, "tune", str(self.config), "--quiet"], env=self.environment(), text=True,
+                                 capture_output=True, preexec_fn=limit_files, timeout=120)
+        self.assertEqual(process.returncode, 1, process.stderr)
+        self.assertRegex(process.stderr, r"\Ahone: cache '[^']*' can not be written: [^\n]*\n\Z")
+        self.hone("cache", "check")
+        kept, = self.sql("SELECT count(*) FROM record")[0]
+        resumed, = self.tune()
+        self.assertGreater(kept, 0)
+        self.assertEqual((resumed["reused"], sum(resumed["outcomes"].values())), (kept, points))
+
+
+class Run(double.Case):
+    def test_one_point(self):
+        result = self.hone("run", self.config, "-s", "BLOCK=64,ITEMS=2")
+        self.assertIn("scale n=65536: BLOCK=64,FAULT=0,ITEMS=2", result.stdout)
+        self.assertIn("outcome      ok", result.stdout)
+
+    def test_json(self):
+        ran, = json.loads(self.hone("run", self.config, "--json").stdout)
+        self.assertEqual(ran["record"]["point"], {"BLOCK": 128, "FAULT": 0, "ITEMS": 1})
+        self.assertEqual(ran["record"]["outcome"], "ok")
+
+    def test_wrong_point(self):
+        result = self.hone("run", self.folder / "faults.yaml", "-s", "FAULT=4", expect=3)
+        self.assertIn("outcome      wrong_result: y[32768] is", result.stdout)
+
+
+class Replay(double.Case):
+    def setUp(self):
+        super().setUp()
+        self.tune("-s", "BLOCK=128,256,ITEMS=4")
+
+    def replay(self, *arguments, **settings):
+        return self.hone("replay", self.config, *arguments, **settings)
+
+    def test_holds(self):
+        result = self.replay()
+        self.assertIn("verdict   holds", result.stdout)
+        self.assertIn("image     from the cache", result.stdout)
+        self.assertNotIn("stale", result.stdout)
+        replayed, = json.loads(self.replay("--json").stdout)
+        self.assertEqual((replayed["verdict"], replayed["image_from_cache"]), ("holds", True))
+
+    def test_nothing_tuned(self):
+        result = self.replay("-p", "n=1024", expect=3)
+        self.assertIn("the cache holds no tuned scale for n=1024", result.stderr)
+
+    def test_wrong_result(self):
+        """Another template is stale: it is compiled anew, and what it computes counts."""
+        self.spoil(self.folder / "scale.cu", "ITEMS, FAULT}", "ITEMS, 4}")
+        result = self.replay(expect=4)
+        self.assertIn("stale     the record was measured with another version: template", result.stdout)
+        self.assertIn("image     compiled", result.stdout)
+        self.assertIn("verdict   WRONG: wrong_result: y[32768] is", result.stdout)
+        self.assertIn("the replay does not hold", result.stderr)
+
+    def test_stale_but_right(self):
+        self.spoil(self.folder / "scale.cu", "int first =", "int  first =")
+        result = self.replay()
+        self.assertIn("stale     the record was measured with another version: template", result.stdout)
+        self.assertIn("verdict   holds", result.stdout)
+
+    def test_no_longer_compiles(self):
+        self.spoil(self.folder / "scale.cu", "int first =", "broken int first =")
+        result = self.replay(expect=4)
+        self.assertIn("verdict   WRONG: compile_error: ", result.stdout)
+
+    def divide_recorded_times(self, divisor):
+        with sqlite3.connect(self.cache) as database:
+            for number, text in database.execute("SELECT id, json FROM record").fetchall():
+                record = json.loads(text)
+                for key in ("median_us", "low_us", "high_us"):
+                    record["timing"][key] /= divisor
+                database.execute("UPDATE record SET json = ? WHERE id = ?", (json.dumps(record), number))
+
+    def test_slower(self):
+        self.divide_recorded_times(1.5)
+        result = self.replay(expect=4)
+        self.assertIn("verdict   SLOWER", result.stdout)
+        self.assertIn("on Hone Double, +", result.stdout)
+        self.assertIn("verdict   holds", self.replay("--max-slowdown", "60%").stdout)
+
+    def test_another_device(self):
+        self.divide_recorded_times(2)
+        result = self.replay(HONE_DOUBLE_NAME="Another Double")
+        self.assertIn("on Another Double", result.stdout)
+        self.assertIn("verdict   verified, no verdict on speed", result.stdout)
+        self.spoil(self.folder / "scale.cu", "ITEMS, FAULT}", "ITEMS, 4}")
+        self.assertIn("WRONG", self.replay(HONE_DOUBLE_NAME="Another Double", expect=4).stdout)
+
+
+class Export(double.Case):
+    def test_best(self):
+        self.tune()
+        self.hone("export", "scale", "-o", "scale_tuned.h")
+        header = (self.folder / "scale_tuned.h").read_text()
+        for line in ("HONE_SCALE_BLOCK 256", "HONE_SCALE_ITEMS 4"):
+            self.assertRegex(header, r"#define\s+" + line.replace(" ", r"\s+"))
+        best, = json.loads(self.hone("export", "scale", "--json").stdout)["configurations"]
+        self.assertEqual((best["parameters"], best["simulated"], best["verification"]), (BEST, False, "verified"))
+        self.hone("export", "scale", "--format", "cubin", "-o", "best.cubin")
+        self.assertEqual(pathlib.Path(self.folder / "best.cubin").read_bytes()[:4], b"\x7fELF")
+
+    def test_cache(self):
+        tuned, = self.tune()
+        self.assertIn("24", self.hone("cache", "show", "scale").stdout)
+        self.assertIn("scale", self.hone("cache", "list").stdout)
+        self.hone("cache", "export", "scale", "scale.json")
+        self.hone("cache", "import", "scale.json", "--cache", self.folder / "other.db")
+        recorded = json.loads((self.folder / "scale.json").read_text())
+        self.assertEqual(len(recorded["cache"]), 24)
+        simulated = json.loads(self.hone("tune", self.config, "--simulate", "scale.json", "--json", "--quiet", "--cache",
+                                         self.folder / "third.db").stdout)[0]
+        self.assertEqual(simulated["best"]["point"], tuned["best"]["point"])
+        self.assertTrue(simulated["simulated"])
+
+
+if __name__ == "__main__":
+    unittest.main()
