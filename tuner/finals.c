@@ -11,6 +11,9 @@
 /* Finalists are all whose intervals overlap the best's, but no more than these. */
 static const size_t finalist_limit = 12;
 
+/* Times of a race lie at most this far from those of the search. */
+static const double race_shift = 0.05;
+
 /* Images of so many of the best are kept, so that a replay needs no compiler. */
 static const size_t kept_images = 3;
 
@@ -346,19 +349,39 @@ static enum hn_status measure_copy(struct finals *finals, struct hn_error *err)
                                              &session->state.copy_gb_per_s, err);
 }
 
-/* Nothing new was found out, and the finalists were raced, or were there when the others were: a
- * race shifts times, so that one it left out may be near the best now. */
-static bool is_settled(const struct finals *finals)
+/* The best of the raced ones; NULL when none was. *time: when the newest race was. */
+static const struct hn_record *find_raced(const struct hn_session *session, double *time)
 {
-    double raced = 0;
-    if (finals->session->fresh)
+    const struct hn_record *best = NULL;
+    *time = 0;
+    for (size_t i = 0; i < session->tickets.count; i++) {
+        const struct hn_record *record = &session->tickets.items[i].record;
+        if (record->outcome != HN_OUTCOME_OK || !record->final)
+            continue;
+        *time = fmax(*time, record->time);
+        if (best == NULL || record->objective < best->objective)
+            best = record;
+    }
+    return best;
+}
+
+/* Nothing new was found out, and what is as good as the best of the race was there when it was
+ * held. A race shifts times a little, so that one that it left out may be better now. */
+static bool is_settled(const struct hn_session *session)
+{
+    double time;
+    const struct hn_record *raced = find_raced(session, &time);
+    if (session->fresh || raced == NULL)
         return false;
-    for (size_t i = 0; i < finals->count; i++)
-        if (ticket_of(finals, i)->record.final)
-            raced = fmax(raced, ticket_of(finals, i)->record.time);
-    for (size_t i = 0; i < finals->count; i++)
-        if (!ticket_of(finals, i)->record.final && ticket_of(finals, i)->record.time >= raced)
+    for (size_t i = 0; i < session->tickets.count; i++) {
+        const struct hn_record *record = &session->tickets.items[i].record;
+        double lead = (raced->objective - record->objective) / fabs(raced->objective);
+        if (record->outcome != HN_OUTCOME_OK || record->final ||
+            (lead < 0 && !overlaps(record, raced, session->state.noise)))
+            continue;
+        if (record->time >= time || lead > race_shift)
             return false;
+    }
     return true;
 }
 
@@ -395,7 +418,7 @@ enum hn_status hn_session_finals(struct hn_session *session, bool *again, struct
         return HN_OK;
     }
     enum hn_status status = hn_session_finalists(session, &finals.numbers, &finals.count, err);
-    if (status == HN_OK && finals.count > 0 && !is_settled(&finals))
+    if (status == HN_OK && finals.count > 0 && !is_settled(session))
         status = hold(&finals, again, err);
     free(finals.numbers);
     hn_session_find_best(session);

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+#include "scripted_backend.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tuner/session_internal.h"
+
+static struct hn_session_options exhaustive(void)
+{
+    return (struct hn_session_options){
+        .strategy = hn_strategy_find("exhaustive"), .seed = 1, .command = "hone tune"};
+}
+
+static void every_point_is_accounted_for(void **state)
+{
+    (void)state;
+    struct grid grid;
+    struct hn_session_options options = exhaustive();
+    uint64_t expected[HN_OUTCOME_COUNT] = {0};
+    make_grid(&grid, NULL);
+    options.full = true;
+    for (int i = 0; i < GRID_POINTS; i++) {
+        struct fate *fate = &grid.backend.fates[i];
+        bool too_large = i >= GRID_POINTS - GRID_TOO_LARGE;
+        if (i % 17 == 5)
+            fate->compiled = HN_OUTCOME_COMPILE_ERROR;
+        else if (i % 23 == 7)
+            fate->measured = HN_OUTCOME_WRONG_RESULT;
+        else if (i % 29 == 11)
+            fate->measured = HN_OUTCOME_DEVICE_FAULT;
+        if (too_large)
+            expected[HN_OUTCOME_INVALID_LAUNCH]++;
+        else
+            expected[fate->compiled != HN_OUTCOME_OK ? fate->compiled : fate->measured]++;
+    }
+    struct hn_session *session = run_session(&grid, NULL, &options);
+    const struct hn_session_state *end = hn_session_state(session);
+    assert_int_equal(end->points, GRID_POINTS);
+    assert_int_equal(end->proposed, GRID_POINTS);
+    assert_int_equal(end->finished, GRID_POINTS);
+    assert_int_equal(end->reused, 0);
+    assert_int_equal(sum_of_counts(end), GRID_POINTS);
+    for (int i = 0; i < HN_OUTCOME_COUNT; i++)
+        assert_int_equal(end->counts[i], expected[i]);
+    for (int i = 0; i < GRID_POINTS; i++)
+        assert_non_null(record_of(session, i));
+    assert_int_equal(grid.backend.compiled_count, GRID_POINTS - GRID_TOO_LARGE);
+    assert_int_equal(grid.backend.prepared, 1);
+    assert_string_equal(record_of(session, GRID_POINTS - 1)->message,
+                        "block 2048 has 2048 in x; sm_90 takes 1 to 1024");
+    hn_session_destroy(session);
+    finish_grid(&grid);
+}
+
+static void the_fastest_is_the_best(void **state)
+{
+    (void)state;
+    struct grid grid;
+    struct hn_session_options options = exhaustive();
+    make_grid(&grid, NULL);
+    grid.backend.fates[333].us = 42;
+    grid.backend.fates[111].us = 41;
+    grid.backend.fates[111].measured = HN_OUTCOME_WRONG_RESULT;
+    struct hn_session *session = run_session(&grid, NULL, &options);
+    const struct hn_record *best = hn_session_state(session)->best;
+    assert_int_equal(point_number(&best->point), 333);
+    assert_int_equal(best->outcome, HN_OUTCOME_OK);
+    assert_true(best->final);
+    assert_int_equal(best->verdict.seeds, 2);
+    assert_near(best->objective, 42, 0.01);
+    assert_near(hn_value_number(hn_bindings_get(&best->metrics, "gbps")), 4096 / 42e3, 1e-4);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+}
+
+static void ranking_starts_with_the_best_and_counts_the_tied(void **state)
+{
+    (void)state;
+    struct grid grid;
+    struct hn_session_options options = exhaustive();
+    const struct hn_record **ranking;
+    size_t count;
+    size_t tied;
+    make_grid(&grid, NULL);
+    grid.backend.fates[70].us = 50;
+    grid.backend.fates[60].us = 50.001;
+    grid.backend.fates[50].us = 50.2;
+    struct hn_session *session = run_session(&grid, NULL, &options);
+    assert_int_equal(hn_session_ranking(session, &ranking, &count, &tied, NULL), HN_OK);
+    assert_int_equal(count, GRID_POINTS);
+    assert_int_equal(point_number(&ranking[0]->point), 70);
+    assert_int_equal(point_number(&ranking[1]->point), 60);
+    assert_int_equal(point_number(&ranking[2]->point), 50);
+    assert_int_equal(tied, 2);
+    assert_int_equal(grid.backend.races, 1);
+    assert_false(ranking[3]->final);
+    assert_int_not_equal(ranking[count - 1]->outcome, HN_OUTCOME_OK);
+    free(ranking);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+}
+
+static void expect_duplicate(const struct hn_session *session, int point, double us)
+{
+    const struct hn_record *record = record_of(session, point);
+    assert_int_equal(record->outcome, HN_OUTCOME_DUPLICATE);
+    assert_string_equal(record->original, "A=1,B=0");
+    assert_string_equal(record->message, "same machine code and launch as A=1,B=0");
+    assert_near(record->timing.median_us, us, 0);
+    assert_near(record->objective, us, 0);
+    assert_false(record->final);
+}
+
+/* The lowest ticket is the original, also when it is compiled last. */
+static void duplicates_take_the_time_of_the_lowest_ticket(void **state)
+{
+    (void)state;
+    for (int delay = 0; delay <= 60; delay += 30) {
+        struct grid grid;
+        struct hn_session_options options = exhaustive();
+        make_grid(&grid, NULL);
+        grid.backend.fates[20] = (struct fate){.us = 77, .code = 1, .delay = delay};
+        grid.backend.fates[21] = (struct fate){.us = 1, .code = 1};
+        grid.backend.fates[300] = (struct fate){.us = 2, .code = 1};
+        struct hn_session *session = run_session(&grid, NULL, &options);
+        expect_duplicate(session, 21, 77);
+        expect_duplicate(session, 300, 77);
+        assert_int_equal(measured_count(&grid.backend, 20), 1);
+        assert_int_equal(measured_count(&grid.backend, 21), 0);
+        assert_int_equal(measured_count(&grid.backend, 300), 0);
+        assert_int_equal(point_number(&hn_session_state(session)->best->point), 20);
+        assert_int_equal(hn_session_state(session)->counts[HN_OUTCOME_DUPLICATE], 2);
+        hn_session_destroy(session);
+        finish_grid(&grid);
+    }
+}
+
+static void duplicates_of_a_failure_fail(void **state)
+{
+    (void)state;
+    struct grid grid;
+    struct hn_session_options options = exhaustive();
+    make_grid(&grid, NULL);
+    grid.backend.fates[20] =
+        (struct fate){.us = 7, .code = 1, .measured = HN_OUTCOME_WRONG_RESULT, .delay = 25};
+    grid.backend.fates[21] = (struct fate){.us = 7, .code = 1};
+    struct hn_session *session = run_session(&grid, NULL, &options);
+    const struct hn_record *record = record_of(session, 21);
+    assert_int_equal(record->outcome, HN_OUTCOME_WRONG_RESULT);
+    assert_string_equal(record->original, "A=1,B=0");
+    assert_string_equal(record->message, "it fails");
+    assert_int_equal(measured_count(&grid.backend, 21), 0);
+    assert_int_equal(hn_session_state(session)->counts[HN_OUTCOME_WRONG_RESULT], 2);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+}
+
+/* The ticket long before `ticket` whose time is `us`; fails when there is none. */
+static int find_censor(const struct scripted *backend, uint64_t ticket, double us)
+{
+    for (int i = 0; i < backend->evaluated_count; i++) {
+        const struct scripted_evaluation *other = &backend->evaluated[i];
+        if (other->request.measure && other->ticket + HN_LOOK_AHEAD <= ticket &&
+            backend->fates[other->point].us == us)
+            return other->point;
+    }
+    fail_msg("ticket %llu is held against %g us, which is not long told",
+             (unsigned long long)ticket, us);
+    return -1;
+}
+
+static void early_stops_look_far_back(void **state)
+{
+    (void)state;
+    struct grid grid;
+    struct hn_session_options options = exhaustive();
+    make_grid(&grid, NULL);
+    grid.backend.shuffle = 5;
+    grid.backend.jobs = 16;
+    struct hn_session *session = run_session(&grid, NULL, &options);
+    int stopped = 0;
+    for (int i = 0; i < grid.backend.evaluated_count; i++) {
+        const struct scripted_evaluation *evaluated = &grid.backend.evaluated[i];
+        char text[32];
+        if (evaluated->request.censor_us == 0)
+            continue;
+        int censor = find_censor(&grid.backend, evaluated->ticket, evaluated->request.censor_us);
+        const struct hn_record *record = record_of(session, evaluated->point);
+        if (record->outcome != HN_OUTCOME_SLOWER)
+            continue;
+        assert_string_equal(record->original, point_text(censor, text));
+        stopped++;
+    }
+    assert_true(stopped > 100);
+    assert_int_equal(hn_session_state(session)->counts[HN_OUTCOME_SLOWER], stopped);
+    assert_int_equal(point_number(&hn_session_state(session)->best->point), GRID_BEST);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+}
+
+static void full_stops_nothing(void **state)
+{
+    (void)state;
+    struct grid grid;
+    struct hn_session_options options = exhaustive();
+    options.full = true;
+    make_grid(&grid, NULL);
+    struct hn_session *session = run_session(&grid, NULL, &options);
+    for (int i = 0; i < grid.backend.evaluated_count; i++)
+        assert_true(grid.backend.evaluated[i].request.full ||
+                    !grid.backend.evaluated[i].request.measure);
+    assert_int_equal(hn_session_state(session)->counts[HN_OUTCOME_SLOWER], 0);
+    assert_int_equal(hn_session_state(session)->counts[HN_OUTCOME_OK], 397);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+}
+
+static void ladder_is_first_and_measured_in_full(void **state)
+{
+    (void)state;
+    struct grid grid;
+    struct hn_session_options options = exhaustive();
+    const struct hn_record **ladder;
+    size_t count;
+    make_grid(&grid, NULL);
+    grid.backend.fates[380].us = 9999;
+    struct hn_session *session = run_session(&grid, NULL, &options);
+    assert_int_equal(grid.backend.compiled[0], 0);
+    assert_int_equal(grid.backend.compiled[1], 380);
+    assert_int_equal(hn_session_ladder(session, &ladder, &count, NULL), HN_OK);
+    assert_int_equal(count, GRID_LADDER);
+    assert_int_equal(point_number(&ladder[0]->point), 0);
+    assert_int_equal(point_number(&ladder[1]->point), 380);
+    assert_int_equal(ladder[1]->outcome, HN_OUTCOME_OK);
+    assert_near(ladder[1]->timing.median_us, 9999, 0);
+    assert_true(grid.backend.evaluated[1].request.full);
+    assert_int_equal(measured_count(&grid.backend, 380), 1);
+    free(ladder);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+}
+
+static void budget_counts_evaluations(void **state)
+{
+    (void)state;
+    static const uint64_t budgets[] = {1, 2, 50, 399, 1000};
+    for (size_t i = 0; i < sizeof budgets / sizeof budgets[0]; i++) {
+        struct grid grid;
+        struct hn_session_options options = exhaustive();
+        uint64_t expected = budgets[i] < GRID_POINTS ? budgets[i] : GRID_POINTS;
+        options.strategy = hn_strategy_find("random");
+        options.budget_count = budgets[i];
+        make_grid(&grid, NULL);
+        struct hn_session *session = run_session(&grid, NULL, &options);
+        const struct hn_session_state *end = hn_session_state(session);
+        /* The ladder is measured whatever the budget. */
+        assert_int_equal(end->proposed, expected > GRID_LADDER ? expected : GRID_LADDER);
+        assert_int_equal(end->finished, end->proposed);
+        assert_int_equal(sum_of_counts(end), end->proposed);
+        hn_session_destroy(session);
+        finish_grid(&grid);
+    }
+}
+
+static void budget_of_time_ends_the_search(void **state)
+{
+    (void)state;
+    struct grid grid;
+    struct hn_session_options options = exhaustive();
+    options.budget_s = 1e-9;
+    make_grid(&grid, NULL);
+    struct hn_session *session = run_session(&grid, NULL, &options);
+    assert_int_equal(hn_session_state(session)->proposed, GRID_LADDER);
+    assert_int_equal(hn_session_state(session)->finished, GRID_LADDER);
+    assert_int_equal(point_number(&hn_session_state(session)->best->point), 380);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+}
+
+static void seed_alone_gives_the_random_points(void **state)
+{
+    (void)state;
+    struct grid grids[3];
+    for (int i = 0; i < 3; i++) {
+        struct hn_session_options options = exhaustive();
+        options.strategy = hn_strategy_find("random");
+        options.seed = i < 2 ? 1 : 2;
+        options.budget_count = 60;
+        make_grid(&grids[i], NULL);
+        grids[i].backend.jobs = i == 0 ? 1 : 16;
+        struct hn_session *session = run_session(&grids[i], NULL, &options);
+        hn_session_destroy(session);
+    }
+    assert_memory_equal(grids[0].backend.compiled, grids[1].backend.compiled, 60 * sizeof(int));
+    assert_memory_not_equal(grids[0].backend.compiled, grids[2].backend.compiled, 60 * sizeof(int));
+    for (int i = 0; i < 3; i++)
+        finish_grid(&grids[i]);
+}
+
+static void nothing_valid_is_no_failure_of_the_run(void **state)
+{
+    (void)state;
+    struct grid grid;
+    struct hn_session_options options = exhaustive();
+    make_grid(&grid, NULL);
+    for (int i = 0; i < GRID_POINTS; i++)
+        grid.backend.fates[i].compiled = HN_OUTCOME_COMPILE_ERROR;
+    struct hn_session *session = run_session(&grid, NULL, &options);
+    assert_null(hn_session_state(session)->best);
+    assert_int_equal(hn_session_state(session)->finished, GRID_POINTS);
+    assert_int_equal(grid.backend.races, 0);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_point_is_accounted_for),
+        cmocka_unit_test(the_fastest_is_the_best),
+        cmocka_unit_test(ranking_starts_with_the_best_and_counts_the_tied),
+        cmocka_unit_test(duplicates_take_the_time_of_the_lowest_ticket),
+        cmocka_unit_test(duplicates_of_a_failure_fail),
+        cmocka_unit_test(early_stops_look_far_back),
+        cmocka_unit_test(full_stops_nothing),
+        cmocka_unit_test(ladder_is_first_and_measured_in_full),
+        cmocka_unit_test(budget_counts_evaluations),
+        cmocka_unit_test(budget_of_time_ends_the_search),
+        cmocka_unit_test(seed_alone_gives_the_random_points),
+        cmocka_unit_test(nothing_valid_is_no_failure_of_the_run),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+#include "scripted_backend.h"
+#include "store_fixture.h"
+
+static struct hn_session_options exhaustive(void)
+{
+    return (struct hn_session_options){
+        .strategy = hn_strategy_find("exhaustive"), .seed = 1, .command = "hone tune"};
+}
+
+static int count_held_against(const struct hn_session *session, int point, enum hn_outcome outcome)
+{
+    char text[32];
+    int count = 0;
+    point_text(point, text);
+    for (int i = 0; i < GRID_POINTS; i++) {
+        const struct hn_record *record = record_of(session, i);
+        count += record != NULL && record->outcome == outcome && record->original != NULL &&
+                 strcmp(record->original, text) == 0;
+    }
+    return count;
+}
+
+static void check_counts(const struct hn_session *session)
+{
+    const struct hn_session_state *end = hn_session_state(session);
+    uint64_t counts[HN_OUTCOME_COUNT] = {0};
+    for (int i = 0; i < GRID_POINTS; i++)
+        counts[record_of(session, i)->outcome]++;
+    assert_int_equal(end->finished, GRID_POINTS);
+    for (int i = 0; i < HN_OUTCOME_COUNT; i++)
+        assert_int_equal(end->counts[i], counts[i]);
+}
+
+/* Point 10 is right on one seed only, after it stopped most of the others early; two more are as
+ * fast, so that there are finalists to verify while what it stopped is compiled again. */
+static void make_liar(struct grid *grid)
+{
+    make_grid(grid, NULL);
+    grid->backend.fates[10] = (struct fate){.us = 50, .second = HN_OUTCOME_WRONG_RESULT, .code = 3};
+    grid->backend.fates[12] = (struct fate){.us = 50, .code = 3};
+    grid->backend.fates[11].us = 50.1;
+    grid->backend.fates[390] = (struct fate){.us = 50.2};
+}
+
+static void a_liar_falls_on_the_second_seed(void **state)
+{
+    (void)state;
+    for (unsigned shuffle = 0; shuffle < 4; shuffle++) {
+        struct grid grid;
+        struct hn_session_options options = exhaustive();
+        make_liar(&grid);
+        grid.backend.shuffle = shuffle;
+        struct hn_session *session = run_session(&grid, NULL, &options);
+        const struct hn_record *liar = record_of(session, 10);
+        assert_int_equal(liar->outcome, HN_OUTCOME_WRONG_RESULT);
+        assert_string_equal(liar->message, "it fails (on the second seed)");
+        assert_false(liar->final);
+        /* Its duplicate lied with it. */
+        assert_int_equal(record_of(session, 12)->outcome, HN_OUTCOME_WRONG_RESULT);
+        assert_int_equal(measured_count(&grid.backend, 12), 0);
+        assert_int_equal(point_number(&hn_session_state(session)->best->point), 11);
+        check_counts(session);
+        hn_session_destroy(session);
+        finish_grid(&grid);
+    }
+}
+
+static void what_a_liar_stopped_is_measured_after_all(void **state)
+{
+    (void)state;
+    struct grid grid;
+    struct hn_session_options options = exhaustive();
+    make_liar(&grid);
+    /* Two points of the same code, stopped by the liar, and one that fails when run to its end. */
+    grid.backend.fates[200] = (struct fate){.us = 99, .code = 4};
+    grid.backend.fates[201] = (struct fate){.us = 99, .code = 4};
+    struct hn_session *session = run_session(&grid, NULL, &options);
+    assert_int_equal(count_held_against(session, 10, HN_OUTCOME_SLOWER), 0);
+    assert_int_equal(measured_count(&grid.backend, 200), 2);
+    assert_int_equal(measured_count(&grid.backend, 201), 0);
+    assert_int_equal(record_of(session, 200)->outcome, HN_OUTCOME_OK);
+    assert_int_equal(record_of(session, 201)->outcome, HN_OUTCOME_DUPLICATE);
+    assert_string_equal(record_of(session, 201)->original, "A=10,B=0");
+    for (int i = 60; i < GRID_POINTS - GRID_TOO_LARGE; i++)
+        assert_int_not_equal(record_of(session, i)->outcome, HN_OUTCOME_SLOWER);
+    check_counts(session);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+}
+
+/* The cache has the liar as wrong, and nothing that is stopped by it. */
+static void a_fall_is_remembered(void **state)
+{
+    struct fixture *fixture = *state;
+    struct grid grid;
+    struct hn_session_options options = exhaustive();
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    make_liar(&grid);
+    hn_session_destroy(run_session(&grid, store, &options));
+    finish_grid(&grid);
+    make_liar(&grid);
+    struct hn_session *session = run_session(&grid, store, &options);
+    assert_int_equal(grid.backend.compiled_count, 0);
+    assert_int_equal(record_of(session, 10)->outcome, HN_OUTCOME_WRONG_RESULT);
+    assert_int_equal(record_of(session, 12)->outcome, HN_OUTCOME_WRONG_RESULT);
+    assert_int_equal(point_number(&hn_session_state(session)->best->point), 11);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+    hn_store_close(store);
+}
+
+/* The run ends between the fall and the measurements that it calls for: the next one makes them. */
+static void a_fall_is_made_good_by_the_next_session(void **state)
+{
+    struct fixture *fixture = *state;
+    struct grid grid;
+    struct hn_session *session;
+    struct hn_session_options options = exhaustive();
+    struct hn_error err = {""};
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    make_liar(&grid);
+    grid.backend.fail_seeded = true;
+    grid.backend.seed = grid.backend.first_seed = 1;
+    assert_int_equal(hn_session_create(&grid.backend.base, store, &options, &session, &err), HN_OK);
+    assert_int_equal(hn_session_run(session, NULL, NULL, &err), HN_ERUN);
+    assert_string_equal(err.message, "no more compilers");
+    assert_true(count_held_against(session, 10, HN_OUTCOME_SLOWER) > 100);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+
+    make_liar(&grid);
+    session = run_session(&grid, store, &options);
+    assert_int_equal(count_held_against(session, 10, HN_OUTCOME_SLOWER), 0);
+    assert_true(grid.backend.compiled_count > 100);
+    assert_int_equal(measured_count(&grid.backend, 10), 0);
+    assert_int_equal(point_number(&hn_session_state(session)->best->point), 11);
+    check_counts(session);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+    hn_store_close(store);
+}
+
+static void a_finalist_falls_in_the_race(void **state)
+{
+    (void)state;
+    struct grid grid;
+    struct hn_session_options options = exhaustive();
+    make_grid(&grid, NULL);
+    grid.backend.fates[10] = (struct fate){.us = 50, .raced = HN_OUTCOME_OUT_OF_BOUNDS};
+    grid.backend.fates[11].us = 50.1;
+    struct hn_session *session = run_session(&grid, NULL, &options);
+    assert_int_equal(record_of(session, 10)->outcome, HN_OUTCOME_OUT_OF_BOUNDS);
+    assert_string_equal(record_of(session, 10)->message, "it fails (in the final race)");
+    assert_int_equal(count_held_against(session, 10, HN_OUTCOME_SLOWER), 0);
+    assert_int_equal(point_number(&hn_session_state(session)->best->point), 11);
+    assert_true(hn_session_state(session)->best->final);
+    assert_int_equal(grid.backend.races, 2);
+    check_counts(session);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+}
+
+static void times_stand_when_a_race_comes_to_no_end(void **state)
+{
+    (void)state;
+    struct grid grid;
+    struct hn_session_options options = exhaustive();
+    make_grid(&grid, NULL);
+    grid.backend.fates[10].us = 50.1;
+    grid.backend.fates[11].us = 50;
+    grid.backend.race_hangs = true;
+    struct hn_session *session = run_session(&grid, NULL, &options);
+    assert_int_equal(point_number(&hn_session_state(session)->best->point), 11);
+    assert_false(hn_session_state(session)->best->final);
+    assert_near(record_of(session, 11)->timing.median_us, 50, 0);
+    check_counts(session);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+}
+
+static void everything_fails_on_the_second_seed(void **state)
+{
+    (void)state;
+    struct grid grid;
+    struct hn_session_options options = exhaustive();
+    make_grid(&grid, NULL);
+    for (int i = 0; i < GRID_POINTS; i++)
+        grid.backend.fates[i].second = HN_OUTCOME_RUN_TIMEOUT;
+    struct hn_session *session = run_session(&grid, NULL, &options);
+    assert_null(hn_session_state(session)->best);
+    assert_int_equal(hn_session_state(session)->counts[HN_OUTCOME_RUN_TIMEOUT],
+                     GRID_POINTS - GRID_TOO_LARGE);
+    assert_int_equal(grid.backend.races, 0);
+    check_counts(session);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+}
+
+static void images_of_the_best_are_kept(void **state)
+{
+    struct fixture *fixture = *state;
+    struct grid grid;
+    struct hn_session_options options = exhaustive();
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    void *cubin;
+    size_t size;
+    char *entry;
+    make_grid(&grid, NULL);
+    struct hn_session *session = run_session(&grid, store, &options);
+    assert_int_equal(hn_store_get_image(store, &grid.task.identity, &grid.task.version,
+                                        &hn_session_state(session)->best->point, &cubin, &size,
+                                        &entry, NULL),
+                     HN_OK);
+    assert_int_equal(size, 5);
+    assert_memory_equal(cubin, "cubin", 5);
+    free(cubin);
+    free(entry);
+    assert_int_equal(query(fixture->path, "SELECT COUNT(*) FROM image"), 1);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+    hn_store_close(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_liar_falls_on_the_second_seed),
+        cmocka_unit_test(what_a_liar_stopped_is_measured_after_all),
+        TEST(a_fall_is_remembered),
+        TEST(a_fall_is_made_good_by_the_next_session),
+        cmocka_unit_test(a_finalist_falls_in_the_race),
+        cmocka_unit_test(times_stand_when_a_race_comes_to_no_end),
+        cmocka_unit_test(everything_fails_on_the_second_seed),
+        TEST(images_of_the_best_are_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+#include "scripted_backend.h"
+#include "store_fixture.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tuner/interrupt.h"
+
+static struct hn_session_options exhaustive(void)
+{
+    return (struct hn_session_options){
+        .strategy = hn_strategy_find("exhaustive"), .seed = 1, .command = "hone tune"};
+}
+
+static void mix_fates(struct grid *grid)
+{
+    for (int i = 0; i < GRID_POINTS; i++) {
+        struct fate *fate = &grid->backend.fates[i];
+        if (i % 17 == 5)
+            fate->compiled = HN_OUTCOME_COMPILE_ERROR;
+        else if (i % 23 == 7)
+            fate->measured = HN_OUTCOME_WRONG_RESULT;
+        else if (i % 10 == 8)
+            fate->code = 1 + i / 100;
+    }
+}
+
+static void make_mixed(struct grid *grid)
+{
+    make_grid(grid, NULL);
+    mix_fates(grid);
+}
+
+/* Tunes the mixed grid once and lets go of it; the best point. */
+static int tune_once(struct hn_store *store, const struct hn_session_options *options)
+{
+    struct grid grid;
+    make_mixed(&grid);
+    struct hn_session *session = run_session(&grid, store, options);
+    int best = point_number(&hn_session_state(session)->best->point);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+    return best;
+}
+
+static void expect_no_work(const struct scripted *backend)
+{
+    assert_int_equal(backend->compiled_count, 0);
+    assert_int_equal(backend->evaluated_count, 0);
+    assert_int_equal(backend->prepared, 0);
+    assert_int_equal(backend->races, 0);
+    assert_int_equal(backend->reseeds, 0);
+}
+
+static void second_session_does_no_work(void **state)
+{
+    struct fixture *fixture = *state;
+    struct grid grid;
+    struct hn_session_options options = exhaustive();
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    int best = tune_once(store, &options);
+    for (int i = 0; i < 2; i++) {
+        options.strategy = hn_strategy_find(i == 0 ? "exhaustive" : "random");
+        make_mixed(&grid);
+        struct hn_session *session = run_session(&grid, store, &options);
+        const struct hn_session_state *end = hn_session_state(session);
+        expect_no_work(&grid.backend);
+        assert_int_equal(end->reused, GRID_POINTS);
+        assert_int_equal(end->finished, GRID_POINTS);
+        assert_int_equal(sum_of_counts(end), GRID_POINTS);
+        assert_int_equal(point_number(&end->best->point), best);
+        assert_true(end->best->final);
+        hn_session_destroy(session);
+        finish_grid(&grid);
+    }
+    assert_int_equal(query(fixture->path, "SELECT COUNT(*) FROM session"), 1);
+    hn_store_close(store);
+}
+
+/* Times of the race lie above those of the search: one that was left out is now before them all,
+ * which is no reason to race again. */
+static void a_race_that_shifts_times_is_not_repeated(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_session_options options = exhaustive();
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    for (int i = 0; i < 2; i++) {
+        struct grid grid;
+        make_grid(&grid, NULL);
+        grid.backend.race_factor = 1.02;
+        struct hn_session *session = run_session(&grid, store, &options);
+        assert_int_equal(grid.backend.races, i == 0);
+        assert_int_equal(point_number(&hn_session_state(session)->best->point), GRID_BEST);
+        assert_near(hn_session_state(session)->best->timing.median_us, 102, 0.01);
+        hn_session_destroy(session);
+        finish_grid(&grid);
+    }
+    hn_store_close(store);
+}
+
+/* A child that gets SIGINT with its evaluation `at`. */
+static void tune_interrupted(const char *path, int at)
+{
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        struct grid grid;
+        struct hn_session *session;
+        struct hn_session_options options = exhaustive();
+        struct hn_store *store;
+        hn_interrupt_install();
+        make_mixed(&grid);
+        grid.backend.interrupt_at = at;
+        grid.backend.seed = grid.backend.first_seed = 1;
+        bool fine =
+            hn_store_open(path, HN_STORE_WRITE, &store, NULL) == HN_OK &&
+            hn_session_create(&grid.backend.base, store, &options, &session, NULL) == HN_OK &&
+            hn_session_run(session, NULL, NULL, NULL) == HN_OK &&
+            hn_session_state(session)->interrupted && grid.backend.evaluated_count == at;
+        _exit(fine ? 0 : 1);
+    }
+    int code;
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_int_equal(code, 0);
+}
+
+static void an_interrupted_session_goes_on(void **state)
+{
+    struct fixture *fixture = *state;
+    struct grid grid;
+    struct hn_session_options options = exhaustive();
+    tune_interrupted(fixture->path, 60);
+    int64_t kept = query(fixture->path, "SELECT COUNT(DISTINCT point) FROM record");
+    assert_true(kept >= 59 && kept < 120);
+
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    make_mixed(&grid);
+    struct hn_session *session = run_session(&grid, store, &options);
+    const struct hn_session_state *end = hn_session_state(session);
+    assert_int_equal(end->reused, kept);
+    assert_int_equal(end->finished, GRID_POINTS);
+    assert_int_equal(sum_of_counts(end), GRID_POINTS);
+    assert_int_equal(point_number(&end->best->point), GRID_BEST);
+    assert_int_equal(grid.backend.races, 1);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+    hn_store_close(store);
+}
+
+/* Interrupted while the finalists are verified: all is measured, the race is still to be held. */
+static void an_interrupted_final_is_held_again(void **state)
+{
+    struct fixture *fixture = *state;
+    struct grid grid;
+    struct hn_session_options options = exhaustive();
+    make_mixed(&grid);
+    struct hn_session *session = run_session(&grid, NULL, &options);
+    int evaluations = grid.backend.evaluated_count;
+    hn_session_destroy(session);
+    finish_grid(&grid);
+
+    tune_interrupted(fixture->path, evaluations);
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    make_mixed(&grid);
+    session = run_session(&grid, store, &options);
+    assert_int_equal(hn_session_state(session)->reused, GRID_POINTS);
+    assert_int_equal(grid.backend.races, 1);
+    assert_int_equal(grid.backend.compiled_count, 1);
+    assert_int_equal(grid.backend.evaluated_count, 1);
+    assert_true(hn_session_state(session)->best->final);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+    hn_store_close(store);
+}
+
+static void a_run_failure_keeps_what_was_finished(void **state)
+{
+    struct fixture *fixture = *state;
+    struct grid grid;
+    struct hn_session *session;
+    struct hn_session_options options = exhaustive();
+    struct hn_error err = {""};
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    make_grid(&grid, NULL);
+    grid.backend.fail_at = 100;
+    grid.backend.seed = grid.backend.first_seed = 1;
+    assert_int_equal(hn_session_create(&grid.backend.base, store, &options, &session, &err), HN_OK);
+    assert_int_equal(hn_session_run(session, NULL, NULL, &err), HN_ERUN);
+    assert_string_equal(err.message, "the GPU is gone");
+    assert_int_equal(hn_session_state(session)->finished, 99);
+    assert_int_equal(query(fixture->path, "SELECT COUNT(*) FROM record"), 99);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+
+    make_grid(&grid, NULL);
+    session = run_session(&grid, store, &options);
+    assert_int_equal(hn_session_state(session)->reused, 99);
+    assert_int_equal(hn_session_state(session)->finished, GRID_POINTS);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+    hn_store_close(store);
+}
+
+static void retry_failed_tries_failures_alone(void **state)
+{
+    struct fixture *fixture = *state;
+    struct grid grid;
+    struct hn_session_options options = exhaustive();
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    tune_once(store, &options);
+    options.retry_failed = true;
+    make_grid(&grid, NULL);
+    struct hn_session *session = run_session(&grid, store, &options);
+    assert_true(grid.backend.compiled_count > 30);
+    for (int i = 0; i < grid.backend.compiled_count; i++) {
+        int point = grid.backend.compiled[i];
+        bool failed = point % 17 == 5 || point % 23 == 7;
+        /* A finalist that came from the cache is compiled for the race. */
+        assert_true(failed || record_of(session, point)->final);
+    }
+    assert_int_equal(hn_session_state(session)->counts[HN_OUTCOME_COMPILE_ERROR], 0);
+    assert_int_equal(hn_session_state(session)->counts[HN_OUTCOME_WRONG_RESULT], 0);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+    hn_store_close(store);
+}
+
+static void full_measures_early_stops_again(void **state)
+{
+    struct fixture *fixture = *state;
+    struct grid grid;
+    struct hn_session_options options = exhaustive();
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    make_grid(&grid, NULL);
+    struct hn_session *session = run_session(&grid, store, &options);
+    int stopped = (int)hn_session_state(session)->counts[HN_OUTCOME_SLOWER];
+    hn_session_destroy(session);
+    finish_grid(&grid);
+    assert_true(stopped > 100);
+
+    options.full = true;
+    make_grid(&grid, NULL);
+    session = run_session(&grid, store, &options);
+    assert_int_equal(hn_session_state(session)->counts[HN_OUTCOME_SLOWER], 0);
+    assert_int_equal(hn_session_state(session)->reused, GRID_POINTS - stopped);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+    hn_store_close(store);
+}
+
+/* What a duplicate or an early stop was held against is outside of the restricted space: they are
+ * measured on their own there, and one of them wins. */
+static void a_part_of_the_space_has_its_own_best(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_session_options options = exhaustive();
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    for (int i = 0; i < 2; i++) {
+        struct grid grid;
+        make_grid(&grid, i == 0 ? NULL : "A=15");
+        grid.backend.fates[40] = (struct fate){.us = 30, .code = 9};
+        grid.backend.fates[310] = (struct fate){.us = 30, .code = 9};
+        struct hn_session *session = run_session(&grid, store, &options);
+        const struct hn_session_state *end = hn_session_state(session);
+        assert_int_equal(point_number(&end->best->point), i == 0 ? 40 : 310);
+        if (i == 1)
+            assert_int_equal(end->counts[HN_OUTCOME_DUPLICATE], 0);
+        hn_session_destroy(session);
+        finish_grid(&grid);
+    }
+    hn_store_close(store);
+}
+
+/* A better point found since the last race is not outranked by the winner of that race, whose own
+ * race it has to win first. */
+static void what_is_new_races_the_best_so_far(void **state)
+{
+    struct fixture *fixture = *state;
+    struct grid grid;
+    struct hn_session_options options = exhaustive();
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    make_grid(&grid, "A=10");
+    hn_session_destroy(run_session(&grid, store, &options));
+    finish_grid(&grid);
+
+    make_grid(&grid, NULL);
+    grid.backend.fates[30].us = 99.9;
+    struct hn_session *session = run_session(&grid, store, &options);
+    assert_int_equal(point_number(&hn_session_state(session)->best->point), 30);
+    assert_true(record_of(session, GRID_BEST)->final);
+    assert_int_equal(measured_count(&grid.backend, GRID_BEST), 0);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+    hn_store_close(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(second_session_does_no_work),           TEST(a_race_that_shifts_times_is_not_repeated),
+        TEST(an_interrupted_session_goes_on),        TEST(an_interrupted_final_is_held_again),
+        TEST(a_run_failure_keeps_what_was_finished), TEST(retry_failed_tries_failures_alone),
+        TEST(full_measures_early_stops_again),       TEST(a_part_of_the_space_has_its_own_best),
+        TEST(what_is_new_races_the_best_so_far),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
