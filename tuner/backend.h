@@ -37,6 +37,14 @@ struct hn_race_result {
 };
 void hn_race_result_finish(struct hn_race_result *result);
 
+/* Where the time of a backend went, in seconds since it was made. */
+struct hn_usage {
+    double compile_cpu_s;  /* processor time of all compilations */
+    double compile_wall_s; /* at least one compilation was under way */
+    double gpu_busy_s;     /* the GPU worker had its turn */
+    double working_s;      /* either of the two */
+};
+
 struct hn_backend_kind {
     void (*destroy)(struct hn_backend *backend);
     /* Everything that has to be there before the first evaluation: references, warm clocks. Called once, lazily: what is
@@ -63,6 +71,7 @@ struct hn_backend_kind {
     /* GB/s (read + write) of a device-to-device memcpy of `bytes`; 0 where it can not be measured. */
     enum hn_status (*copy_rate)(struct hn_backend *backend, double bytes, double *gb_per_s, struct hn_error *err);
     double (*busy_ms)(const struct hn_backend *backend); /* of the GPU */
+    void (*usage)(const struct hn_backend *backend, struct hn_usage *usage); /* NULL: not known */
 };
 
 struct hn_backend {
@@ -71,6 +80,9 @@ struct hn_backend {
     struct hn_device device;
     bool simulated;
     char note[128]; /* what people should know of its measurements; "" for nothing */
+    /* Called while prepare blocks; may call compile and room. The owner's to set; NULL: nothing is to be done. */
+    enum hn_status (*meanwhile)(void *owner, struct hn_error *err);
+    void *owner;
 };
 
 struct hn_live_options {
@@ -81,7 +93,7 @@ struct hn_live_options {
     double run_timeout_s;
 };
 
-/* Starts the GPU worker (to know the device) and a compile worker. */
+/* Starts the GPU worker (to know the device) and, meanwhile, the compile workers. */
 enum hn_status hn_backend_live(struct hn_task *task, const struct hn_live_options *options,
                                struct hn_backend **backend, struct hn_error *err);
 

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "cache/record_json.h"
 #include "tuner/live.h"
+
+/* So often, at least, does what is to be done meanwhile get its turn. */
+static const int sleep_limit_ms = 50;
 
 static void destroy(struct hn_backend *backend)
 {
@@ -44,8 +48,8 @@ static size_t room(const struct hn_backend *backend)
 {
     const struct hn_live *live = (const struct hn_live *)backend;
     size_t wanted = (size_t)hn_compile_pool_jobs(live->pool) * 2;
-    size_t pending = hn_compile_pool_pending(live->pool);
-    return pending < wanted ? wanted - pending : 0;
+    size_t unfinished = hn_compile_pool_unfinished(live->pool);
+    return unfinished < wanted ? wanted - unfinished : 0;
 }
 
 static bool idle(const struct hn_backend *backend)
@@ -125,6 +129,28 @@ static int earlier(int a, int b)
     return b < 0 || a < b ? a : b;
 }
 
+/* Sleeps until a worker has something to say, or a time limit strikes. */
+static void sleep_on_workers(struct hn_live *live, int timeout_ms)
+{
+    size_t count = hn_compile_pool_poll(live->pool, live->fds);
+    count += hn_gpu_client_poll(live->gpu, live->fds + count);
+    int timeout = earlier(timeout_ms, hn_compile_pool_timeout_ms(live->pool));
+    poll(live->fds, count, earlier(timeout, hn_gpu_client_timeout_ms(live->gpu)));
+}
+
+enum hn_status hn_live_sleep(void *pointer, struct hn_error *err)
+{
+    struct hn_live *live = pointer;
+    enum hn_status status = HN_OK;
+    if (live->base.meanwhile != NULL)
+        status = live->base.meanwhile(live->base.owner, err);
+    if (status == HN_OK)
+        status = hn_compile_pool_process(live->pool, err);
+    if (status == HN_OK)
+        sleep_on_workers(live, sleep_limit_ms);
+    return status;
+}
+
 static enum hn_status wait_event(struct hn_backend *backend, int timeout_ms,
                                  struct hn_backend_event *event, struct hn_error *err)
 {
@@ -133,11 +159,7 @@ static enum hn_status wait_event(struct hn_backend *backend, int timeout_ms,
     enum hn_status status = process(live, event, err);
     if (status != HN_OK || event->kind != HN_EVENT_NONE || timeout_ms == 0)
         return status;
-    size_t count = hn_compile_pool_poll(live->pool, live->fds);
-    count += hn_gpu_client_poll(live->gpu, live->fds + count);
-    int timeout = earlier(timeout_ms, hn_compile_pool_timeout_ms(live->pool));
-    timeout = earlier(timeout, hn_gpu_client_timeout_ms(live->gpu));
-    poll(live->fds, count, timeout);
+    sleep_on_workers(live, timeout_ms);
     return process(live, event, err);
 }
 
@@ -174,13 +196,34 @@ static enum hn_status copy_rate(struct hn_backend *backend, double bytes, double
 
 static double busy_ms(const struct hn_backend *backend)
 {
-    return hn_gpu_client_busy_ms(((const struct hn_live *)backend)->gpu);
+    const struct hn_live *live = (const struct hn_live *)backend;
+    return hn_meter_total_ms(hn_gpu_client_meter(live->gpu), hn_now_ms());
+}
+
+static void usage(const struct hn_backend *backend, struct hn_usage *usage)
+{
+    const struct hn_live *live = (const struct hn_live *)backend;
+    double now = hn_now_ms();
+    *usage = (struct hn_usage){
+        .compile_cpu_s = hn_compile_pool_cpu_ms(live->pool) / 1e3,
+        .compile_wall_s = hn_meter_total_ms(hn_compile_pool_meter(live->pool), now) / 1e3,
+        .gpu_busy_s = hn_meter_total_ms(hn_gpu_client_meter(live->gpu), now) / 1e3,
+        .working_s = hn_meter_total_ms(&live->working, now) / 1e3,
+    };
 }
 
 static const struct hn_backend_kind live_kind = {
-    destroy,  hn_live_prepare, compile, complete,     room,      idle,
-    evaluate, wait_event,      reseed,  hn_live_race, copy_rate, busy_ms,
+    destroy,    hn_live_prepare, compile,      complete,  room,    idle,  evaluate,
+    wait_event, reseed,          hn_live_race, copy_rate, busy_ms, usage,
 };
+
+static enum hn_status start_workers(struct hn_live *live, struct hn_error *err)
+{
+    hn_compile_pool_meter(live->pool)->whole = &live->working;
+    hn_gpu_client_meter(live->gpu)->whole = &live->working;
+    hn_gpu_client_set_sleep(live->gpu, hn_live_sleep, live);
+    return hn_compile_pool_start(live->pool, hn_space_size(live->base.task->space), err);
+}
 
 enum hn_status hn_backend_live(struct hn_task *task, const struct hn_live_options *options,
                                struct hn_backend **backend, struct hn_error *err)
@@ -199,6 +242,8 @@ enum hn_status hn_backend_live(struct hn_task *task, const struct hn_live_option
     if (status == HN_OK)
         status =
             hn_compile_pool_create(options->jobs, options->compile_timeout_s, &live->pool, err);
+    if (status == HN_OK)
+        status = start_workers(live, err);
     if (status == HN_OK)
         status = hn_live_open(live, err);
     if (status == HN_OK)

@@ -193,8 +193,8 @@ static double busy_ms(const struct hn_backend *backend)
 }
 
 static const struct hn_backend_kind simulated_kind = {
-    destroy,  prepare,    compile, complete, room, idle,
-    evaluate, wait_event, reseed,  NULL,     NULL, busy_ms,
+    destroy,    prepare, compile, complete, room,    idle, evaluate,
+    wait_event, reseed,  NULL,    NULL,     busy_ms, NULL,
 };
 
 /* --- finding the recording

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "tuner/command.h"
 #include "tuner/interrupt.h"
 #include "tuner/machine.h"
@@ -119,7 +120,8 @@ static enum hn_status report(struct tune *tune, const struct hn_session *session
     return status;
 }
 
-static enum hn_status tune_task(struct tune *tune, struct hn_task *task, struct hn_error *err)
+static enum hn_status tune_task(struct tune *tune, struct hn_task *task, double started_ms,
+                                struct hn_error *err)
 {
     struct hn_backend *backend = NULL;
     struct hn_session *session = NULL;
@@ -133,6 +135,7 @@ static enum hn_status tune_task(struct tune *tune, struct hn_task *task, struct 
         .retry_failed = tune->options.retry_failed,
         .events = tune->events,
         .command = tune->command,
+        .started_ms = started_ms,
     };
     enum hn_status status = make_backend(tune, task, &backend, err);
     if (status == HN_OK)
@@ -160,12 +163,13 @@ static enum hn_status tune_all(struct tune *tune, struct hn_error *err)
     enum hn_status status = HN_OK;
     for (size_t i = 0; status == HN_OK && i < tune->config->problem_count; i++) {
         struct hn_task task;
+        double started_ms = hn_now_ms();
         status = hn_task_make(tune->config, i, tune->options.warm ? HN_WARM : HN_COLD, &task, err);
         if (status != HN_OK)
             break;
         if (i > 0 && !tune->options.json)
             putchar('\n');
-        status = tune_task(tune, &task, err);
+        status = tune_task(tune, &task, started_ms, err);
         hn_task_finish(&task);
         fflush(stdout);
         if (status == HN_OK && hn_interrupted() != 0)

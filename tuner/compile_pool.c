@@ -33,7 +33,10 @@ struct hn_compile_pool {
     struct queue waiting;
     struct queue finished;
     size_t pending;
+    size_t unfinished;
     char nvrtc[16];
+    struct hn_meter meter;
+    double cpu_ms;
 };
 
 static void push(struct queue *queue, struct job *job)
@@ -119,6 +122,21 @@ size_t hn_compile_pool_pending(const struct hn_compile_pool *pool)
     return pool->pending;
 }
 
+size_t hn_compile_pool_unfinished(const struct hn_compile_pool *pool)
+{
+    return pool->unfinished;
+}
+
+struct hn_meter *hn_compile_pool_meter(struct hn_compile_pool *pool)
+{
+    return &pool->meter;
+}
+
+double hn_compile_pool_cpu_ms(const struct hn_compile_pool *pool)
+{
+    return pool->cpu_ms;
+}
+
 static json_t *strings(char *const *items, size_t count)
 {
     json_t *array = json_array();
@@ -146,9 +164,8 @@ static enum hn_status make_request(const struct hn_source *source, const char *a
     return HN_OK;
 }
 
-enum hn_status hn_compile_pool_submit(struct hn_compile_pool *pool, uint64_t id,
-                                      const struct hn_source *source, const char *architecture,
-                                      struct hn_error *err)
+static enum hn_status make_job(uint64_t id, const struct hn_source *source,
+                               const char *architecture, struct job **out, struct hn_error *err)
 {
     struct job *job = calloc(1, sizeof *job);
     if (job == NULL)
@@ -160,16 +177,46 @@ enum hn_status hn_compile_pool_submit(struct hn_compile_pool *pool, uint64_t id,
         destroy_job(job);
         return status;
     }
+    *out = job;
+    return HN_OK;
+}
+
+enum hn_status hn_compile_pool_submit(struct hn_compile_pool *pool, uint64_t id,
+                                      const struct hn_source *source, const char *architecture,
+                                      struct hn_error *err)
+{
+    struct job *job;
+    enum hn_status status = make_job(id, source, architecture, &job, err);
+    if (status != HN_OK)
+        return status;
     push(&pool->waiting, job);
     pool->pending++;
+    pool->unfinished++;
+    return HN_OK;
+}
+
+enum hn_status hn_compile_pool_submit_first(struct hn_compile_pool *pool, uint64_t id,
+                                            const struct hn_source *source,
+                                            const char *architecture, struct hn_error *err)
+{
+    struct job *job;
+    enum hn_status status = make_job(id, source, architecture, &job, err);
+    if (status != HN_OK)
+        return status;
+    push_front(&pool->waiting, job);
+    pool->pending++;
+    pool->unfinished++;
     return HN_OK;
 }
 
 static void finish_job(struct hn_compile_pool *pool, struct worker *worker)
 {
     struct job *job = worker->job;
+    double now = hn_now_ms();
     worker->job = NULL;
-    job->image.compile_ms = hn_now_ms() - worker->started_ms;
+    job->image.compile_ms = now - worker->started_ms;
+    hn_meter_end(&pool->meter, now);
+    pool->unfinished--;
     push(&pool->finished, job);
 }
 
@@ -201,6 +248,7 @@ static enum hn_status replace_worker(struct hn_compile_pool *pool, struct worker
         fail_job(pool, worker, HN_OUTCOME_COMPILE_CRASH, message);
         return HN_OK;
     }
+    hn_meter_end(&pool->meter, hn_now_ms());
     push_front(&pool->waiting, worker->job);
     worker->job = NULL;
     return HN_OK;
@@ -231,6 +279,7 @@ static enum hn_status take_message(struct hn_compile_pool *pool, struct worker *
         return take_ready(pool, worker, message, err);
     if (worker->job == NULL)
         return HN_OK;
+    pool->cpu_ms += json_number_value(json_object_get(message->json, "cpu_ms"));
     const json_t *json = json_object_get(message->json, "image");
     enum hn_status status = hn_message_get_image(message, json, &worker->job->image, err);
     if (status == HN_OK)
@@ -280,15 +329,14 @@ static void give_job(struct hn_compile_pool *pool, struct worker *worker)
     worker->job = pop(&pool->waiting);
     worker->job->attempts++;
     worker->started_ms = hn_now_ms();
+    hn_meter_begin(&pool->meter, worker->started_ms);
     /* A worker that does not take it has closed its channel, which the next process() sees. */
     hn_channel_send(&worker->process.channel, &worker->job->request, NULL);
 }
 
-static enum hn_status start_workers(struct hn_compile_pool *pool, struct hn_error *err)
+enum hn_status hn_compile_pool_start(struct hn_compile_pool *pool, uint64_t wanted,
+                                     struct hn_error *err)
 {
-    size_t wanted = 0;
-    for (struct job *job = pool->waiting.first; job != NULL; job = job->next)
-        wanted++;
     for (int i = 0; i < pool->jobs; i++)
         if (pool->workers[i].process.pid != 0 && pool->workers[i].job == NULL && wanted > 0)
             wanted--;
@@ -315,7 +363,10 @@ enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_e
         enforce_limit(pool, worker);
         give_job(pool, worker);
     }
-    return start_workers(pool, err);
+    uint64_t waiting = 0;
+    for (struct job *job = pool->waiting.first; job != NULL; job = job->next)
+        waiting++;
+    return hn_compile_pool_start(pool, waiting, err);
 }
 
 bool hn_compile_pool_take(struct hn_compile_pool *pool, uint64_t *id, struct hn_image *image)
@@ -361,8 +412,7 @@ static void sleep_on(struct hn_compile_pool *pool)
     free(fds);
 }
 
-/* Takes job `id` out of the finished ones; false when it is not there. */
-static bool take_id(struct hn_compile_pool *pool, uint64_t id, struct hn_image *image)
+bool hn_compile_pool_take_one(struct hn_compile_pool *pool, uint64_t id, struct hn_image *image)
 {
     bool found = false;
     struct queue others = {0};
@@ -382,17 +432,6 @@ static bool take_id(struct hn_compile_pool *pool, uint64_t id, struct hn_image *
     while ((job = pop(&others)) != NULL)
         push(&pool->finished, job);
     return found;
-}
-
-enum hn_status hn_compile_pool_wait(struct hn_compile_pool *pool, uint64_t id,
-                                    struct hn_image *image, struct hn_error *err)
-{
-    for (;;) {
-        enum hn_status status = hn_compile_pool_process(pool, err);
-        if (status != HN_OK || take_id(pool, id, image))
-            return status;
-        sleep_on(pool);
-    }
 }
 
 enum hn_status hn_compile_pool_nvrtc(struct hn_compile_pool *pool, char version[16],

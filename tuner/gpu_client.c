@@ -20,8 +20,10 @@ struct hn_gpu_client {
     double request_limit_ms;
     int attempts;
     double sent_ms; /* when what is waited for was sent, or began on the GPU */
-    double busy_ms;
+    struct hn_meter meter;
     int replacements;
+    hn_gpu_client_sleep *sleep;
+    void *sleeper;
 };
 
 /* Making a context and computing references may take long on a large machine; a hang still ends. */
@@ -39,6 +41,12 @@ enum hn_status hn_gpu_client_create(double run_timeout_s, struct hn_gpu_client *
     return HN_OK;
 }
 
+static void end_turn(struct hn_gpu_client *client)
+{
+    if (client->meter.active > 0)
+        hn_meter_end(&client->meter, hn_now_ms());
+}
+
 static void drop_request(struct hn_gpu_client *client)
 {
     if (client->requested)
@@ -51,6 +59,7 @@ static int drop_worker(struct hn_gpu_client *client)
 {
     client->step = 0;
     client->waiting = false;
+    end_turn(client);
     return hn_process_kill(&client->process);
 }
 
@@ -82,9 +91,16 @@ bool hn_gpu_client_busy(const struct hn_gpu_client *client)
     return client->requested;
 }
 
-double hn_gpu_client_busy_ms(const struct hn_gpu_client *client)
+struct hn_meter *hn_gpu_client_meter(struct hn_gpu_client *client)
 {
-    return client->busy_ms;
+    return &client->meter;
+}
+
+void hn_gpu_client_set_sleep(struct hn_gpu_client *client, hn_gpu_client_sleep *sleep,
+                             void *sleeper)
+{
+    client->sleep = sleep;
+    client->sleeper = sleeper;
 }
 
 int hn_gpu_client_replacements(const struct hn_gpu_client *client)
@@ -149,7 +165,6 @@ static enum hn_status send_next(struct hn_gpu_client *client, struct hn_error *e
 static void end_request(struct hn_gpu_client *client, struct hn_gpu_result *result,
                         enum hn_gpu_end end)
 {
-    client->busy_ms += hn_now_ms() - client->sent_ms;
     result->end = end;
     drop_request(client);
 }
@@ -180,8 +195,11 @@ static enum hn_status take_message(struct hn_gpu_client *client, struct hn_messa
         return hn_process_greet(&client->process, message, err);
     if (strcmp(type, "begun") == 0) {
         client->sent_ms = hn_now_ms();
+        if (client->meter.active == 0)
+            hn_meter_begin(&client->meter, client->sent_ms);
         return HN_OK;
     }
+    end_turn(client);
     if (strcmp(type, "failed") == 0) {
         json_int_t status = json_integer_value(json_object_get(message->json, "status"));
         const char *text = json_string_value(json_object_get(message->json, "message"));
@@ -262,16 +280,25 @@ enum hn_status hn_gpu_client_process(struct hn_gpu_client *client, struct hn_gpu
     return status;
 }
 
+static enum hn_status sleep_on(struct hn_gpu_client *client, struct hn_error *err)
+{
+    struct pollfd fds[2];
+    if (client->sleep != NULL)
+        return client->sleep(client->sleeper, err);
+    size_t count = hn_gpu_client_poll(client, fds);
+    poll(fds, count, hn_gpu_client_timeout_ms(client));
+    return HN_OK;
+}
+
 enum hn_status hn_gpu_client_wait(struct hn_gpu_client *client, struct hn_gpu_result *result,
                                   struct hn_error *err)
 {
     for (;;) {
         enum hn_status status = hn_gpu_client_process(client, result, err);
+        if (status == HN_OK && result->end == HN_GPU_NOTHING)
+            status = sleep_on(client, err);
         if (status != HN_OK || result->end != HN_GPU_NOTHING)
             return status;
-        struct pollfd fds[2];
-        size_t count = hn_gpu_client_poll(client, fds);
-        poll(fds, count, hn_gpu_client_timeout_ms(client));
     }
 }
 

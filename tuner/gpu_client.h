@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "tuner/message.h"
+#include "tuner/meter.h"
 
 /* hone's side of the GPU worker: one request at a time, a time limit on each, a new worker where one died. What was
  * set up (device, bench, references, seed) is sent again to every new worker before the next request. */
@@ -45,11 +46,17 @@ int hn_gpu_client_timeout_ms(const struct hn_gpu_client *client);
 /* Moves on without blocking. HN_ERUN: the worker can not be set up, or says that the run failed. */
 enum hn_status hn_gpu_client_process(struct hn_gpu_client *client, struct hn_gpu_result *result,
                                      struct hn_error *err);
+/* Called instead of sleeping wherever the client blocks: returns when one of its descriptors or its time limit wants
+ * attention, at the latest, and may do other work meanwhile. NULL: sleeps. */
+typedef enum hn_status hn_gpu_client_sleep(void *sleeper, struct hn_error *err);
+void hn_gpu_client_set_sleep(struct hn_gpu_client *client, hn_gpu_client_sleep *sleep, void *sleeper);
+
 /* Blocks for the end of the request. */
 enum hn_status hn_gpu_client_wait(struct hn_gpu_client *client, struct hn_gpu_result *result, struct hn_error *err);
 
-/* Milliseconds that the worker has been busy with requests, and how often one was replaced. */
-double hn_gpu_client_busy_ms(const struct hn_gpu_client *client);
+/* Runs while the worker has its turn on the GPU. */
+struct hn_meter *hn_gpu_client_meter(struct hn_gpu_client *client);
+/* How often a worker was replaced. */
 int hn_gpu_client_replacements(const struct hn_gpu_client *client);
 
 #endif

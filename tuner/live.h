@@ -19,9 +19,12 @@ struct hn_live {
     struct hn_bindings evaluated; /* its point */
     char **references;            /* texts of the depends values that have a reference */
     size_t reference_count;
+    struct hn_meter working; /* compiling or on the GPU */
 };
 
 enum hn_status hn_live_open(struct hn_live *live, struct hn_error *err);
+/* Waits a while for the workers; compilations go on, and what the owner wants to do meanwhile is done. */
+enum hn_status hn_live_sleep(void *live, struct hn_error *err);
 /* Backend operations. */
 enum hn_status hn_live_prepare(struct hn_backend *backend, double *noise, struct hn_error *err);
 enum hn_status hn_live_race(struct hn_backend *backend, const struct hn_racer *racers, size_t count,

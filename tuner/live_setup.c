@@ -5,8 +5,17 @@
 #include "cache/record_json.h"
 #include "tuner/live.h"
 
-/* The number of compilations that belong to no ticket; each is waited for before the next. */
-static const uint64_t own_ticket = UINT64_MAX;
+/* The numbers of compilations that belong to no ticket. */
+enum own_job {
+    OWN_SUPPORT,
+    OWN_REFERENCE,
+    OWN_DEFAULT,
+};
+
+static uint64_t number_of(enum own_job job)
+{
+    return UINT64_MAX - (uint64_t)job;
+}
 
 enum hn_status hn_live_open(struct hn_live *live, struct hn_error *err)
 {
@@ -27,18 +36,37 @@ enum hn_status hn_live_open(struct hn_live *live, struct hn_error *err)
     return status;
 }
 
-static enum hn_status compile_support(struct hn_live *live, struct hn_image *image,
-                                      struct hn_error *err)
+static enum hn_status start(struct hn_live *live, enum own_job job, const struct hn_source *source,
+                            struct hn_error *err)
+{
+    return hn_compile_pool_submit_first(live->pool, number_of(job), source, live->architecture,
+                                        err);
+}
+
+/* Blocks for the image of a compilation that was started. */
+static enum hn_status take(struct hn_live *live, enum own_job job, struct hn_image *image,
+                           struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    while (status == HN_OK && !hn_compile_pool_take_one(live->pool, number_of(job), image))
+        status = hn_live_sleep(live, err);
+    return status;
+}
+
+static enum hn_status start_support(struct hn_live *live, struct hn_error *err)
 {
     struct hn_template template = {.path = (char *)"hone/support.cu"};
     struct hn_source source = {.template = &template,
                                .text = (char *)hn_support_source,
                                .entries = (char **)hn_support_entries,
                                .entry_count = hn_support_entry_count};
-    enum hn_status status =
-        hn_compile_pool_submit(live->pool, own_ticket, &source, live->architecture, err);
-    if (status == HN_OK)
-        status = hn_compile_pool_wait(live->pool, own_ticket, image, err);
+    return start(live, OWN_SUPPORT, &source, err);
+}
+
+static enum hn_status take_support(struct hn_live *live, struct hn_image *image,
+                                   struct hn_error *err)
+{
+    enum hn_status status = take(live, OWN_SUPPORT, image, err);
     if (status == HN_OK && image->outcome != HN_OUTCOME_OK) {
         status = hn_fail(err, HN_ERUN, "the support kernels do not compile for %s: %s",
                          live->architecture, image->message);
@@ -52,7 +80,7 @@ static enum hn_status set_up_bench(struct hn_live *live, struct hn_error *err)
     const struct hn_task *task = live->base.task;
     struct hn_image support;
     struct hn_message bench;
-    enum hn_status status = compile_support(live, &support, err);
+    enum hn_status status = take_support(live, &support, err);
     if (status != HN_OK)
         return status;
     hn_message_init(&bench, "bench");
@@ -68,25 +96,24 @@ static enum hn_status set_up_bench(struct hn_live *live, struct hn_error *err)
     return status;
 }
 
-static enum hn_status compile_now(struct hn_live *live, struct hn_source *source,
-                                  struct hn_image *image, struct hn_error *err)
-{
-    enum hn_status status =
-        hn_compile_pool_submit(live->pool, own_ticket, source, live->architecture, err);
-    hn_source_finish(source);
-    if (status != HN_OK)
-        return status;
-    return hn_compile_pool_wait(live->pool, own_ticket, image, err);
-}
-
-static enum hn_status compile_reference(struct hn_live *live, const struct hn_bindings *point,
-                                        struct hn_image *image, struct hn_error *err)
+static enum hn_status start_reference(struct hn_live *live, const struct hn_bindings *point,
+                                      struct hn_error *err)
 {
     struct hn_source source;
+    if (live->base.task->plan->reference.kind == HN_REFERENCE_NONE)
+        return HN_OK;
     enum hn_status status = hn_task_reference_source(live->base.task, point, &source, err);
     if (status != HN_OK)
         return status;
-    status = compile_now(live, &source, image, err);
+    status = start(live, OWN_REFERENCE, &source, err);
+    hn_source_finish(&source);
+    return status;
+}
+
+static enum hn_status take_reference(struct hn_live *live, struct hn_image *image,
+                                     struct hn_error *err)
+{
+    enum hn_status status = take(live, OWN_REFERENCE, image, err);
     if (status == HN_OK && image->outcome != HN_OUTCOME_OK) {
         status = hn_fail(err, HN_ERUN, "the reference does not compile: %s", image->message);
         hn_image_finish(image);
@@ -101,12 +128,13 @@ enum hn_status hn_live_add_variant(struct hn_message *message, const struct hn_b
     return hn_message_add_image(message, "image", image, err);
 }
 
+/* Of a reference that was started. */
 static enum hn_status send_reference(struct hn_live *live, const struct hn_bindings *depends,
                                      struct hn_error *err)
 {
     struct hn_image image;
     struct hn_message message;
-    enum hn_status status = compile_reference(live, depends, &image, err);
+    enum hn_status status = take_reference(live, &image, err);
     if (status != HN_OK)
         return status;
     hn_message_init(&message, "reference");
@@ -118,9 +146,9 @@ static enum hn_status send_reference(struct hn_live *live, const struct hn_bindi
     return status;
 }
 
-/* Makes sure that the bench has the reference for this point. */
-enum hn_status hn_live_ensure_reference(struct hn_live *live, const struct hn_bindings *point,
-                                        struct hn_error *err)
+/* Makes sure that the bench has the reference for this point. started: its compilation is. */
+static enum hn_status ensure_reference(struct hn_live *live, const struct hn_bindings *point,
+                                       bool started, struct hn_error *err)
 {
     struct hn_bindings depends;
     if (live->base.task->plan->reference.kind == HN_REFERENCE_NONE)
@@ -137,8 +165,11 @@ enum hn_status hn_live_ensure_reference(struct hn_live *live, const struct hn_bi
             realloc(live->references, (live->reference_count + 1) * sizeof *references);
         if (references != NULL)
             live->references = references;
-        status = key != NULL && references != NULL ? send_reference(live, &depends, err)
-                                                   : hn_fail_memory(err);
+        status = key != NULL && references != NULL ? HN_OK : hn_fail_memory(err);
+        if (status == HN_OK && !started)
+            status = start_reference(live, &depends, err);
+        if (status == HN_OK)
+            status = send_reference(live, &depends, err);
         if (status == HN_OK) {
             live->references[live->reference_count++] = key;
             key = NULL;
@@ -147,6 +178,12 @@ enum hn_status hn_live_ensure_reference(struct hn_live *live, const struct hn_bi
     free(key);
     hn_bindings_finish(&depends);
     return status;
+}
+
+enum hn_status hn_live_ensure_reference(struct hn_live *live, const struct hn_bindings *point,
+                                        struct hn_error *err)
+{
+    return ensure_reference(live, point, false, err);
 }
 
 /* Verifies the default point and warms up with it. A default that fails is an outcome that the
@@ -189,24 +226,65 @@ static enum hn_status warm_up(struct hn_live *live, const struct hn_bindings *po
     return status;
 }
 
+static enum hn_status start_default(struct hn_live *live, const struct hn_bindings *point,
+                                    struct hn_error *err)
+{
+    struct hn_source source;
+    enum hn_status status = hn_task_source(live->base.task, point, &source, err);
+    if (status != HN_OK)
+        return status;
+    status = start(live, OWN_DEFAULT, &source, err);
+    hn_source_finish(&source);
+    return status;
+}
+
+/* Starts all that has to be compiled before the first evaluation; what is needed first comes first.
+ */
+static enum hn_status start_all(struct hn_live *live, const struct hn_bindings *point,
+                                struct hn_error *err)
+{
+    struct hn_bindings depends;
+    enum hn_status status = hn_task_depends(live->base.task, point, &depends, err);
+    if (status != HN_OK)
+        return status;
+    status = start_default(live, point, err);
+    if (status == HN_OK)
+        status = start_reference(live, &depends, err);
+    if (status == HN_OK)
+        status = start_support(live, err);
+    hn_bindings_finish(&depends);
+    return status;
+}
+
+/* The GPU worker makes its context while the compile workers have their first jobs. */
+static enum hn_status make_context(struct hn_live *live, struct hn_error *err)
+{
+    struct hn_message message;
+    hn_message_init(&message, "context");
+    enum hn_status status = hn_gpu_client_setup(live->gpu, &message, NULL, NULL, err);
+    hn_message_finish(&message);
+    return status;
+}
+
 enum hn_status hn_live_prepare(struct hn_backend *backend, double *noise, struct hn_error *err)
 {
     struct hn_live *live = (struct hn_live *)backend;
     struct hn_task *task = backend->task;
     struct hn_bindings point;
-    struct hn_source source;
     struct hn_image image;
     *noise = 0;
     hn_bindings_init(&point);
-    enum hn_status status = set_up_bench(live, err);
+    enum hn_status status = hn_config_default_point(task->config, task->space, &point, err);
     if (status == HN_OK)
-        status = hn_config_default_point(task->config, task->space, &point, err);
+        status = start_all(live, &point, err);
     if (status == HN_OK)
-        status = hn_live_ensure_reference(live, &point, err);
+        status = make_context(live, err);
     if (status == HN_OK)
-        status = hn_task_source(task, &point, &source, err);
+        status = set_up_bench(live, err);
     if (status == HN_OK)
-        status = compile_now(live, &source, &image, err);
+        status = ensure_reference(live, &point, true, err);
+    if (status == HN_OK)
+        status = take(live, OWN_DEFAULT, &image, err);
     if (status == HN_OK) {
         if (image.outcome == HN_OUTCOME_OK)
             status = warm_up(live, &point, &image, noise, err);

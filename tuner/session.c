@@ -91,7 +91,7 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
     session->options = *options;
     session->best = SIZE_MAX;
     session->censor = SIZE_MAX;
-    session->started_ms = hn_now_ms();
+    session->started_ms = options->started_ms > 0 ? options->started_ms : hn_now_ms();
     session->state.points = hn_space_size(task->space);
     session->state.phase = "preparing";
     session->choice = calloc(hn_space_parameter_count(task->space) + 1, sizeof *session->choice);
@@ -134,6 +134,8 @@ void hn_session_show(struct hn_session *session, const char *phase)
     double now = hn_now_ms();
     state->phase = phase;
     state->elapsed_s = (now - session->started_ms) / 1e3;
+    if (session->backend->kind->usage != NULL)
+        session->backend->kind->usage(session->backend, &state->usage);
     state->gpu_busy_s = session->backend->kind->busy_ms(session->backend) / 1e3;
     state->best = session->best != SIZE_MAX ? &session->tickets.items[session->best].record : NULL;
     session->watched_ms = now;
@@ -146,6 +148,18 @@ enum hn_status hn_session_commit(struct hn_session *session, struct hn_error *er
     return session->store != NULL ? hn_store_commit(session->store, err) : HN_OK;
 }
 
+/* Keeps the compile workers busy while the backend prepares. */
+static enum hn_status go_on(void *owner, struct hn_error *err)
+{
+    struct hn_session *session = owner;
+    if (hn_interrupted() != 0)
+        return HN_OK;
+    enum hn_status status = hn_session_propose(session, err);
+    if (status == HN_OK && session->store != NULL && hn_store_due_ms(session->store) == 0)
+        status = hn_store_commit(session->store, err);
+    return status;
+}
+
 enum hn_status hn_session_prepare(struct hn_session *session, struct hn_error *err)
 {
     if (session->prepared)
@@ -154,8 +168,12 @@ enum hn_status hn_session_prepare(struct hn_session *session, struct hn_error *e
     session->prepared = true;
     /* It blocks, and what is pending must not wait for it. */
     enum hn_status status = hn_session_commit(session, err);
+    /* Only here: new tickets may move the old ones, which an evaluation borrows. */
+    session->backend->owner = session;
+    session->backend->meanwhile = go_on;
     if (status == HN_OK)
         status = session->backend->kind->prepare(session->backend, &session->state.noise, err);
+    session->backend->meanwhile = NULL;
     session->state.phase = "searching";
     return status;
 }
@@ -263,6 +281,9 @@ enum hn_status hn_session_loop(struct hn_session *session, struct hn_error *err)
     for (;;) {
         struct hn_backend_event event;
         enum hn_status status = hn_session_propose(session, err);
+        /* The compile workers have something to do while this blocks. */
+        if (status == HN_OK && session->compiles)
+            status = hn_session_prepare(session, err);
         if (status == HN_OK)
             status = hn_session_register(session, err);
         if (status == HN_OK) {

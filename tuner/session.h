@@ -21,6 +21,7 @@ struct hn_session_options {
     bool retry_failed;     /* cached failures are tried again */
     FILE *events;          /* one JSON line an event; NULL: none */
     const char *command;   /* kept with the measurements */
+    double started_ms;     /* when the command began with this task; 0: now */
 };
 
 /* Where the session stands, for the progress line and the summary. */
@@ -36,6 +37,7 @@ struct hn_session_state {
     double verify_s;
     double measure_s;
     double gpu_busy_s;
+    struct hn_usage usage; /* zero when not known */
     double noise;      /* relative; 0 when not measured */
     double copy_gb_per_s; /* of a device-to-device memcpy of what the best moves; 0 when not measured */
     const char *phase; /* "preparing", "searching", "racing 5 finalists" */

@@ -31,6 +31,7 @@ struct hn_session {
     bool exhausted;            /* the strategy has no more proposals, or the budget is used up */
     uint64_t repeats;          /* proposals since the last new point */
     bool fresh;                /* something was found out that the cache did not have */
+    bool compiles; /* something was given to the compile workers */
     bool prepared;
     bool begun; /* session_id is valid */
     int64_t session_id;

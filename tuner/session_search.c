@@ -24,9 +24,7 @@ static enum hn_status start_compiling(struct hn_session *session, size_t number,
     hn_launch_finish(&launch);
     if (!fits)
         return hn_session_finish_ticket(session, number, err);
-    status = hn_session_prepare(session, err);
-    if (status != HN_OK)
-        return status;
+    session->compiles = true;
     ticket->state = HN_TICKET_COMPILING;
     ticket->compiling_since_ms = hn_now_ms();
     return session->backend->kind->compile(session->backend, number, &ticket->record.point, err);

@@ -151,17 +151,46 @@ static void print_failures(const struct hn_record *const *ranking, size_t count,
     }
 }
 
+/* Neither compiling nor on the GPU: what the tuner itself takes, its start included. */
+static double overhead_s(const struct hn_session_state *state)
+{
+    return fmax(state->elapsed_s - state->usage.working_s, 0);
+}
+
+static double overhead_ms_a_point(const struct hn_session_state *state)
+{
+    uint64_t fresh = state->finished - state->reused;
+    return fresh > 0 ? overhead_s(state) * 1e3 / (double)fresh : 0;
+}
+
 static void print_time(const struct hn_session_state *state, FILE *file)
 {
     char elapsed[HN_FORMAT_SIZE];
+    const struct hn_usage *usage = &state->usage;
     hn_format_duration(state->elapsed_s, elapsed);
-    fprintf(file, "  %s: compile %.1f s (all workers), verify %.1f s, measure %.1f s, GPU idle ",
-            elapsed, state->compile_s, state->verify_s, state->measure_s);
-    double idle = state->elapsed_s - state->gpu_busy_s;
-    fprintf(file, "%.1f s", idle > 0 ? idle : 0);
+    fprintf(
+        file,
+        "  %s: compiling for %.1f s (CPU %.1f s), GPU busy %.1f s (verify %.1f, measure %.1f), ",
+        elapsed, usage->compile_wall_s, usage->compile_cpu_s, state->gpu_busy_s, state->verify_s,
+        state->measure_s);
+    fprintf(file, "idle %.1f s; own overhead %.2f s", fmax(state->elapsed_s - state->gpu_busy_s, 0),
+            overhead_s(state));
+    if (state->finished > state->reused)
+        fprintf(file, ", %.2f ms a point", overhead_ms_a_point(state));
     if (state->noise > 0)
         fprintf(file, "; noise floor %.2f%%", state->noise * 100);
     fputc('\n', file);
+}
+
+static json_t *time_to_json(const struct hn_session_state *state)
+{
+    const struct hn_usage *usage = &state->usage;
+    return json_pack("{sf sf sf sf sf sf sf sf sf sf sf}", "elapsed_s", state->elapsed_s,
+                     "compile_s", state->compile_s, "compile_cpu_s", usage->compile_cpu_s,
+                     "compile_wall_s", usage->compile_wall_s, "verify_s", state->verify_s,
+                     "measure_s", state->measure_s, "gpu_busy_s", state->gpu_busy_s, "gpu_idle_s",
+                     fmax(state->elapsed_s - state->gpu_busy_s, 0), "overhead_s", overhead_s(state),
+                     "overhead_ms_a_point", overhead_ms_a_point(state), "noise", state->noise);
 }
 
 static void print_copy(const struct hn_session_state *state, FILE *file)
@@ -241,18 +270,15 @@ enum hn_status hn_summary_json(const struct hn_session *session, const struct hn
     if (status != HN_OK)
         return status;
     bool found = count > 0 && ranking[0]->outcome == HN_OUTCOME_OK;
-    *json = json_pack(
-        "{ss so ss ss si sb sI sI so si sf so so so}", "kernel", identity->kernel, "problem",
-        hn_bindings_to_json(&identity->problem), "regime", identity->regime, "device",
-        identity->device.name, "compute_capability", identity->device.capability, "simulated",
-        backend->simulated, "points", (json_int_t)state->points, "reused",
-        (json_int_t)state->reused, "outcomes", counts_to_json(state), "tied", (int)tied,
-        "copy_gb_per_s", state->copy_gb_per_s, "best",
-        found ? hn_record_to_json(ranking[0]) : json_null(), "records",
-        records_to_json(ranking, count), "time",
-        json_pack("{sf sf sf sf sf sf}", "elapsed_s", state->elapsed_s, "compile_s",
-                  state->compile_s, "verify_s", state->verify_s, "measure_s", state->measure_s,
-                  "gpu_busy_s", state->gpu_busy_s, "noise", state->noise));
+    *json =
+        json_pack("{ss so ss ss si sb sI sI so si sf so so so}", "kernel", identity->kernel,
+                  "problem", hn_bindings_to_json(&identity->problem), "regime", identity->regime,
+                  "device", identity->device.name, "compute_capability",
+                  identity->device.capability, "simulated", backend->simulated, "points",
+                  (json_int_t)state->points, "reused", (json_int_t)state->reused, "outcomes",
+                  counts_to_json(state), "tied", (int)tied, "copy_gb_per_s", state->copy_gb_per_s,
+                  "best", found ? hn_record_to_json(ranking[0]) : json_null(), "records",
+                  records_to_json(ranking, count), "time", time_to_json(state));
     free(ranking);
     return *json != NULL ? HN_OK : hn_fail_memory(err);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "runtime/compile.h"
 #include "tuner/worker.h"
@@ -62,6 +63,13 @@ static enum hn_status compile(const struct hn_nvrtc *nvrtc, const json_t *json,
     return status;
 }
 
+static double cpu_ms(void)
+{
+    struct timespec spent;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
+    return (double)spent.tv_sec * 1e3 + (double)spent.tv_nsec * 1e-6;
+}
+
 /* False when hone is gone. */
 static bool answer(struct hn_channel *channel, const struct hn_nvrtc *nvrtc,
                    const struct hn_message *request)
@@ -70,9 +78,11 @@ static bool answer(struct hn_channel *channel, const struct hn_nvrtc *nvrtc,
     struct hn_message reply;
     struct hn_error err = {0};
     hn_image_init(&image);
+    double start_ms = cpu_ms();
     enum hn_status status = compile(nvrtc, request->json, &image, &err);
     if (status == HN_OK) {
         hn_message_init(&reply, "compiled");
+        json_object_set_new(reply.json, "cpu_ms", json_real(cpu_ms() - start_ms));
         status = hn_message_add_image(&reply, "image", &image, &err);
         if (status == HN_OK)
             status = hn_channel_send(channel, &reply, &err);

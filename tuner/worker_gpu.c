@@ -10,6 +10,7 @@
 
 #include "cache/record_json.h"
 #include "runtime/bench.h"
+#include "runtime/context.h"
 #include "tuner/worker.h"
 
 /* What a GPU worker holds; each message handler answers one message. */
@@ -20,6 +21,7 @@ struct gpu {
     struct hn_device device;
     struct hn_plan *plan;
     struct hn_bindings problem;
+    struct hn_context context; /* keeps the primary context that the bench will use */
     struct hn_bench *bench;
     int lock; /* descriptor of the GPU's lock file, -1 when there is none */
 };
@@ -71,6 +73,15 @@ static enum hn_status open_device(struct gpu *gpu, const struct hn_message *requ
     open_lock(gpu);
     json_object_set_new(reply->json, "device", hn_device_to_json(&gpu->device));
     return HN_OK;
+}
+
+/* Takes a tenth of a second and more, in which there is something to be compiled. */
+static enum hn_status make_context(struct gpu *gpu, const struct hn_message *request,
+                                   struct hn_message *reply, struct hn_error *err)
+{
+    (void)request;
+    (void)reply;
+    return hn_context_init(&gpu->context, &gpu->driver, &gpu->device, err);
 }
 
 static enum hn_status get_image(const struct hn_message *request, const char *key,
@@ -293,6 +304,7 @@ static const struct {
     bool needs_bench;
 } handlers[] = {
     {"open", open_device, false, false},
+    {"context", make_context, false, false},
     {"bench", make_bench, true, false},
     {"reference", set_reference, true, true},
     {"warm_up", warm_up, true, true},
@@ -355,6 +367,8 @@ void hn_worker_gpu(struct hn_channel *channel)
     /* After a fault the driver's own calls may hang or fail: the end of the process cleans up. */
     if (gpu.bench != NULL && !hn_bench_is_dead(gpu.bench))
         hn_bench_destroy(gpu.bench);
+    if (gpu.bench == NULL || !hn_bench_is_dead(gpu.bench))
+        hn_context_finish(&gpu.context);
     hn_plan_destroy(gpu.plan);
     hn_bindings_finish(&gpu.problem);
     if (gpu.driver_open)

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tuner/meter.h"
+
+static void expect(const struct hn_meter *meter, double now_ms, double total_ms)
+{
+    assert_float_equal(hn_meter_total_ms(meter, now_ms), total_ms, 1e-9);
+}
+
+static void overlapping_work_counts_once(void **state)
+{
+    (void)state;
+    struct hn_meter meter = {0};
+    expect(&meter, 5, 0);
+    hn_meter_begin(&meter, 10);
+    hn_meter_begin(&meter, 12);
+    expect(&meter, 13, 3);
+    hn_meter_end(&meter, 15);
+    hn_meter_end(&meter, 18);
+    expect(&meter, 30, 8);
+    hn_meter_begin(&meter, 40);
+    hn_meter_end(&meter, 41);
+    expect(&meter, 50, 9);
+}
+
+static void a_whole_is_the_union_of_its_parts(void **state)
+{
+    (void)state;
+    struct hn_meter whole = {0};
+    struct hn_meter compile = {.whole = &whole};
+    struct hn_meter gpu = {.whole = &whole};
+    hn_meter_begin(&compile, 0);
+    hn_meter_begin(&gpu, 6);
+    hn_meter_end(&compile, 10);
+    hn_meter_end(&gpu, 14);
+    hn_meter_begin(&gpu, 20);
+    hn_meter_end(&gpu, 21);
+    expect(&compile, 30, 10);
+    expect(&gpu, 30, 9);
+    expect(&whole, 30, 15);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(overlapping_work_counts_once),
+        cmocka_unit_test(a_whole_is_the_union_of_its_parts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
