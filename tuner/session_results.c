@@ -144,6 +144,7 @@ static enum hn_status copy_fate(struct hn_record *record, const struct hn_record
     copy.point = record->point;
     hn_bindings_init(&record->point);
     copy.costs = (struct hn_costs){.compile_ms = record->costs.compile_ms};
+    copy.resources = record->resources;
     copy.final = false;
     if (original->outcome == HN_OUTCOME_OK)
         hn_record_fail(&copy, HN_OUTCOME_DUPLICATE, "same machine code and launch as %s",

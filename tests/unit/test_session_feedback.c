@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+#include "scripted_backend.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "tuner/session_internal.h"
+
+/* A strategy that writes down all that it is told, and whose next point depends on all of it. */
+struct hn_strategy {
+    const struct hn_space *space;
+    struct hn_text *log;
+    struct hn_hash told;
+    uint64_t proposed;
+    uint64_t compiled;
+    uint64_t finished;
+};
+
+/* What the probes are to do and what they wrote; strategies have no other way to the test. */
+static struct {
+    struct hn_text log;
+    uint64_t proposals;   /* after which they are done */
+    bool always_the_same; /* proposes one point again and again */
+    int declined;         /* points of which every one so manieth is declined; 0: none */
+    bool exact;           /* whether the look-ahead is to be kept to */
+    uint64_t told_compiled;
+    uint64_t told_finished;
+} probe;
+
+static void start_probe(uint64_t proposals)
+{
+    hn_text_finish(&probe.log);
+    memset(&probe, 0, sizeof probe);
+    hn_text_init(&probe.log);
+    probe.proposals = proposals;
+    probe.exact = true;
+}
+
+static enum hn_status create(const struct hn_space *space, uint64_t seed,
+                             struct hn_strategy **strategy, struct hn_error *err)
+{
+    (void)err;
+    *strategy = calloc(1, sizeof **strategy);
+    assert_non_null(*strategy);
+    (*strategy)->space = space;
+    (*strategy)->told = hn_hash_bytes(&seed, sizeof seed);
+    return HN_OK;
+}
+
+static void destroy(struct hn_strategy *strategy)
+{
+    probe.told_compiled = strategy->compiled;
+    probe.told_finished = strategy->finished;
+    free(strategy);
+}
+
+static void remember(struct hn_strategy *strategy, const char *line)
+{
+    struct hn_hash hash = hn_hash_bytes(line, strlen(line));
+    strategy->told = hn_hash_join(&strategy->told, &hash);
+    hn_text_append(&probe.log, line);
+}
+
+static uint64_t told_by(uint64_t t, uint64_t behind)
+{
+    return t + 1 > behind ? t + 1 - behind : 0;
+}
+
+static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
+{
+    char line[64];
+    assert_int_equal(ticket, strategy->proposed);
+    if (probe.exact) {
+        assert_int_equal(strategy->compiled, told_by(ticket, HN_LOOK_AHEAD / 2));
+        assert_int_equal(strategy->finished, told_by(ticket, HN_LOOK_AHEAD));
+    }
+    if (strategy->proposed == probe.proposals)
+        return false;
+    uint64_t point = strtoull(strategy->told.hex + 20, NULL, 16) % hn_space_size(strategy->space);
+    if (probe.always_the_same)
+        point = 7;
+    strategy->proposed++;
+    hn_space_point(strategy->space, point, choice);
+    snprintf(line, sizeof line, "propose %llu: %llu\n", (unsigned long long)ticket,
+             (unsigned long long)point);
+    remember(strategy, line);
+    return true;
+}
+
+static bool compiled(struct hn_strategy *strategy, uint64_t ticket, const struct hn_record *record)
+{
+    char line[128];
+    int point = point_number(&record->point);
+    assert_int_equal(ticket, strategy->compiled);
+    strategy->compiled++;
+    snprintf(line, sizeof line, "compiled %llu: %d %s %d %s %g\n", (unsigned long long)ticket,
+             point, hn_outcome_name(record->outcome), record->resources.registers,
+             record->code_hash, record->timing.median_us);
+    remember(strategy, line);
+    return probe.declined == 0 || point % probe.declined != 0;
+}
+
+static void finished(struct hn_strategy *strategy, uint64_t ticket, const struct hn_record *record)
+{
+    char line[192];
+    assert_int_equal(ticket, strategy->finished);
+    assert_true(strategy->finished < strategy->compiled);
+    strategy->finished++;
+    snprintf(line, sizeof line, "finished %llu: %d %s %.17g %s\n", (unsigned long long)ticket,
+             point_number(&record->point), hn_outcome_name(record->outcome), record->objective,
+             record->original != NULL ? record->original : "");
+    remember(strategy, line);
+}
+
+static const struct hn_strategy_kind feedback = {
+    .name = "feedback",
+    .needs_feedback = true,
+    .create = create,
+    .destroy = destroy,
+    .propose = propose,
+    .compiled = compiled,
+    .finished = finished,
+};
+
+/* Runs ahead, but has a say in what is measured. */
+static const struct hn_strategy_kind ahead = {
+    .name = "ahead",
+    .create = create,
+    .destroy = destroy,
+    .propose = propose,
+    .compiled = compiled,
+    .finished = finished,
+};
+
+static void make_varied(struct grid *grid, int jobs, unsigned shuffle)
+{
+    make_grid(grid, NULL);
+    grid->backend.jobs = jobs;
+    grid->backend.shuffle = shuffle;
+    for (int i = 0; i < GRID_POINTS; i++) {
+        struct fate *fate = &grid->backend.fates[i];
+        if (i % 19 == 3)
+            fate->compiled = HN_OUTCOME_COMPILE_TIMEOUT;
+        else if (i % 13 == 4)
+            fate->measured = HN_OUTCOME_WRONG_RESULT;
+        else if (i % 3 == 1)
+            fate->code = 1 + i / 9;
+        fate->delay = shuffle == 0 ? i * 37 % 50 : 0;
+    }
+}
+
+static struct hn_session_options options_of(const struct hn_strategy_kind *kind)
+{
+    return (struct hn_session_options){.strategy = kind, .seed = 1, .command = "hone tune"};
+}
+
+static struct hn_session *run_varied(struct grid *grid, const struct hn_strategy_kind *kind,
+                                     int jobs, unsigned shuffle)
+{
+    struct hn_session_options options = options_of(kind);
+    make_varied(grid, jobs, shuffle);
+    return run_session(grid, NULL, &options);
+}
+
+static void assert_same_log(const char *expected, const char *found)
+{
+    size_t line = 0;
+    for (size_t i = 0; expected[i] != '\0' || found[i] != '\0'; i++) {
+        if (expected[i] != found[i])
+            fail_msg("%.*s, not %.*s", (int)strcspn(found + line, "\n"), found + line,
+                     (int)strcspn(expected + line, "\n"), expected + line);
+        if (expected[i] == '\n')
+            line = i + 1;
+    }
+}
+
+/* Whatever the number of compilers and the order in which things end, a strategy hears the same. */
+static void measurements_alone_determine_the_sequence(void **state)
+{
+    (void)state;
+    char *first = NULL;
+    for (unsigned i = 0; i < 8; i++) {
+        static const int jobs[] = {1, 2, 16, 64};
+        struct grid grid;
+        start_probe(300);
+        probe.declined = i < 4 ? 0 : 5;
+        struct hn_session *session = run_varied(&grid, &feedback, jobs[i % 4], i % 4);
+        assert_int_equal(probe.log.failed, false);
+        if (i % 4 == 0) {
+            free(first);
+            first = hn_text_take(&probe.log);
+            assert_non_null(strstr(first, " slower "));
+            assert_non_null(strstr(first, " duplicate "));
+            assert_int_equal(strstr(first, " skipped ") != NULL, i >= 4);
+        } else {
+            assert_same_log(first, probe.log.data);
+        }
+        hn_session_destroy(session);
+        assert_int_equal(probe.told_compiled, 300);
+        assert_int_equal(probe.told_finished, 300);
+        finish_grid(&grid);
+    }
+    free(first);
+}
+
+/* Points come up again: they are told again, and nothing is done twice. */
+static void a_known_point_is_told_and_not_measured_again(void **state)
+{
+    (void)state;
+    struct grid grid;
+    start_probe(300);
+    struct hn_session *session = run_varied(&grid, &feedback, 4, 1);
+    const struct hn_session_state *end = hn_session_state(session);
+    assert_true(end->proposed < 300 && end->proposed > 150);
+    assert_int_equal(end->finished, end->proposed);
+    assert_int_equal(sum_of_counts(end), end->proposed);
+    for (int i = 0; i < GRID_POINTS; i++)
+        assert_true(measured_count(&grid.backend, i) <= 1);
+    hn_session_destroy(session);
+    assert_int_equal(probe.told_finished, 300);
+    finish_grid(&grid);
+}
+
+static void a_strategy_that_repeats_itself_ends(void **state)
+{
+    (void)state;
+    static const struct hn_strategy_kind *const kinds[] = {&feedback, &ahead};
+    for (int i = 0; i < 2; i++) {
+        struct grid grid;
+        start_probe(UINT64_MAX);
+        probe.always_the_same = true;
+        probe.exact = i == 0;
+        struct hn_session *session = run_varied(&grid, kinds[i], 4, 1);
+        assert_int_equal(hn_session_state(session)->proposed, GRID_LADDER + 1);
+        assert_int_equal(hn_session_state(session)->finished, GRID_LADDER + 1);
+        hn_session_destroy(session);
+        finish_grid(&grid);
+    }
+}
+
+static void check_declined(struct hn_session *session, const struct grid *grid)
+{
+    uint64_t skipped = 0;
+    for (int i = 0; i < GRID_POINTS; i++) {
+        const struct hn_record *record = record_of(session, i);
+        if (record == NULL || record->outcome != HN_OUTCOME_SKIPPED)
+            continue;
+        skipped++;
+        assert_string_equal(record->message, "the strategy declined to measure it");
+        assert_int_equal(measured_count(&grid->backend, i), 0);
+    }
+    for (int i = 0; i < GRID_POINTS; i += 4)
+        if (i != 0 && i != 380) /* the ladder's are measured whatever it says */
+            assert_int_equal(measured_count(&grid->backend, i), 0);
+    assert_true(skipped > 20);
+    assert_int_equal(hn_session_state(session)->counts[HN_OUTCOME_SKIPPED], skipped);
+}
+
+static void what_is_declined_is_skipped(void **state)
+{
+    (void)state;
+    static const struct hn_strategy_kind *const kinds[] = {&feedback, &ahead};
+    for (int i = 0; i < 2; i++) {
+        struct grid grid;
+        /* More than may wait for the GPU at a time. */
+        start_probe(1000);
+        probe.declined = 4;
+        probe.exact = i == 0;
+        double began_ms = hn_now_ms();
+        struct hn_session *session = run_varied(&grid, kinds[i], 4, 2);
+        check_declined(session, &grid);
+        assert_true(hn_now_ms() - began_ms < 20e3);
+        hn_session_destroy(session);
+        assert_int_equal(probe.told_compiled, probe.told_finished);
+        finish_grid(&grid);
+    }
+}
+
+/* The ladder and the incumbent are no tickets of the strategy; what it says of their points when it
+ * comes to them is too late. */
+static void given_points_are_not_declined(void **state)
+{
+    (void)state;
+    struct grid grid;
+    start_probe(100);
+    probe.declined = 1;
+    struct hn_session *session = run_varied(&grid, &feedback, 4, 3);
+    assert_int_equal(record_of(session, 0)->outcome, HN_OUTCOME_OK);
+    assert_int_equal(record_of(session, 380)->outcome, HN_OUTCOME_OK);
+    assert_int_equal(hn_session_state(session)->counts[HN_OUTCOME_OK], GRID_LADDER);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+}
+
+static int finish_probe(void **state)
+{
+    (void)state;
+    hn_text_finish(&probe.log);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(measurements_alone_determine_the_sequence),
+        cmocka_unit_test(a_known_point_is_told_and_not_measured_again),
+        cmocka_unit_test(a_strategy_that_repeats_itself_ends),
+        cmocka_unit_test(what_is_declined_is_skipped),
+        cmocka_unit_test(given_points_are_not_declined),
+    };
+    return cmocka_run_group_tests(tests, NULL, finish_probe);
+}
