@@ -21,6 +21,7 @@ struct hn_resources {
     int spill_store_bytes;
     int spill_load_bytes;
     double occupancy; /* theoretical, 0 to 1: resident warps of an SM over its limit; 0 when the launch can not run */
+    int max_threads;  /* of a block, by __launch_bounds__; 0 when not bounded or not known. Not kept in records */
 };
 
 enum hn_verification {

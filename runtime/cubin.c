@@ -12,9 +12,12 @@
 #include "runtime/cubin_hash.h"
 
 /* Attributes of .nv.info with the payload {symbol, number}. */
+enum { ATTRIBUTE_MAX_THREADS = 0x05 }; /* of .nv.info.<kernel>, with the payload {x, y, z} */
 enum { ATTRIBUTE_FRAME = 0x11, ATTRIBUTE_MINIMUM_STACK = 0x12, ATTRIBUTE_REGISTERS = 0x2f };
 /* What the driver keeps of a block's shared memory; from sm_90 on the linker counts it in. */
 enum { SHARED_RESERVED = 1024 };
+/* Of the names of kernels in a message. */
+enum { LISTED_BYTES = 2000 };
 /* In st_other of a symbol. */
 enum { SYMBOL_IS_KERNEL = 0x10 };
 
@@ -38,7 +41,7 @@ static enum hn_status fail_no_kernel(const struct hn_cubin *cubin, const char *n
 {
     struct hn_text found;
     hn_text_init(&found);
-    for (size_t i = 0; i < cubin->symbol_count; i++) {
+    for (size_t i = 0; i < cubin->symbol_count && found.length < LISTED_BYTES; i++) {
         if (is_kernel(&cubin->symbols[i]))
             hn_text_printf(&found, "%s%s", found.length > 0 ? ", " : "", cubin->symbols[i].name);
     }
@@ -102,6 +105,20 @@ static void read_shared(const struct hn_cubin *cubin, const char *entry,
     raise_to(&resources->shared_bytes, size);
 }
 
+/* The smallest bound of the entries. */
+static void read_bound(void *context, unsigned attribute, const unsigned char *payload, size_t size)
+{
+    struct hn_resources *resources = context;
+    if (attribute != ATTRIBUTE_MAX_THREADS || size != 12)
+        return;
+    uint64_t threads = 1;
+    for (size_t i = 0; i < 3; i++)
+        threads *= read_u32(payload + 4 * i) & 0xffff;
+    if (threads > 0 && threads <= INT_MAX &&
+        (resources->max_threads == 0 || (int)threads < resources->max_threads))
+        resources->max_threads = (int)threads;
+}
+
 static enum hn_status read_resources(const struct hn_cubin *cubin, const char *entry,
                                      struct hn_resources *resources, struct hn_error *err)
 {
@@ -112,6 +129,9 @@ static enum hn_status read_resources(const struct hn_cubin *cubin, const char *e
     const struct hn_cubin_section *info = hn_cubin_find(cubin, ".nv.info", "");
     if (info != NULL)
         hn_cubin_each_attribute(info, read_attribute, &reading);
+    const struct hn_cubin_section *own_info = hn_cubin_find(cubin, ".nv.info.", entry);
+    if (own_info != NULL)
+        hn_cubin_each_attribute(own_info, read_bound, resources);
     read_shared(cubin, entry, resources);
     resources->known = true;
     return HN_OK;

@@ -8,7 +8,7 @@
 
 /* What came of compiling: a cubin, or the reason why there is none. Owns all. */
 struct hn_image {
-    enum hn_outcome outcome; /* ok, compile_error, compile_timeout, compile_crash */
+    enum hn_outcome outcome; /* ok, compile_error, compile_timeout, compile_crash; invalid_launch with a cubin */
     char *message;           /* first error with its line, else NULL */
     char *log;               /* the whole compiler log, may be NULL */
     void *cubin;

@@ -10,4 +10,9 @@
 double hn_occupancy(const struct hn_device *device, const struct hn_resources *resources, int64_t threads,
                     int64_t dynamic_bytes);
 
+/* Whether not one block of the kernel fits. Then `why` says which limit it exceeds and by how much, as "1024 threads of
+ * 96 registers take 98304; NVIDIA H200 has 65536 for a block: 32768 too many". */
+bool hn_occupancy_exceeds(const struct hn_device *device, const struct hn_resources *resources, int64_t threads,
+                          int64_t dynamic_bytes, char *why, size_t size);
+
 #endif

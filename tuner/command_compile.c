@@ -209,7 +209,7 @@ static void add_row(struct hn_table *table, const struct hn_bindings *point,
     struct hn_text text;
     hn_text_init(&text);
     hn_bindings_append(&text, point);
-    if (image->outcome == HN_OUTCOME_OK) {
+    if (resources->known) {
         hn_table_cell(table, "%d", resources->registers);
         hn_table_cell(table, "%d", resources->shared_bytes);
         hn_table_cell(table, "%d+%d", resources->spill_store_bytes, resources->spill_load_bytes);
@@ -262,7 +262,7 @@ static void report_json(const struct batch *batch)
                       hn_bindings_to_json(&batch->points[i]), "architecture",
                       batch->compile->architecture, "outcome", hn_outcome_name(image->outcome),
                       "message", image->message, "compile_ms", image->compile_ms);
-        if (image->outcome == HN_OUTCOME_OK)
+        if (r->known)
             json_object_set_new(
                 row, "resources",
                 json_pack("{si si si si si si sf}", "registers", r->registers, "shared_bytes",

@@ -14,11 +14,11 @@ static json_t *strings_to_json(char *const *strings, size_t count)
 
 static json_t *resources_to_json(const struct hn_resources *resources)
 {
-    return json_pack("{sb si si si si si si sf}", "known", resources->known, "registers",
+    return json_pack("{sb si si si si si si si sf}", "known", resources->known, "registers",
                      resources->registers, "shared", resources->shared_bytes, "local",
                      resources->local_bytes, "stack", resources->stack_bytes, "spill_stores",
                      resources->spill_store_bytes, "spill_loads", resources->spill_load_bytes,
-                     "occupancy", resources->occupancy);
+                     "max_threads", resources->max_threads, "occupancy", resources->occupancy);
 }
 
 json_t *hn_message_image_json(struct hn_message *message, const struct hn_image *image)
@@ -68,11 +68,12 @@ static enum hn_status read_resources(json_t *json, struct hn_resources *resource
                                      struct hn_error *err)
 {
     int known;
-    if (json_unpack(json, "{sb si si si si si si sF}", "known", &known, "registers",
+    if (json_unpack(json, "{sb si si si si si si si sF}", "known", &known, "registers",
                     &resources->registers, "shared", &resources->shared_bytes, "local",
                     &resources->local_bytes, "stack", &resources->stack_bytes, "spill_stores",
                     &resources->spill_store_bytes, "spill_loads", &resources->spill_load_bytes,
-                    "occupancy", &resources->occupancy) != 0)
+                    "max_threads", &resources->max_threads, "occupancy",
+                    &resources->occupancy) != 0)
         return hn_fail(err, HN_EFORMAT, "an image's resources are incomplete");
     resources->known = known != 0;
     return HN_OK;

@@ -228,16 +228,19 @@ static enum hn_status take_compiled(struct hn_session *session, struct hn_backen
     hn_image_finish(&ticket->image);
     ticket->image = event->image;
     ticket->record.costs.compile_ms = ticket->image.compile_ms;
-    if (ticket->image.outcome == HN_OUTCOME_OK) {
-        enum hn_status status = session->backend->kind->complete(
-            session->backend, &ticket->record.point, &ticket->image, ticket->record.code_hash, err);
-        ticket->record.resources = ticket->image.resources;
-        ticket->state = HN_TICKET_COMPILED;
+    enum hn_status status = HN_OK;
+    if (ticket->image.outcome == HN_OUTCOME_OK)
+        status = session->backend->kind->complete(session->backend, &ticket->record.point,
+                                                  &ticket->image, ticket->record.code_hash, err);
+    ticket->record.resources = ticket->image.resources;
+    if (status != HN_OK)
         return status;
+    if (ticket->image.outcome == HN_OUTCOME_OK) {
+        ticket->state = HN_TICKET_COMPILED;
+        return HN_OK;
     }
     hn_record_fail(&ticket->record, ticket->image.outcome, "%s",
                    ticket->image.message != NULL ? ticket->image.message : "no message");
-    ticket->record.resources = ticket->image.resources;
     return hn_session_finish_ticket(session, event->ticket, err);
 }
 

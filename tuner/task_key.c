@@ -22,6 +22,33 @@ static double occupancy_of(const struct hn_launch *launch, const struct hn_devic
     return least;
 }
 
+/* The numbers are those of one kernel only where all steps launch the same. */
+static bool has_one_kernel(const struct hn_image *image)
+{
+    for (size_t i = 1; i < image->entry_count; i++)
+        if (strcmp(image->entries[i], image->entries[0]) != 0)
+            return false;
+    return image->entry_count > 0 && image->resources.known;
+}
+
+/* Turns an image whose launch the device can not hold into an invalid launch. */
+static void check_fit(const struct hn_launch *launch, const struct hn_device *device,
+                      struct hn_image *image)
+{
+    char why[256];
+    for (size_t i = 0; has_one_kernel(image) && i < launch->step_count; i++) {
+        const struct hn_launch_step *step = &launch->steps[i];
+        int64_t threads = step->block[0] * step->block[1] * step->block[2];
+        if (!hn_occupancy_exceeds(device, &image->resources, threads, step->shared_bytes, why,
+                                  sizeof why))
+            continue;
+        image->outcome = HN_OUTCOME_INVALID_LAUNCH;
+        free(image->message);
+        image->message = strdup(why);
+        return;
+    }
+}
+
 static void append_geometry(struct hn_text *text, const struct hn_launch *launch)
 {
     for (size_t i = 0; i < launch->step_count; i++) {
@@ -100,6 +127,7 @@ enum hn_status hn_task_complete_image(const struct hn_task *task, const struct h
     if (status != HN_OK)
         return status;
     image->resources.occupancy = occupancy_of(&launch, device, &image->resources);
+    check_fit(&launch, device, image);
     status = make_key(task, &launch, point, image, key, err);
     hn_launch_finish(&launch);
     return status;

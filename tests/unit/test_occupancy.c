@@ -56,6 +56,48 @@ static void agrees_with_the_rules_of_the_hardware(void **state)
     }
 }
 
+static const struct {
+    int registers;
+    int static_bytes;
+    int max_threads;
+    int threads;
+    int dynamic_bytes;
+    const char *why;
+} excesses[] = {
+    {64, 0, 0, 1024, 0, NULL},
+    {64, 0, 1024, 1024, 0, NULL},
+    {65, 0, 0, 1024, 0,
+     "1024 threads of 65 registers take 73728; sm_90 has 65536 for a block: 8192 too many"},
+    {255, 0, 0, 257, 0,
+     "257 threads of 255 registers take 73728; sm_90 has 65536 for a block: 8192 too many"},
+    {32, 1024, 0, 256, 227 * 1024,
+     "1024 bytes of static and 232448 of dynamic shared memory are 233472; sm_90 has 232448 for a "
+     "block: 1024 too many"},
+    {32, 0, 128, 129, 0,
+     "a block of 129 threads; the kernel is compiled for 128 at most (__launch_bounds__): 1 too "
+     "many"},
+};
+
+static void says_which_limit_is_exceeded(void **state)
+{
+    (void)state;
+    struct hn_device device;
+    assert_int_equal(hn_device_for_architecture("sm_90", &device, NULL), HN_OK);
+    for (size_t i = 0; i < sizeof excesses / sizeof *excesses; i++) {
+        struct hn_resources resources = {
+            .known = true,
+            .registers = excesses[i].registers,
+            .shared_bytes = excesses[i].static_bytes,
+            .max_threads = excesses[i].max_threads,
+        };
+        char why[256] = "";
+        bool found = hn_occupancy_exceeds(&device, &resources, excesses[i].threads,
+                                          excesses[i].dynamic_bytes, why, sizeof why);
+        assert_int_equal(found, excesses[i].why != NULL);
+        assert_string_equal(why, found ? excesses[i].why : "");
+    }
+}
+
 static void knows_every_architecture_of_the_table(void **state)
 {
     (void)state;
@@ -73,6 +115,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_with_the_rules_of_the_hardware),
+        cmocka_unit_test(says_which_limit_is_exceeded),
         cmocka_unit_test(knows_every_architecture_of_the_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,7 @@ static void make_record(struct hn_record *record)
     record->message = strdup("same code as PAD=1");
     record->original = strdup("PAD=1");
     strcpy(record->code_hash, "0123456789abcdef0123456789abcdef");
-    record->resources = (struct hn_resources){true, 255, 49152, 16, 8, 4, 12, 0.1};
+    record->resources = (struct hn_resources){true, 255, 49152, 16, 8, 4, 12, 0.1, 0};
     record->verdict = (struct hn_verdict){HN_SELF_VERIFIED, 1e-300, 1.0 / 3, 7.25, 2};
     record->timing = (struct hn_timing){2674.1 / 3, 2670, 2680, 0.5, 3, 1, 1980, true, NULL, 3};
     record->timing.samples_us = calloc(3, sizeof(double));
