@@ -179,8 +179,8 @@ static uint64_t lay_out_rest(struct hn_arena *arena)
     end = align(end + max_zones * sizeof(struct hn_zone));
     arena->results = end;
     arena->result_bytes = max_zones * sizeof(struct hn_damage) +
-                          arena->plan->argument_count * HN_SLOT_COUNT * arena->support->blocks *
-                              sizeof(struct hn_difference);
+                          (arena->plan->argument_count + 1) * HN_SLOT_COUNT *
+                              arena->support->blocks * sizeof(struct hn_difference);
     return align(end + arena->result_bytes);
 }
 

@@ -36,6 +36,7 @@ struct hn_arena {
     uint64_t argument_bytes; /* of the arguments with their guard zones, from `block` on */
     CUdeviceptr flush;
     uint64_t flush_bytes;
+    uint64_t flush_checksum; /* nothing writes there, so that it guards what lies far behind the arguments */
     CUdeviceptr stamps; /* HN_MAX_STAMPS hn_stamp */
     CUdeviceptr sink;
 
@@ -89,6 +90,9 @@ CUdeviceptr hn_arena_address(const struct hn_arena *arena, size_t set, size_t ar
 enum hn_slot { HN_SLOT_CHECKSUM, HN_SLOT_COMPARE, HN_SLOT_REFERENCE, HN_SLOT_COUNT };
 CUdeviceptr hn_arena_slot(const struct hn_arena *arena, size_t argument, enum hn_slot slot);
 const void *hn_arena_host_slot(const struct hn_arena *arena, size_t argument, enum hn_slot slot);
+/* The checksum of the flush buffer, as if it were one more argument. */
+CUdeviceptr hn_arena_flush_slot(const struct hn_arena *arena);
+uint64_t hn_arena_host_flush_checksum(const struct hn_arena *arena);
 CUdeviceptr hn_arena_damage(const struct hn_arena *arena);
 const struct hn_damage *hn_arena_host_damage(const struct hn_arena *arena);
 /* Waits for all that was queued and reads the results. */

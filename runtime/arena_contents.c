@@ -19,15 +19,27 @@ const void *hn_arena_host_slot(const struct hn_arena *arena, size_t argument, en
     return arena->host_results + slot_offset(arena, argument, slot);
 }
 
+CUdeviceptr hn_arena_flush_slot(const struct hn_arena *arena)
+{
+    return hn_arena_slot(arena, arena->plan->argument_count, HN_SLOT_CHECKSUM);
+}
+
+uint64_t hn_arena_host_flush_checksum(const struct hn_arena *arena)
+{
+    return hn_support_join_sums(
+        hn_arena_host_slot(arena, arena->plan->argument_count, HN_SLOT_CHECKSUM),
+        arena->support->blocks);
+}
+
 /* The damage of the zones stands behind the slots. */
 CUdeviceptr hn_arena_damage(const struct hn_arena *arena)
 {
-    return hn_arena_slot(arena, arena->plan->argument_count, (enum hn_slot)0);
+    return hn_arena_slot(arena, arena->plan->argument_count + 1, (enum hn_slot)0);
 }
 
 const struct hn_damage *hn_arena_host_damage(const struct hn_arena *arena)
 {
-    return hn_arena_host_slot(arena, arena->plan->argument_count, (enum hn_slot)0);
+    return hn_arena_host_slot(arena, arena->plan->argument_count + 1, (enum hn_slot)0);
 }
 
 enum hn_status hn_arena_read_results(struct hn_arena *arena, struct hn_error *err)
@@ -77,9 +89,13 @@ enum hn_status hn_arena_fill(struct hn_arena *arena, uint64_t seed, struct hn_er
         if (status != HN_OK)
             return status;
     }
-    enum hn_status status = hn_arena_read_results(arena, err);
+    enum hn_status status = hn_support_checksum(arena->support, arena->flush, arena->flush_bytes,
+                                                hn_arena_flush_slot(arena), err);
+    if (status == HN_OK)
+        status = hn_arena_read_results(arena, err);
     if (status != HN_OK)
         return status;
+    arena->flush_checksum = hn_arena_host_flush_checksum(arena);
     for (size_t i = 0; i < plan->argument_count; i++)
         if (is_filled(&plan->arguments[i]))
             arena->buffers[i].checksum = hn_support_join_sums(

@@ -70,6 +70,10 @@ static enum hn_status queue_checks(struct hn_arena *arena, struct hn_outputs *ou
         if (status != HN_OK)
             return status;
     }
+    enum hn_status status = hn_support_checksum(arena->support, arena->flush, arena->flush_bytes,
+                                                hn_arena_flush_slot(arena), err);
+    if (status != HN_OK)
+        return status;
     return hn_support_check_zones(arena->support, arena->zone_table, arena->zone_count,
                                   hn_arena_damage(arena), err);
 }
@@ -137,6 +141,17 @@ static void judge_inputs(const struct hn_arena *arena, struct hn_outputs *output
         outputs->damaged = true;
         blame(record, when, "the reference of", argument->name);
     }
+}
+
+/* Where in it can not be told: only its checksum is known. */
+static void judge_flush(const struct hn_arena *arena, const char *when, struct hn_record *record)
+{
+    if (record->outcome == HN_OUTCOME_OK &&
+        hn_arena_host_flush_checksum(arena) != arena->flush_checksum)
+        hn_record_fail(record, HN_OUTCOME_OUT_OF_BOUNDS,
+                       "%swrote beyond all buffers and their guard zones, into the %.4g MiB behind "
+                       "the last",
+                       when, (double)arena->flush_bytes / 0x1p20);
 }
 
 static enum hn_status evaluate_tolerance(const struct hn_variant *variant, size_t argument,
@@ -320,6 +335,7 @@ enum hn_status hn_verify_check(struct hn_variant *variant, struct hn_outputs *ou
         return status;
     judge_zones(arena, when, record);
     judge_inputs(arena, outputs, when, record);
+    judge_flush(arena, when, record);
     bool damaged = record->outcome == HN_OUTCOME_OUT_OF_BOUNDS;
     note_metrics(variant);
     status = judge_outputs(variant, outputs, when, record, err);
