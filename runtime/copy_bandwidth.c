@@ -31,14 +31,19 @@ static enum hn_status measure_copy(struct hn_bench *bench, struct copy *copy, do
 {
     const struct hn_fill fill = {HN_FILL_UNIFORM, -1.0, 1.0};
     const struct hn_bench_request request = {.full = true};
-    struct hn_work work = {
-        .subject = copy, .prepare = prepare_copy, .launch = launch_copy, .step_count = 1};
+    struct hn_work work = {.subject = copy,
+                           .prepare = prepare_copy,
+                           .launch = launch_copy,
+                           .what = "cuMemcpyDtoDAsync",
+                           .step_count = 1};
     struct hn_timing timing = {0};
     enum hn_stop stop;
+    bool launched;
     enum hn_status status =
         hn_support_fill(&bench->support, copy->from, copy->bytes / 4, HN_FLOAT32, &fill, 0, 0, err);
     if (status == HN_OK)
-        status = hn_measure(&bench->sampler, &work, &request, &timing, &stop, err);
+        status = hn_measure(&bench->sampler, &work, &request, (struct hn_sample){0}, &timing, &stop,
+                            &launched, err);
     if (status == HN_OK)
         *gb_per_s = 2e-3 * (double)copy->bytes / timing.median_us;
     free(timing.samples_us);

@@ -58,11 +58,13 @@ static enum hn_stop judge(struct measurement *m, const struct hn_stopping_rule *
     return stop;
 }
 
+/* While an early stop may still come cheap, two at a time. */
 static size_t chunk_size(const struct measurement *m, const struct hn_stopping_rule *rule,
                          double sample_us)
 {
-    size_t chunk = m->taken_count < rule->min_samples ? rule->min_samples - m->taken_count
-                                                      : m->taken_count / 2 + 1;
+    size_t chunk = m->taken_count / 2 + 1;
+    if (m->taken_count < rule->min_samples)
+        chunk = rule->full || rule->censor_us <= 0.0 ? rule->min_samples - m->taken_count : 2;
     size_t longest = (size_t)fmax(1.0, MAX_CHUNK_US / fmax(sample_us, 1.0));
     if (chunk > longest)
         chunk = longest;
@@ -121,13 +123,14 @@ static bool keeps_estimate(const struct hn_stopping_rule *rule, size_t batch, do
 
 static enum hn_status sample_until(struct hn_sampler *sampler, const struct hn_work *work,
                                    const struct hn_stopping_rule *rule, size_t batch,
-                                   double estimate_us, struct measurement *m, enum hn_stop *stop,
-                                   struct hn_error *err)
+                                   struct hn_sample first, struct measurement *m,
+                                   enum hn_stop *stop, struct hn_error *err)
 {
     double started_ms = hn_now_ms();
     double max_clock_mhz = device_clock_mhz(sampler);
+    double estimate_us = first.time_us;
     if (keeps_estimate(rule, batch, estimate_us))
-        m->taken[m->taken_count++] = (struct hn_sample){.time_us = estimate_us};
+        m->taken[m->taken_count++] = first;
     *stop = judge(m, rule, max_clock_mhz, started_ms);
     while (*stop == HN_STOP_NOT) {
         size_t chunk = chunk_size(m, rule, estimate_us * (double)batch);
@@ -142,24 +145,28 @@ static enum hn_status sample_until(struct hn_sampler *sampler, const struct hn_w
 }
 
 enum hn_status hn_measure(struct hn_sampler *sampler, const struct hn_work *work,
-                          const struct hn_bench_request *request, struct hn_timing *timing,
-                          enum hn_stop *stop, struct hn_error *err)
+                          const struct hn_bench_request *request, struct hn_sample first,
+                          struct hn_timing *timing, enum hn_stop *stop, bool *launched,
+                          struct hn_error *err)
 {
     size_t batch = 1;
-    double estimate_us = 0.0;
+    double first_us = first.time_us;
     *stop = HN_STOP_NOT;
-    enum hn_status status = hn_sampler_choose_batch(sampler, work, &batch, &estimate_us, err);
+    *launched = true;
+    enum hn_status status = hn_sampler_choose_batch(sampler, work, &batch, &first.time_us, err);
     if (status != HN_OK)
         return status;
-    struct hn_stopping_rule rule =
-        hn_stopping_rule_for(estimate_us, request->target, HN_EVENT_RESOLUTION_US / (double)batch);
+    struct hn_stopping_rule rule = hn_stopping_rule_for(first.time_us, request->target,
+                                                        HN_EVENT_RESOLUTION_US / (double)batch);
     rule.full = request->full;
     rule.censor_us = request->censor_us;
 
     struct measurement *m = calloc(1, sizeof *m);
     if (m == NULL)
         return hn_fail_memory(err);
-    status = sample_until(sampler, work, &rule, batch, estimate_us, m, stop, err);
+    status = sample_until(sampler, work, &rule, batch, first, m, stop, err);
+    *launched =
+        m->taken_count > 1 || first.time_us != first_us || !keeps_estimate(&rule, batch, first_us);
     if (status == HN_OK)
         status = fill_timing(m, &rule, batch, *stop, device_clock_mhz(sampler), timing, err);
     free(m);

@@ -14,6 +14,7 @@ struct hn_work {
     enum hn_status (*prepare)(void *subject, struct hn_error *err);
     /* Queues one launch on a set of the arguments; the last launch of a sample is on set 0. */
     enum hn_status (*launch)(void *subject, size_t set, struct hn_error *err);
+    const char *what;  /* the launch, for messages */
     bool batchable;    /* may be launched several times on what prepare left */
     size_t step_count; /* kernels a launch */
 };
@@ -41,18 +42,19 @@ enum hn_status hn_sampler_take(struct hn_sampler *sampler, const struct hn_work 
                                struct hn_sample *samples, struct hn_error *err);
 
 /* How many launches a sample takes so that it is long against the timer's resolution: 1 from 20 us on, and wherever
- * launches can not follow one another. estimate_us: of one launch, which the call measures. */
+ * launches can not follow one another. estimate_us: of one launch; 0: not known, the call measures it. */
 enum hn_status hn_sampler_choose_batch(struct hn_sampler *sampler, const struct hn_work *work, size_t *batch,
                                        double *estimate_us, struct hn_error *err);
 
 /* What events resolve, us. */
 #define HN_EVENT_RESOLUTION_US 0.5
 
-/* Samples until the rule of stopping.h says that it is enough. timing->samples_us is allocated. For what is slower,
- * the median is the lower end of the interval. */
+/* Samples until the rule of stopping.h says that it is enough. first: a launch timed before (that of the verification),
+ * time 0 for none; where it already shows the variant to be slower, nothing is launched and *launched is false.
+ * timing->samples_us is allocated. For what is slower, the median is the lower end of the interval. */
 enum hn_status hn_measure(struct hn_sampler *sampler, const struct hn_work *work,
-                          const struct hn_bench_request *request, struct hn_timing *timing, enum hn_stop *stop,
-                          struct hn_error *err);
+                          const struct hn_bench_request *request, struct hn_sample first, struct hn_timing *timing,
+                          enum hn_stop *stop, bool *launched, struct hn_error *err);
 
 /* Leaves out what was taken at under 75% of the maximal clock, unless that is more than half of at least 12. Returns
  * how many times it wrote to `kept`, in order; *trusted is false when too many would have had to go. */

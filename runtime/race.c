@@ -60,16 +60,18 @@ static enum hn_status capture_own_outputs(struct hn_bench *bench, struct runner 
     return status;
 }
 
-static enum hn_status run_lap(struct hn_bench *bench, struct runner *runner, double *sample_us,
-                              struct hn_error *err)
+/* Outputs are compared in the first round and after the last: each comparison costs about as much
+ * as the lap. */
+static enum hn_status run_lap(struct hn_bench *bench, struct runner *runner, bool compare,
+                              double *sample_us, struct hn_error *err)
 {
     struct hn_sample sample = {0};
     enum hn_status status = hn_variant_place(&runner->variant, runner->record, err);
-    if (status == HN_OK && is_running(runner) && runner->outputs == NULL)
+    if (status == HN_OK && is_running(runner) && compare && runner->outputs == NULL)
         status = capture_own_outputs(bench, runner, err);
     if (status == HN_OK && is_running(runner))
         status = hn_sampler_take(&bench->sampler, &runner->work, runner->batch, 1, &sample, err);
-    if (status == HN_OK && is_running(runner))
+    if (status == HN_OK && is_running(runner) && compare)
         status = compare_output(bench, runner, err);
     status = hn_bench_settle(bench, &runner->variant, status, runner->record, err);
     *sample_us = status == HN_OK && is_running(runner) ? sample.time_us : 0.0;
@@ -86,7 +88,8 @@ static enum hn_status run_round(struct hn_bench *bench, struct runner *runners, 
         samples[c * max_rounds + round] = 0.0;
         if (!is_running(&runners[c]))
             continue;
-        enum hn_status status = run_lap(bench, &runners[c], &samples[c * max_rounds + round], err);
+        enum hn_status status =
+            run_lap(bench, &runners[c], round == 0, &samples[c * max_rounds + round], err);
         if (status != HN_OK || bench->context.dead)
             return status;
     }
@@ -109,6 +112,20 @@ static enum hn_status run_rounds(struct hn_bench *bench, struct runner *runners,
     return HN_OK;
 }
 
+static enum hn_status run_last_laps(struct hn_bench *bench, struct runner *runners, size_t count,
+                                    struct hn_error *err)
+{
+    double ignored_us;
+    for (size_t i = 0; i < count && !bench->context.dead; i++) {
+        if (!is_running(&runners[i]))
+            continue;
+        enum hn_status status = run_lap(bench, &runners[i], true, &ignored_us, err);
+        if (status != HN_OK)
+            return status;
+    }
+    return HN_OK;
+}
+
 enum hn_status hn_bench_race(struct hn_bench *bench, const struct hn_bench_candidate *candidates,
                              size_t count, int min_rounds, int max_rounds, double budget_ms,
                              double *samples, int *done, struct hn_record *records,
@@ -126,6 +143,8 @@ enum hn_status hn_bench_race(struct hn_bench *bench, const struct hn_bench_candi
     if (status == HN_OK && !bench->context.dead)
         status = run_rounds(bench, runners, count, min_rounds, max_rounds, budget_ms, samples, done,
                             err);
+    if (status == HN_OK)
+        status = run_last_laps(bench, runners, count, err);
     for (size_t i = 0; i < count; i++)
         hn_variant_finish(&runners[i].variant);
     free(runners);

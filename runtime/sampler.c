@@ -120,7 +120,7 @@ enum hn_status hn_sampler_take(struct hn_sampler *sampler, const struct hn_work 
             return status;
     }
     CUresult result = context->driver->p_cuEventSynchronize(sampler->ends[count - 1]);
-    enum hn_status status = hn_context_check(context, result, "waiting for a timed launch", err);
+    enum hn_status status = hn_context_check(context, result, work->what, err);
     if (status != HN_OK)
         return status;
     return read_samples(sampler, batch, count, samples, err);
@@ -136,9 +136,12 @@ enum hn_status hn_sampler_choose_batch(struct hn_sampler *sampler, const struct 
                                        size_t *batch, double *estimate_us, struct hn_error *err)
 {
     struct hn_sample sample = {0};
+    enum hn_status status = HN_OK;
     *batch = 1;
-    enum hn_status status = hn_sampler_take(sampler, work, 1, 1, &sample, err);
-    *estimate_us = sample.time_us;
+    if (*estimate_us <= 0.0) {
+        status = hn_sampler_take(sampler, work, 1, 1, &sample, err);
+        *estimate_us = sample.time_us;
+    }
     /* What a single launch costs on top is a large part of a short one: a first batch tells better
      * how long it takes. */
     for (int round = 0; round < 2; round++) {

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/stopping.h"
 
-/* From six samples on the interval of the median holds at 95%, and its lower end decides; fewer
- * decide only where the smallest is far above what there is to beat. Long kernels vary by a percent
- * or two from launch to launch, and each launch is dear: less is far for them. */
-static const double CLEARLY_SLOWER = 1.02;
-static const double FAR_SLOWER = 2.0;
-static const double FAR_SLOWER_LONG = 1.2;
+/* From six samples on the interval of the median holds at 95%, and its lower end decides. Before,
+ * the smallest decides, since what disturbs a launch makes it slower, by a margin that shrinks as
+ * samples come in. Long kernels vary by a percent or two and each launch is dear: less will do. */
+static const struct {
+    size_t samples;
+    double factor;
+    double long_factor;
+} slower_steps[] = {{6, 1.02, 1.02}, {4, 1.06, 1.04}, {2, 1.15, 1.08}, {1, 2.0, 1.2}};
 static const double LONG_US = 1e3;
 enum { TRUSTED_SAMPLES = 6 };
 
 static double slower_factor(const struct hn_stopping_rule *rule, size_t count)
 {
-    if (count >= TRUSTED_SAMPLES)
-        return CLEARLY_SLOWER;
-    return rule->censor_us >= LONG_US ? FAR_SLOWER_LONG : FAR_SLOWER;
+    size_t i = 0;
+    while (count < slower_steps[i].samples)
+        i++;
+    return rule->censor_us >= LONG_US ? slower_steps[i].long_factor : slower_steps[i].factor;
 }
 
 struct hn_stopping_rule hn_stopping_rule_for(double estimate_us, double target,

@@ -16,6 +16,7 @@ struct hn_variant {
     CUdeviceptr *addresses; /* one an argument: of the set being launched */
     void **parameters;     /* room for the arguments of the longest step */
     double *metric_values; /* one a metric argument: the mean of its elements, as last checked */
+    char what[512];        /* the launch, for messages; filled in by hn_bench_work */
     bool rejected;         /* the driver refused a launch, which harmed nothing */
     bool launched;         /* what the device reports from now on may be this variant's doing */
 };

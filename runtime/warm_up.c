@@ -54,7 +54,9 @@ static enum hn_status measure_noise(struct hn_bench *bench, const struct hn_work
     for (int i = 0; i < MEASUREMENTS; i++) {
         struct hn_timing timing = {0};
         enum hn_stop stop;
-        enum hn_status status = hn_measure(&bench->sampler, work, &request, &timing, &stop, err);
+        bool launched;
+        enum hn_status status = hn_measure(&bench->sampler, work, &request, (struct hn_sample){0},
+                                           &timing, &stop, &launched, err);
         free(timing.samples_us);
         if (status != HN_OK)
             return status;

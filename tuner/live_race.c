@@ -4,9 +4,9 @@
 #include "cache/record_json.h"
 #include "tuner/live.h"
 
-static const int race_min_rounds = 9;
+static const int race_min_rounds = 6;
 static const int race_max_rounds = 101;
-static const double race_budget_ms = 3000;
+static const double race_budget_ms = 1500;
 
 static enum hn_status make_race(const struct hn_racer *racers, size_t count,
                                 struct hn_message *message, struct hn_error *err)

@@ -85,7 +85,7 @@ static void an_interval_within_the_resolution_is_precise(void **state)
     assert_int_equal(hn_stopping_decide(&rule, &interval, 6, 1.0), HN_STOP_PRECISE);
 }
 
-static void one_sample_decides_only_beyond_twice_the_censor(void **state)
+static void few_samples_decide_far_beyond_the_censor(void **state)
 {
     (void)state;
     const double samples[] = {210.0, 210.0};
@@ -95,7 +95,21 @@ static void one_sample_decides_only_beyond_twice_the_censor(void **state)
     assert_int_equal(run(&rule, samples, 2, &taken), HN_STOP_SLOWER);
     assert_int_equal(taken, 1);
     rule.censor_us = 110.0;
+    assert_int_equal(run(&rule, samples, 2, &taken), HN_STOP_SLOWER);
+    assert_int_equal(taken, 2);
+    rule.censor_us = 190.0;
     assert_int_equal(run(&rule, samples, 2, &taken), HN_STOP_NOT);
+}
+
+/* What disturbs a launch makes it slower: one undisturbed sample keeps a variant in. */
+static void the_smallest_of_few_decides(void **state)
+{
+    (void)state;
+    const double samples[] = {190.0, 104.0, 180.0, 104.0};
+    struct hn_stopping_rule rule = hn_stopping_rule_for(104.0, 0.0, 0.5);
+    size_t taken;
+    rule.censor_us = 100.0;
+    assert_int_equal(run(&rule, samples, 4, &taken), HN_STOP_NOT);
 }
 
 static void one_long_sample_decides_beyond_a_fifth(void **state)
@@ -107,7 +121,7 @@ static void one_long_sample_decides_beyond_a_fifth(void **state)
     rule.censor_us = 10000.0;
     assert_int_equal(run(&rule, samples, 2, &taken), HN_STOP_SLOWER);
     assert_int_equal(taken, 1);
-    rule.censor_us = 10100.0;
+    rule.censor_us = 11500.0;
     assert_int_equal(run(&rule, samples, 2, &taken), HN_STOP_NOT);
 }
 
@@ -145,7 +159,8 @@ int main(void)
         cmocka_unit_test(the_budget_ends_it_but_not_under_the_minimum),
         cmocka_unit_test(long_kernels_need_three),
         cmocka_unit_test(an_interval_within_the_resolution_is_precise),
-        cmocka_unit_test(one_sample_decides_only_beyond_twice_the_censor),
+        cmocka_unit_test(few_samples_decide_far_beyond_the_censor),
+        cmocka_unit_test(the_smallest_of_few_decides),
         cmocka_unit_test(one_long_sample_decides_beyond_a_fifth),
         cmocka_unit_test(six_samples_decide_beyond_two_percent),
         cmocka_unit_test(full_and_nothing_to_beat_never_stop_for_slowness),
