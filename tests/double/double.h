@@ -64,6 +64,13 @@ struct double_geometry {
 CUresult double_kernel_run(struct double_device *device, struct double_function *function,
                            const struct double_geometry *geometry, void **parameters);
 
+/* The kernel of tests/fault/fault.cu. */
+CUresult double_fault_run(struct double_device *device, struct double_function *function,
+                          const struct double_geometry *geometry, void **parameters);
+
+/* A factor between 0.999 and 1.001 that looks random and is the same in every run. */
+double double_noise(struct double_device *device);
+
 /* False for what the double does not know. */
 bool double_attribute(CUdevice_attribute attribute, int *value);
 

@@ -71,8 +71,7 @@ static const struct {
     {"hone_sum", sum},
 };
 
-/* A factor between 0.999 and 1.001 that looks random and is the same in every run. */
-static double noise(struct double_device *device)
+double double_noise(struct double_device *device)
 {
     uint64_t word = mix(++device->events);
     return 1.0 + 0.002 * ((double)(word >> 11) * 0x1p-53 - 0.5);
@@ -176,18 +175,28 @@ static CUresult scale(struct double_device *device, struct double_function *func
     if (result != CUDA_SUCCESS || device->pending != CUDA_SUCCESS || device->hangs)
         return result;
     write_outputs(table[2], function->launches, x, y, a, n);
-    device->now_us += scale_time_us(device, table, x, n) * noise(device);
+    device->now_us += scale_time_us(device, table, x, n) * double_noise(device);
     device->flushed = false;
     device->cached = (uint64_t)(uintptr_t)x;
     return CUDA_SUCCESS;
 }
 
+static void write_reference(const float *x, float *y, float a, int n)
+{
+    for (int i = 0; i < n; i++)
+        y[i] = (float)((double)a * (double)x[i]);
+}
+
+static CUresult fault_reference(struct double_device *device, void **parameters)
+{
+    write_reference(TAKE(const float *, 0), TAKE(float *, 1), TAKE(float, 3), TAKE(int, 4));
+    device->now_us += 200.0;
+    return CUDA_SUCCESS;
+}
+
 static CUresult scale_reference(struct double_device *device, void **parameters)
 {
-    const float *x = TAKE(const float *, 0);
-    float *y = TAKE(float *, 1);
-    for (int i = 0; i < TAKE(int, 3); i++)
-        y[i] = (float)((double)TAKE(float, 2) * (double)x[i]);
+    write_reference(TAKE(const float *, 0), TAKE(float *, 1), TAKE(float, 2), TAKE(int, 3));
     device->now_us += 200.0;
     return CUDA_SUCCESS;
 }
@@ -221,7 +230,7 @@ static CUresult accumulate(struct double_device *device, struct double_function 
     ++*counter;
     for (unsigned int i = 0; i < 4; i++)
         metric[i] += i;
-    device->now_us += 10.0 * noise(device);
+    device->now_us += 10.0 * double_noise(device);
     device->flushed = false;
     return CUDA_SUCCESS;
 }
@@ -250,6 +259,10 @@ CUresult double_kernel_run(struct double_device *device, struct double_function 
         return spin(device, parameters);
     if (strcmp(name, "scale") == 0)
         return scale(device, function, geometry, parameters);
+    if (strcmp(name, "fault") == 0)
+        return double_fault_run(device, function, geometry, parameters);
+    if (strcmp(name, "fault_reference") == 0)
+        return fault_reference(device, parameters);
     if (strcmp(name, "scale_reference") == 0)
         return scale_reference(device, parameters);
     if (strcmp(name, "scale_twice_reference") == 0)
