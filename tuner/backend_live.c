@@ -82,6 +82,20 @@ static enum hn_status evaluate(struct hn_backend *backend, uint64_t ticket,
     return status;
 }
 
+/* A failed device assertion is told in what the worker printed. */
+static enum hn_status append_output(struct hn_record *record, const char *output,
+                                    struct hn_error *err)
+{
+    char *message;
+    if (record->message == NULL)
+        return HN_OK;
+    if (asprintf(&message, "%s%s", record->message, output) < 0)
+        return hn_fail_memory(err);
+    free(record->message);
+    record->message = message;
+    return HN_OK;
+}
+
 static enum hn_status take_evaluated(struct hn_live *live, struct hn_gpu_result *result,
                                      struct hn_backend_event *event, struct hn_error *err)
 {
@@ -93,6 +107,8 @@ static enum hn_status take_evaluated(struct hn_live *live, struct hn_gpu_result 
         status = hn_record_from_json(json_object_get(result->message.json, "record"),
                                      &event->record, err);
         hn_message_finish(&result->message);
+        if (status == HN_OK && result->text[0] != '\0')
+            status = append_output(&event->record, result->text, err);
     } else {
         hn_record_fail(&event->record,
                        result->end == HN_GPU_TIMEOUT ? HN_OUTCOME_RUN_TIMEOUT

@@ -195,6 +195,7 @@ static enum hn_status take_message(struct hn_gpu_client *client, struct hn_messa
         return hn_process_greet(&client->process, message, err);
     if (strcmp(type, "begun") == 0) {
         client->sent_ms = hn_now_ms();
+        hn_process_forget_output(&client->process);
         if (client->meter.active == 0)
             hn_meter_begin(&client->meter, client->sent_ms);
         return HN_OK;
@@ -220,6 +221,7 @@ static enum hn_status take_message(struct hn_gpu_client *client, struct hn_messa
     end_request(client, result, HN_GPU_REPLY);
     if (dead) {
         drop_worker(client);
+        hn_process_describe_output(&client->process, result->text, sizeof result->text);
         client->replacements++;
     }
     return HN_OK;

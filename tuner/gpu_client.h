@@ -31,7 +31,7 @@ bool hn_gpu_client_busy(const struct hn_gpu_client *client);
 /* What came of a request. */
 enum hn_gpu_end {
     HN_GPU_NOTHING, /* not yet */
-    HN_GPU_REPLY,   /* message holds the reply */
+    HN_GPU_REPLY,   /* message holds the reply; text what a worker printed that is of no more use */
     HN_GPU_TIMEOUT, /* killed at its time limit; text says so */
     HN_GPU_CRASH,   /* the worker died twice over it; text says how */
 };

@@ -182,17 +182,35 @@ static const char *last_line(const char *text, size_t *length)
     return text + start;
 }
 
-void hn_process_describe_end(const struct hn_process *process, int wait_status, char *text,
-                             size_t size)
+void hn_process_describe_output(const struct hn_process *process, char *text, size_t size)
 {
     size_t length;
     const char *line = last_line(process->tail, &length);
-    int n;
+    text[0] = '\0';
+    if (length == 0)
+        return;
+    snprintf(text, size, "; it last printed: %.*s", length < 300 ? (int)length : 300, line);
+    /* A kernel may print any bytes; messages are text. */
+    for (char *c = text; *c != '\0'; c++)
+        if (*c < ' ' || *c > '~')
+            *c = '?';
+}
+
+void hn_process_forget_output(struct hn_process *process)
+{
+    hn_process_drain(process);
+    process->tail_size = 0;
+    process->tail[0] = '\0';
+}
+
+void hn_process_describe_end(const struct hn_process *process, int wait_status, char *text,
+                             size_t size)
+{
+    char output[400];
+    hn_process_describe_output(process, output, sizeof output);
     if (WIFSIGNALED(wait_status))
-        n = snprintf(text, size, "killed by signal %d (%s)", WTERMSIG(wait_status),
-                     strsignal(WTERMSIG(wait_status)));
+        snprintf(text, size, "killed by signal %d (%s)%s", WTERMSIG(wait_status),
+                 strsignal(WTERMSIG(wait_status)), output);
     else
-        n = snprintf(text, size, "ended with exit status %d", WEXITSTATUS(wait_status));
-    if (length > 0 && n > 0 && (size_t)n < size)
-        snprintf(text + n, size - (size_t)n, "; it last printed: %.*s", (int)length, line);
+        snprintf(text, size, "ended with exit status %d%s", WEXITSTATUS(wait_status), output);
 }

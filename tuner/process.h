@@ -39,6 +39,11 @@ enum hn_status hn_process_greet(struct hn_process *process, const struct hn_mess
 /* "killed by signal 11 (Segmentation fault)" or "exit status 1", then the last line it printed. */
 void hn_process_describe_end(const struct hn_process *process, int wait_status, char *text, size_t size);
 
+/* "; it last printed: " with the last line of its output, or "" when there is none. */
+void hn_process_describe_output(const struct hn_process *process, char *text, size_t size);
+/* Forgets what it printed so far. */
+void hn_process_forget_output(struct hn_process *process);
+
 /* What a worker says first: protocol, build. */
 void hn_process_hello(struct hn_message *hello);
 
