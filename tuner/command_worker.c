@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -14,13 +15,13 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
 {
     struct hn_channel channel;
     struct hn_message hello;
-    if (argc != 2)
+    if (argc != 3)
         return hn_fail(err, HN_EUSAGE, "`hone worker` is for hone itself");
 
     /* posix_spawn can not set it; the parent may have ended before this line, so look afterwards.
-     */
+     * Its number is given: in a container hone itself may be process 1. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() == 1)
+    if (getppid() != strtol(argv[2], NULL, 10))
         return HN_OK;
     hn_channel_init(&channel, 3);
     hn_process_hello(&hello);

@@ -18,13 +18,18 @@ struct hn_gpu_client {
     bool requested;
     struct hn_message request;
     double request_limit_ms;
+    bool begun; /* what is waited for has its turn on the GPU */
     int attempts;
-    double sent_ms; /* when what is waited for was sent, or began on the GPU */
+    int setup_deaths; /* in a row */
+    double sent_ms;   /* when what is waited for was sent, or began on the GPU */
     struct hn_meter meter;
     int replacements;
     hn_gpu_client_sleep *sleep;
     void *sleeper;
 };
+
+/* A worker may be killed from outside while it is set up; one that dies each time has a reason. */
+static const int setup_deaths_most = 2;
 
 /* Making a context and computing references may take long on a large machine; a hang still ends. */
 static const double setup_limit_ms = 120e3;
@@ -132,10 +137,21 @@ static double limit_ms(const struct hn_gpu_client *client)
     return client->step < client->setup_count ? setup_limit_ms : client->request_limit_ms;
 }
 
+/* No limit holds while another tuner has its turn on the GPU; opening the device needs none. */
+static bool awaits_turn(const struct hn_gpu_client *client)
+{
+    const struct hn_message *sent =
+        client->step < client->setup_count ? &client->setup[client->step] : &client->request;
+    return client->waiting && client->process.greeted && !client->begun &&
+           strcmp(hn_message_type(sent), "open") != 0;
+}
+
 int hn_gpu_client_timeout_ms(const struct hn_gpu_client *client)
 {
     if (!client->waiting)
         return client->requested ? 0 : -1;
+    if (awaits_turn(client))
+        return -1;
     double left = client->sent_ms + limit_ms(client) - hn_now_ms();
     return left > 0 ? (int)left + 1 : 0;
 }
@@ -152,9 +168,12 @@ static enum hn_status send_next(struct hn_gpu_client *client, struct hn_error *e
         client->step = 0;
     }
     bool setting_up = client->step < client->setup_count;
-    if (!setting_up)
+    if (!setting_up) {
         client->attempts++;
+        client->setup_deaths = 0;
+    }
     client->waiting = true;
+    client->begun = false;
     client->sent_ms = hn_now_ms();
     /* A failure to send shows as a closed channel, with the reason in the worker's end. */
     hn_channel_send(&client->process.channel,
@@ -177,9 +196,9 @@ static enum hn_status take_death(struct hn_gpu_client *client, struct hn_gpu_res
     bool in_request = client->waiting && client->step >= client->setup_count;
     bool in_setup = client->waiting && !in_request;
     hn_process_describe_end(&client->process, drop_worker(client), end, sizeof end);
-    if (in_setup)
-        return hn_fail(err, HN_ERUN, "the GPU worker died while it was set up: %s", end);
     client->replacements++;
+    if (in_setup && ++client->setup_deaths >= setup_deaths_most)
+        return hn_fail(err, HN_ERUN, "the GPU worker died twice while it was set up: %s", end);
     if (in_request && client->attempts >= 2) {
         snprintf(result->text, sizeof result->text, "the GPU worker died twice: %s", end);
         end_request(client, result, HN_GPU_CRASH);
@@ -194,6 +213,7 @@ static enum hn_status take_message(struct hn_gpu_client *client, struct hn_messa
     if (!client->process.greeted)
         return hn_process_greet(&client->process, message, err);
     if (strcmp(type, "begun") == 0) {
+        client->begun = true;
         client->sent_ms = hn_now_ms();
         hn_process_forget_output(&client->process);
         if (client->meter.active == 0)
@@ -253,7 +273,7 @@ static enum hn_status listen_to(struct hn_gpu_client *client, struct hn_gpu_resu
 static enum hn_status enforce_limit(struct hn_gpu_client *client, struct hn_gpu_result *result,
                                     struct hn_error *err)
 {
-    if (!client->waiting || hn_now_ms() - client->sent_ms < limit_ms(client))
+    if (!client->waiting || awaits_turn(client) || hn_now_ms() - client->sent_ms < limit_ms(client))
         return HN_OK;
     bool in_setup = client->step < client->setup_count;
     drop_worker(client);

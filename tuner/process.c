@@ -47,10 +47,12 @@ void hn_process_init(struct hn_process *process)
 static enum hn_status spawn(struct hn_process *process, const char *role, int channel, int output,
                             struct hn_error *err)
 {
-    char *const arguments[] = {(char *)"hone", (char *)"worker", (char *)role, NULL};
+    char parent[24];
+    char *const arguments[] = {(char *)"hone", (char *)"worker", (char *)role, parent, NULL};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none;
+    snprintf(parent, sizeof parent, "%ld", (long)getpid());
     sigemptyset(&none);
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);

@@ -37,6 +37,11 @@ static void open_lock(struct gpu *gpu)
     const char *folder = getenv("TMPDIR");
     snprintf(path, sizeof path, "%s/hone-%s.lock", folder != NULL ? folder : "/tmp",
              gpu->device.uuid);
+    /* Linux refuses O_CREAT on another user's file in a folder such as /tmp (fs.protected_regular).
+     */
+    gpu->lock = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (gpu->lock >= 0)
+        return;
     mode_t mask = umask(0);
     gpu->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     umask(mask);

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -12,6 +13,10 @@ import unittest
 
 import double
 import hone
+
+UNSHARE = ["unshare", "--pid", "--fork", "--mount-proc"]
+if shutil.which(UNSHARE[0]) is None or subprocess.run([*UNSHARE, "true"], capture_output=True).returncode != 0:
+    UNSHARE = None
 
 BEST = {"BLOCK": 256, "FAULT": 0, "ITEMS": 4}
 
@@ -46,6 +51,14 @@ class Tune(double.Case):
             self.skipTest("there is a driver on this machine")
         self.assertEqual(result.returncode, 1)
         self.assertIn("libcuda.so.1", result.stderr)
+
+    @unittest.skipUnless(UNSHARE, "a process namespace can not be made here")
+    def test_as_process_1(self):
+        """As in a container, where nothing else started hone."""
+        result = subprocess.run([*UNSHARE, hone.HONE, "tune", str(self.config), "-s", "BLOCK=32", "--quiet"],
+                                env=self.environment(), capture_output=True, text=True, timeout=60)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertIn("4 ok  (4 of 4 points)", result.stdout)
 
     def test_restricted(self):
         tuned, = self.tune("-s", "BLOCK=32,64,ITEMS=1")

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: MIT
+"""kill -9 at random moments of a tune: of hone, of a compile worker, of the GPU worker. HONE_KILLS sets how many."""
+
+import os
+import random
+import signal
+import time
+import unittest
+
+import double
+
+KILLS = int(os.environ.get("HONE_KILLS", "12"))
+SEED = 20261121
+
+# Records are committed 50 ms after the first of them is ready; the commit itself takes its time on a busy machine.
+COMMIT_S = 0.05
+SLACK_S = 0.25
+
+
+def signal_quietly(pid, number):
+    try:
+        os.kill(pid, number)
+        return True
+    except ProcessLookupError:
+        return False
+
+
+class Kill(double.Case):
+    """One undisturbed tune tells what every disturbed one has to find."""
+
+    def setUp(self):
+        super().setUp()
+        self.points = self.cheap_config(6, 8, n=300000)
+        started = time.monotonic()
+        # In full: what is stopped early depends on what was measured before it.
+        self.expected, = self.tune("--full", "--cache", self.folder / "undisturbed.db")
+        self.duration_s = time.monotonic() - started
+        self.random = random.Random(SEED)
+        self.lost = []      # age of records that were told and not kept, at the kill
+        self.ended_s = []   # from the kill of hone to the end of its last worker
+
+    def forget(self):
+        for path in self.folder.glob("hone.db*"):
+            path.unlink()
+        self.events.unlink(missing_ok=True)
+
+    def begin(self):
+        return self.start("tune", self.config, "--quiet", "--full", "--events", self.events)
+
+    def own_workers(self):
+        """Live workers started from this test's folder, whoever their parent is now."""
+        found = []
+        mark = f"TMPDIR={self.folder}".encode()
+        for entry in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{entry}/cmdline", "rb") as file:
+                    command = file.read()
+                with open(f"/proc/{entry}/environ", "rb") as file:
+                    environment = file.read().split(b"\0")
+            except OSError:
+                continue
+            if command.startswith(b"hone\0worker\0") and mark in environment:
+                found.append(int(entry))
+        return found
+
+    def pick_worker(self, process, role):
+        """A worker of this role, waited for if there is none yet; None when hone has ended."""
+        while process.poll() is None:
+            workers = [pid for pid, its_role in double.workers_of(process.pid).items() if its_role == role]
+            if workers:
+                return self.random.choice(sorted(workers))
+        return None
+
+    def assert_no_orphans(self, killed):
+        while self.own_workers():
+            self.assertLess(time.monotonic() - killed, 1, "workers are still there a second after hone was killed")
+            time.sleep(0.005)
+        self.ended_s.append(time.monotonic() - killed)
+
+    def assert_kept(self, told, killed):
+        """What was told is in the cache, but for what was in flight."""
+        kept = {point for point, in self.sql("SELECT point FROM record")} if self.cache.exists() else set()
+        for record in told:
+            if double.name(record["point"]) not in kept:
+                self.lost.append(killed - record["time"])
+                self.assertLess(killed - record["time"], COMMIT_S + SLACK_S, f"{record['point']} was lost")
+
+    def assert_complete(self, result):
+        self.assertEqual(result["outcomes"], self.expected["outcomes"])
+        self.assertEqual(result["best"]["point"], self.expected["best"]["point"])
+        twice = self.sql("SELECT session_id, point, final, count(*) FROM record GROUP BY 1, 2, 3 HAVING count(*) > 1")
+        self.assertEqual(twice, [])
+        again = self.sql("SELECT point FROM record WHERE NOT final GROUP BY point HAVING count(DISTINCT session_id) > 1")
+        self.assertEqual(again, [], "measured again in the second session")
+        self.hone("cache", "check")
+
+    def kill_hone(self, moment_s):
+        process = self.begin()
+        time.sleep(moment_s)
+        in_time = process.poll() is None
+        process.send_signal(signal.SIGKILL)
+        killed, killed_at = time.monotonic(), time.time()
+        process.communicate()
+        self.assert_no_orphans(killed)
+        self.assert_kept(self.read_events(), killed_at)
+        if self.cache.exists() and self.cache.stat().st_size > 0:
+            self.hone("cache", "check")
+        result, = self.tune("--full")
+        self.assert_complete(result)
+        return in_time
+
+    def kill_worker(self, role, moment_s):
+        """The tune goes on without the worker; what it had in hand is tried again."""
+        process = self.begin()
+        time.sleep(moment_s)
+        worker = self.pick_worker(process, role)
+        in_time = worker is not None and signal_quietly(worker, signal.SIGKILL)
+        _, errors = process.communicate(timeout=120)
+        self.assertEqual((process.returncode, errors), (0, ""))
+        self.assertEqual(self.own_workers(), [])
+        self.assertEqual(len(double.searched(self.read_events())), self.points)
+        result, = self.tune("--full")
+        self.assertEqual(result["reused"], self.points)
+        self.assert_complete(result)
+        return in_time
+
+    def kill(self, target, moment_s):
+        return self.kill_hone(moment_s) if target == "hone" else self.kill_worker(target, moment_s)
+
+    def test_at_random_moments(self):
+        counts = {"hone": 0, "compile": 0, "gpu": 0}
+        while sum(counts.values()) < KILLS:
+            target = min(counts, key=counts.get)
+            moment_s = self.random.uniform(0, self.duration_s)
+            with self.subTest(target=target, moment_s=moment_s):
+                self.forget()
+                # One that comes after the end does not count.
+                counts[target] += self.kill(target, moment_s)
+        if KILLS > 12:
+            print(f"\n{counts} killed in tunes of {self.duration_s:.1f} s; {len(self.lost)} records in flight lost, the "
+                  f"oldest {max(self.lost, default=0) * 1e3:.0f} ms old; the last worker of a killed hone ended after "
+                  f"{max(self.ended_s) * 1e3:.0f} ms")
+
+    def test_while_workers_start(self):
+        for role in ("compile", "gpu"):
+            for moment_s in (0, 0.05):
+                with self.subTest(role=role, moment_s=moment_s):
+                    self.forget()
+                    self.kill_worker(role, moment_s)
+
+    def test_no_zombies(self):
+        """A killed worker is waited for as soon as hone sees it."""
+        process = self.begin()
+        for role in ("compile", "gpu", "compile"):
+            self.wait_for_events(5, process)
+            worker = self.pick_worker(process, role)
+            if worker is None:
+                break
+            signal_quietly(worker, signal.SIGKILL)
+            end = time.monotonic() + 2
+            while os.path.exists(f"/proc/{worker}"):
+                self.assertLess(time.monotonic(), end, f"the {role} worker is a zombie")
+                time.sleep(0.005)
+        _, errors = process.communicate(timeout=120)
+        self.assertEqual((process.returncode, errors), (0, ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
