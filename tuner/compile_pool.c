@@ -33,11 +33,15 @@ struct hn_compile_pool {
     struct queue waiting;
     struct queue finished;
     size_t pending;
+    int start_failures; /* workers in a row that ended before they were ready */
     size_t unfinished;
     char nvrtc[16];
     struct hn_meter meter;
     double cpu_ms;
 };
+
+/* A worker may be killed from outside while it starts; one that ends each time has a reason. */
+static const int start_failures_most = 3;
 
 static void push(struct queue *queue, struct job *job)
 {
@@ -238,8 +242,8 @@ static enum hn_status replace_worker(struct hn_compile_pool *pool, struct worker
     bool was_ready = worker->ready;
     hn_process_describe_end(&worker->process, hn_process_kill(&worker->process), end, sizeof end);
     worker->ready = false;
-    if (!was_ready)
-        return hn_fail(err, HN_ERUN, "a compile worker did not start: %s", end);
+    if (!was_ready && ++pool->start_failures >= start_failures_most)
+        return hn_fail(err, HN_ERUN, "compile workers do not start: %s", end);
     if (worker->job == NULL)
         return HN_OK;
     if (worker->job->attempts >= 2) {
@@ -262,6 +266,7 @@ static enum hn_status take_ready(struct hn_compile_pool *pool, struct worker *wo
         return hn_fail(err, HN_EFORMAT, "a compile worker did not say its version of NVRTC");
     snprintf(pool->nvrtc, sizeof pool->nvrtc, "%s", version);
     worker->ready = true;
+    pool->start_failures = 0;
     worker->started_ms = hn_now_ms();
     return HN_OK;
 }
@@ -437,13 +442,12 @@ bool hn_compile_pool_take_one(struct hn_compile_pool *pool, uint64_t id, struct 
 enum hn_status hn_compile_pool_nvrtc(struct hn_compile_pool *pool, char version[16],
                                      struct hn_error *err)
 {
-    if (pool->workers[0].process.pid == 0) {
-        enum hn_status status = hn_process_start(&pool->workers[0].process, "compile", err);
-        if (status != HN_OK)
-            return status;
-    }
     while (pool->nvrtc[0] == '\0') {
-        enum hn_status status = hn_compile_pool_process(pool, err);
+        enum hn_status status = HN_OK;
+        if (pool->workers[0].process.pid == 0)
+            status = hn_process_start(&pool->workers[0].process, "compile", err);
+        if (status == HN_OK)
+            status = hn_compile_pool_process(pool, err);
         if (status != HN_OK)
             return status;
         if (pool->nvrtc[0] == '\0')
