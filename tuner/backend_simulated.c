@@ -137,8 +137,13 @@ static enum hn_status evaluate(struct hn_backend *backend, uint64_t ticket,
     if (status != HN_OK)
         return status;
     /* Its original was not proposed here: the time of the same machine code is its own. */
-    if (event.record.outcome == HN_OUTCOME_DUPLICATE)
+    if (event.record.outcome == HN_OUTCOME_DUPLICATE) {
         event.record.outcome = HN_OUTCOME_OK;
+        free(event.record.message);
+        free(event.record.original);
+        event.record.message = NULL;
+        event.record.original = NULL;
+    }
     return push(simulated, &event, err);
 }
 

@@ -68,7 +68,7 @@ static enum hn_received read_more(struct hn_channel *channel, bool wait, struct 
 {
     size_t size = frame_size(channel);
     if (size > HN_MESSAGE_LIMIT + (size_t)4) {
-        hn_fail(err, HN_EFORMAT, "a worker announced a message of %zu bytes", size);
+        hn_fail(err, HN_EFORMAT, "a worker announced a message of %zu bytes", size - 4);
         return HN_RECEIVED_CLOSED;
     }
     if (!reserve(channel, size > 65536 ? size : 65536)) {

@@ -11,16 +11,17 @@ void hn_format_time(double us, char text[HN_FORMAT_SIZE])
         double scale;
         const char *unit;
     } units[] = {{1e6, "s"}, {1e3, "ms"}, {1, "us"}};
-    size_t u = us >= 1e6 ? 0 : us >= 1e3 ? 1 : 2;
+    /* The bounds are where the last digit shown rounds up to one more before the point. */
+    size_t u = us >= 999.95e3 ? 0 : us >= 999.95 ? 1 : 2;
     double number = us / units[u].scale;
-    int decimals = number >= 100 ? 1 : number >= 10 ? 2 : 3;
+    int decimals = number >= 99.995 ? 1 : number >= 9.9995 ? 2 : 3;
     snprintf(text, HN_FORMAT_SIZE, "%.*f %s", decimals, number, units[u].unit);
 }
 
 void hn_format_duration(double seconds, char text[HN_FORMAT_SIZE])
 {
     long whole = lround(seconds);
-    if (seconds < 10)
+    if (seconds < 9.95)
         snprintf(text, HN_FORMAT_SIZE, "%.1f s", seconds);
     else if (whole < 60)
         snprintf(text, HN_FORMAT_SIZE, "%ld s", whole);

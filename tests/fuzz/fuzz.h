@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_FUZZ_FUZZ_H
+#define HONE_FUZZ_FUZZ_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Each target defines it: hands one input to the reader under test, and aborts where what came out does not hold.
+ * libFuzzer calls it, or main of driver.c. Returns 0. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* For readers that take a path: a file of this process alone, written anew. The path is good until the next call with
+ * the same name. */
+const char *fuzz_write_file(const char *name, const uint8_t *data, size_t size);
+
+/* Aborts with the text, also where assert is compiled out. */
+void fuzz_require(int holds, const char *what);
+
+#endif

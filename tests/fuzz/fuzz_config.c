@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz.h"
+#include "runtime/launch.h"
+#include "tuner/config.h"
+
+/* A config as a user may get it from anywhere: read, checked as a whole, its space built, its plan
+ * stored and read back. */
+
+static char *plan_text(const struct hn_plan *plan)
+{
+    json_t *json = hn_plan_to_json(plan);
+    char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(json);
+    fuzz_require(text != NULL, "a plan has a JSON text");
+    return text;
+}
+
+static void store_plan(const struct hn_plan *plan)
+{
+    struct hn_plan *again = NULL;
+    struct hn_error err = {""};
+    char *text = plan_text(plan);
+    json_t *json = json_loads(text, 0, NULL);
+    fuzz_require(json != NULL, "a plan's text is JSON");
+    fuzz_require(hn_plan_from_json(json, &again, &err) == HN_OK, err.message);
+    char *text_again = plan_text(again);
+    fuzz_require(strcmp(text, text_again) == 0, "a stored plan is the plan");
+    free(text_again);
+    hn_plan_destroy(again);
+    json_decref(json);
+    free(text);
+    free(hn_plan_signature(plan));
+    (void)hn_plan_hash(plan);
+    (void)hn_plan_options_hash(plan);
+}
+
+static void use_space(const struct hn_config *config, const struct hn_space *space)
+{
+    struct hn_bindings point;
+    struct hn_error err = {""};
+    uint16_t *choice = calloc(hn_space_parameter_count(space) + 1, sizeof *choice);
+    fuzz_require(choice != NULL, "there is memory");
+    hn_space_point(space, hn_space_size(space) - 1, choice);
+    fuzz_require(hn_space_find(space, choice) == hn_space_size(space) - 1,
+                 "the last point is found");
+    free(choice);
+    fuzz_require(hn_config_default_point(config, space, &point, &err) == HN_OK, err.message);
+    if (config->plan->template_path != NULL) {
+        struct hn_launch launch;
+        if (hn_launch_make(config->plan, &config->problems[0], &point, &launch, &err) == HN_OK)
+            hn_launch_finish(&launch);
+    }
+    hn_bindings_finish(&point);
+    for (size_t i = 0; i < config->ladder_count && i < 4; i++) {
+        if (hn_config_complete(config, space, &config->ladder[i], &point, &err) == HN_OK)
+            hn_bindings_finish(&point);
+    }
+}
+
+static void use_config(const struct hn_config *config)
+{
+    struct hn_space *space = NULL;
+    struct hn_error err = {""};
+    if (config->plan->template_path != NULL)
+        store_plan(config->plan);
+    if (hn_config_space(config, 0, &space, &err) == HN_OK)
+        use_space(config, space);
+    else
+        fuzz_require(err.message[0] != '\0', "a failure has a message");
+    hn_space_destroy(space);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct hn_config *config = NULL;
+    struct hn_error err = {""};
+    const char *path = fuzz_write_file("config.yaml", data, size);
+    if (hn_config_load(path, &config, &err) == HN_OK)
+        use_config(config);
+    else
+        fuzz_require(err.message[0] != '\0', "a failure has a message");
+    if (config != NULL)
+        hn_config_destroy(config);
+    return 0;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cache/record_json.h"
+#include "fuzz.h"
+#include "runtime/device.h"
+#include "runtime/plan.h"
+
+/* One JSON text as each of the things that a cache or a worker gives as JSON: a plan, a record, a
+ * device. What was read and written twice is the same both times. */
+
+static json_t *load(const char *text)
+{
+    json_t *json = json_loads(text, 0, NULL);
+    fuzz_require(json != NULL, "what was written is JSON");
+    return json;
+}
+
+static char *dump(json_t *json)
+{
+    char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+    fuzz_require(text != NULL, "what was read can be written");
+    json_decref(json);
+    return text;
+}
+
+static void use_plan(const json_t *json)
+{
+    struct hn_plan *plan = NULL;
+    struct hn_plan *again = NULL;
+    struct hn_value *values = NULL;
+    struct hn_bindings problem;
+    struct hn_error err = {""};
+    if (hn_plan_from_json(json, &plan, &err) != HN_OK) {
+        fuzz_require(err.message[0] != '\0', "a failure has a message");
+        return;
+    }
+    char *text = dump(hn_plan_to_json(plan));
+    json_t *stored = load(text);
+    fuzz_require(hn_plan_from_json(stored, &again, &err) == HN_OK, err.message);
+    char *text_again = dump(hn_plan_to_json(again));
+    fuzz_require(strcmp(text, text_again) == 0, "a stored plan is the plan");
+    hn_bindings_init(&problem);
+    if (hn_plan_values(plan, &problem, &plan->defaults, &values, &err) == HN_OK)
+        free(values);
+    free(hn_plan_signature(plan));
+    (void)hn_plan_hash(plan);
+    (void)hn_plan_options_hash(plan);
+    free(text_again);
+    json_decref(stored);
+    free(text);
+    hn_plan_destroy(again);
+    hn_plan_destroy(plan);
+}
+
+static void use_record(const json_t *json)
+{
+    struct hn_record record;
+    struct hn_record again;
+    struct hn_error err = {""};
+    hn_record_init(&record);
+    if (hn_record_from_json(json, &record, &err) == HN_OK) {
+        json_t *stored = hn_record_to_json(&record);
+        hn_record_init(&again);
+        fuzz_require(stored != NULL, "a record that was read can be written");
+        fuzz_require(hn_record_from_json(stored, &again, &err) == HN_OK, err.message);
+        fuzz_require(hn_bindings_equal(&record.point, &again.point), "a stored point is the point");
+        hn_record_finish(&again);
+        json_decref(stored);
+    } else {
+        fuzz_require(err.message[0] != '\0', "a failure has a message");
+    }
+    hn_record_finish(&record);
+}
+
+static void use_device(const json_t *json)
+{
+    struct hn_device device;
+    struct hn_device again;
+    struct hn_error err = {""};
+    if (hn_device_from_json(json, &device, &err) != HN_OK) {
+        fuzz_require(err.message[0] != '\0', "a failure has a message");
+        return;
+    }
+    json_t *stored = hn_device_to_json(&device);
+    fuzz_require(hn_device_from_json(stored, &again, &err) == HN_OK, err.message);
+    json_decref(stored);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    json_t *json = json_loadb((const char *)data, size, JSON_DECODE_ANY, NULL);
+    if (json == NULL)
+        return 0;
+    use_plan(json);
+    use_record(json);
+    use_device(json);
+    json_decref(json);
+    return 0;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cache/record_json.h"
+#include "fuzz.h"
+#include "runtime/device.h"
+#include "tuner/channel.h"
+
+/* What a worker sends: the input is a stream of frames on a channel; and once more the body of one
+ * frame, so that the sizes need not fit first. */
+
+static void use_image(const struct hn_message *message, const json_t *json)
+{
+    struct hn_image image;
+    struct hn_error err = {""};
+    if (hn_message_get_image(message, json, &image, &err) != HN_OK) {
+        fuzz_require(err.message[0] != '\0', "a failure has a message");
+        return;
+    }
+    struct hn_message sent;
+    struct hn_image again;
+    hn_message_init(&sent, "image");
+    fuzz_require(hn_message_add_image(&sent, "image", &image, &err) == HN_OK, err.message);
+    fuzz_require(hn_message_get_image(&sent, json_object_get(sent.json, "image"), &again, &err) ==
+                     HN_OK,
+                 err.message);
+    fuzz_require(again.size == image.size && again.entry_count == image.entry_count,
+                 "an image that was sent is the image");
+    hn_image_finish(&again);
+    hn_message_finish(&sent);
+    hn_image_finish(&image);
+}
+
+static void use_record(const json_t *json)
+{
+    struct hn_record record;
+    hn_record_init(&record);
+    (void)hn_record_from_json(json, &record, NULL);
+    hn_record_finish(&record);
+}
+
+static void send_again(const struct hn_message *message)
+{
+    char *frame = NULL;
+    size_t size = 0;
+    struct hn_message again;
+    struct hn_error err = {""};
+    fuzz_require(hn_message_encode(message, &frame, &size, &err) == HN_OK, err.message);
+    fuzz_require(hn_message_decode(frame + 4, size - 4, &again, &err) == HN_OK, err.message);
+    fuzz_require(again.blob_count == message->blob_count, "no attachment is lost");
+    fuzz_require(json_equal(again.json, message->json), "a message that was sent is the message");
+    hn_message_finish(&again);
+    free(frame);
+}
+
+static void use_message(struct hn_message *message)
+{
+    struct hn_device device;
+    (void)hn_message_type(message);
+    use_image(message, message->json);
+    use_image(message, json_object_get(message->json, "image"));
+    use_record(json_object_get(message->json, "record"));
+    (void)hn_device_from_json(json_object_get(message->json, "device"), &device, NULL);
+    send_again(message);
+    hn_message_finish(message);
+}
+
+static void receive_all(const uint8_t *data, size_t size)
+{
+    int ends[2];
+    struct hn_channel channel;
+    struct hn_message message;
+    struct hn_error err = {""};
+    fuzz_require(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0, "there is a socket pair");
+    /* What does not fit into the socket is cut off. */
+    (void)!send(ends[1], data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    close(ends[1]);
+    hn_channel_init(&channel, ends[0]);
+    while (hn_channel_receive(&channel, true, &message, &err) == HN_RECEIVED_MESSAGE)
+        use_message(&message);
+    fuzz_require(err.message[0] != '\0', "a lost worker has a message");
+    hn_channel_finish(&channel);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct hn_message message;
+    struct hn_error err = {""};
+    receive_all(data, size);
+    if (hn_message_decode(data, size, &message, &err) == HN_OK)
+        use_message(&message);
+    else
+        fuzz_require(err.message[0] != '\0', "a failure has a message");
+    return 0;
+}

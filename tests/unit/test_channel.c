@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/channel.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* Two ends: ours is a channel, the other one a descriptor to write any bytes to. */
+struct pair {
+    struct hn_channel channel;
+    int other;
+};
+
+static void make_pair(struct pair *pair)
+{
+    int ends[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    hn_channel_init(&pair->channel, ends[0]);
+    pair->other = ends[1];
+}
+
+static void finish_pair(struct pair *pair)
+{
+    hn_channel_finish(&pair->channel);
+    assert_int_equal(pair->channel.fd, -1);
+    if (pair->other >= 0)
+        close(pair->other);
+}
+
+static char *make_frame(const char *type, size_t *size)
+{
+    struct hn_message message;
+    char *frame;
+    hn_message_init(&message, type);
+    assert_int_equal(hn_message_add_blob(&message, "blob", 4, NULL, NULL), HN_OK);
+    assert_int_equal(hn_message_encode(&message, &frame, size, NULL), HN_OK);
+    hn_message_finish(&message);
+    return frame;
+}
+
+static void put(const struct pair *pair, const char *bytes, size_t size)
+{
+    assert_int_equal(write(pair->other, bytes, size), size);
+}
+
+static void expect_message(struct pair *pair, const char *type)
+{
+    struct hn_message message;
+    struct hn_error err = {""};
+    if (hn_channel_receive(&pair->channel, false, &message, &err) != HN_RECEIVED_MESSAGE)
+        fail_msg("no message '%s': %s", type, err.message);
+    assert_string_equal(hn_message_type(&message), type);
+    assert_int_equal(message.blob_count, 1);
+    hn_message_finish(&message);
+}
+
+static void expect_closed(struct pair *pair, const char *reason)
+{
+    struct hn_message message;
+    struct hn_error err = {""};
+    assert_int_equal(hn_channel_receive(&pair->channel, false, &message, &err), HN_RECEIVED_CLOSED);
+    if (strstr(err.message, reason) == NULL)
+        fail_msg("'%s' does not say '%s'", err.message, reason);
+}
+
+static void expect_nothing(struct pair *pair)
+{
+    struct hn_message message;
+    assert_int_equal(hn_channel_receive(&pair->channel, false, &message, NULL),
+                     HN_RECEIVED_NOTHING);
+}
+
+static void a_frame_comes_byte_by_byte(void **state)
+{
+    (void)state;
+    struct pair pair;
+    size_t size;
+    char *frame = make_frame("ready", &size);
+    make_pair(&pair);
+    expect_nothing(&pair);
+    for (size_t i = 0; i < size; i++) {
+        expect_nothing(&pair);
+        put(&pair, frame + i, 1);
+    }
+    expect_message(&pair, "ready");
+    expect_nothing(&pair);
+    free(frame);
+    finish_pair(&pair);
+}
+
+static void frames_that_come_together_are_told_apart(void **state)
+{
+    (void)state;
+    struct pair pair;
+    size_t first_size;
+    size_t second_size;
+    char *first = make_frame("begun", &first_size);
+    char *second = make_frame("done", &second_size);
+    make_pair(&pair);
+    put(&pair, first, first_size);
+    put(&pair, second, second_size);
+    put(&pair, first, 7);
+    expect_message(&pair, "begun");
+    expect_message(&pair, "done");
+    expect_nothing(&pair);
+    put(&pair, first + 7, first_size - 7);
+    expect_message(&pair, "begun");
+    free(first);
+    free(second);
+    finish_pair(&pair);
+}
+
+static void what_was_sent_before_the_end_still_comes(void **state)
+{
+    (void)state;
+    struct pair pair;
+    size_t size;
+    char *frame = make_frame("done", &size);
+    make_pair(&pair);
+    put(&pair, frame, size);
+    put(&pair, frame, size - 1);
+    close(pair.other);
+    pair.other = -1;
+    expect_message(&pair, "done");
+    expect_closed(&pair, "a worker ended");
+    expect_closed(&pair, "a worker ended");
+    free(frame);
+    finish_pair(&pair);
+}
+
+static void garbage_closes_the_channel(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        size_t size;
+        const char *reason;
+    } cases[] = {
+        {"\0\0\0\0", 4, "truncated message of 0 bytes"},
+        {"\3\0\0\0abc", 7, "truncated message of 3 bytes"},
+        {"\6\0\0\0\2\0\0\0[]", 10, "not a JSON object"},
+        {"\10\0\0\0\4\0\0\0oops", 12, "message is not JSON"},
+        {"Segmentation fault", 18, "a worker announced a message of 1835492691 bytes"},
+        {"\1\0\0\4", 4, "a worker announced a message of 67108865 bytes"},
+        {"\xff\xff\xff\xff", 4, "a worker announced a message of 4294967295 bytes"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct pair pair;
+        make_pair(&pair);
+        put(&pair, cases[i].bytes, cases[i].size);
+        expect_closed(&pair, cases[i].reason);
+        finish_pair(&pair);
+    }
+}
+
+/* The largest message that is allowed, both ways: neither end holds it in its socket's buffer. */
+static void a_large_message_goes_through(void **state)
+{
+    (void)state;
+    struct pair pair;
+    struct hn_message message;
+    struct hn_message echo;
+    size_t size = HN_MESSAGE_LIMIT - 64;
+    char *data = malloc(size);
+    assert_non_null(data);
+    for (size_t i = 0; i < size; i++)
+        data[i] = (char)(i * 31 >> 3);
+    make_pair(&pair);
+    pid_t child = fork();
+    if (child == 0) {
+        struct hn_channel channel;
+        close(pair.channel.fd);
+        hn_channel_init(&channel, pair.other);
+        bool fine = hn_channel_receive(&channel, true, &message, NULL) == HN_RECEIVED_MESSAGE &&
+                    hn_channel_send(&channel, &message, NULL) == HN_OK;
+        _exit(fine ? 0 : 1);
+    }
+    close(pair.other);
+    pair.other = -1;
+    hn_message_init(&message, "a");
+    assert_int_equal(hn_message_add_blob(&message, data, size, NULL, NULL), HN_OK);
+    assert_int_equal(hn_channel_send(&pair.channel, &message, NULL), HN_OK);
+    assert_int_equal(hn_channel_receive(&pair.channel, true, &echo, NULL), HN_RECEIVED_MESSAGE);
+    assert_int_equal(echo.blobs[0].size, size);
+    assert_memory_equal(echo.blobs[0].data, data, size);
+    int code;
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_int_equal(code, 0);
+    hn_message_finish(&message);
+    hn_message_finish(&echo);
+    free(data);
+    finish_pair(&pair);
+}
+
+static void sending_to_a_closed_end_fails(void **state)
+{
+    (void)state;
+    struct pair pair;
+    struct hn_message message;
+    struct hn_error err = {""};
+    make_pair(&pair);
+    close(pair.other);
+    pair.other = -1;
+    hn_message_init(&message, "a");
+    assert_int_equal(hn_channel_send(&pair.channel, &message, &err), HN_ERUN);
+    assert_string_equal(err.message, "a worker does not take messages: Broken pipe");
+    hn_message_finish(&message);
+    finish_pair(&pair);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_frame_comes_byte_by_byte),
+        cmocka_unit_test(frames_that_come_together_are_told_apart),
+        cmocka_unit_test(what_was_sent_before_the_end_still_comes),
+        cmocka_unit_test(garbage_closes_the_channel),
+        cmocka_unit_test(a_large_message_goes_through),
+        cmocka_unit_test(sending_to_a_closed_end_fails),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

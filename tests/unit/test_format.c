@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/format.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef void format_number(double number, char text[HN_FORMAT_SIZE]);
+
+struct expected {
+    double number;
+    const char *text;
+};
+
+static void check(format_number *format, const struct expected *cases, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char text[HN_FORMAT_SIZE];
+        format(cases[i].number, text);
+        assert_string_equal(text, cases[i].text);
+    }
+}
+
+static void times_have_four_digits(void **state)
+{
+    (void)state;
+    static const struct expected cases[] = {
+        {0, "0.000 us"},      {1.2341, "1.234 us"},   {12.344, "12.34 us"}, {123.44, "123.4 us"},
+        {999.94, "999.9 us"}, {999.96, "1.000 ms"},   {9.9996, "10.00 us"}, {99.996, "100.0 us"},
+        {1000, "1.000 ms"},   {2674.123, "2.674 ms"}, {1e6, "1.000 s"},     {2.5e8, "250.0 s"},
+        {999960, "1.000 s"},  {123456789, "123.5 s"},
+    };
+    check(hn_format_time, cases, sizeof cases / sizeof cases[0]);
+}
+
+static void durations_are_for_people(void **state)
+{
+    (void)state;
+    static const struct expected cases[] = {
+        {0, "0.0 s"},
+        {9.94, "9.9 s"},
+        {9.96, "10 s"},
+        {42.4, "42 s"},
+        {59.6, "1 min 00 s"},
+        {200, "3 min 20 s"},
+        {3599.4, "59 min 59 s"},
+        {3599.6, "1 h 00 min"},
+        {3900, "1 h 05 min"},
+        {360000, "100 h 00 min"},
+    };
+    check(hn_format_duration, cases, sizeof cases / sizeof cases[0]);
+}
+
+static void bytes_are_binary(void **state)
+{
+    (void)state;
+    static const struct expected cases[] = {
+        {0, "0 B"},          {1023, "1023 B"},       {1024, "1.0 KiB"}, {49152, "48.0 KiB"},
+        {102400, "100 KiB"}, {62914560, "60.0 MiB"}, {1e12, "931 GiB"}, {0x1p50, "1024 TiB"},
+    };
+    check(hn_format_bytes, cases, sizeof cases / sizeof cases[0]);
+}
+
+static void spread_is_half_the_interval(void **state)
+{
+    (void)state;
+    char text[HN_FORMAT_SIZE];
+    struct hn_timing timing = {.median_us = 100, .low_us = 99.7, .high_us = 100.3};
+    hn_format_spread(&timing, text);
+    assert_string_equal(text, "0.30%");
+    timing.high_us = 104.7;
+    hn_format_spread(&timing, text);
+    assert_string_equal(text, "2.5%");
+    timing = (struct hn_timing){0};
+    hn_format_spread(&timing, text);
+    assert_string_equal(text, "?");
+    timing = (struct hn_timing){.median_us = 5, .low_us = 5, .high_us = 5};
+    hn_format_spread(&timing, text);
+    assert_string_equal(text, "?");
+}
+
+static void merit_is_the_objective_or_the_last_metric(void **state)
+{
+    (void)state;
+    struct hn_metric metrics[] = {{.name = (char *)"flops"}, {.name = (char *)"gflops"}};
+    struct hn_plan plan = {.metrics = metrics, .metric_count = 2, .objective = (char *)"time"};
+    struct hn_value flops = hn_real(12.345);
+    struct hn_value gflops = hn_real(51234.4);
+    struct hn_record record;
+    char text[HN_FORMAT_SIZE];
+    hn_record_init(&record);
+    hn_format_merit(&plan, &record, text);
+    assert_string_equal(text, "");
+    assert_int_equal(hn_bindings_set(&record.metrics, "flops", &flops, NULL), HN_OK);
+    assert_int_equal(hn_bindings_set(&record.metrics, "gflops", &gflops, NULL), HN_OK);
+    hn_format_merit(&plan, &record, text);
+    assert_string_equal(text, "gflops 51234");
+    plan.objective = (char *)"flops";
+    hn_format_merit(&plan, &record, text);
+    assert_string_equal(text, "flops 12.35");
+    plan = (struct hn_plan){.objective = (char *)"time"};
+    assert_null(hn_format_merit_name(&plan));
+    hn_format_merit(&plan, &record, text);
+    assert_string_equal(text, "");
+    assert_true(isnan(hn_format_merit_value(&plan, &record)));
+    hn_record_finish(&record);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(times_have_four_digits),
+        cmocka_unit_test(durations_are_for_people),
+        cmocka_unit_test(bytes_are_binary),
+        cmocka_unit_test(spread_is_half_the_interval),
+        cmocka_unit_test(merit_is_the_objective_or_the_last_metric),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/message.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void make_message(struct hn_message *message)
+{
+    size_t index;
+    hn_message_init(message, "evaluate");
+    assert_int_equal(json_object_set_new(message->json, "what", json_string("Größe")), 0);
+    assert_int_equal(json_object_set_new(message->json, "third", json_real(1.0 / 3)), 0);
+    assert_int_equal(hn_message_add_blob(message, "\0\1\2\xff", 4, &index, NULL), HN_OK);
+    assert_int_equal(index, 0);
+    assert_int_equal(hn_message_add_blob(message, NULL, 0, &index, NULL), HN_OK);
+    assert_int_equal(index, 1);
+}
+
+/* The frame of make_message, to be freed, and its body. */
+static char *make_frame(const unsigned char **body, size_t *size)
+{
+    struct hn_message message;
+    char *frame;
+    make_message(&message);
+    assert_int_equal(hn_message_encode(&message, &frame, size, NULL), HN_OK);
+    hn_message_finish(&message);
+    *body = (const unsigned char *)frame + 4;
+    *size -= 4;
+    return frame;
+}
+
+static void messages_survive_the_wire(void **state)
+{
+    (void)state;
+    const unsigned char *body;
+    size_t size;
+    struct hn_message was;
+    struct hn_message is;
+    char *frame = make_frame(&body, &size);
+    const unsigned char *head = (const unsigned char *)frame;
+    assert_int_equal(head[0] | head[1] << 8 | head[2] << 16 | head[3] << 24, size);
+    assert_int_equal(hn_message_decode(body, size, &is, NULL), HN_OK);
+    make_message(&was);
+    assert_string_equal(hn_message_type(&is), "evaluate");
+    assert_true(json_equal(was.json, is.json));
+    assert_int_equal(is.blob_count, 2);
+    assert_int_equal(is.blobs[0].size, 4);
+    assert_memory_equal(is.blobs[0].data, "\0\1\2\xff", 4);
+    assert_int_equal(is.blobs[1].size, 0);
+    hn_message_finish(&was);
+    hn_message_finish(&is);
+    free(frame);
+}
+
+/* A body that ends early is refused, but for the ends between two blobs, which are a message too.
+ * Each is read from a copy of just that size, so that a sanitizer sees any look beyond. */
+static void a_body_cut_short_is_refused(void **state)
+{
+    (void)state;
+    const unsigned char *body;
+    size_t size;
+    char *frame = make_frame(&body, &size);
+    int whole = 0;
+    for (size_t length = 0; length < size; length++) {
+        struct hn_message message;
+        struct hn_error err = {""};
+        unsigned char *part = malloc(length > 0 ? length : 1);
+        assert_non_null(part);
+        memcpy(part, body, length);
+        enum hn_status status = hn_message_decode(part, length, &message, &err);
+        if (status == HN_OK) {
+            whole++;
+            hn_message_finish(&message);
+        } else {
+            assert_int_equal(status, HN_EFORMAT);
+            assert_non_null(strstr(err.message, "truncated"));
+            assert_null(message.json);
+            assert_null(message.blobs);
+        }
+        free(part);
+    }
+    assert_int_equal(whole, 2);
+    free(frame);
+}
+
+static void expect_refused(const char *text, const char *reason)
+{
+    struct hn_message message;
+    struct hn_error err = {""};
+    unsigned char body[256] = {(unsigned char)strlen(text)};
+    memcpy(body + 4, text, strlen(text));
+    assert_int_equal(hn_message_decode(body, 4 + strlen(text), &message, &err), HN_EFORMAT);
+    if (strstr(err.message, reason) == NULL)
+        fail_msg("'%s' does not say '%s'", err.message, reason);
+    assert_null(message.json);
+}
+
+static void what_is_no_message_is_refused(void **state)
+{
+    (void)state;
+    expect_refused("", "message is not JSON");
+    expect_refused("{\"type\": \"a\"", "message is not JSON");
+    expect_refused("{\"type\": \"a\", \"type\": \"b\"}", "message is not JSON");
+    expect_refused("{\"type\": \"\xff\"}", "message is not JSON");
+    expect_refused("[1, 2]", "message is not a JSON object");
+    /* Sizes near 2^32 do not wrap around. */
+    static const unsigned char huge[] = {0xff, 0xff, 0xff, 0xff, '{', '}'};
+    static const unsigned char blob[] = {2, 0, 0, 0, '{', '}', 0xfc, 0xff, 0xff, 0xff, 1};
+    struct hn_message message;
+    assert_int_equal(hn_message_decode(huge, sizeof huge, &message, NULL), HN_EFORMAT);
+    assert_int_equal(hn_message_decode(blob, sizeof blob, &message, NULL), HN_EFORMAT);
+}
+
+static void a_message_without_type_has_an_empty_one(void **state)
+{
+    (void)state;
+    static const unsigned char body[] = {2, 0, 0, 0, '{', '}'};
+    struct hn_message message;
+    assert_int_equal(hn_message_decode(body, sizeof body, &message, NULL), HN_OK);
+    assert_string_equal(hn_message_type(&message), "");
+    hn_message_finish(&message);
+}
+
+static void a_message_beyond_the_limit_is_not_sent(void **state)
+{
+    (void)state;
+    struct hn_message message;
+    struct hn_error err = {""};
+    char *frame;
+    size_t size;
+    void *data = calloc(HN_MESSAGE_LIMIT, 1);
+    assert_non_null(data);
+    hn_message_init(&message, "a"); /* {"type":"a"}: 12 bytes, and two sizes */
+    assert_int_equal(hn_message_add_blob(&message, data, HN_MESSAGE_LIMIT - 19, NULL, NULL), HN_OK);
+    assert_int_equal(hn_message_encode(&message, &frame, &size, &err), HN_ERUN);
+    assert_string_equal(err.message, "a message of 67108865 bytes is beyond the limit of 67108864");
+    message.blobs[0].size--;
+    assert_int_equal(hn_message_encode(&message, &frame, &size, &err), HN_OK);
+    assert_int_equal(size, 4 + HN_MESSAGE_LIMIT);
+    free(frame);
+    hn_message_finish(&message);
+    free(data);
+}
+
+static void a_copy_has_its_own_blobs(void **state)
+{
+    (void)state;
+    struct hn_message message;
+    struct hn_message copy;
+    make_message(&message);
+    assert_int_equal(hn_message_copy(&copy, &message, NULL), HN_OK);
+    assert_ptr_equal(copy.json, message.json);
+    assert_ptr_not_equal(copy.blobs[0].data, message.blobs[0].data);
+    hn_message_finish(&message);
+    assert_string_equal(hn_message_type(&copy), "evaluate");
+    assert_memory_equal(copy.blobs[0].data, "\0\1\2\xff", 4);
+    hn_message_finish(&copy);
+}
+
+static void make_image(struct hn_image *image)
+{
+    hn_image_init(image);
+    image->outcome = HN_OUTCOME_OK;
+    image->log = strdup("ptxas info : Used 32 registers");
+    image->cubin = malloc(3);
+    image->entries = calloc(2, sizeof *image->entries);
+    assert_non_null(image->cubin);
+    assert_non_null(image->entries);
+    memcpy(image->cubin, "\x7f\0E", 3);
+    image->size = 3;
+    image->entries[0] = strdup("_Z6matmulPf");
+    image->entries[1] = strdup("reduce");
+    image->entry_count = 2;
+    strcpy(image->code_hash, "0123456789abcdef0123456789abcdef");
+    image->resources = (struct hn_resources){.known = true,
+                                             .registers = 32,
+                                             .shared_bytes = 49152,
+                                             .local_bytes = 1,
+                                             .stack_bytes = 2,
+                                             .spill_store_bytes = 3,
+                                             .spill_load_bytes = 4,
+                                             .occupancy = 0.75};
+    image->compile_ms = 145.25;
+}
+
+static void images_survive_the_wire(void **state)
+{
+    (void)state;
+    struct hn_image was;
+    struct hn_image is;
+    struct hn_message message;
+    struct hn_message received;
+    char *frame;
+    size_t size;
+    make_image(&was);
+    hn_message_init(&message, "compiled");
+    assert_int_equal(hn_message_add_blob(&message, "first", 5, NULL, NULL), HN_OK);
+    assert_int_equal(hn_message_add_image(&message, "image", &was, NULL), HN_OK);
+    assert_int_equal(hn_message_encode(&message, &frame, &size, NULL), HN_OK);
+    assert_int_equal(hn_message_decode(frame + 4, size - 4, &received, NULL), HN_OK);
+    assert_int_equal(
+        hn_message_get_image(&received, json_object_get(received.json, "image"), &is, NULL), HN_OK);
+    assert_int_equal(is.outcome, HN_OUTCOME_OK);
+    assert_null(is.message);
+    assert_string_equal(is.log, was.log);
+    assert_int_equal(is.size, 3);
+    assert_memory_equal(is.cubin, was.cubin, 3);
+    assert_int_equal(is.entry_count, 2);
+    assert_string_equal(is.entries[0], "_Z6matmulPf");
+    assert_string_equal(is.entries[1], "reduce");
+    assert_string_equal(is.code_hash, was.code_hash);
+    assert_int_equal(is.resources.registers, 32);
+    assert_int_equal(is.resources.shared_bytes, 49152);
+    assert_int_equal(is.resources.spill_load_bytes, 4);
+    assert_true(is.resources.known && is.resources.occupancy == 0.75 && is.compile_ms == 145.25);
+    hn_image_finish(&was);
+    hn_image_finish(&is);
+    hn_message_finish(&message);
+    hn_message_finish(&received);
+    free(frame);
+}
+
+static void a_failed_compilation_has_no_cubin(void **state)
+{
+    (void)state;
+    struct hn_image was;
+    struct hn_image is;
+    struct hn_message message;
+    hn_image_init(&was);
+    was.message = strdup("matmul.cu(3): error: expected a \";\"");
+    hn_message_init(&message, "compiled");
+    assert_int_equal(hn_message_add_image(&message, "image", &was, NULL), HN_OK);
+    assert_int_equal(message.blob_count, 0);
+    assert_int_equal(
+        hn_message_get_image(&message, json_object_get(message.json, "image"), &is, NULL), HN_OK);
+    assert_int_equal(is.outcome, HN_OUTCOME_COMPILE_ERROR);
+    assert_string_equal(is.message, was.message);
+    assert_null(is.cubin);
+    hn_image_finish(&was);
+    hn_image_finish(&is);
+    hn_message_finish(&message);
+}
+
+/* Each member of an image in turn is left out, or something else. */
+static void a_damaged_image_is_refused(void **state)
+{
+    (void)state;
+    static const char *const needed[] = {"outcome", "entries", "resources", "code_hash",
+                                         "compile_ms"};
+    static const char *const checked[] = {"outcome",   "message",    "log",   "resources",
+                                          "code_hash", "compile_ms", "cubin", "entries"};
+    struct hn_image image;
+    make_image(&image);
+    for (size_t i = 0; i < 5 + 8; i++) {
+        struct hn_message message;
+        struct hn_image read;
+        struct hn_error err = {""};
+        hn_message_init(&message, "compiled");
+        assert_int_equal(hn_message_add_image(&message, "image", &image, NULL), HN_OK);
+        json_t *json = json_object_get(message.json, "image");
+        if (i < 5)
+            json_object_del(json, needed[i]);
+        else
+            json_object_set_new(json, checked[i - 5], json_pack("[i]", 7));
+        if (hn_message_get_image(&message, json, &read, &err) != HN_EFORMAT)
+            fail_msg("'%s' is not checked", i < 5 ? needed[i] : checked[i - 5]);
+        assert_null(read.entries);
+        assert_null(read.cubin);
+        hn_message_finish(&message);
+    }
+    hn_image_finish(&image);
+}
+
+static void a_cubin_that_is_not_attached_is_refused(void **state)
+{
+    (void)state;
+    struct hn_image image;
+    make_image(&image);
+    for (int number = -1; number <= 1; number += 2) {
+        struct hn_message message;
+        struct hn_image read;
+        struct hn_error err = {""};
+        hn_message_init(&message, "compiled");
+        assert_int_equal(hn_message_add_image(&message, "image", &image, NULL), HN_OK);
+        json_t *json = json_object_get(message.json, "image");
+        json_object_set_new(json, "cubin", json_integer(number));
+        assert_int_equal(hn_message_get_image(&message, json, &read, &err), HN_EFORMAT);
+        assert_string_equal(err.message, "an image's cubin is not attached");
+        hn_message_finish(&message);
+    }
+    hn_image_finish(&image);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(messages_survive_the_wire),
+        cmocka_unit_test(a_body_cut_short_is_refused),
+        cmocka_unit_test(what_is_no_message_is_refused),
+        cmocka_unit_test(a_message_without_type_has_an_empty_one),
+        cmocka_unit_test(a_message_beyond_the_limit_is_not_sent),
+        cmocka_unit_test(a_copy_has_its_own_blobs),
+        cmocka_unit_test(images_survive_the_wire),
+        cmocka_unit_test(a_failed_compilation_has_no_cubin),
+        cmocka_unit_test(a_damaged_image_is_refused),
+        cmocka_unit_test(a_cubin_that_is_not_attached_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
