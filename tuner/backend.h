@@ -3,6 +3,7 @@
 #define HONE_TUNER_BACKEND_H
 
 #include "runtime/bench.h"
+#include "runtime/health.h"
 #include "runtime/image.h"
 #include "tuner/task.h"
 
@@ -43,6 +44,7 @@ struct hn_usage {
     double compile_wall_s; /* at least one compilation was under way */
     double gpu_busy_s;     /* the GPU worker had its turn */
     double working_s;      /* either of the two */
+    struct hn_health health;
 };
 
 struct hn_backend_kind {

@@ -225,6 +225,7 @@ static void usage(const struct hn_backend *backend, struct hn_usage *usage)
         .compile_wall_s = hn_meter_total_ms(hn_compile_pool_meter(live->pool), now) / 1e3,
         .gpu_busy_s = hn_meter_total_ms(hn_gpu_client_meter(live->gpu), now) / 1e3,
         .working_s = hn_meter_total_ms(&live->working, now) / 1e3,
+        .health = *hn_gpu_client_health(live->gpu),
     };
 }
 

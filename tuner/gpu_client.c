@@ -24,6 +24,7 @@ struct hn_gpu_client {
     double sent_ms;   /* when what is waited for was sent, or began on the GPU */
     struct hn_meter meter;
     int replacements;
+    struct hn_health health;
     hn_gpu_client_sleep *sleep;
     void *sleeper;
 };
@@ -206,6 +207,28 @@ static enum hn_status take_death(struct hn_gpu_client *client, struct hn_gpu_res
     return HN_OK;
 }
 
+const struct hn_health *hn_gpu_client_health(const struct hn_gpu_client *client)
+{
+    return &client->health;
+}
+
+static void add_health(struct hn_gpu_client *client, json_t *json)
+{
+    struct hn_health seen = {.watching = true};
+    int numbers[4] = {0};
+    const char *process = "";
+    if (json == NULL || json_unpack(json, "{si si si si ss}", "checks", &numbers[0], "held_down",
+                                    &numbers[1], "reasons", &numbers[2], "other_processes",
+                                    &numbers[3], "process", &process) != 0)
+        return;
+    seen.checks = (unsigned)numbers[0];
+    seen.held_down = (unsigned)numbers[1];
+    seen.reasons = (unsigned)numbers[2];
+    seen.other_processes = (unsigned)numbers[3];
+    snprintf(seen.process, sizeof seen.process, "%s", process);
+    hn_health_add(&client->health, &seen);
+}
+
 static enum hn_status take_message(struct hn_gpu_client *client, struct hn_message *message,
                                    struct hn_gpu_result *result, struct hn_error *err)
 {
@@ -230,6 +253,7 @@ static enum hn_status take_message(struct hn_gpu_client *client, struct hn_messa
     }
     if (!client->waiting)
         return HN_OK;
+    add_health(client, json_object_get(message->json, "health"));
     client->waiting = false;
     if (client->step < client->setup_count) {
         client->step++;

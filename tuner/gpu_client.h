@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdbool.h>
 
+#include "runtime/health.h"
 #include "tuner/message.h"
 #include "tuner/meter.h"
 
@@ -57,6 +58,8 @@ enum hn_status hn_gpu_client_wait(struct hn_gpu_client *client, struct hn_gpu_re
 /* Runs while the worker has its turn on the GPU. */
 struct hn_meter *hn_gpu_client_meter(struct hn_gpu_client *client);
 /* How often a worker was replaced. */
+/* What the workers have seen of the GPU's clocks and its other users. */
+const struct hn_health *hn_gpu_client_health(const struct hn_gpu_client *client);
 int hn_gpu_client_replacements(const struct hn_gpu_client *client);
 
 #endif

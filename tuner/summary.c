@@ -182,6 +182,29 @@ static void print_time(const struct hn_session_state *state, FILE *file)
     fputc('\n', file);
 }
 
+/* What may have bent the times. */
+static void print_health(const struct hn_health *health, FILE *file)
+{
+    char reasons[HN_FORMAT_SIZE * 2];
+    if (health->held_down > 0) {
+        hn_health_reasons(health->reasons, reasons, sizeof reasons);
+        fprintf(file, "  the clocks were held down by %s in %u of %u looks\n", reasons,
+                health->held_down, health->checks);
+    }
+    if (health->other_processes > 0)
+        fprintf(file, "  %u other process%s used this GPU meanwhile, one of them %s\n",
+                health->other_processes, health->other_processes > 1 ? "es" : "", health->process);
+}
+
+static json_t *health_to_json(const struct hn_health *health)
+{
+    char reasons[HN_FORMAT_SIZE * 2];
+    hn_health_reasons(health->reasons, reasons, sizeof reasons);
+    return json_pack("{sb si si ss si}", "watching", health->watching, "checks",
+                     (int)health->checks, "held_down", (int)health->held_down, "held_down_by",
+                     reasons, "other_processes", (int)health->other_processes);
+}
+
 static json_t *time_to_json(const struct hn_session_state *state)
 {
     const struct hn_usage *usage = &state->usage;
@@ -233,8 +256,10 @@ enum hn_status hn_summary_print(const struct hn_session *session, const struct h
     }
     print_outcomes(state, file);
     print_failures(ranking, count, file);
-    if (!backend->simulated)
+    if (!backend->simulated) {
         print_time(state, file);
+        print_health(&state->usage.health, file);
+    }
     free(ladder);
     free(ranking);
     return HN_OK;
@@ -271,14 +296,15 @@ enum hn_status hn_summary_json(const struct hn_session *session, const struct hn
         return status;
     bool found = count > 0 && ranking[0]->outcome == HN_OUTCOME_OK;
     *json =
-        json_pack("{ss so ss ss si sb sI sI so si sf so so so}", "kernel", identity->kernel,
+        json_pack("{ss so ss ss si sb sI sI so si sf so so so so}", "kernel", identity->kernel,
                   "problem", hn_bindings_to_json(&identity->problem), "regime", identity->regime,
                   "device", identity->device.name, "compute_capability",
                   identity->device.capability, "simulated", backend->simulated, "points",
                   (json_int_t)state->points, "reused", (json_int_t)state->reused, "outcomes",
                   counts_to_json(state), "tied", (int)tied, "copy_gb_per_s", state->copy_gb_per_s,
                   "best", found ? hn_record_to_json(ranking[0]) : json_null(), "records",
-                  records_to_json(ranking, count), "time", time_to_json(state));
+                  records_to_json(ranking, count), "time", time_to_json(state), "health",
+                  health_to_json(&state->usage.health));
     free(ranking);
     return *json != NULL ? HN_OK : hn_fail_memory(err);
 }

@@ -11,6 +11,7 @@
 #include "cache/record_json.h"
 #include "runtime/bench.h"
 #include "runtime/context.h"
+#include "runtime/health.h"
 #include "tuner/worker.h"
 
 /* What a GPU worker holds; each message handler answers one message. */
@@ -23,7 +24,9 @@ struct gpu {
     struct hn_bindings problem;
     struct hn_context context; /* keeps the primary context that the bench will use */
     struct hn_bench *bench;
-    int lock; /* descriptor of the GPU's lock file, -1 when there is none */
+    struct hn_health_watch *watch;
+    struct hn_health health; /* seen since the last reply */
+    int lock;                /* descriptor of the GPU's lock file, -1 when there is none */
 };
 
 typedef enum hn_status handle_message(struct gpu *gpu, const struct hn_message *request,
@@ -110,6 +113,7 @@ static enum hn_status make_bench(struct gpu *gpu, const struct hn_message *reque
         status = hn_bindings_from_json(json_object_get(json, "problem"), &gpu->problem, err);
     if (status != HN_OK)
         return status;
+    gpu->watch = hn_health_watch_create(gpu->device.uuid);
     status = get_image(request, "support", &support, err);
     if (status != HN_OK)
         return status;
@@ -339,6 +343,21 @@ static enum hn_status dispatch(struct gpu *gpu, const struct hn_message *request
     return hn_fail(err, HN_EFORMAT, "unknown message '%s'", hn_message_type(request));
 }
 
+/* What the watch has seen goes along with the reply. */
+static void report_health(struct gpu *gpu, struct hn_message *reply)
+{
+    const struct hn_health *health = &gpu->health;
+    hn_health_look(gpu->watch, &gpu->health);
+    if (!health->watching)
+        return;
+    json_object_set_new(reply->json, "health",
+                        json_pack("{si si si si ss}", "checks", (int)health->checks, "held_down",
+                                  (int)health->held_down, "reasons", (int)health->reasons,
+                                  "other_processes", (int)health->other_processes, "process",
+                                  health->process));
+    gpu->health = (struct hn_health){0};
+}
+
 /* False when this process is of no more use: hone is gone, the run failed, or the device faulted.
  */
 static bool answer(struct gpu *gpu, const struct hn_message *request)
@@ -350,6 +369,7 @@ static bool answer(struct gpu *gpu, const struct hn_message *request)
     bool dead = gpu->bench != NULL && hn_bench_is_dead(gpu->bench);
     if (status == HN_OK) {
         json_object_set_new(reply.json, "dead", json_boolean(dead));
+        report_health(gpu, &reply);
         status = hn_channel_send(gpu->channel, &reply, &err);
     } else {
         hn_worker_fail(gpu->channel, status, &err);
@@ -374,6 +394,7 @@ void hn_worker_gpu(struct hn_channel *channel)
         hn_bench_destroy(gpu.bench);
     if (gpu.bench == NULL || !hn_bench_is_dead(gpu.bench))
         hn_context_finish(&gpu.context);
+    hn_health_watch_destroy(gpu.watch);
     hn_plan_destroy(gpu.plan);
     hn_bindings_finish(&gpu.problem);
     if (gpu.driver_open)
