@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/expression_c.h"
 
+#include <math.h>
+
 #include "base/expression_c_part.h"
 #include "base/expression_tree.h"
+
+/* Of C for one expression. */
+enum { CODE_BYTES = 65536 };
 
 struct generator {
     const struct hn_expression *expression;
@@ -433,8 +438,8 @@ done:
     return status;
 }
 
-static enum hn_status generate(const struct generator *generator, const struct hn_node *node,
-                               bool as_condition, struct hn_c_part *part)
+static enum hn_status generate_node(const struct generator *generator, const struct hn_node *node,
+                                    bool as_condition, struct hn_c_part *part)
 {
     switch (node->kind) {
     case HN_NODE_CONSTANT:
@@ -461,8 +466,23 @@ static enum hn_status generate(const struct generator *generator, const struct h
     return fail_c(generator, node, "a list has no value");
 }
 
-static void append_result(const struct generator *generator, const struct hn_c_part *part,
-                          bool *real, struct hn_text *text)
+/* An operand that the C needs twice is written twice: nested, that doubles with every level. */
+static enum hn_status generate(const struct generator *generator, const struct hn_node *node,
+                               bool as_condition, struct hn_c_part *part)
+{
+    enum hn_status status = generate_node(generator, node, as_condition, part);
+    if (status == HN_OK && part->code.length > CODE_BYTES)
+        return fail_c(generator, node, "too long; nest less");
+    return status;
+}
+
+static bool is_integral(double real)
+{
+    return real == floor(real) && fabs(real) < 0x1p63;
+}
+
+static enum hn_status append_result(const struct generator *generator, const struct hn_c_part *part,
+                                    bool *real, struct hn_text *text)
 {
     if (real != NULL)
         *real = hn_c_part_is_real(part);
@@ -471,11 +491,14 @@ static void append_result(const struct generator *generator, const struct hn_c_p
         hn_c_part_append_number(text, part, true, false);
         hn_text_append(text, ")");
     } else if (real == NULL && hn_c_part_is_real(part)) {
+        if (!is_integral(part->value.real))
+            return fail_value(generator, generator->expression->root, "not an integer");
         const struct hn_c_part whole = {.value = hn_integer((int64_t)part->value.real)};
         hn_c_part_append_number(text, &whole, false, false);
     } else {
         hn_c_part_append_number(text, part, hn_c_part_is_real(part), false);
     }
+    return HN_OK;
 }
 
 enum hn_status hn_expression_append_c(const struct hn_expression *expression,
@@ -488,7 +511,7 @@ enum hn_status hn_expression_append_c(const struct hn_expression *expression,
     if (status == HN_OK && hn_c_part_is_word(&part))
         status = fail_c(&generator, expression->root, "a word is not a number");
     if (status == HN_OK)
-        append_result(&generator, &part, real, text);
+        status = append_result(&generator, &part, real, text);
     hn_c_part_finish(&part);
     return status;
 }

@@ -270,6 +270,22 @@ static void test_refused(void **state)
     check_refused("TILE // 0", HN_EVALUE, "division by zero");
     check_refused("M + TILE % (TILE - 16)", HN_EVALUE, "division by zero");
     check_refused("MODE < 3", HN_EVALUE, "no order");
+    check_refused("1e99", HN_EVALUE, "not an integer");
+    check_refused("0.5", HN_EVALUE, "not an integer");
+}
+
+/* What is needed twice is written twice, so that this would be 2^60 names long. */
+static void test_nested_chains_are_refused(void **state)
+{
+    (void)state;
+    struct hn_text text = {0};
+    for (int i = 0; i < 60; i++)
+        hn_text_append(&text, "M < (");
+    hn_text_append(&text, "N");
+    for (int i = 0; i < 60; i++)
+        hn_text_append(&text, ") < N");
+    check_refused(text.data, HN_ECONFIG, "too long; nest less");
+    hn_text_finish(&text);
 }
 
 int main(void)
@@ -278,6 +294,7 @@ int main(void)
         cmocka_unit_test(test_same_as_evaluator),
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_nested_chains_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
