@@ -174,6 +174,24 @@ static enum hn_status read_parameters(const json_t *json, struct hn_recording *r
     return HN_OK;
 }
 
+/* seen holds the points so far. A row's key is Kernel Tuner's own, so that it can not stand for the
+ * point. */
+static enum hn_status check_point(const struct hn_record *record, json_t *seen,
+                                  struct hn_error *err)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_bindings_append(&text, &record->point);
+    const char *point = text.data == NULL ? "" : text.data;
+    enum hn_status status = HN_OK;
+    if (json_object_get(seen, point) != NULL)
+        status = hn_fail(err, HN_EFORMAT, "the point %.500s is there twice", point);
+    else if (text.failed || json_object_set_new(seen, point, json_true()) != 0)
+        status = hn_fail_memory(err);
+    hn_text_finish(&text);
+    return status;
+}
+
 static enum hn_status read_rows(const json_t *cache, struct hn_recording *recording,
                                 struct hn_error *err)
 {
@@ -185,16 +203,23 @@ static enum hn_status read_rows(const json_t *cache, struct hn_recording *record
     recording->records.items = calloc(json_object_size(cache) + 1, sizeof(struct hn_record));
     if (recording->records.items == NULL)
         return hn_fail_memory(err);
+    json_t *seen = json_object();
+    enum hn_status status = seen == NULL ? hn_fail_memory(err) : HN_OK;
     json_object_foreach((json_t *)(uintptr_t)cache, key, row)
     {
         struct hn_error reason = {""};
+        if (status != HN_OK)
+            break;
         struct hn_record *record = &recording->records.items[recording->records.count++];
         hn_record_init(record);
-        enum hn_status status = hn_row_read(recording, row, record, &reason);
+        status = hn_row_read(recording, row, record, &reason);
+        if (status == HN_OK)
+            status = check_point(record, seen, &reason);
         if (status != HN_OK)
-            return hn_fail(err, status, "row '%.200s': %.1000s", key, reason.message);
+            hn_fail(err, status, "row '%.200s': %.1000s", key, reason.message);
     }
-    return HN_OK;
+    json_decref(seen);
+    return status;
 }
 
 static enum hn_status read_root(const json_t *root, struct hn_recording *recording,

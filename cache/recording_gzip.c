@@ -8,6 +8,8 @@
 
 /* Larger recordings than this would not fit into memory as JSON. */
 enum { MAX_BYTES = 1 << 30, STEP_BYTES = 1 << 16 };
+/* Recordings pack 5 to 30 times. What packs far better than that is made to fill the memory. */
+enum { FREE_BYTES = 16 << 20, MAX_RATIO = 200 };
 
 static enum hn_status read_all(gzFile file, const char *path, struct hn_text *text,
                                struct hn_error *err)
@@ -20,6 +22,11 @@ static enum hn_status read_all(gzFile file, const char *path, struct hn_text *te
         hn_text_append_bytes(text, buffer, (size_t)count);
         if (text->length > MAX_BYTES)
             return hn_fail(err, HN_EFORMAT, "'%s' has more than 1 GiB of text", path);
+        if (text->length > FREE_BYTES &&
+            (z_off_t)(text->length / MAX_RATIO) > gzoffset(file) + STEP_BYTES)
+            return hn_fail(err, HN_EFORMAT,
+                           "'%s' unpacks to more than %d times its size, which no recording does",
+                           path, MAX_RATIO);
     }
     const char *reason = gzerror(file, &code);
     if (code == Z_ERRNO)

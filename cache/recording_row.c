@@ -28,7 +28,10 @@ bool hn_row_has_member(const struct hn_recording *recording, const char *name)
 
 void hn_timestamp_append(struct hn_text *text, double time)
 {
-    double whole = floor(time);
+    /* up to the year 9999; a record from elsewhere may hold anything */
+    double whole = time >= 0 && time < 253402300800.0 ? floor(time) : 0;
+    if (whole == 0)
+        time = 0;
     time_t seconds = (time_t)whole;
     int microseconds = (int)((time - whole) * 1e6);
     struct tm parts;

@@ -354,6 +354,8 @@ static void nonsense_is_refused_with_its_place(void **state)
         {HEAD "\"1\": {\"a\": 1, \"time\": \"Oops\"}}}", "'time' is 'Oops', expected milliseconds"},
         {HEAD "\"1\": {\"a\": \"x y\", \"time\": 1}}}", "row '1': found the string 'x y'"},
         {HEAD "\"1\": {\"a\": 1, \"time\": 1, \"times\": [1, \"2\"]}}}", "entry 1 of 'times'"},
+        {HEAD "\"1\": {\"a\": 1, \"time\": 1}, \"2\": {\"a\": 1, \"time\": 2}}}",
+         "row '2': the point a=1 is there twice"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_refused(cases[i][0], cases[i][1]);
