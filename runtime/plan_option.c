@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "runtime/plan.h"
 
@@ -28,11 +29,32 @@ static enum hn_status add_hole(struct hn_option *option, const char *start, cons
     return status;
 }
 
+enum hn_status hn_option_check(const char *text, struct hn_error *err)
+{
+    static const char *const refused[] = {"time",       "fdevice-time-trace",
+                                          "pch",        "create-pch",
+                                          "create_pch", "fdevice_time_trace",
+                                          "use-pch",    "use_pch",
+                                          "pch-dir",    "pch_dir"};
+    const char *name = text + strspn(text, " \t\n\v\f\r-");
+    size_t length = strcspn(name, "= \t\n\v\f\r");
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        if (strlen(refused[i]) == length && strncasecmp(refused[i], name, length) == 0)
+            return hn_fail(err, HN_ECONFIG,
+                           "option '%s': with '%s' the compiler writes files or loads precompiled "
+                           "headers, which a config may not ask for",
+                           text, refused[i]);
+    return HN_OK;
+}
+
 enum hn_status hn_option_set_text(struct hn_option *option, const char *text, struct hn_error *err)
 {
     option->text = strdup(text);
     if (option->text == NULL)
         return hn_fail_memory(err);
+    enum hn_status allowed = hn_option_check(text, err);
+    if (allowed != HN_OK)
+        return allowed;
     const char *at = option->text;
     for (at += strcspn(at, "{}"); *at != '\0'; at += strcspn(at, "{}")) {
         if (*at == '}')

@@ -124,7 +124,7 @@ static enum hn_status expand_option(const struct hn_option *option, const struct
     *expanded = hn_text_take(&text);
     if (status == HN_OK && *expanded == NULL)
         return hn_fail_memory(err);
-    return status;
+    return status == HN_OK ? hn_option_check(*expanded, err) : status;
 }
 
 static enum hn_status add_option(const struct hn_option *option, const struct hn_value *values,
