@@ -8,6 +8,8 @@
 
 /* A cubin's machine in ELF. */
 enum { MACHINE_CUDA = 190 };
+/* More than any program has; they bound the time that a hostile file can take. */
+enum { MOST_SECTIONS = 8192, NAME_BYTES = 65536 };
 
 struct file {
     const unsigned char *bytes;
@@ -25,11 +27,14 @@ static enum hn_status fail(const char *what, struct hn_error *err)
     return hn_fail(err, HN_EFORMAT, "not a valid cubin: %s", what);
 }
 
-/* The string at offset, or NULL when it does not end within the section. */
+/* The string at offset, or NULL when it does not end within the section, or is too long for a name.
+ */
 static const char *string_at(const struct hn_cubin_section *table, uint64_t offset)
 {
-    if (table->data == NULL || offset >= table->size ||
-        memchr(table->data + offset, '\0', table->size - offset) == NULL)
+    if (table->data == NULL || offset >= table->size)
+        return NULL;
+    size_t left = table->size - offset;
+    if (memchr(table->data + offset, '\0', left < NAME_BYTES ? left : NAME_BYTES) == NULL)
         return NULL;
     return (const char *)table->data + offset;
 }
@@ -46,7 +51,7 @@ static enum hn_status read_header(struct file *file, struct hn_error *err)
     if (header->e_machine != MACHINE_CUDA)
         return fail("ELF, but not for a GPU", err);
     if (header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shnum == 0 ||
-        header->e_shstrndx >= header->e_shnum ||
+        header->e_shnum > MOST_SECTIONS || header->e_shstrndx >= header->e_shnum ||
         !holds(file, header->e_shoff, (uint64_t)header->e_shnum * sizeof(Elf64_Shdr)))
         return fail("its section table is damaged", err);
     if (!holds(file, header->e_phoff, (uint64_t)header->e_phnum * header->e_phentsize))

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Far more than the code of any kernel. */
+enum { HASHED_BYTES = 256 << 20 };
+
 /* Sections of code that are part of a kernel, in the order in which they were found. */
 struct reached {
     const struct hn_cubin *cubin;
@@ -19,9 +22,12 @@ static void append_number(struct hn_text *text, uint64_t number)
     hn_text_append_bytes(text, &number, sizeof number);
 }
 
+/* Sections of a hostile file may lie over each other and be reached many times. */
 static void append_data(struct hn_text *text, const struct hn_cubin_section *section)
 {
     append_number(text, section->size);
+    if (text->length > HASHED_BYTES || (section->data != NULL && section->size > HASHED_BYTES))
+        text->failed = true;
     if (section->data != NULL)
         hn_text_append_bytes(text, section->data, section->size);
 }
@@ -58,6 +64,8 @@ static void append_target(struct reached *reached, const struct hn_cubin_symbol 
 
 static void append_relocation(struct reached *reached, const Elf64_Rela *entry)
 {
+    if (reached->text->length > HASHED_BYTES)
+        reached->text->failed = true;
     append_number(reached->text, entry->r_offset);
     append_number(reached->text, ELF64_R_TYPE(entry->r_info));
     append_number(reached->text, (uint64_t)entry->r_addend);
