@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Far more than any message has; empty ones would cost many times the memory of their frame. */
+enum { MOST_BLOBS = 1024 };
+
 void hn_message_init(struct hn_message *message, const char *type)
 {
     message->json = json_pack("{ss}", "type", type);
@@ -145,9 +148,13 @@ enum hn_status hn_message_decode(const void *body, size_t size, struct hn_messag
     }
     while (left > 0) {
         const unsigned char *blob = take_bytes(&at, &left, &length);
-        enum hn_status status = blob != NULL
-                                    ? hn_message_add_blob(message, blob, length, NULL, err)
-                                    : hn_fail(err, HN_EFORMAT, "truncated attachment of a message");
+        enum hn_status status;
+        if (blob == NULL)
+            status = hn_fail(err, HN_EFORMAT, "truncated attachment of a message");
+        else if (message->blob_count == MOST_BLOBS)
+            status = hn_fail(err, HN_EFORMAT, "a message of more than %d attachments", MOST_BLOBS);
+        else
+            status = hn_message_add_blob(message, blob, length, NULL, err);
         if (status != HN_OK) {
             hn_message_finish(message);
             return status;
