@@ -5,7 +5,15 @@
 
 #include "tuner/space_internal.h"
 
-enum { MOST_POINTS = 100000000 };
+/* What a config can make us hold and try: a few lines of it describe more points than any machine
+ * has memory and time for. MOST_TRIED, steps that led to no
+ * point, take seconds, with long constraints minutes. */
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+enum { MOST_POINTS = 20000, MOST_TRIED = 100000 };
+#else
+enum { MOST_POINTS = 100000000, MOST_TRIED = 200000000 };
+#endif
+#define MOST_BYTES ((uint64_t)2 << 30)
 
 /* The search binds parameter order[d] at depth d and then checks the constraints checks[first[d +
  * 1]..first[d + 2]); first[0]..first[1] are those without parameters. Among the constraints of one
@@ -25,6 +33,8 @@ struct build {
     double *below;    /* combinations of the parameters bound at depth d and deeper */
     double *rejected; /* combinations that a constraint has cut */
     uint64_t capacity;
+    uint64_t most_points;
+    uint64_t tried; /* choices of a value for a parameter */
     struct hn_error *err;
 };
 
@@ -153,10 +163,11 @@ static void finish(struct build *build)
 static enum hn_status append_point(struct build *build)
 {
     struct hn_space *space = build->space;
-    if (space->size == MOST_POINTS)
+    if (space->size == build->most_points)
         return hn_fail(build->err, HN_ECONFIG,
-                       "more than %d points are valid; add constraints, or restrict parameters",
-                       MOST_POINTS);
+                       "more than %" PRIu64
+                       " points are valid; add constraints, or restrict parameters",
+                       build->most_points);
     if (space->size == build->capacity) {
         uint64_t capacity = build->capacity == 0 ? 1024 : 2 * build->capacity;
         /* a space of single values has a stride of 0 */
@@ -218,6 +229,16 @@ static bool check(struct build *build, size_t depth, size_t *limit)
     return true;
 }
 
+static enum hn_status fail_tried(const struct build *build)
+{
+    return hn_fail(build->err, HN_ECONFIG,
+                   "%" PRIu64 " steps through the %.3g combinations of the parameters found only "
+                   "%" PRIu64
+                   " valid points; write constraints over fewer parameters, so that they "
+                   "decide sooner, or restrict parameters",
+                   build->tried - 1, build->below[0], build->space->size);
+}
+
 static enum hn_status search(struct build *build, size_t depth, size_t limit)
 {
     const struct hn_space *space = build->space;
@@ -228,6 +249,8 @@ static enum hn_status search(struct build *build, size_t depth, size_t limit)
     const struct hn_space_parameter *parameter = &space->parameters[bound];
     for (size_t i = 0; i < parameter->count; i++) {
         size_t inner_limit = limit;
+        if (++build->tried > MOST_TRIED + 4 * space->size)
+            return fail_tried(build);
         build->choice[bound] = (uint16_t)i;
         build->values[bound] = parameter->values[i];
         if (!check(build, depth + 1, &inner_limit))
@@ -276,6 +299,9 @@ enum hn_status hn_space_build(struct hn_space *space, struct hn_error *err)
     if (status != HN_OK)
         goto finish_build;
 
+    build.most_points = MOST_BYTES / (space->stride + 1);
+    if (build.most_points > MOST_POINTS)
+        build.most_points = MOST_POINTS;
     size_t limit = space->constraint_count;
     if (check(&build, 0, &limit))
         status = search(&build, 0, limit);
