@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tuner/config_read.h"
@@ -52,9 +53,13 @@ static struct hn_config *create(const char *path)
     return config;
 }
 
-/* The folder of the file, absolute and without links; NULL when that can not be found out. */
+/* The folder of the file, absolute and without links; that we are in for what has none: a pipe.
+ * NULL when that can not be found out. */
 static char *folder_of(const char *path)
 {
+    struct stat about;
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode))
+        return realpath(".", NULL);
     char *real = realpath(path, NULL);
     char *slash = real == NULL ? NULL : strrchr(real, '/');
     if (slash != NULL)
