@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cache/record_json.h"
@@ -16,12 +19,13 @@
 
 extern const struct hn_command hn_command_compile;
 
-enum { KEY_ALL = 1, KEY_LOG };
+enum { KEY_ALL = 1, KEY_LOG, KEY_SOURCES };
 
 struct compile {
     const char *path;
     bool all;
     bool log;
+    const char *sources; /* folder, or NULL */
     struct hn_options options;
     struct hn_device device;
     char architecture[16];
@@ -47,6 +51,9 @@ static const struct argp_option own_options[] = {
     {"all", KEY_ALL, 0, 0, "Compile every valid point; else only the default point with -s applied",
      1},
     {"log", KEY_LOG, 0, 0, "Also print the whole compiler log of each point", 1},
+    {"sources", KEY_SOURCES, "DIR", 0,
+     "Compile nothing: write what NVRTC would be given for each point into DIR, a JSON file each",
+     1},
     {0},
 };
 
@@ -59,6 +66,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_LOG:
         compile->log = true;
+        return 0;
+    case KEY_SOURCES:
+        compile->sources = argument;
         return 0;
     case ARGP_KEY_ARG:
         if (compile->path != NULL)
@@ -275,6 +285,48 @@ static void report_json(const struct batch *batch)
     }
 }
 
+static enum hn_status write_source(const struct batch *batch, uint64_t i, struct hn_error *err)
+{
+    struct compile *compile = batch->compile;
+    struct hn_source source;
+    char path[PATH_MAX];
+    enum hn_status status = hn_task_source(&batch->task, &batch->points[i], &source, err);
+    if (status != HN_OK)
+        return status;
+    snprintf(path, sizeof path, "%s/%s-%06llu.json", compile->sources, batch->task.plan->kernel,
+             (unsigned long long)compile->good);
+    json_t *request = hn_compile_pool_request(&source, compile->architecture);
+    if (request == NULL)
+        status = hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8", source.template->path);
+    else if (json_dump_file(request, path, JSON_INDENT(1)) != 0)
+        status = hn_fail(err, HN_ERUN, "%s can not be written: %s", path, strerror(errno));
+    json_decref(request);
+    hn_source_finish(&source);
+    compile->good++;
+    return status;
+}
+
+static enum hn_status write_sources(const struct batch *batch, struct hn_error *err)
+{
+    const char *folder = batch->compile->sources;
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return hn_fail(err, HN_ERUN, "%s can not be made: %s", folder, strerror(errno));
+    enum hn_status status = HN_OK;
+    for (uint64_t i = 0; status == HN_OK && i < batch->count; i++)
+        status = write_source(batch, i, err);
+    return status;
+}
+
+static enum hn_status compile_points(struct batch *batch, struct hn_error *err)
+{
+    enum hn_status status = compile_batch(batch, err);
+    if (status == HN_OK && batch->compile->options.json)
+        report_json(batch);
+    else if (status == HN_OK)
+        print_batch(batch);
+    return status;
+}
+
 static enum hn_status compile_problem(struct compile *compile, size_t problem, struct hn_error *err)
 {
     struct batch batch = {.compile = compile, .started_ms = hn_now_ms()};
@@ -283,11 +335,8 @@ static enum hn_status compile_problem(struct compile *compile, size_t problem, s
         return status;
     status = choose_points(&batch, err);
     if (status == HN_OK)
-        status = compile_batch(&batch, err);
-    if (status == HN_OK && compile->options.json)
-        report_json(&batch);
-    else if (status == HN_OK)
-        print_batch(&batch);
+        status =
+            compile->sources != NULL ? write_sources(&batch, err) : compile_points(&batch, err);
     finish_batch(&batch);
     return status;
 }
@@ -309,7 +358,7 @@ static enum hn_status execute(struct compile *compile, struct hn_error *err)
     compile->results = json_array();
     for (size_t i = 0; status == HN_OK && i < compile->config->problem_count; i++)
         status = compile_problem(compile, i, err);
-    if (status == HN_OK && compile->options.json) {
+    if (status == HN_OK && compile->options.json && compile->sources == NULL) {
         json_dumpf(compile->results, stdout, JSON_INDENT(1));
         putchar('\n');
     }

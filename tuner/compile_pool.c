@@ -149,28 +149,32 @@ static json_t *strings(char *const *items, size_t count)
     return array;
 }
 
-static enum hn_status make_request(const struct hn_source *source, const char *architecture,
-                                   struct hn_message *request, struct hn_error *err)
+json_t *hn_compile_pool_request(const struct hn_source *source, const char *architecture)
 {
     json_t *includes = json_array();
     const struct hn_template *template = source->template;
     for (size_t i = 0; i < template->include_count; i++)
         json_array_append_new(
             includes, json_pack("[ss]", template->includes[i].name, template->includes[i].text));
-    *request = (struct hn_message){
-        .json = json_pack("{ss ss ss so so so ss}", "type", "compile", "name", template->path,
-                          "text", source->text, "includes", includes, "entries",
-                          strings(source->entries, source->entry_count), "options",
-                          strings(source->options, source->option_count), "architecture",
-                          architecture)};
+    return json_pack("{ss ss ss so so so ss}", "type", "compile", "name", template->path, "text",
+                     source->text, "includes", includes, "entries",
+                     strings(source->entries, source->entry_count), "options",
+                     strings(source->options, source->option_count), "architecture", architecture);
+}
+
+static enum hn_status make_request(const struct hn_source *source, const char *architecture,
+                                   struct hn_message *request, struct hn_error *err)
+{
+    *request = (struct hn_message){.json = hn_compile_pool_request(source, architecture)};
     if (request->json == NULL)
-        return hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8", template->path);
+        return hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8", source->template->path);
     return HN_OK;
 }
 
 static enum hn_status make_job(uint64_t id, const struct hn_source *source,
                                const char *architecture, struct job **out, struct hn_error *err)
 {
+    *out = NULL;
     struct job *job = calloc(1, sizeof *job);
     if (job == NULL)
         return hn_fail_memory(err);
@@ -189,7 +193,7 @@ enum hn_status hn_compile_pool_submit(struct hn_compile_pool *pool, uint64_t id,
                                       const struct hn_source *source, const char *architecture,
                                       struct hn_error *err)
 {
-    struct job *job;
+    struct job *job = NULL;
     enum hn_status status = make_job(id, source, architecture, &job, err);
     if (status != HN_OK)
         return status;
@@ -203,7 +207,7 @@ enum hn_status hn_compile_pool_submit_first(struct hn_compile_pool *pool, uint64
                                             const struct hn_source *source,
                                             const char *architecture, struct hn_error *err)
 {
-    struct job *job;
+    struct job *job = NULL;
     enum hn_status status = make_job(id, source, architecture, &job, err);
     if (status != HN_OK)
         return status;

@@ -2,6 +2,7 @@
 #ifndef HONE_TUNER_COMPILE_POOL_H
 #define HONE_TUNER_COMPILE_POOL_H
 
+#include <jansson.h>
 #include <poll.h>
 #include <stdint.h>
 
@@ -35,6 +36,10 @@ enum hn_status hn_compile_pool_submit(struct hn_compile_pool *pool, uint64_t id,
 /* The same before all that waits. */
 enum hn_status hn_compile_pool_submit_first(struct hn_compile_pool *pool, uint64_t id, const struct hn_source *source,
                                             const char *architecture, struct hn_error *err);
+
+/* What a worker gets of it, "type" apart: everything that NVRTC is given but Hone's own options. NULL: no memory, or a
+ * template that is not UTF-8. */
+json_t *hn_compile_pool_request(const struct hn_source *source, const char *architecture);
 
 /* A finished one, in the order finished; false when there is none. The image is the caller's to finish. */
 bool hn_compile_pool_take(struct hn_compile_pool *pool, uint64_t *id, struct hn_image *image);
