@@ -23,6 +23,7 @@ struct worker {
     struct hn_process process;
     struct job *job;
     bool ready; /* said its NVRTC version */
+    int compiled;
     double started_ms;
 };
 
@@ -42,6 +43,10 @@ struct hn_compile_pool {
 
 /* A worker may be killed from outside while it starts; one that ends each time has a reason. */
 static const int start_failures_most = 3;
+
+/* NVRTC 13.0 keeps some KiB of every program: 4 for a kernel of one line. A worker is replaced
+ * after so many, which takes less than 1% of even their time. */
+static const int compiled_most = 1000;
 
 static void push(struct queue *queue, struct job *job)
 {
@@ -270,6 +275,7 @@ static enum hn_status take_ready(struct hn_compile_pool *pool, struct worker *wo
         return hn_fail(err, HN_EFORMAT, "a compile worker did not say its version of NVRTC");
     snprintf(pool->nvrtc, sizeof pool->nvrtc, "%s", version);
     worker->ready = true;
+    worker->compiled = 0;
     pool->start_failures = 0;
     worker->started_ms = hn_now_ms();
     return HN_OK;
@@ -293,6 +299,7 @@ static enum hn_status take_message(struct hn_compile_pool *pool, struct worker *
     enum hn_status status = hn_message_get_image(message, json, &worker->job->image, err);
     if (status == HN_OK)
         finish_job(pool, worker);
+    worker->compiled++;
     return status;
 }
 
@@ -329,6 +336,15 @@ static void enforce_limit(struct hn_compile_pool *pool, struct worker *worker)
     hn_process_kill(&worker->process);
     worker->ready = false;
     fail_job(pool, worker, HN_OUTCOME_COMPILE_TIMEOUT, message);
+}
+
+static void retire(struct worker *worker)
+{
+    if (worker->job != NULL || worker->compiled < compiled_most)
+        return;
+    hn_process_kill(&worker->process);
+    worker->ready = false;
+    worker->compiled = 0;
 }
 
 static void give_job(struct hn_compile_pool *pool, struct worker *worker)
@@ -370,6 +386,7 @@ enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_e
         if (status != HN_OK)
             return status;
         enforce_limit(pool, worker);
+        retire(worker);
         give_job(pool, worker);
     }
     uint64_t waiting = 0;

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""Several tuners on one cache and one GPU at once. HONE_RECORDS sets how many records each of them makes."""
+
+import collections
+import fcntl
+import os
+import time
+import unittest
+
+import double
+
+RECORDS = int(os.environ.get("HONE_RECORDS", "150"))
+LONGEST_WAIT_S = 1.0
+
+
+class Several(double.Case):
+    def start_tuner(self, number, *arguments):
+        events = self.folder / f"events{number}.jsonl"
+        return self.start("tune", self.config, "--quiet", "--full", "--jobs", "1", "--events", events, *arguments), events
+
+    def test_one_cache(self):
+        """Two that search one problem in different orders, two with a problem of their own."""
+        self.cheap_config(-(-RECORDS * 2 // 16), 16)
+        problems = (64, 64, 65, 66)
+        budget = ["--strategy", "random", "--budget", RECORDS]
+        tuners = [self.start_tuner(i, *budget, "--seed", i + 1, "-p", f"n={n}") for i, n in enumerate(problems)]
+        for process, _ in tuners:
+            output, errors = process.communicate(timeout=600)
+            self.assertEqual((process.returncode, errors), (0, ""))
+
+        longest = 0
+        told = collections.Counter()
+        for _, events in tuners:
+            records = [record for record in self.read_events(events) if not record["final"]]
+            self.assertEqual(len({double.name(record["point"]) for record in records}), RECORDS)
+            told.update(f"{double.name(record['point'])}@{record['time']:.6f}" for record in records)
+            times = sorted(record["time"] for record in records)
+            longest = max([longest] + [later - earlier for earlier, later in zip(times, times[1:])])
+
+        kept = collections.Counter()
+        for point, at in self.sql("SELECT point, json_extract(json, '$.time') FROM record WHERE NOT final"):
+            kept[f"{point}@{at:.6f}"] += 1
+        self.assertEqual(kept, told, "what was told and what is kept differ")
+        self.assertEqual(sum(kept.values()), len(problems) * RECORDS)
+        self.assertEqual(self.sql("SELECT count(*) FROM session"), [(len(problems),)])
+        self.assertEqual(self.sql("PRAGMA integrity_check"), [("ok",)])
+        self.hone("cache", "check")
+        if RECORDS > 150:
+            print(f"\n{len(problems)} tuners, {RECORDS} records each; the longest time without a record: {longest:.2f} s")
+        self.assertLess(longest, LONGEST_WAIT_S)
+
+    def test_turns(self):
+        """While another holds the GPU nothing is measured, and no time limit runs."""
+        self.cheap_config(4, 4)
+        done, = self.tune("-s", "BLOCK=1,ITEMS=1", "--cache", self.folder / "first.db")
+        self.assertEqual(done["outcomes"], {"ok": 1})
+        lock, = self.folder.glob("hone-GPU-*.lock")
+        with open(lock) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            process = self.start("tune", self.config, "--quiet", "--full", "--run-timeout", "0.5", "--events", self.events)
+            time.sleep(2)
+            self.assertIsNone(process.poll())
+            self.assertEqual(self.read_events(), [])
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, errors), (0, ""))
+        self.assertEqual([record["outcome"] for record in self.read_events()][:16], ["ok"] * 16)
+
+    def test_turns_in_the_middle(self):
+        self.cheap_config(16, 8, n=100000)
+        process = self.start("tune", self.config, "--quiet", "--full", "--run-timeout", "0.5", "--events", self.events)
+        self.wait_for_events(10, process)
+        lock, = self.folder.glob("hone-GPU-*.lock")
+        with open(lock) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            # One that was measured already may still be told.
+            time.sleep(0.3)
+            before = len(self.read_events())
+            time.sleep(1.5)
+            self.assertEqual(len(self.read_events()), before)
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, errors), (0, ""))
+        self.assertEqual({record["outcome"] for record in self.read_events()}, {"ok"})
+
+
+if __name__ == "__main__":
+    unittest.main()
