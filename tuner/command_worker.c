@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "tuner/command.h"
+#include "tuner/machine.h"
 #include "tuner/process.h"
 #include "tuner/worker.h"
 
@@ -23,6 +24,7 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != strtol(argv[2], NULL, 10))
         return HN_OK;
+    hn_machine_offer_to_end();
     hn_channel_init(&channel, 3);
     hn_process_hello(&hello);
     enum hn_status status = hn_channel_send(&channel, &hello, err);

@@ -176,6 +176,7 @@ static enum hn_status send_next(struct hn_gpu_client *client, struct hn_error *e
     client->waiting = true;
     client->begun = false;
     client->sent_ms = hn_now_ms();
+    hn_process_forget_output(&client->process);
     /* A failure to send shows as a closed channel, with the reason in the worker's end. */
     hn_channel_send(&client->process.channel,
                     setting_up ? &client->setup[client->step] : &client->request, NULL);
@@ -238,7 +239,6 @@ static enum hn_status take_message(struct hn_gpu_client *client, struct hn_messa
     if (strcmp(type, "begun") == 0) {
         client->begun = true;
         client->sent_ms = hn_now_ms();
-        hn_process_forget_output(&client->process);
         if (client->meter.active == 0)
             hn_meter_begin(&client->meter, client->sent_ms);
         return HN_OK;

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static const double worker_bytes = 400.0 * 1024 * 1024;
@@ -41,15 +42,37 @@ static double read_number(const char *path)
     return number;
 }
 
-static double memory_workers(void)
+static double memory_bytes(void)
 {
     double physical = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    double limit = read_number("/sys/fs/cgroup/memory.max");
-    return floor(fmin(physical, limit) / worker_bytes);
+    return fmin(physical, read_number("/sys/fs/cgroup/memory.max"));
 }
 
 int hn_machine_jobs(void)
 {
-    double jobs = fmin(affinity_cpus(), fmin(quota_cpus(), memory_workers()));
+    double jobs = fmin(affinity_cpus(), fmin(quota_cpus(), floor(memory_bytes() / worker_bytes)));
     return jobs >= 1 ? (int)fmin(jobs, 1024) : 1;
+}
+
+void hn_machine_offer_to_end(void)
+{
+    FILE *file = fopen("/proc/self/oom_score_adj", "we");
+    if (file == NULL)
+        return;
+    fputs("1000", file);
+    fclose(file);
+}
+
+void hn_machine_limit_memory(void)
+{
+/* The sanitizer's shadow counts as data. */
+#ifndef __SANITIZE_ADDRESS__
+    const double most_bytes = 4096.0 * 1024 * 1024;
+    struct rlimit limit;
+    rlim_t wanted = (rlim_t)fmin(most_bytes, memory_bytes() / 2);
+    if (getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur < wanted)
+        return;
+    limit.rlim_cur = wanted;
+    setrlimit(RLIMIT_DATA, &limit);
+#endif
 }

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "runtime/compile.h"
+#include "tuner/machine.h"
 #include "tuner/worker.h"
 
 /* The strings of a JSON array, borrowed. NULL when it is no array of strings or there is no memory.
@@ -115,6 +116,7 @@ void hn_worker_compile(struct hn_channel *channel)
         hn_worker_fail(channel, status, &err);
         return;
     }
+    hn_machine_limit_memory();
     bool alive = say_ready(channel, &nvrtc, &err) == HN_OK;
     while (alive && hn_channel_receive(channel, true, &request, &err) == HN_RECEIVED_MESSAGE) {
         alive = answer(channel, &nvrtc, &request);

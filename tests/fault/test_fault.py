@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import subprocess
 import sys
 import time
@@ -146,6 +147,21 @@ class Faults(hone.Case):
         self.assertGreaterEqual(len(faulted), 3)
         if not DOUBLE:
             self.assertLess(max(killed.values()), RESTART_LIMIT_S)
+
+    @unittest.skipIf(b"__asan_init" in pathlib.Path(hone.HONE).read_bytes(), "the sanitizer's shadow is data too")
+    def test_memory_of_the_compiler(self):
+        """A compilation that takes all memory it may have is an error, and its worker goes on."""
+        limits = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (500 << 20, limits[1]))
+        try:
+            result = self.hone("compile", FOLDER / "fault.yaml", "--all", "-s", "FAULT=none,slow_compile", "--arch", "sm_90",
+                               "--jobs", "1", "--json")
+        finally:
+            resource.setrlimit(resource.RLIMIT_DATA, limits)
+        rows = {row["point"]["FAULT"]: row for row in json.loads(result.stdout)}
+        self.assertEqual(rows["slow_compile"]["outcome"], "compile_error")
+        self.assertRegex(rows["slow_compile"]["message"], r"fault\.cu\(\d+\): catastrophic error: out of memory")
+        self.assertEqual([row["outcome"] for row in json.loads(result.stdout)].count("ok"), 16)
 
     def report(self, tuning, planted, elapsed, killed, faulted):
         print(f"\n{tuning['device']}: {tuning['points']} points in {elapsed:.1f} s")
