@@ -3,22 +3,50 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 /* A process ends in too many ways to tidy up after itself, so that files are kept in memory where
  * there is a place for it, under a name that the next process of this number takes again. */
+enum { NAMES_MOST = 4 };
+
+/* The folder of this process, in memory where there is a place for it. A crash leaves it behind. */
+static char folder[128];
+static char paths[NAMES_MOST][256];
+
+static void remove_files(void)
+{
+    for (size_t i = 0; i < NAMES_MOST && paths[i][0] != '\0'; i++)
+        unlink(paths[i]);
+    rmdir(folder);
+}
+
+static const char *path_of(const char *name)
+{
+    if (folder[0] == '\0') {
+        snprintf(folder, sizeof folder, "%s/hone-fuzz-%ld",
+                 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp", (long)getpid());
+        (void)mkdir(folder, 0700);
+        fuzz_require(atexit(remove_files) == 0, "files can be removed at the end");
+    }
+    char path[256];
+    snprintf(path, sizeof path, "%s/%.64s", folder, name);
+    size_t i = 0;
+    while (i < NAMES_MOST && paths[i][0] != '\0' && strcmp(paths[i], path) != 0)
+        i++;
+    fuzz_require(i < NAMES_MOST, "there are few names");
+    memcpy(paths[i], path, sizeof path);
+    return paths[i];
+}
+
 const char *fuzz_write_file(const char *name, const uint8_t *data, size_t size)
 {
-    static char path[256];
-    const char *folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-    snprintf(path, sizeof path, "%s/hone-fuzz-%ld", folder, (long)getpid());
-    (void)mkdir(path, 0700);
-    snprintf(path, sizeof path, "%s/hone-fuzz-%ld/%s", folder, (long)getpid(), name);
+    const char *path = path_of(name);
     FILE *file = fopen(path, "wb");
-    fuzz_require(file != NULL, "a temporary file can be written");
+    fuzz_require(file != NULL, "a temporary file can be opened");
     fuzz_require(fwrite(data, 1, size, file) == size, "a temporary file can be written");
-    fuzz_require(fclose(file) == 0, "a temporary file can be written");
+    fuzz_require(fclose(file) == 0, "a temporary file can be closed");
     return path;
 }
 

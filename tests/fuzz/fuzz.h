@@ -9,8 +9,8 @@
  * libFuzzer calls it, or main of driver.c. Returns 0. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* For readers that take a path: a file of this process alone, written anew. The path is good until the next call with
- * the same name. */
+/* For readers that take a path: a file of this process alone, written anew. The path stays good; the files go when the
+ * process exits. */
 const char *fuzz_write_file(const char *name, const uint8_t *data, size_t size);
 
 /* Aborts with the text, also where assert is compiled out. */
