@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,29 +33,34 @@ static enum hn_status begin(struct hn_session *session, struct hn_error *err)
                          session->backend->simulated, &session->session_id, err);
 }
 
-static void write_event(struct hn_session *session, const struct hn_record *record)
+static enum hn_status write_event(struct hn_session *session, const struct hn_record *record,
+                                  struct hn_error *err)
 {
-    if (session->options.events == NULL)
-        return;
+    FILE *events = session->options.events;
+    if (events == NULL)
+        return HN_OK;
     json_t *json =
         json_pack("{ss so so}", "event", "record", "problem",
                   hn_bindings_to_json(session->task->problem), "record", hn_record_to_json(record));
     if (json != NULL)
-        json_dumpf(json, session->options.events, JSON_COMPACT);
-    fputc('\n', session->options.events);
-    fflush(session->options.events);
+        json_dumpf(json, events, JSON_COMPACT);
     json_decref(json);
+    fputc('\n', events);
+    if (fflush(events) != 0 || ferror(events))
+        return hn_fail(err, HN_ERUN, "the events (--events) can not be written: %s",
+                       strerror(errno));
+    return HN_OK;
 }
 
 enum hn_status hn_session_keep(struct hn_session *session, const struct hn_record *record,
                                struct hn_error *err)
 {
-    write_event(session, record);
-    if (session->store == NULL)
-        return HN_OK;
-    enum hn_status status = begin(session, err);
-    return status == HN_OK ? hn_store_put(session->store, session->session_id, record, err)
-                           : status;
+    enum hn_status status = HN_OK;
+    if (session->store != NULL)
+        status = begin(session, err);
+    if (status == HN_OK && session->store != NULL)
+        status = hn_store_put(session->store, session->session_id, record, err);
+    return status == HN_OK ? write_event(session, record, err) : status;
 }
 
 /* Lower is better; a raced one before one that was not: its time was taken side by side with its

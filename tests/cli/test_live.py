@@ -222,6 +222,12 @@ class Failures(double.Case):
         folder.mkdir(mode=0o555)
         self.hone("tune", self.config, "--quiet", "--cache", folder / "hone.db", expect=1)
 
+    def test_events_can_not_be_written(self):
+        """The run ends with the reason; what was measured is in the cache."""
+        result = self.hone("tune", self.config, "--quiet", "--events", "/dev/full", expect=1)
+        self.assertEqual(result.stderr, "hone: the events (--events) can not be written: No space left on device\n")
+        self.assertGreater(self.sql("SELECT count(*) FROM record")[0][0], 0)
+
     def test_disk_full(self):
         """The run ends with the reason; what was recorded before is kept, and the next run goes on."""
         points = self.cheap_config(16, 16)
