@@ -251,6 +251,7 @@ enum hn_status hn_backend_live(struct hn_task *task, const struct hn_live_option
         return hn_fail_memory(err);
     live->base = (struct hn_backend){.kind = &live_kind, .task = task};
     live->options = *options;
+    live->started_ms = hn_now_ms();
     hn_bindings_init(&live->evaluated);
     live->fds = calloc((size_t)options->jobs * 2 + 2, sizeof *live->fds);
     enum hn_status status = live->fds != NULL ? HN_OK : hn_fail_memory(err);

@@ -20,6 +20,7 @@ struct hn_live {
     char **references;            /* texts of the depends values that have a reference */
     size_t reference_count;
     struct hn_meter working; /* compiling or on the GPU */
+    double started_ms;
 };
 
 enum hn_status hn_live_open(struct hn_live *live, struct hn_error *err);

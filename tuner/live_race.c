@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "cache/record_json.h"
 #include "tuner/live.h"
 
 static const int race_min_rounds = 6;
 static const int race_max_rounds = 101;
-static const double race_budget_ms = 1500;
+/* A race takes a tenth of what the search took, within these. */
+static const double race_least_ms = 300;
+static const double race_most_ms = 1500;
 
-static enum hn_status make_race(const struct hn_racer *racers, size_t count,
+static enum hn_status make_race(const struct hn_racer *racers, size_t count, double budget_ms,
                                 struct hn_message *message, struct hn_error *err)
 {
     json_t *candidates = json_array();
@@ -21,7 +25,7 @@ static enum hn_status make_race(const struct hn_racer *racers, size_t count,
     }
     json_object_set_new(message->json, "min_rounds", json_integer(race_min_rounds));
     json_object_set_new(message->json, "max_rounds", json_integer(race_max_rounds));
-    json_object_set_new(message->json, "budget_ms", json_real(race_budget_ms));
+    json_object_set_new(message->json, "budget_ms", json_real(budget_ms));
     if (json_object_set_new(message->json, "candidates", candidates) == 0 &&
         json_array_size(candidates) == count)
         return HN_OK;
@@ -62,7 +66,8 @@ enum hn_status hn_live_race(struct hn_backend *backend, const struct hn_racer *r
     struct hn_message message;
     struct hn_gpu_result ended;
     *result = (struct hn_race_result){0};
-    enum hn_status status = make_race(racers, count, &message, err);
+    double budget_ms = fmin((hn_now_ms() - live->started_ms) / 10, race_most_ms);
+    enum hn_status status = make_race(racers, count, fmax(budget_ms, race_least_ms), &message, err);
     if (status != HN_OK)
         return status;
     status = hn_gpu_client_request(live->gpu, &message, 120, err);

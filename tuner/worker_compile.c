@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "runtime/compile.h"
@@ -106,11 +107,15 @@ static enum hn_status say_ready(struct hn_channel *channel, const struct hn_nvrt
     return status;
 }
 
+/* There are as many as cores: hone and the GPU worker, which only ever need a moment, go first. */
+static const int niceness = 5;
+
 void hn_worker_compile(struct hn_channel *channel)
 {
     struct hn_nvrtc nvrtc;
     struct hn_message request;
     struct hn_error err = {0};
+    setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + niceness);
     enum hn_status status = hn_nvrtc_open(&nvrtc, &err);
     if (status != HN_OK) {
         hn_worker_fail(channel, status, &err);

@@ -82,7 +82,7 @@ def tune(task, points, verify, sample):
         compiler_options=["-no-cache"], quiet=True, **options)
     if not check_points(results, points) and not sample:
         sys.exit(f"Kernel Tuner tuned {len(results)} of {len(points)} points")
-    timed = [row for row in results if isinstance(row["time"], float)]
+    timed = [row for row in results if isinstance(row.get("time"), float)]
     best = min(timed, key=lambda row: row["time"])
     return {"points": len(results), "ok": len(timed), "best_us": best["time"] * 1e3,
             "best": {name: best[name] for name in points[0]},
