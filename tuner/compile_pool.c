@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/compile_pool.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@ struct job {
     struct hn_message request;
     struct hn_image image;
     int attempts;
+    double timeout_ms;
     struct job *next;
 };
 
@@ -43,6 +45,8 @@ struct hn_compile_pool {
 
 /* A worker may be killed from outside while it starts; one that ends each time has a reason. */
 static const int start_failures_most = 3;
+/* Of what the whole run depends on. */
+static const double first_timeout_ms = 60e3;
 
 /* NVRTC 13.0 keeps some KiB of every program: 4 for a kernel of one line. A worker is replaced
  * after so many, which takes less than 1% of even their time. */
@@ -203,6 +207,7 @@ enum hn_status hn_compile_pool_submit(struct hn_compile_pool *pool, uint64_t id,
     if (status != HN_OK)
         return status;
     push(&pool->waiting, job);
+    job->timeout_ms = pool->timeout_ms;
     pool->pending++;
     pool->unfinished++;
     return HN_OK;
@@ -217,6 +222,7 @@ enum hn_status hn_compile_pool_submit_first(struct hn_compile_pool *pool, uint64
     if (status != HN_OK)
         return status;
     push_front(&pool->waiting, job);
+    job->timeout_ms = fmax(pool->timeout_ms, first_timeout_ms);
     pool->pending++;
     pool->unfinished++;
     return HN_OK;
@@ -328,11 +334,11 @@ static enum hn_status listen_to(struct hn_compile_pool *pool, struct worker *wor
 static void enforce_limit(struct hn_compile_pool *pool, struct worker *worker)
 {
     if (worker->job == NULL || !worker->ready ||
-        hn_now_ms() - worker->started_ms < pool->timeout_ms)
+        hn_now_ms() - worker->started_ms < worker->job->timeout_ms)
         return;
     char message[128];
     snprintf(message, sizeof message, "the compiler was stopped after %g s (--compile-timeout)",
-             pool->timeout_ms / 1e3);
+             worker->job->timeout_ms / 1e3);
     hn_process_kill(&worker->process);
     worker->ready = false;
     fail_job(pool, worker, HN_OUTCOME_COMPILE_TIMEOUT, message);
@@ -421,9 +427,10 @@ int hn_compile_pool_timeout_ms(const struct hn_compile_pool *pool)
 {
     double least = -1;
     for (int i = 0; i < pool->jobs; i++) {
-        if (pool->workers[i].job == NULL)
+        const struct worker *worker = &pool->workers[i];
+        if (worker->job == NULL)
             continue;
-        double left = pool->workers[i].started_ms + pool->timeout_ms - hn_now_ms();
+        double left = worker->started_ms + worker->job->timeout_ms - hn_now_ms();
         if (least < 0 || left < least)
             least = left > 0 ? left : 0;
     }

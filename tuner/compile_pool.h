@@ -33,7 +33,7 @@ enum hn_status hn_compile_pool_start(struct hn_compile_pool *pool, uint64_t coun
 /* Queues one compilation under the caller's number. */
 enum hn_status hn_compile_pool_submit(struct hn_compile_pool *pool, uint64_t id, const struct hn_source *source,
                                       const char *architecture, struct hn_error *err);
-/* The same before all that waits. */
+/* The same before all that waits, with a time limit of at least 60 s: what the whole run depends on. */
 enum hn_status hn_compile_pool_submit_first(struct hn_compile_pool *pool, uint64_t id, const struct hn_source *source,
                                             const char *architecture, struct hn_error *err);
 
