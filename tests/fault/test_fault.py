@@ -86,8 +86,9 @@ def restarts(records, outcome, begun):
 
 
 class Faults(hone.Case):
-    def tune(self, *arguments):
-        settings = {"LD_LIBRARY_PATH": DOUBLE, "TMPDIR": str(self.folder)} if DOUBLE else {}
+    def tune(self, *arguments, **settings):
+        if DOUBLE:
+            settings.update(LD_LIBRARY_PATH=DOUBLE, TMPDIR=str(self.folder))
         result = self.hone("tune", FOLDER / "fault.yaml", "--json", "--quiet", "--compile-timeout", COMPILE_TIMEOUT_S,
                            "--run-timeout", RUN_TIMEOUT_S, *arguments, **settings)
         return json.loads(result.stdout)[0]
@@ -147,6 +148,11 @@ class Faults(hone.Case):
         self.assertGreaterEqual(len(faulted), 3)
         if not DOUBLE:
             self.assertLess(max(killed.values()), RESTART_LIMIT_S)
+
+    def test_compile_timeout_is_for_variants(self):
+        """What the whole run depends on compiles all the same."""
+        tuning = self.tune("-s", "FAULT=none", "--compile-timeout", "0.001", expect=3)
+        self.assertEqual(tuning["outcomes"], {"compile_timeout": 16})
 
     @unittest.skipIf(b"__asan_init" in pathlib.Path(hone.HONE).read_bytes(), "the sanitizer's shadow is data too")
     def test_memory_of_the_compiler(self):
