@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,18 @@ static enum hn_status evaluate_metric(const struct hn_metric *metric, const stru
     return HN_OK;
 }
 
+/* A metric without a value for this variant is NaN; where it is the objective, the variant can not
+ * be compared. */
+static void leave_out(const struct hn_plan *plan, const struct hn_metric *metric,
+                      const struct hn_error *reason, struct hn_value *value,
+                      struct hn_record *record)
+{
+    *value = hn_real((double)NAN);
+    if (plan->objective != NULL && strcmp(plan->objective, metric->name) == 0)
+        hn_record_fail(record, HN_OUTCOME_SKIPPED, "the objective has no value: %s",
+                       reason->message);
+}
+
 /* A metric sees those before it by their slots. */
 static enum hn_status evaluate_metrics(const struct hn_plan *plan, struct hn_value *values,
                                        size_t first_slot, struct hn_record *record,
@@ -24,7 +37,14 @@ static enum hn_status evaluate_metrics(const struct hn_plan *plan, struct hn_val
 {
     for (size_t i = 0; i < plan->metric_count; i++) {
         struct hn_value *value = &values[first_slot + i];
-        enum hn_status status = evaluate_metric(&plan->metrics[i], values, value, err);
+        struct hn_error reason;
+        enum hn_status status = evaluate_metric(&plan->metrics[i], values, value, &reason);
+        if (status == HN_EVALUE) {
+            leave_out(plan, &plan->metrics[i], &reason, value, record);
+            status = HN_OK;
+        }
+        if (status != HN_OK)
+            return hn_fail(err, status, "%s", reason.message);
         if (status == HN_OK)
             status = hn_bindings_set(&record->metrics, plan->metrics[i].name, value, err);
         if (status != HN_OK)
@@ -43,7 +63,8 @@ static enum hn_status set_objective(const struct hn_plan *plan, struct hn_record
             return hn_fail(err, HN_ECONFIG, "objective '%s' is no metric", plan->objective);
         value = hn_value_number(metric);
     }
-    record->objective = plan->maximize ? -value : value;
+    if (record->outcome != HN_OUTCOME_SKIPPED)
+        record->objective = plan->maximize ? -value : value;
     return HN_OK;
 }
 

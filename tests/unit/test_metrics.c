@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,14 +85,25 @@ static void time_or_a_minimised_metric_is_not(void **state)
     assert_true(fixture->record.objective == 500);
 }
 
-static void names_the_metric_that_fails(void **state)
+static void a_metric_without_a_value_is_nan(void **state)
 {
     struct fixture *fixture = *state;
     fixture->record.timing.median_us = 0;
-    struct hn_error err = {.message = ""};
-    assert_int_equal(evaluate(fixture, &err), HN_EVALUE);
-    assert_int_equal(strncmp(err.message, "metric gflops: ", 15), 0);
-    assert_non_null(strstr(err.message, "zero"));
+    assert_int_equal(evaluate(fixture, NULL), HN_OK);
+    assert_true(isnan(hn_bindings_get(&fixture->record.metrics, "gflops")->real));
+    assert_int_equal(fixture->record.outcome, HN_OUTCOME_OK);
+}
+
+static void an_objective_without_a_value_is_skipped(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->record.timing.median_us = 0;
+    set_objective(fixture, "gflops", true);
+    assert_int_equal(evaluate(fixture, NULL), HN_OK);
+    assert_int_equal(fixture->record.outcome, HN_OUTCOME_SKIPPED);
+    assert_int_equal(
+        strncmp(fixture->record.message, "the objective has no value: metric gflops: ", 43), 0);
+    assert_non_null(strstr(fixture->record.message, "zero"));
 }
 
 static void an_unknown_objective_is_an_error(void **state)
@@ -109,7 +121,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(evaluates_in_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_maximised_metric_is_negated, set_up, tear_down),
         cmocka_unit_test_setup_teardown(time_or_a_minimised_metric_is_not, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(names_the_metric_that_fails, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_metric_without_a_value_is_nan, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_objective_without_a_value_is_skipped, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_unknown_objective_is_an_error, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
