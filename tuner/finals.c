@@ -230,8 +230,6 @@ static enum hn_status verify_again(struct finals *finals, bool *again, struct hn
         hn_record_finish(&verdict);
     }
     finals->count = left;
-    if (status == HN_OK)
-        status = session->backend->kind->reseed(session->backend, session->options.seed, err);
     return status;
 }
 
@@ -420,6 +418,9 @@ enum hn_status hn_session_finals(struct hn_session *session, bool *again, struct
     enum hn_status status = hn_session_finalists(session, &finals.numbers, &finals.count, err);
     if (status == HN_OK && finals.count > 0 && !is_settled(session))
         status = hold(&finals, again, err);
+    /* The finals leave the second seed's inputs behind. */
+    if (status == HN_OK && *again && hn_interrupted() == 0)
+        status = session->backend->kind->reseed(session->backend, session->options.seed, err);
     free(finals.numbers);
     hn_session_find_best(session);
     return status;

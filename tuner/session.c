@@ -196,11 +196,13 @@ enum hn_status hn_session_step(struct hn_session *session, struct hn_backend_eve
     return status;
 }
 
-/* The best time that ticket `number` can be held against: of tickets told long ago, whatever the
- * number of cores. */
+/* The best time that ticket `number` can be held against. Where a strategy hears of it, of tickets
+ * told long ago, so that the sequence is the same whatever the number of cores; otherwise of all
+ * before it. */
 static const struct hn_record *find_censor(struct hn_session *session, size_t number)
 {
-    while (session->censor_next + HN_LOOK_AHEAD <= number &&
+    size_t distance = session->options.strategy->needs_feedback ? HN_LOOK_AHEAD : 1;
+    while (session->censor_next + distance <= number &&
            session->censor_next < session->next_settled) {
         const struct hn_record *record = &session->tickets.items[session->censor_next].record;
         if (record->outcome == HN_OUTCOME_OK &&

@@ -160,21 +160,21 @@ static void duplicates_of_a_failure_fail(void **state)
     finish_grid(&grid);
 }
 
-/* The ticket long before `ticket` whose time is `us`; fails when there is none. */
+/* The ticket before `ticket` whose time is `us`; fails when there is none. */
 static int find_censor(const struct scripted *backend, uint64_t ticket, double us)
 {
     for (int i = 0; i < backend->evaluated_count; i++) {
         const struct scripted_evaluation *other = &backend->evaluated[i];
-        if (other->request.measure && other->ticket + HN_LOOK_AHEAD <= ticket &&
+        if (other->request.measure && other->ticket < ticket &&
             backend->fates[other->point].us == us)
             return other->point;
     }
-    fail_msg("ticket %llu is held against %g us, which is not long told",
+    fail_msg("ticket %llu is held against %g us, which no ticket before it took",
              (unsigned long long)ticket, us);
     return -1;
 }
 
-static void early_stops_look_far_back(void **state)
+static void early_stops_look_back(void **state)
 {
     (void)state;
     struct grid grid;
@@ -326,7 +326,7 @@ int main(void)
         cmocka_unit_test(ranking_starts_with_the_best_and_counts_the_tied),
         cmocka_unit_test(duplicates_take_the_time_of_the_lowest_ticket),
         cmocka_unit_test(duplicates_of_a_failure_fail),
-        cmocka_unit_test(early_stops_look_far_back),
+        cmocka_unit_test(early_stops_look_back),
         cmocka_unit_test(full_stops_nothing),
         cmocka_unit_test(ladder_is_first_and_measured_in_full),
         cmocka_unit_test(budget_counts_evaluations),
