@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""hone on the driver double of tests/double: real workers, real compilations, a GPU that is simulated."""
+"""hone on the driver double of tests/double: real workers, real compilations, a GPU that is simulated. With HONE_GPU=1
+test_kill and test_several run on a real one."""
 
 import json
 import os
 import shutil
 import sqlite3
 import subprocess
+import sys
 import time
+import unittest
 
 import hone
 
 DOUBLE = os.path.abspath(os.environ.get("HONE_DOUBLE", hone.SOURCE / "build" / "tests" / "double"))
+ON_GPU = os.environ.get("HONE_GPU") == "1"
+DRIVER = {} if ON_GPU else {"LD_LIBRARY_PATH": DOUBLE}
 DATA = hone.SOURCE / "tests" / "data" / "double"
 
 # A kernel that compiles in a few milliseconds and differs in every point. The double runs its own C function instead.
@@ -35,10 +40,10 @@ class Case(hone.Case):
 
     def environment(self, **changes):
         return dict(os.environ, HONE_CACHE=str(self.cache), NO_COLOR="1", LC_ALL="C.UTF-8", TMPDIR=str(self.folder),
-                    LD_LIBRARY_PATH=DOUBLE, **changes)
+                    **DRIVER, **changes)
 
     def hone(self, *arguments, **settings):
-        return super().hone(*arguments, TMPDIR=str(self.folder), LD_LIBRARY_PATH=DOUBLE, **settings)
+        return super().hone(*arguments, TMPDIR=str(self.folder), **DRIVER, **settings)
 
     def tune(self, *arguments, **settings):
         """The document of `hone tune --json`, one tuning a problem."""
@@ -53,11 +58,12 @@ class Case(hone.Case):
         return process
 
     def cheap_config(self, block=64, items=16, n=64):
-        """A space of block * items points that cost little more than nothing."""
-        self.write("scale.cu", CHEAP_CU)
+        """A space of block * items points that cost little more than nothing; on a GPU they do the work."""
+        if not ON_GPU:
+            self.write("scale.cu", CHEAP_CU)
         text = self.config.read_text()
         for old, new in (("{powers_of_two: [32, 1024]}", f"{{range: [1, {block}], step: 1}}"),
-                         ("[1, 2, 4, 8]", f"{{range: [1, {items}], step: 1}}"), ("[0]", "[0]"),
+                         ("[1, 2, 4, 8]", f"{{range: [1, {items}], step: 1}}"),
                          ("{n: 65536}", f"{{n: {n}}}"), ("{BLOCK: 128, ITEMS: 1, FAULT: 0}", "{BLOCK: 1, ITEMS: 1, FAULT: 0}")):
             self.assertIn(old, text)
             text = text.replace(old, new, 1)
@@ -80,6 +86,17 @@ class Case(hone.Case):
     def sql(self, statement, *values):
         with sqlite3.connect(self.cache) as database:
             return database.execute(statement, values).fetchall()
+
+
+def has_device():
+    return subprocess.run([hone.HONE, "device"], capture_output=True, stdin=subprocess.DEVNULL).returncode == 0
+
+
+def main():
+    if ON_GPU and not has_device():
+        print("SKIPPED: there is no GPU here", file=sys.stderr)
+        sys.exit(77)
+    unittest.main(module="__main__")
 
 
 def stop(process):

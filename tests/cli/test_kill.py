@@ -5,7 +5,6 @@ import os
 import random
 import signal
 import time
-import unittest
 
 import double
 
@@ -87,7 +86,8 @@ class Kill(double.Case):
 
     def assert_complete(self, result):
         self.assertEqual(result["outcomes"], self.expected["outcomes"])
-        self.assertEqual(result["best"]["point"], self.expected["best"]["point"])
+        if not double.ON_GPU:  # where the best of such small work is a matter of luck
+            self.assertEqual(result["best"]["point"], self.expected["best"]["point"])
         twice = self.sql("SELECT session_id, point, final, count(*) FROM record GROUP BY 1, 2, 3 HAVING count(*) > 1")
         self.assertEqual(twice, [])
         again = self.sql("SELECT point FROM record WHERE NOT final GROUP BY point HAVING count(DISTINCT session_id) > 1")
@@ -136,7 +136,7 @@ class Kill(double.Case):
                 self.forget()
                 # One that comes after the end does not count.
                 counts[target] += self.kill(target, moment_s)
-        if KILLS > 12:
+        if KILLS > 12 or double.ON_GPU:
             print(f"\n{counts} killed in tunes of {self.duration_s:.1f} s; {len(self.lost)} records in flight lost, the "
                   f"oldest {max(self.lost, default=0) * 1e3:.0f} ms old; the last worker of a killed hone ended after "
                   f"{max(self.ended_s) * 1e3:.0f} ms")
@@ -166,4 +166,4 @@ class Kill(double.Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    double.main()
