@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tuner/config.h"
+#include "tuner/config/config.h"
 
 /* The options that commands share, parsed by glibc's argp: a command's own parser names hn_options_argp among its
  * children and gives this struct as the child's input. Strings are borrowed from argv. */

@@ -3,7 +3,7 @@
 #define HONE_TUNER_SINGLE_POINT_H
 
 #include "tuner/options.h"
-#include "tuner/task.h"
+#include "tuner/session/task.h"
 
 /* For commands that work on one point: there -s gives values of the point, and what it leaves open comes from the
  * default point. */

@@ -4,7 +4,7 @@
 
 #include "fuzz.h"
 #include "runtime/launch.h"
-#include "tuner/config.h"
+#include "tuner/config/config.h"
 
 /* A config as a user may get it from anywhere: read, checked as a whole, its space built, its plan
  * stored and read back. */

@@ -7,7 +7,7 @@
 #include "cache/record_json.h"
 #include "fuzz.h"
 #include "runtime/device.h"
-#include "tuner/channel.h"
+#include "tuner/workers/channel.h"
 
 /* What a worker sends: the input is a stream of frames on a channel; and once more the body of one
  * frame, so that the sizes need not fit first. */

@@ -5,7 +5,7 @@
 #include "runtime/bench.h"
 #include "runtime/nvrtc.h"
 #include "runtime/source.h"
-#include "tuner/config.h"
+#include "tuner/config/config.h"
 
 /* A config with what a bench of its first problem needs, compiled in this process. For tests, on a GPU or the driver
  * double: every function fails the running test with the message of what went wrong. */

@@ -2,7 +2,7 @@
 #ifndef HONE_TESTS_SCRIPTED_BACKEND_H
 #define HONE_TESTS_SCRIPTED_BACKEND_H
 
-#include "tuner/session.h"
+#include "tuner/session/session.h"
 
 /* A backend over the 400 points of tests/data/session/grid.yaml whose fate a test writes down: point 20 * A + B. What
  * is under way ends in the order started, or in a random one. */

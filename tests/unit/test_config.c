@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/config.h"
+#include "tuner/config/config.h"
 
 #include <dirent.h>
 #include <setjmp.h>

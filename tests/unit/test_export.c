@@ -4,7 +4,7 @@
 #include "runtime/template.h"
 #include "tests/unit/plan_fixture.h"
 #include "tests/unit/store_fixture.h"
-#include "tuner/export.h"
+#include "tuner/export/export.h"
 
 /* Headers are generated from a cache that the test fills, and compiled and run as a user would. */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/format.h"
+#include "tuner/report/format.h"
 
 #include <math.h>
 #include <setjmp.h>

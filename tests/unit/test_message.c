@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/message.h"
+#include "tuner/workers/message.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "tuner/session_internal.h"
+#include "tuner/session/session_internal.h"
 
 static struct hn_session_options exhaustive(void)
 {

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "tuner/session_internal.h"
+#include "tuner/session/session_internal.h"
 
 /* A strategy that writes down all that it is told, and whose next point depends on all of it. */
 struct hn_strategy {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/space.h"
+#include "tuner/search/space.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/expression.h"
-#include "tuner/yaml.h"
+#include "tuner/config/yaml.h"
 
 /* Adds "NAME: v v v". */
 static void add(struct hn_space *space, const char *name, const char *values)

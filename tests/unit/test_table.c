@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/table.h"
+#include "tuner/report/table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -14,7 +14,7 @@
 
 #include "runtime/compile.h"
 #include "runtime/source.h"
-#include "tuner/config.h"
+#include "tuner/config/config.h"
 
 static struct hn_nvrtc nvrtc;
 static glob_t configs;

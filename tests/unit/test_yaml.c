@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/yaml.h"
+#include "tuner/config/yaml.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_COMMANDS_CACHE_COMMAND_H
+#define HONE_TUNER_COMMANDS_CACHE_COMMAND_H
+
+#include <jansson.h>
+
+#include "cache/store.h"
+#include "tuner/options.h"
+
+/* What the parts of `hone cache` share. */
+struct hn_cache_command {
+    struct hn_options options;
+    const char **arguments; /* those that are no options */
+    size_t argument_count;
+    struct hn_bindings problem; /* -p: only tunings with these values */
+    const char *device_name;    /* --device-name: only tunings of this device */
+    bool images;
+    char *path; /* of the cache */
+    struct hn_store *store;
+};
+
+enum hn_status hn_cache_list(const struct hn_cache_command *command, struct hn_error *err);
+enum hn_status hn_cache_show(const struct hn_cache_command *command, struct hn_error *err);
+enum hn_status hn_cache_export(const struct hn_cache_command *command, struct hn_error *err);
+enum hn_status hn_cache_import(const struct hn_cache_command *command, struct hn_error *err);
+enum hn_status hn_cache_check(const struct hn_cache_command *command, struct hn_error *err);
+
+/* The tunings of a kernel that fit -p and --device-name. HN_ENOTFOUND names what there is. */
+enum hn_status hn_cache_select(const struct hn_cache_command *command, const char *kernel,
+                               struct hn_tuned_list *list, struct hn_error *err);
+
+/* "simulated, stale": what a reader has to know of a record before trusting its time; "" when it is
+ * measured and verified. The text is the caller's to finish. */
+void hn_cache_remarks(struct hn_text *text, const struct hn_tuned *tuned,
+                      const struct hn_record *record);
+/* "M=4096,N=4096", "-" when there is none; free it. */
+char *hn_cache_problem_text(const struct hn_bindings *problem);
+/* Identity, version and best of a tuning; NULL when out of memory. */
+json_t *hn_cache_tuned_to_json(const struct hn_tuned *tuned);
+/* Prints the document with a newline and frees it; HN_ENOMEM when it is NULL. */
+enum hn_status hn_cache_print_json(json_t *document, struct hn_error *err);
+
+#endif

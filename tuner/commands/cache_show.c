@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cache/record_json.h"
+#include "tuner/commands/cache_command.h"
+#include "tuner/report/format.h"
+#include "tuner/report/table.h"
+
+enum { SHOWN = 5 };
+
+/* One tuning with all its records; the ok ones first, best first, and of them those of a final
+ * race. */
+struct view {
+    const struct hn_tuned *tuned;
+    struct hn_records records;
+    size_t ok_count;
+};
+
+static int compare_records(const void *a, const void *b)
+{
+    const struct hn_record *x = a;
+    const struct hn_record *y = b;
+    bool x_ok = x->outcome == HN_OUTCOME_OK;
+    bool y_ok = y->outcome == HN_OUTCOME_OK;
+    if (x_ok != y_ok)
+        return x_ok ? -1 : 1;
+    if (x->final != y->final)
+        return x->final ? -1 : 1;
+    return (x->objective > y->objective) - (x->objective < y->objective);
+}
+
+static enum hn_status make_view(const struct hn_cache_command *command,
+                                const struct hn_tuned *tuned, struct view *view,
+                                struct hn_error *err)
+{
+    *view = (struct view){.tuned = tuned};
+    enum hn_status status = hn_store_load(command->store, &tuned->identity, &tuned->version,
+                                          tuned->simulated, &view->records, err);
+    if (status != HN_OK)
+        return status;
+    if (view->records.count > 0)
+        qsort(view->records.items, view->records.count, sizeof *view->records.items,
+              compare_records);
+    while (view->ok_count < view->records.count &&
+           view->records.items[view->ok_count].outcome == HN_OUTCOME_OK)
+        view->ok_count++;
+    return HN_OK;
+}
+
+static size_t count_outcome(const struct view *view, enum hn_outcome outcome)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < view->records.count; i++)
+        count += view->records.items[i].outcome == outcome;
+    return count;
+}
+
+static void print_heading(const struct view *view)
+{
+    const struct hn_tuned *tuned = view->tuned;
+    const struct hn_identity *identity = &tuned->identity;
+    const struct hn_device_identity *device = &identity->device;
+    const struct hn_version *version = &tuned->version;
+    char *problem = hn_cache_problem_text(&identity->problem);
+    printf("%s  %s\n", identity->kernel, problem == NULL ? "" : problem);
+    printf("  device     %s (compute capability %d.%d, %d SMs%s%s)\n", device->name,
+           device->capability / 10, device->capability % 10, device->sm_count,
+           device->mig_profile[0] == '\0' ? "" : ", MIG ", device->mig_profile);
+    printf("  measured   L2 %s, objective %s, driver %s, NVRTC %s%s\n", identity->regime,
+           identity->objective, version->driver[0] == '\0' ? "unknown" : version->driver,
+           version->nvrtc[0] == '\0' ? "unknown" : version->nvrtc,
+           tuned->simulated ? ", SIMULATED from a recording" : "");
+    if (tuned->stale)
+        puts("  STALE      a later tune had another template, options, plan or driver, or Hone "
+             "measures otherwise now");
+    free(problem);
+}
+
+static bool is_tied(const struct hn_timing *timing, const struct hn_timing *best)
+{
+    return timing->low_us <= best->high_us && best->low_us <= timing->high_us;
+}
+
+static void add_row(struct hn_table *table, const struct view *view, size_t index)
+{
+    const struct hn_record *record = &view->records.items[index];
+    char time_text[HN_FORMAT_SIZE];
+    char spread[HN_FORMAT_SIZE];
+    char shared[HN_FORMAT_SIZE] = "?";
+    struct hn_text point;
+    struct hn_text remarks;
+    hn_text_init(&point);
+    hn_text_init(&remarks);
+    hn_bindings_append(&point, &record->point);
+    hn_format_time(record->timing.median_us, time_text);
+    hn_format_spread(&record->timing, spread);
+    if (index > 0 && is_tied(&record->timing, &view->records.items[0].timing))
+        hn_text_append(&remarks, "tied");
+    hn_cache_remarks(&remarks, view->tuned, record);
+    hn_table_cell(table, "%zu", index + 1);
+    hn_table_cell(table, "%s", time_text);
+    hn_table_cell(table, "±%s", spread);
+    if (record->resources.known) {
+        hn_format_bytes(record->resources.shared_bytes, shared);
+        hn_table_cell(table, "%d", record->resources.registers);
+        hn_table_cell(table, "%s", shared);
+        hn_table_cell(table, "%.0f%%", record->resources.occupancy * 100);
+    } else {
+        for (int i = 0; i < 3; i++)
+            hn_table_cell(table, "?");
+    }
+    hn_table_cell(table, "%s", point.data == NULL ? "-" : point.data);
+    hn_table_cell(table, "%s", remarks.data == NULL ? "" : remarks.data);
+    hn_text_finish(&point);
+    hn_text_finish(&remarks);
+}
+
+static void print_view(const struct view *view)
+{
+    static const char *const headings[] = {
+        ">#", ">time", ">spread", ">registers", ">shared", ">occupancy", "point", "remarks", NULL};
+    print_heading(view);
+    struct hn_table *table = hn_table_create(headings);
+    for (size_t i = 0; i < view->ok_count && i < SHOWN; i++)
+        add_row(table, view, i);
+    hn_table_print(table, stdout, 2);
+    hn_table_destroy(table);
+    printf("  %zu points:", view->records.count);
+    const char *separator = " ";
+    for (int i = 0; i < HN_OUTCOME_COUNT; i++) {
+        size_t count = count_outcome(view, (enum hn_outcome)i);
+        if (count == 0)
+            continue;
+        printf("%s%zu %s", separator, count, hn_outcome_name((enum hn_outcome)i));
+        separator = ", ";
+    }
+    putchar('\n');
+}
+
+static json_t *view_to_json(const struct view *view)
+{
+    json_t *json = hn_cache_tuned_to_json(view->tuned);
+    json_t *outcomes = json_object();
+    json_t *records = json_array();
+    int failed = json == NULL || outcomes == NULL || records == NULL ? -1 : 0;
+    for (int i = 0; failed == 0 && i < HN_OUTCOME_COUNT; i++) {
+        size_t count = count_outcome(view, (enum hn_outcome)i);
+        if (count > 0)
+            failed = json_object_set_new(outcomes, hn_outcome_name((enum hn_outcome)i),
+                                         json_integer((json_int_t)count));
+    }
+    for (size_t i = 0; failed == 0 && i < view->records.count; i++)
+        failed = json_array_append_new(records, hn_record_to_json(&view->records.items[i]));
+    if (failed == 0)
+        failed =
+            json_object_set(json, "outcomes", outcomes) | json_object_set(json, "records", records);
+    json_decref(outcomes);
+    json_decref(records);
+    if (failed == 0)
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
+enum hn_status hn_cache_show(const struct hn_cache_command *command, struct hn_error *err)
+{
+    struct hn_tuned_list list;
+    enum hn_status status = hn_cache_select(command, command->arguments[0], &list, err);
+    if (status != HN_OK)
+        return status;
+    json_t *tunings = json_array();
+    for (size_t i = 0; status == HN_OK && i < list.count; i++) {
+        struct view view;
+        status = make_view(command, &list.items[i], &view, err);
+        if (status == HN_OK && command->options.json) {
+            if (json_array_append_new(tunings, view_to_json(&view)) != 0)
+                status = hn_fail_memory(err);
+        } else if (status == HN_OK) {
+            fputs(i == 0 ? "" : "\n", stdout);
+            print_view(&view);
+        }
+        hn_records_free(&view.records);
+    }
+    hn_tuned_list_free(&list);
+    if (status == HN_OK && command->options.json)
+        return hn_cache_print_json(
+            json_pack("{s:s, s:o}", "cache", command->path, "tunings", tunings), err);
+    json_decref(tunings);
+    return status;
+}

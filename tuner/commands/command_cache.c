@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/command.h"
+#include "tuner/commands/cache_command.h"
+
+extern const struct hn_command hn_command_cache;
+
+enum { KEY_DEVICE_NAME = 1, KEY_IMAGES };
+
+static const struct argp_option filter_options[] = {
+    {"problem", 'p', "NAME=VALUE", 0, "Only tunings with this problem value; may be repeated", 1},
+    {"device-name", KEY_DEVICE_NAME, "NAME", 0, "Only tunings of this device", 1},
+    {0},
+};
+
+static const struct argp_option import_options[] = {
+    {"images", KEY_IMAGES, 0, 0,
+     "Also take over the compiled kernels of a cache: only from those whom you trust", 1},
+    {0},
+};
+
+static const struct part {
+    const char *name;
+    const char *arguments;
+    const char *summary;
+    const char *details;
+    const struct argp_option *own;
+    enum hn_store_mode mode;
+    size_t least; /* arguments */
+    size_t most;
+    enum hn_status (*run)(const struct hn_cache_command *command, struct hn_error *err);
+} parts[] = {
+    {"list", "", "Lists the tuned kernels: the best of each problem and device.", NULL,
+     filter_options, HN_STORE_READ, 0, 0, hn_cache_list},
+    {"show", "NAME", "Shows the tunings of a kernel: the best points and what became of all.", NULL,
+     filter_options, HN_STORE_READ, 1, 1, hn_cache_show},
+    {"export", "NAME FILE", "Writes the tunings of a kernel as recordings.",
+     "A recording is Kernel Tuner's cache file with Hone's data added; a name that ends in .gz is "
+     "compressed. Several tunings need a folder as FILE.",
+     filter_options, HN_STORE_READ, 2, 2, hn_cache_export},
+    {"import", "FILE...", "Takes over recordings of Hone and other caches.",
+     "Each file is taken over as a whole or not at all, and once only.", import_options,
+     HN_STORE_WRITE, 1, SIZE_MAX, hn_cache_import},
+    {"check", "", "Checks that the cache is whole and every record can be read.", NULL, NULL,
+     HN_STORE_READ, 0, 0, hn_cache_check},
+};
+enum { PART_COUNT = sizeof parts / sizeof *parts };
+
+struct input {
+    const struct part *part;
+    struct hn_cache_command *command;
+};
+
+static error_t add_argument(struct hn_cache_command *command, const char *argument)
+{
+    const char **grown =
+        realloc(command->arguments, (command->argument_count + 1) * sizeof *command->arguments);
+    if (grown == NULL)
+        return ENOMEM;
+    command->arguments = grown;
+    command->arguments[command->argument_count++] = argument;
+    return 0;
+}
+
+static void add_problem(struct hn_cache_command *command, const char *text,
+                        struct argp_state *state)
+{
+    struct hn_error err;
+    struct hn_bindings problem;
+    hn_bindings_init(&problem);
+    if (hn_bindings_parse(text, &problem, &err) != HN_OK ||
+        hn_bindings_merge(&command->problem, &problem, &err) != HN_OK)
+        argp_error(state, "-p: %s", err.message);
+    hn_bindings_finish(&problem);
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct input *input = state->input;
+    switch (key) {
+    case 'p':
+        add_problem(input->command, argument, state);
+        return 0;
+    case KEY_DEVICE_NAME:
+        input->command->device_name = argument;
+        return 0;
+    case KEY_IMAGES:
+        input->command->images = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (input->command->argument_count == input->part->most)
+            argp_error(state, "found '%s', expected no more arguments", argument);
+        return add_argument(input->command, argument);
+    case ARGP_KEY_END:
+        if (input->command->argument_count < input->part->least)
+            argp_error(state, "too few arguments, expected %s", input->part->arguments);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static enum hn_status open_and_run(const struct part *part, struct hn_cache_command *command,
+                                   struct hn_error *err)
+{
+    command->path = hn_store_default_path(command->options.cache);
+    if (command->path == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = hn_store_open(command->path, part->mode, &command->store, err);
+    if (status != HN_OK)
+        return status;
+    if (hn_store_warning(command->store) != NULL && !command->options.quiet)
+        fprintf(stderr, "hone: warning: %s\n", hn_store_warning(command->store));
+    return part->run(command, err);
+}
+
+static enum hn_status run_part(const struct part *part, int argc, char **argv, struct hn_error *err)
+{
+    char name[32];
+    struct hn_cache_command command = {.argument_count = 0};
+    struct input input = {part, &command};
+    snprintf(name, sizeof name, "cache %s", part->name);
+    const struct hn_command_line line = {.name = name,
+                                         .arguments = part->arguments,
+                                         .summary = part->summary,
+                                         .details = part->details,
+                                         .groups = HN_OPTIONS_CACHE | HN_OPTIONS_OUTPUT,
+                                         .own = part->own,
+                                         .parse = parse,
+                                         .input = &input};
+    hn_options_init(&command.options);
+    hn_bindings_init(&command.problem);
+    enum hn_status status = hn_options_parse(&line, argc, argv, &command.options);
+    if (status == HN_OK)
+        status = open_and_run(part, &command, err);
+    hn_store_close(command.store);
+    free(command.path);
+    free(command.arguments);
+    hn_bindings_finish(&command.problem);
+    hn_options_finish(&command.options);
+    return status;
+}
+
+static void print_help(FILE *file)
+{
+    fputs("Usage: hone cache PART [OPTION...]\n"
+          "Looks after the cache of tuning results.\n\n"
+          "Parts:\n",
+          file);
+    for (size_t i = 0; i < PART_COUNT; i++) {
+        char usage[64];
+        snprintf(usage, sizeof usage, "%s %s", parts[i].name, parts[i].arguments);
+        fprintf(file, "  %-18s %s\n", usage, parts[i].summary);
+    }
+    fputs("\n`hone cache PART --help` describes a part.\n", file);
+}
+
+static enum hn_status fail_unknown(const char *name, struct hn_error *err)
+{
+    const char *names[PART_COUNT];
+    for (size_t i = 0; i < PART_COUNT; i++)
+        names[i] = parts[i].name;
+    const char *nearest = hn_text_nearest(name, names, PART_COUNT);
+    if (nearest != NULL)
+        return hn_fail(err, HN_EUSAGE, "unknown part '%s' of `hone cache`; nearest is '%s'", name,
+                       nearest);
+    return hn_fail(err, HN_EUSAGE,
+                   "unknown part '%s' of `hone cache`; `hone cache --help` lists them", name);
+}
+
+static enum hn_status run(int argc, char **argv, struct hn_error *err)
+{
+    const char *name = argc > 1 ? argv[1] : NULL;
+    if (name == NULL) {
+        print_help(stderr);
+        return HN_EUSAGE;
+    }
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-?") == 0) {
+        print_help(stdout);
+        return HN_OK;
+    }
+    for (size_t i = 0; i < PART_COUNT; i++) {
+        if (strcmp(parts[i].name, name) == 0)
+            return run_part(&parts[i], argc - 1, argv + 1, err);
+    }
+    return fail_unknown(name, err);
+}
+
+const struct hn_command hn_command_cache = {
+    .name = "cache",
+    .arguments = "PART",
+    .summary = "list, show, export, import or check the cached results",
+    .run = run,
+};

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cache/record_json.h"
+#include "runtime/driver.h"
+#include "tuner/command.h"
+#include "tuner/interrupt.h"
+#include "tuner/report/format.h"
+#include "tuner/report/table.h"
+#include "tuner/single_point.h"
+#include "tuner/workers/compile_pool.h"
+#include "tuner/workers/machine.h"
+#include "tuner/workers/process.h"
+
+extern const struct hn_command hn_command_compile;
+
+enum { KEY_ALL = 1, KEY_LOG, KEY_SOURCES };
+
+struct compile {
+    const char *path;
+    bool all;
+    bool log;
+    const char *sources; /* folder, or NULL */
+    struct hn_options options;
+    struct hn_device device;
+    char architecture[16];
+    struct hn_config *config;
+    struct hn_compile_pool *pool;
+    json_t *results;
+    uint64_t good;
+    uint64_t done;
+};
+
+/* One problem's points; point i has number i in the queue. */
+struct batch {
+    struct compile *compile;
+    struct hn_task task;
+    struct hn_bindings *points;
+    struct hn_image *images;
+    uint64_t count;
+    uint64_t submitted;
+    double started_ms;
+};
+
+static const struct argp_option own_options[] = {
+    {"all", KEY_ALL, 0, 0, "Compile every valid point; else only the default point with -s applied",
+     1},
+    {"log", KEY_LOG, 0, 0, "Also print the whole compiler log of each point", 1},
+    {"sources", KEY_SOURCES, "DIR", 0,
+     "Compile nothing: write what NVRTC would be given for each point into DIR, a JSON file each",
+     1},
+    {0},
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct compile *compile = state->input;
+    switch (key) {
+    case KEY_ALL:
+        compile->all = true;
+        return 0;
+    case KEY_LOG:
+        compile->log = true;
+        return 0;
+    case KEY_SOURCES:
+        compile->sources = argument;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (compile->path != NULL)
+            argp_error(state, "found a second config '%s'", argument);
+        compile->path = argument;
+        return 0;
+    case ARGP_KEY_END:
+        if (compile->path == NULL)
+            argp_error(state, "expected the path of a config");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* --arch, else the architecture of the GPU that is there. */
+static enum hn_status find_device(struct compile *compile, struct hn_error *err)
+{
+    struct hn_driver driver;
+    const char *architecture = compile->options.architecture;
+    if (architecture != NULL) {
+        snprintf(compile->architecture, sizeof compile->architecture, "%s%s",
+                 strncmp(architecture, "sm_", 3) == 0 ? "" : "sm_", architecture);
+        return hn_device_for_architecture(architecture, &compile->device, err);
+    }
+    if (hn_driver_open(&driver, NULL) != HN_OK)
+        return hn_fail(err, HN_EUSAGE,
+                       "there is no GPU to compile for; name an architecture, as in --arch sm_90");
+    enum hn_status status =
+        hn_driver_select(&driver, compile->options.device, &compile->device, err);
+    hn_driver_close(&driver);
+    snprintf(compile->architecture, sizeof compile->architecture, "sm_%d",
+             compile->device.identity.capability);
+    return status;
+}
+
+static enum hn_status choose_points(struct batch *batch, struct hn_error *err)
+{
+    const struct hn_space *space = batch->task.space;
+    struct compile *compile = batch->compile;
+    batch->count = compile->all ? hn_space_size(space) : 1;
+    batch->points = calloc(batch->count + 1, sizeof *batch->points);
+    batch->images = calloc(batch->count + 1, sizeof *batch->images);
+    uint16_t *choice = calloc(hn_space_parameter_count(space) + 1, sizeof *choice);
+    enum hn_status status = HN_OK;
+    if (batch->points == NULL || batch->images == NULL || choice == NULL)
+        status = hn_fail_memory(err);
+    for (uint64_t i = 0; status == HN_OK && i < batch->count; i++) {
+        hn_bindings_init(&batch->points[i]);
+        hn_image_init(&batch->images[i]);
+        if (!compile->all) {
+            status = hn_single_point(&compile->options, &batch->task, &batch->points[i], err);
+            continue;
+        }
+        hn_space_point(space, i, choice);
+        status = hn_space_bindings(space, choice, &batch->points[i], err);
+    }
+    free(choice);
+    return status;
+}
+
+static void finish_batch(struct batch *batch)
+{
+    for (uint64_t i = 0; i < batch->count && batch->points != NULL && batch->images != NULL; i++) {
+        hn_bindings_finish(&batch->points[i]);
+        hn_image_finish(&batch->images[i]);
+    }
+    free(batch->points);
+    free(batch->images);
+    hn_task_finish(&batch->task);
+}
+
+static enum hn_status submit_some(struct batch *batch, struct hn_error *err)
+{
+    struct hn_compile_pool *pool = batch->compile->pool;
+    size_t limit = (size_t)hn_compile_pool_jobs(pool) * 2;
+    while (batch->submitted < batch->count && hn_compile_pool_pending(pool) < limit) {
+        struct hn_source source;
+        uint64_t i = batch->submitted++;
+        enum hn_status status = hn_task_source(&batch->task, &batch->points[i], &source, err);
+        if (status != HN_OK)
+            return status;
+        status = hn_compile_pool_submit(pool, i, &source, batch->compile->architecture, err);
+        hn_source_finish(&source);
+        if (status != HN_OK)
+            return status;
+    }
+    return HN_OK;
+}
+
+static enum hn_status take_one(struct batch *batch, uint64_t i, struct hn_error *err)
+{
+    struct hn_image *image = &batch->images[i];
+    char key[33];
+    batch->compile->done++;
+    /* Only what it says of the point is wanted: thousands of cubins would fill the memory. */
+    free(image->cubin);
+    image->cubin = NULL;
+    if (image->outcome != HN_OUTCOME_OK)
+        return HN_OK;
+    batch->compile->good++;
+    return hn_task_complete_image(&batch->task, &batch->compile->device, &batch->points[i], image,
+                                  key, err);
+}
+
+static void show_progress(const struct batch *batch, uint64_t finished)
+{
+    if (!batch->compile->options.quiet && isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\033[K%llu/%llu compiled, %.1f/s", (unsigned long long)finished,
+                (unsigned long long)batch->count,
+                (double)finished * 1e3 / (hn_now_ms() - batch->started_ms + 1));
+}
+
+static enum hn_status compile_batch(struct batch *batch, struct hn_error *err)
+{
+    struct hn_compile_pool *pool = batch->compile->pool;
+    struct pollfd *fds = calloc((size_t)hn_compile_pool_jobs(pool) * 2, sizeof *fds);
+    enum hn_status status = fds != NULL ? HN_OK : hn_fail_memory(err);
+    uint64_t finished = 0;
+    while (status == HN_OK && finished < batch->count) {
+        uint64_t i;
+        struct hn_image image;
+        status = submit_some(batch, err);
+        if (status == HN_OK)
+            status = hn_compile_pool_process(pool, err);
+        while (status == HN_OK && hn_compile_pool_take(pool, &i, &image)) {
+            batch->images[i] = image;
+            status = take_one(batch, i, err);
+            show_progress(batch, ++finished);
+        }
+        if (status == HN_OK && hn_interrupted() != 0)
+            status = hn_fail(err, HN_EINTERRUPTED, "interrupted");
+        if (status == HN_OK && finished < batch->count && batch->submitted == batch->count)
+            poll(fds, hn_compile_pool_poll(pool, fds), 200);
+        else if (status == HN_OK && finished < batch->count)
+            poll(fds, hn_compile_pool_poll(pool, fds), 50);
+    }
+    if (!batch->compile->options.quiet && isatty(STDERR_FILENO))
+        fputs("\r\033[K", stderr);
+    free(fds);
+    return status;
+}
+
+static void add_row(struct hn_table *table, const struct hn_bindings *point,
+                    const struct hn_image *image)
+{
+    const struct hn_resources *resources = &image->resources;
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_bindings_append(&text, point);
+    if (resources->known) {
+        hn_table_cell(table, "%d", resources->registers);
+        hn_table_cell(table, "%d", resources->shared_bytes);
+        hn_table_cell(table, "%d+%d", resources->spill_store_bytes, resources->spill_load_bytes);
+        hn_table_cell(table, "%d", resources->stack_bytes);
+        hn_table_cell(table, "%.0f%%", resources->occupancy * 100);
+    } else {
+        for (int i = 0; i < 5; i++)
+            hn_table_cell(table, "-");
+    }
+    hn_table_cell(table, "%.0f", image->compile_ms);
+    hn_table_cell(table, "%s", hn_outcome_name(image->outcome));
+    hn_table_cell(table, "%s", text.data != NULL ? text.data : "");
+    hn_text_finish(&text);
+}
+
+static void print_batch(const struct batch *batch)
+{
+    static const char *const headings[] = {">regs",    ">shared B", ">spills B",
+                                           ">stack B", ">occup.",   ">compile ms",
+                                           "outcome",  "point",     NULL};
+    struct hn_table *table = hn_table_create(headings);
+    struct hn_text problem;
+    hn_text_init(&problem);
+    hn_bindings_append(&problem, batch->task.problem);
+    printf("%s %s for %s\n", batch->task.plan->kernel, problem.data != NULL ? problem.data : "",
+           batch->compile->architecture);
+    hn_text_finish(&problem);
+    for (uint64_t i = 0; i < batch->count; i++)
+        add_row(table, &batch->points[i], &batch->images[i]);
+    hn_table_print(table, stdout, 2);
+    hn_table_destroy(table);
+    for (uint64_t i = 0; i < batch->count; i++) {
+        if (batch->images[i].message != NULL) {
+            printf("  first failure: %s\n", batch->images[i].message);
+            break;
+        }
+    }
+    for (uint64_t i = 0; batch->compile->log && i < batch->count; i++)
+        printf("%s\n", batch->images[i].log != NULL ? batch->images[i].log : "");
+}
+
+static void report_json(const struct batch *batch)
+{
+    for (uint64_t i = 0; i < batch->count; i++) {
+        const struct hn_image *image = &batch->images[i];
+        const struct hn_resources *r = &image->resources;
+        json_t *row =
+            json_pack("{ss so so ss ss ss* sf}", "kernel", batch->task.plan->kernel, "problem",
+                      hn_bindings_to_json(batch->task.problem), "point",
+                      hn_bindings_to_json(&batch->points[i]), "architecture",
+                      batch->compile->architecture, "outcome", hn_outcome_name(image->outcome),
+                      "message", image->message, "compile_ms", image->compile_ms);
+        if (r->known)
+            json_object_set_new(
+                row, "resources",
+                json_pack("{si si si si si si sf}", "registers", r->registers, "shared_bytes",
+                          r->shared_bytes, "local_bytes", r->local_bytes, "stack_bytes",
+                          r->stack_bytes, "spill_store_bytes", r->spill_store_bytes,
+                          "spill_load_bytes", r->spill_load_bytes, "occupancy", r->occupancy));
+        if (batch->compile->log && image->log != NULL)
+            json_object_set_new(row, "log", json_string(image->log));
+        json_array_append_new(batch->compile->results, row);
+    }
+}
+
+static enum hn_status write_source(const struct batch *batch, uint64_t i, struct hn_error *err)
+{
+    struct compile *compile = batch->compile;
+    struct hn_source source;
+    char path[PATH_MAX];
+    enum hn_status status = hn_task_source(&batch->task, &batch->points[i], &source, err);
+    if (status != HN_OK)
+        return status;
+    snprintf(path, sizeof path, "%s/%s-%06llu.json", compile->sources, batch->task.plan->kernel,
+             (unsigned long long)compile->good);
+    json_t *request = hn_compile_pool_request(&source, compile->architecture);
+    if (request == NULL)
+        status = hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8", source.template->path);
+    else if (json_dump_file(request, path, JSON_INDENT(1)) != 0)
+        status = hn_fail(err, HN_ERUN, "%s can not be written: %s", path, strerror(errno));
+    json_decref(request);
+    hn_source_finish(&source);
+    compile->good++;
+    return status;
+}
+
+static enum hn_status write_sources(const struct batch *batch, struct hn_error *err)
+{
+    const char *folder = batch->compile->sources;
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return hn_fail(err, HN_ERUN, "%s can not be made: %s", folder, strerror(errno));
+    enum hn_status status = HN_OK;
+    for (uint64_t i = 0; status == HN_OK && i < batch->count; i++)
+        status = write_source(batch, i, err);
+    return status;
+}
+
+static enum hn_status compile_points(struct batch *batch, struct hn_error *err)
+{
+    enum hn_status status = compile_batch(batch, err);
+    if (status == HN_OK && batch->compile->options.json)
+        report_json(batch);
+    else if (status == HN_OK)
+        print_batch(batch);
+    return status;
+}
+
+static enum hn_status compile_problem(struct compile *compile, size_t problem, struct hn_error *err)
+{
+    struct batch batch = {.compile = compile, .started_ms = hn_now_ms()};
+    enum hn_status status = hn_task_make(compile->config, problem, HN_COLD, &batch.task, err);
+    if (status != HN_OK)
+        return status;
+    status = choose_points(&batch, err);
+    if (status == HN_OK)
+        status =
+            compile->sources != NULL ? write_sources(&batch, err) : compile_points(&batch, err);
+    finish_batch(&batch);
+    return status;
+}
+
+static enum hn_status execute(struct compile *compile, struct hn_error *err)
+{
+    int jobs = compile->options.jobs > 0 ? compile->options.jobs : hn_machine_jobs();
+    enum hn_status status = find_device(compile, err);
+    if (status == HN_OK && compile->all)
+        status = hn_options_config(&compile->options, compile->path, &compile->config, err);
+    else if (status == HN_OK)
+        status = hn_single_point_config(&compile->options, compile->path, &compile->config, err);
+    if (status == HN_OK)
+        status =
+            hn_compile_pool_create(jobs, compile->options.compile_timeout_s, &compile->pool, err);
+    if (status != HN_OK)
+        return status;
+    hn_interrupt_install();
+    compile->results = json_array();
+    for (size_t i = 0; status == HN_OK && i < compile->config->problem_count; i++)
+        status = compile_problem(compile, i, err);
+    if (status == HN_OK && compile->options.json && compile->sources == NULL) {
+        json_dumpf(compile->results, stdout, JSON_INDENT(1));
+        putchar('\n');
+    }
+    if (status == HN_OK && compile->good == 0)
+        return hn_fail(err, HN_ENOTFOUND, "none of the %llu points compiled",
+                       (unsigned long long)compile->done);
+    return status;
+}
+
+static enum hn_status run(int argc, char **argv, struct hn_error *err)
+{
+    struct compile compile = {0};
+    const struct hn_command_line line = {
+        .name = "compile",
+        .arguments = "CONFIG",
+        .summary = "Compiles points of CONFIG and prints registers, shared memory, spills and "
+                   "theoretical occupancy; needs no GPU.",
+        .groups = HN_OPTIONS_SPACE | HN_OPTIONS_COMPILE | HN_OPTIONS_OUTPUT,
+        .own = own_options,
+        .parse = parse,
+        .input = &compile,
+    };
+    hn_options_init(&compile.options);
+    enum hn_status status = hn_options_parse(&line, argc, argv, &compile.options);
+    if (status == HN_OK)
+        status = execute(&compile, err);
+    json_decref(compile.results);
+    hn_compile_pool_destroy(compile.pool);
+    hn_config_destroy(compile.config);
+    hn_options_finish(&compile.options);
+    return status;
+}
+
+const struct hn_command hn_command_compile = {
+    "compile", "CONFIG", "compile points for an architecture: registers, spills, occupancy", run,
+    0};

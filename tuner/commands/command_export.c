@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/driver.h"
+#include "tuner/command.h"
+#include "tuner/export/export.h"
+#include "tuner/options.h"
+
+extern const struct hn_command hn_command_export;
+
+enum { KEY_FORMAT = 1, KEY_DEVICE_NAME, KEY_PREFIX, KEY_REGIME, KEY_JSON, KEY_QUIET };
+
+enum format { FORMAT_HEADER, FORMAT_JSON, FORMAT_CSV, FORMAT_SOURCE, FORMAT_CUBIN, FORMAT_COUNT };
+static const char *const format_names[] = {"header", "json", "csv", "source", "cubin"};
+
+struct arguments {
+    const char *kernel;
+    const char *output; /* NULL: stdout */
+    const char *device_name;
+    const char *prefix;
+    const char *regime;
+    enum format format;
+    bool quiet;
+    struct hn_bindings problem;
+};
+
+static const struct argp_option own_options[] = {
+    {"output", 'o', "FILE", 0, "Write to FILE instead of standard output", 1},
+    {"format", KEY_FORMAT, "FORMAT", 0, "header (the default), json, csv, source or cubin", 1},
+    {"problem", 'p', "NAME=VALUE", 0,
+     "Only configurations tuned for this problem value; may be repeated", 1},
+    {"device-name", KEY_DEVICE_NAME, "NAME", 0,
+     "The device whose configuration is taken, or a part of its name; else this machine's GPU, "
+     "else the only one",
+     1},
+    {"prefix", KEY_PREFIX, "NAME", 0, "Start names with NAME instead of HONE_<KERNEL>", 1},
+    {"regime", KEY_REGIME, "cold|warm", 0,
+     "Only results of this regime (default: cold where there is a choice)", 1},
+    {"json", KEY_JSON, 0, 0, "The same as --format json", 1},
+    {"quiet", KEY_QUIET, 0, 0, "Do not say where it went", 1},
+    {0},
+};
+
+static enum format parse_format(const char *name, struct argp_state *state)
+{
+    for (int i = 0; i < FORMAT_COUNT; i++) {
+        if (strcmp(name, format_names[i]) == 0)
+            return (enum format)i;
+    }
+    const char *nearest = hn_text_nearest(name, format_names, FORMAT_COUNT);
+    argp_error(state, "--format: found '%s', expected header, json, csv, source or cubin%s%s%s",
+               name, nearest == NULL ? "" : "; nearest is '", nearest == NULL ? "" : nearest,
+               nearest == NULL ? "" : "'");
+    return FORMAT_HEADER;
+}
+
+static void add_problem(struct hn_bindings *problem, const char *assignment,
+                        struct argp_state *state)
+{
+    struct hn_bindings one;
+    struct hn_error err = {""};
+    hn_bindings_init(&one);
+    enum hn_status status = hn_bindings_parse(assignment, &one, &err);
+    if (status == HN_OK)
+        status = hn_bindings_merge(problem, &one, &err);
+    hn_bindings_finish(&one);
+    if (status != HN_OK)
+        argp_error(state, "--problem: %s", err.message);
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct arguments *arguments = state->input;
+    switch (key) {
+    case 'o':
+        arguments->output = argument;
+        return 0;
+    case 'p':
+        add_problem(&arguments->problem, argument, state);
+        return 0;
+    case KEY_JSON:
+        arguments->format = FORMAT_JSON;
+        return 0;
+    case KEY_QUIET:
+        arguments->quiet = true;
+        return 0;
+    case KEY_FORMAT:
+        arguments->format = parse_format(argument, state);
+        return 0;
+    case KEY_DEVICE_NAME:
+        arguments->device_name = argument;
+        return 0;
+    case KEY_PREFIX:
+        if (!hn_text_is_word(argument))
+            argp_error(state, "--prefix: found '%s', expected a C identifier", argument);
+        arguments->prefix = argument;
+        return 0;
+    case KEY_REGIME:
+        if (strcmp(argument, "cold") != 0 && strcmp(argument, "warm") != 0)
+            argp_error(state, "--regime: found '%s', expected cold or warm", argument);
+        arguments->regime = argument;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (arguments->kernel != NULL)
+            argp_error(state, "found '%s' after '%s', expected one NAME", argument,
+                       arguments->kernel);
+        arguments->kernel = argument;
+        return 0;
+    case ARGP_KEY_END:
+        if (arguments->kernel == NULL)
+            argp_error(
+                state,
+                "expected NAME, the kernel to export; `hone cache list` shows what is tuned");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* The GPU of this machine, where there is one; that there is none is no error here. */
+static bool find_present(struct hn_device *device)
+{
+    struct hn_driver driver;
+    struct hn_error ignored;
+    if (hn_driver_open(&driver, &ignored) != HN_OK)
+        return false;
+    bool found = hn_driver_select(&driver, NULL, device, &ignored) == HN_OK;
+    hn_driver_close(&driver);
+    return found;
+}
+
+static enum hn_status read_cubin(struct hn_store *store, const struct hn_export *export,
+                                 struct hn_text *out, struct hn_error *err)
+{
+    const struct hn_tuned *tuned = export->configs[0];
+    void *cubin = NULL;
+    char *entry = NULL;
+    size_t size = 0;
+    enum hn_status status = hn_store_get_image(store, &tuned->identity, &tuned->version,
+                                               &tuned->best.point, &cubin, &size, &entry, err);
+    if (status != HN_OK)
+        return status;
+    hn_text_append_bytes(out, cubin, size);
+    fprintf(stderr, "hone: cubin for sm_%d, entry %s\n", tuned->identity.device.capability, entry);
+    free(entry);
+    free(cubin);
+    return out->failed ? hn_fail_memory(err) : HN_OK;
+}
+
+static enum hn_status make(struct hn_store *store, const struct hn_export *export,
+                           enum format format, struct hn_text *out, struct hn_error *err)
+{
+    switch (format) {
+    case FORMAT_JSON:
+        return hn_export_json(export, out, err);
+    case FORMAT_CSV:
+        return hn_export_csv(export, out, err);
+    case FORMAT_SOURCE:
+        return hn_export_source(export, out, err);
+    case FORMAT_CUBIN:
+        return read_cubin(store, export, out, err);
+    default:
+        return hn_export_header(export, out, err);
+    }
+}
+
+static void say_chosen(const struct hn_export *export)
+{
+    const struct hn_tuned *tuned = export->configs[0];
+    struct hn_text problem = {0};
+    hn_bindings_append(&problem, &tuned->identity.problem);
+    fprintf(stderr, "  for %s%s%s: %.6g us%s\n", tuned->identity.device.name,
+            problem.length > 0 ? ", " : "", problem.length > 0 ? problem.data : "",
+            tuned->best.timing.median_us,
+            tuned->simulated ? " (SIMULATED: recorded, not measured here)" : "");
+    hn_text_finish(&problem);
+    if (export->count > 1)
+        fprintf(stderr, "  and %zu more configuration%s (%s_CONFIGS, %s_select)\n",
+                export->count - 1, export->count == 2 ? "" : "s", export->upper, export->lower);
+}
+
+static void say_how_to_use(const struct hn_export *export, const char *output)
+{
+    const char *slash = strrchr(output, '/');
+    fprintf(stderr,
+            "use it in a CUDA source, before the template's code:\n    #define %s_APPLY\n    "
+            "#include \"%s\"\n",
+            export->upper, slash == NULL ? output : slash + 1);
+}
+
+static enum hn_status write_out(const struct arguments *arguments, const struct hn_export *export,
+                                const struct hn_text *out, struct hn_error *err)
+{
+    if (export->left_out > 0)
+        fprintf(stderr, "hone: left out %zu result%s tuned with other parameters\n",
+                export->left_out, export->left_out == 1 ? "" : "s");
+    if (arguments->output == NULL || strcmp(arguments->output, "-") == 0) {
+        if (arguments->format == FORMAT_CUBIN && isatty(STDOUT_FILENO))
+            return hn_fail(err, HN_EUSAGE, "a cubin is binary: name a file with -o");
+        fwrite(out->data, 1, out->length, stdout);
+        return HN_OK;
+    }
+    enum hn_status status = hn_text_write_file(arguments->output, out->data, out->length, err);
+    if (status != HN_OK || arguments->quiet)
+        return status;
+    fprintf(stderr, "wrote %s\n", arguments->output);
+    say_chosen(export);
+    if (arguments->format == FORMAT_HEADER)
+        say_how_to_use(export, arguments->output);
+    return HN_OK;
+}
+
+static enum hn_status export_from(struct hn_store *store, const struct arguments *arguments,
+                                  struct hn_error *err)
+{
+    struct hn_device present;
+    struct hn_export export = {0};
+    struct hn_text out = {0};
+    bool has_device = arguments->device_name == NULL && find_present(&present);
+    const struct hn_export_request request = {.kernel = arguments->kernel,
+                                              .prefix = arguments->prefix,
+                                              .device_name = arguments->device_name,
+                                              .present = has_device ? &present.identity : NULL,
+                                              .problem = &arguments->problem,
+                                              .regime = arguments->regime};
+    enum hn_status status = hn_export_open(store, &request, &export, err);
+    if (status == HN_OK)
+        status = make(store, &export, arguments->format, &out, err);
+    if (status == HN_OK)
+        status = write_out(arguments, &export, &out, err);
+    hn_text_finish(&out);
+    hn_export_finish(&export);
+    return status;
+}
+
+static enum hn_status run(int argc, char **argv, struct hn_error *err)
+{
+    struct arguments arguments = {0};
+    struct hn_options options;
+    const struct hn_command_line line = {
+        .name = "export",
+        .arguments = "NAME",
+        .summary = "Writes the tuned configuration of a kernel as a C header, as data, source or "
+                   "machine code.",
+        .details = "The header serves C11 and CUDA C++: prefixed constants, the launch geometry as "
+                   "functions of the "
+                   "problem, and a choice among several devices and problems. json and csv list "
+                   "all configurations.",
+        .groups = HN_OPTIONS_CACHE,
+        .own = own_options,
+        .parse = parse,
+        .input = &arguments,
+    };
+    hn_options_init(&options);
+    enum hn_status status = hn_options_parse(&line, argc, argv, &options);
+    if (status != HN_OK)
+        goto finish_options;
+    char *path = hn_store_default_path(options.cache);
+    struct hn_store *store = NULL;
+    status = path == NULL ? hn_fail_memory(err) : hn_store_open(path, HN_STORE_READ, &store, err);
+    if (status == HN_OK)
+        status = export_from(store, &arguments, err);
+    hn_store_close(store);
+    free(path);
+finish_options:
+    hn_bindings_finish(&arguments.problem);
+    hn_options_finish(&options);
+    return status;
+}
+
+const struct hn_command hn_command_export = {
+    .name = "export",
+    .arguments = "NAME",
+    .summary = "write the best as a C header, json, csv, source or cubin",
+    .run = run,
+};

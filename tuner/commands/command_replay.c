@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cache/record_json.h"
+#include "tuner/command.h"
+#include "tuner/interrupt.h"
+#include "tuner/options.h"
+#include "tuner/report/format.h"
+#include "tuner/session/backend.h"
+#include "tuner/workers/machine.h"
+
+extern const struct hn_command hn_command_replay;
+
+enum { KEY_MAX_SLOWDOWN = 1 };
+
+struct replay {
+    const char *path;
+    double max_slowdown; /* relative */
+    struct hn_options options;
+    struct hn_config *config;
+    struct hn_store *store;
+    struct hn_tuned_list tuned;
+    bool failed;
+    json_t *results;
+};
+
+static const struct argp_option own_options[] = {
+    {"max-slowdown", KEY_MAX_SLOWDOWN, "PERCENT", 0,
+     "How much slower than the record is still fine (default 5%)", 1},
+    {0},
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct replay *replay = state->input;
+    char *end;
+    switch (key) {
+    case KEY_MAX_SLOWDOWN:
+        replay->max_slowdown = strtod(argument, &end) / 100;
+        if (end == argument || (*end != '\0' && strcmp(end, "%") != 0) ||
+            !(replay->max_slowdown >= 0))
+            argp_error(state, "--max-slowdown: found '%s', expected a percentage such as 5%%",
+                       argument);
+        return 0;
+    case ARGP_KEY_ARG:
+        if (replay->path != NULL)
+            argp_error(state, "found a second config '%s'", argument);
+        replay->path = argument;
+        return 0;
+    case ARGP_KEY_END:
+        if (replay->path == NULL)
+            argp_error(state, "expected the path of a config");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* Equal but for the device. */
+static bool same_work(const struct hn_identity *a, const struct hn_identity *b)
+{
+    return strcmp(a->kernel, b->kernel) == 0 && strcmp(a->signature, b->signature) == 0 &&
+           hn_bindings_equal(&a->problem, &b->problem) && strcmp(a->regime, b->regime) == 0 &&
+           strcmp(a->objective, b->objective) == 0;
+}
+
+/* The record of this very device, else one of another: measured before simulated. */
+static const struct hn_tuned *find_tuned(const struct replay *replay, const struct hn_task *task)
+{
+    const struct hn_tuned *found = NULL;
+    int found_grade = -1;
+    for (size_t i = 0; i < replay->tuned.count; i++) {
+        const struct hn_tuned *tuned = &replay->tuned.items[i];
+        if (!same_work(&tuned->identity, &task->identity))
+            continue;
+        bool same = hn_identity_equal(&tuned->identity, &task->identity);
+        int grade = (same ? 2 : 0) + (tuned->simulated ? 0 : 1);
+        if (grade > found_grade) {
+            found = tuned;
+            found_grade = grade;
+        }
+    }
+    return found;
+}
+
+/* Splits the lines of `entry` into the image's entries. */
+static enum hn_status split_entries(char *entry, struct hn_image *image, struct hn_error *err)
+{
+    char *rest = entry;
+    char *line;
+    while ((line = strsep(&rest, "\n")) != NULL) {
+        char **entries = realloc(image->entries, (image->entry_count + 1) * sizeof *entries);
+        if (entries == NULL)
+            return hn_fail_memory(err);
+        image->entries = entries;
+        entries[image->entry_count] = strdup(line);
+        if (entries[image->entry_count++] == NULL)
+            return hn_fail_memory(err);
+    }
+    return HN_OK;
+}
+
+/* The cached image, when what it was compiled from is what we have now. */
+static bool load_image(const struct replay *replay, const struct hn_task *task,
+                       const struct hn_tuned *tuned, struct hn_image *image)
+{
+    char *entry = NULL;
+    if (!hn_version_equal(&tuned->version, &task->version) ||
+        tuned->identity.device.capability != task->identity.device.capability ||
+        hn_store_get_image(replay->store, &tuned->identity, &tuned->version, &tuned->best.point,
+                           &image->cubin, &image->size, &entry, NULL) != HN_OK)
+        return false;
+    bool loaded = split_entries(entry, image, NULL) == HN_OK;
+    image->outcome = HN_OUTCOME_OK;
+    image->resources = tuned->best.resources;
+    free(entry);
+    return loaded;
+}
+
+static enum hn_status wait_for(struct hn_backend *backend, struct hn_backend_event *event,
+                               struct hn_error *err)
+{
+    do {
+        enum hn_status status = backend->kind->wait(backend, 100, event, err);
+        if (status == HN_OK && hn_interrupted() != 0)
+            status = hn_fail(err, HN_EINTERRUPTED, "interrupted");
+        if (status != HN_OK)
+            return status;
+    } while (event->kind == HN_EVENT_NONE);
+    return HN_OK;
+}
+
+static enum hn_status get_image(struct replay *replay, struct hn_backend *backend,
+                                const struct hn_tuned *tuned, struct hn_image *image,
+                                bool *from_cache, struct hn_error *err)
+{
+    struct hn_backend_event event;
+    hn_image_init(image);
+    *from_cache = load_image(replay, backend->task, tuned, image);
+    if (*from_cache)
+        return HN_OK;
+    hn_image_finish(image);
+    hn_image_init(image);
+    enum hn_status status = backend->kind->compile(backend, 0, &tuned->best.point, err);
+    if (status == HN_OK)
+        status = wait_for(backend, &event, err);
+    if (status == HN_OK)
+        *image = event.image;
+    return status;
+}
+
+static enum hn_status evaluate(struct hn_backend *backend, const struct hn_tuned *tuned,
+                               const struct hn_image *image, bool measure, struct hn_record *record,
+                               struct hn_error *err)
+{
+    struct hn_backend_event event;
+    struct hn_bench_request request = {.verify = true, .measure = measure, .full = true};
+    if (image->outcome != HN_OUTCOME_OK) {
+        hn_record_fail(record, image->outcome, "%s", image->message != NULL ? image->message : "");
+        return hn_bindings_copy(&record->point, &tuned->best.point, err);
+    }
+    enum hn_status status =
+        backend->kind->evaluate(backend, 0, &tuned->best.point, image, &request, err);
+    if (status == HN_OK)
+        status = wait_for(backend, &event, err);
+    if (status == HN_OK)
+        *record = event.record;
+    return status;
+}
+
+enum verdict { HOLDS, VERIFIED_ONLY, SLOWER, WRONG };
+static const char *const verdict_names[] = {"holds", "verified, no verdict on speed", "SLOWER",
+                                            "WRONG"};
+
+static enum verdict judge(const struct replay *replay, const struct hn_tuned *tuned,
+                          bool same_device, const struct hn_record *record)
+{
+    const struct hn_timing *was = &tuned->best.timing;
+    if (record->outcome != HN_OUTCOME_OK)
+        return WRONG;
+    if (!same_device || tuned->simulated)
+        return VERIFIED_ONLY;
+    bool beyond_spread = record->timing.low_us > was->high_us;
+    bool beyond_limit = record->timing.median_us > was->median_us * (1 + replay->max_slowdown);
+    return beyond_spread && beyond_limit ? SLOWER : HOLDS;
+}
+
+static void append_time(struct hn_text *text, const struct hn_timing *timing)
+{
+    char time[HN_FORMAT_SIZE];
+    char spread[HN_FORMAT_SIZE];
+    hn_format_time(timing->median_us, time);
+    hn_format_spread(timing, spread);
+    hn_text_printf(text, "%s ±%s", time, spread);
+}
+
+static void print_comparison(const struct hn_task *task, const struct hn_tuned *tuned,
+                             const struct hn_record *record, enum verdict verdict, bool from_cache)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_text_printf(&text, "%s ", task->plan->kernel);
+    hn_bindings_append(&text, task->problem);
+    hn_text_append(&text, "\n  point     ");
+    hn_bindings_append(&text, &tuned->best.point);
+    hn_text_append(&text, "\n  recorded  ");
+    append_time(&text, &tuned->best.timing);
+    hn_text_printf(&text, " on %s%s", tuned->identity.device.name,
+                   tuned->simulated ? " (from a recording)" : "");
+    if (record->timing.median_us > 0) {
+        hn_text_append(&text, "\n  now       ");
+        append_time(&text, &record->timing);
+        hn_text_printf(&text, " on %s, %+.1f%%", task->identity.device.name,
+                       (record->timing.median_us / tuned->best.timing.median_us - 1) * 100);
+    }
+    hn_text_printf(&text, "\n  image     %s", from_cache ? "from the cache" : "compiled");
+    if (!hn_version_equal(&tuned->version, &task->version)) {
+        hn_text_append(&text, "\n  stale     the record was measured with another version: ");
+        hn_version_append_difference(&text, &tuned->version, &task->version);
+    }
+    hn_text_printf(&text, "\n  verdict   %s", verdict_names[verdict]);
+    if (record->message != NULL)
+        hn_text_printf(&text, ": %s: %s", hn_outcome_name(record->outcome), record->message);
+    puts(text.data != NULL ? text.data : "out of memory");
+    hn_text_finish(&text);
+}
+
+static enum hn_status replay_on(struct replay *replay, struct hn_backend *backend,
+                                const struct hn_tuned *tuned, struct hn_error *err)
+{
+    struct hn_task *task = backend->task;
+    struct hn_record record;
+    struct hn_image image;
+    bool from_cache;
+    double noise;
+    bool same_device = hn_device_identity_equal(&tuned->identity.device, &task->identity.device);
+    hn_record_init(&record);
+    hn_image_init(&image);
+    enum hn_status status = get_image(replay, backend, tuned, &image, &from_cache, err);
+    if (status == HN_OK)
+        status = backend->kind->prepare(backend, &noise, err);
+    if (status == HN_OK)
+        status = evaluate(backend, tuned, &image, true, &record, err);
+    if (status == HN_OK) {
+        enum verdict verdict = judge(replay, tuned, same_device, &record);
+        replay->failed = replay->failed || verdict >= SLOWER;
+        if (replay->options.json)
+            json_array_append_new(replay->results,
+                                  json_pack("{ss so ss ss sb so so}", "kernel", task->plan->kernel,
+                                            "problem", hn_bindings_to_json(task->problem), "device",
+                                            task->identity.device.name, "verdict",
+                                            verdict_names[verdict], "image_from_cache", from_cache,
+                                            "recorded", hn_record_to_json(&tuned->best), "now",
+                                            hn_record_to_json(&record)));
+        else
+            print_comparison(task, tuned, &record, verdict, from_cache);
+    }
+    hn_image_finish(&image);
+    hn_record_finish(&record);
+    return status;
+}
+
+static enum hn_status replay_problem(struct replay *replay, size_t problem, struct hn_error *err)
+{
+    struct hn_task task;
+    struct hn_backend *backend = NULL;
+    struct hn_live_options live = {
+        .device = replay->options.device,
+        .jobs = replay->options.jobs > 0 ? replay->options.jobs : hn_machine_jobs(),
+        .seed = replay->options.seed,
+        .compile_timeout_s = replay->options.compile_timeout_s,
+        .run_timeout_s = replay->options.run_timeout_s,
+    };
+    enum hn_status status =
+        hn_task_make(replay->config, problem, replay->options.warm ? HN_WARM : HN_COLD, &task, err);
+    if (status != HN_OK)
+        return status;
+    status = hn_backend_live(&task, &live, &backend, err);
+    const struct hn_tuned *tuned = status == HN_OK ? find_tuned(replay, &task) : NULL;
+    if (status == HN_OK && tuned == NULL) {
+        struct hn_text text;
+        hn_text_init(&text);
+        hn_bindings_append(&text, task.problem);
+        status = hn_fail(err, HN_ENOTFOUND,
+                         "the cache holds no tuned %s for %s (%s); `hone tune %s` makes one",
+                         task.plan->kernel, text.data != NULL ? text.data : "this problem",
+                         task.identity.regime, replay->path);
+        hn_text_finish(&text);
+    }
+    if (status == HN_OK)
+        status = replay_on(replay, backend, tuned, err);
+    hn_backend_destroy(backend);
+    hn_task_finish(&task);
+    return status;
+}
+
+static enum hn_status open_store(struct replay *replay, struct hn_error *err)
+{
+    char *path = hn_store_default_path(replay->options.cache);
+    if (path == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = hn_store_open(path, HN_STORE_READ, &replay->store, err);
+    free(path);
+    if (status == HN_OK)
+        status = hn_store_list(replay->store, replay->config->plan->kernel, &replay->tuned, err);
+    return status;
+}
+
+static enum hn_status execute(struct replay *replay, struct hn_error *err)
+{
+    enum hn_status status = hn_options_config(&replay->options, replay->path, &replay->config, err);
+    if (status == HN_OK)
+        status = open_store(replay, err);
+    if (status != HN_OK)
+        return status;
+    hn_interrupt_install();
+    replay->results = json_array();
+    for (size_t i = 0; status == HN_OK && i < replay->config->problem_count; i++)
+        status = replay_problem(replay, i, err);
+    if (status == HN_OK && replay->options.json) {
+        json_dumpf(replay->results, stdout, JSON_INDENT(1));
+        putchar('\n');
+    }
+    if (status == HN_OK && replay->failed)
+        return hn_fail(err, HN_EREPLAY,
+                       "the replay does not hold: a result is wrong, or slower than its record by "
+                       "more than its spread and %g%%",
+                       replay->max_slowdown * 100);
+    return status;
+}
+
+static enum hn_status run(int argc, char **argv, struct hn_error *err)
+{
+    struct replay replay = {.max_slowdown = 0.05};
+    const struct hn_command_line line = {
+        .name = "replay",
+        .arguments = "CONFIG",
+        .summary = "Runs the cached best again: compiles, verifies, measures and sets it against "
+                   "the record. Exit code 4 when it is wrong or slower.",
+        .groups = HN_OPTIONS_SPACE | HN_OPTIONS_DEVICE | HN_OPTIONS_COMPILE | HN_OPTIONS_CACHE |
+                  HN_OPTIONS_OUTPUT,
+        .own = own_options,
+        .parse = parse,
+        .input = &replay,
+    };
+    hn_options_init(&replay.options);
+    enum hn_status status = hn_options_parse(&line, argc, argv, &replay.options);
+    if (status == HN_OK)
+        status = execute(&replay, err);
+    json_decref(replay.results);
+    hn_tuned_list_free(&replay.tuned);
+    hn_store_close(replay.store);
+    hn_config_destroy(replay.config);
+    hn_options_finish(&replay.options);
+    return status;
+}
+
+const struct hn_command hn_command_replay = {
+    "replay", "CONFIG", "run the cached best again and compare it with its record", run, 0};

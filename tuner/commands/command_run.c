@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "cache/record_json.h"
+#include "runtime/compile.h"
+#include "tuner/command.h"
+#include "tuner/report/format.h"
+#include "tuner/single_point.h"
+
+extern const struct hn_command hn_command_run;
+
+enum { KEY_VERIFY_ONLY = 1 };
+
+/* All in one process, with no worker between: what a profiler or compute-sanitizer is to see. */
+struct once {
+    const char *path;
+    bool verify_only;
+    struct hn_options options;
+    struct hn_config *config;
+    struct hn_nvrtc nvrtc;
+    struct hn_driver driver;
+    struct hn_device device;
+    char architecture[16];
+    bool wrong;
+    json_t *results;
+};
+
+static const struct argp_option own_options[] = {
+    {"verify-only", KEY_VERIFY_ONLY, 0, 0, "Launch once and compare; take no times", 1},
+    {0},
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct once *once = state->input;
+    switch (key) {
+    case KEY_VERIFY_ONLY:
+        once->verify_only = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (once->path != NULL)
+            argp_error(state, "found a second config '%s'", argument);
+        once->path = argument;
+        return 0;
+    case ARGP_KEY_END:
+        if (once->path == NULL)
+            argp_error(state, "expected the path of a config");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* Compiles and finishes the source. */
+static enum hn_status compile(const struct once *once, struct hn_source *source,
+                              struct hn_image *image, struct hn_error *err)
+{
+    const struct hn_template *template = source->template;
+    const char *names[256];
+    const char *texts[256];
+    size_t count = template->include_count < 256 ? template->include_count : 256;
+    for (size_t i = 0; i < count; i++) {
+        names[i] = template->includes[i].name;
+        texts[i] = template->includes[i].text;
+    }
+    struct hn_compile_request request = {
+        .name = template->path,
+        .text = source->text,
+        .include_names = names,
+        .include_texts = texts,
+        .include_count = count,
+        .entries = (const char *const *)source->entries,
+        .entry_count = source->entry_count,
+        .options = (const char *const *)source->options,
+        .option_count = source->option_count,
+        .architecture = once->architecture,
+    };
+    return hn_compile(&once->nvrtc, &request, image, err);
+}
+
+static enum hn_status compile_support(const struct once *once, struct hn_image *image,
+                                      struct hn_error *err)
+{
+    struct hn_template template = {.path = (char *)"hone/support.cu"};
+    struct hn_source source = {.template = &template,
+                               .text = (char *)hn_support_source,
+                               .entries = (char **)hn_support_entries,
+                               .entry_count = hn_support_entry_count};
+    return compile(once, &source, image, err);
+}
+
+static enum hn_status set_reference(const struct once *once, const struct hn_task *task,
+                                    struct hn_bench *bench, const struct hn_bindings *point,
+                                    struct hn_error *err)
+{
+    struct hn_bindings depends;
+    struct hn_source source;
+    struct hn_image image;
+    if (task->plan->reference.kind == HN_REFERENCE_NONE)
+        return HN_OK;
+    enum hn_status status = hn_task_depends(task, point, &depends, err);
+    if (status != HN_OK)
+        return status;
+    hn_image_init(&image);
+    status = hn_task_reference_source(task, &depends, &source, err);
+    if (status == HN_OK) {
+        status = compile(once, &source, &image, err);
+        hn_source_finish(&source);
+    }
+    if (status == HN_OK && image.outcome != HN_OUTCOME_OK)
+        status = hn_fail(err, HN_ERUN, "the reference does not compile: %s", image.message);
+    if (status == HN_OK)
+        status = hn_bench_set_reference(bench, &depends, &image, err);
+    hn_image_finish(&image);
+    hn_bindings_finish(&depends);
+    return status;
+}
+
+static enum hn_status evaluate(const struct once *once, const struct hn_task *task,
+                               struct hn_bench *bench, struct hn_record *record,
+                               struct hn_error *err)
+{
+    struct hn_source source;
+    struct hn_image image;
+    struct hn_bench_request request = {.verify = true, .measure = !once->verify_only, .full = true};
+    struct hn_launch launch;
+    char key[33];
+    hn_image_init(&image);
+    enum hn_status status = hn_launch_make(task->plan, task->problem, &record->point, &launch, err);
+    if (status != HN_OK)
+        return status;
+    bool fits = hn_launch_check(&launch, &once->device, record);
+    hn_launch_finish(&launch);
+    if (!fits)
+        return HN_OK;
+    status = hn_task_source(task, &record->point, &source, err);
+    if (status != HN_OK)
+        return status;
+    status = compile(once, &source, &image, err);
+    hn_source_finish(&source);
+    if (status == HN_OK && image.outcome != HN_OUTCOME_OK) {
+        hn_record_fail(record, image.outcome, "%s", image.message != NULL ? image.message : "");
+    } else if (status == HN_OK) {
+        status = hn_task_complete_image(task, &once->device, &record->point, &image, key, err);
+        record->resources = image.resources;
+        if (status == HN_OK)
+            status = hn_bench_evaluate(bench, &image, &request, record, err);
+    }
+    hn_image_finish(&image);
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK && request.measure)
+        status = hn_metrics_evaluate(task->plan, task->problem, NULL, 0, record, err);
+    return status;
+}
+
+static void print_record(const struct hn_task *task, const struct hn_record *record)
+{
+    char time[HN_FORMAT_SIZE];
+    char spread[HN_FORMAT_SIZE];
+    char merit[HN_FORMAT_SIZE];
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_bindings_append(&text, task->problem);
+    hn_text_append(&text, text.length > 0 ? ": " : "");
+    hn_bindings_append(&text, &record->point);
+    printf("%s %s\n", task->plan->kernel, text.data != NULL ? text.data : "");
+    hn_text_finish(&text);
+    printf("  outcome      %s%s%s\n", hn_outcome_name(record->outcome),
+           record->message != NULL ? ": " : "", record->message != NULL ? record->message : "");
+    if (record->verdict.kind != HN_UNVERIFIED)
+        printf("  verified     max error %.3g, tolerance %.3g%s\n", record->verdict.max_error,
+               record->verdict.tolerance,
+               record->verdict.kind == HN_SELF_VERIFIED ? " (self-verified)" : "");
+    if (record->timing.sample_count > 0) {
+        hn_format_time(record->timing.median_us, time);
+        hn_format_spread(&record->timing, spread);
+        hn_format_merit(task->plan, record, merit);
+        printf("  time         %s ±%s (%zu samples, %s L2)%s%s\n", time, spread,
+               record->timing.sample_count, task->identity.regime, merit[0] != '\0' ? ", " : "",
+               merit);
+    }
+    if (record->resources.known)
+        printf("  resources    %d registers, %d B shared, %d B spilled, occupancy %.0f%%\n",
+               record->resources.registers, record->resources.shared_bytes,
+               record->resources.spill_store_bytes + record->resources.spill_load_bytes,
+               record->resources.occupancy * 100);
+}
+
+static enum hn_status run_on_bench(struct once *once, struct hn_task *task, struct hn_bench *bench,
+                                   struct hn_error *err)
+{
+    struct hn_record record;
+    hn_record_init(&record);
+    enum hn_status status = hn_single_point(&once->options, task, &record.point, err);
+    if (status == HN_OK)
+        status = set_reference(once, task, bench, &record.point, err);
+    if (status == HN_OK)
+        status = evaluate(once, task, bench, &record, err);
+    if (status == HN_OK && once->options.json)
+        json_array_append_new(once->results,
+                              json_pack("{ss so so}", "kernel", task->plan->kernel, "problem",
+                                        hn_bindings_to_json(task->problem), "record",
+                                        hn_record_to_json(&record)));
+    else if (status == HN_OK)
+        print_record(task, &record);
+    once->wrong = once->wrong || (status == HN_OK && record.outcome != HN_OUTCOME_OK);
+    hn_record_finish(&record);
+    return status;
+}
+
+static enum hn_status run_problem(struct once *once, size_t problem, struct hn_error *err)
+{
+    struct hn_task task;
+    struct hn_image support;
+    struct hn_bench *bench = NULL;
+    enum hn_regime regime = once->options.warm ? HN_WARM : HN_COLD;
+    struct hn_bench_options options = {.regime = regime, .seed = once->options.seed};
+    enum hn_status status = hn_task_make(once->config, problem, regime, &task, err);
+    if (status != HN_OK)
+        return status;
+    hn_image_init(&support);
+    status = compile_support(once, &support, err);
+    if (status == HN_OK && support.outcome != HN_OUTCOME_OK)
+        status = hn_fail(err, HN_ERUN, "the support kernels do not compile: %s", support.message);
+    if (status == HN_OK)
+        status = hn_bench_create(&once->driver, &once->device, &support, task.plan, task.problem,
+                                 &options, &bench, err);
+    if (status == HN_OK)
+        status = run_on_bench(once, &task, bench, err);
+    hn_bench_destroy(bench);
+    hn_image_finish(&support);
+    hn_task_finish(&task);
+    return status;
+}
+
+static enum hn_status run_all(struct once *once, struct hn_error *err)
+{
+    enum hn_status status =
+        hn_driver_select(&once->driver, once->options.device, &once->device, err);
+    snprintf(once->architecture, sizeof once->architecture, "sm_%d",
+             once->device.identity.capability);
+    for (size_t i = 0; status == HN_OK && i < once->config->problem_count; i++)
+        status = run_problem(once, i, err);
+    if (status == HN_OK && once->options.json) {
+        json_dumpf(once->results, stdout, JSON_INDENT(1));
+        putchar('\n');
+    }
+    if (status == HN_OK && once->wrong)
+        return hn_fail(err, HN_ENOTFOUND, "the variant is not valid; its outcome stands above");
+    return status;
+}
+
+static enum hn_status execute(struct once *once, struct hn_error *err)
+{
+    enum hn_status status = hn_single_point_config(&once->options, once->path, &once->config, err);
+    if (status != HN_OK)
+        return status;
+    status = hn_driver_open(&once->driver, err);
+    if (status != HN_OK)
+        return status;
+    status = hn_nvrtc_open(&once->nvrtc, err);
+    if (status != HN_OK)
+        goto close_driver;
+    once->results = json_array();
+    status = run_all(once, err);
+    hn_nvrtc_close(&once->nvrtc);
+close_driver:
+    hn_driver_close(&once->driver);
+    return status;
+}
+
+static enum hn_status run(int argc, char **argv, struct hn_error *err)
+{
+    struct once once = {0};
+    const struct hn_command_line line = {
+        .name = "run",
+        .arguments = "CONFIG",
+        .summary = "Compiles, verifies and measures one point in this very process, for profilers "
+                   "and sanitizers: the default point with -s applied.",
+        .groups = HN_OPTIONS_SPACE | HN_OPTIONS_DEVICE | HN_OPTIONS_OUTPUT,
+        .own = own_options,
+        .parse = parse,
+        .input = &once,
+    };
+    hn_options_init(&once.options);
+    enum hn_status status = hn_options_parse(&line, argc, argv, &once.options);
+    if (status == HN_OK)
+        status = execute(&once, err);
+    json_decref(once.results);
+    hn_config_destroy(once.config);
+    hn_options_finish(&once.options);
+    return status;
+}
+
+const struct hn_command hn_command_run = {
+    "run", "CONFIG", "one point in one process, for profilers and sanitizers", run, 0};

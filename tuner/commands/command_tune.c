@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "tuner/command.h"
+#include "tuner/interrupt.h"
+#include "tuner/options.h"
+#include "tuner/report/progress.h"
+#include "tuner/report/summary.h"
+#include "tuner/workers/machine.h"
+
+extern const struct hn_command hn_command_tune;
+
+struct tune {
+    const char *path;
+    struct hn_options options;
+    struct hn_config *config;
+    struct hn_store *store;
+    const struct hn_strategy_kind *strategy;
+    FILE *events;
+    char *command;
+    json_t *results; /* with --json */
+    bool found;      /* a valid variant for every problem so far */
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct tune *tune = state->input;
+    switch (key) {
+    case ARGP_KEY_ARG:
+        if (tune->path != NULL)
+            argp_error(state, "found a second config '%s'; tune them one by one", argument);
+        tune->path = argument;
+        return 0;
+    case ARGP_KEY_END:
+        if (tune->path == NULL)
+            argp_error(state, "expected the path of a config");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static enum hn_status find_strategy(struct tune *tune, struct hn_error *err)
+{
+    const char *names[32];
+    size_t count = 0;
+    tune->strategy = tune->options.strategy != NULL ? hn_strategy_find(tune->options.strategy)
+                                                    : hn_strategy_kinds[0];
+    if (tune->strategy != NULL)
+        return HN_OK;
+    struct hn_text list;
+    hn_text_init(&list);
+    for (; hn_strategy_kinds[count] != NULL && count < 32; count++) {
+        names[count] = hn_strategy_kinds[count]->name;
+        hn_text_printf(&list, "%s%s", count > 0 ? ", " : "", names[count]);
+    }
+    const char *nearest = hn_text_nearest(tune->options.strategy, names, count);
+    enum hn_status status =
+        hn_fail(err, HN_EUSAGE, "unknown strategy '%s'%s%s; there are: %s", tune->options.strategy,
+                nearest != NULL ? "; nearest is " : "", nearest != NULL ? nearest : "",
+                list.data != NULL ? list.data : "");
+    hn_text_finish(&list);
+    return status;
+}
+
+static enum hn_status open_store(struct tune *tune, struct hn_error *err)
+{
+    char *path = hn_store_default_path(tune->options.cache);
+    if (path == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = hn_store_open(path, HN_STORE_WRITE, &tune->store, err);
+    free(path);
+    if (status == HN_OK && hn_store_warning(tune->store) != NULL && !tune->options.quiet)
+        fprintf(stderr, "hone: warning: %s\n", hn_store_warning(tune->store));
+    return status;
+}
+
+static enum hn_status open_events(struct tune *tune, struct hn_error *err)
+{
+    if (tune->options.events == NULL)
+        return HN_OK;
+    tune->events = fopen(tune->options.events, "we");
+    if (tune->events == NULL)
+        return hn_fail(err, HN_ERUN, "%s can not be written: %s", tune->options.events,
+                       strerror(errno));
+    return HN_OK;
+}
+
+static enum hn_status make_backend(struct tune *tune, struct hn_task *task,
+                                   struct hn_backend **backend, struct hn_error *err)
+{
+    const struct hn_options *options = &tune->options;
+    if (options->simulate != NULL)
+        return hn_backend_simulated(task, options->simulate, backend, err);
+    struct hn_live_options live = {
+        .device = options->device,
+        .jobs = options->jobs > 0 ? options->jobs : hn_machine_jobs(),
+        .seed = options->seed,
+        .compile_timeout_s = options->compile_timeout_s,
+        .run_timeout_s = options->run_timeout_s,
+    };
+    return hn_backend_live(task, &live, backend, err);
+}
+
+static enum hn_status report(struct tune *tune, const struct hn_session *session,
+                             const struct hn_backend *backend, struct hn_error *err)
+{
+    const struct hn_session_state *state = hn_session_state(session);
+    tune->found = tune->found && state->best != NULL;
+    if (!tune->options.json)
+        return hn_summary_print(session, backend, stdout, err);
+    json_t *json = NULL;
+    enum hn_status status = hn_summary_json(session, backend, &json, err);
+    if (status == HN_OK)
+        json_array_append_new(tune->results, json);
+    return status;
+}
+
+static enum hn_status tune_task(struct tune *tune, struct hn_task *task, double started_ms,
+                                struct hn_error *err)
+{
+    struct hn_backend *backend = NULL;
+    struct hn_session *session = NULL;
+    struct hn_progress progress;
+    struct hn_session_options options = {
+        .strategy = tune->strategy,
+        .seed = tune->options.seed,
+        .budget_s = tune->options.budget_s,
+        .budget_count = tune->options.budget_count,
+        .full = tune->options.full,
+        .retry_failed = tune->options.retry_failed,
+        .events = tune->events,
+        .command = tune->command,
+        .started_ms = started_ms,
+    };
+    enum hn_status status = make_backend(tune, task, &backend, err);
+    if (status == HN_OK)
+        status = hn_session_create(backend, tune->store, &options, &session, err);
+    if (status == HN_OK) {
+        if (!tune->options.quiet)
+            fprintf(stderr, "tuning %s on %s: %llu points\n", task->identity.kernel,
+                    task->identity.device.name,
+                    (unsigned long long)hn_session_state(session)->points);
+        hn_progress_init(&progress, task->plan, options.budget_count, tune->options.quiet);
+        status = hn_session_run(session, hn_progress_show, &progress, err);
+        hn_progress_finish(&progress);
+        struct hn_error ignored;
+        enum hn_status reported = report(tune, session, backend, status == HN_OK ? err : &ignored);
+        if (status == HN_OK)
+            status = reported;
+    }
+    hn_session_destroy(session);
+    hn_backend_destroy(backend);
+    return status;
+}
+
+static enum hn_status tune_all(struct tune *tune, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; status == HN_OK && i < tune->config->problem_count; i++) {
+        struct hn_task task;
+        double started_ms = hn_now_ms();
+        status = hn_task_make(tune->config, i, tune->options.warm ? HN_WARM : HN_COLD, &task, err);
+        if (status != HN_OK)
+            break;
+        if (i > 0 && !tune->options.json)
+            putchar('\n');
+        status = tune_task(tune, &task, started_ms, err);
+        hn_task_finish(&task);
+        fflush(stdout);
+        if (status == HN_OK && hn_interrupted() != 0)
+            status = hn_fail(err, HN_EINTERRUPTED,
+                             "interrupted; what was finished is kept, and the same command goes on "
+                             "from there");
+    }
+    return status;
+}
+
+static void print_next(const struct tune *tune)
+{
+    const char *kernel = tune->config->plan->kernel;
+    if (tune->options.quiet)
+        return;
+    fprintf(stderr, "\nnext: hone export %s -o %s_tuned.h\n", kernel, kernel);
+}
+
+static char *join(int argc, char **argv)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_text_append(&text, "hone");
+    for (int i = 0; i < argc; i++)
+        hn_text_printf(&text, " %s", argv[i]);
+    return hn_text_take(&text);
+}
+
+static enum hn_status execute(struct tune *tune, struct hn_error *err)
+{
+    enum hn_status status = hn_options_config(&tune->options, tune->path, &tune->config, err);
+    if (status == HN_OK)
+        status = find_strategy(tune, err);
+    if (status == HN_OK)
+        status = open_store(tune, err);
+    if (status == HN_OK)
+        status = open_events(tune, err);
+    if (status != HN_OK)
+        return status;
+    hn_interrupt_install();
+    tune->found = true;
+    tune->results = json_array();
+    status = tune_all(tune, err);
+    if (tune->options.json && (status == HN_OK || status == HN_EINTERRUPTED)) {
+        json_dumpf(tune->results, stdout, JSON_INDENT(1));
+        putchar('\n');
+    }
+    if (status == HN_OK && !tune->found)
+        return hn_fail(err, HN_ENOTFOUND,
+                       "no variant compiled, ran and gave the right result; the first failure of "
+                       "each kind stands above");
+    if (status == HN_OK)
+        print_next(tune);
+    return status;
+}
+
+static enum hn_status run(int argc, char **argv, struct hn_error *err)
+{
+    struct tune tune = {0};
+    const struct hn_command_line line = {
+        .name = "tune",
+        .arguments = "CONFIG",
+        .summary = "Searches the space of CONFIG: verifies, measures and caches its variants.",
+        .details = "Every problem of the config is tuned. Run again, it finishes from the cache; "
+                   "interrupted, it goes on.",
+        .groups = HN_OPTIONS_SPACE | HN_OPTIONS_SEARCH | HN_OPTIONS_DEVICE | HN_OPTIONS_COMPILE |
+                  HN_OPTIONS_CACHE | HN_OPTIONS_OUTPUT,
+        .parse = parse,
+        .input = &tune,
+    };
+    hn_options_init(&tune.options);
+    tune.command = join(argc, argv);
+    enum hn_status status = hn_options_parse(&line, argc, argv, &tune.options);
+    if (status == HN_OK)
+        status = execute(&tune, err);
+    json_decref(tune.results);
+    if (tune.events != NULL)
+        fclose(tune.events);
+    hn_store_close(tune.store);
+    hn_config_destroy(tune.config);
+    hn_options_finish(&tune.options);
+    free(tune.command);
+    return status;
+}
+
+const struct hn_command hn_command_tune = {
+    "tune", "CONFIG", "search, verify, measure and cache the variants of a config", run, 0};

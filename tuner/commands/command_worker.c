@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "tuner/command.h"
+#include "tuner/workers/machine.h"
+#include "tuner/workers/process.h"
+#include "tuner/workers/worker.h"
+
+extern const struct hn_command hn_command_worker;
+
+static enum hn_status run(int argc, char **argv, struct hn_error *err)
+{
+    struct hn_channel channel;
+    struct hn_message hello;
+    if (argc != 3)
+        return hn_fail(err, HN_EUSAGE, "`hone worker` is for hone itself");
+
+    /* posix_spawn can not set it; the parent may have ended before this line, so look afterwards.
+     * Its number is given: in a container hone itself may be process 1. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != strtol(argv[2], NULL, 10))
+        return HN_OK;
+    hn_machine_offer_to_end();
+    hn_channel_init(&channel, 3);
+    hn_process_hello(&hello);
+    enum hn_status status = hn_channel_send(&channel, &hello, err);
+    hn_message_finish(&hello);
+    if (status != HN_OK)
+        return hn_fail(err, HN_EUSAGE, "`hone worker` is for hone itself");
+    if (strcmp(argv[1], "compile") == 0)
+        hn_worker_compile(&channel);
+    else
+        hn_worker_gpu(&channel);
+    hn_channel_finish(&channel);
+    return HN_OK;
+}
+
+const struct hn_command hn_command_worker = {"worker", "ROLE", "a worker process of hone", run, 1};

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/config/config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tuner/config/config_read.h"
+
+enum { FORMAT = 1 };
+
+void hn_config_destroy(struct hn_config *config)
+{
+    if (config == NULL)
+        return;
+    for (size_t i = 0; i < config->parameter_count; i++) {
+        free(config->parameters[i].name);
+        hn_config_free_values(config->parameters[i].values, config->parameters[i].count);
+    }
+    for (size_t i = 0; i < config->constraint_count; i++) {
+        free(config->constraints[i].text);
+        free(config->constraints[i].where);
+    }
+    for (size_t i = 0; i < config->problem_count; i++)
+        hn_bindings_finish(&config->problems[i]);
+    for (size_t i = 0; i < config->ladder_count; i++)
+        hn_bindings_finish(&config->ladder[i]);
+    free(config->parameters);
+    free(config->constraints);
+    free(config->problems);
+    free(config->ladder);
+    hn_bindings_finish(&config->defaults);
+    hn_plan_destroy(config->plan);
+    free(config->path);
+    free(config);
+}
+
+static struct hn_config *create(const char *path)
+{
+    struct hn_config *config = calloc(1, sizeof *config);
+    if (config == NULL)
+        return NULL;
+    hn_bindings_init(&config->defaults);
+    config->plan = hn_plan_create();
+    config->path = strdup(path);
+    if (config->plan == NULL || config->path == NULL) {
+        hn_config_destroy(config);
+        return NULL;
+    }
+    return config;
+}
+
+/* The folder of the file, absolute and without links; that we are in for what has none: a pipe.
+ * NULL when that can not be found out. */
+static char *folder_of(const char *path)
+{
+    struct stat about;
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode))
+        return realpath(".", NULL);
+    char *real = realpath(path, NULL);
+    char *slash = real == NULL ? NULL : strrchr(real, '/');
+    if (slash != NULL)
+        slash[slash == real ? 1 : 0] = '\0';
+    return real;
+}
+
+/* Before unknown keys: a newer format has others. */
+static enum hn_status read_format(const struct hn_config_reader *reader)
+{
+    const struct hn_yaml *node = hn_yaml_get(reader->root, "hone");
+    struct hn_value value;
+    if (node == NULL)
+        return HN_OK;
+    enum hn_status status = hn_config_read_value(reader, node, &value);
+    if (status != HN_OK)
+        return status;
+    if (value.type == HN_INTEGER && value.integer > FORMAT)
+        return hn_config_fail(reader, node,
+                              "format version %lld is newer than this Hone, which knows %d",
+                              (long long)value.integer, FORMAT);
+    if (value.type != HN_INTEGER || value.integer != FORMAT)
+        return hn_config_fail_found(reader, node, "the format version 1");
+    return HN_OK;
+}
+
+static enum hn_status read_kernel(struct hn_config_reader *reader)
+{
+    const struct hn_yaml *node = NULL;
+    enum hn_status status = hn_config_need(reader, reader->root, "kernel", &node);
+    return status == HN_OK ? hn_config_read_word(reader, node, "a name ([A-Za-z_][A-Za-z0-9_]*)",
+                                                 &reader->config->plan->kernel)
+                           : status;
+}
+
+/* A config of a space alone has no template, and nothing that would need one. */
+static enum hn_status check_without_template(const struct hn_config_reader *reader)
+{
+    static const char *const needing[] = {"entry",     "arguments", "launch",  "compile",
+                                          "reference", "compare",   "metrics", "freeze",
+                                          "objective", "direction"};
+    for (size_t i = 0; i < sizeof needing / sizeof needing[0]; i++) {
+        const struct hn_yaml *node = hn_yaml_get(reader->root, needing[i]);
+        if (node != NULL)
+            return hn_config_fail(reader, reader->root,
+                                  "key 'template' is missing: '%s' on line %d needs it", needing[i],
+                                  node->key->line);
+    }
+    return HN_OK;
+}
+
+static enum hn_status read_kernel_parts(struct hn_config_reader *reader)
+{
+    struct hn_plan *plan = reader->config->plan;
+    enum hn_status status = hn_config_read_path(reader, reader->root, &plan->template_path);
+    if (status == HN_OK)
+        status = hn_config_read_freeze(reader);
+    if (status == HN_OK)
+        status = hn_config_read_arguments(reader);
+    if (status == HN_OK)
+        status = hn_config_read_launch(reader);
+    if (status == HN_OK)
+        status = hn_config_read_compile(reader);
+    if (status == HN_OK)
+        status = hn_config_read_reference(reader);
+    if (status == HN_OK)
+        status = hn_config_read_compare(reader);
+    if (status == HN_OK)
+        status = hn_config_read_metrics(reader);
+    return status;
+}
+
+static enum hn_status read_space_parts(struct hn_config_reader *reader)
+{
+    enum hn_status status = read_kernel(reader);
+    if (status == HN_OK)
+        status = hn_config_read_parameters(reader);
+    if (status == HN_OK)
+        status = hn_config_read_problem(reader);
+    if (status == HN_OK)
+        status = hn_config_read_names(reader);
+    if (status == HN_OK)
+        status = hn_config_read_constraints(reader);
+    if (status == HN_OK)
+        status = hn_config_read_points(reader);
+    return status;
+}
+
+static enum hn_status read_root(struct hn_config_reader *reader)
+{
+    static const char *const keys[] = {
+        "hone",     "kernel",      "template",  "entry",     "problem", "freeze",    "parameters",
+        "defaults", "constraints", "arguments", "launch",    "compile", "reference", "compare",
+        "ladder",   "metrics",     "objective", "direction", NULL};
+    enum hn_status status = hn_config_check_kind(reader, reader->root, HN_YAML_MAPPING,
+                                                 "a mapping with kernel and parameters");
+    if (status == HN_OK)
+        status = read_format(reader);
+    if (status == HN_OK)
+        status = hn_config_check_keys(reader, reader->root, keys);
+    if (status == HN_OK)
+        status = read_space_parts(reader);
+    if (status != HN_OK)
+        return status;
+    if (hn_yaml_get(reader->root, "template") == NULL) {
+        status = check_without_template(reader);
+        reader->config->plan->objective = strdup("time");
+        if (reader->config->plan->objective == NULL)
+            status = hn_fail_memory(reader->err);
+    } else {
+        status = read_kernel_parts(reader);
+    }
+    return status == HN_OK ? hn_config_check(reader) : status;
+}
+
+enum hn_status hn_config_load(const char *path, struct hn_config **config, struct hn_error *err)
+{
+    struct hn_yaml *root = NULL;
+    enum hn_status status = hn_yaml_load(path, &root, err);
+    if (status != HN_OK)
+        return status;
+    struct hn_config_reader reader = {
+        .path = path, .root = root, .folder = folder_of(path), .config = create(path), .err = err};
+    if (reader.config == NULL || reader.folder == NULL)
+        status = hn_fail_memory(err);
+    else
+        status = read_root(&reader);
+    if (status == HN_OK)
+        *config = reader.config;
+    else
+        hn_config_destroy(reader.config);
+    free(reader.places);
+    free(reader.folder);
+    hn_yaml_destroy(root);
+    return status;
+}
+
+static enum hn_status check_file(const struct hn_config *config, const char *path,
+                                 struct hn_error *err)
+{
+    if (access(path, R_OK) == 0)
+        return HN_OK;
+    return hn_fail(err, HN_ECONFIG, "%s: template %s can not be read: %s", config->path, path,
+                   strerror(errno));
+}
+
+enum hn_status hn_config_check_files(const struct hn_config *config, struct hn_error *err)
+{
+    const struct hn_plan *plan = config->plan;
+    if (plan->template_path == NULL)
+        return hn_fail(err, HN_ECONFIG,
+                       "%s: key 'template' is missing: the config describes a space only, which "
+                       "is enough for `hone space`",
+                       config->path);
+    enum hn_status status = check_file(config, plan->template_path, err);
+    if (status == HN_OK && plan->reference.kind == HN_REFERENCE_TEMPLATE)
+        status = check_file(config, plan->reference.template_path, err);
+    return status;
+}
+
+static enum hn_status add_problem(const struct hn_bindings *problem, struct hn_space *space,
+                                  struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < problem->count && status == HN_OK; i++)
+        status = hn_space_add_constant(space, problem->names[i], &problem->values[i], err);
+    return status;
+}
+
+/* Constraints may name words that other problems have, or that -s has taken from a parameter. */
+static enum hn_status add_words(const struct hn_plan *plan, struct hn_space *space,
+                                struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < plan->word_list_count; i++)
+        for (size_t w = 0; w < plan->word_lists[i].count && status == HN_OK; w++)
+            status = hn_space_add_word(space, plan->word_lists[i].words[w], err);
+    return status;
+}
+
+enum hn_status hn_config_space(const struct hn_config *config, size_t problem,
+                               struct hn_space **space, struct hn_error *err)
+{
+    struct hn_space *made = hn_space_create();
+    if (made == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < config->parameter_count && status == HN_OK; i++) {
+        const struct hn_config_parameter *parameter = &config->parameters[i];
+        status =
+            hn_space_add_parameter(made, parameter->name, parameter->values, parameter->count, err);
+    }
+    if (status == HN_OK)
+        status = add_problem(&config->problems[problem], made, err);
+    if (status == HN_OK)
+        status = add_words(config->plan, made, err);
+    for (size_t i = 0; i < config->constraint_count && status == HN_OK; i++)
+        status = hn_space_add_constraint(made, config->constraints[i].text,
+                                         config->constraints[i].where, err);
+    if (status == HN_OK)
+        status = hn_space_build(made, err);
+    if (status == HN_OK)
+        *space = made;
+    else
+        hn_space_destroy(made);
+    return status;
+}

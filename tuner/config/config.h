@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_CONFIG_CONFIG_H
+#define HONE_TUNER_CONFIG_CONFIG_H
+
+#include "runtime/plan.h"
+#include "tuner/search/space.h"
+
+/* A search space as read from YAML and checked as a whole. Owns all. */
+struct hn_config_parameter {
+    char *name;
+    struct hn_value *values; /* words owned by the config */
+    size_t count;
+};
+
+struct hn_config_constraint {
+    char *text;
+    char *where; /* "configs/matmul.yaml:24:5" */
+};
+
+struct hn_config {
+    char *path;             /* as given */
+    struct hn_plan *plan;   /* template_path NULL when the config has only kernel, parameters and constraints */
+    struct hn_config_parameter *parameters;
+    size_t parameter_count;
+    struct hn_config_constraint *constraints;
+    size_t constraint_count;
+    struct hn_bindings *problems; /* every one is tuned on its own; a config without problem has one, empty */
+    size_t problem_count;
+    struct hn_bindings *ladder; /* as written: completed by hn_config_complete */
+    size_t ladder_count;
+    struct hn_bindings defaults; /* as written, maybe empty */
+};
+
+/* Reads and checks the whole file: syntax, keys, types, names, expressions, that the default point is valid for each
+ * problem. The template need not exist (hn_config_check_files asks). HN_ECONFIG: "path:line:column: what". */
+enum hn_status hn_config_load(const char *path, struct hn_config **config, struct hn_error *err);
+void hn_config_destroy(struct hn_config *config);
+
+/* That there is a template, and that it and the reference's can be read. HN_ECONFIG. */
+enum hn_status hn_config_check_files(const struct hn_config *config, struct hn_error *err);
+
+/* -p NAME=VALUE and -s NAME=VALUE,...: replaces a problem value in all problems (dropping repeats), or restricts a
+ * parameter to these values of its list ("A=1,2,B=4" restricts two). HN_EUSAGE names what is there. */
+enum hn_status hn_config_set_problem(struct hn_config *config, const char *assignment, struct hn_error *err);
+enum hn_status hn_config_restrict(struct hn_config *config, const char *assignment, struct hn_error *err);
+
+/* The space of one problem, built. HN_ENOTFOUND when it is empty. */
+enum hn_status hn_config_space(const struct hn_config *config, size_t problem, struct hn_space **space,
+                               struct hn_error *err);
+
+/* The default point: the first valid point in declared order that has the `defaults`; the first of all where -p or -s
+ * left none that has them. */
+enum hn_status hn_config_default_point(const struct hn_config *config, const struct hn_space *space,
+                                       struct hn_bindings *point, struct hn_error *err);
+/* A partial point (ladder entry, run -s) completed from the default point. HN_ECONFIG when it is not valid in space
+ * (names the constraint). */
+enum hn_status hn_config_complete(const struct hn_config *config, const struct hn_space *space,
+                                  const struct hn_bindings *partial, struct hn_bindings *point, struct hn_error *err);
+
+#endif

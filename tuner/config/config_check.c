@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/config/config_read.h"
+
+/* The default point of one problem, at which everything is evaluated once. */
+struct trial {
+    struct hn_config_reader *reader;
+    struct hn_value *values;
+    char *where; /* "M=4096,TILE_WIDTH=16", for messages */
+};
+
+static enum hn_status bind_all(struct hn_config_reader *reader)
+{
+    const struct hn_expression *failed = NULL;
+    struct hn_error reason = {""};
+    enum hn_status status = hn_plan_bind(reader->config->plan, &failed, &reason);
+    if (status == HN_OK)
+        return HN_OK;
+    const struct hn_yaml *node = failed == NULL ? NULL : hn_config_place(reader, failed);
+    if (status == HN_ENOMEM)
+        return hn_fail_memory(reader->err);
+    return hn_config_fail(reader, node == NULL ? reader->root : node, "in '%.60s': %s",
+                          failed == NULL ? "" : hn_expression_text(failed), reason.message);
+}
+
+static enum hn_status fail_default(const struct hn_config_reader *reader, size_t problem,
+                                   const struct hn_config_constraint *broken)
+{
+    const struct hn_config *config = reader->config;
+    const struct hn_yaml *node = hn_yaml_get(reader->root, "defaults");
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_bindings_append(&text, &config->problems[problem]);
+    enum hn_status status = hn_config_fail(
+        reader, node, "the default point is not valid%s%s: constraint '%s' (%s) does not hold",
+        text.length == 0 ? "" : " for problem ", text.length == 0 ? "" : text.data, broken->text,
+        broken->where);
+    hn_text_finish(&text);
+    return status;
+}
+
+/* Complete defaults are tested against the constraints, for which no space has to be built. */
+static enum hn_status take_defaults(struct hn_config_reader *reader)
+{
+    struct hn_config *config = reader->config;
+    for (size_t i = 0; i < config->problem_count; i++) {
+        const struct hn_config_constraint *broken = NULL;
+        enum hn_status status =
+            hn_config_test_point(config, i, &config->defaults, &broken, reader->err);
+        if (status != HN_OK)
+            return status;
+        if (broken != NULL)
+            return fail_default(reader, i, broken);
+    }
+    return hn_bindings_copy(&config->plan->defaults, &config->defaults, reader->err);
+}
+
+static bool has_choices(const struct hn_bindings *point, const struct hn_bindings *choices)
+{
+    for (size_t i = 0; i < choices->count; i++) {
+        const struct hn_value *value = hn_bindings_get(point, choices->names[i]);
+        if (value == NULL || !hn_value_equal(value, &choices->values[i]))
+            return false;
+    }
+    return true;
+}
+
+static enum hn_status find_default(struct hn_config_reader *reader, size_t problem,
+                                   struct hn_bindings *point)
+{
+    const struct hn_config *config = reader->config;
+    struct hn_space *space = NULL;
+    enum hn_status status = hn_config_space(config, problem, &space, reader->err);
+    if (status == HN_OK)
+        status = hn_config_default_point(config, space, point, reader->err);
+    hn_space_destroy(space);
+    if (status == HN_OK && !has_choices(point, &config->defaults))
+        return hn_config_fail(reader, hn_yaml_get(reader->root, "defaults"),
+                              "no valid point has these defaults");
+    return status;
+}
+
+/* Partial defaults are completed by the first valid point that has them. */
+static enum hn_status complete_defaults(struct hn_config_reader *reader)
+{
+    struct hn_config *config = reader->config;
+    enum hn_status status = find_default(reader, 0, &config->plan->defaults);
+    for (size_t i = 1; i < config->problem_count && config->defaults.count > 0 && status == HN_OK;
+         i++) {
+        struct hn_bindings point;
+        hn_bindings_init(&point);
+        status = find_default(reader, i, &point);
+        hn_bindings_finish(&point);
+    }
+    return status;
+}
+
+/* An entry that no problem can have is a mistake; one that only some have is left to those. */
+static enum hn_status check_ladder_entry(const struct hn_config_reader *reader,
+                                         const struct hn_yaml *node,
+                                         const struct hn_bindings *entry)
+{
+    const struct hn_config *config = reader->config;
+    const struct hn_config_constraint *broken = NULL;
+    struct hn_bindings point;
+    hn_bindings_init(&point);
+    enum hn_status status = hn_bindings_copy(&point, &config->plan->defaults, reader->err);
+    if (status == HN_OK)
+        status = hn_bindings_merge(&point, entry, reader->err);
+    for (size_t i = 0; i < config->problem_count && status == HN_OK; i++) {
+        status = hn_config_test_point(config, i, &point, &broken, reader->err);
+        if (broken == NULL)
+            break;
+    }
+    if (status == HN_OK && broken != NULL)
+        status = hn_config_fail(reader, node,
+                                "the ladder entry, completed from the default point, is not valid: "
+                                "constraint '%s' (%s) does not hold",
+                                broken->text, broken->where);
+    hn_bindings_finish(&point);
+    return status;
+}
+
+static enum hn_status check_ladder(const struct hn_config_reader *reader)
+{
+    const struct hn_config *config = reader->config;
+    const struct hn_yaml *ladder = hn_yaml_get(reader->root, "ladder");
+    const struct hn_yaml *node = ladder == NULL ? NULL : ladder->child;
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < config->ladder_count && status == HN_OK; i++, node = node->next)
+        status = check_ladder_entry(reader, node, &config->ladder[i]);
+    return status;
+}
+
+static enum hn_status fail_trial(const struct trial *trial, const struct hn_expression *expression,
+                                 const char *reason)
+{
+    const struct hn_yaml *node = hn_config_place(trial->reader, expression);
+    return hn_config_fail(trial->reader, node == NULL ? trial->reader->root : node,
+                          "%s (at the default point: %s)", reason, trial->where);
+}
+
+/* That the expression, when there is one, is a whole number of at least `least` there. */
+static enum hn_status try_integer(const struct trial *trial, const struct hn_expression *expression,
+                                  int64_t least, int64_t most)
+{
+    struct hn_error reason = {""};
+    int64_t result = 0;
+    if (expression == NULL)
+        return HN_OK;
+    if (hn_expression_integer(expression, trial->values, &result, &reason) != HN_OK)
+        return fail_trial(trial, expression, reason.message);
+    if (result >= least && result <= most)
+        return HN_OK;
+    hn_fail(&reason, HN_ECONFIG, "'%.60s' is %lld, expected %s %lld",
+            hn_expression_text(expression), (long long)result,
+            result < least ? "at least" : "at most", (long long)(result < least ? least : most));
+    return fail_trial(trial, expression, reason.message);
+}
+
+static enum hn_status try_number(const struct trial *trial, const struct hn_expression *expression,
+                                 double least)
+{
+    struct hn_error reason = {""};
+    double result = 0;
+    if (expression == NULL)
+        return HN_OK;
+    if (hn_expression_number(expression, trial->values, &result, &reason) != HN_OK)
+        return fail_trial(trial, expression, reason.message);
+    if (result >= least)
+        return HN_OK;
+    hn_fail(&reason, HN_ECONFIG, "'%.60s' is %g, expected at least %g",
+            hn_expression_text(expression), result, least);
+    return fail_trial(trial, expression, reason.message);
+}
+
+static enum hn_status try_step(const struct trial *trial, const struct hn_step *step)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < 3 && status == HN_OK; i++)
+        status = try_integer(trial, step->geometry.grid[i], 1, INT32_MAX);
+    for (size_t i = 0; i < 3 && status == HN_OK; i++)
+        status = try_integer(trial, step->geometry.block[i], 1, INT32_MAX);
+    if (status == HN_OK)
+        status = try_integer(trial, step->geometry.shared_bytes, 0, INT32_MAX);
+    return status;
+}
+
+static enum hn_status try_argument(const struct trial *trial, const struct hn_argument *argument)
+{
+    size_t size = hn_element_size(argument->element);
+    if (argument->role != HN_ROLE_VALUE)
+        return try_integer(trial, argument->count, 1, INT64_MAX / (int64_t)size);
+    if (argument->element == HN_FLOAT32 || argument->element == HN_FLOAT64)
+        return try_number(trial, argument->value, -HUGE_VAL);
+    bool is_unsigned = hn_element_name(argument->element)[0] == 'u';
+    int64_t most = INT64_MAX >> (64 - 8 * size);
+    if (is_unsigned && size < 8)
+        most = most * 2 + 1;
+    return try_integer(trial, argument->value, is_unsigned ? 0 : -most - 1, most);
+}
+
+static enum hn_status try_option(const struct trial *trial, const struct hn_option *option)
+{
+    struct hn_error reason = {""};
+    struct hn_value result = {.type = HN_BOOLEAN, .boolean = true};
+    if (option->condition != NULL &&
+        hn_expression_evaluate(option->condition, trial->values, &result, &reason) != HN_OK)
+        return fail_trial(trial, option->condition, reason.message);
+    return HN_OK;
+}
+
+static enum hn_status try_plan(const struct trial *trial)
+{
+    const struct hn_plan *plan = trial->reader->config->plan;
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < plan->argument_count && status == HN_OK; i++)
+        status = try_argument(trial, &plan->arguments[i]);
+    for (size_t i = 0; i < plan->step_count && status == HN_OK; i++)
+        status = try_step(trial, &plan->steps[i]);
+    for (size_t i = 0; i < plan->option_count && status == HN_OK; i++)
+        status = try_option(trial, &plan->options[i]);
+    if (status == HN_OK)
+        status = try_step(trial, &plan->reference.step);
+    if (status == HN_OK)
+        status = try_number(trial, plan->compare.relative, 0);
+    if (status == HN_OK)
+        status = try_number(trial, plan->compare.absolute, 0);
+    return status;
+}
+
+static enum hn_status try_problem(struct hn_config_reader *reader, size_t problem)
+{
+    const struct hn_config *config = reader->config;
+    const struct hn_config_constraint *broken = NULL;
+    struct trial trial = {.reader = reader};
+    enum hn_status status =
+        hn_config_test_point(config, problem, &config->plan->defaults, &broken, reader->err);
+    if (status != HN_OK || broken != NULL)
+        return status;
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_bindings_append(&text, &config->problems[problem]);
+    hn_text_append(&text, text.length > 0 ? "," : "");
+    hn_bindings_append(&text, &config->plan->defaults);
+    trial.where = hn_text_take(&text);
+    if (trial.where == NULL)
+        return hn_fail_memory(reader->err);
+    status = hn_plan_values(config->plan, &config->problems[problem], &config->plan->defaults,
+                            &trial.values, reader->err);
+    if (status == HN_OK)
+        status = try_plan(&trial);
+    free(trial.values);
+    free(trial.where);
+    return status;
+}
+
+static bool depends_on(const struct hn_reference *reference, const char *name)
+{
+    for (size_t i = 0; i < reference->depends_count; i++)
+        if (strcmp(reference->depends[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* The reference is run once for each value of what it depends on: nothing else may reach it. */
+static enum hn_status check_reference_use(const struct hn_config_reader *reader,
+                                          const struct hn_expression *expression)
+{
+    const struct hn_plan *plan = reader->config->plan;
+    for (size_t i = 0; expression != NULL && i < plan->name_count; i++) {
+        const char *name = plan->names[i];
+        if (hn_bindings_get(&plan->defaults, name) == NULL || !hn_expression_uses(expression, i) ||
+            depends_on(&plan->reference, name))
+            continue;
+        const struct hn_yaml *node = hn_config_place(reader, expression);
+        return hn_config_fail(
+            reader, node == NULL ? reader->root : node,
+            "the reference uses parameter '%s', which its 'depends' does not list", name);
+    }
+    return HN_OK;
+}
+
+static enum hn_status check_reference(const struct hn_config_reader *reader)
+{
+    const struct hn_plan *plan = reader->config->plan;
+    const struct hn_step *step = &plan->reference.step;
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < 3 && status == HN_OK; i++)
+        status = check_reference_use(reader, step->geometry.grid[i]);
+    for (size_t i = 0; i < 3 && status == HN_OK; i++)
+        status = check_reference_use(reader, step->geometry.block[i]);
+    if (status == HN_OK)
+        status = check_reference_use(reader, step->geometry.shared_bytes);
+    for (size_t i = 0; i < step->argument_count && status == HN_OK; i++)
+        status = check_reference_use(reader, plan->arguments[step->arguments[i]].value);
+    return status;
+}
+
+enum hn_status hn_config_check(struct hn_config_reader *reader)
+{
+    struct hn_config *config = reader->config;
+    enum hn_status status = bind_all(reader);
+    if (status == HN_OK && config->defaults.count == config->parameter_count)
+        status = take_defaults(reader);
+    else if (status == HN_OK && config->plan->template_path != NULL)
+        status = complete_defaults(reader);
+    if (status != HN_OK || config->plan->template_path == NULL)
+        return status;
+    status = check_reference(reader);
+    if (status == HN_OK)
+        status = check_ladder(reader);
+    for (size_t i = 0; i < config->problem_count && status == HN_OK; i++)
+        status = try_problem(reader, i);
+    return status;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/config/config_read.h"
+
+static const struct hn_config_parameter *find_parameter(const struct hn_config *config,
+                                                        const char *name)
+{
+    for (size_t i = 0; i < config->parameter_count; i++)
+        if (strcmp(config->parameters[i].name, name) == 0)
+            return &config->parameters[i];
+    return NULL;
+}
+
+static enum hn_status fail_not_listed(const struct hn_config_reader *reader,
+                                      const struct hn_yaml *node,
+                                      const struct hn_config_parameter *parameter)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_config_append_values(&text, parameter->values, parameter->count);
+    enum hn_status status =
+        hn_config_fail(reader, node, "found '%s', expected a value of '%s': %s", node->text,
+                       parameter->name, text.data == NULL ? "" : text.data);
+    hn_text_finish(&text);
+    return status;
+}
+
+static enum hn_status read_choice(const struct hn_config_reader *reader, const struct hn_yaml *node,
+                                  struct hn_bindings *point)
+{
+    const struct hn_config *config = reader->config;
+    const struct hn_config_parameter *parameter = find_parameter(config, node->key->text);
+    if (parameter == NULL)
+        return hn_config_fail_unknown(reader, node->key, "parameter", node->key->text,
+                                      (const char *const *)config->plan->parameters,
+                                      config->plan->parameter_count);
+    struct hn_value value;
+    enum hn_status status = hn_config_read_value(reader, node, &value);
+    if (status != HN_OK)
+        return status;
+    const struct hn_value *listed =
+        hn_config_find_value(parameter->values, parameter->count, &value);
+    if (listed == NULL)
+        return fail_not_listed(reader, node, parameter);
+    return hn_bindings_set(point, parameter->name, listed, reader->err);
+}
+
+/* A point, maybe partial. */
+static enum hn_status read_point(const struct hn_config_reader *reader, const struct hn_yaml *node,
+                                 struct hn_bindings *point)
+{
+    enum hn_status status =
+        hn_config_check_kind(reader, node, HN_YAML_MAPPING, "a mapping of parameters to values");
+    for (const struct hn_yaml *child = node->child; child != NULL && status == HN_OK;
+         child = child->next)
+        status = read_choice(reader, child, point);
+    return status;
+}
+
+enum hn_status hn_config_read_points(struct hn_config_reader *reader)
+{
+    struct hn_config *config = reader->config;
+    const struct hn_yaml *defaults = hn_yaml_get(reader->root, "defaults");
+    const struct hn_yaml *ladder = hn_yaml_get(reader->root, "ladder");
+    enum hn_status status = HN_OK;
+    if (defaults != NULL)
+        status = read_point(reader, defaults, &config->defaults);
+    if (ladder == NULL || status != HN_OK)
+        return status;
+    status = hn_config_check_kind(reader, ladder, HN_YAML_SEQUENCE, "a list of points");
+    if (status != HN_OK)
+        return status;
+    config->ladder = calloc(ladder->count + 1, sizeof *config->ladder);
+    if (config->ladder == NULL)
+        return hn_fail_memory(reader->err);
+    for (const struct hn_yaml *item = ladder->child; item != NULL && status == HN_OK;
+         item = item->next) {
+        struct hn_bindings *point = &config->ladder[config->ladder_count++];
+        hn_bindings_init(point);
+        status = read_point(reader, item, point);
+    }
+    return status;
+}
+
+/* The values of names for constraints: the point before the problem. */
+static bool gather_values(const struct hn_plan *plan, const struct hn_bindings *problem,
+                          const struct hn_bindings *point, struct hn_value *values)
+{
+    for (size_t i = 0; i < plan->name_count; i++) {
+        const struct hn_value *value = hn_bindings_get(point, plan->names[i]);
+        if (value == NULL)
+            value = hn_bindings_get(problem, plan->names[i]);
+        if (value == NULL)
+            return false;
+        values[i] = *value;
+    }
+    return true;
+}
+
+static enum hn_status test_constraint(const struct hn_config_constraint *constraint,
+                                      const struct hn_scope *scope, const struct hn_value *values,
+                                      bool *holds, struct hn_error *err)
+{
+    struct hn_expression *expression = NULL;
+    struct hn_value result;
+    struct hn_error reason = {""};
+    enum hn_status status = hn_expression_parse(constraint->text, &expression, &reason);
+    if (status == HN_OK)
+        status = hn_expression_bind(expression, scope, &reason);
+    if (status == HN_OK)
+        status = hn_expression_evaluate(expression, values, &result, &reason);
+    if (status == HN_OK)
+        *holds = hn_value_truth(&result);
+    else if (status != HN_ENOMEM)
+        status = hn_fail(err, HN_ECONFIG, "%s: in '%s': %s", constraint->where, constraint->text,
+                         reason.message);
+    else
+        hn_fail_memory(err);
+    hn_expression_destroy(expression);
+    return status;
+}
+
+enum hn_status hn_config_test_point(const struct hn_config *config, size_t problem,
+                                    const struct hn_bindings *point,
+                                    const struct hn_config_constraint **broken,
+                                    struct hn_error *err)
+{
+    const struct hn_plan *plan = config->plan;
+    size_t word_count = 0;
+    const char **words = hn_config_words(plan, &word_count);
+    struct hn_value *values = calloc(plan->name_count + 1, sizeof *values);
+    enum hn_status status = HN_OK;
+    *broken = NULL;
+    if (words == NULL || values == NULL) {
+        status = hn_fail_memory(err);
+    } else if (!gather_values(plan, &config->problems[problem], point, values)) {
+        status = hn_fail(err, HN_ECONFIG, "a point without a value for every parameter");
+    } else {
+        const struct hn_scope scope = {(const char *const *)plan->names, plan->name_count, words,
+                                       word_count};
+        for (size_t i = 0; i < config->constraint_count && *broken == NULL && status == HN_OK;
+             i++) {
+            bool holds = false;
+            status = test_constraint(&config->constraints[i], &scope, values, &holds, err);
+            if (status == HN_OK && !holds)
+                *broken = &config->constraints[i];
+        }
+    }
+    free(values);
+    free(words);
+    return status;
+}
+
+/* The index of a parameter's value in the space, or -1 when the space has not got it. */
+static int choose(const struct hn_space *space, size_t parameter, const struct hn_bindings *point)
+{
+    const struct hn_value *wanted =
+        hn_bindings_get(point, hn_space_parameter_name(space, parameter));
+    for (size_t v = 0; wanted != NULL && v < hn_space_value_count(space, parameter); v++)
+        if (hn_value_equal(hn_space_value(space, parameter, v), wanted))
+            return (int)v;
+    return -1;
+}
+
+/* The first valid point that has all of the wanted choices (-1: any); false when there is none. */
+static bool find_point(const struct hn_space *space, const int *wanted, uint16_t *choice)
+{
+    size_t count = hn_space_parameter_count(space);
+    for (uint64_t i = 0; i < hn_space_size(space); i++) {
+        hn_space_point(space, i, choice);
+        size_t same = 0;
+        while (same < count && (wanted[same] < 0 || wanted[same] == choice[same]))
+            same++;
+        if (same == count)
+            return true;
+    }
+    return false;
+}
+
+enum hn_status hn_config_default_point(const struct hn_config *config, const struct hn_space *space,
+                                       struct hn_bindings *point, struct hn_error *err)
+{
+    size_t count = hn_space_parameter_count(space);
+    int *wanted = calloc(count + 1, sizeof *wanted);
+    uint16_t *choice = calloc(count + 1, sizeof *choice);
+    enum hn_status status = HN_ENOMEM;
+    if (wanted == NULL || choice == NULL) {
+        hn_fail_memory(err);
+        goto free_arrays;
+    }
+    for (size_t i = 0; i < count; i++)
+        wanted[i] = choose(space, i, &config->defaults);
+    /* -p and -s may leave no valid point with the defaults of the file. */
+    if (!find_point(space, wanted, choice))
+        hn_space_point(space, 0, choice);
+    status = hn_space_bindings(space, choice, point, err);
+
+free_arrays:
+    free(choice);
+    free(wanted);
+    return status;
+}
+
+static enum hn_status fail_invalid(const struct hn_config *config, const struct hn_bindings *point,
+                                   struct hn_error *err)
+{
+    const struct hn_config_constraint *broken = NULL;
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_bindings_append(&text, point);
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < config->problem_count && broken == NULL && status == HN_OK; i++)
+        status = hn_config_test_point(config, i, point, &broken, err);
+    if (status == HN_OK && broken != NULL)
+        status =
+            hn_fail(err, HN_ECONFIG, "point %s is not valid: constraint '%s' (%s) does not hold",
+                    text.data, broken->text, broken->where);
+    else if (status == HN_OK)
+        status = hn_fail(err, HN_ECONFIG, "point %s is not in the space", text.data);
+    hn_text_finish(&text);
+    return status;
+}
+
+enum hn_status hn_config_complete(const struct hn_config *config, const struct hn_space *space,
+                                  const struct hn_bindings *partial, struct hn_bindings *point,
+                                  struct hn_error *err)
+{
+    uint16_t *choice = calloc(hn_space_parameter_count(space) + 1, sizeof *choice);
+    if (choice == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = hn_config_default_point(config, space, point, err);
+    if (status == HN_OK)
+        status = hn_bindings_merge(point, partial, err);
+    if (status == HN_OK)
+        status = hn_space_choice(space, point, choice, err);
+    if (status == HN_OK && hn_space_find(space, choice) == UINT64_MAX)
+        status = fail_invalid(config, point, err);
+    free(choice);
+    return status;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_EXPORT_EXPORT_H
+#define HONE_TUNER_EXPORT_EXPORT_H
+
+#include "cache/store.h"
+#include "runtime/plan.h"
+
+/* What `hone export` writes: the tuned configurations of one kernel, one a device and problem. The
+ * first is the chosen one, whose values the header's macros take. */
+struct hn_export {
+    const char *kernel; /* borrowed */
+    char *upper;        /* HONE_MATMUL: starts every macro */
+    char *lower;        /* hone_matmul: starts every function */
+    struct hn_tuned_list all;
+    const struct hn_tuned **configs; /* of all, in the order of export */
+    size_t count;
+    size_t left_out; /* tuned with other parameters than the chosen one */
+    struct hn_stored_plan stored;
+    struct hn_plan *plan; /* of the chosen one; NULL when the cache keeps none */
+};
+
+struct hn_export_request {
+    const char *kernel;
+    const char *prefix;      /* NULL: HONE_<KERNEL> */
+    const char *device_name; /* NULL: that of `present`, else the only one in the cache */
+    const struct hn_device_identity *present; /* the GPU of this machine; NULL: none */
+    const struct hn_bindings *problem;        /* only problems with these values; empty: all */
+    const char *regime;                       /* NULL: cold where there is a choice */
+};
+
+/* Reads the tuned configurations and the plan. HN_ENOTFOUND: what the cache holds instead;
+ * HN_EUSAGE: several devices to choose from. */
+enum hn_status hn_export_open(struct hn_store *store, const struct hn_export_request *request,
+                              struct hn_export *export, struct hn_error *err);
+void hn_export_finish(struct hn_export *export);
+
+/* HN_ENOTFOUND when the cache keeps no plan (results that were imported). */
+enum hn_status hn_export_need_plan(const struct hn_export *export, struct hn_error *err);
+
+/* A configuration was tuned from another version of the template than the chosen one. */
+bool hn_export_is_stale(const struct hn_export *export, size_t config);
+/* "HONE_MATMUL" for "matmul"; "MY_MM" for a given "my_mm". NULL when out of memory. */
+char *hn_export_identifier(const char *kernel, const char *prefix, bool upper);
+/* Appends "2026-11-21" for seconds since the epoch. */
+void hn_export_append_date(struct hn_text *text, double time);
+
+/* The formats. Each appends the whole file. */
+enum hn_status hn_export_header(const struct hn_export *export, struct hn_text *text,
+                                struct hn_error *err);
+enum hn_status hn_export_json(const struct hn_export *export, struct hn_text *text,
+                              struct hn_error *err);
+enum hn_status hn_export_csv(const struct hn_export *export, struct hn_text *text,
+                             struct hn_error *err);
+enum hn_status hn_export_source(const struct hn_export *export, struct hn_text *text,
+                                struct hn_error *err);
+
+/* Parts of the header, of which export_header.c is the frame. */
+enum hn_status hn_export_append_macros(const struct hn_export *export, struct hn_text *text,
+                                       struct hn_error *err);
+enum hn_status hn_export_append_apply(const struct hn_export *export, struct hn_text *text,
+                                      struct hn_error *err);
+enum hn_status hn_export_append_geometry(const struct hn_export *export, struct hn_text *text,
+                                         struct hn_error *err);
+enum hn_status hn_export_append_list(const struct hn_export *export, struct hn_text *text,
+                                     struct hn_error *err);
+void hn_export_append_select(const struct hn_export *export, struct hn_text *text);
+
+/* Problem values as parameters of a function, ", int64_t problem_M, …" after `before`; and as the
+ * arguments of a call. */
+void hn_export_append_problem_parameters(const struct hn_export *export, const char *before,
+                                         struct hn_text *text);
+void hn_export_append_problem_arguments(const struct hn_export *export, const char *before,
+                                        struct hn_text *text);
+/* Whether a problem value is passed as a double (some configuration has it real). */
+bool hn_export_problem_is_real(const struct hn_export *export, const char *name);
+/* The words of a name, or NULL when it has none. */
+const struct hn_word_list *hn_export_words(const struct hn_export *export, const char *name);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cache/record_json.h"
+#include "tuner/export/export.h"
+
+/* json and csv: the same facts, for other programs. Their version is raised when a field changes
+ * its meaning. */
+enum { EXPORT_VERSION = 1 };
+
+static const char *const verifications[] = {"unverified", "self-verified", "verified"};
+
+static json_t *device_json(const struct hn_device_identity *device)
+{
+    return json_pack("{s:s, s:s, s:i, s:i}", "name", device->name, "mig_profile",
+                     device->mig_profile, "capability", device->capability, "sm_count",
+                     device->sm_count);
+}
+
+static json_t *resources_json(const struct hn_resources *resources)
+{
+    if (!resources->known)
+        return json_null();
+    return json_pack("{s:i, s:i, s:i, s:i, s:f}", "registers", resources->registers, "shared_bytes",
+                     resources->shared_bytes, "spill_store_bytes", resources->spill_store_bytes,
+                     "spill_load_bytes", resources->spill_load_bytes, "occupancy",
+                     resources->occupancy);
+}
+
+static json_t *version_json(const struct hn_version *version)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:i}", "template", version->template_hash,
+                     "options", version->options_hash, "plan", version->plan_hash, "driver",
+                     version->driver, "nvrtc", version->nvrtc, "protocol", version->protocol);
+}
+
+static json_t *config_json(const struct hn_tuned *tuned)
+{
+    const struct hn_record *best = &tuned->best;
+    const struct hn_timing *timing = &best->timing;
+    struct hn_text date = {0};
+    hn_export_append_date(&date, best->time);
+    char *day = hn_text_take(&date);
+    json_t *json = json_pack(
+        "{s:o, s:o, s:o, s:{s:f, s:f, s:f, s:b}, s:o, s:s, s:s, s:s, s:f, s:f, s:o, s:o, s:I, s:b, "
+        "s:s}",
+        "device", device_json(&tuned->identity.device), "problem",
+        hn_bindings_to_json(&tuned->identity.problem), "parameters",
+        hn_bindings_to_json(&best->point), "time_us", "median", timing->median_us, "low",
+        timing->low_us, "high", timing->high_us, "unstable", timing->unstable, "metrics",
+        hn_bindings_to_json(&best->metrics), "regime", tuned->identity.regime, "objective",
+        tuned->identity.objective, "verification", verifications[best->verdict.kind], "max_error",
+        best->verdict.max_error, "tolerance", best->verdict.tolerance, "resources",
+        resources_json(&best->resources), "version", version_json(&tuned->version), "points",
+        (json_int_t)tuned->points, "simulated", tuned->simulated, "date", day == NULL ? "" : day);
+    free(day);
+    return json;
+}
+
+enum hn_status hn_export_json(const struct hn_export *export, struct hn_text *text,
+                              struct hn_error *err)
+{
+    json_t *configs = json_array();
+    json_t *json = json_pack("{s:i, s:s, s:o}", "hone_export", EXPORT_VERSION, "kernel",
+                             export->kernel, "configurations", configs);
+    bool failed = json == NULL;
+    for (size_t i = 0; i < export->count && !failed; i++)
+        failed = json_array_append_new(configs, config_json(export->configs[i])) != 0;
+    char *dump = failed ? NULL : json_dumps(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+    json_decref(json);
+    if (dump == NULL)
+        return hn_fail(
+            err, HN_ERUN,
+            "the results of '%s' can not be said in JSON: a name is not UTF-8, or there is "
+            "not enough memory",
+            export->kernel);
+    hn_text_append(text, dump);
+    hn_text_append(text, "\n");
+    free(dump);
+    return text->failed ? hn_fail_memory(err) : HN_OK;
+}
+
+/* Quoted where the text needs it (RFC 4180). */
+static void append_cell(struct hn_text *text, const char *cell)
+{
+    if (strpbrk(cell, ",\"\r\n") == NULL) {
+        hn_text_append(text, cell);
+        return;
+    }
+    hn_text_append(text, "\"");
+    for (const char *c = cell; *c != '\0'; c++)
+        hn_text_append(text, *c == '"' ? "\"\"" : (const char[]){*c, '\0'});
+    hn_text_append(text, "\"");
+}
+
+static void append_names(struct hn_text *text, const struct hn_bindings *bindings)
+{
+    for (size_t i = 0; i < bindings->count; i++)
+        hn_text_printf(text, ",%s", bindings->names[i]);
+}
+
+/* The values under the names of the first row. */
+static void append_values(struct hn_text *text, const struct hn_bindings *names,
+                          const struct hn_bindings *values)
+{
+    for (size_t i = 0; i < names->count; i++) {
+        const struct hn_value *value = hn_bindings_get(values, names->names[i]);
+        hn_text_append(text, ",");
+        if (value != NULL)
+            hn_value_append(text, value);
+    }
+}
+
+static void append_line(const struct hn_tuned *first, const struct hn_tuned *tuned,
+                        struct hn_text *text)
+{
+    const struct hn_record *best = &tuned->best;
+    append_cell(text, tuned->identity.kernel);
+    hn_text_append(text, ",");
+    append_cell(text, tuned->identity.device.name);
+    hn_text_printf(text, ",%d,%d,%s,", tuned->identity.device.capability,
+                   tuned->identity.device.sm_count, tuned->identity.regime);
+    append_cell(text, tuned->identity.objective);
+    append_values(text, &first->identity.problem, &tuned->identity.problem);
+    append_values(text, &first->best.point, &best->point);
+    hn_text_printf(text, ",%.17g,%.17g,%.17g", best->timing.median_us, best->timing.low_us,
+                   best->timing.high_us);
+    append_values(text, &first->best.metrics, &best->metrics);
+    hn_text_printf(text, ",%s,%s,", verifications[best->verdict.kind],
+                   tuned->simulated ? "true" : "false");
+    hn_export_append_date(text, best->time);
+    hn_text_append(text, "\n");
+}
+
+enum hn_status hn_export_csv(const struct hn_export *export, struct hn_text *text,
+                             struct hn_error *err)
+{
+    const struct hn_tuned *first = export->configs[0];
+    hn_text_append(text, "kernel,device,capability,sm_count,regime,objective");
+    append_names(text, &first->identity.problem);
+    append_names(text, &first->best.point);
+    hn_text_append(text, ",time_us,low_us,high_us");
+    append_names(text, &first->best.metrics);
+    hn_text_append(text, ",verification,simulated,date\n");
+    for (size_t i = 0; i < export->count; i++)
+        append_line(first, export->configs[i], text);
+    return text->failed ? hn_fail_memory(err) : HN_OK;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/expression_c.h"
+#include "tuner/export/export.h"
+
+/* The launch expressions as C functions of the problem: parameters are known and folded, so every
+ * configuration has expressions of its own; where all are equal there is nothing to choose at run
+ * time. */
+
+void hn_export_append_problem_parameters(const struct hn_export *export, const char *before,
+                                         struct hn_text *text)
+{
+    for (size_t i = 0; i < export->plan->problem_count; i++) {
+        const char *name = export->plan->problem[i];
+        hn_text_printf(text, "%s%s problem_%s", i == 0 ? before : ", ",
+                       hn_export_problem_is_real(export, name) ? "double" : "int64_t", name);
+    }
+}
+
+void hn_export_append_problem_arguments(const struct hn_export *export, const char *before,
+                                        struct hn_text *text)
+{
+    for (size_t i = 0; i < export->plan->problem_count; i++)
+        hn_text_printf(text, "%sproblem_%s", i == 0 ? before : ", ", export->plan->problem[i]);
+}
+
+/* The slots of the plan's expressions for one configuration; slots[i] belongs to plan->names[i].
+ * names holds the C names and is freed with the slots. */
+struct slots {
+    struct hn_c_slot *items;
+    struct hn_text *names;
+    size_t count;
+};
+
+static void slots_finish(struct slots *slots)
+{
+    for (size_t i = 0; slots->names != NULL && i < slots->count; i++)
+        hn_text_finish(&slots->names[i]);
+    free(slots->names);
+    free(slots->items);
+}
+
+static enum hn_status slots_make(const struct hn_export *export, size_t config, struct slots *slots,
+                                 struct hn_error *err)
+{
+    const struct hn_tuned *tuned = export->configs[config];
+    slots->count = export->plan->name_count;
+    slots->items = calloc(slots->count + 1, sizeof *slots->items);
+    slots->names = calloc(slots->count + 1, sizeof *slots->names);
+    if (slots->items == NULL || slots->names == NULL)
+        return hn_fail_memory(err);
+    for (size_t i = 0; i < slots->count; i++) {
+        const char *name = export->plan->names[i];
+        slots->items[i].constant = hn_bindings_get(&tuned->best.point, name);
+        if (slots->items[i].constant != NULL)
+            continue;
+        hn_text_printf(&slots->names[i], "problem_%s", name);
+        if (slots->names[i].failed)
+            return hn_fail_memory(err);
+        const struct hn_word_list *list = hn_export_words(export, name);
+        slots->items[i].name = slots->names[i].data;
+        slots->items[i].real = hn_export_problem_is_real(export, name);
+        slots->items[i].words = list == NULL ? NULL : (const char *const *)list->words;
+        slots->items[i].word_count = list == NULL ? 0 : list->count;
+    }
+    return HN_OK;
+}
+
+enum part { PART_GRID, PART_BLOCK, PART_SHARED };
+
+/* "size.x = (unsigned int)(…);" */
+static enum hn_status append_assignment(const struct hn_export *export, const struct slots *slots,
+                                        const struct hn_expression *expression,
+                                        const char *variable, const char *type,
+                                        struct hn_text *text, struct hn_error *err)
+{
+    if (expression == NULL)
+        return HN_OK;
+    hn_text_printf(text, "    %s = (%s)(", variable, type);
+    enum hn_status status =
+        hn_expression_append_c(expression, slots->items, export->lower, NULL, text, err);
+    hn_text_append(text, ");\n");
+    return status;
+}
+
+/* The statements that compute one part of a step's geometry; what is not given stays as it was
+ * initialised. */
+static enum hn_status append_body(const struct hn_export *export, size_t config,
+                                  const struct hn_geometry *geometry, enum part part,
+                                  struct hn_text *text, struct hn_error *err)
+{
+    static const char *const dimension_names[] = {"size.x", "size.y", "size.z"};
+    struct slots slots = {0};
+    enum hn_status status = slots_make(export, config, &slots, err);
+    if (status == HN_OK && part == PART_SHARED)
+        status =
+            append_assignment(export, &slots, geometry->shared_bytes, "bytes", "size_t", text, err);
+    for (size_t i = 0; i < 3 && status == HN_OK && part != PART_SHARED; i++) {
+        struct hn_expression *const *dimensions =
+            part == PART_GRID ? geometry->grid : geometry->block;
+        status = append_assignment(export, &slots, dimensions[i], dimension_names[i],
+                                   "unsigned int", text, err);
+    }
+    slots_finish(&slots);
+    return status;
+}
+
+static void append_switch(char *const *bodies, size_t count, struct hn_text *text)
+{
+    bool equal = true;
+    for (size_t i = 1; i < count; i++)
+        equal = equal && strcmp(bodies[i], bodies[0]) == 0;
+    if (equal) {
+        hn_text_printf(text, "    (void)config;\n%s", bodies[0]);
+        return;
+    }
+    hn_text_append(text, "    switch (config) {\n");
+    for (size_t i = 0; i < count; i++)
+        hn_text_printf(text, "    case %zu:\n%s    break;\n", i, bodies[i]);
+    hn_text_append(text, "    default:\n    break;\n    }\n");
+}
+
+static const char *const part_names[] = {"grid", "block", "shared_bytes"};
+
+static void append_function(const struct hn_export *export, const char *step, enum part part,
+                            char *const *bodies, struct hn_text *text)
+{
+    const char *type = part == PART_SHARED ? "size_t" : "struct hone_dim3";
+    const char *result = part == PART_SHARED ? "bytes" : "size";
+    hn_text_printf(text, "static inline %s %s_config%s_%s(int config", type, export->lower, step,
+                   part_names[part]);
+    hn_export_append_problem_parameters(export, ", ", text);
+    hn_text_printf(text, ")\n{\n    %s %s = %s;\n", type, result,
+                   part == PART_SHARED ? "0" : "{1, 1, 1}");
+    for (size_t i = 0; i < export->plan->problem_count; i++)
+        hn_text_printf(text, "    (void)problem_%s;\n", export->plan->problem[i]);
+    append_switch(bodies, export->count, text);
+    hn_text_printf(text, "    return %s;\n}\n\n", result);
+
+    hn_text_printf(text, "static inline %s %s%s_%s(", type, export->lower, step, part_names[part]);
+    if (export->plan->problem_count == 0)
+        hn_text_append(text, "void");
+    hn_export_append_problem_parameters(export, "", text);
+    hn_text_printf(text, ")\n{\n    return %s_config%s_%s(%s_CONFIG", export->lower, step,
+                   part_names[part], export->upper);
+    hn_export_append_problem_arguments(export, ", ", text);
+    hn_text_append(text, ");\n}\n\n");
+}
+
+static enum hn_status append_part(const struct hn_export *export, size_t step, enum part part,
+                                  struct hn_text *text, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    char name[32] = "";
+    if (export->plan->step_count > 1)
+        snprintf(name, sizeof name, "_step%zu", step + 1);
+    char **bodies = calloc(export->count, sizeof *bodies);
+    if (bodies == NULL)
+        return hn_fail_memory(err);
+    for (size_t i = 0; i < export->count && status == HN_OK; i++) {
+        struct hn_text body = {0};
+        status = append_body(export, i, &export->plan->steps[step].geometry, part, &body, err);
+        bodies[i] = hn_text_take(&body);
+        if (status == HN_OK && bodies[i] == NULL)
+            status = hn_fail_memory(err);
+    }
+    if (status == HN_OK)
+        append_function(export, name, part, bodies, text);
+    for (size_t i = 0; i < export->count; i++)
+        free(bodies[i]);
+    free(bodies);
+    return status;
+}
+
+enum hn_status hn_export_append_geometry(const struct hn_export *export, struct hn_text *text,
+                                         struct hn_error *err)
+{
+    struct hn_text functions = {0};
+    enum hn_status status = HN_OK;
+    for (size_t step = 0; step < export->plan->step_count && status == HN_OK; step++) {
+        for (int part = PART_GRID; part <= PART_SHARED && status == HN_OK; part++)
+            status = append_part(export, step, (enum part)part, &functions, err);
+    }
+    char *code = hn_text_take(&functions);
+    if (status == HN_OK && code == NULL)
+        status = hn_fail_memory(err);
+    if (status == HN_OK) {
+        struct hn_text helpers = {0};
+        bool needs_math = false;
+        hn_expression_append_c_helpers(code, export->lower, &helpers, &needs_math);
+        hn_text_append(text, needs_math ? "#include <math.h>\n\n" : "");
+        hn_text_append(text, helpers.length > 0 ? helpers.data : "");
+        hn_text_append(text, "/* The launch geometry for a problem. */\n");
+        hn_text_append(text, code);
+        text->failed = text->failed || helpers.failed;
+        hn_text_finish(&helpers);
+    }
+    free(code);
+    return status;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/source.h"
+#include "tuner/export/export.h"
+
+/* Appends text for the inside of a comment: device and template names could hold the marks of one.
+ */
+static void append_comment(struct hn_text *text, const char *string)
+{
+    for (const char *c = string; *c != '\0'; c++) {
+        hn_text_append_bytes(text, c, 1);
+        if ((c[0] == '*' && c[1] == '/') || (c[0] == '/' && c[1] == '*'))
+            hn_text_append(text, " ");
+    }
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+static void append_measurement(const struct hn_tuned *tuned, struct hn_text *text)
+{
+    const struct hn_timing *timing = &tuned->best.timing;
+    hn_text_printf(text, "  time       %.6g us, 95%% interval %.6g to %.6g us, %s L2%s, %s ",
+                   timing->median_us, timing->low_us, timing->high_us, tuned->identity.regime,
+                   timing->unstable ? ", unstable" : "",
+                   tuned->simulated ? "replayed" : "measured");
+    hn_export_append_date(text, tuned->best.time);
+    hn_text_append(text, "\n");
+    const struct hn_bindings *metrics = &tuned->best.metrics;
+    for (size_t i = 0; i < metrics->count; i++)
+        hn_text_printf(text, "%s%s %.6g%s", i == 0 ? "  metrics    " : ", ", metrics->names[i],
+                       hn_value_number(&metrics->values[i]), i + 1 == metrics->count ? "\n" : "");
+    if (strcmp(tuned->identity.objective, "time") != 0)
+        hn_text_printf(text, "  objective  %s\n", tuned->identity.objective);
+}
+
+static void append_verdict(const struct hn_verdict *verdict, struct hn_text *text)
+{
+    if (verdict->kind == HN_UNVERIFIED) {
+        hn_text_append(text,
+                       "  UNVERIFIED: the config has no reference to compare the result with\n");
+        return;
+    }
+    hn_text_printf(
+        text, "  verified   max error %.3g, tolerance %.3g, %d seed%s%s\n", verdict->max_error,
+        verdict->tolerance, verdict->seeds, verdict->seeds == 1 ? "" : "s",
+        verdict->kind == HN_SELF_VERIFIED ? "; self-verified: against the template at its defaults"
+                                          : "");
+}
+
+static void append_provenance(const struct hn_export *export, const struct hn_source *source,
+                              struct hn_text *text)
+{
+    const struct hn_tuned *tuned = export->configs[0];
+    const struct hn_device_identity *device = &tuned->identity.device;
+    hn_text_printf(text, "  device     %s%s%s, compute capability %d.%d, %d SMs\n  problem    ",
+                   device->name, device->mig_profile[0] != '\0' ? " " : "", device->mig_profile,
+                   device->capability / 10, device->capability % 10, device->sm_count);
+    hn_bindings_append(text, &tuned->identity.problem);
+    hn_text_append(text, "\n  point      ");
+    hn_bindings_append(text, &tuned->best.point);
+    hn_text_append(text, "\n");
+    append_measurement(tuned, text);
+    append_verdict(&tuned->best.verdict, text);
+    hn_text_printf(text,
+                   "  versions   Hone " HONE_VERSION
+                   ", driver %s, NVRTC %s, template %s (%.12s), protocol %d\n",
+                   tuned->version.driver, tuned->version.nvrtc,
+                   base_name(export->plan->template_path), tuned->version.template_hash,
+                   tuned->version.protocol);
+    for (size_t i = 0; i < source->option_count; i++)
+        hn_text_printf(text, "%s%s%s", i == 0 ? "  options    " : " ", source->options[i],
+                       i + 1 == source->option_count ? " (give them to nvcc too)\n" : "");
+    if (tuned->stale)
+        hn_text_append(text, "  STALE: the template, the config, the driver or Hone has changed "
+                             "since; tune again\n");
+    if (tuned->simulated)
+        hn_text_append(text, "  SIMULATED: from a search over recorded measurements, not measured "
+                             "on this machine\n");
+    if (export->count > 1)
+        hn_text_printf(text,
+                       "  This is configuration 0 of %zu; define %s_CONFIG before the first "
+                       "inclusion for another.\n",
+                       export->count, export->upper);
+}
+
+/* "matmul<<<hone_matmul_grid(M, N, K), …>>>(A, B, C, M, N);" */
+static void append_call(const struct hn_export *export, const struct hn_source *source,
+                        struct hn_text *text)
+{
+    for (size_t s = 0; s < export->plan->step_count; s++) {
+        const struct hn_step *step = &export->plan->steps[s];
+        struct hn_text name = {0};
+        hn_text_append(&name, export->lower);
+        if (export->plan->step_count > 1)
+            hn_text_printf(&name, "_step%zu", s + 1);
+        struct hn_text values = {0};
+        for (size_t i = 0; i < export->plan->problem_count; i++)
+            hn_text_printf(&values, "%s%s", i > 0 ? ", " : "", export->plan->problem[i]);
+        const char *problem = values.length > 0 ? values.data : "";
+        const char *prefix = name.failed ? "" : name.data;
+        hn_text_printf(text, "    %s<<<%s_grid(%s), %s_block(%s),\n        %s_shared_bytes(%s)>>>(",
+                       source->entries[s], prefix, problem, prefix, problem, prefix, problem);
+        for (size_t i = 0; i < step->argument_count; i++)
+            hn_text_printf(text, "%s%s", i > 0 ? ", " : "",
+                           export->plan->arguments[step->arguments[i]].name);
+        hn_text_append(text, ");\n");
+        hn_text_finish(&values);
+        hn_text_finish(&name);
+    }
+}
+
+static void append_use(const struct hn_export *export, const struct hn_source *source,
+                       struct hn_text *text)
+{
+    hn_text_printf(text,
+                   "\nUse it in a CUDA source, after all other headers:\n\n"
+                   "    #define %s_APPLY\n"
+                   "    #include \"%s_tuned.h\"\n"
+                   "    #include \"%s\"\n",
+                   export->upper, export->kernel, base_name(export->plan->template_path));
+    append_call(export, source, text);
+    hn_text_printf(text,
+                   "\n%s_APPLY gives the names that the template reads, without prefix; include "
+                   "this file again with\n"
+                   "%s_UNAPPLY defined to take them away. A kernel that takes more than 48 KiB of "
+                   "dynamic shared\n"
+                   "memory needs cudaFuncSetAttribute(kernel, "
+                   "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) before.\n\n"
+                   "This file is generated; it is in the public domain (CC0 1.0).\n",
+                   export->upper, export->upper);
+}
+
+/* Writes the lines as one block comment. */
+static void append_block_comment(struct hn_text *text, const char *title, const char *lines)
+{
+    append_comment(text, title);
+    hn_text_append(text, "\n");
+    while (*lines != '\0') {
+        size_t length = strcspn(lines, "\n");
+        char *line = strndup(lines, length);
+        if (line == NULL) {
+            text->failed = true;
+            return;
+        }
+        hn_text_append(text, length > 0 ? " * " : " *");
+        append_comment(text, line);
+        hn_text_append(text, "\n");
+        free(line);
+        lines += length + (lines[length] == '\n');
+    }
+}
+
+static enum hn_status append_head(const struct hn_export *export, struct hn_text *text,
+                                  struct hn_error *err)
+{
+    const struct hn_tuned *tuned = export->configs[0];
+    const struct hn_template none = {.path = export->plan->template_path, .text = (char[]){""}};
+    struct hn_source source = {0};
+    enum hn_status status = hn_source_make(export->plan, &none, &tuned->identity.problem,
+                                           &tuned->best.point, &source, err);
+    if (status != HN_OK)
+        return status;
+    struct hn_text lines = {0};
+    append_provenance(export, &source, &lines);
+    append_use(export, &source, &lines);
+    char *body = hn_text_take(&lines);
+    hn_source_finish(&source);
+    if (body == NULL)
+        return hn_fail_memory(err);
+    hn_text_append(text, "/* SPDX-License-Identifier: CC0-1.0 */\n");
+    hn_text_append(text, "/* Tuned configuration of the kernel ");
+    append_block_comment(text, export->kernel, body);
+    hn_text_append(text, " */\n");
+    free(body);
+    return HN_OK;
+}
+
+static const char dimensions[] =
+    "#ifndef HONE_DIM3\n"
+    "#define HONE_DIM3\n"
+    "/* The size of a grid or block; in CUDA C++ it is taken where a dim3 is. */\n"
+    "struct hone_dim3 {\n"
+    "    unsigned int x, y, z;\n"
+    "#ifdef __CUDACC__\n"
+    "    operator dim3() const { return dim3(x, y, z); }\n"
+    "#endif\n"
+    "};\n"
+    "#endif\n\n";
+
+enum hn_status hn_export_header(const struct hn_export *export, struct hn_text *text,
+                                struct hn_error *err)
+{
+    enum hn_status status = hn_export_need_plan(export, err);
+    if (status == HN_OK)
+        status = append_head(export, text, err);
+    if (status != HN_OK)
+        return status;
+    hn_text_printf(text, "#ifndef %s_TUNED_H\n#define %s_TUNED_H\n\n", export->upper,
+                   export->upper);
+    status = hn_export_append_macros(export, text, err);
+    if (status == HN_OK)
+        status = hn_export_append_list(export, text, err);
+    if (status != HN_OK)
+        return status;
+    hn_text_append(text,
+                   "/* Programs compiled by NVRTC have no host side and no standard headers. */\n"
+                   "#ifndef __CUDACC_RTC__\n\n#include <stdint.h>\n#include <string.h>\n\n");
+    hn_text_append(text, dimensions);
+    status = hn_export_append_geometry(export, text, err);
+    if (status != HN_OK)
+        return status;
+    hn_export_append_select(export, text);
+    hn_text_printf(text, "#endif /* __CUDACC_RTC__ */\n\n#endif /* %s_TUNED_H */\n\n",
+                   export->upper);
+    status = hn_export_append_apply(export, text, err);
+    if (status == HN_OK && text->failed)
+        status = hn_fail_memory(err);
+    return status;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/source.h"
+#include "tuner/export/export.h"
+
+enum { INCLUDE_DEPTH = 32 };
+
+static const char *find_file(const struct hn_stored_plan *stored, const char *name, size_t length)
+{
+    for (size_t i = 0; i < stored->file_count; i++) {
+        if (strlen(stored->files[i].name) == length &&
+            memcmp(stored->files[i].name, name, length) == 0)
+            return stored->files[i].text;
+    }
+    return NULL;
+}
+
+/* The template is stored under its own name: as the cache was told, its path or the end of it. */
+static const char *find_template(const struct hn_export *export)
+{
+    const char *path = export->plan->template_path;
+    const char *slash = strrchr(path, '/');
+    const char *base = slash == NULL ? path : slash + 1;
+    const char *text = find_file(&export->stored, path, strlen(path));
+    return text != NULL ? text : find_file(&export->stored, base, strlen(base));
+}
+
+/* The name between the quotes of an #include line, or NULL. */
+static const char *quoted_include(const char *line, size_t *length)
+{
+    line += strspn(line, " \t");
+    if (*line++ != '#')
+        return NULL;
+    line += strspn(line, " \t");
+    if (strncmp(line, "include", strlen("include")) != 0)
+        return NULL;
+    line += strlen("include");
+    line += strspn(line, " \t");
+    if (*line++ != '"')
+        return NULL;
+    *length = strcspn(line, "\"\n");
+    return line[*length] == '"' ? line : NULL;
+}
+
+static bool has_pragma_once(const char *text)
+{
+    const char *pragma = strstr(text, "#pragma once");
+    return pragma != NULL && (pragma == text || pragma[-1] == '\n');
+}
+
+static bool is_pragma_once(const char *line)
+{
+    return strncmp(line, "#pragma once", strlen("#pragma once")) == 0;
+}
+
+/* A copy of text with its quoted includes in place: one file that compiles by itself. Guards of the
+ * included files work as ever; #pragma once of a file in the middle of another does not, so it
+ * becomes a guard. */
+static void append_inlined(const struct hn_export *export, const char *text, int depth,
+                           struct hn_text *out)
+{
+    while (*text != '\0') {
+        size_t line = strcspn(text, "\n");
+        size_t length;
+        const char *name = depth < INCLUDE_DEPTH ? quoted_include(text, &length) : NULL;
+        const char *included = name == NULL ? NULL : find_file(&export->stored, name, length);
+        if (included == NULL) {
+            if (depth == 0 || !is_pragma_once(text))
+                hn_text_append_bytes(out, text, line);
+        } else {
+            bool once = has_pragma_once(included);
+            struct hn_hash hash = hn_hash_string(included);
+            if (once)
+                hn_text_printf(out, "#ifndef %s_FILE_%.16s\n#define %s_FILE_%.16s\n", export->upper,
+                               hash.hex, export->upper, hash.hex);
+            append_inlined(export, included, depth + 1, out);
+            hn_text_append(out, once ? "\n#endif\n" : "");
+        }
+        hn_text_append(out, "\n");
+        text += line + (text[line] == '\n');
+    }
+}
+
+static enum hn_status append_head(const struct hn_export *export, struct hn_text *text,
+                                  struct hn_error *err)
+{
+    const struct hn_tuned *tuned = export->configs[0];
+    const struct hn_template none = {.path = export->plan->template_path, .text = (char[]){""}};
+    struct hn_source source = {0};
+    enum hn_status status = hn_source_make(export->plan, &none, &tuned->identity.problem,
+                                           &tuned->best.point, &source, err);
+    if (status != HN_OK)
+        return status;
+    hn_text_printf(text, "// %s as tuned by Hone for %s", export->kernel,
+                   tuned->identity.device.name);
+    hn_text_append(text, tuned->identity.problem.count > 0 ? ", " : "");
+    hn_bindings_append(text, &tuned->identity.problem);
+    hn_text_printf(text, ": %.6g us%s, ", tuned->best.timing.median_us,
+                   tuned->simulated ? " (simulated)" : "");
+    hn_export_append_date(text, tuned->best.time);
+    hn_text_printf(text, "\n// nvcc -arch=sm_%d", tuned->identity.device.capability);
+    for (size_t i = 0; i < source.option_count; i++)
+        hn_text_printf(text, " %s", source.options[i]);
+    for (size_t i = 0; i < source.entry_count; i++)
+        hn_text_printf(text, "%s%s", i == 0 ? "; launch " : ", ", source.entries[i]);
+    hn_text_append(text, "\n");
+    hn_source_finish(&source);
+    return HN_OK;
+}
+
+enum hn_status hn_export_source(const struct hn_export *export, struct hn_text *text,
+                                struct hn_error *err)
+{
+    enum hn_status status = hn_export_need_plan(export, err);
+    if (status != HN_OK)
+        return status;
+    const char *template = find_template(export);
+    if (template == NULL)
+        return hn_fail(err, HN_EFORMAT, "the cache keeps a plan of '%s', but not its template %s",
+                       export->kernel, export->plan->template_path);
+    status = append_head(export, text, err);
+    if (status == HN_OK)
+        status = hn_source_append_prelude(export->plan, &export->configs[0]->identity.problem,
+                                          &export->configs[0]->best.point, text, err);
+    if (status != HN_OK)
+        return status;
+    append_inlined(export, template, 0, text);
+    return text->failed ? hn_fail_memory(err) : HN_OK;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/report/summary.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cache/record_json.h"
+#include "tuner/report/format.h"
+#include "tuner/report/table.h"
+
+enum { BEST_SHOWN = 5 };
+
+void hn_summary_print_title(const struct hn_backend *backend, FILE *file)
+{
+    const struct hn_task *task = backend->task;
+    struct hn_text problem;
+    hn_text_init(&problem);
+    hn_bindings_append(&problem, task->problem);
+    fprintf(file, "%s%s%s on %s, %s L2%s\n", task->identity.kernel, problem.length > 0 ? " " : "",
+            problem.length > 0 ? problem.data : "", task->identity.device.name,
+            task->identity.regime, backend->simulated ? ", simulated from a recording" : "");
+    if (backend->note[0] != '\0')
+        fprintf(file, "  %s\n", backend->note);
+    hn_text_finish(&problem);
+}
+
+static struct hn_table *create_table(const struct hn_plan *plan, const char *first)
+{
+    const char *merit = hn_format_merit_name(plan);
+    char heading[HN_FORMAT_SIZE];
+    snprintf(heading, sizeof heading, ">%s", merit != NULL ? merit : "merit");
+    const char *const headings[] = {first,     ">time",   ">±95%", heading, ">regs",
+                                    ">shared", ">occup.", "point", NULL};
+    return hn_table_create(headings);
+}
+
+static void add_row(struct hn_table *table, const struct hn_plan *plan,
+                    const struct hn_record *record, const char *mark)
+{
+    char text[HN_FORMAT_SIZE];
+    bool timed = record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_DUPLICATE;
+    double merit = hn_format_merit_value(plan, record);
+    struct hn_text point;
+    hn_table_cell(table, "%s", mark);
+    hn_format_time(record->timing.median_us, text);
+    hn_table_cell(table, "%s", timed ? text : hn_outcome_name(record->outcome));
+    hn_format_spread(&record->timing, text);
+    hn_table_cell(table, "%s", timed ? text : "");
+    if (timed && isfinite(merit))
+        hn_table_cell(table, "%.*f", fabs(merit) >= 100 ? 0 : 2, merit);
+    else
+        hn_table_cell(table, "%s", "");
+    hn_table_cell(table, "%d", record->resources.registers);
+    hn_format_bytes(record->resources.shared_bytes, text);
+    hn_table_cell(table, "%s", text);
+    hn_table_cell(table, "%.0f%%", record->resources.occupancy * 100);
+    hn_text_init(&point);
+    hn_bindings_append(&point, &record->point);
+    hn_table_cell(table, "%s", point.data != NULL ? point.data : "");
+    hn_text_finish(&point);
+}
+
+static const char *verification_note(const struct hn_record *best)
+{
+    switch (best->verdict.kind) {
+    case HN_UNVERIFIED:
+        return "UNVERIFIED: the config says `reference: none`, so nothing was compared";
+    case HN_SELF_VERIFIED:
+        return "self-verified: compared with the template at its defaults, not with a reference";
+    case HN_VERIFIED:
+        break;
+    }
+    return NULL;
+}
+
+static void print_best(const struct hn_plan *plan, const struct hn_record *const *ranking,
+                       size_t count, size_t tied, FILE *file)
+{
+    size_t shown = 0;
+    struct hn_table *table = create_table(plan, ">#");
+    for (; shown < count && shown < BEST_SHOWN && ranking[shown]->outcome == HN_OUTCOME_OK;
+         shown++) {
+        char mark[HN_FORMAT_SIZE];
+        snprintf(mark, sizeof mark, "%zu%s", shown + 1, tied > 1 && shown < tied ? "=" : " ");
+        add_row(table, plan, ranking[shown], mark);
+    }
+    hn_table_print(table, file, 2);
+    hn_table_destroy(table);
+    if (tied > 1)
+        fprintf(file,
+                "  = tied: the best %zu can not be told apart; the first in the race is taken\n",
+                tied);
+    const char *note = verification_note(ranking[0]);
+    if (note != NULL)
+        fprintf(file, "  %s\n", note);
+    if (ranking[0]->timing.unstable)
+        fputs("  unstable: the best's times did not settle; measure again on a quiet device\n",
+              file);
+}
+
+static void print_ladder(const struct hn_plan *plan, const struct hn_record *const *ladder,
+                         size_t count, FILE *file)
+{
+    if (count == 0)
+        return;
+    struct hn_table *table = create_table(plan, ">ladder");
+    for (size_t i = 0; i < count; i++) {
+        char mark[HN_FORMAT_SIZE];
+        snprintf(mark, sizeof mark, "%zu", i + 1);
+        add_row(table, plan, ladder[i], mark);
+    }
+    fputc('\n', file);
+    hn_table_print(table, file, 2);
+    hn_table_destroy(table);
+}
+
+static void print_outcomes(const struct hn_session_state *state, FILE *file)
+{
+    const char *separator = "\n  ";
+    for (int outcome = 0; outcome < HN_OUTCOME_COUNT; outcome++) {
+        if (state->counts[outcome] == 0)
+            continue;
+        fprintf(file, "%s%llu %s", separator, (unsigned long long)state->counts[outcome],
+                hn_outcome_name((enum hn_outcome)outcome));
+        separator = ", ";
+    }
+    fprintf(file, "  (%llu of %llu points", (unsigned long long)state->finished,
+            (unsigned long long)state->points);
+    if (state->reused > 0)
+        fprintf(file, ", %llu of them from the cache", (unsigned long long)state->reused);
+    fputs(")\n", file);
+}
+
+/* The first message of each kind of failure, with its point. */
+static void print_failures(const struct hn_record *const *ranking, size_t count, FILE *file)
+{
+    for (int outcome = HN_OUTCOME_INVALID_LAUNCH; outcome < HN_OUTCOME_COUNT; outcome++) {
+        for (size_t i = 0; i < count; i++) {
+            if (ranking[i]->outcome != (enum hn_outcome)outcome)
+                continue;
+            struct hn_text point;
+            hn_text_init(&point);
+            hn_bindings_append(&point, &ranking[i]->point);
+            fprintf(file, "  %s, first at %s:\n    %s\n", hn_outcome_name((enum hn_outcome)outcome),
+                    point.data != NULL ? point.data : "?",
+                    ranking[i]->message != NULL ? ranking[i]->message : "no message");
+            hn_text_finish(&point);
+            break;
+        }
+    }
+}
+
+/* Neither compiling nor on the GPU: what the tuner itself takes, its start included. */
+static double overhead_s(const struct hn_session_state *state)
+{
+    return fmax(state->elapsed_s - state->usage.working_s, 0);
+}
+
+static double overhead_ms_a_point(const struct hn_session_state *state)
+{
+    uint64_t fresh = state->finished - state->reused;
+    return fresh > 0 ? overhead_s(state) * 1e3 / (double)fresh : 0;
+}
+
+static void print_time(const struct hn_session_state *state, FILE *file)
+{
+    char elapsed[HN_FORMAT_SIZE];
+    const struct hn_usage *usage = &state->usage;
+    hn_format_duration(state->elapsed_s, elapsed);
+    fprintf(
+        file,
+        "  %s: compiling for %.1f s (CPU %.1f s), GPU busy %.1f s (verify %.1f, measure %.1f), ",
+        elapsed, usage->compile_wall_s, usage->compile_cpu_s, state->gpu_busy_s, state->verify_s,
+        state->measure_s);
+    fprintf(file, "idle %.1f s; own overhead %.2f s", fmax(state->elapsed_s - state->gpu_busy_s, 0),
+            overhead_s(state));
+    if (state->finished > state->reused)
+        fprintf(file, ", %.2f ms a point", overhead_ms_a_point(state));
+    if (state->noise > 0)
+        fprintf(file, "; noise floor %.2f%%", state->noise * 100);
+    fputc('\n', file);
+}
+
+/* What may have bent the times. */
+static void print_health(const struct hn_health *health, FILE *file)
+{
+    char reasons[HN_FORMAT_SIZE * 2];
+    if (health->held_down > 0) {
+        hn_health_reasons(health->reasons, reasons, sizeof reasons);
+        fprintf(file, "  the clocks were held down by %s in %u of %u looks\n", reasons,
+                health->held_down, health->checks);
+    }
+    if (health->other_processes > 0)
+        fprintf(file, "  %u other process%s used this GPU meanwhile, one of them %s\n",
+                health->other_processes, health->other_processes > 1 ? "es" : "", health->process);
+}
+
+static json_t *health_to_json(const struct hn_health *health)
+{
+    char reasons[HN_FORMAT_SIZE * 2];
+    hn_health_reasons(health->reasons, reasons, sizeof reasons);
+    return json_pack("{sb si si ss si}", "watching", health->watching, "checks",
+                     (int)health->checks, "held_down", (int)health->held_down, "held_down_by",
+                     reasons, "other_processes", (int)health->other_processes);
+}
+
+static json_t *time_to_json(const struct hn_session_state *state)
+{
+    const struct hn_usage *usage = &state->usage;
+    return json_pack("{sf sf sf sf sf sf sf sf sf sf sf}", "elapsed_s", state->elapsed_s,
+                     "compile_s", state->compile_s, "compile_cpu_s", usage->compile_cpu_s,
+                     "compile_wall_s", usage->compile_wall_s, "verify_s", state->verify_s,
+                     "measure_s", state->measure_s, "gpu_busy_s", state->gpu_busy_s, "gpu_idle_s",
+                     fmax(state->elapsed_s - state->gpu_busy_s, 0), "overhead_s", overhead_s(state),
+                     "overhead_ms_a_point", overhead_ms_a_point(state), "noise", state->noise);
+}
+
+static void print_copy(const struct hn_session_state *state, FILE *file)
+{
+    const struct hn_value *bytes =
+        state->best != NULL ? hn_bindings_get(&state->best->metrics, "bytes") : NULL;
+    if (bytes == NULL || state->copy_gb_per_s <= 0)
+        return;
+    double rate = hn_value_number(bytes) / state->best->timing.median_us / 1e3;
+    fprintf(
+        file,
+        "  the best moves %.0f GB/s, %.1f%% of a device-to-device memcpy of as much (%.0f GB/s)\n",
+        rate, rate / state->copy_gb_per_s * 100, state->copy_gb_per_s);
+}
+
+enum hn_status hn_summary_print(const struct hn_session *session, const struct hn_backend *backend,
+                                FILE *file, struct hn_error *err)
+{
+    const struct hn_session_state *state = hn_session_state(session);
+    const struct hn_plan *plan = backend->task->plan;
+    const struct hn_record **ranking;
+    const struct hn_record **ladder;
+    size_t count;
+    size_t tied;
+    size_t steps;
+    enum hn_status status = hn_session_ranking(session, &ranking, &count, &tied, err);
+    if (status != HN_OK)
+        return status;
+    status = hn_session_ladder(session, &ladder, &steps, err);
+    if (status != HN_OK) {
+        free(ranking);
+        return status;
+    }
+    hn_summary_print_title(backend, file);
+    if (count > 0 && ranking[0]->outcome == HN_OUTCOME_OK) {
+        fputc('\n', file);
+        print_best(plan, ranking, count, tied, file);
+        print_ladder(plan, ladder, steps, file);
+        print_copy(state, file);
+    }
+    print_outcomes(state, file);
+    print_failures(ranking, count, file);
+    if (!backend->simulated) {
+        print_time(state, file);
+        print_health(&state->usage.health, file);
+    }
+    free(ladder);
+    free(ranking);
+    return HN_OK;
+}
+
+static json_t *counts_to_json(const struct hn_session_state *state)
+{
+    json_t *counts = json_object();
+    for (int outcome = 0; outcome < HN_OUTCOME_COUNT; outcome++)
+        if (state->counts[outcome] > 0)
+            json_object_set_new(counts, hn_outcome_name((enum hn_outcome)outcome),
+                                json_integer((json_int_t)state->counts[outcome]));
+    return counts;
+}
+
+static json_t *records_to_json(const struct hn_record *const *records, size_t count)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(array, hn_record_to_json(records[i]));
+    return array;
+}
+
+enum hn_status hn_summary_json(const struct hn_session *session, const struct hn_backend *backend,
+                               json_t **json, struct hn_error *err)
+{
+    const struct hn_session_state *state = hn_session_state(session);
+    const struct hn_identity *identity = &backend->task->identity;
+    const struct hn_record **ranking;
+    size_t count;
+    size_t tied;
+    enum hn_status status = hn_session_ranking(session, &ranking, &count, &tied, err);
+    if (status != HN_OK)
+        return status;
+    bool found = count > 0 && ranking[0]->outcome == HN_OUTCOME_OK;
+    *json =
+        json_pack("{ss so ss ss si sb sI sI so si sf so so so so}", "kernel", identity->kernel,
+                  "problem", hn_bindings_to_json(&identity->problem), "regime", identity->regime,
+                  "device", identity->device.name, "compute_capability",
+                  identity->device.capability, "simulated", backend->simulated, "points",
+                  (json_int_t)state->points, "reused", (json_int_t)state->reused, "outcomes",
+                  counts_to_json(state), "tied", (int)tied, "copy_gb_per_s", state->copy_gb_per_s,
+                  "best", found ? hn_record_to_json(ranking[0]) : json_null(), "records",
+                  records_to_json(ranking, count), "time", time_to_json(state), "health",
+                  health_to_json(&state->usage.health));
+    free(ranking);
+    return *json != NULL ? HN_OK : hn_fail_memory(err);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_REPORT_SUMMARY_H
+#define HONE_TUNER_REPORT_SUMMARY_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "tuner/session/session.h"
+
+/* What a session found, for people: the best five, ties, the ladder, outcomes, failures with their first message,
+ * where the time went. */
+enum hn_status hn_summary_print(const struct hn_session *session, const struct hn_backend *backend, FILE *file,
+                                struct hn_error *err);
+/* The same with all records. */
+enum hn_status hn_summary_json(const struct hn_session *session, const struct hn_backend *backend, json_t **json,
+                               struct hn_error *err);
+
+/* "cold L2", "warm L2, simulated". */
+void hn_summary_print_title(const struct hn_backend *backend, FILE *file);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_SEARCH_SPACE_H
+#define HONE_TUNER_SEARCH_SPACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bindings.h"
+
+/* The valid points of a search space: one value index per parameter, in declared order. Built once, then read-only and
+ * safe from several threads. */
+struct hn_space;
+
+/* A point is an array of hn_space_parameter_count() entries: point[i] is the index of parameter i's value. Owned by
+ * whoever holds it. */
+
+struct hn_space *hn_space_create(void); /* NULL when out of memory */
+void hn_space_destroy(struct hn_space *space);
+
+/* Copies name and values (words too). HN_ECONFIG when there are no values, more than 65,535, a value twice, or the
+ * parameter is already there. */
+enum hn_status hn_space_add_parameter(struct hn_space *space, const char *name, const struct hn_value *values,
+                                      size_t value_count, struct hn_error *err);
+/* A name that constraints can use and that has one value: a problem value. Copies. */
+enum hn_status hn_space_add_constant(struct hn_space *space, const char *name, const struct hn_value *value,
+                                     struct hn_error *err);
+/* A word that constraints can use although no parameter or constant here has it. Copies. */
+enum hn_status hn_space_add_word(struct hn_space *space, const char *word, struct hn_error *err);
+/* Copies the text; `where` ("matmul.yaml:24:5", may be NULL) starts its messages. HN_ECONFIG. */
+enum hn_status hn_space_add_constraint(struct hn_space *space, const char *text, const char *where,
+                                       struct hn_error *err);
+
+/* Finds the valid points by backtracking: each constraint is checked as soon as its last parameter is bound. An error
+ * in a constraint (division by zero) counts only where all constraints written before it hold: HN_ECONFIG with where,
+ * the constraint and the point. HN_ENOTFOUND when no point is valid: names the constraint that rejects most. */
+enum hn_status hn_space_build(struct hn_space *space, struct hn_error *err);
+
+size_t hn_space_parameter_count(const struct hn_space *space);
+const char *hn_space_parameter_name(const struct hn_space *space, size_t parameter);
+size_t hn_space_value_count(const struct hn_space *space, size_t parameter);
+const struct hn_value *hn_space_value(const struct hn_space *space, size_t parameter, size_t index);
+
+uint64_t hn_space_size(const struct hn_space *space);      /* valid points */
+double hn_space_cartesian(const struct hn_space *space);   /* before the constraints */
+void hn_space_point(const struct hn_space *space, uint64_t index, uint16_t *choice);
+/* The number of a point, or UINT64_MAX when it is not valid. */
+uint64_t hn_space_find(const struct hn_space *space, const uint16_t *choice);
+
+/* Point to bindings and back. to_choice: HN_ECONFIG when a parameter is missing, unknown or has another value; it does
+ * not ask for validity. bindings starts `point` afresh. */
+enum hn_status hn_space_bindings(const struct hn_space *space, const uint16_t *choice, struct hn_bindings *point,
+                                 struct hn_error *err);
+enum hn_status hn_space_choice(const struct hn_space *space, const struct hn_bindings *point, uint16_t *choice,
+                               struct hn_error *err);
+
+#endif

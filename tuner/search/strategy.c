@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/search/strategy.h"
+
+#include <string.h>
+
+extern const struct hn_strategy_kind hn_strategy_exhaustive;
+extern const struct hn_strategy_kind hn_strategy_random;
+
+const struct hn_strategy_kind *const hn_strategy_kinds[] = {
+    &hn_strategy_exhaustive,
+    &hn_strategy_random,
+    NULL,
+};
+
+const struct hn_strategy_kind *hn_strategy_find(const char *name)
+{
+    for (size_t i = 0; hn_strategy_kinds[i] != NULL; i++) {
+        if (strcmp(hn_strategy_kinds[i]->name, name) == 0)
+            return hn_strategy_kinds[i];
+    }
+    return NULL;
+}

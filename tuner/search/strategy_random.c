@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "tuner/search/permutation.h"
+#include "tuner/search/strategy.h"
+
+extern const struct hn_strategy_kind hn_strategy_random;
+
+struct hn_strategy {
+    const struct hn_space *space;
+    struct hn_permutation order;
+    uint64_t next;
+};
+
+static enum hn_status create(const struct hn_space *space, uint64_t seed,
+                             struct hn_strategy **strategy, struct hn_error *err)
+{
+    *strategy = calloc(1, sizeof **strategy);
+    if (*strategy == NULL)
+        return hn_fail_memory(err);
+    (*strategy)->space = space;
+    hn_permutation_init(&(*strategy)->order, hn_space_size(space), seed);
+    return HN_OK;
+}
+
+static void destroy(struct hn_strategy *strategy)
+{
+    free(strategy);
+}
+
+static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
+{
+    (void)ticket;
+    if (strategy->next == hn_space_size(strategy->space))
+        return false;
+    uint64_t index = hn_permutation_at(&strategy->order, strategy->next++);
+    hn_space_point(strategy->space, index, choice);
+    return true;
+}
+
+const struct hn_strategy_kind hn_strategy_random = {
+    .name = "random",
+    .summary = "every valid point once, in a random order given by the seed",
+    .create = create,
+    .destroy = destroy,
+    .propose = propose,
+};

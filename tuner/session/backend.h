@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_SESSION_BACKEND_H
+#define HONE_TUNER_SESSION_BACKEND_H
+
+#include "runtime/bench.h"
+#include "runtime/health.h"
+#include "runtime/image.h"
+#include "tuner/session/task.h"
+
+/* Where compiled images and measurements come from: worker processes (backend_live.c) or a recording
+ * (backend_simulated.c). Asynchronous: compile and evaluate start something, wait brings what ended. */
+struct hn_backend;
+
+enum hn_event_kind { HN_EVENT_NONE, HN_EVENT_COMPILED, HN_EVENT_EVALUATED };
+
+/* The image or the record is the receiver's to finish. */
+struct hn_backend_event {
+    enum hn_event_kind kind;
+    uint64_t ticket;
+    struct hn_image image;
+    struct hn_record record;
+};
+
+void hn_backend_event_finish(struct hn_backend_event *event);
+
+struct hn_racer {
+    const struct hn_bindings *point;
+    const struct hn_image *image;
+};
+
+/* samples[racer * rounds + round], microseconds. records[i]: what became of racer i. rounds is 0 when no round was
+ * finished, count 0 when the race came to no end (a hang, a crash): then the times measured before it stand. */
+struct hn_race_result {
+    double *samples;
+    size_t rounds;
+    struct hn_record *records;
+    size_t count;
+};
+void hn_race_result_finish(struct hn_race_result *result);
+
+/* Where the time of a backend went, in seconds since it was made. */
+struct hn_usage {
+    double compile_cpu_s;  /* processor time of all compilations */
+    double compile_wall_s; /* at least one compilation was under way */
+    double gpu_busy_s;     /* the GPU worker had its turn */
+    double working_s;      /* either of the two */
+    struct hn_health health;
+};
+
+struct hn_backend_kind {
+    void (*destroy)(struct hn_backend *backend);
+    /* Everything that has to be there before the first evaluation: references, warm clocks. Called once, lazily: what is
+     * all in the cache needs none of it. noise: relative difference of a variant measured twice. */
+    enum hn_status (*prepare)(struct hn_backend *backend, double *noise, struct hn_error *err);
+    enum hn_status (*compile)(struct hn_backend *backend, uint64_t ticket, const struct hn_bindings *point,
+                              struct hn_error *err);
+    /* Fills in the occupancy of a compiled image and the key of its code with its launch ("": unknown). */
+    enum hn_status (*complete)(struct hn_backend *backend, const struct hn_bindings *point, struct hn_image *image,
+                               char key[33], struct hn_error *err);
+    /* How many more compilations are worth queueing now. */
+    size_t (*room)(const struct hn_backend *backend);
+    bool (*idle)(const struct hn_backend *backend); /* can take an evaluation */
+    enum hn_status (*evaluate)(struct hn_backend *backend, uint64_t ticket, const struct hn_bindings *point,
+                               const struct hn_image *image, const struct hn_bench_request *request,
+                               struct hn_error *err);
+    /* HN_EVENT_NONE after timeout_ms, or when a signal came. */
+    enum hn_status (*wait)(struct hn_backend *backend, int timeout_ms, struct hn_backend_event *event,
+                           struct hn_error *err);
+    enum hn_status (*reseed)(struct hn_backend *backend, uint64_t seed, struct hn_error *err);
+    /* NULL: there is nothing to race (a recording says all there is). Blocks. */
+    enum hn_status (*race)(struct hn_backend *backend, const struct hn_racer *racers, size_t count,
+                           struct hn_race_result *result, struct hn_error *err);
+    /* GB/s (read + write) of a device-to-device memcpy of `bytes`; 0 where it can not be measured. */
+    enum hn_status (*copy_rate)(struct hn_backend *backend, double bytes, double *gb_per_s, struct hn_error *err);
+    double (*busy_ms)(const struct hn_backend *backend); /* of the GPU */
+    void (*usage)(const struct hn_backend *backend, struct hn_usage *usage); /* NULL: not known */
+};
+
+struct hn_backend {
+    const struct hn_backend_kind *kind;
+    struct hn_task *task; /* borrowed; its identity and version are complete once the backend is made */
+    struct hn_device device;
+    bool simulated;
+    char note[128]; /* what people should know of its measurements; "" for nothing */
+    /* Called while prepare blocks; may call compile and room. The owner's to set; NULL: nothing is to be done. */
+    enum hn_status (*meanwhile)(void *owner, struct hn_error *err);
+    void *owner;
+};
+
+struct hn_live_options {
+    const char *device; /* NULL: the first */
+    int jobs;
+    uint64_t seed; /* of the inputs */
+    double compile_timeout_s;
+    double run_timeout_s;
+};
+
+/* Starts the GPU worker (to know the device) and, meanwhile, the compile workers. */
+enum hn_status hn_backend_live(struct hn_task *task, const struct hn_live_options *options,
+                               struct hn_backend **backend, struct hn_error *err);
+
+/* path: a recording or a folder of them, of which the one of this kernel, problem and regime is taken. HN_ERUN when
+ * there is none, HN_ECONFIG when it covers less than 95% of the space. */
+enum hn_status hn_backend_simulated(struct hn_task *task, const char *path, struct hn_backend **backend,
+                                    struct hn_error *err);
+
+void hn_backend_destroy(struct hn_backend *backend);
+
+#endif

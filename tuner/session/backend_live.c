@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "cache/record_json.h"
+#include "tuner/session/live.h"
+
+/* So often, at least, does what is to be done meanwhile get its turn. */
+static const int sleep_limit_ms = 50;
+
+static void destroy(struct hn_backend *backend)
+{
+    struct hn_live *live = (struct hn_live *)backend;
+    hn_compile_pool_destroy(live->pool);
+    hn_gpu_client_destroy(live->gpu);
+    hn_bindings_finish(&live->evaluated);
+    for (size_t i = 0; i < live->reference_count; i++)
+        free(live->references[i]);
+    free(live->references);
+    free(live->fds);
+    free(live);
+}
+
+/* --- the loop
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+static enum hn_status compile(struct hn_backend *backend, uint64_t ticket,
+                              const struct hn_bindings *point, struct hn_error *err)
+{
+    struct hn_live *live = (struct hn_live *)backend;
+    struct hn_source source;
+    enum hn_status status = hn_task_source(backend->task, point, &source, err);
+    if (status != HN_OK)
+        return status;
+    status = hn_compile_pool_submit(live->pool, ticket, &source, live->architecture, err);
+    hn_source_finish(&source);
+    return status;
+}
+
+static enum hn_status complete(struct hn_backend *backend, const struct hn_bindings *point,
+                               struct hn_image *image, char key[33], struct hn_error *err)
+{
+    return hn_task_complete_image(backend->task, &backend->device, point, image, key, err);
+}
+
+static size_t room(const struct hn_backend *backend)
+{
+    const struct hn_live *live = (const struct hn_live *)backend;
+    size_t wanted = (size_t)hn_compile_pool_jobs(live->pool) * 2;
+    size_t unfinished = hn_compile_pool_unfinished(live->pool);
+    return unfinished < wanted ? wanted - unfinished : 0;
+}
+
+static bool idle(const struct hn_backend *backend)
+{
+    return !hn_gpu_client_busy(((const struct hn_live *)backend)->gpu);
+}
+
+static enum hn_status evaluate(struct hn_backend *backend, uint64_t ticket,
+                               const struct hn_bindings *point, const struct hn_image *image,
+                               const struct hn_bench_request *request, struct hn_error *err)
+{
+    struct hn_live *live = (struct hn_live *)backend;
+    struct hn_message message;
+    enum hn_status status = hn_live_ensure_reference(live, point, err);
+    if (status != HN_OK)
+        return status;
+    hn_message_init(&message, "evaluate");
+    json_object_set_new(message.json, "verify", json_boolean(request->verify));
+    json_object_set_new(message.json, "measure", json_boolean(request->measure));
+    json_object_set_new(message.json, "full", json_boolean(request->full));
+    json_object_set_new(message.json, "censor_us", json_real(request->censor_us));
+    json_object_set_new(message.json, "target", json_real(request->target));
+    status = hn_live_add_variant(&message, point, image, err);
+    if (status == HN_OK)
+        status = hn_gpu_client_request(live->gpu, &message, 0, err);
+    hn_message_finish(&message);
+    live->evaluating = ticket;
+    if (status == HN_OK)
+        status = hn_bindings_copy(&live->evaluated, point, err);
+    return status;
+}
+
+/* A failed device assertion is told in what the worker printed. */
+static enum hn_status append_output(struct hn_record *record, const char *output,
+                                    struct hn_error *err)
+{
+    char *message;
+    if (record->message == NULL)
+        return HN_OK;
+    if (asprintf(&message, "%s%s", record->message, output) < 0)
+        return hn_fail_memory(err);
+    free(record->message);
+    record->message = message;
+    return HN_OK;
+}
+
+static enum hn_status take_evaluated(struct hn_live *live, struct hn_gpu_result *result,
+                                     struct hn_backend_event *event, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    event->kind = HN_EVENT_EVALUATED;
+    event->ticket = live->evaluating;
+    hn_record_init(&event->record);
+    if (result->end == HN_GPU_REPLY) {
+        status = hn_record_from_json(json_object_get(result->message.json, "record"),
+                                     &event->record, err);
+        hn_message_finish(&result->message);
+        if (status == HN_OK && result->text[0] != '\0')
+            status = append_output(&event->record, result->text, err);
+    } else {
+        hn_record_fail(&event->record,
+                       result->end == HN_GPU_TIMEOUT ? HN_OUTCOME_RUN_TIMEOUT
+                                                     : HN_OUTCOME_WORKER_CRASH,
+                       "%s", result->text);
+        status = hn_bindings_copy(&event->record.point, &live->evaluated, err);
+    }
+    hn_bindings_finish(&live->evaluated);
+    if (status != HN_OK)
+        hn_record_finish(&event->record);
+    return status;
+}
+
+/* One pass over all workers without blocking. */
+static enum hn_status process(struct hn_live *live, struct hn_backend_event *event,
+                              struct hn_error *err)
+{
+    struct hn_gpu_result result;
+    enum hn_status status = hn_gpu_client_process(live->gpu, &result, err);
+    if (status != HN_OK)
+        return status;
+    if (result.end != HN_GPU_NOTHING)
+        return take_evaluated(live, &result, event, err);
+    status = hn_compile_pool_process(live->pool, err);
+    if (status == HN_OK && hn_compile_pool_take(live->pool, &event->ticket, &event->image))
+        event->kind = HN_EVENT_COMPILED;
+    return status;
+}
+
+static int earlier(int a, int b)
+{
+    if (a < 0)
+        return b;
+    return b < 0 || a < b ? a : b;
+}
+
+/* Sleeps until a worker has something to say, or a time limit strikes. */
+static void sleep_on_workers(struct hn_live *live, int timeout_ms)
+{
+    size_t count = hn_compile_pool_poll(live->pool, live->fds);
+    count += hn_gpu_client_poll(live->gpu, live->fds + count);
+    int timeout = earlier(timeout_ms, hn_compile_pool_timeout_ms(live->pool));
+    poll(live->fds, count, earlier(timeout, hn_gpu_client_timeout_ms(live->gpu)));
+}
+
+enum hn_status hn_live_sleep(void *pointer, struct hn_error *err)
+{
+    struct hn_live *live = pointer;
+    enum hn_status status = HN_OK;
+    if (live->base.meanwhile != NULL)
+        status = live->base.meanwhile(live->base.owner, err);
+    if (status == HN_OK)
+        status = hn_compile_pool_process(live->pool, err);
+    if (status == HN_OK)
+        sleep_on_workers(live, sleep_limit_ms);
+    return status;
+}
+
+static enum hn_status wait_event(struct hn_backend *backend, int timeout_ms,
+                                 struct hn_backend_event *event, struct hn_error *err)
+{
+    struct hn_live *live = (struct hn_live *)backend;
+    *event = (struct hn_backend_event){.kind = HN_EVENT_NONE};
+    enum hn_status status = process(live, event, err);
+    if (status != HN_OK || event->kind != HN_EVENT_NONE || timeout_ms == 0)
+        return status;
+    sleep_on_workers(live, timeout_ms);
+    return process(live, event, err);
+}
+
+static enum hn_status reseed(struct hn_backend *backend, uint64_t seed, struct hn_error *err)
+{
+    struct hn_live *live = (struct hn_live *)backend;
+    struct hn_message message;
+    hn_message_init(&message, "reseed");
+    json_object_set_new(message.json, "seed", json_integer((json_int_t)seed));
+    enum hn_status status = hn_gpu_client_setup(live->gpu, &message, "reseed", NULL, err);
+    hn_message_finish(&message);
+    return status;
+}
+
+static enum hn_status copy_rate(struct hn_backend *backend, double bytes, double *gb_per_s,
+                                struct hn_error *err)
+{
+    struct hn_live *live = (struct hn_live *)backend;
+    struct hn_message message;
+    struct hn_gpu_result result;
+    *gb_per_s = 0;
+    hn_message_init(&message, "copy_bandwidth");
+    json_object_set_new(message.json, "bytes", json_integer((json_int_t)bytes));
+    enum hn_status status = hn_gpu_client_request(live->gpu, &message, 60, err);
+    hn_message_finish(&message);
+    if (status == HN_OK)
+        status = hn_gpu_client_wait(live->gpu, &result, err);
+    if (status == HN_OK && result.end == HN_GPU_REPLY) {
+        *gb_per_s = json_number_value(json_object_get(result.message.json, "gb_per_s"));
+        hn_message_finish(&result.message);
+    }
+    return status;
+}
+
+static double busy_ms(const struct hn_backend *backend)
+{
+    const struct hn_live *live = (const struct hn_live *)backend;
+    return hn_meter_total_ms(hn_gpu_client_meter(live->gpu), hn_now_ms());
+}
+
+static void usage(const struct hn_backend *backend, struct hn_usage *usage)
+{
+    const struct hn_live *live = (const struct hn_live *)backend;
+    double now = hn_now_ms();
+    *usage = (struct hn_usage){
+        .compile_cpu_s = hn_compile_pool_cpu_ms(live->pool) / 1e3,
+        .compile_wall_s = hn_meter_total_ms(hn_compile_pool_meter(live->pool), now) / 1e3,
+        .gpu_busy_s = hn_meter_total_ms(hn_gpu_client_meter(live->gpu), now) / 1e3,
+        .working_s = hn_meter_total_ms(&live->working, now) / 1e3,
+        .health = *hn_gpu_client_health(live->gpu),
+    };
+}
+
+static const struct hn_backend_kind live_kind = {
+    destroy,    hn_live_prepare, compile,      complete,  room,    idle,  evaluate,
+    wait_event, reseed,          hn_live_race, copy_rate, busy_ms, usage,
+};
+
+static enum hn_status start_workers(struct hn_live *live, struct hn_error *err)
+{
+    hn_compile_pool_meter(live->pool)->whole = &live->working;
+    hn_gpu_client_meter(live->gpu)->whole = &live->working;
+    hn_gpu_client_set_sleep(live->gpu, hn_live_sleep, live);
+    return hn_compile_pool_start(live->pool, hn_space_size(live->base.task->space), err);
+}
+
+enum hn_status hn_backend_live(struct hn_task *task, const struct hn_live_options *options,
+                               struct hn_backend **backend, struct hn_error *err)
+{
+    char nvrtc[16];
+    struct hn_live *live = calloc(1, sizeof *live);
+    if (live == NULL)
+        return hn_fail_memory(err);
+    live->base = (struct hn_backend){.kind = &live_kind, .task = task};
+    live->options = *options;
+    live->started_ms = hn_now_ms();
+    hn_bindings_init(&live->evaluated);
+    live->fds = calloc((size_t)options->jobs * 2 + 2, sizeof *live->fds);
+    enum hn_status status = live->fds != NULL ? HN_OK : hn_fail_memory(err);
+    if (status == HN_OK)
+        status = hn_gpu_client_create(options->run_timeout_s, &live->gpu, err);
+    if (status == HN_OK)
+        status =
+            hn_compile_pool_create(options->jobs, options->compile_timeout_s, &live->pool, err);
+    if (status == HN_OK)
+        status = start_workers(live, err);
+    if (status == HN_OK)
+        status = hn_live_open(live, err);
+    if (status == HN_OK)
+        status = hn_compile_pool_nvrtc(live->pool, nvrtc, err);
+    if (status != HN_OK) {
+        destroy(&live->base);
+        return status;
+    }
+    hn_task_set_device(task, &live->base.device.identity, live->base.device.driver, nvrtc);
+    *backend = &live->base;
+    return HN_OK;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "cache/record_json.h"
+#include "tuner/session/live.h"
+
+static const int race_min_rounds = 6;
+static const int race_max_rounds = 101;
+/* A race takes a tenth of what the search took, within these. */
+static const double race_least_ms = 300;
+static const double race_most_ms = 1500;
+
+static enum hn_status make_race(const struct hn_racer *racers, size_t count, double budget_ms,
+                                struct hn_message *message, struct hn_error *err)
+{
+    json_t *candidates = json_array();
+    hn_message_init(message, "race");
+    for (size_t i = 0; i < count; i++) {
+        json_t *image = hn_message_image_json(message, racers[i].image);
+        json_array_append_new(
+            candidates,
+            json_pack("{so so}", "point", hn_bindings_to_json(racers[i].point), "image", image));
+    }
+    json_object_set_new(message->json, "min_rounds", json_integer(race_min_rounds));
+    json_object_set_new(message->json, "max_rounds", json_integer(race_max_rounds));
+    json_object_set_new(message->json, "budget_ms", json_real(budget_ms));
+    if (json_object_set_new(message->json, "candidates", candidates) == 0 &&
+        json_array_size(candidates) == count)
+        return HN_OK;
+    hn_message_finish(message);
+    return hn_fail_memory(err);
+}
+
+static enum hn_status read_race(const json_t *json, size_t count, struct hn_race_result *result,
+                                struct hn_error *err)
+{
+    const json_t *samples = json_object_get(json, "samples");
+    const json_t *records = json_object_get(json, "records");
+    if (json_array_size(samples) != count || json_array_size(records) != count)
+        return hn_fail(err, HN_EFORMAT, "the result of a race is incomplete");
+    result->rounds = json_array_size(json_array_get(samples, 0));
+    result->samples = calloc(count * result->rounds + 1, sizeof *result->samples);
+    result->records = calloc(count, sizeof *result->records);
+    if (result->samples == NULL || result->records == NULL)
+        return hn_fail_memory(err);
+    for (size_t i = 0; i < count; i++) {
+        hn_record_init(&result->records[i]);
+        result->count++;
+        enum hn_status status =
+            hn_record_from_json(json_array_get(records, i), &result->records[i], err);
+        if (status != HN_OK)
+            return status;
+        for (size_t r = 0; r < result->rounds; r++)
+            result->samples[i * result->rounds + r] =
+                json_number_value(json_array_get(json_array_get(samples, i), r));
+    }
+    return HN_OK;
+}
+
+enum hn_status hn_live_race(struct hn_backend *backend, const struct hn_racer *racers, size_t count,
+                            struct hn_race_result *result, struct hn_error *err)
+{
+    struct hn_live *live = (struct hn_live *)backend;
+    struct hn_message message;
+    struct hn_gpu_result ended;
+    *result = (struct hn_race_result){0};
+    double budget_ms = fmin((hn_now_ms() - live->started_ms) / 10, race_most_ms);
+    enum hn_status status = make_race(racers, count, fmax(budget_ms, race_least_ms), &message, err);
+    if (status != HN_OK)
+        return status;
+    status = hn_gpu_client_request(live->gpu, &message, 120, err);
+    hn_message_finish(&message);
+    if (status == HN_OK)
+        status = hn_gpu_client_wait(live->gpu, &ended, err);
+    if (status != HN_OK)
+        return status;
+    if (ended.end != HN_GPU_REPLY)
+        return HN_OK;
+    status = read_race(ended.message.json, count, result, err);
+    hn_message_finish(&ended.message);
+    if (status != HN_OK)
+        hn_race_result_finish(result);
+    return status;
+}

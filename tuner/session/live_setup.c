@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cache/record_json.h"
+#include "tuner/session/live.h"
+
+/* The numbers of compilations that belong to no ticket. */
+enum own_job {
+    OWN_SUPPORT,
+    OWN_REFERENCE,
+    OWN_DEFAULT,
+};
+
+static uint64_t number_of(enum own_job job)
+{
+    return UINT64_MAX - (uint64_t)job;
+}
+
+enum hn_status hn_live_open(struct hn_live *live, struct hn_error *err)
+{
+    struct hn_message open;
+    struct hn_message reply = {0};
+    hn_message_init(&open, "open");
+    if (live->options.device != NULL)
+        json_object_set_new(open.json, "device", json_string(live->options.device));
+    enum hn_status status = hn_gpu_client_setup(live->gpu, &open, NULL, &reply, err);
+    if (status == HN_OK)
+        status =
+            hn_device_from_json(json_object_get(reply.json, "device"), &live->base.device, err);
+    hn_message_finish(&open);
+    hn_message_finish(&reply);
+    if (status == HN_OK)
+        snprintf(live->architecture, sizeof live->architecture, "sm_%d",
+                 live->base.device.identity.capability);
+    return status;
+}
+
+static enum hn_status start(struct hn_live *live, enum own_job job, const struct hn_source *source,
+                            struct hn_error *err)
+{
+    return hn_compile_pool_submit_first(live->pool, number_of(job), source, live->architecture,
+                                        err);
+}
+
+/* Blocks for the image of a compilation that was started. */
+static enum hn_status take(struct hn_live *live, enum own_job job, struct hn_image *image,
+                           struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    while (status == HN_OK && !hn_compile_pool_take_one(live->pool, number_of(job), image))
+        status = hn_live_sleep(live, err);
+    return status;
+}
+
+static enum hn_status start_support(struct hn_live *live, struct hn_error *err)
+{
+    struct hn_template template = {.path = (char *)"hone/support.cu"};
+    struct hn_source source = {.template = &template,
+                               .text = (char *)hn_support_source,
+                               .entries = (char **)hn_support_entries,
+                               .entry_count = hn_support_entry_count};
+    return start(live, OWN_SUPPORT, &source, err);
+}
+
+static enum hn_status take_support(struct hn_live *live, struct hn_image *image,
+                                   struct hn_error *err)
+{
+    enum hn_status status = take(live, OWN_SUPPORT, image, err);
+    if (status == HN_OK && image->outcome != HN_OUTCOME_OK) {
+        status = hn_fail(err, HN_ERUN, "the support kernels do not compile for %s: %s",
+                         live->architecture, image->message);
+        hn_image_finish(image);
+    }
+    return status;
+}
+
+static enum hn_status set_up_bench(struct hn_live *live, struct hn_error *err)
+{
+    const struct hn_task *task = live->base.task;
+    struct hn_image support;
+    struct hn_message bench;
+    enum hn_status status = take_support(live, &support, err);
+    if (status != HN_OK)
+        return status;
+    hn_message_init(&bench, "bench");
+    json_object_set_new(bench.json, "plan", hn_plan_to_json(task->plan));
+    json_object_set_new(bench.json, "problem", hn_bindings_to_json(task->problem));
+    json_object_set_new(bench.json, "regime", json_string(hn_regime_name(task->regime)));
+    json_object_set_new(bench.json, "seed", json_integer((json_int_t)live->options.seed));
+    status = hn_message_add_image(&bench, "support", &support, err);
+    if (status == HN_OK)
+        status = hn_gpu_client_setup(live->gpu, &bench, NULL, NULL, err);
+    hn_message_finish(&bench);
+    hn_image_finish(&support);
+    return status;
+}
+
+static enum hn_status start_reference(struct hn_live *live, const struct hn_bindings *point,
+                                      struct hn_error *err)
+{
+    struct hn_source source;
+    if (live->base.task->plan->reference.kind == HN_REFERENCE_NONE)
+        return HN_OK;
+    enum hn_status status = hn_task_reference_source(live->base.task, point, &source, err);
+    if (status != HN_OK)
+        return status;
+    status = start(live, OWN_REFERENCE, &source, err);
+    hn_source_finish(&source);
+    return status;
+}
+
+static enum hn_status take_reference(struct hn_live *live, struct hn_image *image,
+                                     struct hn_error *err)
+{
+    enum hn_status status = take(live, OWN_REFERENCE, image, err);
+    if (status == HN_OK && image->outcome != HN_OUTCOME_OK) {
+        status = hn_fail(err, HN_ERUN, "the reference does not compile: %s", image->message);
+        hn_image_finish(image);
+    }
+    return status;
+}
+
+enum hn_status hn_live_add_variant(struct hn_message *message, const struct hn_bindings *point,
+                                   const struct hn_image *image, struct hn_error *err)
+{
+    json_object_set_new(message->json, "point", hn_bindings_to_json(point));
+    return hn_message_add_image(message, "image", image, err);
+}
+
+/* Of a reference that was started. */
+static enum hn_status send_reference(struct hn_live *live, const struct hn_bindings *depends,
+                                     struct hn_error *err)
+{
+    struct hn_image image;
+    struct hn_message message;
+    enum hn_status status = take_reference(live, &image, err);
+    if (status != HN_OK)
+        return status;
+    hn_message_init(&message, "reference");
+    status = hn_live_add_variant(&message, depends, &image, err);
+    if (status == HN_OK)
+        status = hn_gpu_client_setup(live->gpu, &message, NULL, NULL, err);
+    hn_message_finish(&message);
+    hn_image_finish(&image);
+    return status;
+}
+
+/* Makes sure that the bench has the reference for this point. started: its compilation is. */
+static enum hn_status ensure_reference(struct hn_live *live, const struct hn_bindings *point,
+                                       bool started, struct hn_error *err)
+{
+    struct hn_bindings depends;
+    if (live->base.task->plan->reference.kind == HN_REFERENCE_NONE)
+        return HN_OK;
+    enum hn_status status = hn_task_depends(live->base.task, point, &depends, err);
+    if (status != HN_OK)
+        return status;
+    char *key = hn_bindings_text(&depends);
+    bool known = false;
+    for (size_t i = 0; key != NULL && i < live->reference_count; i++)
+        known = known || strcmp(live->references[i], key) == 0;
+    if (!known) {
+        char **references =
+            realloc(live->references, (live->reference_count + 1) * sizeof *references);
+        if (references != NULL)
+            live->references = references;
+        status = key != NULL && references != NULL ? HN_OK : hn_fail_memory(err);
+        if (status == HN_OK && !started)
+            status = start_reference(live, &depends, err);
+        if (status == HN_OK)
+            status = send_reference(live, &depends, err);
+        if (status == HN_OK) {
+            live->references[live->reference_count++] = key;
+            key = NULL;
+        }
+    }
+    free(key);
+    hn_bindings_finish(&depends);
+    return status;
+}
+
+enum hn_status hn_live_ensure_reference(struct hn_live *live, const struct hn_bindings *point,
+                                        struct hn_error *err)
+{
+    return ensure_reference(live, point, false, err);
+}
+
+/* Verifies the default point and warms up with it. A default that fails is an outcome that the
+ * search will meet; then the clocks warm up with the first variants instead. */
+static enum hn_status warm_up(struct hn_live *live, const struct hn_bindings *point,
+                              const struct hn_image *image, double *noise, struct hn_error *err)
+{
+    struct hn_message message;
+    struct hn_gpu_result result;
+    struct hn_record record;
+    hn_message_init(&message, "evaluate");
+    json_object_set_new(message.json, "verify", json_true());
+    enum hn_status status = hn_live_add_variant(&message, point, image, err);
+    if (status == HN_OK)
+        status = hn_gpu_client_request(live->gpu, &message, 0, err);
+    hn_message_finish(&message);
+    if (status == HN_OK)
+        status = hn_gpu_client_wait(live->gpu, &result, err);
+    if (status != HN_OK || result.end != HN_GPU_REPLY)
+        return status;
+    hn_record_init(&record);
+    status = hn_record_from_json(json_object_get(result.message.json, "record"), &record, err);
+    bool fine = status == HN_OK && record.outcome == HN_OUTCOME_OK;
+    hn_record_finish(&record);
+    hn_message_finish(&result.message);
+    if (!fine)
+        return status;
+
+    hn_message_init(&message, "warm_up");
+    status = hn_live_add_variant(&message, point, image, err);
+    if (status == HN_OK)
+        status = hn_gpu_client_request(live->gpu, &message, 60, err);
+    hn_message_finish(&message);
+    if (status == HN_OK)
+        status = hn_gpu_client_wait(live->gpu, &result, err);
+    if (status == HN_OK && result.end == HN_GPU_REPLY) {
+        *noise = json_number_value(json_object_get(result.message.json, "noise"));
+        hn_message_finish(&result.message);
+    }
+    return status;
+}
+
+static enum hn_status start_default(struct hn_live *live, const struct hn_bindings *point,
+                                    struct hn_error *err)
+{
+    struct hn_source source;
+    enum hn_status status = hn_task_source(live->base.task, point, &source, err);
+    if (status != HN_OK)
+        return status;
+    status = start(live, OWN_DEFAULT, &source, err);
+    hn_source_finish(&source);
+    return status;
+}
+
+/* Starts all that has to be compiled before the first evaluation; what is needed first comes first.
+ */
+static enum hn_status start_all(struct hn_live *live, const struct hn_bindings *point,
+                                struct hn_error *err)
+{
+    struct hn_bindings depends;
+    enum hn_status status = hn_task_depends(live->base.task, point, &depends, err);
+    if (status != HN_OK)
+        return status;
+    status = start_default(live, point, err);
+    if (status == HN_OK)
+        status = start_reference(live, &depends, err);
+    if (status == HN_OK)
+        status = start_support(live, err);
+    hn_bindings_finish(&depends);
+    return status;
+}
+
+/* The GPU worker makes its context while the compile workers have their first jobs. */
+static enum hn_status make_context(struct hn_live *live, struct hn_error *err)
+{
+    struct hn_message message;
+    hn_message_init(&message, "context");
+    enum hn_status status = hn_gpu_client_setup(live->gpu, &message, NULL, NULL, err);
+    hn_message_finish(&message);
+    return status;
+}
+
+enum hn_status hn_live_prepare(struct hn_backend *backend, double *noise, struct hn_error *err)
+{
+    struct hn_live *live = (struct hn_live *)backend;
+    struct hn_task *task = backend->task;
+    struct hn_bindings point;
+    struct hn_image image;
+    *noise = 0;
+    hn_bindings_init(&point);
+    enum hn_status status = hn_config_default_point(task->config, task->space, &point, err);
+    if (status == HN_OK)
+        status = start_all(live, &point, err);
+    if (status == HN_OK)
+        status = make_context(live, err);
+    if (status == HN_OK)
+        status = set_up_bench(live, err);
+    if (status == HN_OK)
+        status = ensure_reference(live, &point, true, err);
+    if (status == HN_OK)
+        status = take(live, OWN_DEFAULT, &image, err);
+    if (status == HN_OK) {
+        if (image.outcome == HN_OUTCOME_OK)
+            status = warm_up(live, &point, &image, noise, err);
+        hn_image_finish(&image);
+    }
+    hn_bindings_finish(&point);
+    return status;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_SESSION_SESSION_H
+#define HONE_TUNER_SESSION_SESSION_H
+
+#include <stdio.h>
+
+#include "cache/store.h"
+#include "tuner/session/backend.h"
+#include "tuner/search/strategy.h"
+#include "tuner/session/ticket.h"
+
+/* The tuning of one task: proposals become tickets, tickets become records, records go to the store and back to the
+ * strategy. */
+
+struct hn_session_options {
+    const struct hn_strategy_kind *strategy;
+    uint64_t seed;
+    double budget_s;       /* 0: none */
+    uint64_t budget_count; /* evaluations; 0: none */
+    bool full;             /* no early stop; cached early stops are measured again */
+    bool retry_failed;     /* cached failures are tried again */
+    FILE *events;          /* one JSON line an event; NULL: none */
+    const char *command;   /* kept with the measurements */
+    double started_ms;     /* when the command began with this task; 0: now */
+};
+
+/* Where the session stands, for the progress line and the summary. */
+struct hn_session_state {
+    uint64_t points;   /* of the space */
+    uint64_t proposed; /* distinct points */
+    uint64_t finished;
+    uint64_t reused; /* of them, from the cache */
+    uint64_t counts[HN_OUTCOME_COUNT];
+    const struct hn_record *best; /* NULL: none yet */
+    double elapsed_s;
+    double compile_s; /* summed over the workers */
+    double verify_s;
+    double measure_s;
+    double gpu_busy_s;
+    struct hn_usage usage; /* zero when not known */
+    double noise;      /* relative; 0 when not measured */
+    double copy_gb_per_s; /* of a device-to-device memcpy of what the best moves; 0 when not measured */
+    const char *phase; /* "preparing", "searching", "racing 5 finalists" */
+    bool interrupted;
+};
+
+/* Called a few times a second and at the end. */
+typedef void hn_session_watch(void *watcher, const struct hn_session_state *state);
+
+struct hn_session;
+
+/* Borrows backend and store (NULL: keeps nothing). */
+enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *store,
+                                 const struct hn_session_options *options, struct hn_session **session,
+                                 struct hn_error *err);
+void hn_session_destroy(struct hn_session *session);
+
+/* Runs to its end: strategy done, budget used up, or a signal. HN_OK also when nothing valid was found (state.best is
+ * NULL). On HN_ERUN what was finished is committed. */
+enum hn_status hn_session_run(struct hn_session *session, hn_session_watch *watch, void *watcher,
+                              struct hn_error *err);
+
+const struct hn_session_state *hn_session_state(const struct hn_session *session);
+
+/* The finished records, best first: ok by objective, then the rest in the order proposed. count may be 0. The array is
+ * the caller's to free, the records stay the session's. tied: how many of the first can not be told from the best. */
+enum hn_status hn_session_ranking(const struct hn_session *session, const struct hn_record ***ranking, size_t *count,
+                                  size_t *tied, struct hn_error *err);
+/* The records of the ladder, in its order. */
+enum hn_status hn_session_ladder(const struct hn_session *session, const struct hn_record ***ladder, size_t *count,
+                                 struct hn_error *err);
+
+#endif

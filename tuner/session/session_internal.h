@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_SESSION_SESSION_INTERNAL_H
+#define HONE_TUNER_SESSION_SESSION_INTERNAL_H
+
+#include "tuner/session/session.h"
+
+/* Shared by session.c (the loop), session_search.c (proposals), session_results.c (what comes back) and finals.c. */
+
+/* Look-ahead: a strategy that needs feedback has been told of ticket t - L when it makes proposal t; a variant is
+ * stopped early only against tickets that long ago. */
+#define HN_LOOK_AHEAD 32
+
+struct hn_session {
+    struct hn_backend *backend;
+    struct hn_task *task;
+    struct hn_store *store;
+    struct hn_session_options options;
+    struct hn_session_state state;
+    hn_session_watch *watch;
+    void *watcher;
+    double started_ms;
+    double watched_ms;
+
+    struct hn_strategy *strategy;
+    struct hn_tickets tickets;
+    struct hn_records cached;
+    uint32_t *cached_of_point; /* index + 1 by point number; 0 for none */
+    uint16_t *choice;          /* room for one point */
+    size_t ladder_count;       /* tickets of the ladder, the first ones */
+    size_t given_count;        /* tickets before the strategy's first: ladder and incumbent */
+    bool exhausted;            /* the strategy has no more proposals, or the budget is used up */
+    uint64_t repeats;          /* proposals since the last new point */
+    bool fresh;                /* something was found out that the cache did not have */
+    bool compiles; /* something was given to the compile workers */
+    bool prepared;
+    bool begun; /* session_id is valid */
+    int64_t session_id;
+
+    uint64_t told_compiled; /* strategy tickets told so far */
+    uint64_t told_finished;
+    size_t next_register; /* first ticket whose machine code is not yet looked up */
+    size_t next_dispatch; /* no ticket below it waits for the GPU */
+    size_t next_settled;  /* all tickets below it are finished, as of hn_session_settle */
+    size_t censor_next;   /* tickets below it have been looked at for the censor */
+    size_t censor;        /* best ok ticket among them, or SIZE_MAX */
+    size_t best;          /* ticket, or SIZE_MAX */
+};
+
+/* session_search.c */
+enum hn_status hn_session_admit_given(struct hn_session *session, struct hn_error *err);
+enum hn_status hn_session_propose(struct hn_session *session, struct hn_error *err);
+/* Tells the strategy what it may know by now. */
+void hn_session_tell(struct hn_session *session);
+
+/* session_results.c */
+enum hn_status hn_session_take_event(struct hn_session *session, struct hn_backend_event *event,
+                                     struct hn_error *err);
+enum hn_status hn_session_register(struct hn_session *session, struct hn_error *err);
+/* The ticket is done with what its record says. */
+enum hn_status hn_session_finish_ticket(struct hn_session *session, size_t number, struct hn_error *err);
+/* Writes the record of a ticket (again). */
+enum hn_status hn_session_keep(struct hn_session *session, const struct hn_record *record, struct hn_error *err);
+/* Seconds since the epoch. */
+double hn_session_epoch_s(void);
+void hn_session_find_best(struct hn_session *session);
+/* No record counts as raced any more, until the next race. */
+void hn_session_forget_races(struct hn_session *session);
+/* Evaluates metrics and objective from the record's timing and its metric arguments. */
+enum hn_status hn_session_evaluate_metrics(struct hn_session *session, struct hn_record *record,
+                                           struct hn_error *err);
+/* A finished ticket is to be compiled and measured in full again; the caller submits it. */
+void hn_session_reopen(struct hn_ticket *ticket);
+
+/* session.c */
+enum hn_status hn_session_prepare(struct hn_session *session, struct hn_error *err);
+enum hn_status hn_session_loop(struct hn_session *session, struct hn_error *err);
+/* Waits for one event (or nothing), commits what is due, shows progress. */
+enum hn_status hn_session_step(struct hn_session *session, struct hn_backend_event *event, struct hn_error *err);
+void hn_session_show(struct hn_session *session, const char *phase);
+/* Writes what the store still holds back. */
+enum hn_status hn_session_commit(struct hn_session *session, struct hn_error *err);
+void hn_session_settle(struct hn_session *session);
+
+/* finals.c: verifies the finalists on a second seed and races them. again: a finalist fell, what it had stopped early
+ * waits to be measured and another may be among the best: run the loop once more, then the finals. */
+enum hn_status hn_session_finals(struct hn_session *session, bool *again, struct hn_error *err);
+/* Tickets of the finalists, best first; free it. */
+enum hn_status hn_session_finalists(const struct hn_session *session, size_t **numbers, size_t *count,
+                                    struct hn_error *err);
+
+#endif

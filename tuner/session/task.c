@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/session/task.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static enum hn_status load_templates(struct hn_task *task, struct hn_error *err)
+{
+    const struct hn_plan *plan = task->plan;
+    if (plan->template_path == NULL)
+        return hn_fail(err, HN_ECONFIG,
+                       "%s: there is no 'template', so there is nothing to compile; only `hone "
+                       "space` works with such a config",
+                       task->config->path);
+    enum hn_status status = hn_template_load(plan->template_path, &task->template, err);
+    if (status != HN_OK || plan->reference.kind != HN_REFERENCE_TEMPLATE)
+        return status;
+    status = hn_template_load(plan->reference.template_path, &task->reference, err);
+    task->has_reference = status == HN_OK;
+    return status;
+}
+
+static char *objective_text(const struct hn_plan *plan)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_text_append(&text, plan->objective);
+    if (strcmp(plan->objective, "time") != 0)
+        hn_text_append(&text, plan->maximize ? " maximize" : " minimize");
+    return hn_text_take(&text);
+}
+
+static enum hn_status identify(struct hn_task *task, struct hn_error *err)
+{
+    const struct hn_plan *plan = task->plan;
+    struct hn_identity *identity = &task->identity;
+    identity->kernel = strdup(plan->kernel);
+    identity->signature = hn_plan_signature(plan);
+    identity->regime = strdup(hn_regime_name(task->regime));
+    identity->objective = objective_text(plan);
+    if (identity->kernel == NULL || identity->signature == NULL || identity->regime == NULL ||
+        identity->objective == NULL)
+        return hn_fail_memory(err);
+    struct hn_hash plan_hash = hn_plan_hash(plan);
+    if (task->has_reference)
+        plan_hash = hn_hash_join(&plan_hash, &task->reference.hash);
+    struct hn_hash options = hn_plan_options_hash(plan);
+    memcpy(task->version.template_hash, task->template.hash.hex, sizeof options.hex);
+    memcpy(task->version.options_hash, options.hex, sizeof options.hex);
+    memcpy(task->version.plan_hash, plan_hash.hex, sizeof options.hex);
+    task->version.protocol = HN_MEASURING_PROTOCOL;
+    return hn_bindings_copy(&identity->problem, task->problem, err);
+}
+
+enum hn_status hn_task_make(const struct hn_config *config, size_t problem, enum hn_regime regime,
+                            struct hn_task *task, struct hn_error *err)
+{
+    *task = (struct hn_task){.config = config,
+                             .plan = config->plan,
+                             .problem = &config->problems[problem],
+                             .regime = regime};
+    hn_identity_init(&task->identity);
+    enum hn_status status = load_templates(task, err);
+    if (status == HN_OK)
+        status = hn_config_space(config, problem, &task->space, err);
+    if (status == HN_OK)
+        status = identify(task, err);
+    if (status != HN_OK)
+        hn_task_finish(task);
+    return status;
+}
+
+void hn_task_finish(struct hn_task *task)
+{
+    hn_space_destroy(task->space);
+    hn_template_finish(&task->template);
+    if (task->has_reference)
+        hn_template_finish(&task->reference);
+    hn_identity_finish(&task->identity);
+    *task = (struct hn_task){0};
+}
+
+void hn_task_set_device(struct hn_task *task, const struct hn_device_identity *device,
+                        const char *driver, const char *nvrtc)
+{
+    task->identity.device = *device;
+    snprintf(task->version.driver, sizeof task->version.driver, "%s", driver);
+    snprintf(task->version.nvrtc, sizeof task->version.nvrtc, "%s", nvrtc);
+}
+
+enum hn_status hn_task_begin(const struct hn_task *task, struct hn_store *store,
+                             const char *command, bool simulated, int64_t *session,
+                             struct hn_error *err)
+{
+    const struct hn_template *template = &task->template;
+    json_t *json = hn_plan_to_json(task->plan);
+    char *text = json != NULL ? json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    struct hn_store_file *files = calloc(template->include_count + 1, sizeof *files);
+    enum hn_status status = hn_fail_memory(err);
+    if (text == NULL || files == NULL)
+        goto free_plan;
+    files[0] = (struct hn_store_file){template->path, template->text};
+    for (size_t i = 0; i < template->include_count; i++)
+        files[i + 1] =
+            (struct hn_store_file){template->includes[i].name, template->includes[i].text};
+    struct hn_store_plan plan = {text, files, template->include_count + 1};
+    struct hn_store_session begun = {.identity = &task->identity,
+                                     .version = &task->version,
+                                     .plan = &plan,
+                                     .command = command,
+                                     .simulated = simulated};
+    status = hn_store_begin(store, &begun, session, err);
+free_plan:
+    free(files);
+    free(text);
+    json_decref(json);
+    return status;
+}
+
+enum hn_status hn_task_source(const struct hn_task *task, const struct hn_bindings *point,
+                              struct hn_source *source, struct hn_error *err)
+{
+    return hn_source_make(task->plan, &task->template, task->problem, point, source, err);
+}
+
+enum hn_status hn_task_reference_source(const struct hn_task *task, const struct hn_bindings *point,
+                                        struct hn_source *source, struct hn_error *err)
+{
+    if (!task->has_reference)
+        return hn_task_source(task, point, source, err);
+    return hn_source_make_reference(task->plan, &task->reference, task->problem, point, source,
+                                    err);
+}
+
+enum hn_status hn_task_depends(const struct hn_task *task, const struct hn_bindings *point,
+                               struct hn_bindings *depends, struct hn_error *err)
+{
+    const struct hn_reference *reference = &task->plan->reference;
+    hn_bindings_init(depends);
+    if (reference->kind == HN_REFERENCE_SELF)
+        return hn_bindings_copy(depends, &task->plan->defaults, err);
+    for (size_t i = 0; i < reference->depends_count; i++) {
+        const char *name = reference->depends[i];
+        const struct hn_value *value = hn_bindings_get(point, name);
+        enum hn_status status = value != NULL ? hn_bindings_set(depends, name, value, err)
+                                              : hn_fail(err, HN_ECONFIG,
+                                                        "the reference depends on '%s', which the "
+                                                        "point does not have",
+                                                        name);
+        if (status != HN_OK) {
+            hn_bindings_finish(depends);
+            return status;
+        }
+    }
+    return HN_OK;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_SESSION_TASK_H
+#define HONE_TUNER_SESSION_TASK_H
+
+#include "cache/store.h"
+#include "runtime/bench.h"
+#include "runtime/source.h"
+#include "tuner/config/config.h"
+
+/* One problem of a config, ready to be worked on: space, templates, identity and version. Borrows the config. */
+struct hn_task {
+    const struct hn_config *config;
+    const struct hn_plan *plan;
+    const struct hn_bindings *problem;
+    enum hn_regime regime;
+    struct hn_space *space;
+    struct hn_template template;
+    struct hn_template reference; /* only when the config names one */
+    bool has_reference;
+    struct hn_identity identity; /* device and version are filled in by hn_task_set_device */
+    struct hn_version version;
+};
+
+/* HN_ECONFIG: no template in the config, a file that is missing; HN_ENOTFOUND: an empty space. */
+enum hn_status hn_task_make(const struct hn_config *config, size_t problem, enum hn_regime regime,
+                            struct hn_task *task, struct hn_error *err);
+void hn_task_finish(struct hn_task *task);
+
+/* The parts of identity and version that only device, driver and compiler know. */
+void hn_task_set_device(struct hn_task *task, const struct hn_device_identity *device, const char *driver,
+                        const char *nvrtc);
+
+/* Opens a session in the store, with the plan and the template's files beside the version. */
+enum hn_status hn_task_begin(const struct hn_task *task, struct hn_store *store, const char *command,
+                             bool simulated, int64_t *session, struct hn_error *err);
+
+/* Instantiates the template for a point, or the reference for what it depends on. */
+enum hn_status hn_task_source(const struct hn_task *task, const struct hn_bindings *point,
+                              struct hn_source *source, struct hn_error *err);
+enum hn_status hn_task_reference_source(const struct hn_task *task, const struct hn_bindings *point,
+                                        struct hn_source *source, struct hn_error *err);
+
+/* The values of a point that the reference depends on (all of the default point for a self reference). */
+enum hn_status hn_task_depends(const struct hn_task *task, const struct hn_bindings *point,
+                               struct hn_bindings *depends, struct hn_error *err);
+
+/* Fills in theoretical occupancy and the hash of code, launch, arguments and what the reference depends on, which is
+ * equal for points that do the same. A launch that the device can not hold makes the image's outcome invalid_launch.
+ * HN_EVALUE, HN_ECONFIG as hn_launch_make. */
+enum hn_status hn_task_complete_image(const struct hn_task *task, const struct hn_device *device,
+                                      const struct hn_bindings *point, struct hn_image *image, char key[33],
+                                      struct hn_error *err);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/launch.h"
+#include "runtime/occupancy.h"
+#include "tuner/session/task.h"
+
+/* The least of the steps. */
+static double occupancy_of(const struct hn_launch *launch, const struct hn_device *device,
+                           const struct hn_resources *resources)
+{
+    double least = 1;
+    for (size_t i = 0; i < launch->step_count; i++) {
+        const struct hn_launch_step *step = &launch->steps[i];
+        double occupancy =
+            hn_occupancy(device, resources, step->block[0] * step->block[1] * step->block[2],
+                         step->shared_bytes);
+        if (occupancy < least)
+            least = occupancy;
+    }
+    return least;
+}
+
+/* The numbers are those of one kernel only where all steps launch the same. */
+static bool has_one_kernel(const struct hn_image *image)
+{
+    for (size_t i = 1; i < image->entry_count; i++)
+        if (strcmp(image->entries[i], image->entries[0]) != 0)
+            return false;
+    return image->entry_count > 0 && image->resources.known;
+}
+
+/* Turns an image whose launch the device can not hold into an invalid launch. */
+static void check_fit(const struct hn_launch *launch, const struct hn_device *device,
+                      struct hn_image *image)
+{
+    char why[256];
+    for (size_t i = 0; has_one_kernel(image) && i < launch->step_count; i++) {
+        const struct hn_launch_step *step = &launch->steps[i];
+        int64_t threads = step->block[0] * step->block[1] * step->block[2];
+        if (!hn_occupancy_exceeds(device, &image->resources, threads, step->shared_bytes, why,
+                                  sizeof why))
+            continue;
+        image->outcome = HN_OUTCOME_INVALID_LAUNCH;
+        free(image->message);
+        image->message = strdup(why);
+        return;
+    }
+}
+
+static void append_geometry(struct hn_text *text, const struct hn_launch *launch)
+{
+    for (size_t i = 0; i < launch->step_count; i++) {
+        const struct hn_launch_step *step = &launch->steps[i];
+        for (int d = 0; d < 3; d++)
+            hn_text_printf(text, " %lld %lld", (long long)step->grid[d], (long long)step->block[d]);
+        hn_text_printf(text, " %lld;", (long long)step->shared_bytes);
+    }
+}
+
+/* Scalars and the sizes of buffers are not in the code but decide what it does. */
+static enum hn_status append_arguments(struct hn_text *text, const struct hn_task *task,
+                                       const struct hn_bindings *point, struct hn_error *err)
+{
+    const struct hn_plan *plan = task->plan;
+    struct hn_value *values;
+    enum hn_status status = hn_plan_values(plan, task->problem, point, &values, err);
+    if (status != HN_OK)
+        return status;
+    for (size_t i = 0; status == HN_OK && i < plan->argument_count; i++) {
+        const struct hn_argument *argument = &plan->arguments[i];
+        struct hn_value value;
+        status = hn_expression_evaluate(argument->count != NULL ? argument->count : argument->value,
+                                        values, &value, err);
+        if (status == HN_OK) {
+            hn_text_append(text, " ");
+            hn_value_append(text, &value);
+        }
+    }
+    free(values);
+    return status;
+}
+
+/* What is right may depend on the point. */
+static enum hn_status append_depends(struct hn_text *text, const struct hn_task *task,
+                                     const struct hn_bindings *point, struct hn_error *err)
+{
+    struct hn_bindings depends;
+    enum hn_status status = hn_task_depends(task, point, &depends, err);
+    if (status != HN_OK)
+        return status;
+    hn_text_append(text, " ");
+    hn_bindings_append(text, &depends);
+    hn_bindings_finish(&depends);
+    return HN_OK;
+}
+
+static enum hn_status make_key(const struct hn_task *task, const struct hn_launch *launch,
+                               const struct hn_bindings *point, const struct hn_image *image,
+                               char key[33], struct hn_error *err)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_text_append(&text, image->code_hash);
+    append_geometry(&text, launch);
+    enum hn_status status = append_arguments(&text, task, point, err);
+    if (status == HN_OK)
+        status = append_depends(&text, task, point, err);
+    char *whole = hn_text_take(&text);
+    if (status == HN_OK && whole == NULL)
+        status = hn_fail_memory(err);
+    if (status == HN_OK) {
+        struct hn_hash hash = hn_hash_string(whole);
+        memcpy(key, hash.hex, sizeof hash.hex);
+    }
+    free(whole);
+    return status;
+}
+
+enum hn_status hn_task_complete_image(const struct hn_task *task, const struct hn_device *device,
+                                      const struct hn_bindings *point, struct hn_image *image,
+                                      char key[33], struct hn_error *err)
+{
+    struct hn_launch launch;
+    enum hn_status status = hn_launch_make(task->plan, task->problem, point, &launch, err);
+    if (status != HN_OK)
+        return status;
+    image->resources.occupancy = occupancy_of(&launch, device, &image->resources);
+    check_fit(&launch, device, image);
+    status = make_key(task, &launch, point, image, key, err);
+    hn_launch_finish(&launch);
+    return status;
+}

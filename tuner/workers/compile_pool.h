@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_WORKERS_COMPILE_POOL_H
+#define HONE_TUNER_WORKERS_COMPILE_POOL_H
+
+#include <jansson.h>
+#include <poll.h>
+#include <stdint.h>
+
+#include "runtime/compile.h"
+#include "runtime/source.h"
+#include "tuner/workers/meter.h"
+
+/* Compile workers and the queue before them. Jobs are started in the order submitted, as many at a time as there are
+ * workers; a worker that crashes is replaced and its job tried once more; one that exceeds the time limit is killed.
+ * Single-threaded: the owner polls and calls process. */
+struct hn_compile_pool;
+
+/* jobs: workers at most. */
+enum hn_status hn_compile_pool_create(int jobs, double timeout_s, struct hn_compile_pool **pool,
+                                      struct hn_error *err);
+void hn_compile_pool_destroy(struct hn_compile_pool *pool);
+
+int hn_compile_pool_jobs(const struct hn_compile_pool *pool);
+/* Jobs submitted and not yet taken. */
+size_t hn_compile_pool_pending(const struct hn_compile_pool *pool);
+
+/* Jobs submitted and not yet finished. */
+size_t hn_compile_pool_unfinished(const struct hn_compile_pool *pool);
+
+/* Starts up to `count` workers before there are jobs for them, so that they load NVRTC meanwhile. */
+enum hn_status hn_compile_pool_start(struct hn_compile_pool *pool, uint64_t count, struct hn_error *err);
+
+/* Queues one compilation under the caller's number. */
+enum hn_status hn_compile_pool_submit(struct hn_compile_pool *pool, uint64_t id, const struct hn_source *source,
+                                      const char *architecture, struct hn_error *err);
+/* The same before all that waits, with a time limit of at least 60 s: what the whole run depends on. */
+enum hn_status hn_compile_pool_submit_first(struct hn_compile_pool *pool, uint64_t id, const struct hn_source *source,
+                                            const char *architecture, struct hn_error *err);
+
+/* What a worker gets of it, "type" apart: everything that NVRTC is given but Hone's own options. NULL: no memory, or a
+ * template that is not UTF-8. */
+json_t *hn_compile_pool_request(const struct hn_source *source, const char *architecture);
+
+/* A finished one, in the order finished; false when there is none. The image is the caller's to finish. */
+bool hn_compile_pool_take(struct hn_compile_pool *pool, uint64_t *id, struct hn_image *image);
+/* The same of job `id` alone. */
+bool hn_compile_pool_take_one(struct hn_compile_pool *pool, uint64_t id, struct hn_image *image);
+
+/* Descriptors to poll: writes at most hn_compile_pool_jobs() * 2 and returns the count. */
+size_t hn_compile_pool_poll(const struct hn_compile_pool *pool, struct pollfd *fds);
+/* Milliseconds until a time limit strikes; -1 when none is running. */
+int hn_compile_pool_timeout_ms(const struct hn_compile_pool *pool);
+/* Starts jobs, takes replies, enforces limits; does not block. HN_ERUN: workers do not start, or NVRTC is missing. */
+enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_error *err);
+
+/* "13.0", once a worker has said so: starts one when none has. */
+enum hn_status hn_compile_pool_nvrtc(struct hn_compile_pool *pool, char version[16], struct hn_error *err);
+
+/* Runs while at least one worker compiles. */
+struct hn_meter *hn_compile_pool_meter(struct hn_compile_pool *pool);
+/* Processor time of all compilations that have ended, as the workers say. */
+double hn_compile_pool_cpu_ms(const struct hn_compile_pool *pool);
+
+#endif

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/workers/gpu_client.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/workers/process.h"
+
+/* A worker is brought to the state that a request needs by sending the kept setup messages one by
+ * one, each waiting for its reply; `step` counts those that this worker has taken. */
+struct hn_gpu_client {
+    struct hn_process process;
+    double run_timeout_ms;
+    struct hn_message *setup;
+    size_t setup_count;
+    size_t step;
+    bool waiting; /* for the reply to the setup message `step` or to the request */
+    bool requested;
+    struct hn_message request;
+    double request_limit_ms;
+    bool begun; /* what is waited for has its turn on the GPU */
+    int attempts;
+    int setup_deaths; /* in a row */
+    double sent_ms;   /* when what is waited for was sent, or began on the GPU */
+    struct hn_meter meter;
+    int replacements;
+    struct hn_health health;
+    hn_gpu_client_sleep *sleep;
+    void *sleeper;
+};
+
+/* A worker may be killed from outside while it is set up; one that dies each time has a reason. */
+static const int setup_deaths_most = 2;
+
+/* Making a context and computing references may take long on a large machine; a hang still ends. */
+static const double setup_limit_ms = 120e3;
+
+enum hn_status hn_gpu_client_create(double run_timeout_s, struct hn_gpu_client **out,
+                                    struct hn_error *err)
+{
+    struct hn_gpu_client *client = calloc(1, sizeof *client);
+    if (client == NULL)
+        return hn_fail_memory(err);
+    hn_process_init(&client->process);
+    client->run_timeout_ms = run_timeout_s * 1e3;
+    *out = client;
+    return HN_OK;
+}
+
+static void end_turn(struct hn_gpu_client *client)
+{
+    if (client->meter.active > 0)
+        hn_meter_end(&client->meter, hn_now_ms());
+}
+
+static void drop_request(struct hn_gpu_client *client)
+{
+    if (client->requested)
+        hn_message_finish(&client->request);
+    client->requested = false;
+    client->waiting = false;
+}
+
+static int drop_worker(struct hn_gpu_client *client)
+{
+    client->step = 0;
+    client->waiting = false;
+    end_turn(client);
+    return hn_process_kill(&client->process);
+}
+
+void hn_gpu_client_destroy(struct hn_gpu_client *client)
+{
+    if (client == NULL)
+        return;
+    drop_worker(client);
+    drop_request(client);
+    for (size_t i = 0; i < client->setup_count; i++)
+        hn_message_finish(&client->setup[i]);
+    free(client->setup);
+    free(client);
+}
+
+enum hn_status hn_gpu_client_reset(struct hn_gpu_client *client, struct hn_error *err)
+{
+    if (client->setup_count == 0)
+        return hn_fail(err, HN_ERUN, "the GPU worker was never opened");
+    drop_worker(client);
+    drop_request(client);
+    while (client->setup_count > 1)
+        hn_message_finish(&client->setup[--client->setup_count]);
+    return HN_OK;
+}
+
+bool hn_gpu_client_busy(const struct hn_gpu_client *client)
+{
+    return client->requested;
+}
+
+struct hn_meter *hn_gpu_client_meter(struct hn_gpu_client *client)
+{
+    return &client->meter;
+}
+
+void hn_gpu_client_set_sleep(struct hn_gpu_client *client, hn_gpu_client_sleep *sleep,
+                             void *sleeper)
+{
+    client->sleep = sleep;
+    client->sleeper = sleeper;
+}
+
+int hn_gpu_client_replacements(const struct hn_gpu_client *client)
+{
+    return client->replacements;
+}
+
+enum hn_status hn_gpu_client_request(struct hn_gpu_client *client, struct hn_message *message,
+                                     double timeout_s, struct hn_error *err)
+{
+    if (client->requested)
+        return hn_fail(err, HN_ERUN, "the GPU worker is busy");
+    client->request = *message;
+    *message = (struct hn_message){0};
+    client->requested = true;
+    client->waiting = false;
+    client->attempts = 0;
+    client->request_limit_ms = timeout_s > 0 ? timeout_s * 1e3 : client->run_timeout_ms;
+    return HN_OK;
+}
+
+size_t hn_gpu_client_poll(const struct hn_gpu_client *client, struct pollfd *fds)
+{
+    return hn_process_poll(&client->process, fds);
+}
+
+static double limit_ms(const struct hn_gpu_client *client)
+{
+    return client->step < client->setup_count ? setup_limit_ms : client->request_limit_ms;
+}
+
+/* No limit holds while another tuner has its turn on the GPU; opening the device needs none. */
+static bool awaits_turn(const struct hn_gpu_client *client)
+{
+    const struct hn_message *sent =
+        client->step < client->setup_count ? &client->setup[client->step] : &client->request;
+    return client->waiting && client->process.greeted && !client->begun &&
+           strcmp(hn_message_type(sent), "open") != 0;
+}
+
+int hn_gpu_client_timeout_ms(const struct hn_gpu_client *client)
+{
+    if (!client->waiting)
+        return client->requested ? 0 : -1;
+    if (awaits_turn(client))
+        return -1;
+    double left = client->sent_ms + limit_ms(client) - hn_now_ms();
+    return left > 0 ? (int)left + 1 : 0;
+}
+
+/* Sends what is next: a setup message that this worker has not had, or the request. */
+static enum hn_status send_next(struct hn_gpu_client *client, struct hn_error *err)
+{
+    if (client->waiting || !client->requested)
+        return HN_OK;
+    if (client->process.pid == 0) {
+        enum hn_status status = hn_process_start(&client->process, "gpu", err);
+        if (status != HN_OK)
+            return status;
+        client->step = 0;
+    }
+    bool setting_up = client->step < client->setup_count;
+    if (!setting_up) {
+        client->attempts++;
+        client->setup_deaths = 0;
+    }
+    client->waiting = true;
+    client->begun = false;
+    client->sent_ms = hn_now_ms();
+    hn_process_forget_output(&client->process);
+    /* A failure to send shows as a closed channel, with the reason in the worker's end. */
+    hn_channel_send(&client->process.channel,
+                    setting_up ? &client->setup[client->step] : &client->request, NULL);
+    return HN_OK;
+}
+
+static void end_request(struct hn_gpu_client *client, struct hn_gpu_result *result,
+                        enum hn_gpu_end end)
+{
+    result->end = end;
+    drop_request(client);
+}
+
+/* The worker is gone without an answer. */
+static enum hn_status take_death(struct hn_gpu_client *client, struct hn_gpu_result *result,
+                                 struct hn_error *err)
+{
+    char end[512];
+    bool in_request = client->waiting && client->step >= client->setup_count;
+    bool in_setup = client->waiting && !in_request;
+    hn_process_describe_end(&client->process, drop_worker(client), end, sizeof end);
+    client->replacements++;
+    if (in_setup && ++client->setup_deaths >= setup_deaths_most)
+        return hn_fail(err, HN_ERUN, "the GPU worker died twice while it was set up: %s", end);
+    if (in_request && client->attempts >= 2) {
+        snprintf(result->text, sizeof result->text, "the GPU worker died twice: %s", end);
+        end_request(client, result, HN_GPU_CRASH);
+    }
+    return HN_OK;
+}
+
+const struct hn_health *hn_gpu_client_health(const struct hn_gpu_client *client)
+{
+    return &client->health;
+}
+
+static void add_health(struct hn_gpu_client *client, json_t *json)
+{
+    struct hn_health seen = {.watching = true};
+    int numbers[4] = {0};
+    const char *process = "";
+    if (json == NULL || json_unpack(json, "{si si si si ss}", "checks", &numbers[0], "held_down",
+                                    &numbers[1], "reasons", &numbers[2], "other_processes",
+                                    &numbers[3], "process", &process) != 0)
+        return;
+    seen.checks = (unsigned)numbers[0];
+    seen.held_down = (unsigned)numbers[1];
+    seen.reasons = (unsigned)numbers[2];
+    seen.other_processes = (unsigned)numbers[3];
+    snprintf(seen.process, sizeof seen.process, "%s", process);
+    hn_health_add(&client->health, &seen);
+}
+
+static enum hn_status take_message(struct hn_gpu_client *client, struct hn_message *message,
+                                   struct hn_gpu_result *result, struct hn_error *err)
+{
+    const char *type = hn_message_type(message);
+    if (!client->process.greeted)
+        return hn_process_greet(&client->process, message, err);
+    if (strcmp(type, "begun") == 0) {
+        client->begun = true;
+        client->sent_ms = hn_now_ms();
+        if (client->meter.active == 0)
+            hn_meter_begin(&client->meter, client->sent_ms);
+        return HN_OK;
+    }
+    end_turn(client);
+    if (strcmp(type, "failed") == 0) {
+        json_int_t status = json_integer_value(json_object_get(message->json, "status"));
+        const char *text = json_string_value(json_object_get(message->json, "message"));
+        return hn_fail(
+            err, status > HN_OK && status <= HN_EINTERRUPTED ? (enum hn_status)status : HN_ERUN,
+            "%s", text != NULL ? text : "the GPU worker failed");
+    }
+    if (!client->waiting)
+        return HN_OK;
+    add_health(client, json_object_get(message->json, "health"));
+    client->waiting = false;
+    if (client->step < client->setup_count) {
+        client->step++;
+        return HN_OK;
+    }
+    bool dead = json_is_true(json_object_get(message->json, "dead"));
+    result->message = *message;
+    *message = (struct hn_message){0};
+    end_request(client, result, HN_GPU_REPLY);
+    if (dead) {
+        drop_worker(client);
+        hn_process_describe_output(&client->process, result->text, sizeof result->text);
+        client->replacements++;
+    }
+    return HN_OK;
+}
+
+static enum hn_status listen_to(struct hn_gpu_client *client, struct hn_gpu_result *result,
+                                struct hn_error *err)
+{
+    struct hn_error lost;
+    hn_process_drain(&client->process);
+    while (client->process.pid != 0 && result->end == HN_GPU_NOTHING) {
+        struct hn_message message;
+        switch (hn_channel_receive(&client->process.channel, false, &message, &lost)) {
+        case HN_RECEIVED_NOTHING:
+            return HN_OK;
+        case HN_RECEIVED_CLOSED:
+            return take_death(client, result, err);
+        case HN_RECEIVED_MESSAGE:
+            break;
+        }
+        enum hn_status status = take_message(client, &message, result, err);
+        hn_message_finish(&message);
+        if (status != HN_OK)
+            return status;
+    }
+    return HN_OK;
+}
+
+static enum hn_status enforce_limit(struct hn_gpu_client *client, struct hn_gpu_result *result,
+                                    struct hn_error *err)
+{
+    if (!client->waiting || awaits_turn(client) || hn_now_ms() - client->sent_ms < limit_ms(client))
+        return HN_OK;
+    bool in_setup = client->step < client->setup_count;
+    drop_worker(client);
+    if (in_setup)
+        return hn_fail(err, HN_ERUN, "the GPU worker was not set up after %g s",
+                       setup_limit_ms / 1e3);
+    client->replacements++;
+    snprintf(result->text, sizeof result->text,
+             "still running after %g s (--run-timeout); its worker was killed",
+             client->request_limit_ms / 1e3);
+    end_request(client, result, HN_GPU_TIMEOUT);
+    return HN_OK;
+}
+
+enum hn_status hn_gpu_client_process(struct hn_gpu_client *client, struct hn_gpu_result *result,
+                                     struct hn_error *err)
+{
+    *result = (struct hn_gpu_result){.end = HN_GPU_NOTHING};
+    enum hn_status status = HN_OK;
+    if (client->process.pid != 0)
+        status = listen_to(client, result, err);
+    if (status == HN_OK && result->end == HN_GPU_NOTHING)
+        status = enforce_limit(client, result, err);
+    if (status == HN_OK && result->end == HN_GPU_NOTHING)
+        status = send_next(client, err);
+    return status;
+}
+
+static enum hn_status sleep_on(struct hn_gpu_client *client, struct hn_error *err)
+{
+    struct pollfd fds[2];
+    if (client->sleep != NULL)
+        return client->sleep(client->sleeper, err);
+    size_t count = hn_gpu_client_poll(client, fds);
+    poll(fds, count, hn_gpu_client_timeout_ms(client));
+    return HN_OK;
+}
+
+enum hn_status hn_gpu_client_wait(struct hn_gpu_client *client, struct hn_gpu_result *result,
+                                  struct hn_error *err)
+{
+    for (;;) {
+        enum hn_status status = hn_gpu_client_process(client, result, err);
+        if (status == HN_OK && result->end == HN_GPU_NOTHING)
+            status = sleep_on(client, err);
+        if (status != HN_OK || result->end != HN_GPU_NOTHING)
+            return status;
+    }
+}
+
+static enum hn_status keep_setup(struct hn_gpu_client *client, const struct hn_message *message,
+                                 const char *replaces, struct hn_error *err)
+{
+    for (size_t i = 0; replaces != NULL && i < client->setup_count; i++) {
+        if (strcmp(hn_message_type(&client->setup[i]), replaces) != 0)
+            continue;
+        hn_message_finish(&client->setup[i]);
+        return hn_message_copy(&client->setup[i], message, err);
+    }
+    struct hn_message *setup = realloc(client->setup, (client->setup_count + 1) * sizeof *setup);
+    if (setup == NULL)
+        return hn_fail_memory(err);
+    client->setup = setup;
+    enum hn_status status = hn_message_copy(&setup[client->setup_count], message, err);
+    if (status == HN_OK)
+        client->setup_count++;
+    return status;
+}
+
+enum hn_status hn_gpu_client_setup(struct hn_gpu_client *client, const struct hn_message *message,
+                                   const char *replaces, struct hn_message *reply,
+                                   struct hn_error *err)
+{
+    struct hn_message copy;
+    struct hn_gpu_result result;
+    enum hn_status status = hn_message_copy(&copy, message, err);
+    if (status == HN_OK)
+        status = hn_gpu_client_request(client, &copy, setup_limit_ms / 1e3, err);
+    if (status == HN_OK)
+        status = hn_gpu_client_wait(client, &result, err);
+    if (status != HN_OK)
+        return status;
+    if (result.end != HN_GPU_REPLY)
+        return hn_fail(err, HN_ERUN, "setting up the GPU worker ('%s'): %s",
+                       hn_message_type(message), result.text);
+    if (reply != NULL)
+        *reply = result.message;
+    else
+        hn_message_finish(&result.message);
+    /* The worker that has just answered has taken it already, unless its device faulted over it. */
+    size_t had = client->setup_count;
+    status = keep_setup(client, message, replaces, err);
+    if (status == HN_OK && client->process.pid != 0 && client->setup_count > had)
+        client->step++;
+    return status;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_WORKERS_GPU_CLIENT_H
+#define HONE_TUNER_WORKERS_GPU_CLIENT_H
+
+#include <poll.h>
+#include <stdbool.h>
+
+#include "runtime/health.h"
+#include "tuner/workers/message.h"
+#include "tuner/workers/meter.h"
+
+/* hone's side of the GPU worker: one request at a time, a time limit on each, a new worker where one died. What was
+ * set up (device, bench, references, seed) is sent again to every new worker before the next request. */
+struct hn_gpu_client;
+
+enum hn_status hn_gpu_client_create(double run_timeout_s, struct hn_gpu_client **client, struct hn_error *err);
+void hn_gpu_client_destroy(struct hn_gpu_client *client);
+
+/* Sends a setup message, waits for its reply (the caller's to finish; may be NULL) and keeps the message for later
+ * workers. HN_ERUN when it fails. replaces: type of an earlier kept message that it takes the place of, or NULL. */
+enum hn_status hn_gpu_client_setup(struct hn_gpu_client *client, const struct hn_message *message,
+                                   const char *replaces, struct hn_message *reply, struct hn_error *err);
+
+/* Drops the worker and all setup behind the first message ("open"): before another problem. */
+enum hn_status hn_gpu_client_reset(struct hn_gpu_client *client, struct hn_error *err);
+
+/* Starts a request; only when not busy. The message is taken over. timeout_s 0: the client's run timeout. */
+enum hn_status hn_gpu_client_request(struct hn_gpu_client *client, struct hn_message *message, double timeout_s,
+                                     struct hn_error *err);
+bool hn_gpu_client_busy(const struct hn_gpu_client *client);
+
+/* What came of a request. */
+enum hn_gpu_end {
+    HN_GPU_NOTHING, /* not yet */
+    HN_GPU_REPLY,   /* message holds the reply; text what a worker printed that is of no more use */
+    HN_GPU_TIMEOUT, /* killed at its time limit; text says so */
+    HN_GPU_CRASH,   /* the worker died twice over it; text says how */
+};
+struct hn_gpu_result {
+    enum hn_gpu_end end;
+    struct hn_message message;
+    char text[640];
+};
+
+size_t hn_gpu_client_poll(const struct hn_gpu_client *client, struct pollfd *fds); /* at most 2 */
+int hn_gpu_client_timeout_ms(const struct hn_gpu_client *client);
+/* Moves on without blocking. HN_ERUN: the worker can not be set up, or says that the run failed. */
+enum hn_status hn_gpu_client_process(struct hn_gpu_client *client, struct hn_gpu_result *result,
+                                     struct hn_error *err);
+/* Called instead of sleeping wherever the client blocks: returns when one of its descriptors or its time limit wants
+ * attention, at the latest, and may do other work meanwhile. NULL: sleeps. */
+typedef enum hn_status hn_gpu_client_sleep(void *sleeper, struct hn_error *err);
+void hn_gpu_client_set_sleep(struct hn_gpu_client *client, hn_gpu_client_sleep *sleep, void *sleeper);
+
+/* Blocks for the end of the request. */
+enum hn_status hn_gpu_client_wait(struct hn_gpu_client *client, struct hn_gpu_result *result, struct hn_error *err);
+
+/* Runs while the worker has its turn on the GPU. */
+struct hn_meter *hn_gpu_client_meter(struct hn_gpu_client *client);
+/* How often a worker was replaced. */
+/* What the workers have seen of the GPU's clocks and its other users. */
+const struct hn_health *hn_gpu_client_health(const struct hn_gpu_client *client);
+int hn_gpu_client_replacements(const struct hn_gpu_client *client);
+
+#endif

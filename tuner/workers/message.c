@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/workers/message.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Far more than any message has; empty ones would cost many times the memory of their frame. */
+enum { MOST_BLOBS = 1024 };
+
+void hn_message_init(struct hn_message *message, const char *type)
+{
+    message->json = json_pack("{ss}", "type", type);
+    message->blobs = NULL;
+    message->blob_count = 0;
+}
+
+void hn_message_finish(struct hn_message *message)
+{
+    for (size_t i = 0; i < message->blob_count; i++)
+        free(message->blobs[i].data);
+    free(message->blobs);
+    json_decref(message->json);
+    *message = (struct hn_message){0};
+}
+
+const char *hn_message_type(const struct hn_message *message)
+{
+    const char *type = json_string_value(json_object_get(message->json, "type"));
+    return type != NULL ? type : "";
+}
+
+enum hn_status hn_message_copy(struct hn_message *to, const struct hn_message *from,
+                               struct hn_error *err)
+{
+    *to = (struct hn_message){.json = json_incref(from->json)};
+    for (size_t i = 0; i < from->blob_count; i++) {
+        enum hn_status status =
+            hn_message_add_blob(to, from->blobs[i].data, from->blobs[i].size, NULL, err);
+        if (status != HN_OK) {
+            hn_message_finish(to);
+            return status;
+        }
+    }
+    return HN_OK;
+}
+
+enum hn_status hn_message_add_blob(struct hn_message *message, const void *data, size_t size,
+                                   size_t *index, struct hn_error *err)
+{
+    struct hn_blob *blobs =
+        realloc(message->blobs, (message->blob_count + 1) * sizeof *message->blobs);
+    if (blobs == NULL)
+        return hn_fail_memory(err);
+    message->blobs = blobs;
+    void *copy = malloc(size + 1);
+    if (copy == NULL)
+        return hn_fail_memory(err);
+    if (size > 0)
+        memcpy(copy, data, size);
+    if (index != NULL)
+        *index = message->blob_count;
+    blobs[message->blob_count++] = (struct hn_blob){copy, size};
+    return HN_OK;
+}
+
+static char *put_u32(char *at, size_t number)
+{
+    for (int i = 0; i < 4; i++)
+        *at++ = (char)(unsigned char)(number >> (8 * i));
+    return at;
+}
+
+static size_t get_u32(const unsigned char *at)
+{
+    return (size_t)at[0] | (size_t)at[1] << 8 | (size_t)at[2] << 16 | (size_t)at[3] << 24;
+}
+
+static char *put_bytes(char *at, const void *bytes, size_t size)
+{
+    at = put_u32(at, size);
+    if (size > 0)
+        memcpy(at, bytes, size);
+    return at + size;
+}
+
+enum hn_status hn_message_encode(const struct hn_message *message, char **frame, size_t *size,
+                                 struct hn_error *err)
+{
+    char *text = message->json != NULL ? json_dumps(message->json, JSON_COMPACT) : NULL;
+    if (text == NULL)
+        return hn_fail_memory(err);
+    size_t length = strlen(text);
+    size_t body = 4 + length;
+    for (size_t i = 0; i < message->blob_count; i++)
+        body += 4 + message->blobs[i].size;
+    if (body > HN_MESSAGE_LIMIT) {
+        free(text);
+        return hn_fail(err, HN_ERUN, "a message of %zu bytes is beyond the limit of %u", body,
+                       HN_MESSAGE_LIMIT);
+    }
+    char *data = malloc(4 + body);
+    if (data == NULL) {
+        free(text);
+        return hn_fail_memory(err);
+    }
+    char *at = put_bytes(put_u32(data, body), text, length);
+    for (size_t i = 0; i < message->blob_count; i++)
+        at = put_bytes(at, message->blobs[i].data, message->blobs[i].size);
+    free(text);
+    *frame = data;
+    *size = 4 + body;
+    return HN_OK;
+}
+
+/* Takes the next u32-sized string of the body; NULL when the body is too short for it. */
+static const unsigned char *take_bytes(const unsigned char **at, size_t *left, size_t *size)
+{
+    if (*left < 4)
+        return NULL;
+    *size = get_u32(*at);
+    if (*size > *left - 4)
+        return NULL;
+    const unsigned char *bytes = *at + 4;
+    *at = bytes + *size;
+    *left -= 4 + *size;
+    return bytes;
+}
+
+enum hn_status hn_message_decode(const void *body, size_t size, struct hn_message *message,
+                                 struct hn_error *err)
+{
+    const unsigned char *at = body;
+    size_t left = size;
+    size_t length;
+    *message = (struct hn_message){0};
+    const unsigned char *text = take_bytes(&at, &left, &length);
+    if (text == NULL)
+        return hn_fail(err, HN_EFORMAT, "truncated message of %zu bytes", size);
+
+    json_error_t problem;
+    message->json = json_loadb((const char *)text, length, JSON_REJECT_DUPLICATES, &problem);
+    if (message->json == NULL)
+        return hn_fail(err, HN_EFORMAT, "message is not JSON: %s", problem.text);
+    if (!json_is_object(message->json)) {
+        hn_message_finish(message);
+        return hn_fail(err, HN_EFORMAT, "message is not a JSON object");
+    }
+    while (left > 0) {
+        const unsigned char *blob = take_bytes(&at, &left, &length);
+        enum hn_status status;
+        if (blob == NULL)
+            status = hn_fail(err, HN_EFORMAT, "truncated attachment of a message");
+        else if (message->blob_count == MOST_BLOBS)
+            status = hn_fail(err, HN_EFORMAT, "a message of more than %d attachments", MOST_BLOBS);
+        else
+            status = hn_message_add_blob(message, blob, length, NULL, err);
+        if (status != HN_OK) {
+            hn_message_finish(message);
+            return status;
+        }
+    }
+    return HN_OK;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_WORKERS_MESSAGE_H
+#define HONE_TUNER_WORKERS_MESSAGE_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "runtime/image.h"
+
+/* A message between hone and its workers: a JSON object with a "type", and byte strings that go beside it (cubins).
+ * On the wire, little-endian: u32 size of the rest, at most HN_MESSAGE_LIMIT; u32 size of the JSON text; the text; for
+ * each blob u32 size and bytes. Reference-counted through its JSON; blobs are owned. */
+#define HN_MESSAGE_LIMIT (64u << 20)
+
+/* Raised with every change of a message; hello carries it, and the build, so that no worker of another Hone is used. */
+#define HN_PROTOCOL 1
+
+struct hn_blob {
+    void *data;
+    size_t size;
+};
+
+struct hn_message {
+    json_t *json;
+    struct hn_blob *blobs;
+    size_t blob_count;
+};
+
+/* {"type": type}. json is NULL when out of memory. */
+void hn_message_init(struct hn_message *message, const char *type);
+void hn_message_finish(struct hn_message *message);
+const char *hn_message_type(const struct hn_message *message);
+enum hn_status hn_message_copy(struct hn_message *to, const struct hn_message *from, struct hn_error *err);
+/* Copies the bytes; index (may be NULL) is the blob's number. */
+enum hn_status hn_message_add_blob(struct hn_message *message, const void *data, size_t size, size_t *index,
+                                   struct hn_error *err);
+
+/* The frame, with its leading size. Free *frame. HN_ERUN when it is beyond the limit. */
+enum hn_status hn_message_encode(const struct hn_message *message, char **frame, size_t *size, struct hn_error *err);
+/* Reads a frame's body (without the leading size) into an empty message; HN_EFORMAT. Trusts nothing. */
+enum hn_status hn_message_decode(const void *body, size_t size, struct hn_message *message, struct hn_error *err);
+
+/* An image as the member `key`, its cubin as a blob; and back. */
+enum hn_status hn_message_add_image(struct hn_message *message, const char *key, const struct hn_image *image,
+                                    struct hn_error *err);
+enum hn_status hn_message_get_image(const struct hn_message *message, const json_t *json, struct hn_image *image,
+                                    struct hn_error *err);
+/* The JSON form of an image, whose cubin goes beside it as a new blob. NULL when out of memory. */
+json_t *hn_message_image_json(struct hn_message *message, const struct hn_image *image);
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/workers/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef HONE_BUILD
+#define HONE_BUILD "unknown"
+#endif
+
+extern char **environ;
+
+void hn_process_hello(struct hn_message *hello)
+{
+    hn_message_init(hello, "hello");
+    json_object_set_new(hello->json, "protocol", json_integer(HN_PROTOCOL));
+    json_object_set_new(hello->json, "build", json_string(HONE_BUILD));
+}
+
+enum hn_status hn_process_greet(struct hn_process *process, const struct hn_message *hello,
+                                struct hn_error *err)
+{
+    const char *build = json_string_value(json_object_get(hello->json, "build"));
+    json_int_t protocol = json_integer_value(json_object_get(hello->json, "protocol"));
+    if (strcmp(hn_message_type(hello), "hello") != 0 || protocol != HN_PROTOCOL || build == NULL ||
+        strcmp(build, HONE_BUILD) != 0)
+        return hn_fail(err, HN_ERUN,
+                       "a worker speaks another protocol (%lld, build %s; expected %d, build %s)",
+                       (long long)protocol, build != NULL ? build : "?", HN_PROTOCOL, HONE_BUILD);
+    process->greeted = true;
+    return HN_OK;
+}
+
+void hn_process_init(struct hn_process *process)
+{
+    *process = (struct hn_process){.output = -1};
+    hn_channel_init(&process->channel, -1);
+}
+
+static enum hn_status spawn(struct hn_process *process, const char *role, int channel, int output,
+                            struct hn_error *err)
+{
+    char parent[24];
+    char *const arguments[] = {(char *)"hone", (char *)"worker", (char *)role, parent, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    snprintf(parent, sizeof parent, "%ld", (long)getpid());
+    sigemptyset(&none);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, output, 1);
+    posix_spawn_file_actions_adddup2(&actions, output, 2);
+    posix_spawn_file_actions_adddup2(&actions, channel, 3);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    int failure =
+        posix_spawn(&process->pid, "/proc/self/exe", &actions, &attributes, arguments, environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    if (failure != 0) {
+        process->pid = 0;
+        return hn_fail(err, HN_ERUN, "a worker process can not be started: %s", strerror(failure));
+    }
+    return HN_OK;
+}
+
+enum hn_status hn_process_start(struct hn_process *process, const char *role, struct hn_error *err)
+{
+    int ends[2];
+    int output[2];
+    hn_process_init(process);
+    /* Descriptors above 3 and close-on-exec: no worker inherits another's, so each sees its
+     * parent's end close. */
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return hn_fail(err, HN_ERUN, "socketpair: %s", strerror(errno));
+    if (pipe2(output, O_CLOEXEC) != 0) {
+        close(ends[0]);
+        close(ends[1]);
+        return hn_fail(err, HN_ERUN, "pipe: %s", strerror(errno));
+    }
+    int channel = fcntl(ends[1], F_DUPFD_CLOEXEC, 10);
+    close(ends[1]);
+    enum hn_status status = channel >= 0 ? spawn(process, role, channel, output[1], err)
+                                         : hn_fail(err, HN_ERUN, "fcntl: %s", strerror(errno));
+    if (channel >= 0)
+        close(channel);
+    close(output[1]);
+    if (status != HN_OK) {
+        close(ends[0]);
+        close(output[0]);
+        return status;
+    }
+    hn_channel_init(&process->channel, ends[0]);
+    process->output = output[0];
+    fcntl(process->output, F_SETFL, O_NONBLOCK);
+    return HN_OK;
+}
+
+int hn_process_kill(struct hn_process *process)
+{
+    int wait_status = 0;
+    if (process->pid > 0) {
+        /* The group may not be there yet when the child has just been started. */
+        kill(process->pid, SIGKILL);
+        kill(-process->pid, SIGKILL);
+        while (waitpid(process->pid, &wait_status, 0) < 0 && errno == EINTR)
+            continue;
+        process->pid = 0;
+    }
+    hn_process_drain(process);
+    hn_channel_finish(&process->channel);
+    if (process->output >= 0)
+        close(process->output);
+    process->output = -1;
+    return wait_status;
+}
+
+size_t hn_process_poll(const struct hn_process *process, struct pollfd *fds)
+{
+    size_t count = 0;
+    if (process->channel.fd >= 0)
+        fds[count++] = (struct pollfd){.fd = process->channel.fd, .events = POLLIN};
+    if (process->output >= 0)
+        fds[count++] = (struct pollfd){.fd = process->output, .events = POLLIN};
+    return count;
+}
+
+static void keep_tail(struct hn_process *process, const char *data, size_t size)
+{
+    size_t limit = sizeof process->tail - 1;
+    if (size > limit) {
+        data += size - limit;
+        size = limit;
+    }
+    size_t kept = process->tail_size;
+    if (kept + size > limit) {
+        size_t drop = kept + size - limit;
+        memmove(process->tail, process->tail + drop, kept - drop);
+        kept -= drop;
+    }
+    memcpy(process->tail + kept, data, size);
+    process->tail_size = kept + size;
+    process->tail[process->tail_size] = '\0';
+}
+
+void hn_process_drain(struct hn_process *process)
+{
+    char data[4096];
+    /* Bounded: a kernel that floods printf must not keep us here. */
+    for (int i = 0; i < 256 && process->output >= 0; i++) {
+        ssize_t n = read(process->output, data, sizeof data);
+        if (n > 0) {
+            keep_tail(process, data, (size_t)n);
+            continue;
+        }
+        if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+            close(process->output);
+            process->output = -1;
+        }
+        break;
+    }
+}
+
+/* The last line that holds more than blanks. */
+static const char *last_line(const char *text, size_t *length)
+{
+    size_t end = strlen(text);
+    while (end > 0 && (text[end - 1] == '\n' || text[end - 1] == ' '))
+        end--;
+    size_t start = end;
+    while (start > 0 && text[start - 1] != '\n')
+        start--;
+    *length = end - start;
+    return text + start;
+}
+
+void hn_process_describe_output(const struct hn_process *process, char *text, size_t size)
+{
+    size_t length;
+    const char *line = last_line(process->tail, &length);
+    text[0] = '\0';
+    if (length == 0)
+        return;
+    snprintf(text, size, "; it last printed: %.*s", length < 300 ? (int)length : 300, line);
+    /* A kernel may print any bytes; messages are text. */
+    for (char *c = text; *c != '\0'; c++)
+        if (*c < ' ' || *c > '~')
+            *c = '?';
+}
+
+void hn_process_forget_output(struct hn_process *process)
+{
+    hn_process_drain(process);
+    process->tail_size = 0;
+    process->tail[0] = '\0';
+}
+
+void hn_process_describe_end(const struct hn_process *process, int wait_status, char *text,
+                             size_t size)
+{
+    char output[400];
+    hn_process_describe_output(process, output, sizeof output);
+    if (WIFSIGNALED(wait_status))
+        snprintf(text, size, "killed by signal %d (%s)%s", WTERMSIG(wait_status),
+                 strsignal(WTERMSIG(wait_status)), output);
+    else
+        snprintf(text, size, "ended with exit status %d%s", WEXITSTATUS(wait_status), output);
+}

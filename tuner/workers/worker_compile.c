@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "runtime/compile.h"
+#include "tuner/workers/machine.h"
+#include "tuner/workers/worker.h"
+
+/* The strings of a JSON array, borrowed. NULL when it is no array of strings or there is no memory.
+ */
+static const char **borrow_strings(const json_t *array, size_t *count)
+{
+    *count = json_array_size(array);
+    const char **strings = calloc(*count + 1, sizeof *strings);
+    for (size_t i = 0; strings != NULL && i < *count; i++) {
+        strings[i] = json_string_value(json_array_get(array, i));
+        if (strings[i] == NULL) {
+            free(strings);
+            return NULL;
+        }
+    }
+    return strings;
+}
+
+/* Column 0 or 1 of the [name, text] pairs. */
+static const char **borrow_includes(const json_t *pairs, size_t column, size_t *count)
+{
+    *count = json_array_size(pairs);
+    const char **strings = calloc(*count + 1, sizeof *strings);
+    for (size_t i = 0; strings != NULL && i < *count; i++)
+        strings[i] = json_string_value(json_array_get(json_array_get(pairs, i), column));
+    return strings;
+}
+
+static enum hn_status compile(const struct hn_nvrtc *nvrtc, const json_t *json,
+                              struct hn_image *image, struct hn_error *err)
+{
+    struct hn_compile_request request = {
+        .name = json_string_value(json_object_get(json, "name")),
+        .text = json_string_value(json_object_get(json, "text")),
+        .architecture = json_string_value(json_object_get(json, "architecture")),
+    };
+    const json_t *includes = json_object_get(json, "includes");
+    const char **names = borrow_includes(includes, 0, &request.include_count);
+    const char **texts = borrow_includes(includes, 1, &request.include_count);
+    const char **entries = borrow_strings(json_object_get(json, "entries"), &request.entry_count);
+    const char **options = borrow_strings(json_object_get(json, "options"), &request.option_count);
+    enum hn_status status;
+    if (request.name == NULL || request.text == NULL || request.architecture == NULL ||
+        names == NULL || texts == NULL || entries == NULL || options == NULL) {
+        status = hn_fail(err, HN_EFORMAT, "a compile request is incomplete");
+    } else {
+        request.include_names = names;
+        request.include_texts = texts;
+        request.entries = entries;
+        request.options = options;
+        status = hn_compile(nvrtc, &request, image, err);
+    }
+    free(names);
+    free(texts);
+    free(entries);
+    free(options);
+    return status;
+}
+
+static double cpu_ms(void)
+{
+    struct timespec spent;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
+    return (double)spent.tv_sec * 1e3 + (double)spent.tv_nsec * 1e-6;
+}
+
+/* False when hone is gone. */
+static bool answer(struct hn_channel *channel, const struct hn_nvrtc *nvrtc,
+                   const struct hn_message *request)
+{
+    struct hn_image image;
+    struct hn_message reply;
+    struct hn_error err = {0};
+    hn_image_init(&image);
+    double start_ms = cpu_ms();
+    enum hn_status status = compile(nvrtc, request->json, &image, &err);
+    if (status == HN_OK) {
+        hn_message_init(&reply, "compiled");
+        json_object_set_new(reply.json, "cpu_ms", json_real(cpu_ms() - start_ms));
+        status = hn_message_add_image(&reply, "image", &image, &err);
+        if (status == HN_OK)
+            status = hn_channel_send(channel, &reply, &err);
+        hn_message_finish(&reply);
+    }
+    hn_image_finish(&image);
+    if (status != HN_OK)
+        hn_worker_fail(channel, status, &err);
+    return status == HN_OK;
+}
+
+static enum hn_status say_ready(struct hn_channel *channel, const struct hn_nvrtc *nvrtc,
+                                struct hn_error *err)
+{
+    struct hn_message ready;
+    hn_message_init(&ready, "ready");
+    json_object_set_new(ready.json, "nvrtc", json_sprintf("%d.%d", nvrtc->major, nvrtc->minor));
+    enum hn_status status = hn_channel_send(channel, &ready, err);
+    hn_message_finish(&ready);
+    return status;
+}
+
+/* There are as many as cores: hone and the GPU worker, which only ever need a moment, go first. */
+static const int niceness = 5;
+
+void hn_worker_compile(struct hn_channel *channel)
+{
+    struct hn_nvrtc nvrtc;
+    struct hn_message request;
+    struct hn_error err = {0};
+    setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + niceness);
+    enum hn_status status = hn_nvrtc_open(&nvrtc, &err);
+    if (status != HN_OK) {
+        hn_worker_fail(channel, status, &err);
+        return;
+    }
+    hn_machine_limit_memory();
+    bool alive = say_ready(channel, &nvrtc, &err) == HN_OK;
+    while (alive && hn_channel_receive(channel, true, &request, &err) == HN_RECEIVED_MESSAGE) {
+        alive = answer(channel, &nvrtc, &request);
+        hn_message_finish(&request);
+    }
+    hn_nvrtc_close(&nvrtc);
+}

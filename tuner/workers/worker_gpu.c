@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cache/record_json.h"
+#include "runtime/bench.h"
+#include "runtime/context.h"
+#include "runtime/health.h"
+#include "tuner/workers/worker.h"
+
+/* What a GPU worker holds; each message handler answers one message. */
+struct gpu {
+    struct hn_channel *channel;
+    struct hn_driver driver;
+    bool driver_open;
+    struct hn_device device;
+    struct hn_plan *plan;
+    struct hn_bindings problem;
+    struct hn_context context; /* keeps the primary context that the bench will use */
+    struct hn_bench *bench;
+    struct hn_health_watch *watch;
+    struct hn_health health; /* seen since the last reply */
+    int lock;                /* descriptor of the GPU's lock file, -1 when there is none */
+};
+
+typedef enum hn_status handle_message(struct gpu *gpu, const struct hn_message *request,
+                                      struct hn_message *reply, struct hn_error *err);
+
+/* Two tuners on one GPU take turns: the lock is held around all GPU work of a variant. Without a
+ * place for the file there is no lock; that must not end a run. */
+static void open_lock(struct gpu *gpu)
+{
+    char path[256];
+    const char *folder = getenv("TMPDIR");
+    snprintf(path, sizeof path, "%s/hone-%s.lock", folder != NULL ? folder : "/tmp",
+             gpu->device.uuid);
+    /* Linux refuses O_CREAT on another user's file in a folder such as /tmp (fs.protected_regular).
+     */
+    gpu->lock = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (gpu->lock >= 0)
+        return;
+    mode_t mask = umask(0);
+    gpu->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    umask(mask);
+}
+
+static void take_turn(struct gpu *gpu)
+{
+    while (gpu->lock >= 0 && flock(gpu->lock, LOCK_EX) != 0 && errno == EINTR)
+        continue;
+    /* The time limit of the request starts here, not while waiting for the other tuner. */
+    struct hn_message begun;
+    hn_message_init(&begun, "begun");
+    hn_channel_send(gpu->channel, &begun, NULL);
+    hn_message_finish(&begun);
+}
+
+static void end_turn(struct gpu *gpu)
+{
+    if (gpu->lock >= 0)
+        flock(gpu->lock, LOCK_UN);
+}
+
+static enum hn_status open_device(struct gpu *gpu, const struct hn_message *request,
+                                  struct hn_message *reply, struct hn_error *err)
+{
+    const char *selector = json_string_value(json_object_get(request->json, "device"));
+    enum hn_status status = hn_driver_open(&gpu->driver, err);
+    if (status != HN_OK)
+        return status;
+    gpu->driver_open = true;
+    status = hn_driver_select(&gpu->driver, selector, &gpu->device, err);
+    if (status != HN_OK)
+        return status;
+    open_lock(gpu);
+    json_object_set_new(reply->json, "device", hn_device_to_json(&gpu->device));
+    return HN_OK;
+}
+
+/* Takes a tenth of a second and more, in which there is something to be compiled. */
+static enum hn_status make_context(struct gpu *gpu, const struct hn_message *request,
+                                   struct hn_message *reply, struct hn_error *err)
+{
+    (void)request;
+    (void)reply;
+    return hn_context_init(&gpu->context, &gpu->driver, &gpu->device, err);
+}
+
+static enum hn_status get_image(const struct hn_message *request, const char *key,
+                                struct hn_image *image, struct hn_error *err)
+{
+    return hn_message_get_image(request, json_object_get(request->json, key), image, err);
+}
+
+static enum hn_status make_bench(struct gpu *gpu, const struct hn_message *request,
+                                 struct hn_message *reply, struct hn_error *err)
+{
+    struct hn_bench_options options = {0};
+    struct hn_image support;
+    const json_t *json = request->json;
+    (void)reply;
+    if (!hn_regime_parse(json_string_value(json_object_get(json, "regime")), &options.regime))
+        return hn_fail(err, HN_EFORMAT, "unknown regime");
+    options.seed = (uint64_t)json_integer_value(json_object_get(json, "seed"));
+    enum hn_status status = hn_plan_from_json(json_object_get(json, "plan"), &gpu->plan, err);
+    if (status == HN_OK)
+        status = hn_bindings_from_json(json_object_get(json, "problem"), &gpu->problem, err);
+    if (status != HN_OK)
+        return status;
+    gpu->watch = hn_health_watch_create(gpu->device.uuid);
+    status = get_image(request, "support", &support, err);
+    if (status != HN_OK)
+        return status;
+    status = hn_bench_create(&gpu->driver, &gpu->device, &support, gpu->plan, &gpu->problem,
+                             &options, &gpu->bench, err);
+    hn_image_finish(&support);
+    return status;
+}
+
+/* The "point" and "image" of a message, both the caller's to finish. */
+static enum hn_status get_variant(const json_t *json, const struct hn_message *request,
+                                  struct hn_bindings *point, struct hn_image *image,
+                                  struct hn_error *err)
+{
+    hn_bindings_init(point);
+    hn_image_init(image);
+    enum hn_status status = hn_bindings_from_json(json_object_get(json, "point"), point, err);
+    if (status == HN_OK)
+        status = hn_message_get_image(request, json_object_get(json, "image"), image, err);
+    if (status != HN_OK)
+        hn_bindings_finish(point);
+    return status;
+}
+
+static enum hn_status set_reference(struct gpu *gpu, const struct hn_message *request,
+                                    struct hn_message *reply, struct hn_error *err)
+{
+    struct hn_bindings point;
+    struct hn_image image;
+    (void)reply;
+    enum hn_status status = get_variant(request->json, request, &point, &image, err);
+    if (status != HN_OK)
+        return status;
+    status = hn_bench_set_reference(gpu->bench, &point, &image, err);
+    hn_bindings_finish(&point);
+    hn_image_finish(&image);
+    return status;
+}
+
+static enum hn_status warm_up(struct gpu *gpu, const struct hn_message *request,
+                              struct hn_message *reply, struct hn_error *err)
+{
+    struct hn_bindings point;
+    struct hn_image image;
+    double noise = 0;
+    enum hn_status status = get_variant(request->json, request, &point, &image, err);
+    if (status != HN_OK)
+        return status;
+    status = hn_bench_warm_up(gpu->bench, &point, &image, &noise, err);
+    hn_bindings_finish(&point);
+    hn_image_finish(&image);
+    json_object_set_new(reply->json, "noise", json_real(noise));
+    return status;
+}
+
+static bool flag(const json_t *json, const char *key)
+{
+    return json_is_true(json_object_get(json, key));
+}
+
+static enum hn_status evaluate(struct gpu *gpu, const struct hn_message *request,
+                               struct hn_message *reply, struct hn_error *err)
+{
+    const json_t *json = request->json;
+    struct hn_bench_request wanted = {
+        .verify = flag(json, "verify"),
+        .measure = flag(json, "measure"),
+        .full = flag(json, "full"),
+        .censor_us = json_number_value(json_object_get(json, "censor_us")),
+        .target = json_number_value(json_object_get(json, "target")),
+    };
+    struct hn_record record;
+    struct hn_image image;
+    hn_record_init(&record);
+    enum hn_status status = get_variant(json, request, &record.point, &image, err);
+    if (status != HN_OK)
+        return status;
+    status = hn_bench_evaluate(gpu->bench, &image, &wanted, &record, err);
+    if (status == HN_OK)
+        json_object_set_new(reply->json, "record", hn_record_to_json(&record));
+    hn_image_finish(&image);
+    hn_record_finish(&record);
+    return status;
+}
+
+static enum hn_status reseed(struct gpu *gpu, const struct hn_message *request,
+                             struct hn_message *reply, struct hn_error *err)
+{
+    (void)reply;
+    return hn_bench_reseed(
+        gpu->bench, (uint64_t)json_integer_value(json_object_get(request->json, "seed")), err);
+}
+
+static enum hn_status copy_bandwidth(struct gpu *gpu, const struct hn_message *request,
+                                     struct hn_message *reply, struct hn_error *err)
+{
+    double rate = 0;
+    size_t bytes = (size_t)json_integer_value(json_object_get(request->json, "bytes"));
+    enum hn_status status = hn_bench_copy_bandwidth(gpu->bench, bytes, &rate, err);
+    json_object_set_new(reply->json, "gb_per_s", json_real(rate));
+    return status;
+}
+
+/* The candidates of a race, as the bench takes them. */
+struct field {
+    size_t count;
+    size_t filled;
+    struct hn_bindings *points;
+    struct hn_image *images;
+    struct hn_bench_candidate *candidates;
+    struct hn_record *records;
+    double *samples;
+};
+
+static void finish_field(struct field *field)
+{
+    for (size_t i = 0; i < field->filled; i++) {
+        hn_bindings_finish(&field->points[i]);
+        hn_image_finish(&field->images[i]);
+        hn_record_finish(&field->records[i]);
+    }
+    free(field->points);
+    free(field->images);
+    free(field->candidates);
+    free(field->records);
+    free(field->samples);
+}
+
+static enum hn_status fill_field(struct field *field, const struct hn_message *request, int rounds,
+                                 struct hn_error *err)
+{
+    const json_t *items = json_object_get(request->json, "candidates");
+    field->count = json_array_size(items);
+    field->points = calloc(field->count + 1, sizeof *field->points);
+    field->images = calloc(field->count + 1, sizeof *field->images);
+    field->candidates = calloc(field->count + 1, sizeof *field->candidates);
+    field->records = calloc(field->count + 1, sizeof *field->records);
+    field->samples = calloc(field->count * (size_t)rounds + 1, sizeof *field->samples);
+    if (field->points == NULL || field->images == NULL || field->candidates == NULL ||
+        field->records == NULL || field->samples == NULL)
+        return hn_fail_memory(err);
+    for (size_t i = 0; i < field->count; i++) {
+        enum hn_status status = get_variant(json_array_get(items, i), request, &field->points[i],
+                                            &field->images[i], err);
+        if (status != HN_OK)
+            return status;
+        hn_record_init(&field->records[i]);
+        field->filled++;
+        field->candidates[i] = (struct hn_bench_candidate){&field->points[i], &field->images[i]};
+        status = hn_bindings_copy(&field->records[i].point, &field->points[i], err);
+        if (status != HN_OK)
+            return status;
+    }
+    return HN_OK;
+}
+
+static void report_race(const struct field *field, int rounds, int done, struct hn_message *reply)
+{
+    json_t *records = json_array();
+    json_t *samples = json_array();
+    for (size_t i = 0; i < field->count; i++) {
+        json_t *row = json_array();
+        for (int r = 0; r < done; r++)
+            json_array_append_new(row, json_real(field->samples[i * (size_t)rounds + (size_t)r]));
+        json_array_append_new(samples, row);
+        json_array_append_new(records, hn_record_to_json(&field->records[i]));
+    }
+    json_object_set_new(reply->json, "samples", samples);
+    json_object_set_new(reply->json, "records", records);
+}
+
+static enum hn_status race(struct gpu *gpu, const struct hn_message *request,
+                           struct hn_message *reply, struct hn_error *err)
+{
+    const json_t *json = request->json;
+    int least = (int)json_integer_value(json_object_get(json, "min_rounds"));
+    int rounds = (int)json_integer_value(json_object_get(json, "max_rounds"));
+    double budget_ms = json_number_value(json_object_get(json, "budget_ms"));
+    struct field field = {0};
+    int done = 0;
+    if (rounds < 1 || rounds > 10000)
+        return hn_fail(err, HN_EFORMAT, "a race of %d rounds", rounds);
+    enum hn_status status = fill_field(&field, request, rounds, err);
+    if (status == HN_OK)
+        status = hn_bench_race(gpu->bench, field.candidates, field.count, least, rounds, budget_ms,
+                               field.samples, &done, field.records, err);
+    if (status == HN_OK)
+        report_race(&field, rounds, done, reply);
+    finish_field(&field);
+    return status;
+}
+
+static const struct {
+    const char *type;
+    handle_message *handle;
+    bool on_device; /* takes a turn on the GPU */
+    bool needs_bench;
+} handlers[] = {
+    {"open", open_device, false, false},
+    {"context", make_context, false, false},
+    {"bench", make_bench, true, false},
+    {"reference", set_reference, true, true},
+    {"warm_up", warm_up, true, true},
+    {"evaluate", evaluate, true, true},
+    {"reseed", reseed, true, true},
+    {"race", race, true, true},
+    {"copy_bandwidth", copy_bandwidth, true, true},
+};
+
+static enum hn_status dispatch(struct gpu *gpu, const struct hn_message *request,
+                               struct hn_message *reply, struct hn_error *err)
+{
+    for (size_t i = 0; i < sizeof handlers / sizeof handlers[0]; i++) {
+        if (strcmp(handlers[i].type, hn_message_type(request)) != 0)
+            continue;
+        if (handlers[i].on_device && !gpu->driver_open)
+            return hn_fail(err, HN_EFORMAT, "'%s' before 'open'", handlers[i].type);
+        if (handlers[i].needs_bench && gpu->bench == NULL)
+            return hn_fail(err, HN_EFORMAT, "'%s' before 'bench'", handlers[i].type);
+        if (handlers[i].on_device)
+            take_turn(gpu);
+        enum hn_status status = handlers[i].handle(gpu, request, reply, err);
+        if (handlers[i].on_device)
+            end_turn(gpu);
+        return status;
+    }
+    return hn_fail(err, HN_EFORMAT, "unknown message '%s'", hn_message_type(request));
+}
+
+/* What the watch has seen goes along with the reply. */
+static void report_health(struct gpu *gpu, struct hn_message *reply)
+{
+    const struct hn_health *health = &gpu->health;
+    hn_health_look(gpu->watch, &gpu->health);
+    if (!health->watching)
+        return;
+    json_object_set_new(reply->json, "health",
+                        json_pack("{si si si si ss}", "checks", (int)health->checks, "held_down",
+                                  (int)health->held_down, "reasons", (int)health->reasons,
+                                  "other_processes", (int)health->other_processes, "process",
+                                  health->process));
+    gpu->health = (struct hn_health){0};
+}
+
+/* False when this process is of no more use: hone is gone, the run failed, or the device faulted.
+ */
+static bool answer(struct gpu *gpu, const struct hn_message *request)
+{
+    struct hn_message reply;
+    struct hn_error err = {0};
+    hn_message_init(&reply, "done");
+    enum hn_status status = dispatch(gpu, request, &reply, &err);
+    bool dead = gpu->bench != NULL && hn_bench_is_dead(gpu->bench);
+    if (status == HN_OK) {
+        json_object_set_new(reply.json, "dead", json_boolean(dead));
+        report_health(gpu, &reply);
+        status = hn_channel_send(gpu->channel, &reply, &err);
+    } else {
+        hn_worker_fail(gpu->channel, status, &err);
+    }
+    hn_message_finish(&reply);
+    return status == HN_OK && !dead;
+}
+
+void hn_worker_gpu(struct hn_channel *channel)
+{
+    struct gpu gpu = {.channel = channel, .lock = -1};
+    struct hn_message request;
+    struct hn_error err = {0};
+    bool alive = true;
+    hn_bindings_init(&gpu.problem);
+    while (alive && hn_channel_receive(channel, true, &request, &err) == HN_RECEIVED_MESSAGE) {
+        alive = answer(&gpu, &request);
+        hn_message_finish(&request);
+    }
+    /* After a fault the driver's own calls may hang or fail: the end of the process cleans up. */
+    if (gpu.bench != NULL && !hn_bench_is_dead(gpu.bench))
+        hn_bench_destroy(gpu.bench);
+    if (gpu.bench == NULL || !hn_bench_is_dead(gpu.bench))
+        hn_context_finish(&gpu.context);
+    hn_health_watch_destroy(gpu.watch);
+    hn_plan_destroy(gpu.plan);
+    hn_bindings_finish(&gpu.problem);
+    if (gpu.driver_open)
+        hn_driver_close(&gpu.driver);
+}
