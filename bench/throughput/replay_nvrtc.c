@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A stand-in for NVRTC that compiles in no time: it hands out what bare.py kept of the same source text, and asks the
- * real one ($BENCH_NVRTC) for anything else. With it as HONE_NVRTC, a tune is its GPU phase alone.
- *   cc -O2 -shared -fPIC -I$CUDA_HOME/include bench/throughput/replay_nvrtc.c -o libreplay_nvrtc.so */
+/* A stand-in for NVRTC that compiles in no time: it hands out what bare.py kept of the same source
+ * text, and asks the real one ($BENCH_NVRTC) for anything else. With it as HONE_NVRTC, a tune is
+ * its GPU phase alone. cc -O2 -shared -fPIC -I$CUDA_HOME/include bench/throughput/replay_nvrtc.c -o
+ * libreplay_nvrtc.so */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <nvrtc.h>
@@ -45,7 +46,8 @@ static char *read_kept(const char *text, const char *what, size_t *size)
 {
     char path[4096];
     char *data = NULL;
-    snprintf(path, sizeof path, "%s/%016llx.%s", getenv("BENCH_KEPT"), (unsigned long long)hash(text), what);
+    snprintf(path, sizeof path, "%s/%016llx.%s", getenv("BENCH_KEPT"),
+             (unsigned long long)hash(text), what);
     FILE *file = fopen(path, "rb");
     if (file == NULL)
         return NULL;
