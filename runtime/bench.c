@@ -219,9 +219,11 @@ static enum hn_status measure(struct hn_bench *bench, struct hn_variant *variant
     if (status != HN_OK || record->outcome != HN_OUTCOME_OK)
         return status;
     if (stop == HN_STOP_SLOWER)
-        hn_record_fail(record, HN_OUTCOME_SLOWER,
-                       "stopped after %zu samples: not under %.4g us, and %.4g us is there to beat",
-                       record->timing.sample_count, record->timing.low_us, request->censor_us);
+        hn_record_fail(
+            record, HN_OUTCOME_SLOWER,
+            "stopped after %zu sample%s: not under %.4g us, and %.4g us is there to beat",
+            record->timing.sample_count, record->timing.sample_count == 1 ? "" : "s",
+            record->timing.low_us, request->censor_us);
     size_t metrics = 0;
     for (size_t i = 0; i < bench->plan->argument_count; i++)
         metrics += bench->plan->arguments[i].role == HN_ROLE_METRIC;
