@@ -31,7 +31,8 @@ enum hn_status hn_text_read_file(const char *path, size_t limit, char **data, si
 /* Writes through a temporary file beside path and renames it, so that path never holds half of it. */
 enum hn_status hn_text_write_file(const char *path, const void *data, size_t size, struct hn_error *err);
 
-/* The word nearest to `word` by Levenshtein distance, or NULL when none is near enough to be what was meant
+/* The word nearest to `word` by Levenshtein distance with swapped neighbours as one edit, or NULL when none is near
+ * enough to be what was meant
  * (distance at most a third of the length, at least 1; case differences count half, and a word that
  * differs in nothing else is always near). */
 const char *hn_text_nearest(const char *word, const char *const *words, size_t count);

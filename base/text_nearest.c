@@ -21,21 +21,30 @@ static unsigned least(unsigned a, unsigned b, unsigned c)
     return ab < c ? ab : c;
 }
 
+static bool swapped(const char *a, const char *b)
+{
+    return a[-1] == b[0] && a[0] == b[-1];
+}
+
+/* Levenshtein's distance with swapped neighbours as one edit (optimal string alignment). */
 static unsigned distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
-    unsigned row[LONGEST + 1];
+    unsigned rows[3][LONGEST + 1];
     for (size_t j = 0; j <= b_length; j++)
-        row[j] = 2 * (unsigned)j;
+        rows[0][j] = 2 * (unsigned)j;
     for (size_t i = 1; i <= a_length; i++) {
-        unsigned diagonal = row[0];
+        unsigned *row = rows[i % 3];
+        const unsigned *above = rows[(i - 1) % 3];
         row[0] = 2 * (unsigned)i;
         for (size_t j = 1; j <= b_length; j++) {
-            unsigned above = row[j];
-            row[j] = least(above + 2, row[j - 1] + 2, diagonal + substitution(a[i - 1], b[j - 1]));
-            diagonal = above;
+            row[j] = least(above[j] + 2, row[j - 1] + 2,
+                           above[j - 1] + substitution(a[i - 1], b[j - 1]));
+            if (i > 1 && j > 1 && swapped(a + i - 1, b + j - 1) &&
+                rows[(i - 2) % 3][j - 2] + 2 < row[j])
+                row[j] = rows[(i - 2) % 3][j - 2] + 2;
         }
     }
-    return row[b_length];
+    return rows[a_length % 3][b_length];
 }
 
 const char *hn_text_nearest(const char *word, const char *const *words, size_t count)

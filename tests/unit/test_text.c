@@ -129,6 +129,8 @@ static void finds_the_nearest_word(void **state)
         {"tile_width", "TILE_WIDTH"},
         {"PADD", "PAD"},
         {"PAT", "PAD"},
+        {"APD", "PAD"},
+        {"NUROLL", "UNROLL"},
         {"UNROL", "UNROLL"},
         {"N", "M"},
         {"BLOCK", NULL},
