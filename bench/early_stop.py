@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Sets early stops against --full: one full run of a space, then the same space in another random order for each seed, each
+over an empty cache. Prints how often the winner is tied with the full run's, and the share of the GPU time.
+
+    bench/early_stop.py configs/transpose.yaml -p ROWS=8192 -p COLUMNS=8192 --seeds 20
+"""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+def find_hone():
+    for place in (os.environ.get("HONE"), ROOT / "build" / "tuner" / "hone", ROOT / "bin" / "hone"):
+        if place and os.access(place, os.X_OK):
+            return str(place)
+    raise SystemExit("hone was not found: build it, or set HONE")
+
+
+def tune(hone, arguments, *more):
+    with tempfile.TemporaryDirectory() as folder:
+        command = [hone, "tune", arguments.config, "--json", "--quiet", "--cache", f"{folder}/hone.db", *more]
+        for problem in arguments.problem:
+            command += ["-p", problem]
+        return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)[0]
+
+
+def point_of(record):
+    return ",".join(f"{name}={value}" for name, value in sorted(record["point"].items()))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("config")
+    parser.add_argument("-p", "--problem", action="append", default=[])
+    parser.add_argument("--seeds", type=int, default=20)
+    arguments = parser.parse_args()
+    hone = find_hone()
+
+    full = tune(hone, arguments, "--full")
+    busy_s = full["time"]["gpu_busy_s"]
+    tied = {point_of(record) for record in full["records"][:full["tied"]]}
+    times = {point_of(record): record["timing"]["median_us"] for record in full["records"]
+             if record["outcome"] in ("ok", "duplicate")}
+    best_us = full["best"]["timing"]["median_us"]
+    print(f"full: GPU busy {busy_s:.1f} s, best {best_us:.2f} us at {point_of(full['best'])}, {len(tied)} tied")
+
+    same, shares = 0, []
+    for seed in range(1, arguments.seeds + 1):
+        result = tune(hone, arguments, "--strategy", "random", "--seed", str(seed))
+        winner = point_of(result["best"])
+        same += winner in tied
+        shares.append(result["time"]["gpu_busy_s"] / busy_s)
+        if winner not in tied:
+            print(f"  seed {seed}: {winner}, {(times[winner] / best_us - 1) * 100:+.2f}% by the full run's times")
+    print(f"{same} of {arguments.seeds} winners tied with the full run's; GPU time {statistics.median(shares):.2f} of it "
+          f"(median), {max(shares):.2f} at most")
+
+
+if __name__ == "__main__":
+    main()
