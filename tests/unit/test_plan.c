@@ -236,7 +236,7 @@ static void what_is_no_plan_is_refused(void **state)
         {"'mode': 'max_norm'", "'mode': 'l2'", "plan: 'compare' is not a known comparison"},
         {"'objective': 'rate'", "'objective': 'speed'",
          "plan: 'objective' is not time or a metric"},
-        {"'4 * TILE'", "'4 * TIEL'", "unknown name 'TIEL'; known are LOAD, M, N, TILE"},
+        {"'4 * TILE'", "'4 * TIEL'", "unknown name 'TIEL'; nearest is 'TILE'"},
         {"flops / time_us", "rate / time_us",
          "unknown name 'rate'; known are LOAD, M, N, TILE, time_us, hits, flops"},
     };
