@@ -243,3 +243,19 @@ bool hn_plan_is_frozen(const struct hn_plan *plan, const char *name, const struc
             return true;
     return false;
 }
+
+enum hn_status hn_word_list_add(struct hn_word_list *list, const char *word, struct hn_error *err)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->words[i], word) == 0)
+            return HN_OK;
+    char **words = realloc(list->words, (list->count + 1) * sizeof *words);
+    if (words == NULL)
+        return hn_fail_memory(err);
+    list->words = words;
+    words[list->count] = strdup(word);
+    if (words[list->count] == NULL)
+        return hn_fail_memory(err);
+    list->count++;
+    return HN_OK;
+}

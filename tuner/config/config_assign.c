@@ -60,18 +60,7 @@ static enum hn_status add_word(struct hn_plan *plan, const char *name, const cha
     struct hn_word_list *list = plan->word_lists;
     while (strcmp(list->name, name) != 0)
         list++;
-    for (size_t i = 0; i < list->count; i++)
-        if (strcmp(list->words[i], word) == 0)
-            return HN_OK;
-    char **words = realloc(list->words, (list->count + 1) * sizeof *words);
-    if (words == NULL)
-        return hn_fail_memory(err);
-    list->words = words;
-    words[list->count] = strdup(word);
-    if (words[list->count] == NULL)
-        return hn_fail_memory(err);
-    list->count++;
-    return HN_OK;
+    return hn_word_list_add(list, word, err);
 }
 
 static void drop_repeats(struct hn_config *config)
