@@ -232,23 +232,6 @@ static bool same_names(const struct hn_bindings *a, const struct hn_bindings *b)
     return true;
 }
 
-static enum hn_status add_word(struct hn_word_list *list, const char *word, struct hn_error *err)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        if (strcmp(list->words[i], word) == 0)
-            return HN_OK;
-    }
-    char **words = realloc(list->words, (list->count + 1) * sizeof *words);
-    if (words == NULL)
-        return hn_fail_memory(err);
-    list->words = words;
-    words[list->count] = strdup(word);
-    if (words[list->count] == NULL)
-        return hn_fail_memory(err);
-    list->count++;
-    return HN_OK;
-}
-
 /* A problem can have been tuned for a word that the chosen one's config did not list (-p
  * LAYOUT=column): it gets the next number. *known: a name with words here has words in the plan
  * too. */
@@ -261,7 +244,7 @@ static enum hn_status add_words(const struct hn_export *export, const struct hn_
         bool is_word = bindings->values[i].type == HN_WORD;
         *known = *known && is_word == (list != NULL);
         enum hn_status status =
-            is_word && list != NULL ? add_word(list, bindings->values[i].word, err) : HN_OK;
+            is_word && list != NULL ? hn_word_list_add(list, bindings->values[i].word, err) : HN_OK;
         if (status != HN_OK)
             return status;
     }
@@ -389,4 +372,15 @@ const struct hn_word_list *hn_export_words(const struct hn_export *export, const
             return &export->plan->word_lists[i];
     }
     return NULL;
+}
+
+enum hn_status hn_export_make_source(const struct hn_export *export, struct hn_source *source,
+                                     struct hn_error *err)
+{
+    const struct hn_tuned *tuned = export->configs[0];
+    const struct hn_template none = {.path = export->plan->template_path, .text = (char[]){""}};
+    enum hn_status status = hn_source_make(export->plan, &none, &tuned->identity.problem,
+                                           &tuned->best.point, source, err);
+    source->template = NULL;
+    return status;
 }

@@ -4,6 +4,7 @@
 
 #include "cache/store.h"
 #include "runtime/plan.h"
+#include "runtime/source.h"
 
 /* What `hone export` writes: the tuned configurations of one kernel, one a device and problem. The
  * first is the chosen one, whose values the header's macros take. */
@@ -41,6 +42,9 @@ enum hn_status hn_export_need_plan(const struct hn_export *export, struct hn_err
 bool hn_export_is_stale(const struct hn_export *export, size_t config);
 /* "HONE_MATMUL" for "matmul"; "MY_MM" for a given "my_mm". NULL when out of memory. */
 char *hn_export_identifier(const char *kernel, const char *prefix, bool upper);
+/* Entries and options of the chosen configuration, without the template's text. Finish it. */
+enum hn_status hn_export_make_source(const struct hn_export *export, struct hn_source *source,
+                                     struct hn_error *err);
 /* Appends "2026-11-21" for seconds since the epoch. */
 void hn_export_append_date(struct hn_text *text, double time);
 

@@ -159,11 +159,8 @@ static void append_block_comment(struct hn_text *text, const char *title, const 
 static enum hn_status append_head(const struct hn_export *export, struct hn_text *text,
                                   struct hn_error *err)
 {
-    const struct hn_tuned *tuned = export->configs[0];
-    const struct hn_template none = {.path = export->plan->template_path, .text = (char[]){""}};
     struct hn_source source = {0};
-    enum hn_status status = hn_source_make(export->plan, &none, &tuned->identity.problem,
-                                           &tuned->best.point, &source, err);
+    enum hn_status status = hn_export_make_source(export, &source, err);
     if (status != HN_OK)
         return status;
     struct hn_text lines = {0};
