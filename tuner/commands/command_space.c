@@ -3,11 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "cache/record_json.h"
 #include "tuner/command.h"
 #include "tuner/options.h"
+#include "tuner/search/permutation.h"
 
 extern const struct hn_command hn_command_space;
 
@@ -86,39 +87,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
-static double now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
-
-/* SplitMix64 (Steele, Lea, Flood 2014). */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-/* Selection sampling (Knuth, algorithm S): walks all points once and takes each with the chance
- * that leaves exactly `points` in the end, so that a sample comes in the order of the space. */
-struct selection {
-    uint64_t wanted;
-    uint64_t left;
-    uint64_t state;
-};
-
-static bool select_next(struct selection *selection)
-{
-    double chance = (double)(next_random(&selection->state) >> 11) * 0x1p-53;
-    bool taken = chance * (double)selection->left < (double)selection->wanted;
-    selection->left--;
-    selection->wanted -= taken ? 1 : 0;
-    return taken;
-}
-
 typedef enum hn_status visit_point(const struct hn_bindings *point, void *context,
                                    struct hn_error *err);
 
@@ -138,19 +106,17 @@ static enum hn_status visit(const struct view *view, uint64_t index, visit_point
 static enum hn_status visit_points(const struct view *view, const struct arguments *arguments,
                                    visit_point *visitor, void *context, struct hn_error *err)
 {
+    struct hn_permutation order;
     uint64_t size = hn_space_size(view->space);
     uint64_t wanted = arguments->points < size ? arguments->points : size;
-    struct selection selection = {wanted, size, arguments->seed};
+    hn_permutation_init(&order, size, arguments->seed);
     uint16_t *choice = calloc(hn_space_parameter_count(view->space) + 1, sizeof *choice);
     if (choice == NULL)
         return hn_fail_memory(err);
     enum hn_status status = HN_OK;
-    for (uint64_t i = 0; i < size && selection.wanted > 0 && status == HN_OK; i++) {
-        if (arguments->mode == LIST)
-            selection.wanted--;
-        else if (!select_next(&selection))
-            continue;
-        status = visit(view, i, visitor, context, choice, err);
+    for (uint64_t i = 0; i < wanted && status == HN_OK; i++) {
+        uint64_t index = arguments->mode == SAMPLE ? hn_permutation_at(&order, i) : i;
+        status = visit(view, index, visitor, context, choice, err);
     }
     free(choice);
     return status;
@@ -278,11 +244,11 @@ static enum hn_status show_problems(const struct hn_config *config,
     enum hn_status status = HN_OK;
     for (size_t i = 0; i < config->problem_count && status == HN_OK; i++) {
         struct view view = {.config = config, .problem = i};
-        double start = now_ms();
+        double start = hn_now_ms();
         status = hn_config_space(config, i, &view.space, err);
         if (status != HN_OK)
             break;
-        view.build_ms = now_ms() - start;
+        view.build_ms = hn_now_ms() - start;
         status = problems != NULL ? add_view(&view, arguments, problems, err)
                                   : print_view(&view, arguments, err);
         hn_space_destroy(view.space);
