@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "runtime/compile_log.h"
 #include "runtime/cubin.h"
@@ -21,13 +21,6 @@ struct options {
     const char **all;
     size_t count;
 };
-
-static double now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
 
 static bool add_own(struct options *options, const char *prefix, const char *value)
 {
@@ -236,9 +229,9 @@ static enum hn_status compile_program(const struct hn_nvrtc *nvrtc,
                                       const struct options *options, nvrtcProgram program,
                                       struct hn_image *image, struct hn_error *err)
 {
-    double start = now_ms();
+    double start = hn_now_ms();
     nvrtcResult result = nvrtc->p_nvrtcCompileProgram(program, (int)options->count, options->all);
-    image->compile_ms = now_ms() - start;
+    image->compile_ms = hn_now_ms() - start;
     enum hn_status status = read_log(nvrtc, program, image, err);
     if (status != HN_OK)
         return status;

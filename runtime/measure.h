@@ -61,5 +61,4 @@ enum hn_status hn_measure(struct hn_sampler *sampler, const struct hn_work *work
 size_t hn_measure_keep(const struct hn_sample *samples, size_t count, double max_clock_mhz, double *kept,
                        bool *trusted);
 
-
 #endif
