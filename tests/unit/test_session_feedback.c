@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "scripted_backend.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -21,13 +22,16 @@ struct hn_strategy {
     uint64_t finished;
 };
 
+enum { POINT_LIMIT = 20000 };
+
 /* What the probes are to do and what they wrote; strategies have no other way to the test. */
 static struct {
     struct hn_text log;
-    uint64_t proposals;   /* after which they are done */
-    bool always_the_same; /* proposes one point again and again */
-    int declined;         /* points of which every one so manieth is declined; 0: none */
-    bool exact;           /* whether the look-ahead is to be kept to */
+    int points[POINT_LIMIT]; /* proposed, by ticket */
+    uint64_t proposals;      /* after which they are done */
+    bool always_the_same;    /* proposes one point again and again */
+    int declined;            /* points of which every one so manieth is declined; 0: none */
+    bool exact;              /* whether the look-ahead is to be kept to */
     uint64_t told_compiled;
     uint64_t told_finished;
 } probe;
@@ -41,14 +45,14 @@ static void start_probe(uint64_t proposals)
     probe.exact = true;
 }
 
-static enum hn_status create(const struct hn_space *space, uint64_t seed,
-                             struct hn_strategy **strategy, struct hn_error *err)
+static enum hn_status create(const struct hn_search *search, struct hn_strategy **strategy,
+                             struct hn_error *err)
 {
     (void)err;
     *strategy = calloc(1, sizeof **strategy);
     assert_non_null(*strategy);
-    (*strategy)->space = space;
-    (*strategy)->told = hn_hash_bytes(&seed, sizeof seed);
+    (*strategy)->space = search->space;
+    (*strategy)->told = hn_hash_bytes(&search->seed, sizeof search->seed);
     return HN_OK;
 }
 
@@ -84,36 +88,41 @@ static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *cho
     uint64_t point = strtoull(strategy->told.hex + 20, NULL, 16) % hn_space_size(strategy->space);
     if (probe.always_the_same)
         point = 7;
-    strategy->proposed++;
     hn_space_point(strategy->space, point, choice);
+    struct hn_bindings bindings;
+    assert_int_equal(hn_space_bindings(strategy->space, choice, &bindings, NULL), HN_OK);
+    assert_true(strategy->proposed < POINT_LIMIT);
+    probe.points[strategy->proposed++] = point_number(&bindings);
+    hn_bindings_finish(&bindings);
     snprintf(line, sizeof line, "propose %llu: %llu\n", (unsigned long long)ticket,
              (unsigned long long)point);
     remember(strategy, line);
     return true;
 }
 
-static bool compiled(struct hn_strategy *strategy, uint64_t ticket, const struct hn_record *record)
+static bool compiled(struct hn_strategy *strategy, uint64_t ticket,
+                     const struct hn_observation *observation)
 {
     char line[128];
-    int point = point_number(&record->point);
+    int point = probe.points[ticket];
+    assert_true(isnan(observation->cost));
     assert_int_equal(ticket, strategy->compiled);
     strategy->compiled++;
-    snprintf(line, sizeof line, "compiled %llu: %d %s %d %s %g\n", (unsigned long long)ticket,
-             point, hn_outcome_name(record->outcome), record->resources.registers,
-             record->code_hash, record->timing.median_us);
+    snprintf(line, sizeof line, "compiled %llu: %d %s %d\n", (unsigned long long)ticket, point,
+             hn_outcome_name(observation->outcome), observation->resources->registers);
     remember(strategy, line);
     return probe.declined == 0 || point % probe.declined != 0;
 }
 
-static void finished(struct hn_strategy *strategy, uint64_t ticket, const struct hn_record *record)
+static void finished(struct hn_strategy *strategy, uint64_t ticket,
+                     const struct hn_observation *observation)
 {
-    char line[192];
+    char line[128];
     assert_int_equal(ticket, strategy->finished);
     assert_true(strategy->finished < strategy->compiled);
     strategy->finished++;
-    snprintf(line, sizeof line, "finished %llu: %d %s %.17g %s\n", (unsigned long long)ticket,
-             point_number(&record->point), hn_outcome_name(record->outcome), record->objective,
-             record->original != NULL ? record->original : "");
+    snprintf(line, sizeof line, "finished %llu: %d %s %.17g\n", (unsigned long long)ticket,
+             probe.points[ticket], hn_outcome_name(observation->outcome), observation->cost);
     remember(strategy, line);
 }
 

@@ -2,10 +2,12 @@
 #ifndef HONE_TUNER_SEARCH_SPACE_H
 #define HONE_TUNER_SEARCH_SPACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/bindings.h"
+#include "tuner/search/random.h"
 
 /* The valid points of a search space: one value index per parameter, in declared order. Built once, then read-only and
  * safe from several threads. */
@@ -35,6 +37,11 @@ enum hn_status hn_space_add_constraint(struct hn_space *space, const char *text,
  * the constraint and the point. HN_ENOTFOUND when no point is valid: names the constraint that rejects most. */
 enum hn_status hn_space_build(struct hn_space *space, struct hn_error *err);
 
+/* Instead of hn_space_build: the valid points are these `count` ones (a recording's), one after another in choices;
+ * constraints are not looked at. Copies. HN_ECONFIG when a point is given twice or there is none. */
+enum hn_status hn_space_build_from(struct hn_space *space, const uint16_t *choices, uint64_t count,
+                                   struct hn_error *err);
+
 size_t hn_space_parameter_count(const struct hn_space *space);
 const char *hn_space_parameter_name(const struct hn_space *space, size_t parameter);
 size_t hn_space_value_count(const struct hn_space *space, size_t parameter);
@@ -45,6 +52,18 @@ double hn_space_cartesian(const struct hn_space *space);   /* before the constra
 void hn_space_point(const struct hn_space *space, uint64_t index, uint16_t *choice);
 /* The number of a point, or UINT64_MAX when it is not valid. */
 uint64_t hn_space_find(const struct hn_space *space, const uint16_t *choice);
+
+bool hn_space_contains(const struct hn_space *space, const uint16_t *choice);
+/* A valid point, all equally likely. */
+void hn_space_sample(const struct hn_space *space, struct hn_random *random, uint16_t *choice);
+
+/* Valid points that differ from `choice` (valid itself or not) in one parameter: at its next valid value in either
+ * direction (adjacent), or at any (Hamming). By parameter, then by value. neighbours has room for
+ * hn_space_neighbour_limit() points; returns how many there are. */
+enum hn_neighbourhood { HN_ADJACENT, HN_HAMMING };
+size_t hn_space_neighbour_limit(const struct hn_space *space, enum hn_neighbourhood kind);
+size_t hn_space_neighbours(const struct hn_space *space, const uint16_t *choice, enum hn_neighbourhood kind,
+                           uint16_t *neighbours);
 
 /* Point to bindings and back. to_choice: HN_ECONFIG when a parameter is missing, unknown or has another value; it does
  * not ask for validity. bindings starts `point` afresh. */

@@ -318,3 +318,28 @@ finish_build:
     finish(&build);
     return status;
 }
+
+enum hn_status hn_space_build_from(struct hn_space *space, const uint16_t *choices, uint64_t count,
+                                   struct hn_error *err)
+{
+    free(space->points);
+    space->size = 0;
+    space->points = malloc(count * space->stride + 1);
+    if (space->points == NULL)
+        return hn_fail_memory(err);
+    if (count == 0)
+        return hn_fail(err, HN_ECONFIG, "there is no point");
+    for (uint64_t i = 0; i < count; i++)
+        hn_space_pack(space, choices + i * space->parameter_count,
+                      space->points + i * space->stride);
+    space->size = count;
+    enum hn_status status = hn_space_sort(space, err);
+    for (uint64_t i = 1; i < count && status == HN_OK; i++) {
+        const unsigned char *point = space->points + i * space->stride;
+        if (memcmp(point - space->stride, point, space->stride) == 0)
+            status = hn_fail(err, HN_ECONFIG, "a point is given twice");
+    }
+    if (status != HN_OK)
+        space->size = 0;
+    return status;
+}

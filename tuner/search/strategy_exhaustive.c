@@ -10,14 +10,13 @@ struct hn_strategy {
     uint64_t next;
 };
 
-static enum hn_status create(const struct hn_space *space, uint64_t seed,
-                             struct hn_strategy **strategy, struct hn_error *err)
+static enum hn_status create(const struct hn_search *search, struct hn_strategy **strategy,
+                             struct hn_error *err)
 {
-    (void)seed;
     *strategy = calloc(1, sizeof **strategy);
     if (*strategy == NULL)
         return hn_fail_memory(err);
-    (*strategy)->space = space;
+    (*strategy)->space = search->space;
     return HN_OK;
 }
 

@@ -12,14 +12,14 @@ struct hn_strategy {
     uint64_t next;
 };
 
-static enum hn_status create(const struct hn_space *space, uint64_t seed,
-                             struct hn_strategy **strategy, struct hn_error *err)
+static enum hn_status create(const struct hn_search *search, struct hn_strategy **strategy,
+                             struct hn_error *err)
 {
     *strategy = calloc(1, sizeof **strategy);
     if (*strategy == NULL)
         return hn_fail_memory(err);
-    (*strategy)->space = space;
-    hn_permutation_init(&(*strategy)->order, hn_space_size(space), seed);
+    (*strategy)->space = search->space;
+    hn_permutation_init(&(*strategy)->order, hn_space_size(search->space), search->seed);
     return HN_OK;
 }
 

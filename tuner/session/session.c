@@ -99,9 +99,11 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
     if (status == HN_OK)
         status = hn_tickets_init(&session->tickets, session->state.points, err);
     if (status == HN_OK)
-        status = options->strategy->create(task->space, options->seed, &session->strategy, err);
-    if (status == HN_OK)
         status = load_cache(session, err);
+    const struct hn_search search = {
+        .space = task->space, .seed = options->seed, .look_ahead = HN_LOOK_AHEAD};
+    if (status == HN_OK)
+        status = options->strategy->create(&search, &session->strategy, err);
     if (status != HN_OK) {
         hn_session_destroy(session);
         return status;

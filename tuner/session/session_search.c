@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include <string.h>
+#include <math.h>
 
 #include "runtime/launch.h"
 #include "tuner/session/session_internal.h"
@@ -139,13 +139,11 @@ static void tell_compiled(struct hn_session *session, uint64_t t)
     const struct hn_strategy_kind *kind = session->options.strategy;
     const struct hn_record *record =
         ticket->replayed ? &session->tickets.items[ticket->original].record : &ticket->record;
-    struct hn_record compiled = {
-        .point = record->point,
+    const struct hn_observation compiled = {
         .outcome = known_early(record->outcome) ? record->outcome : HN_OUTCOME_OK,
-        .resources = record->resources,
-        .costs.compile_ms = record->costs.compile_ms,
+        .cost = NAN,
+        .resources = &record->resources,
     };
-    memcpy(compiled.code_hash, record->code_hash, sizeof compiled.code_hash);
     if (kind->compiled != NULL && !kind->compiled(session->strategy, t, &compiled) &&
         ticket->state == HN_TICKET_COMPILED)
         hn_record_fail(&ticket->record, HN_OUTCOME_SKIPPED, "the strategy declined to measure it");
@@ -154,8 +152,16 @@ static void tell_compiled(struct hn_session *session, uint64_t t)
 static void tell_finished(struct hn_session *session, uint64_t t)
 {
     const struct hn_strategy_kind *kind = session->options.strategy;
+    const struct hn_record *record = &strategy_ticket(session, t)->record;
+    bool measured = record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_SLOWER ||
+                    record->outcome == HN_OUTCOME_DUPLICATE;
+    const struct hn_observation observation = {
+        .outcome = record->outcome,
+        .cost = measured ? record->objective : NAN,
+        .resources = &record->resources,
+    };
     if (kind->finished != NULL)
-        kind->finished(session->strategy, t, &strategy_ticket(session, t)->record);
+        kind->finished(session->strategy, t, &observation);
 }
 
 /* Tell the strategy's tickets below `end`, in order, up to the first of which it is not known. */
