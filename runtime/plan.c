@@ -4,95 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct element_info {
-    const char *name;
-    size_t size;
-    const char *c_name;
-};
-
-static const struct element_info elements[HN_ELEMENT_COUNT] = {
-#define X(identifier, name, bytes, c_name) [identifier] = {name, bytes, c_name},
-    HN_ELEMENTS(X)
-#undef X
-};
-
-static const char *const roles[HN_ROLE_COUNT] = {
-#define X(identifier, name) [identifier] = name,
-    HN_ROLES(X)
-#undef X
-};
-
-size_t hn_element_size(enum hn_element element)
-{
-    return elements[element].size;
-}
-
-const char *hn_element_name(enum hn_element element)
-{
-    return elements[element].name;
-}
-
-const char *hn_element_c_name(enum hn_element element)
-{
-    return elements[element].c_name;
-}
-
-bool hn_element_parse(const char *name, enum hn_element *element)
-{
-    for (int i = 0; i < HN_ELEMENT_COUNT; i++) {
-        if (strcmp(elements[i].name, name) == 0) {
-            *element = (enum hn_element)i;
-            return true;
-        }
-    }
-    return false;
-}
-
-const char *hn_role_name(enum hn_role role)
-{
-    return roles[role];
-}
-
-bool hn_role_parse(const char *name, enum hn_role *role)
-{
-    for (int i = 0; i < HN_ROLE_COUNT; i++) {
-        if (strcmp(roles[i], name) == 0) {
-            *role = (enum hn_role)i;
-            return true;
-        }
-    }
-    return false;
-}
-
-struct fill_info {
-    const char *name;
-    int numbers;
-};
-
-static const struct fill_info fills[] = {
-    [HN_FILL_UNIFORM] = {"uniform", 2},
-    [HN_FILL_NORMAL] = {"normal", 2},
-    [HN_FILL_IOTA] = {"iota", 2},
-    [HN_FILL_CONSTANT] = {"constant", 1},
-};
-
-const char *hn_fill_kind_name(enum hn_fill_kind kind)
-{
-    return fills[kind].name;
-}
-
-bool hn_fill_kind_parse(const char *name, enum hn_fill_kind *kind, int *numbers)
-{
-    for (size_t i = 0; i < sizeof fills / sizeof fills[0]; i++) {
-        if (strcmp(fills[i].name, name) == 0) {
-            *kind = (enum hn_fill_kind)i;
-            *numbers = fills[i].numbers;
-            return true;
-        }
-    }
-    return false;
-}
-
 struct hn_plan *hn_plan_create(void)
 {
     struct hn_plan *plan = calloc(1, sizeof *plan);
@@ -135,11 +46,8 @@ static void finish_option(struct hn_option *option)
 
 static void free_arguments(struct hn_plan *plan)
 {
-    for (size_t i = 0; plan->arguments != NULL && i < plan->argument_count; i++) {
-        free(plan->arguments[i].name);
-        hn_expression_destroy(plan->arguments[i].count);
-        hn_expression_destroy(plan->arguments[i].value);
-    }
+    for (size_t i = 0; plan->arguments != NULL && i < plan->argument_count; i++)
+        hn_argument_finish(&plan->arguments[i]);
     free(plan->arguments);
 }
 

@@ -5,80 +5,12 @@
 #include <jansson.h>
 
 #include "base/bindings.h"
-#include "base/expression.h"
 #include "base/hash.h"
+#include "runtime/argument.h"
 
 /* Everything that a config says except the space: what to compile, launch, fill, compare and compute. It is the same
  * for all problems of a config: expressions see problem values and parameters by name. Owns all it points to. Made by
  * tuner/config from YAML or by hn_plan_from_json. */
-
-/* Element types: X(identifier, YAML name, bytes, C name). */
-#define HN_ELEMENTS(X)                                                                                                 \
-    X(HN_INT8, "int8", 1, "int8_t")                                                                                    \
-    X(HN_INT16, "int16", 2, "int16_t")                                                                                 \
-    X(HN_INT32, "int32", 4, "int32_t")                                                                                 \
-    X(HN_INT64, "int64", 8, "int64_t")                                                                                 \
-    X(HN_UINT8, "uint8", 1, "uint8_t")                                                                                 \
-    X(HN_UINT16, "uint16", 2, "uint16_t")                                                                              \
-    X(HN_UINT32, "uint32", 4, "uint32_t")                                                                              \
-    X(HN_UINT64, "uint64", 8, "uint64_t")                                                                              \
-    X(HN_FLOAT32, "float32", 4, "float")                                                                               \
-    X(HN_FLOAT64, "float64", 8, "double")
-
-enum hn_element {
-#define X(identifier, name, bytes, c_name) identifier,
-    HN_ELEMENTS(X)
-#undef X
-        HN_ELEMENT_COUNT
-};
-
-size_t hn_element_size(enum hn_element element);
-const char *hn_element_name(enum hn_element element);
-const char *hn_element_c_name(enum hn_element element);
-bool hn_element_parse(const char *name, enum hn_element *element);
-
-/* X(identifier, name): what a kernel does with a buffer. */
-#define HN_ROLES(X)                                                                                                    \
-    X(HN_ROLE_VALUE, "value")     /* a scalar, passed by value */                                                      \
-    X(HN_ROLE_INPUT, "input")     /* must not change */                                                                \
-    X(HN_ROLE_OUTPUT, "output")   /* poisoned before, compared after */                                                \
-    X(HN_ROLE_INOUT, "inout")     /* restored before every launch, compared after */                                   \
-    X(HN_ROLE_SCRATCH, "scratch") /* contents do not matter; may depend on parameters */                               \
-    X(HN_ROLE_COUNTER, "counter") /* zeroed before every launch, outside the time */                                   \
-    X(HN_ROLE_METRIC, "metric")   /* zeroed before; read by metric expressions as the mean of its elements */
-
-enum hn_role {
-#define X(identifier, name) identifier,
-    HN_ROLES(X)
-#undef X
-        HN_ROLE_COUNT
-};
-
-const char *hn_role_name(enum hn_role role);
-bool hn_role_parse(const char *name, enum hn_role *role);
-
-enum hn_fill_kind { HN_FILL_UNIFORM, HN_FILL_NORMAL, HN_FILL_IOTA, HN_FILL_CONSTANT };
-
-/* uniform(low, high), normal(mean, deviation), iota(start, step), constant(value): a and b in that order. Integers of
- * uniform are low..high inclusive. Element i depends on the seed, the argument's index and i only. */
-struct hn_fill {
-    enum hn_fill_kind kind;
-    double a;
-    double b;
-};
-
-const char *hn_fill_kind_name(enum hn_fill_kind kind);
-/* `numbers` is how many the kind takes: 1 or 2. */
-bool hn_fill_kind_parse(const char *name, enum hn_fill_kind *kind, int *numbers);
-
-struct hn_argument {
-    char *name;
-    enum hn_role role;
-    enum hn_element element;
-    struct hn_expression *count; /* elements of a buffer; NULL for a scalar */
-    struct hn_expression *value; /* of a scalar; NULL for a buffer */
-    struct hn_fill fill;         /* of input and inout */
-};
 
 /* Launch geometry; unused dimensions are NULL (1). shared_bytes NULL is 0. */
 struct hn_geometry {

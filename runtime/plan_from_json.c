@@ -1,93 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cache/record_json.h"
+#include "runtime/argument_json.h"
+#include "runtime/json_reader.h"
 #include "runtime/plan.h"
 #include "runtime/plan_json.h"
-
-static enum hn_status fail(struct hn_error *err, const char *what, const char *expected)
-{
-    return hn_fail(err, HN_EFORMAT, "plan: '%s' is not %s", what, expected);
-}
-
-/* Copies a string member; a missing one is NULL where it is optional. */
-static enum hn_status read_string(const json_t *object, const char *key, bool optional, char **to,
-                                  struct hn_error *err)
-{
-    const json_t *json = json_object_get(object, key);
-    if (json == NULL && optional)
-        return HN_OK;
-    if (!json_is_string(json) || json_string_length(json) == 0)
-        return fail(err, key, "a string");
-    *to = strdup(json_string_value(json));
-    return *to == NULL ? hn_fail_memory(err) : HN_OK;
-}
-
-static enum hn_status read_word(const json_t *object, const char *key, char **to,
-                                struct hn_error *err)
-{
-    enum hn_status status = read_string(object, key, false, to, err);
-    if (status == HN_OK && !hn_text_is_word(*to))
-        return fail(err, key, "a name");
-    return status;
-}
-
-static enum hn_status parse_expression(const json_t *json, const char *key,
-                                       struct hn_expression **to, struct hn_error *err)
-{
-    if (!json_is_string(json))
-        return fail(err, key, "an expression");
-    enum hn_status status = hn_expression_parse(json_string_value(json), to, err);
-    return status == HN_ECONFIG ? HN_EFORMAT : status;
-}
-
-static enum hn_status read_expression(const json_t *object, const char *key,
-                                      struct hn_expression **to, struct hn_error *err)
-{
-    const json_t *json = json_object_get(object, key);
-    return json == NULL ? HN_OK : parse_expression(json, key, to, err);
-}
-
-/* An array member of `object` and zeroed room for its elements. */
-static enum hn_status read_array(const json_t *object, const char *key, size_t size,
-                                 const json_t **array, void *to, struct hn_error *err)
-{
-    *array = json_object_get(object, key);
-    if (!json_is_array(*array))
-        return fail(err, key, "a list");
-    void *items = calloc(json_array_size(*array) + 1, size);
-    if (items == NULL)
-        return hn_fail_memory(err);
-    memcpy(to, &items, sizeof items);
-    return HN_OK;
-}
-
-static enum hn_status read_words(const json_t *object, const char *key, char ***words,
-                                 size_t *count, struct hn_error *err)
-{
-    const json_t *array = NULL;
-    enum hn_status status = read_array(object, key, sizeof **words, &array, words, err);
-    for (size_t i = 0; status == HN_OK && i < json_array_size(array); i++) {
-        const char *word = json_string_value(json_array_get(array, i));
-        if (word == NULL || !hn_text_is_word(word))
-            return fail(err, key, "a list of names");
-        (*words)[i] = strdup(word);
-        if ((*words)[i] == NULL)
-            return hn_fail_memory(err);
-        *count = i + 1;
-    }
-    return status;
-}
-
-static bool contains(char *const *words, size_t count, const char *word)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(words[i], word) == 0)
-            return true;
-    return false;
-}
 
 static int compare_names(const void *a, const void *b)
 {
@@ -119,16 +38,16 @@ static enum hn_status collect_names(struct hn_plan *plan, struct hn_error *err)
 static enum hn_status read_names(const json_t *json, struct hn_plan *plan, struct hn_error *err)
 {
     enum hn_status status =
-        read_words(json, "parameters", &plan->parameters, &plan->parameter_count, err);
+        hn_json_words(json, "parameters", &plan->parameters, &plan->parameter_count, err);
     if (status == HN_OK)
-        status = read_words(json, "problem", &plan->problem, &plan->problem_count, err);
+        status = hn_json_words(json, "problem", &plan->problem, &plan->problem_count, err);
     if (status == HN_OK)
         status = collect_names(plan, err);
     if (status == HN_OK)
-        status = read_words(json, "freeze", &plan->freeze, &plan->freeze_count, err);
+        status = hn_json_words(json, "freeze", &plan->freeze, &plan->freeze_count, err);
     for (size_t i = 0; status == HN_OK && i < plan->freeze_count; i++)
-        if (!contains(plan->problem, plan->problem_count, plan->freeze[i]))
-            status = fail(err, "freeze", "a list of problem values");
+        if (!hn_json_contains(plan->problem, plan->problem_count, plan->freeze[i]))
+            status = hn_json_fail(err, "freeze", "a list of problem values");
     return status;
 }
 
@@ -137,72 +56,27 @@ static enum hn_status read_word_lists(const json_t *json, struct hn_plan *plan,
 {
     const json_t *array = NULL;
     enum hn_status status =
-        read_array(json, "words", sizeof *plan->word_lists, &array, &plan->word_lists, err);
+        hn_json_list(json, "words", sizeof *plan->word_lists, &array, &plan->word_lists, err);
     for (size_t i = 0; status == HN_OK && i < json_array_size(array); i++) {
         struct hn_word_list *list = &plan->word_lists[plan->word_list_count++];
         const json_t *object = json_array_get(array, i);
-        status = read_word(object, "name", &list->name, err);
+        status = hn_json_word(object, "name", &list->name, err);
         if (status == HN_OK)
-            status = read_words(object, "words", &list->words, &list->count, err);
-        if (status == HN_OK && !contains(plan->names, plan->name_count, list->name))
-            status = fail(err, list->name, "a parameter or problem value");
+            status = hn_json_words(object, "words", &list->words, &list->count, err);
+        if (status == HN_OK && !hn_json_contains(plan->names, plan->name_count, list->name))
+            status = hn_json_fail(err, list->name, "a parameter or problem value");
     }
     return status;
-}
-
-static enum hn_status read_finite(const json_t *object, const char *key, double *to,
-                                  struct hn_error *err)
-{
-    const json_t *json = json_object_get(object, key);
-    if (!json_is_number(json) || !isfinite(json_number_value(json)))
-        return fail(err, key, "a number");
-    *to = json_number_value(json);
-    return HN_OK;
-}
-
-static enum hn_status read_fill(const json_t *object, struct hn_fill *fill, struct hn_error *err)
-{
-    const json_t *json = json_object_get(object, "fill");
-    const char *kind = json_string_value(json_object_get(json, "kind"));
-    int numbers = 0;
-    if (kind == NULL || !hn_fill_kind_parse(kind, &fill->kind, &numbers))
-        return fail(err, "fill", "a known fill");
-    enum hn_status status = read_finite(json, "a", &fill->a, err);
-    return status == HN_OK ? read_finite(json, "b", &fill->b, err) : status;
-}
-
-static enum hn_status read_argument(const json_t *object, struct hn_argument *argument,
-                                    struct hn_error *err)
-{
-    const char *type = json_string_value(json_object_get(object, "type"));
-    const char *role = json_string_value(json_object_get(object, "role"));
-    if (type == NULL || !hn_element_parse(type, &argument->element))
-        return fail(err, "type", "an element type");
-    if (role == NULL || !hn_role_parse(role, &argument->role))
-        return fail(err, "role", "a role");
-    enum hn_status status = read_word(object, "name", &argument->name, err);
-    if (status == HN_OK)
-        status = read_expression(object, "count", &argument->count, err);
-    if (status == HN_OK)
-        status = read_expression(object, "value", &argument->value, err);
-    if (status != HN_OK)
-        return status;
-    bool scalar = argument->role == HN_ROLE_VALUE;
-    if ((argument->value != NULL) != scalar || (argument->count != NULL) == scalar)
-        return fail(err, argument->name, "an argument with either count or value");
-    if (argument->role == HN_ROLE_INPUT || argument->role == HN_ROLE_INOUT)
-        return read_fill(object, &argument->fill, err);
-    return HN_OK;
 }
 
 static enum hn_status read_arguments(const json_t *json, struct hn_plan *plan, struct hn_error *err)
 {
     const json_t *array = NULL;
     enum hn_status status =
-        read_array(json, "arguments", sizeof *plan->arguments, &array, &plan->arguments, err);
+        hn_json_list(json, "arguments", sizeof *plan->arguments, &array, &plan->arguments, err);
     for (size_t i = 0; status == HN_OK && i < json_array_size(array); i++) {
         plan->argument_count++;
-        status = read_argument(json_array_get(array, i), &plan->arguments[i], err);
+        status = hn_argument_from_json(json_array_get(array, i), &plan->arguments[i], err);
     }
     return status;
 }
@@ -213,10 +87,10 @@ static enum hn_status read_dimensions(const json_t *object, const char *key,
     const json_t *array = json_object_get(object, key);
     size_t count = json_array_size(array);
     if (count < 1 || count > 3)
-        return fail(err, key, "a list of 1 to 3 expressions");
+        return hn_json_fail(err, key, "a list of 1 to 3 expressions");
     enum hn_status status = HN_OK;
     for (size_t i = 0; status == HN_OK && i < count; i++)
-        status = parse_expression(json_array_get(array, i), key, &dimensions[i], err);
+        status = hn_json_parse_expression(json_array_get(array, i), key, &dimensions[i], err);
     return status;
 }
 
@@ -225,12 +99,12 @@ static enum hn_status read_step_arguments(const json_t *object, const struct hn_
 {
     const json_t *array = NULL;
     enum hn_status status =
-        read_array(object, "arguments", sizeof *step->arguments, &array, &step->arguments, err);
+        hn_json_list(object, "arguments", sizeof *step->arguments, &array, &step->arguments, err);
     for (size_t i = 0; status == HN_OK && i < json_array_size(array); i++) {
         const json_t *index = json_array_get(array, i);
         json_int_t number = json_integer_value(index);
         if (!json_is_integer(index) || number < 0 || (size_t)number >= plan->argument_count)
-            return fail(err, "arguments", "a list of arguments' numbers");
+            return hn_json_fail(err, "arguments", "a list of arguments' numbers");
         step->arguments[step->argument_count++] = (size_t)number;
     }
     return status;
@@ -239,13 +113,13 @@ static enum hn_status read_step_arguments(const json_t *object, const struct hn_
 static enum hn_status read_step(const json_t *object, const struct hn_plan *plan,
                                 struct hn_step *step, struct hn_error *err)
 {
-    enum hn_status status = read_string(object, "entry", false, &step->entry, err);
+    enum hn_status status = hn_json_string(object, "entry", false, &step->entry, err);
     if (status == HN_OK)
         status = read_dimensions(object, "grid", step->geometry.grid, err);
     if (status == HN_OK)
         status = read_dimensions(object, "block", step->geometry.block, err);
     if (status == HN_OK)
-        status = read_expression(object, "shared_bytes", &step->geometry.shared_bytes, err);
+        status = hn_json_expression(object, "shared_bytes", &step->geometry.shared_bytes, err);
     if (status == HN_OK)
         status = read_step_arguments(object, plan, step, err);
     return status;
@@ -255,7 +129,7 @@ static enum hn_status read_steps(const json_t *json, struct hn_plan *plan, struc
 {
     const json_t *array = NULL;
     enum hn_status status =
-        read_array(json, "steps", sizeof *plan->steps, &array, &plan->steps, err);
+        hn_json_list(json, "steps", sizeof *plan->steps, &array, &plan->steps, err);
     for (size_t i = 0; status == HN_OK && i < json_array_size(array); i++) {
         plan->step_count++;
         status = read_step(json_array_get(array, i), plan, &plan->steps[i], err);
@@ -268,10 +142,10 @@ static enum hn_status read_option(const json_t *object, struct hn_option *option
 {
     const char *text = json_string_value(json_object_get(object, "option"));
     if (text == NULL)
-        return fail(err, "option", "a string");
+        return hn_json_fail(err, "option", "a string");
     enum hn_status status = hn_option_set_text(option, text, err);
     if (status == HN_OK)
-        status = read_expression(object, "if", &option->condition, err);
+        status = hn_json_expression(object, "if", &option->condition, err);
     return status == HN_ECONFIG ? HN_EFORMAT : status;
 }
 
@@ -279,7 +153,7 @@ static enum hn_status read_options(const json_t *json, struct hn_plan *plan, str
 {
     const json_t *array = NULL;
     enum hn_status status =
-        read_array(json, "options", sizeof *plan->options, &array, &plan->options, err);
+        hn_json_list(json, "options", sizeof *plan->options, &array, &plan->options, err);
     for (size_t i = 0; status == HN_OK && i < json_array_size(array); i++) {
         plan->option_count++;
         status = read_option(json_array_get(array, i), &plan->options[i], err);
@@ -287,46 +161,38 @@ static enum hn_status read_options(const json_t *json, struct hn_plan *plan, str
     return status;
 }
 
-/* The index of a string member in a table of names, or -1. */
-static int read_choice(const json_t *object, const char *key, const char *const *names, int count)
-{
-    const char *name = json_string_value(json_object_get(object, key));
-    for (int i = 0; name != NULL && i < count; i++)
-        if (strcmp(names[i], name) == 0)
-            return i;
-    return -1;
-}
-
 static enum hn_status read_reference(const json_t *json, struct hn_plan *plan, struct hn_error *err)
 {
     const json_t *object = json_object_get(json, "reference");
     struct hn_reference *reference = &plan->reference;
-    int kind = read_choice(object, "kind", hn_reference_kind_names, 3);
+    int kind = hn_json_choice(object, "kind", hn_reference_kind_names, 3);
     if (kind < 0)
-        return fail(err, "reference", "self, none or a template");
+        return hn_json_fail(err, "reference", "self, none or a template");
     reference->kind = (enum hn_reference_kind)kind;
     if (reference->kind != HN_REFERENCE_TEMPLATE)
         return HN_OK;
-    enum hn_status status = read_string(object, "template", false, &reference->template_path, err);
+    enum hn_status status =
+        hn_json_string(object, "template", false, &reference->template_path, err);
     if (status == HN_OK)
         status = read_step(json_object_get(object, "step"), plan, &reference->step, err);
     if (status == HN_OK)
-        status = read_words(object, "depends", &reference->depends, &reference->depends_count, err);
+        status =
+            hn_json_words(object, "depends", &reference->depends, &reference->depends_count, err);
     for (size_t i = 0; status == HN_OK && i < reference->depends_count; i++)
-        if (!contains(plan->parameters, plan->parameter_count, reference->depends[i]))
-            status = fail(err, "depends", "a list of parameters");
+        if (!hn_json_contains(plan->parameters, plan->parameter_count, reference->depends[i]))
+            status = hn_json_fail(err, "depends", "a list of parameters");
     return status;
 }
 
 static enum hn_status read_compare(const json_t *json, struct hn_plan *plan, struct hn_error *err)
 {
     const json_t *object = json_object_get(json, "compare");
-    int mode = read_choice(object, "mode", hn_compare_mode_names, 2);
+    int mode = hn_json_choice(object, "mode", hn_compare_mode_names, 2);
     if (mode < 0)
-        return fail(err, "compare", "a known comparison");
+        return hn_json_fail(err, "compare", "a known comparison");
     plan->compare.mode = (enum hn_compare_mode)mode;
-    enum hn_status status = read_expression(object, "relative", &plan->compare.relative, err);
-    return status == HN_OK ? read_expression(object, "absolute", &plan->compare.absolute, err)
+    enum hn_status status = hn_json_expression(object, "relative", &plan->compare.relative, err);
+    return status == HN_OK ? hn_json_expression(object, "absolute", &plan->compare.absolute, err)
                            : status;
 }
 
@@ -334,28 +200,28 @@ static enum hn_status read_metrics(const json_t *json, struct hn_plan *plan, str
 {
     const json_t *array = NULL;
     enum hn_status status =
-        read_array(json, "metrics", sizeof *plan->metrics, &array, &plan->metrics, err);
+        hn_json_list(json, "metrics", sizeof *plan->metrics, &array, &plan->metrics, err);
     for (size_t i = 0; status == HN_OK && i < json_array_size(array); i++) {
         struct hn_metric *metric = &plan->metrics[plan->metric_count++];
         const json_t *object = json_array_get(array, i);
-        status = read_word(object, "name", &metric->name, err);
+        status = hn_json_word(object, "name", &metric->name, err);
         if (status == HN_OK)
-            status = parse_expression(json_object_get(object, "expression"), "expression",
-                                      &metric->expression, err);
+            status = hn_json_parse_expression(json_object_get(object, "expression"), "expression",
+                                              &metric->expression, err);
     }
     return status;
 }
 
 static enum hn_status read_objective(const json_t *json, struct hn_plan *plan, struct hn_error *err)
 {
-    enum hn_status status = read_word(json, "objective", &plan->objective, err);
+    enum hn_status status = hn_json_word(json, "objective", &plan->objective, err);
     if (status != HN_OK)
         return status;
     plan->maximize = json_is_true(json_object_get(json, "maximize"));
     bool known = strcmp(plan->objective, "time") == 0;
     for (size_t i = 0; i < plan->metric_count; i++)
         known = known || strcmp(plan->metrics[i].name, plan->objective) == 0;
-    return known ? HN_OK : fail(err, "objective", "time or a metric");
+    return known ? HN_OK : hn_json_fail(err, "objective", "time or a metric");
 }
 
 static enum hn_status read_plan(const json_t *json, struct hn_plan *plan, struct hn_error *err)
@@ -366,13 +232,13 @@ static enum hn_status read_plan(const json_t *json, struct hn_plan *plan, struct
     };
     const json_t *format = json_object_get(json, "format");
     if (!json_is_integer(format) || json_integer_value(format) < 1)
-        return fail(err, "format", "a version");
+        return hn_json_fail(err, "format", "a version");
     if (json_integer_value(format) > HN_PLAN_FORMAT)
         return hn_fail(err, HN_EFORMAT, "plan: format %lld is newer than this Hone, which knows %d",
                        (long long)json_integer_value(format), HN_PLAN_FORMAT);
-    enum hn_status status = read_string(json, "kernel", false, &plan->kernel, err);
+    enum hn_status status = hn_json_string(json, "kernel", false, &plan->kernel, err);
     if (status == HN_OK)
-        status = read_string(json, "template", true, &plan->template_path, err);
+        status = hn_json_string(json, "template", true, &plan->template_path, err);
     for (size_t i = 0; status == HN_OK && i < sizeof parts / sizeof parts[0]; i++)
         status = parts[i](json, plan, err);
     if (status == HN_OK)

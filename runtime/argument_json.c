@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/argument_json.h"
+
+#include "runtime/json_builder.h"
+#include "runtime/json_reader.h"
+
+static json_t *fill_json(const struct hn_fill *fill)
+{
+    return json_pack("{s:s, s:f, s:f}", "kind", hn_fill_kind_name(fill->kind), "a", fill->a, "b",
+                     fill->b);
+}
+
+json_t *hn_argument_to_json(const struct hn_argument *argument)
+{
+    struct hn_builder object = hn_build_object();
+    hn_build_string(&object, "name", argument->name);
+    hn_build_string(&object, "type", hn_element_name(argument->element));
+    hn_build_string(&object, "role", hn_role_name(argument->role));
+    hn_build_expression(&object, "count", argument->count);
+    hn_build_expression(&object, "value", argument->value);
+    if (argument->role == HN_ROLE_INPUT || argument->role == HN_ROLE_INOUT)
+        hn_build_set(&object, "fill", fill_json(&argument->fill));
+    return hn_build_finish(&object);
+}
+
+static enum hn_status read_fill(const json_t *object, struct hn_fill *fill, struct hn_error *err)
+{
+    const json_t *json = json_object_get(object, "fill");
+    const char *kind = json_string_value(json_object_get(json, "kind"));
+    int numbers = 0;
+    if (kind == NULL || !hn_fill_kind_parse(kind, &fill->kind, &numbers))
+        return hn_json_fail(err, "fill", "a known fill");
+    enum hn_status status = hn_json_finite(json, "a", &fill->a, err);
+    return status == HN_OK ? hn_json_finite(json, "b", &fill->b, err) : status;
+}
+
+enum hn_status hn_argument_from_json(const json_t *object, struct hn_argument *argument,
+                                     struct hn_error *err)
+{
+    const char *type = json_string_value(json_object_get(object, "type"));
+    const char *role = json_string_value(json_object_get(object, "role"));
+    if (type == NULL || !hn_element_parse(type, &argument->element))
+        return hn_json_fail(err, "type", "an element type");
+    if (role == NULL || !hn_role_parse(role, &argument->role))
+        return hn_json_fail(err, "role", "a role");
+    enum hn_status status = hn_json_word(object, "name", &argument->name, err);
+    if (status == HN_OK)
+        status = hn_json_expression(object, "count", &argument->count, err);
+    if (status == HN_OK)
+        status = hn_json_expression(object, "value", &argument->value, err);
+    if (status != HN_OK)
+        return status;
+    bool scalar = argument->role == HN_ROLE_VALUE;
+    if ((argument->value != NULL) != scalar || (argument->count != NULL) == scalar)
+        return hn_json_fail(err, argument->name, "an argument with either count or value");
+    if (argument->role == HN_ROLE_INPUT || argument->role == HN_ROLE_INOUT)
+        return read_fill(object, &argument->fill, err);
+    return HN_OK;
+}
