@@ -240,51 +240,6 @@ static enum hn_status read_root(const json_t *root, struct hn_recording *recordi
     return status == HN_OK ? read_rows(json_object_get(root, "cache"), recording, err) : status;
 }
 
-/* Parses text[0..length) without white space and a comma at its end, and with the closing braces
- * that Kernel Tuner writes last. NULL when that is no JSON either. */
-static json_t *parse_open_end(const char *text, size_t length)
-{
-    struct hn_text closed;
-    while (length > 0 && strchr(" \t\r\n", text[length - 1]) != NULL)
-        length--;
-    if (length > 0 && text[length - 1] == ',')
-        length--;
-    hn_text_init(&closed);
-    hn_text_append_bytes(&closed, text, length);
-    hn_text_append(&closed, "}}");
-    json_t *root = closed.failed ? NULL : json_loadb(closed.data, closed.length, 0, NULL);
-    hn_text_finish(&closed);
-    return root;
-}
-
-/* An interrupted Kernel Tuner leaves its file without the end, maybe within a row, which is then
- * dropped. */
-static json_t *parse_unfinished(const char *text, size_t length)
-{
-    json_t *root = parse_open_end(text, length);
-    while (root == NULL && length > 0 && text[length - 1] != '\n')
-        length--;
-    return root == NULL && length > 0 ? parse_open_end(text, length) : root;
-}
-
-static enum hn_status parse(const char *text, size_t size, json_t **root, struct hn_error *err)
-{
-    json_error_t place;
-    *root = json_loadb(text, size, 0, &place);
-    if (*root != NULL)
-        return HN_OK;
-    json_t *unfinished = parse_unfinished(text, size);
-    if (unfinished != NULL && json_object_get(unfinished, "hone") == NULL) {
-        *root = unfinished;
-        return HN_OK;
-    }
-    bool truncated =
-        unfinished != NULL || json_error_code(&place) == json_error_premature_end_of_input;
-    json_decref(unfinished);
-    return hn_fail(err, HN_EFORMAT, "%sline %d, column %d: %s",
-                   truncated ? "it is truncated: " : "", place.line, place.column, place.text);
-}
-
 enum hn_status hn_recording_load(const char *path, struct hn_recording *recording,
                                  struct hn_error *err)
 {
@@ -297,7 +252,7 @@ enum hn_status hn_recording_load(const char *path, struct hn_recording *recordin
     enum hn_status status = hn_gzip_read(path, &text, &size, err);
     if (status != HN_OK)
         return status;
-    status = parse(text, size, &root, &reason);
+    status = hn_recording_parse(text, size, true, &root, &reason);
     free(text);
     if (status == HN_OK)
         status = read_root(root, recording, &reason);

@@ -17,6 +17,11 @@ enum hn_status hn_gzip_read(const char *path, char **text, size_t *size, struct 
 /* Packs when the path ends in ".gz"; the same text gives the same bytes. */
 enum hn_status hn_gzip_write(const char *path, const char *text, size_t size, struct hn_error *err);
 
+/* The file as JSON: also one that Kernel Tuner left unfinished, and with NaN and Infinity, which Python writes, as null.
+ * Without samples the arrays named "times" are emptied, which saves most of the time. HN_EFORMAT: what was found where.
+ * json_decref the root. */
+enum hn_status hn_recording_parse(const char *text, size_t size, bool samples, json_t **root, struct hn_error *err);
+
 /* "2026-11-21 09:54:05.502007+00:00", as Kernel Tuner stamps its rows. Reading gives 0 for what is
  * no time. */
 void hn_timestamp_append(struct hn_text *text, double time);

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "tuner/command.h"
+#include "tuner/interrupt.h"
+#include "tuner/options.h"
+#include "tuner/simulate/batch.h"
+
+extern const struct hn_command hn_command_simulate;
+
+enum { KEY_STRATEGY = 1, KEY_RUNS, KEY_SEED, KEY_TRACES, KEY_SCORE, KEY_LOOK_AHEAD, KEY_JOBS };
+enum { RUNS_MOST = 1000000, LOOK_AHEAD_MOST = 65536, JOBS_MOST = 1024 };
+
+static const struct argp_option own_options[] = {
+    {"strategy", KEY_STRATEGY, "NAME", 0,
+     "Which strategies: a name, several as a,b, or all; the default is the default of `hone tune`",
+     1},
+    {"runs", KEY_RUNS, "N", 0, "Runs of each strategy on each file (default 100)", 1},
+    {"seed", KEY_SEED, "S", 0, "Seed that those of the runs are made from (default 1)", 1},
+    {"look-ahead", KEY_LOOK_AHEAD, "L", 0,
+     "Proposals made before a result is known: 1 (the default) as a tuner that measures one after "
+     "the other, 32 as `hone tune`",
+     1},
+    {"traces", KEY_TRACES, "FILE", 0, "Write what was evaluated, a JSON line a run; .gz packs", 1},
+    {"jobs", KEY_JOBS, "N", 0, "Threads (default: as many as there are cores)", 1},
+    {0},
+};
+
+struct simulate {
+    const char **paths;
+    size_t path_count;
+    const char *strategies;
+    const char *traces;
+    struct hn_batch batch;
+    struct hn_options options;
+};
+
+static uint64_t read_number(const char *option, const char *text, uint64_t least, uint64_t most,
+                            struct argp_state *state)
+{
+    char *end = NULL;
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || number < least ||
+        number > most)
+        argp_error(state, "%s: found '%s', expected a whole number from %llu to %llu", option, text,
+                   (unsigned long long)least, (unsigned long long)most);
+    return number;
+}
+
+static error_t add_path(struct simulate *simulate, const char *path)
+{
+    const char **grown =
+        realloc(simulate->paths, (simulate->path_count + 1) * sizeof *simulate->paths);
+    if (grown == NULL)
+        return ENOMEM;
+    simulate->paths = grown;
+    simulate->paths[simulate->path_count++] = path;
+    return 0;
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct simulate *simulate = state->input;
+    switch (key) {
+    case KEY_STRATEGY:
+        simulate->strategies = argument;
+        return 0;
+    case KEY_RUNS:
+        simulate->batch.run_count = read_number("--runs", argument, 1, RUNS_MOST, state);
+        return 0;
+    case KEY_SEED:
+        simulate->batch.seed = read_number("--seed", argument, 0, UINT64_MAX, state);
+        return 0;
+    case KEY_LOOK_AHEAD:
+        simulate->batch.look_ahead =
+            (unsigned)read_number("--look-ahead", argument, 1, LOOK_AHEAD_MOST, state);
+        return 0;
+    case KEY_TRACES:
+        simulate->traces = argument;
+        return 0;
+    case KEY_JOBS:
+        simulate->batch.jobs = read_number("--jobs", argument, 1, JOBS_MOST, state);
+        return 0;
+    case ARGP_KEY_ARG:
+        return add_path(simulate, argument);
+    case ARGP_KEY_END:
+        if (simulate->path_count == 0)
+            argp_error(state, "expected the path of a recorded tuning");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static enum hn_status fail_unknown(const char *name, struct hn_error *err)
+{
+    const char *names[64];
+    size_t count = 0;
+    struct hn_text list;
+    hn_text_init(&list);
+    for (; hn_strategy_kinds[count] != NULL && count < 64; count++) {
+        names[count] = hn_strategy_kinds[count]->name;
+        hn_text_printf(&list, "%s%s", count > 0 ? ", " : "", names[count]);
+    }
+    const char *nearest = hn_text_nearest(name, names, count);
+    enum hn_status status = hn_fail(
+        err, HN_EUSAGE, "unknown strategy '%s'%s%s; there are: %s, and all for each of them", name,
+        nearest != NULL ? "; nearest is " : "", nearest != NULL ? nearest : "",
+        list.data != NULL ? list.data : "");
+    hn_text_finish(&list);
+    return status;
+}
+
+static enum hn_status add_strategy(struct hn_batch *batch, const struct hn_strategy_kind *kind,
+                                   struct hn_error *err)
+{
+    for (size_t i = 0; i < batch->strategy_count; i++)
+        if (batch->strategies[i] == kind)
+            return HN_OK;
+    const struct hn_strategy_kind **grown =
+        realloc(batch->strategies, (batch->strategy_count + 1) * sizeof *grown);
+    if (grown == NULL)
+        return hn_fail_memory(err);
+    batch->strategies = grown;
+    batch->strategies[batch->strategy_count++] = kind;
+    return HN_OK;
+}
+
+static enum hn_status choose_strategies(struct simulate *simulate, struct hn_error *err)
+{
+    struct hn_batch *batch = &simulate->batch;
+    enum hn_status status = HN_OK;
+    if (simulate->strategies == NULL)
+        return add_strategy(batch, hn_strategy_kinds[0], err);
+    if (strcmp(simulate->strategies, "all") == 0) {
+        for (size_t i = 0; status == HN_OK && hn_strategy_kinds[i] != NULL; i++)
+            status = add_strategy(batch, hn_strategy_kinds[i], err);
+        return status;
+    }
+    char *names = strdup(simulate->strategies);
+    if (names == NULL)
+        return hn_fail_memory(err);
+    char *rest = names;
+    for (char *name = strsep(&rest, ","); status == HN_OK && name != NULL;
+         name = strsep(&rest, ",")) {
+        const struct hn_strategy_kind *kind = hn_strategy_find(name);
+        status = kind != NULL ? add_strategy(batch, kind, err) : fail_unknown(name, err);
+    }
+    free(names);
+    return status;
+}
+
+static enum hn_status simulate_all(struct simulate *simulate, struct hn_error *err)
+{
+    struct hn_batch *batch = &simulate->batch;
+    enum hn_status status = choose_strategies(simulate, err);
+    if (status == HN_OK)
+        status = hn_batch_load(batch, simulate->paths, simulate->path_count, err);
+    double start_ms = hn_now_ms();
+    if (status == HN_OK)
+        status = hn_batch_run(batch, err);
+    if ((status == HN_OK || status == HN_EINTERRUPTED) && batch->runs != NULL &&
+        simulate->traces != NULL) {
+        enum hn_status written = hn_batch_write_traces(batch, simulate->traces, err);
+        status = written == HN_OK ? status : written;
+    }
+    if (status == HN_OK && !batch->quiet)
+        fprintf(stderr, "%zu runs in %.1f s\n",
+                batch->strategy_count * batch->space_count * batch->run_count,
+                (hn_now_ms() - start_ms) / 1000);
+    return status;
+}
+
+static enum hn_status run(int argc, char **argv, struct hn_error *err)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    struct simulate simulate = {
+        .batch = {
+            .run_count = 100, .seed = 1, .look_ahead = 1, .jobs = cores > 0 ? (size_t)cores : 1}};
+    const struct hn_command_line line = {
+        .name = "simulate",
+        .arguments = "FILE...",
+        .summary = "Runs search strategies against recorded tunings; needs no GPU.",
+        .details =
+            "A FILE is a cache file of Kernel Tuner or a recording of Hone, .gz too. Each run "
+            "goes on until the budget of the autotuning methodology is used up.",
+        .groups = HN_OPTIONS_OUTPUT,
+        .own = own_options,
+        .parse = parse,
+        .input = &simulate,
+    };
+    hn_options_init(&simulate.options);
+    hn_interrupt_install();
+    enum hn_status status = hn_options_parse(&line, argc, argv, &simulate.options);
+    simulate.batch.quiet = simulate.options.quiet;
+    if (status == HN_OK)
+        status = simulate_all(&simulate, err);
+    hn_batch_finish(&simulate.batch);
+    free(simulate.paths);
+    hn_options_finish(&simulate.options);
+    return status;
+}
+
+const struct hn_command hn_command_simulate = {
+    .name = "simulate",
+    .arguments = "FILE...",
+    .summary = "run search strategies against recorded tunings; needs no GPU",
+    .run = run,
+};

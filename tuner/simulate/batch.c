@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/simulate/batch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "tuner/search/random.h"
+#include "tuner/simulate/parallel.h"
+
+/* Runs go on a little beyond their budgets, so that both axes are covered whatever is added to the
+ * costs. */
+static const double margin = 1.05;
+
+struct progress {
+    struct hn_batch *batch;
+    const char *const *paths;
+    double started_ms;
+    double shown_ms;
+    size_t total;
+    bool terminal;
+};
+
+void hn_batch_finish(struct hn_batch *batch)
+{
+    size_t count = batch->strategy_count * batch->space_count * batch->run_count;
+    for (size_t i = 0; batch->runs != NULL && i < count; i++)
+        hn_run_finish(&batch->runs[i]);
+    for (size_t i = 0; i < batch->space_count; i++) {
+        hn_recorded_finish(&batch->spaces[i]);
+        hn_scale_finish(&batch->scales[i]);
+    }
+    free(batch->runs);
+    free(batch->spaces);
+    free(batch->scales);
+    free(batch->strategies);
+    *batch = (struct hn_batch){.space_count = 0};
+}
+
+static enum hn_status load_one(void *context, size_t task, struct hn_error *err)
+{
+    const struct progress *progress = context;
+    struct hn_batch *batch = progress->batch;
+    struct hn_error reason = {""};
+    enum hn_status status = hn_recorded_load(progress->paths[task], &batch->spaces[task], err);
+    if (status != HN_OK)
+        return status;
+    status = hn_scale_make(&batch->spaces[task].table, &batch->scales[task], &reason);
+    return status == HN_OK
+               ? HN_OK
+               : hn_fail(err, status, "'%s': %.3000s", progress->paths[task], reason.message);
+}
+
+enum hn_status hn_batch_load(struct hn_batch *batch, const char *const *paths, size_t count,
+                             struct hn_error *err)
+{
+    struct progress progress = {.batch = batch, .paths = paths};
+    batch->spaces = calloc(count, sizeof *batch->spaces);
+    batch->scales = calloc(count, sizeof *batch->scales);
+    if (batch->spaces == NULL || batch->scales == NULL)
+        return hn_fail_memory(err);
+    batch->space_count = count;
+    const struct hn_parallel parallel = {
+        .count = count, .jobs = batch->jobs, .run = load_one, .context = &progress};
+    enum hn_status status = hn_parallel_do(&parallel, err);
+    for (size_t i = 0; status == HN_OK && i < count; i++)
+        for (size_t j = 0; status == HN_OK && j < i; j++)
+            if (strcmp(batch->spaces[i].name, batch->spaces[j].name) == 0)
+                status = hn_fail(err, HN_EUSAGE,
+                                 "'%s' and '%s' are both named '%s', by which traces tell spaces "
+                                 "apart: rename one",
+                                 paths[j], paths[i], batch->spaces[i].name);
+    return status;
+}
+
+static void mix(struct hn_random *random, const char *string)
+{
+    for (const char *c = string; *c != '\0'; c++) {
+        random->state ^= (unsigned char)*c;
+        random->state = hn_random_next(random);
+    }
+}
+
+static uint64_t run_seed(const struct hn_batch *batch, size_t strategy, size_t space, size_t run)
+{
+    struct hn_random random = hn_random_seeded(batch->seed);
+    random.state = hn_random_next(&random);
+    mix(&random, batch->spaces[space].name);
+    mix(&random, "/");
+    mix(&random, batch->strategies[strategy]->name);
+    random.state ^= run;
+    return hn_random_next(&random);
+}
+
+/* Tasks go through the runs before the strategies, so that long and short ones mix. */
+static enum hn_status run_one(void *context, size_t task, struct hn_error *err)
+{
+    const struct progress *progress = context;
+    struct hn_batch *batch = progress->batch;
+    size_t strategy = task / (batch->space_count * batch->run_count);
+    size_t space = task / batch->run_count % batch->space_count;
+    const struct hn_scale *scale = &batch->scales[space];
+    const struct hn_run_options options = {
+        .recorded = &batch->spaces[space],
+        .strategy = batch->strategies[strategy],
+        .seed = run_seed(batch, strategy, space, task % batch->run_count),
+        .look_ahead = batch->look_ahead,
+        .budget_count = (uint64_t)((double)scale->budget * margin) + 1,
+        .budget_ms = scale->time_end_ms * margin,
+    };
+    return hn_run_make(&options, &batch->runs[task], err);
+}
+
+static void show_progress(void *context, size_t finished)
+{
+    enum { LOG_INTERVAL_MS = 5000 };
+    struct progress *progress = context;
+    double now = hn_now_ms();
+    if (!progress->terminal && now - progress->shown_ms < LOG_INTERVAL_MS)
+        return;
+    double rate = (double)finished / (now - progress->started_ms) * 1000;
+    fprintf(stderr, "%s%zu/%zu runs | %.0f a minute%s", progress->terminal ? "\r\033[K" : "",
+            finished, progress->total, rate * 60, progress->terminal ? "" : "\n");
+    progress->shown_ms = now;
+}
+
+enum hn_status hn_batch_run(struct hn_batch *batch, struct hn_error *err)
+{
+    double now = hn_now_ms();
+    struct progress progress = {
+        .batch = batch,
+        .started_ms = now,
+        .shown_ms = now,
+        .total = batch->strategy_count * batch->space_count * batch->run_count,
+        .terminal = isatty(STDERR_FILENO) != 0,
+    };
+    batch->runs = calloc(progress.total + 1, sizeof *batch->runs);
+    if (batch->runs == NULL)
+        return hn_fail_memory(err);
+    const struct hn_parallel parallel = {.count = progress.total,
+                                         .jobs = batch->jobs,
+                                         .run = run_one,
+                                         .tick = batch->quiet ? NULL : show_progress,
+                                         .context = &progress};
+    enum hn_status status = hn_parallel_do(&parallel, err);
+    if (progress.terminal && !batch->quiet)
+        fputs("\r\033[K", stderr);
+    return status;
+}
+
+const struct hn_run *hn_batch_runs(const struct hn_batch *batch, size_t strategy, size_t space)
+{
+    return &batch->runs[(strategy * batch->space_count + space) * batch->run_count];
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_SIMULATE_BATCH_H
+#define HONE_TUNER_SIMULATE_BATCH_H
+
+#include "tuner/simulate/run.h"
+#include "tuner/simulate/scale.h"
+
+/* Many runs on several threads: every strategy on every recorded space, each so often. A run shares nothing with
+ * another that changes, and has a seed of its own (of the batch's seed, space, strategy and number), so that the results
+ * are the same for any number of threads. */
+struct hn_batch {
+    struct hn_recorded *spaces;
+    struct hn_scale *scales; /* by space */
+    size_t space_count;
+    const struct hn_strategy_kind **strategies;
+    size_t strategy_count;
+    size_t run_count; /* of each strategy on each space */
+    uint64_t seed;
+    unsigned look_ahead;
+    size_t jobs;
+    bool quiet;
+    struct hn_run *runs; /* [strategy][space][run]; rows is NULL for a run that was not made */
+};
+
+/* Loads the files into spaces and scales, in parallel. Two of one name: HN_EUSAGE. */
+enum hn_status hn_batch_load(struct hn_batch *batch, const char *const *paths, size_t count, struct hn_error *err);
+/* Makes the runs, with progress on stderr unless quiet. HN_EINTERRUPTED: those that are finished are kept. */
+enum hn_status hn_batch_run(struct hn_batch *batch, struct hn_error *err);
+const struct hn_run *hn_batch_runs(const struct hn_batch *batch, size_t strategy, size_t space);
+void hn_batch_finish(struct hn_batch *batch);
+
+/* Traces: JSON lines {"space", "strategy", "run", "evals": [row, ...], "overhead_ms"}, docs/formats.md; packed when the
+ * path ends in .gz. */
+enum hn_status hn_batch_write_traces(const struct hn_batch *batch, const char *path, struct hn_error *err);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/simulate/run.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tuner/interrupt.h"
+
+/* As in a session: a strategy that comes back to known points so often in a row is done. */
+static const uint64_t repeat_limit = 10000;
+
+struct ticket {
+    uint32_t row;
+    bool repeated; /* an earlier ticket has the row */
+};
+
+struct drive {
+    const struct hn_run_options *options;
+    struct hn_strategy *strategy;
+    struct ticket *tickets;
+    size_t count;
+    size_t capacity;
+    uint64_t told_compiled;
+    uint64_t told_finished;
+    bool *proposed; /* by row */
+    bool *declined; /* by row */
+    size_t distinct;
+    size_t declined_count;
+    double cost_ms;
+};
+
+static bool known_early(enum hn_outcome outcome)
+{
+    return outcome == HN_OUTCOME_INVALID_LAUNCH || outcome == HN_OUTCOME_COMPILE_ERROR ||
+           outcome == HN_OUTCOME_COMPILE_TIMEOUT || outcome == HN_OUTCOME_COMPILE_CRASH;
+}
+
+static void tell_compiled(struct drive *drive, uint64_t t)
+{
+    const struct hn_strategy_kind *kind = drive->options->strategy;
+    const struct ticket *ticket = &drive->tickets[t];
+    struct hn_observation compiled = drive->options->recorded->observations[ticket->row];
+    bool failed = known_early(compiled.outcome);
+    compiled.outcome = failed ? compiled.outcome : HN_OUTCOME_OK;
+    compiled.cost = NAN;
+    if (kind->compiled == NULL || kind->compiled(drive->strategy, t, &compiled) || failed ||
+        ticket->repeated)
+        return;
+    drive->declined[ticket->row] = true;
+    drive->declined_count++;
+    drive->cost_ms -= drive->options->recorded->table.rows[ticket->row].cost_ms;
+}
+
+static void tell_finished(struct drive *drive, uint64_t t)
+{
+    const struct hn_strategy_kind *kind = drive->options->strategy;
+    uint32_t row = drive->tickets[t].row;
+    struct hn_observation finished = drive->options->recorded->observations[row];
+    if (drive->declined[row]) {
+        finished.outcome = HN_OUTCOME_SKIPPED;
+        finished.cost = NAN;
+    }
+    if (kind->finished != NULL)
+        kind->finished(drive->strategy, t, &finished);
+}
+
+/* a - b, between 0 and limit. */
+static uint64_t distance(uint64_t a, uint64_t b, uint64_t limit)
+{
+    uint64_t distance = a > b ? a - b : 0;
+    return distance < limit ? distance : limit;
+}
+
+/* All that proposal t may know. */
+static void tell_for(struct drive *drive, uint64_t t)
+{
+    unsigned look_ahead = drive->options->look_ahead;
+    uint64_t compiled_end = distance(t + 1, look_ahead / 2, drive->count);
+    uint64_t finished_end = distance(t + 1, look_ahead, drive->count);
+    while (drive->told_compiled < compiled_end)
+        tell_compiled(drive, drive->told_compiled++);
+    while (drive->told_finished < finished_end)
+        tell_finished(drive, drive->told_finished++);
+}
+
+static enum hn_status admit(struct drive *drive, const uint16_t *choice, struct hn_error *err)
+{
+    const struct hn_recorded *recorded = drive->options->recorded;
+    uint64_t point = hn_space_find(recorded->space, choice);
+    if (point == UINT64_MAX)
+        return hn_fail(err, HN_ERUN, "strategy %s proposed a point that is not in %s",
+                       drive->options->strategy->name, recorded->name);
+    if (drive->count == drive->capacity) {
+        size_t capacity = drive->capacity * 2 + 256;
+        struct ticket *tickets = realloc(drive->tickets, capacity * sizeof *tickets);
+        if (tickets == NULL)
+            return hn_fail_memory(err);
+        drive->tickets = tickets;
+        drive->capacity = capacity;
+    }
+    uint32_t row = recorded->row_of_point[point];
+    drive->tickets[drive->count++] = (struct ticket){.row = row, .repeated = drive->proposed[row]};
+    if (drive->proposed[row])
+        return HN_OK;
+    drive->proposed[row] = true;
+    drive->distinct++;
+    drive->cost_ms += recorded->table.rows[row].cost_ms;
+    return HN_OK;
+}
+
+static bool budget_is_used(const struct drive *drive)
+{
+    return drive->distinct - drive->declined_count >= drive->options->budget_count &&
+           drive->cost_ms >= drive->options->budget_ms;
+}
+
+static enum hn_status search(struct drive *drive, uint16_t *choice, struct hn_error *err)
+{
+    uint64_t repeats = 0;
+    size_t size = drive->options->recorded->table.row_count;
+    while (drive->distinct < size && repeats < repeat_limit && !budget_is_used(drive)) {
+        uint64_t t = drive->count;
+        size_t known = drive->distinct;
+        if (hn_interrupted() != 0)
+            return HN_EINTERRUPTED;
+        tell_for(drive, t);
+        if (!drive->options->strategy->propose(drive->strategy, t, choice))
+            break;
+        enum hn_status status = admit(drive, choice, err);
+        if (status != HN_OK)
+            return status;
+        repeats = drive->distinct > known ? 0 : repeats + 1;
+    }
+    /* What is declined must not depend on where the budget ends. */
+    uint64_t end = drive->count + drive->options->look_ahead;
+    for (uint64_t t = drive->count; t < end; t++)
+        tell_for(drive, t);
+    return HN_OK;
+}
+
+static enum hn_status collect(const struct drive *drive, struct hn_run *run, struct hn_error *err)
+{
+    run->rows = malloc((drive->distinct + 1) * sizeof *run->rows);
+    if (run->rows == NULL)
+        return hn_fail_memory(err);
+    for (size_t t = 0; t < drive->count; t++) {
+        const struct ticket *ticket = &drive->tickets[t];
+        if (!ticket->repeated && !drive->declined[ticket->row])
+            run->rows[run->count++] = ticket->row;
+    }
+    run->declined = drive->declined_count;
+    return HN_OK;
+}
+
+static double thread_ms(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
+
+static enum hn_status search_with_strategy(struct drive *drive, uint16_t *choice,
+                                           struct hn_error *err)
+{
+    const struct hn_run_options *options = drive->options;
+    const struct hn_search given = {.space = options->recorded->space,
+                                    .seed = options->seed,
+                                    .look_ahead = options->look_ahead};
+    enum hn_status status = options->strategy->create(&given, &drive->strategy, err);
+    if (status != HN_OK)
+        return status;
+    status = search(drive, choice, err);
+    options->strategy->destroy(drive->strategy);
+    return status;
+}
+
+enum hn_status hn_run_make(const struct hn_run_options *options, struct hn_run *run,
+                           struct hn_error *err)
+{
+    const struct hn_recording_table *table = &options->recorded->table;
+    double start_ms = thread_ms();
+    struct drive drive = {.options = options};
+    drive.proposed = calloc(table->row_count, sizeof *drive.proposed);
+    drive.declined = calloc(table->row_count, sizeof *drive.declined);
+    uint16_t *choice = calloc(table->parameter_count, sizeof *choice);
+    *run = (struct hn_run){.count = 0};
+    enum hn_status status = HN_OK;
+    if (drive.proposed == NULL || drive.declined == NULL || choice == NULL)
+        status = hn_fail_memory(err);
+    if (status == HN_OK)
+        status = search_with_strategy(&drive, choice, err);
+    if (status == HN_OK)
+        status = collect(&drive, run, err);
+    if (status == HN_OK && run->count > 0)
+        run->overhead_ms = (thread_ms() - start_ms) / (double)run->count;
+    free(drive.tickets);
+    free(drive.proposed);
+    free(drive.declined);
+    free(choice);
+    return status;
+}
+
+void hn_run_finish(struct hn_run *run)
+{
+    free(run->rows);
+    *run = (struct hn_run){.count = 0};
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_SIMULATE_RUN_H
+#define HONE_TUNER_SIMULATE_RUN_H
+
+#include "tuner/simulate/recorded.h"
+
+/* One strategy, once, against one recorded space. A session's rules hold: tickets are numbered, and before proposal t
+ * the strategy is told exactly compiled <= t - L/2 and finished <= t - L. What was recorded is the measurement. */
+struct hn_run_options {
+    const struct hn_recorded *recorded;
+    const struct hn_strategy_kind *strategy;
+    uint64_t seed;
+    unsigned look_ahead; /* from 1 */
+    /* The run goes on until both are reached, or the space or the strategy is exhausted. */
+    uint64_t budget_count; /* distinct points */
+    double budget_ms;      /* recorded cost of them */
+};
+
+struct hn_run {
+    uint32_t *rows; /* of the recording, in the order evaluated, each once */
+    size_t count;
+    size_t declined;    /* compiled, but not measured because the strategy said so: not among rows */
+    double overhead_ms; /* processor time of the search itself for each of the rows */
+};
+
+/* HN_EINTERRUPTED after a signal. The run is empty then, and after any failure. */
+enum hn_status hn_run_make(const struct hn_run_options *options, struct hn_run *run, struct hn_error *err);
+void hn_run_finish(struct hn_run *run);
+
+#endif
