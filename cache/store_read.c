@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cache/store_internal.h"
-#include "cache/store_newest.h"
+#include "cache/store_record.h"
 
 void hn_records_free(struct hn_records *records)
 {
@@ -13,59 +13,39 @@ void hn_records_free(struct hn_records *records)
     *records = (struct hn_records){.items = NULL};
 }
 
-static enum hn_status append_record(const struct hn_store *store, struct hn_statement *statement,
-                                    struct hn_records *records, size_t *capacity,
+struct growing {
+    struct hn_records *records;
+    size_t capacity;
+};
+
+/* Takes the record over. */
+static enum hn_status append_record(void *pointer, int64_t id, struct hn_record *record,
                                     struct hn_error *err)
 {
-    if (records->count == *capacity) {
-        *capacity = *capacity == 0 ? 256 : 2 * *capacity;
-        struct hn_record *grown = realloc(records->items, *capacity * sizeof *grown);
+    struct growing *growing = pointer;
+    struct hn_records *records = growing->records;
+    (void)id;
+    if (records->count == growing->capacity) {
+        size_t capacity = growing->capacity == 0 ? 256 : 2 * growing->capacity;
+        struct hn_record *grown = realloc(records->items, capacity * sizeof *grown);
         if (grown == NULL)
             return hn_fail_memory(err);
         records->items = grown;
+        growing->capacity = capacity;
     }
-    struct hn_record *record = &records->items[records->count++];
+    records->items[records->count++] = *record;
     hn_record_init(record);
-    return hn_store_parse_record(store, hn_column_text(statement, 1),
-                                 hn_column_integer(statement, 0), record, err);
-}
-
-static enum hn_status read_records(struct hn_store *store, struct hn_statement *statement,
-                                   struct hn_records *records, struct hn_error *err)
-{
-    size_t capacity = 0;
-    bool row = false;
-    enum hn_status status = hn_statement_step(statement, &row, err);
-    while (status == HN_OK && row) {
-        status = append_record(store, statement, records, &capacity, err);
-        if (status == HN_OK)
-            status = hn_statement_step(statement, &row, err);
-    }
-    return status;
+    return HN_OK;
 }
 
 enum hn_status hn_store_load(struct hn_store *store, const struct hn_identity *identity,
                              const struct hn_version *version, bool simulated,
                              struct hn_records *records, struct hn_error *err)
 {
-    int64_t task_id = 0;
-    int64_t version_id = 0;
-    struct hn_statement *statement = NULL;
+    struct growing growing = {.records = records};
     *records = (struct hn_records){.items = NULL};
-    enum hn_status status = hn_store_find_task(store, identity, &task_id, err);
-    if (status == HN_OK)
-        status = hn_store_find_version(store, version, &version_id, err);
-    if (status != HN_OK || task_id == 0 || version_id == 0)
-        return status;
-    status = hn_database_prepare(store->database,
-                                 HN_NEWEST "SELECT id, json FROM newest WHERE place = 1 "
-                                           "ORDER BY id",
-                                 &statement, err);
-    if (status == HN_OK) {
-        hn_bind_newest(statement, task_id, version_id, simulated);
-        status = read_records(store, statement, records, err);
-    }
-    hn_statement_finish(statement);
+    enum hn_status status =
+        hn_store_visit(store, identity, version, simulated, append_record, &growing, err);
     if (status != HN_OK)
         hn_records_free(records);
     return status;

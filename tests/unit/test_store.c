@@ -6,6 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cache/store_record.h"
+
 static void records_survive_closing(void **state)
 {
     struct fixture *fixture = *state;
@@ -41,6 +43,82 @@ static void pending_is_due_within_50_ms(void **state)
     assert_int_equal(hn_store_due_ms(store), -1);
     assert_int_equal(count_of(store, &version_1, false), 1);
     hn_store_close(store);
+}
+
+static void expect_last(struct hn_store *store, int64_t session, int tile, double us)
+{
+    struct hn_record wanted;
+    struct hn_record record;
+    make_record(&wanted, tile, 0);
+    assert_int_equal(hn_store_get_last(store, session, &wanted.point, &record, NULL), HN_OK);
+    assert_true(record.timing.median_us == us);
+    assert_true(hn_bindings_equal(&record.point, &wanted.point));
+    hn_record_finish(&record);
+    hn_record_finish(&wanted);
+}
+
+static void the_last_record_of_a_point_reads_back(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_record wanted;
+    struct hn_record record;
+    struct hn_error err = {""};
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    int64_t session = begin(store);
+    put(store, begin(store), 16, 1);
+    put(store, session, 16, 2);
+    put(store, session, 32, 3);
+    expect_last(store, session, 16, 2);
+    commit(store);
+    expect_last(store, session, 16, 2);
+    put(store, session, 16, 4);
+    expect_last(store, session, 16, 4);
+    expect_last(store, session, 32, 3);
+    make_record(&wanted, 64, 0);
+    assert_int_equal(hn_store_get_last(store, session, &wanted.point, &record, &err), HN_ENOTFOUND);
+    assert_non_null(strstr(err.message, "a record is gone"));
+    hn_record_finish(&wanted);
+    hn_store_close(store);
+}
+
+struct visited {
+    struct hn_store *store;
+    int count;
+};
+
+static enum hn_status visit(void *visitor, int64_t id, struct hn_record *record,
+                            struct hn_error *err)
+{
+    struct visited *visited = visitor;
+    struct hn_record again;
+    visited->count++;
+    enum hn_status status = hn_store_get(visited->store, id, &again, err);
+    if (status != HN_OK)
+        return status;
+    assert_true(hn_bindings_equal(&again.point, &record->point));
+    assert_true(again.timing.median_us == record->timing.median_us);
+    hn_record_finish(&again);
+    return visited->count == 2 ? hn_fail(err, HN_ERUN, "enough") : HN_OK;
+}
+
+static void records_are_visited_one_by_one(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_identity identity;
+    struct hn_error err = {""};
+    struct visited visited = {.store = open_store(fixture->path, HN_STORE_WRITE)};
+    int64_t session = begin(visited.store);
+    for (int i = 1; i <= 3; i++)
+        put(visited.store, session, 16 * i, i);
+    commit(visited.store);
+    make_identity(&identity, 4096);
+    assert_int_equal(
+        hn_store_visit(visited.store, &identity, &version_1, false, visit, &visited, &err),
+        HN_ERUN);
+    assert_string_equal(err.message, "enough");
+    assert_int_equal(visited.count, 2);
+    hn_identity_finish(&identity);
+    hn_store_close(visited.store);
 }
 
 static void newest_session_counts_not_the_fastest(void **state)
@@ -364,6 +442,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(records_survive_closing),
         TEST(pending_is_due_within_50_ms),
+        TEST(the_last_record_of_a_point_reads_back),
+        TEST(records_are_visited_one_by_one),
         TEST(newest_session_counts_not_the_fastest),
         TEST(verified_counts_before_unverified),
         TEST(final_counts_within_a_session),
