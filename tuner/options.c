@@ -24,7 +24,6 @@ enum {
     KEY_CACHE,
     KEY_JSON,
     KEY_EVENTS,
-    KEY_QUIET,
 };
 
 enum { GROUPS = 6, JOBS_MOST = 4096 };
@@ -79,7 +78,7 @@ static const struct argp_option output_options[] = {
     {0, 0, 0, 0, "Output:", 7},
     {"json", KEY_JSON, 0, 0, "One JSON document on standard output", 7},
     {"events", KEY_EVENTS, "FILE", 0, "Write one JSON line an event to FILE", 7},
-    {"quiet", KEY_QUIET, 0, 0, "No progress, only results and errors", 7},
+    {"quiet", 'q', 0, 0, "No progress, only results and errors", 7},
     {0},
 };
 
@@ -234,7 +233,7 @@ static error_t parse_shared(int key, char *argument, struct argp_state *state)
     case KEY_EVENTS:
         options->events = argument;
         return 0;
-    case KEY_QUIET:
+    case 'q':
         options->quiet = true;
         return 0;
     default:

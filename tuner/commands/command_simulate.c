@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "tuner/command.h"
 #include "tuner/interrupt.h"
 #include "tuner/options.h"
-#include "tuner/simulate/batch.h"
+#include "tuner/simulate/report.h"
 
 extern const struct hn_command hn_command_simulate;
 
@@ -28,6 +29,7 @@ static const struct argp_option own_options[] = {
      "the other, 32 as `hone tune`",
      1},
     {"traces", KEY_TRACES, "FILE", 0, "Write what was evaluated, a JSON line a run; .gz packs", 1},
+    {"score", KEY_SCORE, 0, 0, "Print the scores; the default when there is no --traces", 1},
     {"jobs", KEY_JOBS, "N", 0, "Threads (default: as many as there are cores)", 1},
     {0},
 };
@@ -37,6 +39,7 @@ struct simulate {
     size_t path_count;
     const char *strategies;
     const char *traces;
+    bool score;
     struct hn_batch batch;
     struct hn_options options;
 };
@@ -84,6 +87,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_TRACES:
         simulate->traces = argument;
+        return 0;
+    case KEY_SCORE:
+        simulate->score = true;
         return 0;
     case KEY_JOBS:
         simulate->batch.jobs = read_number("--jobs", argument, 1, JOBS_MOST, state);
@@ -157,33 +163,76 @@ static enum hn_status choose_strategies(struct simulate *simulate, struct hn_err
     return status;
 }
 
+static enum hn_status show_scores(const struct simulate *simulate, struct hn_error *err)
+{
+    const struct hn_batch *batch = &simulate->batch;
+    struct hn_score *scores = calloc(batch->strategy_count * batch->space_count, sizeof *scores);
+    if (scores == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = hn_batch_score(batch, scores, err);
+    if (status == HN_OK && !simulate->options.json)
+        status = hn_scores_print(batch, scores, stdout, err);
+    if (status == HN_OK && simulate->options.json) {
+        json_t *json = hn_scores_to_json(batch, scores);
+        status = json != NULL ? HN_OK : hn_fail_memory(err);
+        if (json != NULL) {
+            json_dumpf(json, stdout, JSON_INDENT(2));
+            putchar('\n');
+        }
+        json_decref(json);
+    }
+    free(scores);
+    return status;
+}
+
+/* Also what a signal left: finished runs are whole. */
+static enum hn_status write_traces(const struct simulate *simulate, enum hn_status status,
+                                   struct hn_error *err)
+{
+    if (simulate->traces == NULL || (status != HN_OK && status != HN_EINTERRUPTED))
+        return status;
+    enum hn_status written = hn_batch_write_traces(&simulate->batch, simulate->traces, err);
+    if (written != HN_OK || status == HN_OK)
+        return written;
+    return hn_fail(err, status, "interrupted: '%s' holds the runs that were finished",
+                   simulate->traces);
+}
+
 static enum hn_status simulate_all(struct simulate *simulate, struct hn_error *err)
 {
     struct hn_batch *batch = &simulate->batch;
+    double start_ms = hn_now_ms();
     enum hn_status status = choose_strategies(simulate, err);
     if (status == HN_OK)
         status = hn_batch_load(batch, simulate->paths, simulate->path_count, err);
-    double start_ms = hn_now_ms();
-    if (status == HN_OK)
-        status = hn_batch_run(batch, err);
-    if ((status == HN_OK || status == HN_EINTERRUPTED) && batch->runs != NULL &&
-        simulate->traces != NULL) {
-        enum hn_status written = hn_batch_write_traces(batch, simulate->traces, err);
-        status = written == HN_OK ? status : written;
-    }
+    double loaded_ms = hn_now_ms();
+    if (status != HN_OK)
+        return status;
+    status = write_traces(simulate, hn_batch_run(batch, err), err);
+    double run_ms = hn_now_ms();
+    if (status == HN_OK && (simulate->score || simulate->traces == NULL || simulate->options.json))
+        status = show_scores(simulate, err);
     if (status == HN_OK && !batch->quiet)
-        fprintf(stderr, "%zu runs in %.1f s\n",
+        fprintf(stderr, "%zu runs in %.1f s, loading took %.1f s\n",
                 batch->strategy_count * batch->space_count * batch->run_count,
-                (hn_now_ms() - start_ms) / 1000);
+                (run_ms - loaded_ms) / 1000, (loaded_ms - start_ms) / 1000);
     return status;
+}
+
+/* The cores that this process may use. */
+static size_t count_cores(void)
+{
+    cpu_set_t cores;
+    if (sched_getaffinity(0, sizeof cores, &cores) == 0)
+        return (size_t)CPU_COUNT(&cores);
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (size_t)online : 1;
 }
 
 static enum hn_status run(int argc, char **argv, struct hn_error *err)
 {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
     struct simulate simulate = {
-        .batch = {
-            .run_count = 100, .seed = 1, .look_ahead = 1, .jobs = cores > 0 ? (size_t)cores : 1}};
+        .batch = {.run_count = 100, .seed = 1, .look_ahead = 1, .jobs = count_cores()}};
     const struct hn_command_line line = {
         .name = "simulate",
         .arguments = "FILE...",

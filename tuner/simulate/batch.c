@@ -154,3 +154,29 @@ const struct hn_run *hn_batch_runs(const struct hn_batch *batch, size_t strategy
 {
     return &batch->runs[(strategy * batch->space_count + space) * batch->run_count];
 }
+
+struct scoring {
+    const struct hn_batch *batch;
+    struct hn_score *scores;
+};
+
+static enum hn_status score_one(void *context, size_t task, struct hn_error *err)
+{
+    const struct scoring *scoring = context;
+    const struct hn_batch *batch = scoring->batch;
+    size_t space = task % batch->space_count;
+    return hn_score_runs(&batch->spaces[space].table, &batch->scales[space],
+                         hn_batch_runs(batch, task / batch->space_count, space), batch->run_count,
+                         batch->seed, &scoring->scores[task], err);
+}
+
+enum hn_status hn_batch_score(const struct hn_batch *batch, struct hn_score *scores,
+                              struct hn_error *err)
+{
+    struct scoring scoring = {batch, scores};
+    const struct hn_parallel parallel = {.count = batch->strategy_count * batch->space_count,
+                                         .jobs = batch->jobs,
+                                         .run = score_one,
+                                         .context = &scoring};
+    return hn_parallel_do(&parallel, err);
+}

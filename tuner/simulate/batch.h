@@ -2,8 +2,7 @@
 #ifndef HONE_TUNER_SIMULATE_BATCH_H
 #define HONE_TUNER_SIMULATE_BATCH_H
 
-#include "tuner/simulate/run.h"
-#include "tuner/simulate/scale.h"
+#include "tuner/simulate/score.h"
 
 /* Many runs on several threads: every strategy on every recorded space, each so often. A run shares nothing with
  * another that changes, and has a seed of its own (of the batch's seed, space, strategy and number), so that the results
@@ -27,6 +26,8 @@ enum hn_status hn_batch_load(struct hn_batch *batch, const char *const *paths, s
 /* Makes the runs, with progress on stderr unless quiet. HN_EINTERRUPTED: those that are finished are kept. */
 enum hn_status hn_batch_run(struct hn_batch *batch, struct hn_error *err);
 const struct hn_run *hn_batch_runs(const struct hn_batch *batch, size_t strategy, size_t space);
+/* Scores all runs, which are there: [strategy][space], as many as strategies times spaces. */
+enum hn_status hn_batch_score(const struct hn_batch *batch, struct hn_score *scores, struct hn_error *err);
 void hn_batch_finish(struct hn_batch *batch);
 
 /* Traces: JSON lines {"space", "strategy", "run", "evals": [row, ...], "overhead_ms"}, docs/formats.md; packed when the

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_SIMULATE_REPORT_H
+#define HONE_TUNER_SIMULATE_REPORT_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "tuner/simulate/batch.h"
+
+/* The scores of a batch ([strategy][space]) for people: a table a strategy. */
+enum hn_status hn_scores_print(const struct hn_batch *batch, const struct hn_score *scores, FILE *file,
+                               struct hn_error *err);
+/* The same as JSON; docs/formats.md. NULL when out of memory. */
+json_t *hn_scores_to_json(const struct hn_batch *batch, const struct hn_score *scores);
+
+#endif
