@@ -64,7 +64,7 @@ static enum hn_status size_buffers(struct hn_arena *arena, const struct hn_value
     const struct hn_plan *plan = arena->plan;
     for (size_t i = 0; i < plan->argument_count; i++) {
         const struct hn_argument *argument = &plan->arguments[i];
-        if (argument->role == HN_ROLE_VALUE)
+        if (argument->count == NULL)
             continue;
         const char *parameter = parameter_used(plan, argument->count);
         if (parameter != NULL && !may_depend_on_parameters(argument))
@@ -92,7 +92,7 @@ static uint64_t lay_out(struct hn_arena *arena, bool dynamic)
     size_t before = SIZE_MAX;
     for (size_t i = 0; i < arena->plan->argument_count; i++) {
         struct hn_buffer *buffer = &arena->buffers[i];
-        if (arena->plan->arguments[i].role == HN_ROLE_VALUE || buffer->dynamic != dynamic)
+        if (arena->plan->arguments[i].count == NULL || buffer->dynamic != dynamic)
             continue;
         buffer->address = align(end + HN_GUARD_BYTES);
         arena->zones[arena->zone_count] = (struct hn_zone){end, buffer->address - end};
@@ -110,7 +110,7 @@ static uint64_t lay_out(struct hn_arena *arena, bool dynamic)
 static void move_to(struct hn_arena *arena, bool dynamic, size_t first_zone, CUdeviceptr base)
 {
     for (size_t i = 0; i < arena->plan->argument_count; i++)
-        if (arena->plan->arguments[i].role != HN_ROLE_VALUE && arena->buffers[i].dynamic == dynamic)
+        if (arena->plan->arguments[i].count != NULL && arena->buffers[i].dynamic == dynamic)
             arena->buffers[i].address += base;
     for (size_t i = first_zone; i < arena->zone_count; i++)
         arena->zones[i].start += base;

@@ -72,18 +72,13 @@ static enum hn_status fill_argument(struct hn_arena *arena, size_t i, struct hn_
                                hn_arena_slot(arena, i, HN_SLOT_CHECKSUM), err);
 }
 
-static bool is_filled(const struct hn_argument *argument)
-{
-    return argument->role == HN_ROLE_INPUT || argument->role == HN_ROLE_INOUT;
-}
-
 enum hn_status hn_arena_fill(struct hn_arena *arena, uint64_t seed, struct hn_error *err)
 {
     const struct hn_plan *plan = arena->plan;
     arena->seed = seed;
     arena->sets_filled = arena->set_count == 1;
     for (size_t i = 0; i < plan->argument_count; i++) {
-        if (!is_filled(&plan->arguments[i]))
+        if (!hn_argument_is_filled(&plan->arguments[i]))
             continue;
         enum hn_status status = fill_argument(arena, i, err);
         if (status != HN_OK)
@@ -97,7 +92,7 @@ enum hn_status hn_arena_fill(struct hn_arena *arena, uint64_t seed, struct hn_er
         return status;
     arena->flush_checksum = hn_arena_host_flush_checksum(arena);
     for (size_t i = 0; i < plan->argument_count; i++)
-        if (is_filled(&plan->arguments[i]))
+        if (hn_argument_is_filled(&plan->arguments[i]))
             arena->buffers[i].checksum = hn_support_join_sums(
                 hn_arena_host_slot(arena, i, HN_SLOT_CHECKSUM), arena->support->blocks);
     return HN_OK;

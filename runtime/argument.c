@@ -98,4 +98,29 @@ void hn_argument_finish(struct hn_argument *argument)
     free(argument->name);
     hn_expression_destroy(argument->count);
     hn_expression_destroy(argument->value);
+    free(argument->from);
+    hn_expression_destroy(argument->condition);
+}
+
+bool hn_argument_is_passed(const struct hn_argument *argument)
+{
+    return argument->role != HN_ROLE_SYMBOL;
+}
+
+bool hn_argument_is_filled(const struct hn_argument *argument)
+{
+    return argument->role == HN_ROLE_INPUT || argument->role == HN_ROLE_INOUT ||
+           (argument->role == HN_ROLE_SYMBOL && argument->count != NULL);
+}
+
+enum hn_status hn_argument_applies(const struct hn_argument *argument,
+                                   const struct hn_value *values, bool *applies,
+                                   struct hn_error *err)
+{
+    struct hn_value holds = hn_boolean(true);
+    enum hn_status status = HN_OK;
+    if (argument->condition != NULL)
+        status = hn_expression_evaluate(argument->condition, values, &holds, err);
+    *applies = status == HN_OK && hn_value_truth(&holds);
+    return status;
 }

@@ -39,7 +39,8 @@ bool hn_element_parse(const char *name, enum hn_element *element);
     X(HN_ROLE_INOUT, "inout")     /* restored before every launch, compared after */                                   \
     X(HN_ROLE_SCRATCH, "scratch") /* contents do not matter; may depend on parameters */                               \
     X(HN_ROLE_COUNTER, "counter") /* zeroed before every launch, outside the time */                                   \
-    X(HN_ROLE_METRIC, "metric")   /* zeroed before; read by metric expressions as the mean of its elements */
+    X(HN_ROLE_METRIC, "metric")   /* zeroed before; read by metric expressions as the mean of its elements */          \
+    X(HN_ROLE_SYMBOL, "symbol")   /* no argument: what a __constant__ or __device__ variable of its name holds */
 
 enum hn_role {
 #define X(identifier, name) identifier,
@@ -71,8 +72,20 @@ struct hn_argument {
     enum hn_element element;
     struct hn_expression *count; /* elements of a buffer; NULL for a scalar */
     struct hn_expression *value; /* of a scalar; NULL for a buffer */
-    struct hn_fill fill;         /* of input and inout */
+    struct hn_fill fill;         /* of what hn_argument_is_filled */
+    /* Of a symbol, which has one of count, value and from: */
+    char *from;                      /* the input whose contents it takes */
+    struct hn_expression *condition; /* it is set where this holds; NULL: everywhere */
+    bool changes;                    /* kernels write to it: set again before every launch */
 };
+
+/* Whether it is an argument of kernels. */
+bool hn_argument_is_passed(const struct hn_argument *argument);
+/* Whether it is a buffer whose contents the config gives. */
+bool hn_argument_is_filled(const struct hn_argument *argument);
+/* Whether a symbol is set for these values of the plan's names; true for all others. */
+enum hn_status hn_argument_applies(const struct hn_argument *argument, const struct hn_value *values, bool *applies,
+                                   struct hn_error *err);
 
 void hn_argument_finish(struct hn_argument *argument);
 

@@ -18,8 +18,12 @@ json_t *hn_argument_to_json(const struct hn_argument *argument)
     hn_build_string(&object, "role", hn_role_name(argument->role));
     hn_build_expression(&object, "count", argument->count);
     hn_build_expression(&object, "value", argument->value);
-    if (argument->role == HN_ROLE_INPUT || argument->role == HN_ROLE_INOUT)
+    if (hn_argument_is_filled(argument))
         hn_build_set(&object, "fill", fill_json(&argument->fill));
+    hn_build_string(&object, "from", argument->from);
+    hn_build_expression(&object, "if", argument->condition);
+    if (argument->changes)
+        hn_build_set(&object, "changes", json_true());
     return hn_build_finish(&object);
 }
 
@@ -32,6 +36,28 @@ static enum hn_status read_fill(const json_t *object, struct hn_fill *fill, stru
         return hn_json_fail(err, "fill", "a known fill");
     enum hn_status status = hn_json_finite(json, "a", &fill->a, err);
     return status == HN_OK ? hn_json_finite(json, "b", &fill->b, err) : status;
+}
+
+/* What may stand beside what. */
+static bool is_consistent(const struct hn_argument *argument)
+{
+    int sources = (argument->count != NULL) + (argument->value != NULL) + (argument->from != NULL);
+    if (argument->role == HN_ROLE_SYMBOL)
+        return sources == 1;
+    bool scalar = argument->role == HN_ROLE_VALUE;
+    return sources == 1 && (argument->value != NULL) == scalar && argument->from == NULL;
+}
+
+static enum hn_status read_symbol(const json_t *object, struct hn_argument *argument,
+                                  struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    if (json_object_get(object, "from") != NULL)
+        status = hn_json_word(object, "from", &argument->from, err);
+    if (status == HN_OK)
+        status = hn_json_expression(object, "if", &argument->condition, err);
+    argument->changes = json_is_true(json_object_get(object, "changes"));
+    return status;
 }
 
 enum hn_status hn_argument_from_json(const json_t *object, struct hn_argument *argument,
@@ -48,12 +74,13 @@ enum hn_status hn_argument_from_json(const json_t *object, struct hn_argument *a
         status = hn_json_expression(object, "count", &argument->count, err);
     if (status == HN_OK)
         status = hn_json_expression(object, "value", &argument->value, err);
+    if (status == HN_OK && argument->role == HN_ROLE_SYMBOL)
+        status = read_symbol(object, argument, err);
     if (status != HN_OK)
         return status;
-    bool scalar = argument->role == HN_ROLE_VALUE;
-    if ((argument->value != NULL) != scalar || (argument->count != NULL) == scalar)
+    if (!is_consistent(argument))
         return hn_json_fail(err, argument->name, "an argument with either count or value");
-    if (argument->role == HN_ROLE_INPUT || argument->role == HN_ROLE_INOUT)
+    if (hn_argument_is_filled(argument))
         return read_fill(object, &argument->fill, err);
     return HN_OK;
 }

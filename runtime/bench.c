@@ -127,8 +127,7 @@ enum hn_status hn_bench_settle(struct hn_bench *bench, const struct hn_variant *
 
 static enum hn_status prepare_sample(void *subject, struct hn_error *err)
 {
-    const struct hn_variant *variant = subject;
-    return hn_arena_restore(variant->arena, err);
+    return hn_variant_restore(subject, err);
 }
 
 static enum hn_status launch_sample(void *subject, size_t set, struct hn_error *err)
@@ -157,7 +156,8 @@ struct hn_work hn_bench_work(const struct hn_bench *bench, struct hn_variant *va
     hn_variant_describe(variant, variant->what, sizeof variant->what);
     for (size_t i = 0; i < bench->plan->argument_count; i++) {
         enum hn_role role = bench->plan->arguments[i].role;
-        if (role == HN_ROLE_INOUT || role == HN_ROLE_COUNTER || role == HN_ROLE_METRIC)
+        if (role == HN_ROLE_INOUT || role == HN_ROLE_COUNTER || role == HN_ROLE_METRIC ||
+            bench->plan->arguments[i].changes)
             work.batchable = false;
     }
     return work;
@@ -179,7 +179,7 @@ static enum hn_verification verification_kind(enum hn_reference_kind kind)
 static enum hn_status prepare_verification(void *subject, struct hn_error *err)
 {
     const struct hn_variant *variant = subject;
-    enum hn_status status = hn_arena_restore(variant->arena, err);
+    enum hn_status status = hn_variant_restore(variant, err);
     return status == HN_OK ? hn_arena_poison(variant->arena, 0, err) : status;
 }
 

@@ -105,6 +105,14 @@ char *hn_plan_signature(const struct hn_plan *plan)
     return hn_text_take(&text);
 }
 
+const struct hn_argument *hn_plan_find_argument(const struct hn_plan *plan, const char *name)
+{
+    for (size_t i = 0; i < plan->argument_count; i++)
+        if (plan->arguments[i].name != NULL && strcmp(plan->arguments[i].name, name) == 0)
+            return &plan->arguments[i];
+    return NULL;
+}
+
 static size_t count_metric_arguments(const struct hn_plan *plan)
 {
     size_t count = 0;

@@ -133,6 +133,8 @@ char *hn_plan_signature(const struct hn_plan *plan);
  * has no value. */
 enum hn_status hn_plan_values(const struct hn_plan *plan, const struct hn_bindings *problem,
                               const struct hn_bindings *point, struct hn_value **values, struct hn_error *err);
+/* The argument of that name, or NULL; its index is its place in plan->arguments. */
+const struct hn_argument *hn_plan_find_argument(const struct hn_plan *plan, const char *name);
 /* Adds a copy of the word behind the others; nothing when it is there. */
 enum hn_status hn_word_list_add(struct hn_word_list *list, const char *word, struct hn_error *err);
 /* Whether the template sees this problem value as a constant (then it is no kernel argument by convention). */

@@ -41,6 +41,7 @@ static void bind_all_but_metrics(struct binder *binder, const struct hn_plan *pl
     for (size_t i = 0; i < plan->argument_count; i++) {
         bind(binder, plan->arguments[i].count);
         bind(binder, plan->arguments[i].value);
+        bind(binder, plan->arguments[i].condition);
     }
     for (size_t i = 0; i < plan->step_count; i++)
         bind_step(binder, &plan->steps[i]);

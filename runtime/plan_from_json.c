@@ -69,6 +69,20 @@ static enum hn_status read_word_lists(const json_t *json, struct hn_plan *plan,
     return status;
 }
 
+/* A symbol takes the contents of an input. */
+static enum hn_status check_sources(const struct hn_plan *plan, struct hn_error *err)
+{
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        const char *from = plan->arguments[i].from;
+        if (from == NULL)
+            continue;
+        const struct hn_argument *source = hn_plan_find_argument(plan, from);
+        if (source == NULL || source->role != HN_ROLE_INPUT)
+            return hn_json_fail(err, from, "an input");
+    }
+    return HN_OK;
+}
+
 static enum hn_status read_arguments(const json_t *json, struct hn_plan *plan, struct hn_error *err)
 {
     const json_t *array = NULL;
@@ -78,7 +92,7 @@ static enum hn_status read_arguments(const json_t *json, struct hn_plan *plan, s
         plan->argument_count++;
         status = hn_argument_from_json(json_array_get(array, i), &plan->arguments[i], err);
     }
-    return status;
+    return status == HN_OK ? check_sources(plan, err) : status;
 }
 
 static enum hn_status read_dimensions(const json_t *object, const char *key,
@@ -103,7 +117,8 @@ static enum hn_status read_step_arguments(const json_t *object, const struct hn_
     for (size_t i = 0; status == HN_OK && i < json_array_size(array); i++) {
         const json_t *index = json_array_get(array, i);
         json_int_t number = json_integer_value(index);
-        if (!json_is_integer(index) || number < 0 || (size_t)number >= plan->argument_count)
+        if (!json_is_integer(index) || number < 0 || (size_t)number >= plan->argument_count ||
+            !hn_argument_is_passed(&plan->arguments[number]))
             return hn_json_fail(err, "arguments", "a list of arguments' numbers");
         step->arguments[step->argument_count++] = (size_t)number;
     }

@@ -48,10 +48,14 @@ static enum hn_status evaluate_scalars(struct hn_variant *variant, struct hn_err
 {
     const struct hn_plan *plan = variant->arena->plan;
     for (size_t i = 0; i < plan->argument_count; i++) {
-        if (plan->arguments[i].role != HN_ROLE_VALUE)
+        bool applies = false;
+        if (plan->arguments[i].value == NULL)
             continue;
         enum hn_status status =
-            evaluate_scalar(&plan->arguments[i], variant->values, &variant->scalars[i], err);
+            hn_argument_applies(&plan->arguments[i], variant->values, &applies, err);
+        if (status == HN_OK && applies)
+            status =
+                evaluate_scalar(&plan->arguments[i], variant->values, &variant->scalars[i], err);
         if (status != HN_OK)
             return status;
     }
@@ -130,9 +134,10 @@ static enum hn_status allocate(struct hn_variant *variant, struct hn_error *err)
     variant->scalars = calloc(arguments + 1, sizeof *variant->scalars);
     variant->addresses = calloc(arguments + 1, sizeof *variant->addresses);
     variant->parameters = calloc(longest + 1, sizeof *variant->parameters);
+    variant->symbols = calloc(arguments + 1, sizeof *variant->symbols);
     variant->metric_values = calloc(arguments + 1, sizeof *variant->metric_values);
     if (variant->functions == NULL || variant->scalars == NULL || variant->addresses == NULL ||
-        variant->parameters == NULL || variant->metric_values == NULL)
+        variant->parameters == NULL || variant->symbols == NULL || variant->metric_values == NULL)
         return hn_fail_memory(err);
     return HN_OK;
 }
@@ -154,6 +159,8 @@ enum hn_status hn_variant_init(struct hn_variant *variant, struct hn_arena *aren
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK)
         status = find_functions(variant, image, record, err);
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK)
+        status = hn_variant_find_symbols(variant, record, err);
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK)
         status = hn_variant_place(variant, record, err);
     if (status != HN_OK)
         hn_variant_finish(variant);
@@ -166,6 +173,7 @@ void hn_variant_finish(struct hn_variant *variant)
         variant->arena->context->driver->p_cuModuleUnload(variant->module);
     hn_launch_finish(&variant->launch);
     free(variant->metric_values);
+    free(variant->symbols);
     free(variant->parameters);
     free(variant->addresses);
     free(variant->scalars);
@@ -173,6 +181,7 @@ void hn_variant_finish(struct hn_variant *variant)
     free(variant->values);
     variant->module = NULL;
     variant->metric_values = NULL;
+    variant->symbols = NULL;
     variant->parameters = NULL;
     variant->addresses = NULL;
     variant->scalars = NULL;
@@ -203,7 +212,7 @@ CUresult hn_variant_launch(struct hn_variant *variant, size_t set)
         const struct hn_launch_step *step = &variant->launch.steps[s];
         for (size_t i = 0; i < step->step->argument_count; i++) {
             size_t argument = step->step->arguments[i];
-            bool scalar = plan->arguments[argument].role == HN_ROLE_VALUE;
+            bool scalar = plan->arguments[argument].value != NULL;
             variant->parameters[i] = scalar ? (void *)&variant->scalars[argument]
                                             : (void *)&variant->addresses[argument];
         }

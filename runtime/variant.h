@@ -5,6 +5,12 @@
 #include "runtime/arena.h"
 #include "runtime/launch.h"
 
+/* A variable of the module that takes the contents of a buffer. */
+struct hn_variant_symbol {
+    CUdeviceptr address;
+    size_t source; /* the argument with the buffer */
+};
+
 /* A variant (or a reference) ready to be launched: module loaded, functions found, geometry and scalars evaluated. */
 struct hn_variant {
     struct hn_arena *arena;
@@ -13,6 +19,8 @@ struct hn_variant {
     CUmodule module;
     CUfunction *functions; /* one a step */
     uint64_t *scalars;     /* one an argument: the value's bytes, at the front */
+    struct hn_variant_symbol *symbols;
+    size_t symbol_count;
     CUdeviceptr *addresses; /* one an argument: of the set being launched */
     void **parameters;     /* room for the arguments of the longest step */
     double *metric_values; /* one a metric argument: the mean of its elements, as last checked */
@@ -22,7 +30,7 @@ struct hn_variant {
 };
 
 /* Takes over `launch`, also on failure. Borrows problem, point and image for the call. A module that does not load, a
- * kernel that is not there, shared memory that is not granted and scratch that does not fit are the variant's outcome
+ * kernel or a symbol that is not there, shared memory that is not granted and scratch that does not fit are the variant's outcome
  * in `record`; the status is for what is not its fault. */
 enum hn_status hn_variant_init(struct hn_variant *variant, struct hn_arena *arena, const struct hn_bindings *problem,
                                const struct hn_bindings *point, const struct hn_image *image,
@@ -31,6 +39,13 @@ void hn_variant_finish(struct hn_variant *variant);
 
 /* Places the buffers that depend on parameters for this variant; again when another one had them since. */
 enum hn_status hn_variant_place(struct hn_variant *variant, struct hn_record *record, struct hn_error *err);
+
+/* Puts arguments (the first set) and symbols into the state that a launch expects. */
+enum hn_status hn_variant_restore(const struct hn_variant *variant, struct hn_error *err);
+
+/* The part of hn_variant_init that finds the symbols and sets those that have a value. Those that take a buffer's
+ * contents are set by hn_variant_restore. A reference need not have the plan's symbols. */
+enum hn_status hn_variant_find_symbols(struct hn_variant *variant, struct hn_record *record, struct hn_error *err);
 
 /* Queues all steps on a set of the arguments. */
 CUresult hn_variant_launch(struct hn_variant *variant, size_t set);

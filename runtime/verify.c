@@ -10,7 +10,7 @@ enum hn_status hn_verify_launch(struct hn_variant *variant, uint64_t poison,
                                 struct hn_record *record, struct hn_error *err)
 {
     struct hn_arena *arena = variant->arena;
-    enum hn_status status = hn_arena_restore(arena, err);
+    enum hn_status status = hn_variant_restore(variant, err);
     if (status == HN_OK)
         status = hn_arena_poison(arena, poison, err);
     if (status != HN_OK)
@@ -53,9 +53,9 @@ static enum hn_status queue_argument(struct hn_arena *arena, struct hn_outputs *
     if (argument->role == HN_ROLE_METRIC)
         return hn_support_sum(arena->support, buffer->address, buffer->count, argument->element,
                               hn_arena_slot(arena, i, HN_SLOT_COMPARE), err);
-    if (argument->role == HN_ROLE_INPUT || argument->role == HN_ROLE_INOUT)
+    if (hn_argument_is_filled(argument))
         status = hn_support_checksum(
-            arena->support, argument->role == HN_ROLE_INPUT ? buffer->address : buffer->pristine,
+            arena->support, argument->role == HN_ROLE_INOUT ? buffer->pristine : buffer->address,
             buffer->bytes, hn_arena_slot(arena, i, HN_SLOT_CHECKSUM), err);
     if (status == HN_OK && hn_argument_is_compared(argument))
         status = queue_output(arena, outputs, i, err);
@@ -126,15 +126,21 @@ static void blame(struct hn_record *record, const char *when, const char *what, 
         hn_record_fail(record, HN_OUTCOME_OUT_OF_BOUNDS, "%swrote into %s '%s'", when, what, name);
 }
 
+static const char *filled_as(enum hn_role role)
+{
+    if (role == HN_ROLE_INPUT)
+        return "input";
+    return role == HN_ROLE_INOUT ? "the pristine copy of" : "what is kept for symbol";
+}
+
 static void judge_inputs(const struct hn_arena *arena, struct hn_outputs *outputs, const char *when,
                          struct hn_record *record)
 {
     for (size_t i = 0; i < arena->plan->argument_count; i++) {
         const struct hn_argument *argument = &arena->plan->arguments[i];
-        bool input = argument->role == HN_ROLE_INPUT;
-        if ((input || argument->role == HN_ROLE_INOUT) &&
+        if (hn_argument_is_filled(argument) &&
             checksum_in(arena, i, HN_SLOT_CHECKSUM) != arena->buffers[i].checksum)
-            blame(record, when, input ? "input" : "the pristine copy of", argument->name);
+            blame(record, when, filled_as(argument->role), argument->name);
         if (!hn_argument_is_compared(argument) ||
             checksum_in(arena, i, HN_SLOT_REFERENCE) == outputs->checksums[i])
             continue;

@@ -19,7 +19,7 @@
  *   HONE_DOUBLE_NAME=NAME     what they are called
  * They are read by cuInit. */
 
-enum { DOUBLE_MAX_NAMES = 64, DOUBLE_MAX_TABLE = 16 };
+enum { DOUBLE_MAX_NAMES = 64, DOUBLE_MAX_TABLE = 16, DOUBLE_MAX_GLOBALS = 16 };
 
 struct double_module;
 
@@ -30,12 +30,21 @@ struct double_function {
     uint64_t launches;
 };
 
+/* A variable of a module. */
+struct double_global {
+    char name[256];
+    uint64_t bytes;
+    void *data; /* NULL until somebody asks for it */
+};
+
 struct double_module {
     struct double_module *next;
     struct double_function functions[DOUBLE_MAX_NAMES];
     int function_count;
     int table[DOUBLE_MAX_TABLE]; /* the template's `extern "C" __device__ const int hone_double[]` */
     int table_count;
+    struct double_global globals[DOUBLE_MAX_GLOBALS];
+    int global_count;
 };
 
 /* What the simulated device is doing. */
@@ -51,6 +60,9 @@ struct double_device {
     uint64_t spins;
 };
 
+/* The variable's memory; NULL when it was never asked for, so that it is zero. */
+void *double_global(const struct double_module *module, const char *name);
+
 /* Reads names and table of a cubin. CUDA_ERROR_INVALID_IMAGE when it is none. */
 CUresult double_module_read(const void *image, struct double_module *module);
 
@@ -63,6 +75,10 @@ struct double_geometry {
 /* Runs a kernel and advances the device's time. CUDA_ERROR_NOT_SUPPORTED for one that the double does not know. */
 CUresult double_kernel_run(struct double_device *device, struct double_function *function,
                            const struct double_geometry *geometry, void **parameters);
+
+/* The kernels of the other templates of tests/data/double; CUDA_ERROR_NOT_SUPPORTED for what is none of them. */
+CUresult double_template_run(struct double_device *device, struct double_function *function,
+                             const struct double_geometry *geometry, void **parameters);
 
 /* The kernel of tests/fault/fault.cu. */
 CUresult double_fault_run(struct double_device *device, struct double_function *function,

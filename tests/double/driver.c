@@ -211,9 +211,8 @@ CUresult CUDAAPI cuMemGetInfo(size_t *available, size_t *total)
     return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuMemAlloc(CUdeviceptr *address, size_t bytes)
+static CUresult allocate(CUdeviceptr *address, size_t bytes)
 {
-    ENTER();
     if (bytes == 0)
         return CUDA_ERROR_INVALID_VALUE;
     if (bytes > state.memory - state.used)
@@ -232,9 +231,14 @@ CUresult CUDAAPI cuMemAlloc(CUdeviceptr *address, size_t bytes)
     return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuMemFree(CUdeviceptr address)
+CUresult CUDAAPI cuMemAlloc(CUdeviceptr *address, size_t bytes)
 {
     ENTER();
+    return allocate(address, bytes);
+}
+
+static CUresult release(CUdeviceptr address)
+{
     for (struct allocation **link = &state.allocations; *link != NULL; link = &(*link)->next) {
         struct allocation *found = *link;
         if ((CUdeviceptr)(uintptr_t)found->data != address)
@@ -246,6 +250,12 @@ CUresult CUDAAPI cuMemFree(CUdeviceptr address)
         return CUDA_SUCCESS;
     }
     return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult CUDAAPI cuMemFree(CUdeviceptr address)
+{
+    ENTER();
+    return release(address);
 }
 
 /* Whether all of it lies in one allocation. */
@@ -338,6 +348,9 @@ CUresult CUDAAPI cuModuleUnload(CUmodule module)
         return CUDA_ERROR_INVALID_HANDLE;
     struct double_module *found = *link;
     *link = found->next;
+    for (int i = 0; i < found->global_count; i++)
+        if (found->globals[i].data != NULL)
+            release((CUdeviceptr)(uintptr_t)found->globals[i].data);
     free(found);
     return CUDA_SUCCESS;
 }
@@ -351,6 +364,35 @@ CUresult CUDAAPI cuModuleGetFunction(CUfunction *function, CUmodule module, cons
             continue;
         *function = (CUfunction)(void *)&own->functions[i];
         return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_NOT_FOUND;
+}
+
+/* Zero, as far as the double knows: it reads no initialisers. */
+static CUresult allocate_global(struct double_global *global)
+{
+    CUdeviceptr address = 0;
+    CUresult result = allocate(&address, global->bytes);
+    if (result != CUDA_SUCCESS)
+        return result;
+    global->data = at(address);
+    memset(global->data, 0, global->bytes);
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuModuleGetGlobal(CUdeviceptr *address, size_t *bytes, CUmodule module,
+                                   const char *name)
+{
+    ENTER();
+    struct double_module *own = (struct double_module *)(void *)module;
+    for (int i = 0; i < own->global_count; i++) {
+        struct double_global *global = &own->globals[i];
+        if (strcmp(global->name, name) != 0)
+            continue;
+        CUresult result = global->data == NULL ? allocate_global(global) : CUDA_SUCCESS;
+        *address = (CUdeviceptr)(uintptr_t)global->data;
+        *bytes = global->bytes;
+        return result;
     }
     return CUDA_ERROR_NOT_FOUND;
 }

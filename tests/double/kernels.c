@@ -269,5 +269,5 @@ CUresult double_kernel_run(struct double_device *device, struct double_function 
         return scale_twice_reference(device, parameters);
     if (strcmp(name, "accumulate") == 0)
         return accumulate(device, function, parameters);
-    return CUDA_ERROR_NOT_SUPPORTED;
+    return double_template_run(device, function, geometry, parameters);
 }

@@ -23,6 +23,23 @@ static void add_function(struct double_module *module, const char *name)
     snprintf(function->name, sizeof function->name, "%s", name);
 }
 
+static void add_global(struct double_module *module, const char *name, uint64_t bytes)
+{
+    if (module->global_count == DOUBLE_MAX_GLOBALS)
+        return;
+    struct double_global *global = &module->globals[module->global_count++];
+    global->bytes = bytes;
+    snprintf(global->name, sizeof global->name, "%s", name);
+}
+
+void *double_global(const struct double_module *module, const char *name)
+{
+    for (int i = 0; i < module->global_count; i++)
+        if (strcmp(module->globals[i].name, name) == 0)
+            return module->globals[i].data;
+    return NULL;
+}
+
 static void read_table(const unsigned char *file, const Elf64_Sym *symbol,
                        struct double_module *module)
 {
@@ -47,6 +64,8 @@ static void read_symbols(const unsigned char *file, const Elf64_Shdr *symbols,
         const char *name = (const char *)(file + strings->sh_offset + table[i].st_name);
         if (ELF64_ST_TYPE(table[i].st_info) == STT_FUNC)
             add_function(module, name);
+        if (ELF64_ST_TYPE(table[i].st_info) == STT_OBJECT && table[i].st_shndx != SHN_UNDEF)
+            add_global(module, name, table[i].st_size);
         if (strcmp(name, "hone_double") == 0)
             read_table(file, &table[i], module);
     }

@@ -17,6 +17,21 @@ static void must(enum hn_status status, const struct hn_error *err)
         fail_msg("%s", err->message);
 }
 
+int bench_fixture_find_device(void)
+{
+    struct hn_driver driver;
+    struct hn_device device = {0};
+    struct hn_error err = {.message = ""};
+    enum hn_status status = hn_driver_open(&driver, &err);
+    if (status == HN_OK) {
+        status = hn_driver_select(&driver, NULL, &device, &err);
+        hn_driver_close(&driver);
+    }
+    if (status != HN_OK)
+        fprintf(stderr, "SKIPPED: the GPU tests did not run: %s\n", err.message);
+    return status == HN_OK ? device.identity.capability : 0;
+}
+
 static void compile(struct bench_fixture *fixture, const struct hn_compile_request *request,
                     struct hn_image *image)
 {

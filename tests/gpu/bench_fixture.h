@@ -21,6 +21,9 @@ struct bench_fixture {
     struct hn_bench *bench;
 };
 
+/* The compute capability of the first device; 0, with the reason on standard error, when there is none. */
+int bench_fixture_find_device(void);
+
 /* `config` is relative to the folder of test data. Compiles the support kernels for "sm_<capability>". */
 void bench_fixture_load(struct bench_fixture *fixture, const char *config, int capability);
 void bench_fixture_unload(struct bench_fixture *fixture);

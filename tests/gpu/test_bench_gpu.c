@@ -186,23 +186,6 @@ static void an_illegal_address_is_a_device_fault(void **state)
     bench_fixture_close(&scale);
 }
 
-static bool find_device(void)
-{
-    struct hn_driver driver;
-    struct hn_device device;
-    struct hn_error err = {.message = ""};
-    if (hn_driver_open(&driver, &err) != HN_OK) {
-        fprintf(stderr, "SKIPPED: the GPU tests did not run: %s\n", err.message);
-        return false;
-    }
-    enum hn_status status = hn_driver_select(&driver, NULL, &device, &err);
-    hn_driver_close(&driver);
-    if (status != HN_OK)
-        fprintf(stderr, "SKIPPED: the GPU tests did not run: %s\n", err.message);
-    capability = device.identity.capability;
-    return status == HN_OK;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,7 +196,8 @@ int main(void)
         cmocka_unit_test(warm_up_finds_little_noise),
         cmocka_unit_test(an_illegal_address_is_a_device_fault),
     };
-    if (!find_device())
+    capability = bench_fixture_find_device();
+    if (capability == 0)
         return SKIPPED;
     setvbuf(stdout, NULL, _IOLBF, 0);
     return cmocka_run_group_tests(tests, load, unload);

@@ -100,7 +100,9 @@ static void a_plan_holds_all_but_the_space(void **state)
     char *signature = hn_plan_signature(plan);
     assert_string_equal(signature, "A:float32:input,B:int16:input,D:uint8:input,C:float32:output,"
                                    "partial:float64:scratch,turns:uint32:counter,"
-                                   "clocks:uint64:metric,M:int32:value,scale:float32:value");
+                                   "clocks:uint64:metric,M:int32:value,scale:float32:value,"
+                                   "coefficients:float32:symbol,table:int16:symbol,"
+                                   "factor:float32:symbol,done:uint32:symbol");
     free(signature);
     assert_string_equal(plan->kernel, "product");
     assert_ends(plan->template_path, "/config/good/product.cu");
@@ -133,6 +135,23 @@ static void a_plan_holds_all_but_the_space(void **state)
     assert_string_equal(plan->objective, "gflops");
     assert_true(plan->maximize);
     assert_bindings(&plan->defaults, "FACTOR=1,FUSE=false,LOAD=plain,PAD=0,TILE=16,VARIANT=tiled");
+    hn_config_destroy(config);
+}
+
+static void symbols_stand_behind_the_arguments(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("good/full.yaml");
+    const struct hn_argument *symbols = &config->plan->arguments[9];
+    assert_int_equal(config->plan->argument_count, 13);
+    assert_string_equal(symbols[0].from, "A");
+    assert_string_equal(hn_expression_text(symbols[0].condition), "LOAD == ldg");
+    assert_false(hn_argument_is_filled(&symbols[0]));
+    assert_true(hn_argument_is_filled(&symbols[1]));
+    assert_false(symbols[1].changes);
+    assert_string_equal(hn_expression_text(symbols[2].value), "FACTOR");
+    assert_true(symbols[3].changes);
+    assert_int_equal(symbols[3].fill.kind, HN_FILL_CONSTANT);
     hn_config_destroy(config);
 }
 
@@ -363,6 +382,7 @@ int main(void)
         cmocka_unit_test(values_are_read),
         cmocka_unit_test(problems_multiply_out),
         cmocka_unit_test(a_plan_holds_all_but_the_space),
+        cmocka_unit_test(symbols_stand_behind_the_arguments),
         cmocka_unit_test(words_are_numbered_as_declared),
         cmocka_unit_test(a_space_alone_is_enough),
         cmocka_unit_test(what_is_left_out_has_a_default),

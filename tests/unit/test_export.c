@@ -264,6 +264,10 @@ static void test_header_of_steps(void **state)
     char *header = export_as(fixture->path, "tiled", NULL, "", hn_export_header);
     assert_non_null(strstr(header, "SIMULATED: from"));
     assert_non_null(strstr(header, "--maxrregcount=32"));
+    assert_non_null(strstr(header,
+                           "     table: the contents of A\n"
+                           " *     turns: uint32, 4 * N elements, again before every launch\n"
+                           " *     scale: float32, SCALE (where VARIANT == tile_ab)\n"));
     write_file(fixture, "tiled_tuned.h", header);
     free(header);
     compile_and_run(fixture,

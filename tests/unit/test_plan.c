@@ -10,9 +10,10 @@
 #include <cmocka.h>
 
 #include "plan_fixture.h"
+#include "runtime/plan_json.h"
 
 static const char small[] =
-    "{'format': 1, 'kernel': 'product', 'template': '/t/product.cu', 'parameters': ['TILE', "
+    "{'format': 2, 'kernel': 'product', 'template': '/t/product.cu', 'parameters': ['TILE', "
     "'LOAD'],"
     " 'problem': ['N', 'M'], 'freeze': ['M'],"
     " 'words': [{'name': 'LOAD', 'words': ['plain', 'ldg']}],"
@@ -20,7 +21,12 @@ static const char small[] =
     "                'fill': {'kind': 'uniform', 'a': -1.0, 'b': 1.0}},"
     "               {'name': 'C', 'type': 'float32', 'role': 'output', 'count': 'M * N'},"
     "               {'name': 'hits', 'type': 'uint32', 'role': 'metric', 'count': '4'},"
-    "               {'name': 'N', 'type': 'int32', 'role': 'value', 'value': 'N'}],"
+    "               {'name': 'N', 'type': 'int32', 'role': 'value', 'value': 'N'},"
+    "               {'name': 'table', 'type': 'float32', 'role': 'symbol', 'from': 'A',"
+    "                'if': 'LOAD == ldg'},"
+    "               {'name': 'turns', 'type': 'uint32', 'role': 'symbol', 'count': '1', 'changes': "
+    "true,"
+    "                'fill': {'kind': 'constant', 'a': 0.0, 'b': 0.0}}],"
     " 'steps': [{'entry': 'product', 'grid': ['ceil_div(N, TILE)', 'M'], 'block': ['TILE'],"
     "            'shared_bytes': '4 * TILE', 'arguments': [0, 1, 2, 3]}],"
     " 'options': [{'if': 'LOAD == ldg', 'option': '-DT={TILE}{N}'}],"
@@ -159,7 +165,8 @@ static void words_and_frozen_values_are_constants(void **state)
     assert_true(hn_plan_is_frozen(plan, "N", &word));
     char *signature = hn_plan_signature(plan);
     assert_string_equal(signature,
-                        "A:float32:input,C:float32:output,hits:uint32:metric,N:int32:value");
+                        "A:float32:input,C:float32:output,hits:uint32:metric,N:int32:value,"
+                        "table:float32:symbol,turns:uint32:symbol");
     free(signature);
     hn_plan_destroy(plan);
 }
@@ -204,6 +211,7 @@ static void a_hash_tells_what_was_measured(void **state)
     assert_hashes("'a': -1.0", "'a': 0.0", false, true);
     assert_hashes("'relative': '1e-5'", "'relative': '1e-6'", false, true);
     assert_hashes("'entry': 'r'", "'entry': 's'", false, true);
+    assert_hashes("'if': 'LOAD == ldg'}", "'if': 'LOAD == plain'}", false, true);
     assert_hashes("'freeze': ['M']", "'freeze': []", false, true);
     assert_hashes("-DT={TILE}{N}", "-DT={TILE}", true, false);
     assert_hashes("2 * M * N", "3 * M * N", true, true);
@@ -215,8 +223,8 @@ static void what_is_no_plan_is_refused(void **state)
 {
     (void)state;
     static const char *const cases[][3] = {
-        {"'format': 1", "'format': 2", "plan: format 2 is newer than this Hone, which knows 1"},
-        {"'format': 1", "'format': '1'", "plan: 'format' is not a version"},
+        {"'format': 2", "'format': 3", "plan: format 3 is newer than this Hone, which knows 2"},
+        {"'format': 2", "'format': '1'", "plan: 'format' is not a version"},
         {"'kernel': 'product'", "'kernel': 7", "plan: 'kernel' is not a string"},
         {"['TILE', 'LOAD']", "['TILE', 'LO AD']", "plan: 'parameters' is not a list of names"},
         {"['TILE', 'LOAD']", "['TILE', 'LOAD', 'N']", "plan: 'N' is there twice"},
@@ -228,6 +236,9 @@ static void what_is_no_plan_is_refused(void **state)
         {"'role': 'value', 'value': 'N'", "'role': 'value', 'count': 'N'",
          "plan: 'N' is not an argument with either count or value"},
         {"'kind': 'uniform'", "'kind': 'zero'", "plan: 'fill' is not a known fill"},
+        {"'from': 'A'", "'from': 'C'", "plan: 'C' is not an input"},
+        {"'from': 'A'", "'value': 'N', 'count': '1'",
+         "plan: 'table' is not an argument with either count or value"},
         {"[0, 1, 2, 3]", "[0, 1, 2, 4]", "plan: 'arguments' is not a list of arguments' numbers"},
         {"[0, 1, 2, 3]", "[0, -1]", "plan: 'arguments' is not a list of arguments' numbers"},
         {"'block': ['TILE']", "'block': []", "plan: 'block' is not a list of 1 to 3 expressions"},
@@ -276,6 +287,18 @@ static void damage(json_t *root, json_t *node)
     json_array_foreach(node, index, value) damage(root, value);
 }
 
+/* What the first Hone wrote; its hash is that under which results were stored. */
+static void a_plan_of_format_1_is_read(void **state)
+{
+    (void)state;
+    struct hn_plan *plan = load_plan("matmul.json");
+    json_t *json = hn_plan_to_json(plan);
+    assert_int_equal(json_integer_value(json_object_get(json, "format")), HN_PLAN_FORMAT);
+    assert_string_equal(hn_plan_hash(plan).hex, "d806fe110adb62169920bf42727b5a65");
+    json_decref(json);
+    hn_plan_destroy(plan);
+}
+
 static void damaged_plans_are_survived(void **state)
 {
     (void)state;
@@ -294,6 +317,7 @@ int main(void)
         cmocka_unit_test(words_and_frozen_values_are_constants),
         cmocka_unit_test(a_hash_tells_what_was_measured),
         cmocka_unit_test(what_is_no_plan_is_refused),
+        cmocka_unit_test(a_plan_of_format_1_is_read),
         cmocka_unit_test(damaged_plans_are_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -192,7 +192,13 @@ static enum hn_status try_step(const struct trial *trial, const struct hn_step *
 static enum hn_status try_argument(const struct trial *trial, const struct hn_argument *argument)
 {
     size_t size = hn_element_size(argument->element);
-    if (argument->role != HN_ROLE_VALUE)
+    struct hn_error reason = {""};
+    bool applies = false;
+    if (hn_argument_applies(argument, trial->values, &applies, &reason) != HN_OK)
+        return fail_trial(trial, argument->condition, reason.message);
+    if (!applies || argument->from != NULL)
+        return HN_OK;
+    if (argument->count != NULL)
         return try_integer(trial, argument->count, 1, INT64_MAX / (int64_t)size);
     if (argument->element == HN_FLOAT32 || argument->element == HN_FLOAT64)
         return try_number(trial, argument->value, -HUGE_VAL);

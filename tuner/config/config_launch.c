@@ -54,26 +54,42 @@ static enum hn_status find_argument(const struct hn_config_reader *reader,
     const struct hn_plan *plan = reader->config->plan;
     if (node->kind != HN_YAML_SCALAR)
         return hn_config_fail_found(reader, node, "the name of an argument");
-    for (*index = 0; *index < plan->argument_count; ++*index)
-        if (strcmp(plan->arguments[*index].name, node->text) == 0)
-            return HN_OK;
+    const struct hn_argument *found = hn_plan_find_argument(plan, node->text);
+    if (found != NULL && hn_argument_is_passed(found)) {
+        *index = (size_t)(found - plan->arguments);
+        return HN_OK;
+    }
+    if (found != NULL)
+        return hn_config_fail(
+            reader, node, "'%s' is a symbol, which kernels find by its name; expected arguments",
+            node->text);
     const char **names = calloc(plan->argument_count + 1, sizeof *names);
     if (names == NULL)
         return hn_fail_memory(reader->err);
+    size_t count = 0;
     for (size_t i = 0; i < plan->argument_count; i++)
-        names[i] = plan->arguments[i].name;
+        if (hn_argument_is_passed(&plan->arguments[i]))
+            names[count++] = plan->arguments[i].name;
     enum hn_status status =
-        hn_config_fail_unknown(reader, node, "argument", node->text, names, plan->argument_count);
+        hn_config_fail_unknown(reader, node, "argument", node->text, names, count);
     free(names);
     return status;
 }
 
-/* The names under `arguments`; all of the plan's where there are none. */
+static size_t count_passed(const struct hn_plan *plan)
+{
+    size_t count = 0;
+    while (count < plan->argument_count && hn_argument_is_passed(&plan->arguments[count]))
+        count++;
+    return count;
+}
+
+/* The names under `arguments`; all of the plan's where there are none: symbols come behind them. */
 static enum hn_status read_step_arguments(const struct hn_config_reader *reader,
                                           const struct hn_yaml *node, struct hn_step *step)
 {
     const struct hn_plan *plan = reader->config->plan;
-    size_t room = node == NULL ? plan->argument_count : node->count;
+    size_t room = node == NULL ? count_passed(plan) : node->count;
     enum hn_status status = node == NULL ? HN_OK
                                          : hn_config_check_kind(reader, node, HN_YAML_SEQUENCE,
                                                                 "a list of arguments' names");

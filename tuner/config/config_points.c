@@ -164,21 +164,6 @@ static int choose(const struct hn_space *space, size_t parameter, const struct h
     return -1;
 }
 
-/* The first valid point that has all of the wanted choices (-1: any); false when there is none. */
-static bool find_point(const struct hn_space *space, const int *wanted, uint16_t *choice)
-{
-    size_t count = hn_space_parameter_count(space);
-    for (uint64_t i = 0; i < hn_space_size(space); i++) {
-        hn_space_point(space, i, choice);
-        size_t same = 0;
-        while (same < count && (wanted[same] < 0 || wanted[same] == choice[same]))
-            same++;
-        if (same == count)
-            return true;
-    }
-    return false;
-}
-
 enum hn_status hn_config_default_point(const struct hn_config *config, const struct hn_space *space,
                                        struct hn_bindings *point, struct hn_error *err)
 {
@@ -193,8 +178,8 @@ enum hn_status hn_config_default_point(const struct hn_config *config, const str
     for (size_t i = 0; i < count; i++)
         wanted[i] = choose(space, i, &config->defaults);
     /* -p and -s may leave no valid point with the defaults of the file. */
-    if (!find_point(space, wanted, choice))
-        hn_space_point(space, 0, choice);
+    if (!hn_space_first(space, wanted, choice))
+        hn_space_first(space, NULL, choice);
     status = hn_space_bindings(space, choice, point, err);
 
 free_arrays:
@@ -235,7 +220,7 @@ enum hn_status hn_config_complete(const struct hn_config *config, const struct h
         status = hn_bindings_merge(point, partial, err);
     if (status == HN_OK)
         status = hn_space_choice(space, point, choice, err);
-    if (status == HN_OK && hn_space_find(space, choice) == UINT64_MAX)
+    if (status == HN_OK && !hn_space_contains(space, choice))
         status = fail_invalid(config, point, err);
     free(choice);
     return status;

@@ -72,6 +72,16 @@ const struct hn_value *hn_config_find_value(const struct hn_value *values, size_
                                             const struct hn_value *value);
 void hn_config_append_values(struct hn_text *text, const struct hn_value *values, size_t count);
 
+/* Arguments and symbols together. */
+#define HN_CONFIG_ARGUMENTS 256
+enum hn_status hn_config_read_element(const struct hn_config_reader *reader, const struct hn_yaml *node,
+                                      enum hn_element *element);
+/* node NULL: the fill that such elements have without one. */
+enum hn_status hn_config_read_fill(const struct hn_config_reader *reader, const struct hn_yaml *node,
+                                   struct hn_argument *argument);
+/* That no argument before the last one has its name. */
+enum hn_status hn_config_check_unique(const struct hn_config_reader *reader, const struct hn_yaml *item);
+
 /* The parts of a config, in the order in which they are read. */
 enum hn_status hn_config_read_parameters(struct hn_config_reader *reader);
 enum hn_status hn_config_read_problem(struct hn_config_reader *reader);
@@ -81,6 +91,7 @@ enum hn_status hn_config_read_constraints(struct hn_config_reader *reader);
 /* The path under `template` in this mapping, absolute. */
 enum hn_status hn_config_read_path(const struct hn_config_reader *reader, const struct hn_yaml *mapping, char **path);
 enum hn_status hn_config_read_arguments(struct hn_config_reader *reader);
+enum hn_status hn_config_read_symbols(struct hn_config_reader *reader);
 enum hn_status hn_config_read_launch(struct hn_config_reader *reader);
 enum hn_status hn_config_read_compile(struct hn_config_reader *reader);
 enum hn_status hn_config_read_reference(struct hn_config_reader *reader);

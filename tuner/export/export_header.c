@@ -115,6 +115,34 @@ static void append_call(const struct hn_export *export, const struct hn_source *
     }
 }
 
+/* "  table: A" for each variable that the caller has to fill before a launch. */
+static void append_symbols(const struct hn_export *export, struct hn_text *text)
+{
+    bool first = true;
+    for (size_t i = 0; i < export->plan->argument_count; i++) {
+        const struct hn_argument *symbol = &export->plan->arguments[i];
+        if (symbol->role != HN_ROLE_SYMBOL)
+            continue;
+        if (first)
+            hn_text_append(text, "\nThe kernel reads variables of the template; fill them with "
+                                 "cudaMemcpyToSymbol before:\n\n");
+        first = false;
+        hn_text_printf(text, "    %s: ", symbol->name);
+        if (symbol->from != NULL)
+            hn_text_printf(text, "the contents of %s", symbol->from);
+        else if (symbol->value != NULL)
+            hn_text_printf(text, "%s, %s", hn_element_name(symbol->element),
+                           hn_expression_text(symbol->value));
+        else
+            hn_text_printf(text, "%s, %s elements%s", hn_element_name(symbol->element),
+                           hn_expression_text(symbol->count),
+                           symbol->changes ? ", again before every launch" : "");
+        if (symbol->condition != NULL)
+            hn_text_printf(text, " (where %s)", hn_expression_text(symbol->condition));
+        hn_text_append(text, "\n");
+    }
+}
+
 static void append_use(const struct hn_export *export, const struct hn_source *source,
                        struct hn_text *text)
 {
@@ -125,6 +153,7 @@ static void append_use(const struct hn_export *export, const struct hn_source *s
                    "    #include \"%s\"\n",
                    export->upper, export->kernel, base_name(export->plan->template_path));
     append_call(export, source, text);
+    append_symbols(export, text);
     hn_text_printf(text,
                    "\n%s_APPLY gives the names that the template reads, without prefix; include "
                    "this file again with\n"

@@ -70,11 +70,15 @@ static enum hn_status append_arguments(struct hn_text *text, const struct hn_tas
         return status;
     for (size_t i = 0; status == HN_OK && i < plan->argument_count; i++) {
         const struct hn_argument *argument = &plan->arguments[i];
-        struct hn_value value;
-        status = hn_expression_evaluate(argument->count != NULL ? argument->count : argument->value,
-                                        values, &value, err);
+        const struct hn_expression *expression =
+            argument->count != NULL ? argument->count : argument->value;
+        struct hn_value value = hn_boolean(true);
+        bool applies = false;
+        status = hn_argument_applies(argument, values, &applies, err);
+        if (status == HN_OK && applies && expression != NULL)
+            status = hn_expression_evaluate(expression, values, &value, err);
         if (status == HN_OK) {
-            hn_text_append(text, " ");
+            hn_text_append(text, applies ? " " : " -");
             hn_value_append(text, &value);
         }
     }

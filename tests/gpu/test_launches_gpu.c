@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench_fixture.h"
+
+/* What a config can say of arguments and launches, on a GPU; the unit tests try the same on the
+ * driver double. */
+
+enum { SKIPPED = 77 };
+static int capability;
+
+struct expectation {
+    const char *point;
+    enum hn_outcome outcome;
+    const char *part; /* of the message; NULL: any */
+};
+
+static void check(struct bench_fixture *fixture, const struct expectation *expected)
+{
+    static const struct hn_bench_request both = {.verify = true, .measure = true, .full = true};
+    struct hn_record record = bench_fixture_evaluate(fixture, expected->point, &both);
+    const char *message = record.message == NULL ? "" : record.message;
+    printf("%s: %s, %.2f us %s\n", expected->point, hn_outcome_name(record.outcome),
+           record.timing.median_us, message);
+    if (record.outcome != expected->outcome)
+        fail_msg("%s: found %s (%s), expected %s", expected->point, hn_outcome_name(record.outcome),
+                 message, hn_outcome_name(expected->outcome));
+    if (expected->part != NULL && strstr(message, expected->part) == NULL)
+        fail_msg("%s: '%s' is not in '%s'", expected->point, expected->part, message);
+    hn_record_finish(&record);
+}
+
+/* Every point in turn on one bench. */
+static void check_all(const char *config, const struct expectation *expected, size_t count)
+{
+    struct bench_fixture fixture;
+    struct hn_error err = {.message = ""};
+    bench_fixture_load(&fixture, config, capability);
+    if (bench_fixture_open(&fixture, HN_COLD, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    for (size_t i = 0; i < count; i++)
+        check(&fixture, &expected[i]);
+    bench_fixture_close(&fixture);
+    bench_fixture_unload(&fixture);
+}
+
+#define CHECK_ALL(config, expected)                                                                \
+    check_all(config, expected, sizeof(expected) / sizeof(expected)[0])
+
+static void symbols_are_set(void **state)
+{
+    static const struct expectation expected[] = {
+        {"MEMORY=constant,MISSING=0", HN_OUTCOME_OK, NULL},
+        {"MEMORY=global,MISSING=1", HN_OUTCOME_LAUNCH_ERROR,
+         "symbol 'offsets' is not in the module"},
+        {"MEMORY=global,MISSING=2", HN_OUTCOME_LAUNCH_ERROR, "has 8 bytes"},
+        {"MEMORY=global,MISSING=0", HN_OUTCOME_OK, NULL},
+    };
+    (void)state;
+    CHECK_ALL("double/symbols.yaml", expected);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(symbols_are_set),
+    };
+    capability = bench_fixture_find_device();
+    if (capability == 0)
+        return SKIPPED;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/variant.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench_fixture.h"
+
+static struct bench_fixture symbols;
+static const struct hn_bench_request both = {.verify = true, .measure = true};
+
+static int open_bench(void **state)
+{
+    struct hn_error err = {.message = ""};
+    (void)state;
+    bench_fixture_load(&symbols, "double/symbols.yaml", 90);
+    if (bench_fixture_open(&symbols, HN_COLD, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    return 0;
+}
+
+static int close_bench(void **state)
+{
+    (void)state;
+    bench_fixture_close(&symbols);
+    bench_fixture_unload(&symbols);
+    return 0;
+}
+
+static void expect(const char *point, enum hn_outcome outcome, const char *message)
+{
+    struct hn_record record = bench_fixture_evaluate(&symbols, point, &both);
+    if (record.outcome != outcome)
+        fail_msg("%s: found %s (%s)", point, hn_outcome_name(record.outcome),
+                 record.message == NULL ? "" : record.message);
+    if (message != NULL)
+        assert_string_equal(record.message, message);
+    /* A kernel that changes a symbol is launched once for each time that it is set. */
+    assert_true(outcome != HN_OUTCOME_OK || record.timing.batch == 1);
+    hn_record_finish(&record);
+}
+
+static void symbols_are_set_before_every_launch(void **state)
+{
+    (void)state;
+    expect("MEMORY=constant,MISSING=0", HN_OUTCOME_OK, NULL);
+    expect("MEMORY=global,MISSING=0", HN_OUTCOME_OK, NULL);
+}
+
+static void a_symbol_that_is_not_there_is_the_variants_failure(void **state)
+{
+    (void)state;
+    expect("MEMORY=global,MISSING=1", HN_OUTCOME_LAUNCH_ERROR,
+           "symbol 'offsets' is not in the module: the template has no global variable of this "
+           "name, outside of namespaces; where only some variants have it, give it an 'if' in the "
+           "config");
+    expect("MEMORY=global,MISSING=0", HN_OUTCOME_OK, NULL);
+}
+
+static void a_symbol_that_is_too_small_is_the_variants_failure(void **state)
+{
+    (void)state;
+    expect("MEMORY=global,MISSING=2", HN_OUTCOME_LAUNCH_ERROR,
+           "symbol 'offsets' has 8 bytes in the module; the config gives it 16");
+}
+
+static void another_seed_reaches_the_symbols(void **state)
+{
+    (void)state;
+    struct hn_error err = {.message = ""};
+    assert_int_equal(hn_bench_reseed(symbols.bench, 2, &err), HN_OK);
+    expect("MEMORY=constant,MISSING=0", HN_OUTCOME_OK, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(symbols_are_set_before_every_launch),
+        cmocka_unit_test(a_symbol_that_is_not_there_is_the_variants_failure),
+        cmocka_unit_test(a_symbol_that_is_too_small_is_the_variants_failure),
+        cmocka_unit_test(another_seed_reaches_the_symbols),
+    };
+    return cmocka_run_group_tests(tests, open_bench, close_bench);
+}
