@@ -47,11 +47,17 @@ const char *hn_space_parameter_name(const struct hn_space *space, size_t paramet
 size_t hn_space_value_count(const struct hn_space *space, size_t parameter);
 const struct hn_value *hn_space_value(const struct hn_space *space, size_t parameter, size_t index);
 
+/* Whether the valid points are numbered: not where there are more than fit in memory. Then size is UINT64_MAX, and point
+ * and find are not to be called; all else works. */
+bool hn_space_enumerated(const struct hn_space *space);
 uint64_t hn_space_size(const struct hn_space *space);      /* valid points */
 double hn_space_cartesian(const struct hn_space *space);   /* before the constraints */
 void hn_space_point(const struct hn_space *space, uint64_t index, uint16_t *choice);
 /* The number of a point, or UINT64_MAX when it is not valid. */
 uint64_t hn_space_find(const struct hn_space *space, const uint16_t *choice);
+/* The first valid point, in declared order, that has the value wanted[i] for each parameter i (-1: any). False when
+ * there is none. wanted may be NULL. */
+bool hn_space_first(const struct hn_space *space, const int *wanted, uint16_t *choice);
 
 bool hn_space_contains(const struct hn_space *space, const uint16_t *choice);
 /* A valid point, all equally likely. */

@@ -64,6 +64,25 @@ uint64_t hn_space_find(const struct hn_space *space, const uint16_t *choice)
     return UINT64_MAX;
 }
 
+bool hn_space_enumerated(const struct hn_space *space)
+{
+    return space->size != UINT64_MAX;
+}
+
+bool hn_space_first(const struct hn_space *space, const int *wanted, uint16_t *choice)
+{
+    size_t count = space->parameter_count;
+    for (uint64_t i = 0; i < space->size; i++) {
+        hn_space_point(space, i, choice);
+        size_t same = 0;
+        while (same < count && (wanted == NULL || wanted[same] < 0 || wanted[same] == choice[same]))
+            same++;
+        if (same == count)
+            return true;
+    }
+    return false;
+}
+
 /* One stable pass of a radix sort, by the byte at `offset`. */
 static void sort_by_byte(const struct hn_space *space, const unsigned char *from, unsigned char *to,
                          size_t offset)
