@@ -198,11 +198,26 @@ static enum hn_status write_traces(const struct simulate *simulate, enum hn_stat
                    simulate->traces);
 }
 
+/* Told before the runs, not after them. */
+static enum hn_status check_traces(const char *path, struct hn_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash == NULL ? strdup(".") : strndup(path, (size_t)(slash - path) + 1);
+    if (folder == NULL)
+        return hn_fail_memory(err);
+    bool fits = access(folder, W_OK | X_OK) == 0;
+    free(folder);
+    return fits ? HN_OK
+                : hn_fail(err, HN_ERUN, "'%s' can not be written: %s", path, strerror(errno));
+}
+
 static enum hn_status simulate_all(struct simulate *simulate, struct hn_error *err)
 {
     struct hn_batch *batch = &simulate->batch;
     double start_ms = hn_now_ms();
     enum hn_status status = choose_strategies(simulate, err);
+    if (status == HN_OK && simulate->traces != NULL)
+        status = check_traces(simulate->traces, err);
     if (status == HN_OK)
         status = hn_batch_load(batch, simulate->paths, simulate->path_count, err);
     double loaded_ms = hn_now_ms();

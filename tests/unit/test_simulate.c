@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/simulate/run.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+#include "tuner/simulate/interpolate.h"
+#include "tuner/simulate/parallel.h"
+#include "tuner/simulate/scale.h"
+
+static char path[] = "/tmp/hone-simulate-XXXXXX";
+
+static int make_file(void **state)
+{
+    (void)state;
+    int file = mkstemp(path);
+    return file < 0 ? -1 : close(file);
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+static void write_text(const char *text)
+{
+    assert_int_equal(hn_text_write_file(path, text, strlen(text), NULL), HN_OK);
+}
+
+/* Points 0 .. count-1 of one parameter; every fourth fails to compile; times fall, costs are 10. */
+static void load_line(int count, struct hn_recorded *recorded)
+{
+    struct hn_text text;
+    struct hn_error err = {""};
+    hn_text_init(&text);
+    hn_text_append(&text, "{\"kernel_name\": \"k\", \"tune_params_keys\": [\"X\"], "
+                          "\"tune_params\": {\"X\": [0]}, \"cache\": {\n");
+    for (int i = 0; i < count; i++) {
+        hn_text_printf(&text, "\"%d\": {\"X\": %d, \"compile_time\": 10, \"time\": ", i, i);
+        if (i % 4 == 3)
+            hn_text_append(&text, "\"CompilationFailedConfig\"}");
+        else
+            hn_text_printf(&text, "%d.5}", count - i);
+        hn_text_append(&text, i + 1 < count ? ",\n" : "}}");
+    }
+    write_text(text.data);
+    hn_text_finish(&text);
+    if (hn_recorded_load(path, recorded, &err) != HN_OK)
+        fail_msg("%s", err.message);
+}
+
+static void load_table(const char *text, struct hn_recording_table *table)
+{
+    struct hn_error err = {""};
+    write_text(text);
+    if (hn_recording_table_load(path, table, &err) != HN_OK)
+        fail_msg("%s", err.message);
+}
+
+static void a_table_takes_values_of_any_kind(void **state)
+{
+    struct hn_recording_table table;
+    (void)state;
+    load_table(
+        "{\"kernel_name\": \"k\", \"device_name\": \"d\", \"tune_params\": {"
+        "\"A\": [1, 2], \"B\": [\"float2 *\", \"-O3, -x\"], \"C\": [true, false], "
+        "\"D\": [0.5], \"E\": [null, [1, 2]]}, \"cache\": {"
+        "\"a\": {\"A\": 2.0, \"B\": \"-O3, -x\", \"C\": false, \"D\": 0.5, \"E\": [1, 2], "
+        "\"time\": 1.5, \"times\": [1, 2, 3]},"
+        "\"b\": {\"A\": 3, \"B\": \"new\", \"C\": 1, \"D\": 0.5, \"E\": null, \"time\": 2}}}",
+        &table);
+    const uint16_t choices[] = {1, 1, 1, 0, 1, 2, 2, 0, 0, 0};
+    assert_int_equal(table.row_count, 2);
+    assert_int_equal(table.parameter_count, 5);
+    assert_memory_equal(table.choices, choices, sizeof choices);
+    assert_string_equal(table.parameters[4].values[1].word, "[1,2]");
+    assert_string_equal(table.kernel, "k");
+    assert_string_equal(table.device, "d");
+    hn_recording_table_finish(&table);
+}
+
+static void a_table_knows_failures_and_costs(void **state)
+{
+    struct hn_recording_table table;
+    (void)state;
+    load_table(
+        "{\"tune_params_keys\": [\"X\"], \"cache\": {"
+        "\"0\": {\"X\": 0, \"time\": 0.25, \"compile_time\": 1, \"benchmark_time\": 2, "
+        "\"verification_time\": 4, \"framework_time\": 8, \"strategy_time\": 16, \"GB/s\": NaN},"
+        "\"1\": {\"X\": 1, \"time\": \"CompilationFailedConfig\", \"compile_time\": 3},"
+        "\"2\": {\"X\": 2, \"time\": \"RuntimeFailedConfig\"},"
+        "\"3\": {\"X\": 3, \"time\": \"InvalidConfig\", \"benchmark_time\": null},"
+        "\"4\": {\"X\": 4, \"time\": 1e20},"
+        "\"5\": {\"X\": 5, \"time\": -Infinity},"
+        "\"6\": {\"X\": 6, \"time\": NaN},"
+        "\"7\": {\"X\": 7}}}",
+        &table);
+    static const enum hn_outcome outcomes[] = {
+        HN_OUTCOME_OK,           HN_OUTCOME_COMPILE_ERROR,
+        HN_OUTCOME_LAUNCH_ERROR, HN_OUTCOME_INVALID_LAUNCH,
+        HN_OUTCOME_LAUNCH_ERROR, HN_OUTCOME_LAUNCH_ERROR,
+        HN_OUTCOME_LAUNCH_ERROR, HN_OUTCOME_LAUNCH_ERROR,
+    };
+    assert_int_equal(table.row_count, 8);
+    for (size_t i = 0; i < 8; i++) {
+        assert_int_equal(table.rows[i].outcome, outcomes[i]);
+        assert_int_equal(isfinite(table.rows[i].time_ms) != 0, i == 0);
+        assert_false(table.rows[i].resources.known);
+    }
+    assert_true(table.rows[0].cost_ms == 15 && table.rows[1].cost_ms == 3);
+    assert_true(table.rows[3].cost_ms == 0);
+    hn_recording_table_finish(&table);
+}
+
+static void a_table_of_an_unfinished_file_ends_with_its_last_row(void **state)
+{
+    struct hn_recording_table table;
+    (void)state;
+    load_table("{\n\"tune_params_keys\": [\"X\"], \"tune_params\": {\"X\": [1, 2]},\n\"cache\": {\n"
+               "\"1\": {\"X\": 1, \"time\": 1, \"times\": [1, 2]},\n"
+               "\"2\": {\"X\": 2, \"time\": 1, \"times\": [1, 2",
+               &table);
+    assert_int_equal(table.row_count, 1);
+    hn_recording_table_finish(&table);
+}
+
+static void fails(const char *text, const char *message)
+{
+    struct hn_recorded recorded;
+    struct hn_error err = {""};
+    char expected[512];
+    write_text(text);
+    snprintf(expected, sizeof expected, "'%s': %s", path, message);
+    assert_int_not_equal(hn_recorded_load(path, &recorded, &err), HN_OK);
+    assert_string_equal(err.message, expected);
+}
+
+static void what_is_no_recording_is_refused(void **state)
+{
+    (void)state;
+    fails("{}", "it is neither a recording of Hone nor a cache file of Kernel Tuner: there is no "
+                "'cache' in it");
+    fails("{\"cache\": {}}", "neither 'tune_params_keys' nor 'tune_params' names a parameter");
+    fails("{\"tune_params_keys\": [\"X\"], \"cache\": {}}",
+          "'cache' is empty, expected an object with a row for each point");
+    fails("{\"tune_params_keys\": [\"X\"], \"cache\": []}",
+          "'cache' is an array, expected an object with a row for each point");
+    fails("{\"tune_params_keys\": [7], \"cache\": {}}",
+          "'tune_params_keys' holds an integer, expected a string");
+    fails("{\"tune_params_keys\": [\"X\"], \"cache\": {\"a\": {}}}",
+          "row 'a': parameter 'X' is missing");
+    fails("{\"tune_params_keys\": [\"X\"], \"cache\": {\"a\": 1}}",
+          "row 'a': it is an integer, expected an object");
+    fails("{\"tune_params_keys\": [\"X\"], \"cache\": {\"a\": {\"X\": 1}, \"b\": {\"X\": 1.0}}}",
+          "a point is given twice");
+    fails("{\"times\": [1,\n2], \"cache\": x}", "line 2, column 14: invalid token near 'x'");
+}
+
+/* A strategy that proposes what the script says and checks what it is told. */
+static struct {
+    const uint16_t *script;
+    size_t length;
+    unsigned look_ahead;
+    const bool *declined; /* by value of X; may be NULL */
+    uint64_t compiled;
+    uint64_t finished;
+    uint64_t skipped;
+} play;
+
+static enum hn_status create(const struct hn_search *search, struct hn_strategy **strategy,
+                             struct hn_error *err)
+{
+    (void)err;
+    assert_int_equal(search->look_ahead, play.look_ahead);
+    play.compiled = play.finished = play.skipped = 0;
+    *strategy = malloc(1);
+    return HN_OK;
+}
+
+static void destroy(struct hn_strategy *strategy)
+{
+    free(strategy);
+}
+
+static uint64_t told_by(uint64_t t, uint64_t behind)
+{
+    uint64_t end = t + 1 > behind ? t + 1 - behind : 0;
+    return end < t ? end : t;
+}
+
+static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
+{
+    (void)strategy;
+    assert_int_equal(play.compiled, told_by(ticket, play.look_ahead / 2));
+    assert_int_equal(play.finished, told_by(ticket, play.look_ahead));
+    if (ticket < play.length)
+        *choice = play.script[ticket];
+    return ticket < play.length;
+}
+
+static bool compiled(struct hn_strategy *strategy, uint64_t ticket,
+                     const struct hn_observation *observation)
+{
+    uint16_t x = play.script[ticket];
+    (void)strategy;
+    assert_int_equal(ticket, play.compiled++);
+    assert_int_equal(observation->outcome, x % 4 == 3 ? HN_OUTCOME_COMPILE_ERROR : HN_OUTCOME_OK);
+    assert_true(isnan(observation->cost));
+    assert_null(observation->resources);
+    return play.declined == NULL || !play.declined[x];
+}
+
+static void finished(struct hn_strategy *strategy, uint64_t ticket,
+                     const struct hn_observation *observation)
+{
+    uint16_t x = play.script[ticket];
+    (void)strategy;
+    assert_int_equal(ticket, play.finished++);
+    if (observation->outcome == HN_OUTCOME_SKIPPED) {
+        play.skipped++;
+        assert_true(isnan(observation->cost));
+    } else if (x % 4 == 3) {
+        assert_int_equal(observation->outcome, HN_OUTCOME_COMPILE_ERROR);
+        assert_true(isnan(observation->cost));
+    } else {
+        assert_true(observation->cost == (16 - x + 0.5) * 1000);
+    }
+}
+
+static const struct hn_strategy_kind scripted = {
+    .name = "scripted",
+    .summary = "what the test says",
+    .needs_feedback = true,
+    .create = create,
+    .destroy = destroy,
+    .propose = propose,
+    .compiled = compiled,
+    .finished = finished,
+};
+
+static void play_script(const struct hn_recorded *recorded, unsigned look_ahead,
+                        uint64_t budget_count, double budget_ms, struct hn_run *run)
+{
+    struct hn_error err = {""};
+    const struct hn_run_options options = {.recorded = recorded,
+                                           .strategy = &scripted,
+                                           .look_ahead = look_ahead,
+                                           .budget_count = budget_count,
+                                           .budget_ms = budget_ms};
+    play.look_ahead = look_ahead;
+    if (hn_run_make(&options, run, &err) != HN_OK)
+        fail_msg("%s", err.message);
+}
+
+static void check_rows(const struct hn_run *run, const uint32_t *rows, size_t count)
+{
+    assert_int_equal(run->count, count);
+    assert_memory_equal(run->rows, rows, count * sizeof *rows);
+}
+
+static const uint16_t script[] = {5, 3, 5, 0, 5, 9, 3, 7, 1, 2};
+
+static void a_run_tells_what_the_look_ahead_allows(void **state)
+{
+    static const uint32_t rows[] = {5, 3, 0, 9, 7, 1, 2};
+    struct hn_recorded recorded;
+    struct hn_run run;
+    (void)state;
+    load_line(16, &recorded);
+    play.script = script;
+    play.length = sizeof script / sizeof *script;
+    for (unsigned look_ahead = 1; look_ahead < 24; look_ahead++) {
+        play_script(&recorded, look_ahead, 100, 0, &run);
+        check_rows(&run, rows, 7);
+        assert_int_equal(play.compiled, 10);
+        assert_int_equal(play.finished, 10);
+        hn_run_finish(&run);
+    }
+    hn_recorded_finish(&recorded);
+}
+
+static void a_run_ends_when_both_budgets_are_used(void **state)
+{
+    struct hn_recorded recorded;
+    struct hn_run run;
+    (void)state;
+    load_line(16, &recorded);
+    play.script = script;
+    play.length = sizeof script / sizeof *script;
+    play_script(&recorded, 1, 3, 0, &run);
+    assert_int_equal(run.count, 3);
+    hn_run_finish(&run);
+    play_script(&recorded, 1, 3, 45, &run);
+    assert_int_equal(run.count, 5);
+    hn_run_finish(&run);
+    play_script(&recorded, 1, 6, 45, &run);
+    assert_int_equal(run.count, 6);
+    hn_run_finish(&run);
+    hn_recorded_finish(&recorded);
+}
+
+static void declined_points_are_not_evaluated(void **state)
+{
+    static const uint32_t rows[] = {3, 0, 7, 1, 2};
+    static const bool declined[16] = {[5] = true, [3] = true, [9] = true};
+    struct hn_recorded recorded;
+    struct hn_run run;
+    (void)state;
+    load_line(16, &recorded);
+    play.script = script;
+    play.length = sizeof script / sizeof *script;
+    play.declined = declined;
+    for (unsigned look_ahead = 1; look_ahead < 24; look_ahead++) {
+        play_script(&recorded, look_ahead, 100, 0, &run);
+        check_rows(&run, rows, 5);
+        assert_int_equal(run.declined, 2);
+        assert_int_equal(play.skipped, 4); /* three times 5, once 9 */
+        hn_run_finish(&run);
+    }
+    play_script(&recorded, 1, 5, 50, &run); /* what was declined does not count */
+    check_rows(&run, rows, 5);
+    hn_run_finish(&run);
+    play.declined = NULL;
+    hn_recorded_finish(&recorded);
+}
+
+static void an_exhausted_space_ends_a_run(void **state)
+{
+    struct hn_recorded recorded;
+    struct hn_run run;
+    struct hn_error err = {""};
+    (void)state;
+    load_line(16, &recorded);
+    const struct hn_run_options options = {.recorded = &recorded,
+                                           .strategy = hn_strategy_find("random"),
+                                           .look_ahead = 32,
+                                           .seed = 3,
+                                           .budget_count = 1000,
+                                           .budget_ms = 1e9};
+    assert_int_equal(hn_run_make(&options, &run, &err), HN_OK);
+    assert_int_equal(run.count, 16);
+    hn_run_finish(&run);
+    hn_recorded_finish(&recorded);
+}
+
+static void a_point_outside_ends_the_run(void **state)
+{
+    static const uint16_t outside[] = {77};
+    struct hn_recorded recorded;
+    struct hn_run run;
+    struct hn_error err = {""};
+    (void)state;
+    load_line(16, &recorded);
+    play.script = outside;
+    play.length = play.look_ahead = 1;
+    const struct hn_run_options options = {
+        .recorded = &recorded, .strategy = &scripted, .look_ahead = 1, .budget_count = 5};
+    assert_int_equal(hn_run_make(&options, &run, &err), HN_ERUN);
+    assert_non_null(strstr(err.message, "strategy scripted proposed a point that is not in"));
+    hn_recorded_finish(&recorded);
+}
+
+/* By SciPy 1.10: PchipInterpolator([1, 2, 4, 5, 9], [10, 6, 6, 1, 0])(numpy.linspace(1, 9, 9)) */
+static void interpolation_is_that_of_scipy(void **state)
+{
+    static const double x[] = {1, 2, 4, 5, 9};
+    static const double y[] = {10, 6, 6, 1, 0};
+    static const double expected[] = {
+        10, 6, 6, 6, 1, 0.51671511627906974, 0.20930232558139533, 0.047238372093023423, 0};
+    double values[9];
+    (void)state;
+    assert_int_equal(hn_interpolate_evenly(x, y, 5, values, 9, NULL), HN_OK);
+    for (size_t i = 0; i < 9; i++)
+        assert_true(fabs(values[i] - expected[i]) < 1e-12);
+    assert_int_equal(hn_interpolate_evenly(x, y, 2, values, 3, NULL), HN_OK);
+    assert_true(values[0] == 10 && values[1] == 8 && values[2] == 6);
+}
+
+static void a_scale_ranks_and_bounds(void **state)
+{
+    struct hn_recorded recorded;
+    struct hn_scale scale;
+    (void)state;
+    load_line(400, &recorded);
+    assert_int_equal(hn_scale_make(&recorded.table, &scale, NULL), HN_OK);
+    assert_int_equal(scale.count, 400);
+    assert_int_equal(scale.valid, 300);
+    assert_true(scale.optimum == 2.5 && scale.cost_ms == 10);
+    assert_true(scale.ranks[0] == 0 && scale.ranks[398] == 299 && isnan(scale.ranks[3]));
+    /* by score.py */
+    assert_int_equal(scale.budget, 44);
+    assert_true(scale.time_end_ms == 330);
+    assert_true(fabs(hn_scale_random_draws(&scale, 0.5) - 401.0 / 3) < 1e-12);
+    assert_true(scale.baseline[0] == 268.5 && scale.baseline[43] == 12.5);
+    assert_true(fabs(scale.time_baseline[500] - 26.48369772) < 1e-8);
+    hn_scale_finish(&scale);
+    hn_recorded_finish(&recorded);
+}
+
+static enum hn_status count_up(void *context, size_t task, struct hn_error *err)
+{
+    int *counts = context;
+    counts[task]++;
+    return task == 150 || task == 170 ? hn_fail(err, HN_ERUN, "task %zu", task) : HN_OK;
+}
+
+static void tasks_are_done_once_each(void **state)
+{
+    int counts[300] = {0};
+    struct hn_error err = {""};
+    (void)state;
+    const struct hn_parallel parallel = {
+        .count = 150, .jobs = 7, .run = count_up, .context = counts};
+    assert_int_equal(hn_parallel_do(&parallel, &err), HN_OK);
+    for (size_t i = 0; i < 150; i++)
+        assert_int_equal(counts[i], 1);
+}
+
+static void the_first_failure_counts(void **state)
+{
+    int counts[300] = {0};
+    struct hn_error err = {""};
+    (void)state;
+    const struct hn_parallel parallel = {
+        .count = 300, .jobs = 2, .run = count_up, .context = counts};
+    assert_int_equal(hn_parallel_do(&parallel, &err), HN_ERUN);
+    assert_string_equal(err.message, "task 150");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_table_takes_values_of_any_kind),
+        cmocka_unit_test(a_table_knows_failures_and_costs),
+        cmocka_unit_test(a_table_of_an_unfinished_file_ends_with_its_last_row),
+        cmocka_unit_test(what_is_no_recording_is_refused),
+        cmocka_unit_test(a_run_tells_what_the_look_ahead_allows),
+        cmocka_unit_test(a_run_ends_when_both_budgets_are_used),
+        cmocka_unit_test(declined_points_are_not_evaluated),
+        cmocka_unit_test(an_exhausted_space_ends_a_run),
+        cmocka_unit_test(a_point_outside_ends_the_run),
+        cmocka_unit_test(interpolation_is_that_of_scipy),
+        cmocka_unit_test(a_scale_ranks_and_bounds),
+        cmocka_unit_test(tasks_are_done_once_each),
+        cmocka_unit_test(the_first_failure_counts),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}
