@@ -12,11 +12,6 @@ static uint64_t align(uint64_t offset)
     return (offset + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-bool hn_argument_is_compared(const struct hn_argument *argument)
-{
-    return argument->role == HN_ROLE_OUTPUT || argument->role == HN_ROLE_INOUT;
-}
-
 /* What a variant may find uninitialised or zeroed, whatever its size. */
 static bool may_depend_on_parameters(const struct hn_argument *argument)
 {

@@ -98,7 +98,4 @@ const struct hn_damage *hn_arena_host_damage(const struct hn_arena *arena);
 /* Waits for all that was queued and reads the results. */
 enum hn_status hn_arena_read_results(struct hn_arena *arena, struct hn_error *err);
 
-/* Whether a variant writes it and it is compared. */
-bool hn_argument_is_compared(const struct hn_argument *argument);
-
 #endif

@@ -4,49 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct element_info {
-    const char *name;
-    size_t size;
-    const char *c_name;
-};
-
-static const struct element_info elements[HN_ELEMENT_COUNT] = {
-#define X(identifier, name, bytes, c_name) [identifier] = {name, bytes, c_name},
-    HN_ELEMENTS(X)
-#undef X
-};
-
 static const char *const roles[HN_ROLE_COUNT] = {
 #define X(identifier, name) [identifier] = name,
     HN_ROLES(X)
 #undef X
 };
 
-size_t hn_element_size(enum hn_element element)
-{
-    return elements[element].size;
-}
-
-const char *hn_element_name(enum hn_element element)
-{
-    return elements[element].name;
-}
-
-const char *hn_element_c_name(enum hn_element element)
-{
-    return elements[element].c_name;
-}
-
-bool hn_element_parse(const char *name, enum hn_element *element)
-{
-    for (int i = 0; i < HN_ELEMENT_COUNT; i++) {
-        if (strcmp(elements[i].name, name) == 0) {
-            *element = (enum hn_element)i;
-            return true;
-        }
-    }
-    return false;
-}
+const char *const hn_compare_mode_names[HN_COMPARE_MODE_COUNT] = {
+#define X(identifier, name) [identifier] = name,
+    HN_COMPARE_MODES(X)
+#undef X
+};
 
 const char *hn_role_name(enum hn_role role)
 {
@@ -93,8 +61,18 @@ bool hn_fill_kind_parse(const char *name, enum hn_fill_kind *kind, int *numbers)
     return false;
 }
 
+void hn_compare_finish(struct hn_compare *compare)
+{
+    hn_expression_destroy(compare->relative);
+    hn_expression_destroy(compare->absolute);
+}
+
 void hn_argument_finish(struct hn_argument *argument)
 {
+    if (argument->compare != NULL)
+        hn_compare_finish(argument->compare);
+    free(argument->compare);
+    free(argument->length);
     free(argument->name);
     hn_expression_destroy(argument->count);
     hn_expression_destroy(argument->value);
@@ -105,6 +83,11 @@ void hn_argument_finish(struct hn_argument *argument)
 bool hn_argument_is_passed(const struct hn_argument *argument)
 {
     return argument->role != HN_ROLE_SYMBOL;
+}
+
+bool hn_argument_is_compared(const struct hn_argument *argument)
+{
+    return argument->role == HN_ROLE_OUTPUT || argument->role == HN_ROLE_INOUT;
 }
 
 bool hn_argument_is_filled(const struct hn_argument *argument)

@@ -3,33 +3,9 @@
 #define HONE_RUNTIME_ARGUMENT_H
 
 #include "base/expression.h"
+#include "runtime/element.h"
 
 /* What a kernel is given, and what the buffers among it hold. */
-
-/* Element types: X(identifier, YAML name, bytes, C name). */
-#define HN_ELEMENTS(X)                                                                                                 \
-    X(HN_INT8, "int8", 1, "int8_t")                                                                                    \
-    X(HN_INT16, "int16", 2, "int16_t")                                                                                 \
-    X(HN_INT32, "int32", 4, "int32_t")                                                                                 \
-    X(HN_INT64, "int64", 8, "int64_t")                                                                                 \
-    X(HN_UINT8, "uint8", 1, "uint8_t")                                                                                 \
-    X(HN_UINT16, "uint16", 2, "uint16_t")                                                                              \
-    X(HN_UINT32, "uint32", 4, "uint32_t")                                                                              \
-    X(HN_UINT64, "uint64", 8, "uint64_t")                                                                              \
-    X(HN_FLOAT32, "float32", 4, "float")                                                                               \
-    X(HN_FLOAT64, "float64", 8, "double")
-
-enum hn_element {
-#define X(identifier, name, bytes, c_name) identifier,
-    HN_ELEMENTS(X)
-#undef X
-        HN_ELEMENT_COUNT
-};
-
-size_t hn_element_size(enum hn_element element);
-const char *hn_element_name(enum hn_element element);
-const char *hn_element_c_name(enum hn_element element);
-bool hn_element_parse(const char *name, enum hn_element *element);
 
 /* X(identifier, name): what a kernel does with a buffer. */
 #define HN_ROLES(X)                                                                                                    \
@@ -66,6 +42,29 @@ const char *hn_fill_kind_name(enum hn_fill_kind kind);
 /* `numbers` is how many the kind takes: 1 or 2. */
 bool hn_fill_kind_parse(const char *name, enum hn_fill_kind *kind, int *numbers);
 
+/* X(identifier, name): how a result is compared with the reference. */
+#define HN_COMPARE_MODES(X)                                                                                            \
+    X(HN_COMPARE_MAX_NORM, "max_norm") /* max|x - r| <= absolute + relative * max|r| */                                \
+    X(HN_COMPARE_EXACT, "exact")       /* equal to the bit */                                                          \
+    X(HN_COMPARE_MULTISET, "multiset") /* the same elements as often, in any order */
+
+enum hn_compare_mode {
+#define X(identifier, name) identifier,
+    HN_COMPARE_MODES(X)
+#undef X
+        HN_COMPARE_MODE_COUNT
+};
+
+extern const char *const hn_compare_mode_names[HN_COMPARE_MODE_COUNT];
+
+struct hn_compare {
+    enum hn_compare_mode mode;
+    struct hn_expression *relative; /* NULL: 0 */
+    struct hn_expression *absolute; /* NULL: 0 */
+};
+
+void hn_compare_finish(struct hn_compare *compare);
+
 struct hn_argument {
     char *name;
     enum hn_role role;
@@ -77,10 +76,16 @@ struct hn_argument {
     char *from;                      /* the input whose contents it takes */
     struct hn_expression *condition; /* it is set where this holds; NULL: everywhere */
     bool changes;                    /* kernels write to it: set again before every launch */
+    /* Of what hn_argument_is_compared: */
+    struct hn_compare *compare; /* NULL: as the plan says for all */
+    char *length;               /* the compared argument whose first element says how many of this one's are results,
+                                   counted from the front; NULL: all */
 };
 
 /* Whether it is an argument of kernels. */
 bool hn_argument_is_passed(const struct hn_argument *argument);
+/* Whether kernels write it and it is compared. */
+bool hn_argument_is_compared(const struct hn_argument *argument);
 /* Whether it is a buffer whose contents the config gives. */
 bool hn_argument_is_filled(const struct hn_argument *argument);
 /* Whether a symbol is set for these values of the plan's names; true for all others. */

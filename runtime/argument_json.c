@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/argument_json.h"
 
+#include <stdlib.h>
+
 #include "runtime/json_builder.h"
 #include "runtime/json_reader.h"
 
@@ -8,6 +10,15 @@ static json_t *fill_json(const struct hn_fill *fill)
 {
     return json_pack("{s:s, s:f, s:f}", "kind", hn_fill_kind_name(fill->kind), "a", fill->a, "b",
                      fill->b);
+}
+
+json_t *hn_compare_to_json(const struct hn_compare *compare)
+{
+    struct hn_builder object = hn_build_object();
+    hn_build_string(&object, "mode", hn_compare_mode_names[compare->mode]);
+    hn_build_expression(&object, "relative", compare->relative);
+    hn_build_expression(&object, "absolute", compare->absolute);
+    return hn_build_finish(&object);
 }
 
 json_t *hn_argument_to_json(const struct hn_argument *argument)
@@ -24,6 +35,9 @@ json_t *hn_argument_to_json(const struct hn_argument *argument)
     hn_build_expression(&object, "if", argument->condition);
     if (argument->changes)
         hn_build_set(&object, "changes", json_true());
+    if (argument->compare != NULL)
+        hn_build_set(&object, "compare", hn_compare_to_json(argument->compare));
+    hn_build_string(&object, "length", argument->length);
     return hn_build_finish(&object);
 }
 
@@ -41,6 +55,9 @@ static enum hn_status read_fill(const json_t *object, struct hn_fill *fill, stru
 /* What may stand beside what. */
 static bool is_consistent(const struct hn_argument *argument)
 {
+    bool judged = argument->compare != NULL || argument->length != NULL;
+    if (judged && !hn_argument_is_compared(argument))
+        return false;
     int sources = (argument->count != NULL) + (argument->value != NULL) + (argument->from != NULL);
     if (argument->role == HN_ROLE_SYMBOL)
         return sources == 1;
@@ -60,6 +77,33 @@ static enum hn_status read_symbol(const json_t *object, struct hn_argument *argu
     return status;
 }
 
+enum hn_status hn_compare_from_json(const json_t *object, struct hn_compare *compare,
+                                    struct hn_error *err)
+{
+    int mode = hn_json_choice(object, "mode", hn_compare_mode_names, HN_COMPARE_MODE_COUNT);
+    if (mode < 0)
+        return hn_json_fail(err, "compare", "a known comparison");
+    compare->mode = (enum hn_compare_mode)mode;
+    enum hn_status status = hn_json_expression(object, "relative", &compare->relative, err);
+    return status == HN_OK ? hn_json_expression(object, "absolute", &compare->absolute, err)
+                           : status;
+}
+
+static enum hn_status read_comparison(const json_t *object, struct hn_argument *argument,
+                                      struct hn_error *err)
+{
+    const json_t *compare = json_object_get(object, "compare");
+    enum hn_status status = HN_OK;
+    if (json_object_get(object, "length") != NULL)
+        status = hn_json_word(object, "length", &argument->length, err);
+    if (status != HN_OK || compare == NULL)
+        return status;
+    argument->compare = calloc(1, sizeof *argument->compare);
+    if (argument->compare == NULL)
+        return hn_fail_memory(err);
+    return hn_compare_from_json(compare, argument->compare, err);
+}
+
 enum hn_status hn_argument_from_json(const json_t *object, struct hn_argument *argument,
                                      struct hn_error *err)
 {
@@ -76,6 +120,8 @@ enum hn_status hn_argument_from_json(const json_t *object, struct hn_argument *a
         status = hn_json_expression(object, "value", &argument->value, err);
     if (status == HN_OK && argument->role == HN_ROLE_SYMBOL)
         status = read_symbol(object, argument, err);
+    if (status == HN_OK)
+        status = read_comparison(object, argument, err);
     if (status != HN_OK)
         return status;
     if (!is_consistent(argument))

@@ -25,8 +25,9 @@ enum hn_status hn_outputs_init(struct hn_outputs *outputs, struct hn_arena *aren
     size_t count = arena->plan->argument_count;
     outputs->offsets = calloc(count + 1, sizeof *outputs->offsets);
     outputs->checksums = calloc(count + 1, sizeof *outputs->checksums);
+    outputs->counts = calloc(count + 1, sizeof *outputs->counts);
     enum hn_status status = HN_OK;
-    if (outputs->offsets == NULL || outputs->checksums == NULL) {
+    if (outputs->offsets == NULL || outputs->checksums == NULL || outputs->counts == NULL) {
         status = hn_fail_memory(err);
         goto finish_outputs;
     }
@@ -48,6 +49,7 @@ void hn_outputs_finish(struct hn_outputs *outputs)
 {
     if (outputs->block != 0)
         outputs->arena->context->driver->p_cuMemFree(outputs->block);
+    free(outputs->counts);
     free(outputs->checksums);
     free(outputs->offsets);
     *outputs = (struct hn_outputs){0};
@@ -73,6 +75,37 @@ static enum hn_status capture_argument(struct hn_outputs *outputs, size_t i, str
                                hn_arena_slot(arena, i, HN_SLOT_REFERENCE), err);
 }
 
+/* How many elements the captured length says, between none and all. */
+static enum hn_status read_length(struct hn_outputs *outputs, size_t length, uint64_t most,
+                                  uint64_t *count, struct hn_error *err)
+{
+    struct hn_context *context = outputs->arena->context;
+    enum hn_element element = outputs->arena->plan->arguments[length].element;
+    unsigned char bytes[8] = {0};
+    CUresult result = context->driver->p_cuMemcpyDtoH(bytes, hn_outputs_address(outputs, length),
+                                                      hn_element_size(element));
+    enum hn_status status = hn_context_check(context, result, "cuMemcpyDtoH", err);
+    uint64_t number = hn_element_count(bytes, element);
+    *count = number < most ? number : most;
+    return status;
+}
+
+static enum hn_status note_counts(struct hn_outputs *outputs, struct hn_error *err)
+{
+    const struct hn_arena *arena = outputs->arena;
+    const struct hn_plan *plan = arena->plan;
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < plan->argument_count && status == HN_OK; i++) {
+        const char *name = plan->arguments[i].length;
+        outputs->counts[i] = arena->buffers[i].count;
+        if (name == NULL)
+            continue;
+        size_t length = (size_t)(hn_plan_find_argument(plan, name) - plan->arguments);
+        status = read_length(outputs, length, arena->buffers[i].count, &outputs->counts[i], err);
+    }
+    return status;
+}
+
 enum hn_status hn_outputs_capture(struct hn_outputs *outputs, struct hn_error *err)
 {
     struct hn_arena *arena = outputs->arena;
@@ -92,5 +125,5 @@ enum hn_status hn_outputs_capture(struct hn_outputs *outputs, struct hn_error *e
             outputs->checksums[i] = hn_support_join_sums(
                 hn_arena_host_slot(arena, i, HN_SLOT_REFERENCE), arena->support->blocks);
     outputs->damaged = false;
-    return HN_OK;
+    return note_counts(outputs, err);
 }

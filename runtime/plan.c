@@ -86,8 +86,7 @@ void hn_plan_destroy(struct hn_plan *plan)
     free(plan->reference.template_path);
     finish_step(&plan->reference.step);
     free_strings(plan->reference.depends, plan->reference.depends_count);
-    hn_expression_destroy(plan->compare.relative);
-    hn_expression_destroy(plan->compare.absolute);
+    hn_compare_finish(&plan->compare);
     free(plan->objective);
     hn_bindings_finish(&plan->defaults);
     free(plan);

@@ -58,14 +58,6 @@ struct hn_reference {
     size_t depends_count;
 };
 
-enum hn_compare_mode { HN_COMPARE_MAX_NORM, HN_COMPARE_EXACT };
-
-struct hn_compare {
-    enum hn_compare_mode mode;
-    struct hn_expression *relative; /* NULL: 0 */
-    struct hn_expression *absolute; /* NULL: 0 */
-};
-
 /* Sees problem, parameters, time_us, metric arguments and the metrics before it. Slots after the plan's names: time_us,
  * then the metric arguments in order, then the metrics in order. */
 struct hn_metric {

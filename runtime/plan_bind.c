@@ -36,20 +36,27 @@ static void bind_option(struct binder *binder, const struct hn_option *option)
         bind(binder, option->holes[i]);
 }
 
+static void bind_compare(struct binder *binder, const struct hn_compare *compare)
+{
+    bind(binder, compare->relative);
+    bind(binder, compare->absolute);
+}
+
 static void bind_all_but_metrics(struct binder *binder, const struct hn_plan *plan)
 {
     for (size_t i = 0; i < plan->argument_count; i++) {
         bind(binder, plan->arguments[i].count);
         bind(binder, plan->arguments[i].value);
         bind(binder, plan->arguments[i].condition);
+        if (plan->arguments[i].compare != NULL)
+            bind_compare(binder, plan->arguments[i].compare);
     }
     for (size_t i = 0; i < plan->step_count; i++)
         bind_step(binder, &plan->steps[i]);
     for (size_t i = 0; i < plan->option_count; i++)
         bind_option(binder, &plan->options[i]);
     bind_step(binder, &plan->reference.step);
-    bind(binder, plan->compare.relative);
-    bind(binder, plan->compare.absolute);
+    bind_compare(binder, &plan->compare);
 }
 
 static size_t count_words(const struct hn_plan *plan)

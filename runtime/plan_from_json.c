@@ -69,16 +69,26 @@ static enum hn_status read_word_lists(const json_t *json, struct hn_plan *plan,
     return status;
 }
 
-/* A symbol takes the contents of an input. */
-static enum hn_status check_sources(const struct hn_plan *plan, struct hn_error *err)
+/* An integer that is compared itself. */
+static bool is_length(const struct hn_plan *plan, const struct hn_argument *argument)
+{
+    const struct hn_argument *length = hn_plan_find_argument(plan, argument->length);
+    return hn_argument_is_compared(argument) && length != NULL && length != argument &&
+           hn_argument_is_compared(length) && length->length == NULL &&
+           !hn_element_is_real(length->element);
+}
+
+/* That what arguments name is there: a symbol takes the contents of an input. */
+static enum hn_status check_references(const struct hn_plan *plan, struct hn_error *err)
 {
     for (size_t i = 0; i < plan->argument_count; i++) {
-        const char *from = plan->arguments[i].from;
-        if (from == NULL)
-            continue;
-        const struct hn_argument *source = hn_plan_find_argument(plan, from);
-        if (source == NULL || source->role != HN_ROLE_INPUT)
-            return hn_json_fail(err, from, "an input");
+        const struct hn_argument *argument = &plan->arguments[i];
+        const struct hn_argument *source =
+            argument->from == NULL ? NULL : hn_plan_find_argument(plan, argument->from);
+        if (argument->from != NULL && (source == NULL || source->role != HN_ROLE_INPUT))
+            return hn_json_fail(err, argument->from, "an input");
+        if (argument->length != NULL && !is_length(plan, argument))
+            return hn_json_fail(err, argument->length, "an output of integers");
     }
     return HN_OK;
 }
@@ -92,7 +102,7 @@ static enum hn_status read_arguments(const json_t *json, struct hn_plan *plan, s
         plan->argument_count++;
         status = hn_argument_from_json(json_array_get(array, i), &plan->arguments[i], err);
     }
-    return status == HN_OK ? check_sources(plan, err) : status;
+    return status == HN_OK ? check_references(plan, err) : status;
 }
 
 static enum hn_status read_dimensions(const json_t *object, const char *key,
@@ -201,14 +211,7 @@ static enum hn_status read_reference(const json_t *json, struct hn_plan *plan, s
 
 static enum hn_status read_compare(const json_t *json, struct hn_plan *plan, struct hn_error *err)
 {
-    const json_t *object = json_object_get(json, "compare");
-    int mode = hn_json_choice(object, "mode", hn_compare_mode_names, 2);
-    if (mode < 0)
-        return hn_json_fail(err, "compare", "a known comparison");
-    plan->compare.mode = (enum hn_compare_mode)mode;
-    enum hn_status status = hn_json_expression(object, "relative", &plan->compare.relative, err);
-    return status == HN_OK ? hn_json_expression(object, "absolute", &plan->compare.absolute, err)
-                           : status;
+    return hn_compare_from_json(json_object_get(json, "compare"), &plan->compare, err);
 }
 
 static enum hn_status read_metrics(const json_t *json, struct hn_plan *plan, struct hn_error *err)

@@ -15,11 +15,6 @@ const char *const hn_reference_kind_names[] = {
     [HN_REFERENCE_TEMPLATE] = "template",
 };
 
-const char *const hn_compare_mode_names[] = {
-    [HN_COMPARE_MAX_NORM] = "max_norm",
-    [HN_COMPARE_EXACT] = "exact",
-};
-
 static json_t *dimensions_json(struct hn_expression *const *dimensions)
 {
     struct hn_builder array = hn_build_array();
@@ -83,15 +78,6 @@ static json_t *reference_json(const struct hn_reference *reference, const char *
     return hn_build_finish(&object);
 }
 
-static json_t *compare_json(const struct hn_compare *compare)
-{
-    struct hn_builder object = hn_build_object();
-    hn_build_string(&object, "mode", hn_compare_mode_names[compare->mode]);
-    hn_build_expression(&object, "relative", compare->relative);
-    hn_build_expression(&object, "absolute", compare->absolute);
-    return hn_build_finish(&object);
-}
-
 static json_t *words_json(const struct hn_plan *plan)
 {
     struct hn_builder array = hn_build_array();
@@ -133,7 +119,7 @@ json_t *hn_plan_to_json(const struct hn_plan *plan)
     hn_build_set(&object, "options", options_json(plan));
     hn_build_set(&object, "reference",
                  reference_json(&plan->reference, plan->reference.template_path));
-    hn_build_set(&object, "compare", compare_json(&plan->compare));
+    hn_build_set(&object, "compare", hn_compare_to_json(&plan->compare));
     hn_build_set(&object, "metrics", metrics_json(plan));
     hn_build_string(&object, "objective", plan->objective);
     hn_build_set(&object, "maximize", json_boolean(plan->maximize));
@@ -163,7 +149,7 @@ struct hn_hash hn_plan_hash(const struct hn_plan *plan)
     hn_build_set(&object, "arguments", arguments_json(plan));
     hn_build_set(&object, "steps", steps_json(plan));
     hn_build_set(&object, "freeze", hn_strings_to_json(plan->freeze, plan->freeze_count));
-    hn_build_set(&object, "compare", compare_json(&plan->compare));
+    hn_build_set(&object, "compare", hn_compare_to_json(&plan->compare));
     /* Without its folder: a checkout elsewhere is the same plan. */
     hn_build_set(&object, "reference",
                  reference_json(&plan->reference, base_name(plan->reference.template_path)));

@@ -6,6 +6,5 @@
 #define HN_PLAN_FORMAT 2
 
 extern const char *const hn_reference_kind_names[3];
-extern const char *const hn_compare_mode_names[2];
 
 #endif

@@ -125,6 +125,15 @@ enum hn_status hn_support_compare(struct hn_support *support, CUdeviceptr found,
     return launch_over_buffer(support, HN_SUPPORT_COMPARE, parameters, err);
 }
 
+enum hn_status hn_support_multiset(struct hn_support *support, CUdeviceptr found,
+                                   CUdeviceptr expected, uint64_t count, enum hn_element element,
+                                   CUdeviceptr bags, struct hn_error *err)
+{
+    int type = (int)element;
+    void *parameters[] = {&found, &expected, &count, &type, &bags};
+    return launch_over_buffer(support, HN_SUPPORT_MULTISET, parameters, err);
+}
+
 enum hn_status hn_support_sum(struct hn_support *support, CUdeviceptr data, uint64_t count,
                               enum hn_element element, CUdeviceptr sums, struct hn_error *err)
 {
@@ -154,6 +163,15 @@ uint64_t hn_support_join_sums(const uint64_t *sums, size_t count)
     for (size_t i = 0; i < count; i++)
         sum += sums[i];
     return sum;
+}
+
+bool hn_support_bags_equal(const struct hn_bags *bags, size_t count)
+{
+    uint64_t apart[2] = {0, 0};
+    for (size_t i = 0; i < count; i++)
+        for (int hash = 0; hash < 2; hash++)
+            apart[hash] += bags[i].found[hash] - bags[i].expected[hash];
+    return apart[0] == 0 && apart[1] == 0;
 }
 
 struct hn_difference hn_support_join_differences(const struct hn_difference *differences,

@@ -15,6 +15,7 @@
     X(HN_SUPPORT_CHECK_ZONES, "hone_check_zones")                                                                      \
     X(HN_SUPPORT_CHECKSUM, "hone_checksum")                                                                            \
     X(HN_SUPPORT_COMPARE, "hone_compare")                                                                              \
+    X(HN_SUPPORT_MULTISET, "hone_multiset")                                                                            \
     X(HN_SUPPORT_SUM, "hone_sum")                                                                                      \
     X(HN_SUPPORT_FLUSH, "hone_flush")                                                                                  \
     X(HN_SUPPORT_SPIN, "hone_spin")
@@ -48,6 +49,10 @@ struct hn_difference {
     uint64_t worst;
     uint64_t misplaced; /* UINT64_MAX: none */
 };
+struct hn_bags {
+    uint64_t found[2];
+    uint64_t expected[2];
+};
 struct hn_stamp {
     uint64_t cycles;
     uint64_t nanoseconds;
@@ -73,6 +78,9 @@ enum hn_status hn_support_checksum(struct hn_support *support, CUdeviceptr data,
 /* `blocks` hn_difference. */
 enum hn_status hn_support_compare(struct hn_support *support, CUdeviceptr found, CUdeviceptr expected, uint64_t count,
                                   enum hn_element element, CUdeviceptr differences, struct hn_error *err);
+/* `blocks` hn_bags. */
+enum hn_status hn_support_multiset(struct hn_support *support, CUdeviceptr found, CUdeviceptr expected, uint64_t count,
+                                   enum hn_element element, CUdeviceptr bags, struct hn_error *err);
 /* `blocks` double. */
 enum hn_status hn_support_sum(struct hn_support *support, CUdeviceptr data, uint64_t count, enum hn_element element,
                               CUdeviceptr sums, struct hn_error *err);
@@ -85,5 +93,6 @@ enum hn_status hn_support_spin(struct hn_support *support, uint64_t nanoseconds,
 /* Joins the entries of a grid's blocks. */
 uint64_t hn_support_join_sums(const uint64_t *sums, size_t count);
 struct hn_difference hn_support_join_differences(const struct hn_difference *differences, size_t count);
+bool hn_support_bags_equal(const struct hn_bags *bags, size_t count);
 
 #endif

@@ -30,14 +30,24 @@ enum hn_status hn_verify_launch(struct hn_variant *variant, uint64_t poison,
     return status;
 }
 
+static const struct hn_compare *comparison_of(const struct hn_arena *arena, size_t argument)
+{
+    const struct hn_compare *own = arena->plan->arguments[argument].compare;
+    return own != NULL ? own : &arena->plan->compare;
+}
+
 static enum hn_status queue_output(struct hn_arena *arena, struct hn_outputs *outputs, size_t i,
                                    struct hn_error *err)
 {
     const struct hn_buffer *buffer = &arena->buffers[i];
     CUdeviceptr expected = hn_outputs_address(outputs, i);
-    enum hn_status status = hn_support_compare(arena->support, buffer->address, expected,
-                                               buffer->count, arena->plan->arguments[i].element,
-                                               hn_arena_slot(arena, i, HN_SLOT_COMPARE), err);
+    CUdeviceptr slot = hn_arena_slot(arena, i, HN_SLOT_COMPARE);
+    enum hn_element element = arena->plan->arguments[i].element;
+    enum hn_status status = comparison_of(arena, i)->mode == HN_COMPARE_MULTISET
+                                ? hn_support_multiset(arena->support, buffer->address, expected,
+                                                      outputs->counts[i], element, slot, err)
+                                : hn_support_compare(arena->support, buffer->address, expected,
+                                                     outputs->counts[i], element, slot, err);
     if (status != HN_OK)
         return status;
     return hn_support_checksum(arena->support, expected, buffer->bytes,
@@ -164,12 +174,12 @@ static enum hn_status evaluate_tolerance(const struct hn_variant *variant, size_
                                          double max_reference, double *tolerance,
                                          struct hn_error *err)
 {
-    const struct hn_compare *compare = &variant->arena->plan->compare;
+    const struct hn_compare *compare = comparison_of(variant->arena, argument);
     enum hn_element element = variant->arena->plan->arguments[argument].element;
     double relative = 0.0;
     double absolute = 0.0;
     *tolerance = 0.0;
-    if (compare->mode == HN_COMPARE_EXACT || (element != HN_FLOAT32 && element != HN_FLOAT64))
+    if (compare->mode != HN_COMPARE_MAX_NORM || !hn_element_is_real(element))
         return HN_OK;
     enum hn_status status = HN_OK;
     if (compare->relative != NULL)
@@ -180,61 +190,6 @@ static enum hn_status evaluate_tolerance(const struct hn_variant *variant, size_
     return status;
 }
 
-/* An element as text; a real that still holds the poison as "never written". */
-static void format_element(const void *bytes, enum hn_element element, char *text, size_t size)
-{
-    union {
-        int8_t i8;
-        int16_t i16;
-        int32_t i32;
-        int64_t i64;
-        uint8_t u8;
-        uint16_t u16;
-        uint32_t u32;
-        uint64_t u64;
-        float f32;
-        double f64;
-    } value = {0};
-    memcpy(&value, bytes, hn_element_size(element));
-    if ((element == HN_FLOAT32 && value.u32 == UINT32_MAX) ||
-        (element == HN_FLOAT64 && value.u64 == UINT64_MAX)) {
-        snprintf(text, size, "never written");
-        return;
-    }
-    switch (element) {
-    case HN_INT8:
-        snprintf(text, size, "%" PRId8, value.i8);
-        break;
-    case HN_INT16:
-        snprintf(text, size, "%" PRId16, value.i16);
-        break;
-    case HN_INT32:
-        snprintf(text, size, "%" PRId32, value.i32);
-        break;
-    case HN_INT64:
-        snprintf(text, size, "%" PRId64, value.i64);
-        break;
-    case HN_UINT8:
-        snprintf(text, size, "%" PRIu8, value.u8);
-        break;
-    case HN_UINT16:
-        snprintf(text, size, "%" PRIu16, value.u16);
-        break;
-    case HN_UINT32:
-        snprintf(text, size, "%" PRIu32, value.u32);
-        break;
-    case HN_UINT64:
-        snprintf(text, size, "%" PRIu64, value.u64);
-        break;
-    case HN_FLOAT32:
-        snprintf(text, size, "%.9g", (double)value.f32);
-        break;
-    default:
-        snprintf(text, size, "%.17g", value.f64);
-        break;
-    }
-}
-
 static enum hn_status read_element(struct hn_arena *arena, CUdeviceptr buffer, uint64_t index,
                                    enum hn_element element, char *text, size_t size,
                                    struct hn_error *err)
@@ -243,7 +198,7 @@ static enum hn_status read_element(struct hn_arena *arena, CUdeviceptr buffer, u
     size_t width = hn_element_size(element);
     CUresult result = arena->context->driver->p_cuMemcpyDtoH(bytes, buffer + index * width, width);
     enum hn_status status = hn_context_check(arena->context, result, "cuMemcpyDtoH", err);
-    format_element(bytes, element, text, size);
+    hn_element_format(bytes, element, text, size);
     return status;
 }
 
@@ -288,29 +243,58 @@ static void note_verdict(const struct hn_difference *difference, double toleranc
     verdict->max_reference = difference->max_reference;
 }
 
+static enum hn_status judge_multiset(struct hn_variant *variant, const struct hn_outputs *outputs,
+                                     size_t i, const char *when, struct hn_record *record,
+                                     struct hn_error *err)
+{
+    struct hn_arena *arena = variant->arena;
+    bool equal = hn_support_bags_equal(hn_arena_host_slot(arena, i, HN_SLOT_COMPARE),
+                                       arena->support->blocks);
+    if (!equal)
+        record->verdict.max_error = 1.0;
+    if (equal || record->outcome != HN_OUTCOME_OK)
+        return HN_OK;
+    return hn_verify_report_multiset(arena, outputs, i, when, record, err);
+}
+
+static enum hn_status judge_output(struct hn_variant *variant, const struct hn_outputs *outputs,
+                                   size_t i, const char *when, struct hn_record *record,
+                                   struct hn_error *err)
+{
+    struct hn_arena *arena = variant->arena;
+    double tolerance = 0.0;
+    if (comparison_of(arena, i)->mode == HN_COMPARE_MULTISET)
+        return judge_multiset(variant, outputs, i, when, record, err);
+    struct hn_difference difference = hn_support_join_differences(
+        hn_arena_host_slot(arena, i, HN_SLOT_COMPARE), arena->support->blocks);
+    enum hn_status status =
+        evaluate_tolerance(variant, i, difference.max_reference, &tolerance, err);
+    if (status != HN_OK)
+        return status;
+    note_verdict(&difference, tolerance, &record->verdict);
+    bool wrong = difference.misplaced != UINT64_MAX || !(difference.max_error <= tolerance);
+    if (!wrong || record->outcome != HN_OUTCOME_OK)
+        return HN_OK;
+    return report_difference(arena, outputs, i, &difference, tolerance, when, record, err);
+}
+
+/* Lengths before what they are the lengths of: where one is wrong, so is all that follows from it.
+ */
 static enum hn_status judge_outputs(struct hn_variant *variant, const struct hn_outputs *outputs,
                                     const char *when, struct hn_record *record,
                                     struct hn_error *err)
 {
-    struct hn_arena *arena = variant->arena;
+    const struct hn_plan *plan = variant->arena->plan;
     record->verdict.max_error = record->verdict.tolerance = record->verdict.max_reference = 0.0;
-    for (size_t i = 0; i < arena->plan->argument_count; i++) {
-        if (!hn_argument_is_compared(&arena->plan->arguments[i]))
-            continue;
-        struct hn_difference difference = hn_support_join_differences(
-            hn_arena_host_slot(arena, i, HN_SLOT_COMPARE), arena->support->blocks);
-        double tolerance = 0.0;
-        enum hn_status status =
-            evaluate_tolerance(variant, i, difference.max_reference, &tolerance, err);
-        if (status != HN_OK)
-            return status;
-        note_verdict(&difference, tolerance, &record->verdict);
-        bool wrong = difference.misplaced != UINT64_MAX || !(difference.max_error <= tolerance);
-        if (wrong && record->outcome == HN_OUTCOME_OK)
-            status =
-                report_difference(arena, outputs, i, &difference, tolerance, when, record, err);
-        if (status != HN_OK)
-            return status;
+    for (int has_length = 0; has_length <= 1; has_length++) {
+        for (size_t i = 0; i < plan->argument_count; i++) {
+            const struct hn_argument *argument = &plan->arguments[i];
+            if (!hn_argument_is_compared(argument) || (argument->length != NULL) != has_length)
+                continue;
+            enum hn_status status = judge_output(variant, outputs, i, when, record, err);
+            if (status != HN_OK)
+                return status;
+        }
     }
     return HN_OK;
 }

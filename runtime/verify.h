@@ -18,4 +18,8 @@ enum hn_status hn_verify_launch(struct hn_variant *variant, uint64_t poison, str
 enum hn_status hn_verify_check(struct hn_variant *variant, struct hn_outputs *outputs, const char *when,
                                struct hn_record *record, struct hn_error *err);
 
+/* Says by which element an output differs from its reference as a multiset. */
+enum hn_status hn_verify_report_multiset(struct hn_arena *arena, const struct hn_outputs *outputs, size_t argument,
+                                         const char *when, struct hn_record *record, struct hn_error *err);
+
 #endif

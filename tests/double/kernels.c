@@ -52,6 +52,12 @@ static void compare(void **parameters)
                  TAKE(struct hone_difference *, 4));
 }
 
+static void multiset(void **parameters)
+{
+    hone_multiset(TAKE(const void *, 0), TAKE(const void *, 1), TAKE(u64, 2), TAKE(int, 3),
+                  TAKE(struct hone_bags *, 4));
+}
+
 static void sum(void **parameters)
 {
     hone_sum(TAKE(const void *, 0), TAKE(u64, 1), TAKE(int, 2), TAKE(double *, 3));
@@ -68,6 +74,7 @@ static const struct {
     {"hone_check_zones", check_zones},
     {"hone_checksum", checksum},
     {"hone_compare", compare},
+    {"hone_multiset", multiset},
     {"hone_sum", sum},
 };
 

@@ -45,11 +45,54 @@ static CUresult look_up_reference(struct double_device *device, struct double_fu
     return CUDA_SUCCESS;
 }
 
+static unsigned int keep_above(const float *x, float *out, float threshold, int n, bool forward)
+{
+    unsigned int count = 0;
+    for (int i = 0; i < n; i++) {
+        float value = x[forward ? i : n - 1 - i];
+        if (value > threshold)
+            out[count++] = value;
+    }
+    return count;
+}
+
+/* keep.cu */
+static CUresult keep(struct double_device *device, struct double_function *function,
+                     const struct double_geometry *geometry, void **parameters)
+{
+    const int *table = function->module->table;
+    float *out = TAKE(float *, 1);
+    unsigned int count =
+        keep_above(TAKE(const float *, 0), out, TAKE(float, 3), TAKE(int, 4), table[0] != 0);
+    (void)geometry;
+    if (table[1] == 1)
+        out[count / 2] = 0.25f;
+    if (table[1] == 2)
+        out[0] = out[1];
+    *TAKE(unsigned int *, 2) = count + (table[1] == 3);
+    device->now_us += 30.0 * double_noise(device);
+    device->flushed = false;
+    return CUDA_SUCCESS;
+}
+
+static CUresult keep_reference(struct double_device *device, struct double_function *function,
+                               const struct double_geometry *geometry, void **parameters)
+{
+    (void)function;
+    (void)geometry;
+    *TAKE(unsigned int *, 2) =
+        keep_above(TAKE(const float *, 0), TAKE(float *, 1), TAKE(float, 3), TAKE(int, 4), true);
+    device->now_us += 100.0;
+    return CUDA_SUCCESS;
+}
+
 static const struct {
     const char *name;
     CUresult (*run)(struct double_device *device, struct double_function *function,
                     const struct double_geometry *geometry, void **parameters);
 } kernels[] = {
+    {"keep", keep},
+    {"keep_reference", keep_reference},
     {"look_up", look_up},
     {"look_up_reference", look_up_reference},
 };

@@ -67,10 +67,24 @@ static void symbols_are_set(void **state)
     CHECK_ALL("double/symbols.yaml", expected);
 }
 
+static void unordered_results_of_some_length_are_compared(void **state)
+{
+    static const struct expectation expected[] = {
+        {"FAULT=0,ORDER=forward", HN_OUTCOME_OK, NULL},
+        {"FAULT=0,ORDER=backward", HN_OUTCOME_OK, NULL},
+        {"FAULT=1,ORDER=backward", HN_OUTCOME_WRONG_RESULT, "out holds '0.25' 1 times"},
+        {"FAULT=2,ORDER=forward", HN_OUTCOME_WRONG_RESULT, "0 times among its 2499 elements"},
+        {"FAULT=3,ORDER=forward", HN_OUTCOME_WRONG_RESULT, "kept[0] is 2500; expected 2499"},
+    };
+    (void)state;
+    CHECK_ALL("double/keep.yaml", expected);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(symbols_are_set),
+        cmocka_unit_test(unordered_results_of_some_length_are_compared),
     };
     capability = bench_fixture_find_device();
     if (capability == 0)

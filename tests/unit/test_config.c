@@ -100,7 +100,8 @@ static void a_plan_holds_all_but_the_space(void **state)
     char *signature = hn_plan_signature(plan);
     assert_string_equal(signature, "A:float32:input,B:int16:input,D:uint8:input,C:float32:output,"
                                    "partial:float64:scratch,turns:uint32:counter,"
-                                   "clocks:uint64:metric,M:int32:value,scale:float32:value,"
+                                   "clocks:uint64:metric,kept:float32:output,size:uint32:output,M:"
+                                   "int32:value,scale:float32:value,"
                                    "coefficients:float32:symbol,table:int16:symbol,"
                                    "factor:float32:symbol,done:uint32:symbol");
     free(signature);
@@ -120,7 +121,7 @@ static void a_plan_holds_all_but_the_space(void **state)
     assert_int_equal(plan->steps[0].arguments[1], 5);
     assert_null(plan->steps[0].geometry.shared_bytes);
     assert_string_equal(plan->steps[1].entry, "product<TILE, PAD>");
-    assert_int_equal(plan->steps[1].argument_count, 9);
+    assert_int_equal(plan->steps[1].argument_count, 11);
     assert_null(plan->steps[1].geometry.grid[2]);
     assert_string_equal(hn_expression_text(plan->steps[1].geometry.block[2]), "1");
 
@@ -138,12 +139,25 @@ static void a_plan_holds_all_but_the_space(void **state)
     hn_config_destroy(config);
 }
 
+static void a_result_may_be_compared_in_its_own_way(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("good/full.yaml");
+    const struct hn_argument *arguments = config->plan->arguments;
+    assert_string_equal(hn_expression_text(arguments[3].compare->relative), "1.0e-3");
+    assert_int_equal(arguments[7].compare->mode, HN_COMPARE_MULTISET);
+    assert_string_equal(arguments[7].length, "size");
+    assert_int_equal(arguments[8].compare->mode, HN_COMPARE_EXACT);
+    assert_null(arguments[8].length);
+    hn_config_destroy(config);
+}
+
 static void symbols_stand_behind_the_arguments(void **state)
 {
     (void)state;
     struct hn_config *config = load("good/full.yaml");
-    const struct hn_argument *symbols = &config->plan->arguments[9];
-    assert_int_equal(config->plan->argument_count, 13);
+    const struct hn_argument *symbols = &config->plan->arguments[11];
+    assert_int_equal(config->plan->argument_count, 15);
     assert_string_equal(symbols[0].from, "A");
     assert_string_equal(hn_expression_text(symbols[0].condition), "LOAD == ldg");
     assert_false(hn_argument_is_filled(&symbols[0]));
@@ -382,6 +396,7 @@ int main(void)
         cmocka_unit_test(values_are_read),
         cmocka_unit_test(problems_multiply_out),
         cmocka_unit_test(a_plan_holds_all_but_the_space),
+        cmocka_unit_test(a_result_may_be_compared_in_its_own_way),
         cmocka_unit_test(symbols_stand_behind_the_arguments),
         cmocka_unit_test(words_are_numbered_as_declared),
         cmocka_unit_test(a_space_alone_is_enough),

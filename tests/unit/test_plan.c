@@ -19,7 +19,11 @@ static const char small[] =
     " 'words': [{'name': 'LOAD', 'words': ['plain', 'ldg']}],"
     " 'arguments': [{'name': 'A', 'type': 'float32', 'role': 'input', 'count': 'M * N',"
     "                'fill': {'kind': 'uniform', 'a': -1.0, 'b': 1.0}},"
-    "               {'name': 'C', 'type': 'float32', 'role': 'output', 'count': 'M * N'},"
+    "               {'name': 'C', 'type': 'float32', 'role': 'output', 'count': 'M * N', 'length': "
+    "'n',"
+    "                'compare': {'mode': 'multiset'}},"
+    "               {'name': 'n', 'type': 'int64', 'role': 'inout', 'count': '1',"
+    "                'fill': {'kind': 'iota', 'a': 0.0, 'b': 1.0}},"
     "               {'name': 'hits', 'type': 'uint32', 'role': 'metric', 'count': '4'},"
     "               {'name': 'N', 'type': 'int32', 'role': 'value', 'value': 'N'},"
     "               {'name': 'table', 'type': 'float32', 'role': 'symbol', 'from': 'A',"
@@ -28,7 +32,7 @@ static const char small[] =
     "true,"
     "                'fill': {'kind': 'constant', 'a': 0.0, 'b': 0.0}}],"
     " 'steps': [{'entry': 'product', 'grid': ['ceil_div(N, TILE)', 'M'], 'block': ['TILE'],"
-    "            'shared_bytes': '4 * TILE', 'arguments': [0, 1, 2, 3]}],"
+    "            'shared_bytes': '4 * TILE', 'arguments': [0, 1, 3, 4]}],"
     " 'options': [{'if': 'LOAD == ldg', 'option': '-DT={TILE}{N}'}],"
     " 'reference': {'kind': 'template', 'template': '/t/reference/product.cu', 'depends': ['LOAD'],"
     "   'step': {'entry': 'r', 'grid': ['1'], 'block': ['32'], 'arguments': [0, 1]}},"
@@ -164,9 +168,10 @@ static void words_and_frozen_values_are_constants(void **state)
     assert_false(hn_plan_is_frozen(plan, "N", &number));
     assert_true(hn_plan_is_frozen(plan, "N", &word));
     char *signature = hn_plan_signature(plan);
-    assert_string_equal(signature,
-                        "A:float32:input,C:float32:output,hits:uint32:metric,N:int32:value,"
-                        "table:float32:symbol,turns:uint32:symbol");
+    assert_string_equal(
+        signature,
+        "A:float32:input,C:float32:output,n:int64:inout,hits:uint32:metric,N:int32:value,"
+        "table:float32:symbol,turns:uint32:symbol");
     free(signature);
     hn_plan_destroy(plan);
 }
@@ -236,11 +241,15 @@ static void what_is_no_plan_is_refused(void **state)
         {"'role': 'value', 'value': 'N'", "'role': 'value', 'count': 'N'",
          "plan: 'N' is not an argument with either count or value"},
         {"'kind': 'uniform'", "'kind': 'zero'", "plan: 'fill' is not a known fill"},
+        {"'length': 'n'", "'length': 'A'", "plan: 'A' is not an output of integers"},
+        {"'mode': 'multiset'", "'mode': 'bag'", "plan: 'compare' is not a known comparison"},
+        {"'role': 'output'", "'role': 'scratch'",
+         "plan: 'C' is not an argument with either count or value"},
         {"'from': 'A'", "'from': 'C'", "plan: 'C' is not an input"},
         {"'from': 'A'", "'value': 'N', 'count': '1'",
          "plan: 'table' is not an argument with either count or value"},
-        {"[0, 1, 2, 3]", "[0, 1, 2, 4]", "plan: 'arguments' is not a list of arguments' numbers"},
-        {"[0, 1, 2, 3]", "[0, -1]", "plan: 'arguments' is not a list of arguments' numbers"},
+        {"[0, 1, 3, 4]", "[0, 1, 3, 5]", "plan: 'arguments' is not a list of arguments' numbers"},
+        {"[0, 1, 3, 4]", "[0, -1]", "plan: 'arguments' is not a list of arguments' numbers"},
         {"'block': ['TILE']", "'block': []", "plan: 'block' is not a list of 1 to 3 expressions"},
         {"-DT={TILE}", "-DT={TILE", "'{' without its '}' in option '-DT={TILE{N}'"},
         {"'depends': ['LOAD']", "'depends': ['M']", "plan: 'depends' is not a list of parameters"},

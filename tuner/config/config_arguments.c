@@ -37,8 +37,8 @@ static enum hn_status read_role(const struct hn_config_reader *reader, const str
 static enum hn_status read_scalar(struct hn_config_reader *reader, const struct hn_yaml *node,
                                   struct hn_argument *argument)
 {
-    static const char *const for_buffers[] = {"count", "role", "fill"};
-    for (size_t i = 0; i < 3; i++) {
+    static const char *const for_buffers[] = {"count", "role", "fill", "compare", "length"};
+    for (size_t i = 0; i < sizeof for_buffers / sizeof for_buffers[0]; i++) {
         const struct hn_yaml *child = hn_yaml_get(node, for_buffers[i]);
         if (child != NULL)
             return hn_config_fail(reader, child->key,
@@ -63,6 +63,8 @@ static enum hn_status read_buffer(struct hn_config_reader *reader, const struct 
     enum hn_status status = hn_config_read_expression(reader, count, &argument->count);
     if (status == HN_OK && role != NULL)
         status = read_role(reader, role, &argument->role);
+    if (status == HN_OK)
+        status = hn_config_read_judgement(reader, node, argument);
     if (status != HN_OK)
         return status;
     if (hn_argument_is_filled(argument))
@@ -77,7 +79,8 @@ static enum hn_status read_buffer(struct hn_config_reader *reader, const struct 
 static enum hn_status read_argument(struct hn_config_reader *reader, const struct hn_yaml *node,
                                     struct hn_argument *argument)
 {
-    static const char *const keys[] = {"name", "type", "count", "value", "role", "fill", NULL};
+    static const char *const keys[] = {"name", "type",    "count",  "value", "role",
+                                       "fill", "compare", "length", NULL};
     const struct hn_yaml *name = NULL;
     const struct hn_yaml *type = NULL;
     enum hn_status status = hn_config_check_keys(reader, node, keys);
@@ -141,5 +144,9 @@ enum hn_status hn_config_read_arguments(struct hn_config_reader *reader)
         if (status == HN_OK)
             status = hn_config_check_unique(reader, item);
     }
+    const struct hn_argument *argument = plan->arguments;
+    for (const struct hn_yaml *item = node->child; item != NULL && status == HN_OK;
+         item = item->next)
+        status = hn_config_check_length(reader, item, argument++);
     return status == HN_OK ? check_results(reader, node) : status;
 }

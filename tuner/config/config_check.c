@@ -189,6 +189,12 @@ static enum hn_status try_step(const struct trial *trial, const struct hn_step *
     return status;
 }
 
+static enum hn_status try_compare(const struct trial *trial, const struct hn_compare *compare)
+{
+    enum hn_status status = try_number(trial, compare->relative, 0);
+    return status == HN_OK ? try_number(trial, compare->absolute, 0) : status;
+}
+
 static enum hn_status try_argument(const struct trial *trial, const struct hn_argument *argument)
 {
     size_t size = hn_element_size(argument->element);
@@ -198,6 +204,11 @@ static enum hn_status try_argument(const struct trial *trial, const struct hn_ar
         return fail_trial(trial, argument->condition, reason.message);
     if (!applies || argument->from != NULL)
         return HN_OK;
+    if (argument->compare != NULL) {
+        enum hn_status status = try_compare(trial, argument->compare);
+        if (status != HN_OK)
+            return status;
+    }
     if (argument->count != NULL)
         return try_integer(trial, argument->count, 1, INT64_MAX / (int64_t)size);
     if (argument->element == HN_FLOAT32 || argument->element == HN_FLOAT64)
@@ -231,11 +242,7 @@ static enum hn_status try_plan(const struct trial *trial)
         status = try_option(trial, &plan->options[i]);
     if (status == HN_OK)
         status = try_step(trial, &plan->reference.step);
-    if (status == HN_OK)
-        status = try_number(trial, plan->compare.relative, 0);
-    if (status == HN_OK)
-        status = try_number(trial, plan->compare.absolute, 0);
-    return status;
+    return status == HN_OK ? try_compare(trial, &plan->compare) : status;
 }
 
 static enum hn_status try_problem(struct hn_config_reader *reader, size_t problem)

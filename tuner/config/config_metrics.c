@@ -4,48 +4,6 @@
 
 #include "tuner/config/config_read.h"
 
-static const char default_relative[] = "1.0e-5";
-
-static enum hn_status read_bounds(struct hn_config_reader *reader, const struct hn_yaml *node)
-{
-    struct hn_compare *compare = &reader->config->plan->compare;
-    const struct hn_yaml *relative = node == NULL ? NULL : hn_yaml_get(node, "relative");
-    const struct hn_yaml *absolute = node == NULL ? NULL : hn_yaml_get(node, "absolute");
-    if (compare->mode == HN_COMPARE_EXACT) {
-        const struct hn_yaml *bound = relative != NULL ? relative : absolute;
-        if (bound != NULL)
-            return hn_config_fail(reader, bound->key, "mode exact takes no '%s'", bound->key->text);
-        return HN_OK;
-    }
-    if (relative == NULL && absolute == NULL)
-        return hn_expression_parse(default_relative, &compare->relative, reader->err);
-    enum hn_status status = HN_OK;
-    if (relative != NULL)
-        status = hn_config_read_expression(reader, relative, &compare->relative);
-    if (status == HN_OK && absolute != NULL)
-        status = hn_config_read_expression(reader, absolute, &compare->absolute);
-    return status;
-}
-
-enum hn_status hn_config_read_compare(struct hn_config_reader *reader)
-{
-    static const char *const keys[] = {"mode", "relative", "absolute", NULL};
-    static const char *const modes[] = {"max_norm", "exact"};
-    struct hn_compare *compare = &reader->config->plan->compare;
-    const struct hn_yaml *node = hn_yaml_get(reader->root, "compare");
-    enum hn_status status = node == NULL ? HN_OK : hn_config_check_keys(reader, node, keys);
-    const struct hn_yaml *mode = node == NULL || status != HN_OK ? NULL : hn_yaml_get(node, "mode");
-    if (mode != NULL) {
-        if (mode->kind != HN_YAML_SCALAR)
-            return hn_config_fail_found(reader, mode, "max_norm or exact");
-        if (strcmp(mode->text, "exact") == 0)
-            compare->mode = HN_COMPARE_EXACT;
-        else if (strcmp(mode->text, "max_norm") != 0)
-            return hn_config_fail_unknown(reader, mode, "mode", mode->text, modes, 2);
-    }
-    return status == HN_OK ? read_bounds(reader, node) : status;
-}
-
 static bool is_plan_name(const struct hn_plan *plan, const char *name)
 {
     for (size_t i = 0; i < plan->name_count; i++)

@@ -79,6 +79,14 @@ enum hn_status hn_config_read_element(const struct hn_config_reader *reader, con
 /* node NULL: the fill that such elements have without one. */
 enum hn_status hn_config_read_fill(const struct hn_config_reader *reader, const struct hn_yaml *node,
                                    struct hn_argument *argument);
+/* A mode, or a mapping of it and its bounds; node NULL: what counts without one. */
+enum hn_status hn_config_read_comparison(struct hn_config_reader *reader, const struct hn_yaml *node,
+                                         struct hn_compare *compare);
+/* An argument's own `compare` and `length`, which only results have; that there is what `length` names. */
+enum hn_status hn_config_read_judgement(struct hn_config_reader *reader, const struct hn_yaml *node,
+                                        struct hn_argument *argument);
+enum hn_status hn_config_check_length(const struct hn_config_reader *reader, const struct hn_yaml *item,
+                                      const struct hn_argument *argument);
 /* That no argument before the last one has its name. */
 enum hn_status hn_config_check_unique(const struct hn_config_reader *reader, const struct hn_yaml *item);
 

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/outputs.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench_fixture.h"
+
+static struct bench_fixture keep;
+static const struct hn_bench_request verify_only = {.verify = true};
+
+static int load(void **state)
+{
+    (void)state;
+    bench_fixture_load(&keep, "double/keep.yaml", 90);
+    return 0;
+}
+
+static int unload(void **state)
+{
+    (void)state;
+    bench_fixture_unload(&keep);
+    return 0;
+}
+
+static void open_bench(const char *problem)
+{
+    struct hn_error err = {.message = ""};
+    hn_bindings_finish(&keep.config->problems[0]);
+    assert_int_equal(hn_bindings_parse(problem, &keep.config->problems[0], NULL), HN_OK);
+    if (bench_fixture_open(&keep, HN_COLD, &err) != HN_OK)
+        fail_msg("%s", err.message);
+}
+
+static void expect(const char *point, enum hn_outcome outcome, const char *message)
+{
+    struct hn_record record = bench_fixture_evaluate(&keep, point, &verify_only);
+    if (record.outcome != outcome)
+        fail_msg("%s: found %s (%s)", point, hn_outcome_name(record.outcome),
+                 record.message == NULL ? "" : record.message);
+    if (message != NULL)
+        assert_string_equal(record.message, message);
+    assert_true(record.verdict.max_error == (outcome == HN_OUTCOME_OK ? 0.0 : 1.0));
+    hn_record_finish(&record);
+}
+
+static void a_multiset_has_no_order(void **state)
+{
+    (void)state;
+    open_bench("n=3000,threshold=0.5");
+    expect("ORDER=forward,FAULT=0", HN_OUTCOME_OK, NULL);
+    expect("ORDER=backward,FAULT=0", HN_OUTCOME_OK, NULL);
+    bench_fixture_close(&keep);
+}
+
+static void one_wrong_element_is_named(void **state)
+{
+    (void)state;
+    open_bench("n=3000,threshold=0.5");
+    expect("ORDER=backward,FAULT=1", HN_OUTCOME_WRONG_RESULT,
+           "out holds '0.25' 1 times among its 2499 elements; expected 0 (in any order)");
+    expect("ORDER=forward,FAULT=2", HN_OUTCOME_WRONG_RESULT,
+           "out holds '0.500999987' 0 times among its 2499 elements; expected 1 (in any order)");
+    bench_fixture_close(&keep);
+}
+
+static void a_wrong_length_is_told_first(void **state)
+{
+    (void)state;
+    open_bench("n=3000,threshold=0.5");
+    expect("ORDER=forward,FAULT=3", HN_OUTCOME_WRONG_RESULT,
+           "kept[0] is 2500; expected 2499: an error of 1, more than the tolerance of 0");
+    bench_fixture_close(&keep);
+}
+
+static void nothing_may_be_kept(void **state)
+{
+    (void)state;
+    open_bench("n=3000,threshold=5.0");
+    expect("ORDER=backward,FAULT=0", HN_OUTCOME_OK, NULL);
+    bench_fixture_close(&keep);
+}
+
+static void a_length_counts_in_every_mode(void **state)
+{
+    (void)state;
+    struct hn_compare *compare = keep.config->plan->arguments[1].compare;
+    open_bench("n=3000,threshold=0.5");
+    compare->mode = HN_COMPARE_EXACT;
+    expect("ORDER=forward,FAULT=0", HN_OUTCOME_OK, NULL);
+    struct hn_record record = bench_fixture_evaluate(&keep, "ORDER=backward,FAULT=0", &verify_only);
+    assert_int_equal(record.outcome, HN_OUTCOME_WRONG_RESULT);
+    hn_record_finish(&record);
+    compare->mode = HN_COMPARE_MULTISET;
+    bench_fixture_close(&keep);
+}
+
+static void lengths_of_any_integer_type_are_read(void **state)
+{
+    (void)state;
+    const int8_t minus = -1;
+    const int16_t some = 300;
+    const uint8_t most = 255;
+    const int64_t many = INT64_C(1) << 40;
+    assert_int_equal(hn_element_count(&minus, HN_INT8), 0);
+    assert_int_equal(hn_element_count(&most, HN_UINT8), 255);
+    assert_int_equal(hn_element_count(&some, HN_INT16), 300);
+    assert_int_equal(hn_element_count(&many, HN_INT64), many);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_multiset_has_no_order),
+        cmocka_unit_test(one_wrong_element_is_named),
+        cmocka_unit_test(a_wrong_length_is_told_first),
+        cmocka_unit_test(nothing_may_be_kept),
+        cmocka_unit_test(a_length_counts_in_every_mode),
+        cmocka_unit_test(lengths_of_any_integer_type_are_read),
+    };
+    return cmocka_run_group_tests(tests, load, unload);
+}
