@@ -36,6 +36,8 @@ struct hn_version {
 };
 
 #define HN_MEASURING_PROTOCOL 1
+/* Not Hone but Kernel Tuner measured: means of plain launches, nothing verified. */
+#define HN_KERNEL_TUNER_PROTOCOL 1000
 
 void hn_identity_init(struct hn_identity *identity);
 void hn_identity_finish(struct hn_identity *identity);

@@ -144,8 +144,11 @@ static enum hn_status read_kernel_tuner(const json_t *root, struct hn_recording 
     identity->objective = strdup("time");
     if (identity->signature == NULL || identity->regime == NULL || identity->objective == NULL)
         return hn_fail_memory(err);
-    enum hn_status status =
-        copy_text(root, "device_name", identity->device.name, sizeof identity->device.name, err);
+    recording->version.protocol = HN_KERNEL_TUNER_PROTOCOL;
+    enum hn_status status = HN_OK;
+    if (!json_is_null(json_object_get(root, "device_name")))
+        status = copy_text(root, "device_name", identity->device.name, sizeof identity->device.name,
+                           err);
     return status == HN_OK
                ? read_problem_size(json_object_get(root, "problem_size"), &identity->problem, err)
                : status;

@@ -12,7 +12,7 @@
  * Owns everything. */
 struct hn_recording {
     struct hn_identity identity; /* a Kernel Tuner file has no signature (""), regime "warm" and objective "time" */
-    struct hn_version version;   /* all "" for a Kernel Tuner file */
+    struct hn_version version;   /* of a Kernel Tuner file: HN_KERNEL_TUNER_PROTOCOL, all else "" */
     bool from_hone;
     char **parameters;           /* in the file's order */
     size_t parameter_count;

@@ -31,6 +31,9 @@ double hn_timestamp_parse(const char *string);
  * record. */
 enum hn_status hn_row_read(const struct hn_recording *recording, const json_t *row,
                            struct hn_record *record, struct hn_error *err);
+/* What Kernel Tuner's `time` says, and the milliseconds, NAN for a failure. Failures without a name that is known are
+ * launch_error, and so are times that are none (1e20 stood for failures before they had names). */
+enum hn_outcome hn_row_outcome(const json_t *row, double *ms);
 /* The row of a record; NULL when out of memory. */
 json_t *hn_row_write(const struct hn_recording *recording, const struct hn_record *record);
 

@@ -32,8 +32,9 @@ void hn_timestamp_append(struct hn_text *text, double time)
     double whole = time >= 0 && time < 253402300800.0 ? floor(time) : 0;
     if (whole == 0)
         time = 0;
-    time_t seconds = (time_t)whole;
-    int microseconds = (int)((time - whole) * 1e6);
+    int microseconds = (int)lround((time - whole) * 1e6);
+    time_t seconds = (time_t)whole + microseconds / 1000000;
+    microseconds %= 1000000;
     struct tm parts;
     char date[32] = "1970-01-01 00:00:00";
     if (gmtime_r(&seconds, &parts) != NULL)

@@ -48,7 +48,7 @@ static enum hn_status read_point(const struct hn_recording *recording, const jso
     return HN_OK;
 }
 
-static enum hn_status read_failure(const char *name, struct hn_record *record, struct hn_error *err)
+enum hn_outcome hn_row_outcome(const json_t *row, double *ms)
 {
     static const struct {
         const char *name;
@@ -58,16 +58,17 @@ static enum hn_status read_failure(const char *name, struct hn_record *record, s
         {"RuntimeFailedConfig", HN_OUTCOME_LAUNCH_ERROR},
         {"InvalidConfig", HN_OUTCOME_INVALID_LAUNCH},
     };
-    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
-        if (strcmp(failures[i].name, name) == 0) {
-            hn_record_fail(record, failures[i].outcome, "%s", name);
-            return HN_OK;
-        }
-    }
-    return hn_fail(err, HN_EFORMAT,
-                   "'time' is '%.60s', expected milliseconds, CompilationFailedConfig, "
-                   "RuntimeFailedConfig or InvalidConfig",
-                   name);
+    static const double failed_from_ms = 1e19;
+    const json_t *time = json_object_get(row, "time");
+    const char *name = json_string_value(time);
+    *ms = json_is_number(time) ? json_number_value(time) : NAN;
+    if (isfinite(*ms) && *ms < failed_from_ms)
+        return HN_OUTCOME_OK;
+    *ms = NAN;
+    for (size_t i = 0; name != NULL && i < sizeof failures / sizeof *failures; i++)
+        if (strcmp(failures[i].name, name) == 0)
+            return failures[i].outcome;
+    return HN_OUTCOME_LAUNCH_ERROR;
 }
 
 static enum hn_status read_samples(const json_t *times, struct hn_timing *timing,
@@ -141,13 +142,15 @@ static enum hn_status set_interval(struct hn_timing *timing, struct hn_error *er
 static enum hn_status read_kernel_tuner_times(const json_t *row, struct hn_record *record,
                                               struct hn_error *err)
 {
-    const json_t *time = json_object_get(row, "time");
-    if (json_is_string(time))
-        return read_failure(json_string_value(time), record, err);
-    if (!json_is_number(time) || !(json_number_value(time) > 0))
-        return hn_fail(err, HN_EFORMAT, "'time' is %s, expected milliseconds above 0",
-                       json_is_number(time) ? "not positive" : hn_json_type_name(time));
-    record->timing.median_us = json_number_value(time) * 1000;
+    double ms;
+    enum hn_outcome outcome = hn_row_outcome(row, &ms);
+    if (outcome != HN_OUTCOME_OK || ms <= 0) {
+        const char *name = json_string_value(json_object_get(row, "time"));
+        hn_record_fail(record, outcome == HN_OUTCOME_OK ? HN_OUTCOME_LAUNCH_ERROR : outcome, "%s",
+                       name != NULL ? name : "Kernel Tuner noted no time");
+        return HN_OK;
+    }
+    record->timing.median_us = ms * 1000;
     record->timing.batch = 1;
     record->objective = record->timing.median_us;
     enum hn_status status = read_samples(json_object_get(row, "times"), &record->timing, err);

@@ -10,9 +10,6 @@
 
 enum { VALUES_MOST = 65535 };
 
-/* From here on Kernel Tuner's times stand for failures (it wrote 1e20 before it named them). */
-static const double failed_from_ms = 1e19;
-
 void hn_recording_table_finish(struct hn_recording_table *table)
 {
     for (size_t i = 0; i < table->parameter_count; i++) {
@@ -161,23 +158,6 @@ static enum hn_status read_parameters(const json_t *root, struct hn_recording_ta
     return status;
 }
 
-static enum hn_outcome failure_outcome(const json_t *time)
-{
-    static const struct {
-        const char *name;
-        enum hn_outcome outcome;
-    } failures[] = {
-        {"CompilationFailedConfig", HN_OUTCOME_COMPILE_ERROR},
-        {"RuntimeFailedConfig", HN_OUTCOME_LAUNCH_ERROR},
-        {"InvalidConfig", HN_OUTCOME_INVALID_LAUNCH},
-    };
-    const char *name = json_is_string(time) ? json_string_value(time) : "";
-    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++)
-        if (strcmp(failures[i].name, name) == 0)
-            return failures[i].outcome;
-    return HN_OUTCOME_LAUNCH_ERROR;
-}
-
 /* What the hone object of a row adds. A duplicate's original may not be proposed in a simulation:
  * the time of the same machine code is its own. */
 static enum hn_status read_hone(const struct hn_recording *header, const json_t *json,
@@ -206,13 +186,10 @@ static enum hn_status read_row(const struct hn_recording *header, const json_t *
                                         "framework_time"};
     struct hn_table_row *row = &table->rows[table->row_count];
     uint16_t *choice = table->choices + table->row_count * table->parameter_count;
-    const json_t *time = json_object_get(json, "time");
-    double ms = json_is_number(time) ? json_number_value(time) : NAN;
-    bool measured = isfinite(ms) && ms < failed_from_ms;
     if (!json_is_object(json))
         return hn_fail(err, HN_EFORMAT, "it is %s, expected an object", hn_json_type_name(json));
-    *row = (struct hn_table_row){.outcome = measured ? HN_OUTCOME_OK : failure_outcome(time),
-                                 .time_ms = measured ? ms : NAN};
+    *row = (struct hn_table_row){.cost_ms = 0};
+    row->outcome = hn_row_outcome(json, &row->time_ms);
     for (size_t i = 0; i < sizeof costs / sizeof *costs; i++)
         row->cost_ms += json_number_value(json_object_get(json, costs[i]));
     for (size_t i = 0; i < table->parameter_count; i++) {

@@ -114,11 +114,79 @@ class CacheCommand(hone.Case):
         self.cache = self.folder / "new.db"
         self.assertEqual(self.hone("cache", "import", other).stdout, f"{other}: 6 records, 0 images\n")
         document = json.loads(self.hone("cache", "import", other, "--json").stdout)
-        self.assertEqual(document["files"], [{"file": str(other), "records": 0, "images": 0, "known": True}])
+        self.assertEqual(document["files"], [{"file": str(other), "records": 0, "images": 0, "known": True,
+                                              "kernel_tuner": False}])
 
-    def test_import_takes_no_file_of_kernel_tuner(self):
-        self.fails(1, f"hone: '{KERNEL_TUNER}' is a cache file of Kernel Tuner, which does not say what was measured "
-                   "nor how; `hone simulate` and --simulate read it", "cache", "import", KERNEL_TUNER)
+    def test_import_of_kernel_tuner(self):
+        self.assertEqual(self.hone("cache", "import", KERNEL_TUNER).stdout,
+                         f"{KERNEL_TUNER}: 2442 records of Kernel Tuner\n")
+        self.assertEqual(self.hone("cache", "list").stdout.splitlines()[1].split("  "), [
+            "convolution_kernel", "problem_size_x=4096,problem_size_y=4096", "NVIDIA RTX A6000", "warm", "774.7 us",
+            "±0.17%", "", "2442", "2025-03-11", "UNVERIFIED, by Kernel Tuner"])
+        lines = self.hone("cache", "show", "convolution_kernel").stdout.splitlines()
+        self.assertEqual(lines[1:3], ["  device     NVIDIA RTX A6000",
+                                      "  measured   by Kernel Tuner: means, L2 warm, nothing verified"])
+        self.assertEqual(lines[-1], "  2442 points: 2266 ok, 104 compile_error, 72 launch_error")
+        [tuning] = json.loads(self.hone("cache", "show", "convolution_kernel", "--json").stdout)["tunings"]
+        self.assertEqual((tuning["kernel_tuner"], tuning["simulated"], tuning["regime"]), (True, False, "warm"))
+        best = tuning["best"]
+        self.assertEqual(len(best["timing"]["samples_us"]), 32)
+        row = json.loads(gzip.decompress(KERNEL_TUNER.read_bytes()))["cache"]["16,2,2,4,1,0"]
+        self.assertEqual([best["timing"]["median_us"], best["costs"]["compile_ms"], best["costs"]["measure_ms"]],
+                         [row["time"] * 1000, row["compile_time"], row["benchmark_time"]])
+        self.assertIn("is whole: 1 tuning\n", self.hone("cache", "check").stdout)
+
+    def test_import_of_kernel_tuner_once_and_exported(self):
+        self.hone("cache", "import", KERNEL_TUNER)
+        known = "all of it was there already\n"
+        self.assertEqual(self.hone("cache", "import", KERNEL_TUNER).stdout, f"{KERNEL_TUNER}: {known}")
+        self.hone("cache", "export", "convolution_kernel", f"{self.folder}/all/")
+        [out] = (self.folder / "all").iterdir()
+        self.assertRegex(out.name, r"-nvidia-rtx-a6000-warm-kernel-tuner-[0-9a-f]{6}\.json\.gz$")
+        self.assertEqual(self.hone("cache", "import", out).stdout, f"{out}: {known}")
+        exported = json.loads(gzip.decompress(out.read_bytes()))
+        original = json.loads(gzip.decompress(KERNEL_TUNER.read_bytes()))
+        for member in ("device_name", "kernel_name", "problem_size", "tune_params_keys", "tune_params"):
+            self.assertEqual(exported[member], original[member])
+        self.assertEqual(exported["cache"].keys(), original["cache"].keys())
+        for key, row in original["cache"].items():
+            for member in ("time", "compile_time", "verification_time", "benchmark_time", "timestamp"):
+                self.assertEqual(exported["cache"][key][member], row[member])
+        self.assertIn("no plan and template", self.hone("export", "convolution_kernel", expect=3).stderr)
+
+    def test_import_of_kernel_tuner_again_with_more(self):
+        """An unfinished file, then more of it with another time for one point: the newest count."""
+        document = json.loads(gzip.decompress(KERNEL_TUNER.read_bytes()))
+        rows = dict(list(document["cache"].items())[:20])
+        text = json.dumps(dict(document, cache=dict(list(rows.items())[:12]))).replace('"16,', '\n"16,')
+        part = self.write("part.json", text.rstrip("}") + "},")
+        self.assertEqual(self.hone("cache", "import", part).stdout, f"{part}: 12 records of Kernel Tuner\n")
+        key = next(iter(rows))
+        rows[key] = dict(rows[key], time=0.5, times=[0.5], timestamp="2030-01-01 00:00:00+00:00")
+        whole = self.write("whole.json", json.dumps(dict(document, cache=rows)))
+        self.assertEqual(self.hone("cache", "import", whole).stdout, f"{whole}: 20 records of Kernel Tuner\n")
+        [tuning] = json.loads(self.hone("cache", "show", "convolution_kernel", "--json").stdout)["tunings"]
+        self.assertEqual((len(tuning["records"]), tuning["best"]["timing"]["median_us"]), (20, 500))
+
+    def test_import_of_kernel_tuner_with_other_parameters(self):
+        document = {"device_name": "A", "kernel_name": "k", "problem_size": 8, "tune_params_keys": ["X"],
+                    "tune_params": {"X": [1]}, "cache": {"1": {"X": 1, "time": 2.0}}}
+        self.hone("cache", "import", self.write("x.json", json.dumps(document)))
+        document.update(tune_params_keys=["Y"], tune_params={"Y": ["b"]}, cache={"b": {"Y": "b", "time": 1.0}})
+        self.hone("cache", "import", self.write("y.json", json.dumps(document)))
+        self.assertEqual(len(self.hone("cache", "list").stdout.splitlines()), 3)
+        self.hone("cache", "export", "k", f"{self.folder}/all/")
+        self.assertEqual(len(list((self.folder / "all").iterdir())), 2)
+
+    def test_import_of_kernel_tuner_without_device(self):
+        document = {"device_name": "", "kernel_name": "k", "tune_params_keys": ["X"], "cache": {"1": {"X": 1, "time": 2}}}
+        path = self.write("x.json", json.dumps(document))
+        self.fails(1, f"hone: '{path}' does not say which device it is of: name it with --device-name",
+                   "cache", "import", path)
+        self.hone("cache", "import", path, "--device-name", "MI250X")
+        self.assertIn("  MI250X  ", self.hone("cache", "list").stdout)
+        path = self.write("y.json", json.dumps(dict(document, cache={"1": {"X": "float2 *", "time": 2}})))
+        self.fails(1, f"hone: '{path}': row '1': found the string 'float2 *', expected a word", "cache", "import", path)
 
     def test_broken_recordings(self):
         text = EXAMPLE.read_text()

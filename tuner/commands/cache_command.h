@@ -13,7 +13,7 @@ struct hn_cache_command {
     const char **arguments; /* those that are no options */
     size_t argument_count;
     struct hn_bindings problem; /* -p: only tunings with these values */
-    const char *device_name;    /* --device-name: only tunings of this device */
+    const char *device_name;    /* --device-name: only tunings of this device; the device of what is imported */
     bool images;
     char *path; /* of the cache */
     struct hn_store *store;
@@ -33,6 +33,8 @@ enum hn_status hn_cache_select(const struct hn_cache_command *command, const cha
  * measured and verified. The text is the caller's to finish. */
 void hn_cache_remarks(struct hn_text *text, const struct hn_tuned *tuned,
                       const struct hn_record *record);
+/* Whether Kernel Tuner measured it. */
+bool hn_cache_is_kernel_tuners(const struct hn_tuned *tuned);
 /* "M=4096,N=4096", "-" when there is none; free it. */
 char *hn_cache_problem_text(const struct hn_bindings *problem);
 /* Identity, version and best of a tuning; NULL when out of memory. */

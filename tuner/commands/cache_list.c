@@ -20,6 +20,11 @@ char *hn_cache_problem_text(const struct hn_bindings *problem)
     return hn_text_take(&text);
 }
 
+bool hn_cache_is_kernel_tuners(const struct hn_tuned *tuned)
+{
+    return tuned->version.protocol == HN_KERNEL_TUNER_PROTOCOL;
+}
+
 void hn_cache_remarks(struct hn_text *text, const struct hn_tuned *tuned,
                       const struct hn_record *record)
 {
@@ -31,7 +36,8 @@ void hn_cache_remarks(struct hn_text *text, const struct hn_tuned *tuned,
         {record->verdict.kind == HN_UNVERIFIED, "UNVERIFIED"},
         {record->verdict.kind == HN_SELF_VERIFIED, "self-verified"},
         {record->timing.unstable, "unstable"},
-        {tuned->stale, "stale"},
+        {hn_cache_is_kernel_tuners(tuned), "by Kernel Tuner"},
+        {tuned->stale && !hn_cache_is_kernel_tuners(tuned), "stale"},
     };
     for (size_t i = 0; i < sizeof remarks / sizeof *remarks; i++) {
         if (remarks[i].holds)
@@ -126,13 +132,13 @@ static json_t *version_to_json(const struct hn_version *version)
 json_t *hn_cache_tuned_to_json(const struct hn_tuned *tuned)
 {
     const struct hn_identity *identity = &tuned->identity;
-    return json_pack("{s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:I, s:b, s:b}", "kernel",
-                     identity->kernel, "signature", identity->signature, "problem",
-                     hn_bindings_to_json(&identity->problem), "regime", identity->regime,
-                     "objective", identity->objective, "device", device_to_json(&identity->device),
-                     "version", version_to_json(&tuned->version), "best",
-                     hn_record_to_json(&tuned->best), "points", (json_int_t)tuned->points,
-                     "simulated", tuned->simulated, "stale", tuned->stale);
+    return json_pack(
+        "{s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:I, s:b, s:b, s:b}", "kernel", identity->kernel,
+        "signature", identity->signature, "problem", hn_bindings_to_json(&identity->problem),
+        "regime", identity->regime, "objective", identity->objective, "device",
+        device_to_json(&identity->device), "version", version_to_json(&tuned->version), "best",
+        hn_record_to_json(&tuned->best), "points", (json_int_t)tuned->points, "simulated",
+        tuned->simulated, "stale", tuned->stale, "kernel_tuner", hn_cache_is_kernel_tuners(tuned));
 }
 
 enum hn_status hn_cache_print_json(json_t *document, struct hn_error *err)

@@ -66,6 +66,13 @@ static void print_heading(const struct view *view)
     const struct hn_version *version = &tuned->version;
     char *problem = hn_cache_problem_text(&identity->problem);
     printf("%s  %s\n", identity->kernel, problem == NULL ? "" : problem);
+    if (hn_cache_is_kernel_tuners(tuned)) {
+        printf("  device     %s\n  measured   by Kernel Tuner: means, L2 %s, nothing verified%s\n",
+               device->name, identity->regime,
+               tuned->simulated ? ", SIMULATED from a recording" : "");
+        free(problem);
+        return;
+    }
     printf("  device     %s (compute capability %d.%d, %d SMs%s%s)\n", device->name,
            device->capability / 10, device->capability % 10, device->sm_count,
            device->mig_profile[0] == '\0' ? "" : ", MIG ", device->mig_profile);

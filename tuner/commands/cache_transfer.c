@@ -54,23 +54,49 @@ static char *file_in_folder(const char *folder, const struct hn_tuned *tuned)
     append_slug(&text, identity->device.name);
     hn_text_append(&text, "-");
     append_slug(&text, identity->regime);
+    if (hn_cache_is_kernel_tuners(tuned)) {
+        /* which is not the only one of that name when it had other parameters */
+        struct hn_hash hash = hn_hash_string(identity->signature);
+        hn_text_printf(&text, "-kernel-tuner-%.6s", hash.hex);
+    }
     hn_text_append(&text, ".json.gz");
     free(problem);
     return hn_text_take(&text);
 }
 
-/* The parameters in declared order, where the plan is kept; else in the point's order. */
-static enum hn_status set_parameters(const struct hn_cache_command *command,
-                                     const struct hn_tuned *tuned, struct hn_recording *recording,
-                                     struct hn_error *err)
+/* The parameters in declared order, as far as that is known: from the plan, or for tunings of
+ * Kernel Tuner from the signature. NULL when it is not. */
+static json_t *declared_parameters(const struct hn_cache_command *command,
+                                   const struct hn_tuned *tuned)
 {
+    if (hn_cache_is_kernel_tuners(tuned)) {
+        const char *colon = strchr(tuned->identity.signature, ':');
+        char *names = colon != NULL ? strdup(colon + 1) : NULL;
+        json_t *declared = names != NULL ? json_array() : NULL;
+        char *rest = names;
+        for (char *name = strsep(&rest, " ,"); name != NULL; name = strsep(&rest, " ,"))
+            if (name[0] != '\0')
+                (void)json_array_append_new(declared, json_string(name));
+        free(names);
+        return declared;
+    }
     struct hn_stored_plan plan;
-    const struct hn_bindings *point = &tuned->best.point;
     json_t *json = NULL;
     if (hn_store_get_plan(command->store, &tuned->version, &plan, NULL) == HN_OK)
         json = json_loads(plan.json, 0, NULL);
     hn_stored_plan_free(&plan);
-    const json_t *declared = json_object_get(json, "parameters");
+    json_t *declared = json_incref(json_object_get(json, "parameters"));
+    json_decref(json);
+    return declared;
+}
+
+/* In the point's order where no other is known. */
+static enum hn_status set_parameters(const struct hn_cache_command *command,
+                                     const struct hn_tuned *tuned, struct hn_recording *recording,
+                                     struct hn_error *err)
+{
+    const struct hn_bindings *point = &tuned->best.point;
+    json_t *declared = declared_parameters(command, tuned);
     bool usable = json_array_size(declared) == point->count;
     for (size_t i = 0; usable && i < point->count; i++) {
         const char *name = json_string_value(json_array_get(declared, i));
@@ -85,7 +111,7 @@ static enum hn_status set_parameters(const struct hn_cache_command *command,
         if (recording->parameters[i] == NULL)
             status = hn_fail_memory(err);
     }
-    json_decref(json);
+    json_decref(declared);
     return status;
 }
 
@@ -191,205 +217,5 @@ enum hn_status hn_cache_export(const struct hn_cache_command *command, struct hn
         free(path);
     }
     hn_tuned_list_free(&list);
-    return status;
-}
-
-static char *record_text(const struct hn_record *record)
-{
-    json_t *json = hn_record_to_json(record);
-    char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
-    json_decref(json);
-    return text;
-}
-
-/* The name under which this recording is imported once: a hash of all that it says. */
-static enum hn_status name_origin(const struct hn_recording *recording, struct hn_hash *origin,
-                                  struct hn_error *err)
-{
-    struct hn_text all;
-    hn_text_init(&all);
-    hn_text_append(&all, recording->identity.kernel);
-    hn_bindings_append(&all, &recording->identity.problem);
-    hn_text_append(&all, recording->identity.device.name);
-    for (size_t i = 0; i < recording->records.count; i++) {
-        char *text = record_text(&recording->records.items[i]);
-        if (text == NULL)
-            all.failed = true;
-        else
-            hn_text_append(&all, text);
-        free(text);
-    }
-    if (!all.failed)
-        *origin = hn_hash_bytes(all.data, all.length);
-    enum hn_status status = all.failed ? hn_fail_memory(err) : HN_OK;
-    hn_text_finish(&all);
-    return status;
-}
-
-static bool records_equal(const struct hn_record *a, const struct hn_record *b)
-{
-    char *first = record_text(a);
-    char *second = record_text(b);
-    bool equal = first != NULL && second != NULL && strcmp(first, second) == 0;
-    free(first);
-    free(second);
-    return equal;
-}
-
-static int compare_points(const void *a, const void *b)
-{
-    const struct hn_bindings *x = &((const struct hn_record *)a)->point;
-    const struct hn_bindings *y = &((const struct hn_record *)b)->point;
-    int order = 0;
-    for (size_t i = 0; order == 0 && i < x->count && i < y->count; i++) {
-        order = strcmp(x->names[i], y->names[i]);
-        if (order == 0)
-            order = hn_value_compare(&x->values[i], &y->values[i]);
-    }
-    return order != 0 ? order : (x->count > y->count) - (x->count < y->count);
-}
-
-/* Whether the cache holds every record of the recording: it was exported from here. */
-static enum hn_status is_known(const struct hn_cache_command *command,
-                               const struct hn_recording *recording, bool *known,
-                               struct hn_error *err)
-{
-    struct hn_records there;
-    *known = false;
-    enum hn_status status = hn_store_load(command->store, &recording->identity, &recording->version,
-                                          false, &there, err);
-    if (status != HN_OK || there.count < recording->records.count) {
-        hn_records_free(&there);
-        return status;
-    }
-    if (there.count > 0)
-        qsort(there.items, there.count, sizeof *there.items, compare_points);
-    *known = true;
-    for (size_t i = 0; *known && i < recording->records.count; i++) {
-        const struct hn_record *record = &recording->records.items[i];
-        const struct hn_record *found =
-            bsearch(record, there.items, there.count, sizeof *there.items, compare_points);
-        *known = found != NULL && records_equal(found, record);
-    }
-    hn_records_free(&there);
-    return HN_OK;
-}
-
-static enum hn_status add_recording(const struct hn_cache_command *command,
-                                    const struct hn_recording *recording, bool *added,
-                                    struct hn_error *err)
-{
-    struct hn_hash origin;
-    bool known = false;
-    double newest = 0;
-    for (size_t i = 0; i < recording->records.count; i++) {
-        if (recording->records.items[i].time > newest)
-            newest = recording->records.items[i].time;
-    }
-    *added = false;
-    enum hn_status status = is_known(command, recording, &known, err);
-    if (status != HN_OK || known)
-        return status;
-    status = name_origin(recording, &origin, err);
-    if (status != HN_OK)
-        return status;
-    const struct hn_store_session session = {.identity = &recording->identity,
-                                             .version = &recording->version,
-                                             .command = recording->command,
-                                             .origin = origin.hex,
-                                             .started = newest};
-    return hn_store_import(command->store, &session, &recording->records, added, err);
-}
-
-/* What came of one file. */
-struct imported {
-    int64_t records;
-    int64_t images;
-    bool known; /* all of it was there already */
-};
-
-static enum hn_status import_recording(const struct hn_cache_command *command, const char *path,
-                                       struct imported *imported, struct hn_error *err)
-{
-    struct hn_recording recording;
-    bool added = false;
-    enum hn_status status = hn_recording_load(path, &recording, err);
-    if (status != HN_OK)
-        return status;
-    if (!recording.from_hone)
-        status = hn_fail(err, HN_EFORMAT,
-                         "'%s' is a cache file of Kernel Tuner, which does not say what was "
-                         "measured nor how; `hone simulate` and --simulate read it",
-                         path);
-    if (status == HN_OK)
-        status = add_recording(command, &recording, &added, err);
-    imported->known = !added;
-    imported->records = added ? (int64_t)recording.records.count : 0;
-    hn_recording_finish(&recording);
-    return status;
-}
-
-static enum hn_status import_cache(const struct hn_cache_command *command, const char *path,
-                                   struct imported *imported, struct hn_error *err)
-{
-    struct hn_store *from;
-    struct hn_store_merged merged = {.sessions = 0};
-    enum hn_status status = hn_store_open(path, HN_STORE_READ, &from, err);
-    if (status != HN_OK)
-        return status;
-    status = hn_store_merge(command->store, from, command->images, &merged, err);
-    imported->known = merged.sessions == 0;
-    imported->records = merged.records;
-    imported->images = merged.images;
-    hn_store_close(from);
-    return status;
-}
-
-static bool is_database(const char *path)
-{
-    char start[16] = "";
-    FILE *file = fopen(path, "rb");
-    if (file == NULL)
-        return false;
-    size_t size = fread(start, 1, sizeof start, file);
-    fclose(file);
-    return size == sizeof start && memcmp(start, "SQLite format 3", sizeof start) == 0;
-}
-
-static enum hn_status report(const struct hn_cache_command *command, const char *path,
-                             const struct imported *imported, json_t *files, struct hn_error *err)
-{
-    if (command->options.json) {
-        json_t *file = json_pack("{s:s, s:I, s:I, s:b}", "file", path, "records",
-                                 (json_int_t)imported->records, "images",
-                                 (json_int_t)imported->images, "known", imported->known);
-        return json_array_append_new(files, file) == 0 ? HN_OK : hn_fail_memory(err);
-    }
-    if (command->options.quiet)
-        return HN_OK;
-    if (imported->known)
-        printf("%s: all of it was there already\n", path);
-    else
-        printf("%s: %lld records, %lld images\n", path, (long long)imported->records,
-               (long long)imported->images);
-    return HN_OK;
-}
-
-enum hn_status hn_cache_import(const struct hn_cache_command *command, struct hn_error *err)
-{
-    enum hn_status status = HN_OK;
-    json_t *files = json_array();
-    for (size_t i = 0; status == HN_OK && i < command->argument_count; i++) {
-        const char *path = command->arguments[i];
-        struct imported imported = {.known = false};
-        status = is_database(path) ? import_cache(command, path, &imported, err)
-                                   : import_recording(command, path, &imported, err);
-        if (status == HN_OK)
-            status = report(command, path, &imported, files, err);
-    }
-    if (status == HN_OK && command->options.json)
-        return hn_cache_print_json(json_pack("{s:s, s:o}", "cache", command->path, "files", files),
-                                   err);
-    json_decref(files);
     return status;
 }

@@ -18,6 +18,8 @@ static const struct argp_option filter_options[] = {
 };
 
 static const struct argp_option import_options[] = {
+    {"device-name", KEY_DEVICE_NAME, "NAME", 0,
+     "The device of a cache file of Kernel Tuner, where it says none or another", 1},
     {"images", KEY_IMAGES, 0, 0,
      "Also take over the compiled kernels of a cache: only from those whom you trust", 1},
     {0},
@@ -42,7 +44,8 @@ static const struct part {
      "A recording is Kernel Tuner's cache file with Hone's data added; a name that ends in .gz is "
      "compressed. Several tunings need a folder as FILE.",
      filter_options, HN_STORE_READ, 2, 2, hn_cache_export},
-    {"import", "FILE...", "Takes over recordings of Hone and other caches.",
+    {"import", "FILE...",
+     "Takes over recordings of Hone, cache files of Kernel Tuner and other caches.",
      "Each file is taken over as a whole or not at all, and once only.", import_options,
      HN_STORE_WRITE, 1, SIZE_MAX, hn_cache_import},
     {"check", "", "Checks that the cache is whole and every record can be read.", NULL, NULL,
