@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: MIT
+"""Runs templates on the CPU and compares them with their references: emulate.py HONE CONFIGS [--points N] [KERNEL...]
+
+Each config is emulated at its ladder and at N random points (default 4) of small problems, which no tile divides, built
+with g++ from device.hpp. Expressions are evaluated by Python, whose syntax they have."""
+
+import argparse
+import concurrent.futures
+import math
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+import yaml
+
+import problems
+
+HERE = pathlib.Path(__file__).resolve().parent
+TYPES = {f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+TYPES |= {"float32": "float", "float64": "double"}
+SIZES = {name: int(re.sub(r"\D", "", name)) // 8 for name in TYPES}
+SIZES |= {f"{name}x{n}": size * n for name, size in list(SIZES.items()) for n in (2, 4)}
+
+
+def words_of(config):
+    """Name to words, in declared order: words of the problem are known from the values at hand."""
+    return {name: values for name, values in config["parameters"].items()
+            if isinstance(values, list) and isinstance(values[0], str)}
+
+
+class Names(dict):
+    """What an expression sees: an unknown name is a word."""
+
+    def __missing__(self, name):
+        return name
+
+
+def evaluate(expression, names):
+    if not isinstance(expression, str):
+        return expression
+    functions = {"ceil_div": lambda a, b: -(-a // b), "log2": math.log2, "min": min, "max": max, "abs": abs,
+                 "is_power_of_2": lambda n: n > 0 and n & (n - 1) == 0, "sizeof": SIZES.__getitem__}
+    return eval(expression, {"__builtins__": {}}, Names(names | functions))  # the project's own configs
+
+
+def integer(expression, names):
+    value = evaluate(expression, names)
+    if value != int(value):
+        raise ValueError(f"{expression} is {value}")
+    return int(value)
+
+
+def listed(value):
+    return value if isinstance(value, list) else [value]
+
+
+def prelude(config, problem, point):
+    lines = []
+    words = words_of(config)
+    frozen = {k: v for k, v in problem.items() if isinstance(v, str) or k in config.get("freeze", [])}
+    for name, value in (frozen | point).items():
+        if isinstance(value, str):
+            known = words.get(name) or problems.WORDS[name]
+            lines += [f"#define {name}_{word} {i + 1}" for i, word in enumerate(known)]
+            value = f"{name}_{value}"
+        lines.append(f"#define {name} {int(value) if isinstance(value, bool) else value}")
+    return "\n".join(lines) + "\n"
+
+
+def template_text(path):
+    text = pathlib.Path(path).read_text()
+    return re.sub(r"extern __shared__ (?:__align__\(\w+\) )?([\w ]+?) (\w+)\[\];", r"\1 *const \2 = (\1 *)emulator::shared;",
+                  text)
+
+
+def fill_call(argument, name, count):
+    fill = argument.get("fill", "uniform(-1, 1)" if argument["type"].startswith("float") else "uniform(0, 100)")
+    kind, numbers = re.fullmatch(r"(\w+)\s*(?:\((.*)\))?", fill).groups()
+    if kind == "constant":
+        kind, numbers = "iota", f"{numbers}, 0"
+    return f"emulator::fill_{kind}({name}, {count}{', ' + numbers if numbers else ''});"
+
+
+def launch_call(step, config, names, arguments):
+    grid = [integer(e, names) for e in listed(step.get("grid", 1))]
+    block = [integer(e, names) for e in listed(step["block"])]
+    entry = step.get("entry", config.get("entry"))
+    scalars = {a["name"] for a in arguments if "value" in a}
+    passed = [f"argument_{name}" if name in scalars else f"emulator::any_pointer{{argument_{name}}}"
+              for name in step.get("arguments", [a["name"] for a in arguments])]
+    dims = ", ".join("{" + ", ".join(map(str, size)) + "}" for size in (grid, block))
+    return f"    emulator::launch({dims}, [] {{ {entry}({', '.join(passed)}); }});\n"
+
+
+def program(config, problem, point, steps, text, results, check):
+    """A C++ program that fills the arguments and launches the steps: to write the results, or to check against them."""
+    names = {**problem, **config.get("defaults", {}), **point}
+    arguments = [dict(a, type_c=TYPES[a["type"]]) for a in config["arguments"]]
+    code = ['#include "host.hpp"\n', text, "\n"]
+    body, again = [], []
+    for number, a in enumerate(arguments):
+        name = f"argument_{a['name']}"
+        if "value" in a:
+            code.append(f"static const {a['type_c']} {name} = ({a['type_c']})({evaluate(a['value'], names)});\n")
+            continue
+        count = integer(a["count"], names)
+        code.append(f"static {a['type_c']} *{name};\n")
+        body.append(f"    {name} = ({a['type_c']} *)emulator::allocate({count}ull * sizeof *{name});\n")
+        role = a.get("role", "input")
+        if role in ("input", "inout"):
+            target = body if role == "input" else again
+            target.append(f"    emulator::random_state = {number + 1};\n    {fill_call(a, name, count)}\n")
+        if role in ("counter", "metric"):
+            again.append(f"    std::memset({name}, 0, {count}ull * sizeof *{name});\n")
+        if role == "output":
+            again.append(f"    std::memset({name}, 0xFF, {count}ull * sizeof *{name});\n")
+    for symbol in config.get("symbols", []) if check else []:
+        if evaluate(symbol.get("if", True), names):
+            again.append(f"    std::memcpy(&{symbol['name']}, argument_{symbol['from']}, sizeof {symbol['name']});\n")
+    run = "".join(launch_call(step, config, names, arguments) for step in steps
+                  if evaluate(step.get("if", True), names))
+    code.append("int main()\n{\n" + "".join(body))
+    compare = config.get("compare", {"relative": 1e-5})
+    compare = compare if isinstance(compare, dict) else {"mode": compare}
+    bounds = [evaluate(compare.get(bound, 0), names) for bound in ("relative", "absolute")]
+    for launch in range(2 if check else 1):  # what a launch leaves behind must not disturb the next
+        code.append("".join(again) + run)
+        for a in arguments:
+            if a.get("role") not in ("output", "inout"):
+                continue
+            name, count = f"argument_{a['name']}", integer(a["count"], names)
+            path = f'"{results}.{a["name"]}"'
+            if not check:
+                code.append(f"    emulator::save({path}, {name}, {count}ull * sizeof *{name});\n")
+                continue
+            mode = a.get("compare", compare)
+            mode = mode.get("mode") if isinstance(mode, dict) else mode
+            if mode == "multiset" and evaluate(problems.ORDERED.get(config["kernel"], False), names):
+                mode = "exact"
+            length = a.get("length")
+            length = f"(size_t)argument_{length}[0]" if length else f"{count}ull"
+            exact = a["type"].startswith(("int", "uint")) or mode in ("exact", "multiset")
+            relative, absolute = (0, 0) if exact else bounds
+            code.append(f'    emulator::compare("{a["name"]}", {name}, emulator::load<{a["type_c"]}>({path}, {count}ull), '
+                        f"{length}, {relative}, {absolute}, {str(mode == 'multiset').lower()});\n"
+                        f'    emulator::check_slack((unsigned char *){name}, {count}ull * sizeof *{name}, "{a["name"]}");\n')
+    code.append('    std::puts("ok");\n    return 0;\n}\n')
+    return "".join(code)
+
+
+def run(code, name, folder):
+    source = folder / f"{name}.cpp"
+    source.write_text(code)
+    command = ["g++", "-std=c++20", "-O1", "-w", "-fsanitize=alignment", "-fsanitize-undefined-trap-on-error",
+               f"-I{HERE}", f"-I{folder}", f"-I{folder}/reference", str(source), "-o", str(folder / name)]
+    built = subprocess.run(command, text=True, capture_output=True)
+    if built.returncode != 0:
+        return "does not compile: " + "\n".join(built.stderr.splitlines()[:8])
+    try:
+        done = subprocess.run([str(folder / name)], text=True, capture_output=True, timeout=120)
+    except subprocess.TimeoutExpired:
+        return "runs for more than 120 s"
+    finally:
+        os.unlink(folder / name)
+    if done.returncode == 0 and done.stdout.strip().endswith("ok"):
+        return None
+    signal = {-11: "memory out of bounds", -4: "a misaligned address", -7: "memory out of bounds"}
+    return done.stdout.strip() or signal.get(done.returncode, f"exit code {done.returncode}")
+
+
+def copy_headers(templates, folder):
+    """Headers with instructions that only a GPU has give way to those beside this file."""
+    (folder / "reference").mkdir(exist_ok=True)
+    for header in [*templates.glob("*.cuh"), *HERE.glob("*.cuh")]:
+        (folder / header.name).write_text(header.read_text())
+
+
+def points_of(hone, path, problem, restrict=""):
+    options = [o for k, v in problem.items() for o in ("-p", f"{k}={v}")]
+    options += ["-s", restrict] if restrict else []
+    listed_points = subprocess.run([hone, "space", str(path), *options, "--list", "all"], text=True, capture_output=True)
+    if listed_points.returncode not in (0, 3):
+        raise RuntimeError(listed_points.stderr)
+    return [dict((k, yaml.safe_load(v)) for k, v in (pair.split("=") for pair in line.split()[0].split(",")))
+            for line in listed_points.stdout.splitlines() if line]
+
+
+def chosen_points(config, points, count):
+    defaults = config.get("defaults", {})
+    ladder = [{**defaults, **step} for step in config.get("ladder", [])]
+    chosen = [p for p in points if any(p == {**p, **step} for step in ladder)]
+    others = [p for p in points if p not in chosen]
+    return chosen + random.Random(1).sample(others, min(count, len(others)))
+
+
+def reference_steps(config):
+    return [config["reference"]]
+
+
+def check_problem(hone, path, config, overrides, count, folder, pool, restrict):
+    problem = config["problem"][0] if isinstance(config["problem"], list) else dict(config["problem"])
+    problem = {k: v[0] if isinstance(v, list) else v for k, v in problem.items()} | overrides
+    reference = config["reference"]
+    reference_text = template_text(path.parent / reference["template"])
+    points = points_of(hone, path, problem, restrict)
+    made, jobs = {}, []
+    tag = f"{config['kernel']}-{abs(hash(str(problem))) % 10**8}"
+    for i, point in enumerate(chosen_points(config, points, count)):
+        depends = {k: point[k] for k in listed(reference.get("depends", []))}
+        key = str(depends)
+        if key not in made:
+            results = folder / f"{tag}-reference-{len(made)}"
+            code = program(config, problem, depends, reference_steps(config),
+                           prelude(config, problem, depends) + reference_text, results, False)
+            failure = run(code, results.name, folder)
+            if failure:
+                return [f"reference: {failure}"], 0
+            made[key] = results
+        launch = config["launch"]
+        text = prelude(config, problem, point) + template_text(path.parent / config["template"])
+        code = program(config, problem, point, launch if isinstance(launch, list) else [launch], text, made[key], True)
+        jobs.append((point, pool.submit(run, code, f"{tag}-{i}", folder)))
+    failures = [f"{point}: {job.result()}" for point, job in jobs if job.result()]
+    return failures, len(jobs)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("hone")
+    parser.add_argument("configs", type=pathlib.Path)
+    parser.add_argument("kernels", nargs="*")
+    parser.add_argument("--points", type=int, default=4)
+    parser.add_argument("--set", default="", help="only points with these values, as hone takes them")
+    parser.add_argument("--keep", type=pathlib.Path)
+    options = parser.parse_args()
+    failed = passed = 0
+    with tempfile.TemporaryDirectory() as temporary, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        folder = options.keep or pathlib.Path(temporary)
+        copy_headers(options.configs / ".." / "templates", folder)
+        for kernel in options.kernels or problems.SMALL:
+            path = options.configs / f"{kernel}.yaml"
+            config = yaml.safe_load(path.read_text())
+            for overrides in problems.SMALL[kernel]:
+                failures, count = check_problem(options.hone, path, config, overrides, options.points, folder, pool,
+                                                options.set)
+                print(f"{kernel} {overrides}: {count - len(failures)} of {count} points agree", flush=True)
+                for failure in failures[:5]:
+                    print(f"  {failure}")
+                failed += len(failures) + (count == 0)
+                passed += count - len(failures)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""The small problems of each config that are emulated; no tile divides most of them."""
+
+# Words of problem values, in the order of the templates' own definitions.
+WORDS = {
+    "PATTERN": ["plain", "offset", "stride", "permuted", "same", "sequential", "random"],
+    "SIDE": ["load", "store"],
+    "ACCESS": ["uniform", "divergent"],
+    "USED": ["all", "first"],
+    "B_LAYOUT": ["row", "column"],
+}
+
+# Kernels whose output is compared as a multiset, and where its order is right all the same.
+ORDERED = {"compact": "AGGREGATE == 'look_back'"}
+
+SMALL = {
+    "copy": [{"SIZE": 10003}, {"SIZE": 10004, "PATTERN": "offset", "OFFSET": 8},
+             {"SIZE": 4100, "PATTERN": "stride", "STRIDE": 3, "SIDE": "store"}, {"SIZE": 4101, "PATTERN": "permuted"}],
+    "transpose": [{"ROWS": 132, "COLUMNS": 260}, {"ROWS": 33, "COLUMNS": 67}],
+    "reduce": [{"SIZE": 100003, "SM_COUNT": 3}, {"SIZE": 5, "SM_COUNT": 2}],
+    "dot": [{"SIZE": 100003, "SM_COUNT": 3}],
+    "stencil_1d": [{"SIZE": 10004, "RADIUS": 4}, {"SIZE": 4099, "RADIUS": 8}, {"SIZE": 4099, "RADIUS": 1}],
+    "read_only": [{"SIZE": 10003, "PATTERN": "sequential"}],
+    "histogram": [{"SIZE": 10003, "SM_COUNT": 2}, {"SIZE": 5003, "VALUE_BYTES": 2, "BINS": 1024, "SM_COUNT": 2},
+                  {"SIZE": 777, "BINS": 64, "SM_COUNT": 1}],
+    "atomics": [{"SIZE": 10003, "TARGETS": 64}, {"SIZE": 10003, "TARGETS": 1024}],
+    "matmul_aat": [{"M": 45, "K": 40}],
+    "struct_layout": [{"WIDTH": 67, "HEIGHT": 5, "MEMBERS": 3}, {"WIDTH": 64, "HEIGHT": 3, "MEMBERS": 7},
+                      {"WIDTH": 65, "HEIGHT": 3, "MEMBERS": 4, "USED": "first"}],
+    "bank_stride": [{"STRIDE": 33, "WORD": 4, "WARPS": 2}, {"STRIDE": 32, "WORD": 16, "WARPS": 1}],
+    "async_copy": [{"TILE_BYTES": 2048, "SM_COUNT": 2}],
+    "occupancy": [{"ROWS": 1003, "LENGTH": 64}],
+    "spheres": [{"WIDTH": 67, "HEIGHT": 35, "SPHERES": 64}],
+    "compact": [{"SIZE": 10003, "KEEP": 0.5}, {"SIZE": 70001, "KEEP": 0.1}, {"SIZE": 5, "KEEP": 0.9}],
+    "matmul": [{"M": 37, "N": 36, "K": 20}, {"M": 61, "N": 33, "K": 45, "B_LAYOUT": "column"}],
+}
