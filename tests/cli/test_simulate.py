@@ -155,6 +155,12 @@ class Simulate(hone.Case):
         path = self.traces(self.record(), "--strategy", "exhaustive", "--runs", 1)
         self.assertEqual(read_traces(path)[0]["space"], "recording")
 
+    def test_priors(self):
+        spaces = [SPACES / f"conv-{name}.json.gz" for name in ("a100", "w7800")]
+        priors = [word for space in [*spaces, CONV6] for word in ("--prior", space)]
+        document = self.scores(*spaces, CONV6, *priors, "--runs", 1)
+        self.assertEqual([space["priors"] for space in document["strategies"][0]["spaces"]], [4362, 4362, 0])
+
     def test_interrupted(self):
         path = self.folder / "t.jsonl"
         process = subprocess.Popen([hone.HONE, "simulate", CONV6, "--strategy", "random", "--runs", "1000000",
@@ -174,6 +180,10 @@ class Simulate(hone.Case):
                      "--look-ahead", "x")
         result = self.hone("simulate", CONV6, "--strategy", "randon", expect=2)
         self.assertTrue(result.stderr.startswith("hone: unknown strategy 'randon'; nearest is random; there are: "))
+
+    def test_no_events(self):
+        self.fails(2, "hone: --events: `hone simulate` has none; --traces says what was evaluated", "simulate", CONV6,
+                   "--events", self.folder / "e")
 
     def test_wrong_files(self):
         missing = self.folder / "missing.json"

@@ -165,6 +165,58 @@ static void what_is_no_recording_is_refused(void **state)
     fails("{\"times\": [1,\n2], \"cache\": x}", "line 2, column 14: invalid token near 'x'");
 }
 
+static void load_recorded(const char *text, const char *name, struct hn_recorded *recorded)
+{
+    struct hn_error err = {""};
+    write_text(text);
+    if (hn_recorded_load(path, recorded, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    free(recorded->name);
+    recorded->name = strdup(name);
+}
+
+static void priors_are_points_of_the_space(void **state)
+{
+    (void)state;
+    struct hn_recorded recorded;
+    struct hn_recorded sources[5];
+    struct hn_priors priors;
+    load_recorded(
+        "{\"tune_params\": {\"A\": [1, 2, 4], \"B\": [\"x\", \"y z\"], \"C\": [7]}, \"cache\": {"
+        "\"0\": {\"A\": 1, \"B\": \"x\", \"C\": 7, \"time\": 1},"
+        "\"1\": {\"A\": 4, \"B\": \"y z\", \"C\": 7, \"time\": 2}}}",
+        "here", &recorded);
+    sources[0] = recorded;
+    /* Other order, values and points; a parameter of one value more, one less. */
+    load_recorded(
+        "{\"tune_params\": {\"D\": [0], \"B\": [\"y z\", \"x\"], \"A\": [8, 4, 1.0]}, \"cache\": {"
+        "\"0\": {\"D\": 0, \"B\": \"y z\", \"A\": 8, \"time\": 1},"
+        "\"1\": {\"D\": 0, \"B\": \"y z\", \"A\": 1.0, \"time\": 1},"
+        "\"2\": {\"D\": 0, \"B\": \"x\", \"A\": 1.0, \"time\": 0.5},"
+        "\"3\": {\"D\": 0, \"B\": \"y z\", \"A\": 4, \"time\": \"InvalidConfig\"}}}",
+        "there", &sources[1]);
+    load_recorded("{\"tune_params\": {\"A\": [1, 2], \"B\": [\"x\"], \"E\": [1, 2]}, \"cache\": {"
+                  "\"0\": {\"A\": 1, \"B\": \"x\", \"E\": 1, \"time\": 1}}}",
+                  "one parameter more", &sources[2]);
+    load_recorded("{\"tune_params\": {\"A\": [1, 2]}, \"cache\": {\"0\": {\"A\": 1, \"time\": 1}}}",
+                  "one less", &sources[3]);
+    load_recorded("{\"tune_params\": {\"A\": [1], \"B\": [\"x\"], \"C\": [7]}, \"cache\": {"
+                  "\"0\": {\"A\": 1, \"B\": \"x\", \"C\": 7, \"time\": 3}}}",
+                  "elsewhere", &sources[4]);
+    assert_int_equal(hn_priors_make(&recorded, sources, 5, &priors, NULL), HN_OK);
+    static const uint16_t choices[] = {0, 0, 0, 2, 1, 0, 0, 0, 0};
+    assert_int_equal(priors.count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_memory_equal(priors.items[i].choice, choices + 3 * i, 6);
+        assert_int_equal(priors.items[i].source, i < 2 ? 1 : 4);
+    }
+    assert_true(priors.items[0].observation.cost == 500);
+    assert_int_equal(priors.items[1].observation.outcome, HN_OUTCOME_INVALID_LAUNCH);
+    hn_priors_finish(&priors);
+    for (size_t i = 0; i < 5; i++)
+        hn_recorded_finish(&sources[i]);
+}
+
 /* A strategy that proposes what the script says and checks what it is told. */
 static struct {
     const uint16_t *script;
@@ -443,6 +495,7 @@ int main(void)
         cmocka_unit_test(a_table_knows_failures_and_costs),
         cmocka_unit_test(a_table_of_an_unfinished_file_ends_with_its_last_row),
         cmocka_unit_test(what_is_no_recording_is_refused),
+        cmocka_unit_test(priors_are_points_of_the_space),
         cmocka_unit_test(a_run_tells_what_the_look_ahead_allows),
         cmocka_unit_test(a_run_ends_when_both_budgets_are_used),
         cmocka_unit_test(declined_points_are_not_evaluated),

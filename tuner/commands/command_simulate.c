@@ -15,7 +15,16 @@
 
 extern const struct hn_command hn_command_simulate;
 
-enum { KEY_STRATEGY = 1, KEY_RUNS, KEY_SEED, KEY_TRACES, KEY_SCORE, KEY_LOOK_AHEAD, KEY_JOBS };
+enum {
+    KEY_STRATEGY = 1,
+    KEY_RUNS,
+    KEY_SEED,
+    KEY_TRACES,
+    KEY_SCORE,
+    KEY_LOOK_AHEAD,
+    KEY_PRIOR,
+    KEY_JOBS
+};
 enum { RUNS_MOST = 1000000, LOOK_AHEAD_MOST = 65536, JOBS_MOST = 1024 };
 
 static const struct argp_option own_options[] = {
@@ -28,6 +37,10 @@ static const struct argp_option own_options[] = {
      "Proposals made before a result is known: 1 (the default) as a tuner that measures one after "
      "the other, 32 as `hone tune`",
      1},
+    {"prior", KEY_PRIOR, "FILE", 0,
+     "A recorded tuning that strategies know before they start, most relevant first; may be "
+     "repeated. A space never knows itself",
+     1},
     {"traces", KEY_TRACES, "FILE", 0, "Write what was evaluated, a JSON line a run; .gz packs", 1},
     {"score", KEY_SCORE, 0, 0, "Print the scores; the default when there is no --traces", 1},
     {"jobs", KEY_JOBS, "N", 0, "Threads (default: as many as there are cores)", 1},
@@ -37,6 +50,8 @@ static const struct argp_option own_options[] = {
 struct simulate {
     const char **paths;
     size_t path_count;
+    const char **priors;
+    size_t prior_count;
     const char *strategies;
     const char *traces;
     bool score;
@@ -57,14 +72,13 @@ static uint64_t read_number(const char *option, const char *text, uint64_t least
     return number;
 }
 
-static error_t add_path(struct simulate *simulate, const char *path)
+static error_t add_path(const char ***paths, size_t *count, const char *path)
 {
-    const char **grown =
-        realloc(simulate->paths, (simulate->path_count + 1) * sizeof *simulate->paths);
+    const char **grown = realloc(*paths, (*count + 1) * sizeof *grown);
     if (grown == NULL)
         return ENOMEM;
-    simulate->paths = grown;
-    simulate->paths[simulate->path_count++] = path;
+    grown[(*count)++] = path;
+    *paths = grown;
     return 0;
 }
 
@@ -85,6 +99,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         simulate->batch.look_ahead =
             (unsigned)read_number("--look-ahead", argument, 1, LOOK_AHEAD_MOST, state);
         return 0;
+    case KEY_PRIOR:
+        return add_path(&simulate->priors, &simulate->prior_count, argument);
     case KEY_TRACES:
         simulate->traces = argument;
         return 0;
@@ -95,7 +111,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         simulate->batch.jobs = read_number("--jobs", argument, 1, JOBS_MOST, state);
         return 0;
     case ARGP_KEY_ARG:
-        return add_path(simulate, argument);
+        return add_path(&simulate->paths, &simulate->path_count, argument);
     case ARGP_KEY_END:
         if (simulate->path_count == 0)
             argp_error(state, "expected the path of a recorded tuning");
@@ -216,10 +232,15 @@ static enum hn_status simulate_all(struct simulate *simulate, struct hn_error *e
     struct hn_batch *batch = &simulate->batch;
     double start_ms = hn_now_ms();
     enum hn_status status = choose_strategies(simulate, err);
+    if (status == HN_OK && simulate->options.events != NULL)
+        return hn_fail(err, HN_EUSAGE,
+                       "--events: `hone simulate` has none; --traces says what was evaluated");
     if (status == HN_OK && simulate->traces != NULL)
         status = check_traces(simulate->traces, err);
     if (status == HN_OK)
         status = hn_batch_load(batch, simulate->paths, simulate->path_count, err);
+    if (status == HN_OK && simulate->prior_count > 0)
+        status = hn_batch_load_priors(batch, simulate->priors, simulate->prior_count, err);
     double loaded_ms = hn_now_ms();
     if (status != HN_OK)
         return status;
@@ -268,6 +289,7 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
         status = simulate_all(&simulate, err);
     hn_batch_finish(&simulate.batch);
     free(simulate.paths);
+    free(simulate.priors);
     hn_options_finish(&simulate.options);
     return status;
 }

@@ -28,11 +28,17 @@ void hn_batch_finish(struct hn_batch *batch)
     size_t count = batch->strategy_count * batch->space_count * batch->run_count;
     for (size_t i = 0; batch->runs != NULL && i < count; i++)
         hn_run_finish(&batch->runs[i]);
+    for (size_t i = 0; batch->priors != NULL && i < batch->space_count; i++)
+        hn_priors_finish(&batch->priors[i]);
+    for (size_t i = 0; i < batch->source_count; i++)
+        hn_recorded_finish(&batch->sources[i]);
     for (size_t i = 0; i < batch->space_count; i++) {
         hn_recorded_finish(&batch->spaces[i]);
         hn_scale_finish(&batch->scales[i]);
     }
     free(batch->runs);
+    free(batch->priors);
+    free(batch->sources);
     free(batch->spaces);
     free(batch->scales);
     free(batch->strategies);
@@ -75,6 +81,36 @@ enum hn_status hn_batch_load(struct hn_batch *batch, const char *const *paths, s
     return status;
 }
 
+static enum hn_status load_source(void *context, size_t task, struct hn_error *err)
+{
+    const struct progress *progress = context;
+    return hn_recorded_load(progress->paths[task], &progress->batch->sources[task], err);
+}
+
+static enum hn_status make_priors(void *context, size_t task, struct hn_error *err)
+{
+    struct hn_batch *batch = ((const struct progress *)context)->batch;
+    return hn_priors_make(&batch->spaces[task], batch->sources, batch->source_count,
+                          &batch->priors[task], err);
+}
+
+enum hn_status hn_batch_load_priors(struct hn_batch *batch, const char *const *paths, size_t count,
+                                    struct hn_error *err)
+{
+    struct progress progress = {.batch = batch, .paths = paths};
+    batch->sources = calloc(count, sizeof *batch->sources);
+    batch->priors = calloc(batch->space_count, sizeof *batch->priors);
+    if (batch->sources == NULL || batch->priors == NULL)
+        return hn_fail_memory(err);
+    batch->source_count = count;
+    struct hn_parallel parallel = {
+        .count = count, .jobs = batch->jobs, .run = load_source, .context = &progress};
+    enum hn_status status = hn_parallel_do(&parallel, err);
+    parallel.count = batch->space_count;
+    parallel.run = make_priors;
+    return status == HN_OK ? hn_parallel_do(&parallel, err) : status;
+}
+
 static void mix(struct hn_random *random, const char *string)
 {
     for (const char *c = string; *c != '\0'; c++) {
@@ -105,6 +141,7 @@ static enum hn_status run_one(void *context, size_t task, struct hn_error *err)
     const struct hn_run_options options = {
         .recorded = &batch->spaces[space],
         .strategy = batch->strategies[strategy],
+        .priors = batch->priors != NULL ? &batch->priors[space] : NULL,
         .seed = run_seed(batch, strategy, space, task % batch->run_count),
         .look_ahead = batch->look_ahead,
         .budget_count = (uint64_t)((double)scale->budget * margin) + 1,

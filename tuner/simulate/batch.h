@@ -11,6 +11,9 @@ struct hn_batch {
     struct hn_recorded *spaces;
     struct hn_scale *scales; /* by space */
     size_t space_count;
+    struct hn_recorded *sources; /* of priors */
+    size_t source_count;
+    struct hn_priors *priors; /* by space; NULL without sources */
     const struct hn_strategy_kind **strategies;
     size_t strategy_count;
     size_t run_count; /* of each strategy on each space */
@@ -23,6 +26,10 @@ struct hn_batch {
 
 /* Loads the files into spaces and scales, in parallel. Two of one name: HN_EUSAGE. */
 enum hn_status hn_batch_load(struct hn_batch *batch, const char *const *paths, size_t count, struct hn_error *err);
+/* Loads the files whose points the strategies are told of before they start, the most relevant first; after
+ * hn_batch_load. A space is not told of itself. */
+enum hn_status hn_batch_load_priors(struct hn_batch *batch, const char *const *paths, size_t count,
+                                    struct hn_error *err);
 /* Makes the runs, with progress on stderr unless quiet. HN_EINTERRUPTED: those that are finished are kept. */
 enum hn_status hn_batch_run(struct hn_batch *batch, struct hn_error *err);
 const struct hn_run *hn_batch_runs(const struct hn_batch *batch, size_t strategy, size_t space);

@@ -102,6 +102,8 @@ static json_t *space_to_json(const struct hn_batch *batch, size_t space,
                               json_real(hn_scale_random_draws(scale, near_part)));
     (void)json_object_set_new(json, "budget_evaluations", json_integer((json_int_t)scale->budget));
     (void)json_object_set_new(json, "budget_ms", json_real(scale->time_end_ms));
+    size_t priors = batch->priors != NULL ? batch->priors[space].count : 0;
+    (void)json_object_set_new(json, "priors", json_integer((json_int_t)priors));
     return json;
 }
 

@@ -165,9 +165,12 @@ static enum hn_status search_with_strategy(struct drive *drive, uint16_t *choice
                                            struct hn_error *err)
 {
     const struct hn_run_options *options = drive->options;
+    const struct hn_priors *priors = options->priors;
     const struct hn_search given = {.space = options->recorded->space,
                                     .seed = options->seed,
-                                    .look_ahead = options->look_ahead};
+                                    .look_ahead = options->look_ahead,
+                                    .priors = priors != NULL ? priors->items : NULL,
+                                    .prior_count = priors != NULL ? priors->count : 0};
     enum hn_status status = options->strategy->create(&given, &drive->strategy, err);
     if (status != HN_OK)
         return status;

@@ -2,13 +2,14 @@
 #ifndef HONE_TUNER_SIMULATE_RUN_H
 #define HONE_TUNER_SIMULATE_RUN_H
 
-#include "tuner/simulate/recorded.h"
+#include "tuner/simulate/priors.h"
 
 /* One strategy, once, against one recorded space. A session's rules hold: tickets are numbered, and before proposal t
  * the strategy is told exactly compiled <= t - L/2 and finished <= t - L. What was recorded is the measurement. */
 struct hn_run_options {
     const struct hn_recorded *recorded;
     const struct hn_strategy_kind *strategy;
+    const struct hn_priors *priors; /* may be NULL */
     uint64_t seed;
     unsigned look_ahead; /* from 1 */
     /* The run goes on until both are reached, or the space or the strategy is exhausted. */
