@@ -39,6 +39,7 @@
     X(cuFuncGetAttribute)                                                                                              \
     X(cuFuncSetAttribute)                                                                                              \
     X(cuLaunchKernel)                                                                                                  \
+    X(cuLaunchKernelEx)                                                                                                \
     X(cuStreamCreate)                                                                                                  \
     X(cuStreamDestroy)                                                                                                 \
     X(cuStreamSynchronize)                                                                                             \

@@ -21,13 +21,21 @@ static enum hn_status evaluate_dimensions(struct hn_expression *const *expressio
 static enum hn_status evaluate_step(const struct hn_step *step, const struct hn_value *values,
                                     struct hn_launch_step *launch, struct hn_error *err)
 {
-    *launch = (struct hn_launch_step){.step = step};
+    *launch = (struct hn_launch_step){.step = step, .carveout = HN_NO_CARVEOUT};
     const struct hn_geometry *geometry = &step->geometry;
+    struct hn_value cooperative = hn_boolean(false);
     enum hn_status status = evaluate_dimensions(geometry->grid, values, launch->grid, err);
     if (status == HN_OK)
         status = evaluate_dimensions(geometry->block, values, launch->block, err);
+    if (status == HN_OK)
+        status = evaluate_dimensions(geometry->cluster, values, launch->cluster, err);
     if (status == HN_OK && geometry->shared_bytes != NULL)
         status = hn_expression_integer(geometry->shared_bytes, values, &launch->shared_bytes, err);
+    if (status == HN_OK && geometry->carveout != NULL)
+        status = hn_expression_integer(geometry->carveout, values, &launch->carveout, err);
+    if (status == HN_OK && geometry->cooperative != NULL)
+        status = hn_expression_evaluate(geometry->cooperative, values, &cooperative, err);
+    launch->cooperative = hn_value_truth(&cooperative);
     return status;
 }
 
@@ -129,6 +137,57 @@ static bool check_shared(int64_t bytes, const struct hn_device *device, struct h
     return false;
 }
 
+bool hn_launch_step_has_clusters(const struct hn_launch_step *step)
+{
+    return step->cluster[0] != 1 || step->cluster[1] != 1 || step->cluster[2] != 1;
+}
+
+/* Blocks of a cluster: 8 on every device that has clusters, 16 where a kernel may have more (CUDA
+ * C++ Programming Guide, "Thread Block Clusters"). */
+static bool check_cluster(const struct hn_launch_step *step, const struct hn_device *device,
+                          struct hn_record *record)
+{
+    static const int limits[3] = {HN_MAX_CLUSTER, HN_MAX_CLUSTER, HN_MAX_CLUSTER};
+    const int64_t *cluster = step->cluster;
+    if (!hn_launch_step_has_clusters(step))
+        return true;
+    if (!device->cluster_launch) {
+        hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH,
+                       "a launch in clusters; %s has none (compute capability %d.%d, from 9.0 on)",
+                       device->identity.name, device->identity.capability / 10,
+                       device->identity.capability % 10);
+        return false;
+    }
+    if (!check_dimensions("cluster", cluster, limits, device, record))
+        return false;
+    int64_t blocks = cluster[0] * cluster[1] * cluster[2];
+    if (blocks > HN_MAX_CLUSTER) {
+        hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH,
+                       "a cluster of %lld blocks; the largest has %d", (long long)blocks,
+                       HN_MAX_CLUSTER);
+        return false;
+    }
+    for (int i = 0; i < 3; i++) {
+        if (step->grid[i] % cluster[i] == 0)
+            continue;
+        hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH,
+                       "a grid of %lld blocks in %c is no multiple of its clusters' %lld",
+                       (long long)step->grid[i], "xyz"[i], (long long)cluster[i]);
+        return false;
+    }
+    return true;
+}
+
+static bool check_carveout(int64_t percent, struct hn_record *record)
+{
+    if (percent >= HN_NO_CARVEOUT && percent <= 100)
+        return true;
+    hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH,
+                   "a carve-out of %lld percent; expected 0 to 100, or -1 for none",
+                   (long long)percent);
+    return false;
+}
+
 bool hn_launch_check(const struct hn_launch *launch, const struct hn_device *device,
                      struct hn_record *record)
 {
@@ -137,6 +196,7 @@ bool hn_launch_check(const struct hn_launch *launch, const struct hn_device *dev
         if (!check_dimensions("block", step->block, device->max_block, device, record) ||
             !check_threads(step->block, device, record) ||
             !check_dimensions("grid", step->grid, device->max_grid, device, record) ||
+            !check_cluster(step, device, record) || !check_carveout(step->carveout, record) ||
             !check_shared(step->shared_bytes, device, record))
             return false;
     }

@@ -10,8 +10,19 @@ struct hn_launch_step {
     const struct hn_step *step; /* borrowed from the plan */
     int64_t grid[3];
     int64_t block[3];
+    int64_t cluster[3];
     int64_t shared_bytes; /* dynamic */
+    int64_t carveout;     /* percent; HN_NO_CARVEOUT: as the driver likes */
+    bool cooperative;
 };
+
+#define HN_NO_CARVEOUT (-1)
+/* Blocks of the largest cluster; from HN_PORTABLE_CLUSTER on a kernel has to be allowed it. */
+#define HN_MAX_CLUSTER 16
+#define HN_PORTABLE_CLUSTER 8
+
+/* Whether its blocks are launched in clusters of more than one. */
+bool hn_launch_step_has_clusters(const struct hn_launch_step *step);
 
 /* A plan's launches for one point of one problem, with all expressions evaluated. Owns steps. */
 struct hn_launch {
@@ -29,7 +40,7 @@ enum hn_status hn_launch_make_step(const struct hn_plan *plan, const struct hn_s
                                    struct hn_launch_step *launch, struct hn_error *err);
 
 /* True when every step respects the device's limits (threads of a block, each dimension of block and grid at least 1
- * and within its limit, dynamic shared memory). Otherwise sets outcome invalid_launch and the message, as
+ * and within its limit, clusters, dynamic shared memory, carve-out). Otherwise sets outcome invalid_launch and the message, as
  * "block 64x32 has 2048 threads; NVIDIA H200 takes 1024". */
 bool hn_launch_check(const struct hn_launch *launch, const struct hn_device *device, struct hn_record *record);
 

@@ -19,13 +19,25 @@ static void free_strings(char **strings, size_t count)
     free(strings);
 }
 
-static void finish_geometry(struct hn_geometry *geometry)
+void hn_geometry_list(const struct hn_geometry *geometry,
+                      struct hn_expression *list[HN_GEOMETRY_EXPRESSIONS])
 {
     for (size_t i = 0; i < 3; i++) {
-        hn_expression_destroy(geometry->grid[i]);
-        hn_expression_destroy(geometry->block[i]);
+        list[i] = geometry->grid[i];
+        list[3 + i] = geometry->block[i];
+        list[6 + i] = geometry->cluster[i];
     }
-    hn_expression_destroy(geometry->shared_bytes);
+    list[9] = geometry->shared_bytes;
+    list[10] = geometry->carveout;
+    list[11] = geometry->cooperative;
+}
+
+static void finish_geometry(struct hn_geometry *geometry)
+{
+    struct hn_expression *list[HN_GEOMETRY_EXPRESSIONS];
+    hn_geometry_list(geometry, list);
+    for (size_t i = 0; i < HN_GEOMETRY_EXPRESSIONS; i++)
+        hn_expression_destroy(list[i]);
 }
 
 static void finish_step(struct hn_step *step)

@@ -12,12 +12,19 @@
  * for all problems of a config: expressions see problem values and parameters by name. Owns all it points to. Made by
  * tuner/config from YAML or by hn_plan_from_json. */
 
-/* Launch geometry; unused dimensions are NULL (1). shared_bytes NULL is 0. */
+/* Launch geometry and attributes; unused dimensions are NULL (1), and so may be all of `cluster`. */
 struct hn_geometry {
     struct hn_expression *grid[3];
     struct hn_expression *block[3];
-    struct hn_expression *shared_bytes;
+    struct hn_expression *cluster[3];   /* blocks of a cluster */
+    struct hn_expression *shared_bytes; /* dynamic; NULL: 0 */
+    struct hn_expression *carveout;     /* percent of the SM's memory that is to be shared memory; NULL: as the driver likes */
+    struct hn_expression *cooperative;  /* all blocks are resident at once; NULL: no */
 };
+
+/* All expressions of a geometry, NULL for what is not given. */
+#define HN_GEOMETRY_EXPRESSIONS 12
+void hn_geometry_list(const struct hn_geometry *geometry, struct hn_expression *list[HN_GEOMETRY_EXPRESSIONS]);
 
 /* One kernel of the plan. arguments are indices into the plan's arguments, in the order of its signature. */
 struct hn_step {

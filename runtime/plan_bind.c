@@ -22,11 +22,10 @@ static void bind(struct binder *binder, struct hn_expression *expression)
 
 static void bind_step(struct binder *binder, const struct hn_step *step)
 {
-    for (size_t i = 0; i < 3; i++)
-        bind(binder, step->geometry.grid[i]);
-    for (size_t i = 0; i < 3; i++)
-        bind(binder, step->geometry.block[i]);
-    bind(binder, step->geometry.shared_bytes);
+    struct hn_expression *list[HN_GEOMETRY_EXPRESSIONS];
+    hn_geometry_list(&step->geometry, list);
+    for (size_t i = 0; i < HN_GEOMETRY_EXPRESSIONS; i++)
+        bind(binder, list[i]);
 }
 
 static void bind_option(struct binder *binder, const struct hn_option *option)

@@ -135,6 +135,20 @@ static enum hn_status read_step_arguments(const json_t *object, const struct hn_
     return status;
 }
 
+static enum hn_status read_attributes(const json_t *object, struct hn_geometry *geometry,
+                                      struct hn_error *err)
+{
+    enum hn_status status =
+        hn_json_expression(object, "shared_bytes", &geometry->shared_bytes, err);
+    if (status == HN_OK && json_object_get(object, "cluster") != NULL)
+        status = read_dimensions(object, "cluster", geometry->cluster, err);
+    if (status == HN_OK)
+        status = hn_json_expression(object, "carveout", &geometry->carveout, err);
+    if (status == HN_OK)
+        status = hn_json_expression(object, "cooperative", &geometry->cooperative, err);
+    return status;
+}
+
 static enum hn_status read_step(const json_t *object, const struct hn_plan *plan,
                                 struct hn_step *step, struct hn_error *err)
 {
@@ -144,7 +158,7 @@ static enum hn_status read_step(const json_t *object, const struct hn_plan *plan
     if (status == HN_OK)
         status = read_dimensions(object, "block", step->geometry.block, err);
     if (status == HN_OK)
-        status = hn_json_expression(object, "shared_bytes", &step->geometry.shared_bytes, err);
+        status = read_attributes(object, &step->geometry, err);
     if (status == HN_OK)
         status = read_step_arguments(object, plan, step, err);
     return status;

@@ -33,6 +33,10 @@ static json_t *step_json(const struct hn_step *step)
     hn_build_set(&object, "grid", dimensions_json(step->geometry.grid));
     hn_build_set(&object, "block", dimensions_json(step->geometry.block));
     hn_build_expression(&object, "shared_bytes", step->geometry.shared_bytes);
+    if (step->geometry.cluster[0] != NULL)
+        hn_build_set(&object, "cluster", dimensions_json(step->geometry.cluster));
+    hn_build_expression(&object, "carveout", step->geometry.carveout);
+    hn_build_expression(&object, "cooperative", step->geometry.cooperative);
     hn_build_set(&object, "arguments", hn_build_finish(&arguments));
     return hn_build_finish(&object);
 }

@@ -90,23 +90,70 @@ static enum hn_status load_module(struct hn_variant *variant, const struct hn_im
     return reject(variant, result, outcome, "loading the module", record, err);
 }
 
-static enum hn_status find_function(struct hn_variant *variant, size_t step, const char *entry,
-                                    struct hn_record *record, struct hn_error *err)
+/* An attribute of a function that one of its launches needs. */
+struct attribute {
+    CUfunction_attribute attribute;
+    int64_t value;
+    bool needed;
+    const char *what;
+};
+
+/* What is kept with a function, for all its launches: the most dynamic shared memory of those steps
+ * that launch it. */
+static int64_t most_shared_bytes(const struct hn_variant *variant, const struct hn_image *image,
+                                 size_t step)
+{
+    int64_t most = 0;
+    for (size_t i = 0; i < image->entry_count; i++)
+        if (strcmp(image->entries[i], image->entries[step]) == 0 &&
+            variant->launch.steps[i].shared_bytes > most)
+            most = variant->launch.steps[i].shared_bytes;
+    return most;
+}
+
+static enum hn_status set_attributes(struct hn_variant *variant, const struct hn_image *image,
+                                     size_t step, struct hn_record *record, struct hn_error *err)
 {
     const struct hn_driver *driver = variant->arena->context->driver;
-    CUfunction *function = &variant->functions[step];
-    int64_t shared_bytes = variant->launch.steps[step].shared_bytes;
-    CUresult result = driver->p_cuModuleGetFunction(function, variant->module, entry);
+    const struct hn_launch_step *launch = &variant->launch.steps[step];
+    int64_t shared_bytes = most_shared_bytes(variant, image, step);
+    int64_t blocks = launch->cluster[0] * launch->cluster[1] * launch->cluster[2];
+    const struct attribute attributes[] = {
+        /* Has to be asked for where static and dynamic together go beyond 48 KiB, and never harms.
+         */
+        {CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes, shared_bytes > 0,
+         "bytes of dynamic shared memory"},
+        {CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, launch->carveout,
+         launch->carveout != HN_NO_CARVEOUT, "percent of carve-out"},
+        {CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1, blocks > HN_PORTABLE_CLUSTER,
+         "cluster of more than 8 blocks"},
+    };
+    for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; i++) {
+        char what[96];
+        if (!attributes[i].needed)
+            continue;
+        snprintf(what, sizeof what, "asking for %lld %s", (long long)attributes[i].value,
+                 attributes[i].what);
+        CUresult result = driver->p_cuFuncSetAttribute(
+            variant->functions[step], attributes[i].attribute, (int)attributes[i].value);
+        enum hn_status status = reject(variant, result, HN_OUTCOME_LAUNCH_ERROR, what, record, err);
+        if (status != HN_OK || record->outcome != HN_OUTCOME_OK)
+            return status;
+    }
+    return HN_OK;
+}
+
+static enum hn_status find_function(struct hn_variant *variant, const struct hn_image *image,
+                                    size_t step, struct hn_record *record, struct hn_error *err)
+{
+    const struct hn_driver *driver = variant->arena->context->driver;
+    const char *entry = image->entries[step];
+    CUresult result =
+        driver->p_cuModuleGetFunction(&variant->functions[step], variant->module, entry);
     enum hn_status status = reject(variant, result, HN_OUTCOME_LAUNCH_ERROR, entry, record, err);
-    /* Has to be asked for where static and dynamic together go beyond 48 KiB, and never harms. */
-    if (status != HN_OK || record->outcome != HN_OUTCOME_OK || shared_bytes == 0)
+    if (status != HN_OK || record->outcome != HN_OUTCOME_OK)
         return status;
-    char what[96];
-    snprintf(what, sizeof what, "asking for %lld bytes of dynamic shared memory",
-             (long long)shared_bytes);
-    result = driver->p_cuFuncSetAttribute(
-        *function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)shared_bytes);
-    return reject(variant, result, HN_OUTCOME_LAUNCH_ERROR, what, record, err);
+    return set_attributes(variant, image, step, record, err);
 }
 
 static enum hn_status find_functions(struct hn_variant *variant, const struct hn_image *image,
@@ -116,7 +163,7 @@ static enum hn_status find_functions(struct hn_variant *variant, const struct hn
         return hn_fail(err, HN_ERUN, "the image has %zu kernels; the plan launches %zu",
                        image->entry_count, variant->launch.step_count);
     for (size_t i = 0; i < image->entry_count && record->outcome == HN_OUTCOME_OK; i++) {
-        enum hn_status status = find_function(variant, i, image->entries[i], record, err);
+        enum hn_status status = find_function(variant, image, i, record, err);
         if (status != HN_OK)
             return status;
     }
@@ -202,6 +249,50 @@ enum hn_status hn_variant_place(struct hn_variant *variant, struct hn_record *re
     return status;
 }
 
+static unsigned int fill_attributes(const struct hn_launch_step *step,
+                                    CUlaunchAttribute *attributes)
+{
+    unsigned int count = 0;
+    if (hn_launch_step_has_clusters(step)) {
+        CUlaunchAttribute *cluster = &attributes[count++];
+        *cluster = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
+        cluster->value.clusterDim.x = (unsigned int)step->cluster[0];
+        cluster->value.clusterDim.y = (unsigned int)step->cluster[1];
+        cluster->value.clusterDim.z = (unsigned int)step->cluster[2];
+    }
+    if (step->cooperative) {
+        CUlaunchAttribute *cooperative = &attributes[count++];
+        *cooperative = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE};
+        cooperative->value.cooperative = 1;
+    }
+    return count;
+}
+
+/* Clusters and cooperation are attributes of a launch; all others go the older way. */
+static CUresult launch_step(const struct hn_context *context, CUfunction function,
+                            const struct hn_launch_step *step, void **parameters)
+{
+    CUlaunchAttribute attributes[2];
+    const CUlaunchConfig config = {
+        .gridDimX = (unsigned int)step->grid[0],
+        .gridDimY = (unsigned int)step->grid[1],
+        .gridDimZ = (unsigned int)step->grid[2],
+        .blockDimX = (unsigned int)step->block[0],
+        .blockDimY = (unsigned int)step->block[1],
+        .blockDimZ = (unsigned int)step->block[2],
+        .sharedMemBytes = (unsigned int)step->shared_bytes,
+        .hStream = context->stream,
+        .attrs = attributes,
+        .numAttrs = fill_attributes(step, attributes),
+    };
+    if (config.numAttrs > 0)
+        return context->driver->p_cuLaunchKernelEx(&config, function, parameters, NULL);
+    return context->driver->p_cuLaunchKernel(function, config.gridDimX, config.gridDimY,
+                                             config.gridDimZ, config.blockDimX, config.blockDimY,
+                                             config.blockDimZ, config.sharedMemBytes,
+                                             config.hStream, parameters, NULL);
+}
+
 CUresult hn_variant_launch(struct hn_variant *variant, size_t set)
 {
     const struct hn_arena *arena = variant->arena;
@@ -217,11 +308,8 @@ CUresult hn_variant_launch(struct hn_variant *variant, size_t set)
                                             : (void *)&variant->addresses[argument];
         }
         variant->launched = true;
-        CUresult result = arena->context->driver->p_cuLaunchKernel(
-            variant->functions[s], (unsigned int)step->grid[0], (unsigned int)step->grid[1],
-            (unsigned int)step->grid[2], (unsigned int)step->block[0], (unsigned int)step->block[1],
-            (unsigned int)step->block[2], (unsigned int)step->shared_bytes, arena->context->stream,
-            variant->parameters, NULL);
+        CUresult result =
+            launch_step(arena->context, variant->functions[s], step, variant->parameters);
         if (result != CUDA_SUCCESS)
             return result;
     }
@@ -231,8 +319,13 @@ CUresult hn_variant_launch(struct hn_variant *variant, size_t set)
 void hn_variant_describe(const struct hn_variant *variant, char *text, size_t size)
 {
     const struct hn_launch_step *step = &variant->launch.steps[0];
-    snprintf(text, size, "%s <<<(%lld, %lld, %lld), (%lld, %lld, %lld), %lld B>>>",
+    char more[80] = "";
+    if (hn_launch_step_has_clusters(step))
+        snprintf(more, sizeof more, ", cluster (%lld, %lld, %lld)", (long long)step->cluster[0],
+                 (long long)step->cluster[1], (long long)step->cluster[2]);
+    snprintf(text, size, "%s <<<(%lld, %lld, %lld), (%lld, %lld, %lld), %lld B%s%s>>>",
              step->step->entry, (long long)step->grid[0], (long long)step->grid[1],
              (long long)step->grid[2], (long long)step->block[0], (long long)step->block[1],
-             (long long)step->block[2], (long long)step->shared_bytes);
+             (long long)step->block[2], (long long)step->shared_bytes, more,
+             step->cooperative ? ", cooperative" : "");
 }

@@ -27,6 +27,8 @@ struct double_function {
     struct double_module *module;
     char name[256];
     int max_shared_bytes;
+    int carveout;
+    bool large_clusters;
     uint64_t launches;
 };
 
@@ -70,6 +72,8 @@ struct double_geometry {
     unsigned int grid[3];
     unsigned int block[3];
     unsigned int shared_bytes;
+    unsigned int cluster[3];
+    bool cooperative;
 };
 
 /* Runs a kernel and advances the device's time. CUDA_ERROR_NOT_SUPPORTED for one that the double does not know. */

@@ -410,10 +410,39 @@ CUresult CUDAAPI cuFuncSetAttribute(CUfunction function, CUfunction_attribute at
 {
     ENTER();
     struct double_function *own = (struct double_function *)(void *)function;
-    if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value < 0 || value > 232448)
+    if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES && value >= 0 &&
+        value <= 232448)
+        own->max_shared_bytes = value;
+    else if (attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT && value >= -1 &&
+             value <= 100)
+        own->carveout = value;
+    else if (attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED)
+        own->large_clusters = value != 0;
+    else
         return CUDA_ERROR_INVALID_VALUE;
-    own->max_shared_bytes = value;
     return CUDA_SUCCESS;
+}
+
+static CUresult launch(CUfunction function, const struct double_geometry *geometry,
+                       void **parameters)
+{
+    struct double_function *own = (struct double_function *)(void *)function;
+    const unsigned int *grid = geometry->grid;
+    const unsigned int *cluster = geometry->cluster;
+    uint64_t threads = (uint64_t)geometry->block[0] * geometry->block[1] * geometry->block[2];
+    if (threads == 0 || threads > 1024 || grid[0] == 0 || grid[1] == 0 || grid[2] == 0 ||
+        (int)geometry->shared_bytes > own->max_shared_bytes)
+        return CUDA_ERROR_INVALID_VALUE;
+    unsigned int blocks = cluster[0] * cluster[1] * cluster[2];
+    if (blocks == 0 || blocks > (own->large_clusters ? 16 : 8) || grid[0] % cluster[0] != 0 ||
+        grid[1] % cluster[1] != 0 || grid[2] % cluster[2] != 0)
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    /* 16 SMs, whatever the blocks take. */
+    if (geometry->cooperative && (uint64_t)grid[0] * grid[1] * grid[2] > 16 * (2048 / threads))
+        return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+    if (state.device.pending != CUDA_SUCCESS || state.device.hangs)
+        return CUDA_SUCCESS;
+    return double_kernel_run(&state.device, own, geometry, parameters);
 }
 
 CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
@@ -424,16 +453,36 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x, unsign
     ENTER();
     (void)stream;
     (void)extra;
-    struct double_function *own = (struct double_function *)(void *)function;
-    const struct double_geometry geometry = {
-        {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes};
-    uint64_t threads = (uint64_t)block_x * block_y * block_z;
-    if (threads == 0 || threads > 1024 || grid_x == 0 || grid_y == 0 || grid_z == 0 ||
-        (int)shared_bytes > own->max_shared_bytes)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (state.device.pending != CUDA_SUCCESS || state.device.hangs)
-        return CUDA_SUCCESS;
-    return double_kernel_run(&state.device, own, &geometry, parameters);
+    const struct double_geometry geometry = {.grid = {grid_x, grid_y, grid_z},
+                                             .block = {block_x, block_y, block_z},
+                                             .shared_bytes = shared_bytes,
+                                             .cluster = {1, 1, 1}};
+    return launch(function, &geometry, parameters);
+}
+
+CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
+                                  void **parameters, void **extra)
+{
+    ENTER();
+    (void)extra;
+    struct double_geometry geometry = {
+        .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+        .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+        .shared_bytes = config->sharedMemBytes,
+        .cluster = {1, 1, 1}};
+    for (unsigned int i = 0; i < config->numAttrs; i++) {
+        const CUlaunchAttribute *attribute = &config->attrs[i];
+        if (attribute->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
+            geometry.cooperative = attribute->value.cooperative != 0;
+        } else if (attribute->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+            geometry.cluster[0] = attribute->value.clusterDim.x;
+            geometry.cluster[1] = attribute->value.clusterDim.y;
+            geometry.cluster[2] = attribute->value.clusterDim.z;
+        } else {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+    }
+    return launch(function, &geometry, parameters);
 }
 
 CUresult CUDAAPI cuStreamCreate(CUstream *stream, unsigned int flags)

@@ -20,6 +20,7 @@ static void add_function(struct double_module *module, const char *name)
     struct double_function *function = &module->functions[module->function_count++];
     function->module = module;
     function->max_shared_bytes = 48 * 1024;
+    function->carveout = -1;
     snprintf(function->name, sizeof function->name, "%s", name);
 }
 

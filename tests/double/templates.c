@@ -86,11 +86,38 @@ static CUresult keep_reference(struct double_device *device, struct double_funct
     return CUDA_SUCCESS;
 }
 
+/* attributes.cu; says by its result what it was launched with. */
+static CUresult attributes(struct double_device *device, struct double_function *function,
+                           const struct double_geometry *geometry, void **parameters)
+{
+    const int *table = function->module->table;
+    bool right = geometry->cooperative == (table[1] != 0);
+    if (function->module->table_count > 3)
+        right = right && function->carveout == table[3];
+    for (int i = 0; i < TAKE(int, 2); i++)
+        TAKE(int *, 1)[i] = TAKE(const int *, 0)[i] + (right ? (int)geometry->cluster[0] : -1);
+    device->now_us += 30.0 * double_noise(device);
+    device->flushed = false;
+    return CUDA_SUCCESS;
+}
+
+static CUresult attributes_reference(struct double_device *device, struct double_function *function,
+                                     const struct double_geometry *geometry, void **parameters)
+{
+    (void)geometry;
+    for (int i = 0; i < TAKE(int, 2); i++)
+        TAKE(int *, 1)[i] = TAKE(const int *, 0)[i] + function->module->table[0];
+    device->now_us += 100.0;
+    return CUDA_SUCCESS;
+}
+
 static const struct {
     const char *name;
     CUresult (*run)(struct double_device *device, struct double_function *function,
                     const struct double_geometry *geometry, void **parameters);
 } kernels[] = {
+    {"attributes", attributes},
+    {"attributes_reference", attributes_reference},
     {"keep", keep},
     {"keep_reference", keep_reference},
     {"look_up", look_up},

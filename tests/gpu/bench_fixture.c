@@ -145,6 +145,33 @@ void bench_fixture_close(struct bench_fixture *fixture)
     hn_driver_close(&fixture->driver);
 }
 
+void bench_fixture_set_reference(struct bench_fixture *fixture, const char *point)
+{
+    const struct hn_plan *plan = fixture->config->plan;
+    struct hn_bindings bindings;
+    struct hn_bindings depends;
+    struct hn_source source;
+    struct hn_image image;
+    struct hn_error err = {.message = ""};
+    if (plan->reference.depends_count == 0)
+        return;
+    hn_bindings_init(&depends);
+    must(hn_bindings_parse(point, &bindings, &err), &err);
+    for (size_t i = 0; i < plan->reference.depends_count; i++) {
+        const char *name = plan->reference.depends[i];
+        must(hn_bindings_set(&depends, name, hn_bindings_get(&bindings, name), &err), &err);
+    }
+    must(hn_source_make_reference(plan, &fixture->reference_template, &fixture->config->problems[0],
+                                  &depends, &source, &err),
+         &err);
+    compile_source(fixture, &source, &image);
+    must(hn_bench_set_reference(fixture->bench, &depends, &image, &err), &err);
+    hn_image_finish(&image);
+    hn_source_finish(&source);
+    hn_bindings_finish(&depends);
+    hn_bindings_finish(&bindings);
+}
+
 void bench_fixture_compile(struct bench_fixture *fixture, const char *point, struct hn_image *image)
 {
     struct hn_bindings bindings;

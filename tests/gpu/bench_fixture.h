@@ -32,6 +32,9 @@ void bench_fixture_unload(struct bench_fixture *fixture);
 enum hn_status bench_fixture_open(struct bench_fixture *fixture, enum hn_regime regime, struct hn_error *err);
 void bench_fixture_close(struct bench_fixture *fixture);
 
+/* The reference for the values of a point that it depends on. */
+void bench_fixture_set_reference(struct bench_fixture *fixture, const char *point);
+
 /* A point in canonical text, compiled. */
 void bench_fixture_compile(struct bench_fixture *fixture, const char *point, struct hn_image *image);
 /* Compiles, evaluates and returns the record of the point; the caller finishes it. */

@@ -25,6 +25,7 @@ struct expectation {
 static void check(struct bench_fixture *fixture, const struct expectation *expected)
 {
     static const struct hn_bench_request both = {.verify = true, .measure = true, .full = true};
+    bench_fixture_set_reference(fixture, expected->point);
     struct hn_record record = bench_fixture_evaluate(fixture, expected->point, &both);
     const char *message = record.message == NULL ? "" : record.message;
     printf("%s: %s, %.2f us %s\n", expected->point, hn_outcome_name(record.outcome),
@@ -80,11 +81,33 @@ static void unordered_results_of_some_length_are_compared(void **state)
     CHECK_ALL("double/keep.yaml", expected);
 }
 
+static void launches_have_their_attributes(void **state)
+{
+    static const struct expectation expected[] = {
+        {"CARVEOUT=-1,CLUSTER=1,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_OK, NULL},
+        {"CARVEOUT=0,CLUSTER=2,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_OK, NULL},
+        {"CARVEOUT=-1,CLUSTER=8,COOPERATIVE=true,SHARED=1024", HN_OUTCOME_OK, NULL},
+        {"CARVEOUT=100,CLUSTER=16,COOPERATIVE=false,SHARED=65536", HN_OUTCOME_OK, NULL},
+        {"CARVEOUT=-1,CLUSTER=3,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_INVALID_LAUNCH, NULL},
+    };
+    (void)state;
+    CHECK_ALL("double/attributes.yaml", expected);
+}
+
+static void a_kernel_of_several_steps_gets_the_most(void **state)
+{
+    static const struct expectation expected[] = {{"SHARED=65536", HN_OUTCOME_OK, NULL}};
+    (void)state;
+    CHECK_ALL("double/attributes_twice.yaml", expected);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(symbols_are_set),
         cmocka_unit_test(unordered_results_of_some_length_are_compared),
+        cmocka_unit_test(launches_have_their_attributes),
+        cmocka_unit_test(a_kernel_of_several_steps_gets_the_most),
     };
     capability = bench_fixture_find_device();
     if (capability == 0)

@@ -268,6 +268,12 @@ static void test_header_of_steps(void **state)
                            "     table: the contents of A\n"
                            " *     turns: uint32, 4 * N elements, again before every launch\n"
                            " *     scale: float32, SCALE (where VARIANT == tile_ab)\n"));
+    /* What <<<>>> can not say is written out. */
+    assert_non_null(strstr(header, "cudaFuncAttributePreferredSharedMemoryCarveout,\n"
+                                   " *         hone_tiled_step2_carveout(M, N, K, LAYOUT));"));
+    assert_non_null(strstr(header, "cluster = hone_tiled_step2_cluster(M, N, K, LAYOUT);"));
+    assert_non_null(strstr(header, "cudaLaunchKernelEx(&config, finish, C, M);"));
+    assert_null(strstr(header, "hone_tiled_step1_cluster"));
     write_file(fixture, "tiled_tuned.h", header);
     free(header);
     compile_and_run(fixture,
@@ -280,6 +286,9 @@ static void test_header_of_steps(void **state)
                     "    assert(hone_tiled_step2_grid(128, 100, 64, 2).x == 4);\n"
                     "    assert(hone_tiled_step2_block(128, 100, 64, 2).x == 32);\n"
                     "    assert(hone_tiled_step1_shared_bytes(128, 100, 64, 2) == 16 * 17 * 4);\n"
+                    "    assert(hone_tiled_step2_cluster(128, 100, 64, 2).x == 2);\n"
+                    "    assert(hone_tiled_step2_carveout(128, 100, 64, 2) == 75);\n"
+                    "    assert(hone_tiled_step2_cooperative(128, 100, 64, 2) == 1);\n"
                     "    assert(SCALE < -1.4 && SCALE > -1.6);\n"
                     "    assert(HONE_TILED_TUNED_DEVICE[4] == '\"');\n"
                     "    assert(hone_tiled_select(0, 0, 0, 1, 1, 1, 1) == 0);\n"

@@ -61,6 +61,10 @@ static void evaluates_every_step(void **state)
     const int64_t finish_grid[] = {2, 1, 1};
     assert_memory_equal(launch.steps[1].grid, finish_grid, sizeof finish_grid);
     assert_int_equal(launch.steps[1].shared_bytes, 0);
+    assert_int_equal(launch.steps[0].carveout, HN_NO_CARVEOUT);
+    assert_int_equal(launch.steps[1].carveout, 50);
+    assert_false(launch.steps[1].cooperative);
+    assert_false(hn_launch_step_has_clusters(&launch.steps[1]));
     hn_launch_finish(&launch);
 }
 
@@ -132,6 +136,19 @@ static void checks_the_devices_limits(void **state)
           "grid 0x4 has 0 in x; sm_90 takes 1 to 2147483647");
 }
 
+static void checks_clusters(void **state)
+{
+    struct fixture *fixture = *state;
+    const char problem[] = "K=4,LAYOUT=row,M=96,N=64";
+    check(*state, problem, "TILE=16,FAST=true",
+          "a grid of 3 blocks in x is no multiple of its clusters' 2");
+    check(*state, "K=4,LAYOUT=row,M=64,N=64", "TILE=16,FAST=true", NULL);
+    fixture->device.cluster_launch = false;
+    check(*state, "K=4,LAYOUT=row,M=64,N=64", "TILE=16,FAST=true",
+          "a launch in clusters; sm_90 has none (compute capability 9.0, from 9.0 on)");
+    fixture->device.cluster_launch = true;
+}
+
 static void checks_every_step(void **state)
 {
     check(*state, "K=4,LAYOUT=row,M=0,N=64", "TILE=16",
@@ -153,6 +170,7 @@ int main(void)
         cmocka_unit_test(demands_integers),
         cmocka_unit_test(demands_values),
         cmocka_unit_test(checks_the_devices_limits),
+        cmocka_unit_test(checks_clusters),
         cmocka_unit_test(checks_every_step),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -32,7 +32,8 @@ static const char small[] =
     "true,"
     "                'fill': {'kind': 'constant', 'a': 0.0, 'b': 0.0}}],"
     " 'steps': [{'entry': 'product', 'grid': ['ceil_div(N, TILE)', 'M'], 'block': ['TILE'],"
-    "            'shared_bytes': '4 * TILE', 'arguments': [0, 1, 3, 4]}],"
+    "            'shared_bytes': '4 * TILE', 'cluster': ['2', 'TILE'], 'carveout': '50',"
+    "            'cooperative': 'LOAD == ldg', 'arguments': [0, 1, 3, 4]}],"
     " 'options': [{'if': 'LOAD == ldg', 'option': '-DT={TILE}{N}'}],"
     " 'reference': {'kind': 'template', 'template': '/t/reference/product.cu', 'depends': ['LOAD'],"
     "   'step': {'entry': 'r', 'grid': ['1'], 'block': ['32'], 'arguments': [0, 1]}},"
@@ -213,6 +214,7 @@ static void a_hash_tells_what_was_measured(void **state)
 {
     (void)state;
     assert_hashes("'4 * TILE'", "'8 * TILE'", false, true);
+    assert_hashes("'carveout': '50'", "'carveout': '60'", false, true);
     assert_hashes("'a': -1.0", "'a': 0.0", false, true);
     assert_hashes("'relative': '1e-5'", "'relative': '1e-6'", false, true);
     assert_hashes("'entry': 'r'", "'entry': 's'", false, true);
@@ -251,6 +253,8 @@ static void what_is_no_plan_is_refused(void **state)
         {"[0, 1, 3, 4]", "[0, 1, 3, 5]", "plan: 'arguments' is not a list of arguments' numbers"},
         {"[0, 1, 3, 4]", "[0, -1]", "plan: 'arguments' is not a list of arguments' numbers"},
         {"'block': ['TILE']", "'block': []", "plan: 'block' is not a list of 1 to 3 expressions"},
+        {"['2', 'TILE']", "'2'", "plan: 'cluster' is not a list of 1 to 3 expressions"},
+        {"'carveout': '50'", "'carveout': 50", "plan: 'carveout' is not an expression"},
         {"-DT={TILE}", "-DT={TILE", "'{' without its '}' in option '-DT={TILE{N}'"},
         {"'depends': ['LOAD']", "'depends': ['M']", "plan: 'depends' is not a list of parameters"},
         {"'mode': 'max_norm'", "'mode': 'l2'", "plan: 'compare' is not a known comparison"},

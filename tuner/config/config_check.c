@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/launch.h"
 #include "tuner/config/config_read.h"
 
 /* The default point of one problem, at which everything is evaluated once. */
@@ -177,6 +178,18 @@ static enum hn_status try_number(const struct trial *trial, const struct hn_expr
     return fail_trial(trial, expression, reason.message);
 }
 
+/* That the expression, when there is one, has a value there. */
+static enum hn_status try_condition(const struct trial *trial,
+                                    const struct hn_expression *expression)
+{
+    struct hn_error reason = {""};
+    struct hn_value result;
+    if (expression == NULL ||
+        hn_expression_evaluate(expression, trial->values, &result, &reason) == HN_OK)
+        return HN_OK;
+    return fail_trial(trial, expression, reason.message);
+}
+
 static enum hn_status try_step(const struct trial *trial, const struct hn_step *step)
 {
     enum hn_status status = HN_OK;
@@ -184,9 +197,13 @@ static enum hn_status try_step(const struct trial *trial, const struct hn_step *
         status = try_integer(trial, step->geometry.grid[i], 1, INT32_MAX);
     for (size_t i = 0; i < 3 && status == HN_OK; i++)
         status = try_integer(trial, step->geometry.block[i], 1, INT32_MAX);
+    for (size_t i = 0; i < 3 && status == HN_OK; i++)
+        status = try_integer(trial, step->geometry.cluster[i], 1, HN_MAX_CLUSTER);
     if (status == HN_OK)
         status = try_integer(trial, step->geometry.shared_bytes, 0, INT32_MAX);
-    return status;
+    if (status == HN_OK)
+        status = try_integer(trial, step->geometry.carveout, HN_NO_CARVEOUT, 100);
+    return status == HN_OK ? try_condition(trial, step->geometry.cooperative) : status;
 }
 
 static enum hn_status try_compare(const struct trial *trial, const struct hn_compare *compare)
@@ -220,16 +237,6 @@ static enum hn_status try_argument(const struct trial *trial, const struct hn_ar
     return try_integer(trial, argument->value, is_unsigned ? 0 : -most - 1, most);
 }
 
-static enum hn_status try_option(const struct trial *trial, const struct hn_option *option)
-{
-    struct hn_error reason = {""};
-    struct hn_value result = {.type = HN_BOOLEAN, .boolean = true};
-    if (option->condition != NULL &&
-        hn_expression_evaluate(option->condition, trial->values, &result, &reason) != HN_OK)
-        return fail_trial(trial, option->condition, reason.message);
-    return HN_OK;
-}
-
 static enum hn_status try_plan(const struct trial *trial)
 {
     const struct hn_plan *plan = trial->reader->config->plan;
@@ -239,7 +246,7 @@ static enum hn_status try_plan(const struct trial *trial)
     for (size_t i = 0; i < plan->step_count && status == HN_OK; i++)
         status = try_step(trial, &plan->steps[i]);
     for (size_t i = 0; i < plan->option_count && status == HN_OK; i++)
-        status = try_option(trial, &plan->options[i]);
+        status = try_condition(trial, plan->options[i].condition);
     if (status == HN_OK)
         status = try_step(trial, &plan->reference.step);
     return status == HN_OK ? try_compare(trial, &plan->compare) : status;
@@ -302,12 +309,10 @@ static enum hn_status check_reference(const struct hn_config_reader *reader)
     const struct hn_plan *plan = reader->config->plan;
     const struct hn_step *step = &plan->reference.step;
     enum hn_status status = HN_OK;
-    for (size_t i = 0; i < 3 && status == HN_OK; i++)
-        status = check_reference_use(reader, step->geometry.grid[i]);
-    for (size_t i = 0; i < 3 && status == HN_OK; i++)
-        status = check_reference_use(reader, step->geometry.block[i]);
-    if (status == HN_OK)
-        status = check_reference_use(reader, step->geometry.shared_bytes);
+    struct hn_expression *list[HN_GEOMETRY_EXPRESSIONS];
+    hn_geometry_list(&step->geometry, list);
+    for (size_t i = 0; i < HN_GEOMETRY_EXPRESSIONS && status == HN_OK; i++)
+        status = check_reference_use(reader, list[i]);
     for (size_t i = 0; i < step->argument_count && status == HN_OK; i++)
         status = check_reference_use(reader, plan->arguments[step->arguments[i]].value);
     return status;

@@ -15,16 +15,12 @@ static enum hn_status check_cuts(const struct hn_config_reader *reader, const st
 }
 
 /* One expression, or a list of one to three. */
-static enum hn_status read_dimensions(struct hn_config_reader *reader, const struct hn_yaml *parent,
-                                      const char *key, struct hn_expression **dimensions)
+static enum hn_status read_dimensions(struct hn_config_reader *reader, const struct hn_yaml *node,
+                                      struct hn_expression **dimensions)
 {
-    const struct hn_yaml *node = NULL;
-    enum hn_status status = hn_config_need(reader, parent, key, &node);
-    if (status != HN_OK)
-        return status;
     if (node->kind == HN_YAML_SCALAR)
         return hn_config_read_expression(reader, node, &dimensions[0]);
-    status = check_cuts(reader, node);
+    enum hn_status status = check_cuts(reader, node);
     if (status != HN_OK)
         return status;
     if (node->kind != HN_YAML_SEQUENCE || node->count < 1 || node->count > 3)
@@ -36,15 +32,34 @@ static enum hn_status read_dimensions(struct hn_config_reader *reader, const str
     return status;
 }
 
+static enum hn_status read_optional(struct hn_config_reader *reader, const struct hn_yaml *parent,
+                                    const char *key, struct hn_expression **to)
+{
+    const struct hn_yaml *node = hn_yaml_get(parent, key);
+    return node == NULL ? HN_OK : hn_config_read_expression(reader, node, to);
+}
+
 static enum hn_status read_geometry(struct hn_config_reader *reader, const struct hn_yaml *node,
                                     struct hn_geometry *geometry)
 {
-    const struct hn_yaml *shared = hn_yaml_get(node, "shared_bytes");
-    enum hn_status status = read_dimensions(reader, node, "grid", geometry->grid);
+    const struct hn_yaml *grid = NULL;
+    const struct hn_yaml *block = NULL;
+    const struct hn_yaml *cluster = hn_yaml_get(node, "cluster");
+    enum hn_status status = hn_config_need(reader, node, "grid", &grid);
     if (status == HN_OK)
-        status = read_dimensions(reader, node, "block", geometry->block);
-    if (status == HN_OK && shared != NULL)
-        status = hn_config_read_expression(reader, shared, &geometry->shared_bytes);
+        status = read_dimensions(reader, grid, geometry->grid);
+    if (status == HN_OK)
+        status = hn_config_need(reader, node, "block", &block);
+    if (status == HN_OK)
+        status = read_dimensions(reader, block, geometry->block);
+    if (status == HN_OK && cluster != NULL)
+        status = read_dimensions(reader, cluster, geometry->cluster);
+    if (status == HN_OK)
+        status = read_optional(reader, node, "shared_bytes", &geometry->shared_bytes);
+    if (status == HN_OK)
+        status = read_optional(reader, node, "carveout", &geometry->carveout);
+    if (status == HN_OK)
+        status = read_optional(reader, node, "cooperative", &geometry->cooperative);
     return status;
 }
 
@@ -128,7 +143,9 @@ static enum hn_status read_entry(const struct hn_config_reader *reader, const st
 static enum hn_status read_step(struct hn_config_reader *reader, const struct hn_yaml *node,
                                 struct hn_step *step)
 {
-    static const char *const keys[] = {"grid", "block", "shared_bytes", "entry", "arguments", NULL};
+    static const char *const keys[] = {"grid",         "block",     "cluster",
+                                       "shared_bytes", "carveout",  "cooperative",
+                                       "entry",        "arguments", NULL};
     enum hn_status status = hn_config_check_keys(reader, node, keys);
     if (status == HN_OK)
         status = read_entry(reader, node, step);
@@ -285,8 +302,9 @@ static enum hn_status read_depends(struct hn_config_reader *reader, const struct
 
 enum hn_status hn_config_read_reference(struct hn_config_reader *reader)
 {
-    static const char *const keys[] = {"template",     "entry",     "grid",    "block",
-                                       "shared_bytes", "arguments", "depends", NULL};
+    static const char *const keys[] = {"template",  "entry",    "grid",        "block",
+                                       "cluster",   "carveout", "cooperative", "shared_bytes",
+                                       "arguments", "depends",  NULL};
     struct hn_reference *reference = &reader->config->plan->reference;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "reference");
     if (node == NULL)

@@ -68,7 +68,55 @@ static enum hn_status slots_make(const struct hn_export *export, size_t config, 
     return HN_OK;
 }
 
-enum part { PART_GRID, PART_BLOCK, PART_SHARED };
+/* What of a step becomes a function. */
+enum part {
+    PART_GRID,
+    PART_BLOCK,
+    PART_CLUSTER,
+    PART_SHARED,
+    PART_CARVEOUT,
+    PART_COOPERATIVE,
+    PARTS
+};
+
+struct part_info {
+    const char *name; /* of the function */
+    const char *type;
+    const char *variable;
+    const char *initial; /* what counts where the config says nothing */
+};
+
+static const struct part_info parts[PARTS] = {
+    [PART_GRID] = {"grid", "struct hone_dim3", "size", "{1, 1, 1}"},
+    [PART_BLOCK] = {"block", "struct hone_dim3", "size", "{1, 1, 1}"},
+    [PART_CLUSTER] = {"cluster", "struct hone_dim3", "size", "{1, 1, 1}"},
+    [PART_SHARED] = {"shared_bytes", "size_t", "bytes", "0"},
+    [PART_CARVEOUT] = {"carveout", "int", "percent", "-1"},
+    [PART_COOPERATIVE] = {"cooperative", "int", "cooperative", "0"},
+};
+
+/* The expressions of a part: three of a size, else one. */
+static struct hn_expression *const *expressions_of(const struct hn_geometry *geometry,
+                                                   enum part part)
+{
+    struct hn_expression *const *const lists[PARTS] = {
+        geometry->grid,          geometry->block,     geometry->cluster,
+        &geometry->shared_bytes, &geometry->carveout, &geometry->cooperative,
+    };
+    return lists[part];
+}
+
+/* Grid, block and shared memory are always there, the rest where the config has it. */
+static bool has_part(const struct hn_geometry *geometry, enum part part)
+{
+    return part == PART_GRID || part == PART_BLOCK || part == PART_SHARED ||
+           expressions_of(geometry, part)[0] != NULL;
+}
+
+static bool is_size(enum part part)
+{
+    return part == PART_GRID || part == PART_BLOCK || part == PART_CLUSTER;
+}
 
 /* "size.x = (unsigned int)(…);" */
 static enum hn_status append_assignment(const struct hn_export *export, const struct slots *slots,
@@ -92,17 +140,15 @@ static enum hn_status append_body(const struct hn_export *export, size_t config,
                                   struct hn_text *text, struct hn_error *err)
 {
     static const char *const dimension_names[] = {"size.x", "size.y", "size.z"};
+    struct hn_expression *const *expressions = expressions_of(geometry, part);
     struct slots slots = {0};
     enum hn_status status = slots_make(export, config, &slots, err);
-    if (status == HN_OK && part == PART_SHARED)
-        status =
-            append_assignment(export, &slots, geometry->shared_bytes, "bytes", "size_t", text, err);
-    for (size_t i = 0; i < 3 && status == HN_OK && part != PART_SHARED; i++) {
-        struct hn_expression *const *dimensions =
-            part == PART_GRID ? geometry->grid : geometry->block;
-        status = append_assignment(export, &slots, dimensions[i], dimension_names[i],
+    if (status == HN_OK && !is_size(part))
+        status = append_assignment(export, &slots, expressions[0], parts[part].variable,
+                                   parts[part].type, text, err);
+    for (size_t i = 0; i < 3 && status == HN_OK && is_size(part); i++)
+        status = append_assignment(export, &slots, expressions[i], dimension_names[i],
                                    "unsigned int", text, err);
-    }
     slots_finish(&slots);
     return status;
 }
@@ -122,29 +168,25 @@ static void append_switch(char *const *bodies, size_t count, struct hn_text *tex
     hn_text_append(text, "    default:\n    break;\n    }\n");
 }
 
-static const char *const part_names[] = {"grid", "block", "shared_bytes"};
-
 static void append_function(const struct hn_export *export, const char *step, enum part part,
                             char *const *bodies, struct hn_text *text)
 {
-    const char *type = part == PART_SHARED ? "size_t" : "struct hone_dim3";
-    const char *result = part == PART_SHARED ? "bytes" : "size";
-    hn_text_printf(text, "static inline %s %s_config%s_%s(int config", type, export->lower, step,
-                   part_names[part]);
+    const struct part_info *info = &parts[part];
+    hn_text_printf(text, "static inline %s %s_config%s_%s(int config", info->type, export->lower,
+                   step, info->name);
     hn_export_append_problem_parameters(export, ", ", text);
-    hn_text_printf(text, ")\n{\n    %s %s = %s;\n", type, result,
-                   part == PART_SHARED ? "0" : "{1, 1, 1}");
+    hn_text_printf(text, ")\n{\n    %s %s = %s;\n", info->type, info->variable, info->initial);
     for (size_t i = 0; i < export->plan->problem_count; i++)
         hn_text_printf(text, "    (void)problem_%s;\n", export->plan->problem[i]);
     append_switch(bodies, export->count, text);
-    hn_text_printf(text, "    return %s;\n}\n\n", result);
+    hn_text_printf(text, "    return %s;\n}\n\n", info->variable);
 
-    hn_text_printf(text, "static inline %s %s%s_%s(", type, export->lower, step, part_names[part]);
+    hn_text_printf(text, "static inline %s %s%s_%s(", info->type, export->lower, step, info->name);
     if (export->plan->problem_count == 0)
         hn_text_append(text, "void");
     hn_export_append_problem_parameters(export, "", text);
     hn_text_printf(text, ")\n{\n    return %s_config%s_%s(%s_CONFIG", export->lower, step,
-                   part_names[part], export->upper);
+                   info->name, export->upper);
     hn_export_append_problem_arguments(export, ", ", text);
     hn_text_append(text, ");\n}\n\n");
 }
@@ -180,8 +222,9 @@ enum hn_status hn_export_append_geometry(const struct hn_export *export, struct 
     struct hn_text functions = {0};
     enum hn_status status = HN_OK;
     for (size_t step = 0; step < export->plan->step_count && status == HN_OK; step++) {
-        for (int part = PART_GRID; part <= PART_SHARED && status == HN_OK; part++)
-            status = append_part(export, step, (enum part)part, &functions, err);
+        for (int part = 0; part < PARTS && status == HN_OK; part++)
+            if (has_part(&export->plan->steps[step].geometry, (enum part)part))
+                status = append_part(export, step, (enum part)part, &functions, err);
     }
     char *code = hn_text_take(&functions);
     if (status == HN_OK && code == NULL)

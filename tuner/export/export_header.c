@@ -89,30 +89,92 @@ static void append_provenance(const struct hn_export *export, const struct hn_so
                        export->count, export->upper);
 }
 
+/* The names that the call of a step is written with. */
+struct call {
+    const char *entry;
+    const char *prefix;  /* "hone_matmul", with the step's number where there are several */
+    const char *problem; /* "M, N, K" */
+    const struct hn_geometry *geometry;
+};
+
+static void append_arguments(const struct hn_export *export, const struct hn_step *step,
+                             const char *before, struct hn_text *text)
+{
+    for (size_t i = 0; i < step->argument_count; i++)
+        hn_text_printf(text, "%s%s", i > 0 ? ", " : before,
+                       export->plan->arguments[step->arguments[i]].name);
+    hn_text_append(text, ");\n");
+}
+
+/* What a launch with <<<>>> can not say. */
+static void append_attributes(const struct call *call, struct hn_text *text)
+{
+    const char *prefix = call->prefix;
+    const char *problem = call->problem;
+    hn_text_printf(text,
+                   "    cudaLaunchConfig_t config = {%s_grid(%s), %s_block(%s),\n"
+                   "        %s_shared_bytes(%s)};\n    cudaLaunchAttribute attributes[2] = {};\n",
+                   prefix, problem, prefix, problem, prefix, problem);
+    if (call->geometry->cluster[0] != NULL)
+        hn_text_printf(text,
+                       "    struct hone_dim3 cluster = %s_cluster(%s);\n"
+                       "    attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;\n"
+                       "    attributes[config.numAttrs++].val.clusterDim = {cluster.x, cluster.y, "
+                       "cluster.z};\n",
+                       prefix, problem);
+    if (call->geometry->cooperative != NULL)
+        hn_text_printf(text,
+                       "    attributes[config.numAttrs].id = cudaLaunchAttributeCooperative;\n"
+                       "    attributes[config.numAttrs++].val.cooperative = %s_cooperative(%s);\n",
+                       prefix, problem);
+    hn_text_append(text, "    config.attrs = attributes;\n");
+}
+
 /* "matmul<<<hone_matmul_grid(M, N, K), …>>>(A, B, C, M, N);" */
+static void append_launch(const struct hn_export *export, const struct hn_step *step,
+                          const struct call *call, struct hn_text *text)
+{
+    const char *prefix = call->prefix;
+    const char *problem = call->problem;
+    if (call->geometry->carveout != NULL)
+        hn_text_printf(text,
+                       "    cudaFuncSetAttribute(%s, "
+                       "cudaFuncAttributePreferredSharedMemoryCarveout,\n"
+                       "        %s_carveout(%s));\n",
+                       call->entry, prefix, problem);
+    if (call->geometry->cluster[0] != NULL || call->geometry->cooperative != NULL) {
+        append_attributes(call, text);
+        hn_text_printf(text, "    cudaLaunchKernelEx(&config, %s", call->entry);
+        append_arguments(export, step, ", ", text);
+        return;
+    }
+    hn_text_printf(text, "    %s<<<%s_grid(%s), %s_block(%s),\n        %s_shared_bytes(%s)>>>(",
+                   call->entry, prefix, problem, prefix, problem, prefix, problem);
+    append_arguments(export, step, "", text);
+}
+
 static void append_call(const struct hn_export *export, const struct hn_source *source,
                         struct hn_text *text)
 {
+    struct hn_text problem = {0};
+    for (size_t i = 0; i < export->plan->problem_count; i++)
+        hn_text_printf(&problem, "%s%s", i > 0 ? ", " : "", export->plan->problem[i]);
     for (size_t s = 0; s < export->plan->step_count; s++) {
         const struct hn_step *step = &export->plan->steps[s];
         struct hn_text name = {0};
         hn_text_append(&name, export->lower);
         if (export->plan->step_count > 1)
             hn_text_printf(&name, "_step%zu", s + 1);
-        struct hn_text values = {0};
-        for (size_t i = 0; i < export->plan->problem_count; i++)
-            hn_text_printf(&values, "%s%s", i > 0 ? ", " : "", export->plan->problem[i]);
-        const char *problem = values.length > 0 ? values.data : "";
-        const char *prefix = name.failed ? "" : name.data;
-        hn_text_printf(text, "    %s<<<%s_grid(%s), %s_block(%s),\n        %s_shared_bytes(%s)>>>(",
-                       source->entries[s], prefix, problem, prefix, problem, prefix, problem);
-        for (size_t i = 0; i < step->argument_count; i++)
-            hn_text_printf(text, "%s%s", i > 0 ? ", " : "",
-                           export->plan->arguments[step->arguments[i]].name);
-        hn_text_append(text, ");\n");
-        hn_text_finish(&values);
+        const struct call call = {
+            .entry = source->entries[s],
+            .prefix = name.failed ? "" : name.data,
+            .problem = problem.length > 0 ? problem.data : "",
+            .geometry = &step->geometry,
+        };
+        append_launch(export, step, &call, text);
         hn_text_finish(&name);
     }
+    hn_text_finish(&problem);
 }
 
 /* "  table: A" for each variable that the caller has to fill before a launch. */

@@ -55,6 +55,12 @@ static void append_geometry(struct hn_text *text, const struct hn_launch *launch
         const struct hn_launch_step *step = &launch->steps[i];
         for (int d = 0; d < 3; d++)
             hn_text_printf(text, " %lld %lld", (long long)step->grid[d], (long long)step->block[d]);
+        if (hn_launch_step_has_clusters(step))
+            hn_text_printf(text, " cluster %lld %lld %lld", (long long)step->cluster[0],
+                           (long long)step->cluster[1], (long long)step->cluster[2]);
+        if (step->carveout != HN_NO_CARVEOUT)
+            hn_text_printf(text, " carveout %lld", (long long)step->carveout);
+        hn_text_append(text, step->cooperative ? " cooperative" : "");
         hn_text_printf(text, " %lld;", (long long)step->shared_bytes);
     }
 }

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+"""What a config can say of arguments and launches, through the command, its workers and the cache."""
+
+import json
+import unittest
+
+import double
+
+
+class Launches(double.Case):
+    def outcomes(self, config, *arguments):
+        self.config = self.folder / config
+        tuned, = self.tune(*arguments)
+        return {double.name(record["point"]): record["outcome"] for record in tuned["records"]}
+
+    def test_symbols(self):
+        found = self.outcomes("symbols.yaml")
+        self.assertEqual(found["MEMORY=constant,MISSING=0"], "ok")
+        self.assertEqual({found[f"MEMORY={memory},MISSING={missing}"]
+                          for memory in ("constant", "global") for missing in (1, 2)}, {"launch_error"})
+        result = self.hone("run", self.config, "-s", "MEMORY=global", "--json")
+        record = json.loads(result.stdout)[0]["record"]
+        self.assertEqual((record["outcome"], record["verdict"]["kind"]), ("ok", "verified"))
+        self.hone("replay", self.config, "--max-slowdown", "50%")
+
+    def test_results_of_some_length(self):
+        found = self.outcomes("keep.yaml")
+        right = {point for point, outcome in found.items() if outcome in ("ok", "duplicate", "slower")}
+        self.assertEqual(right, {"FAULT=0,ORDER=backward", "FAULT=0,ORDER=forward"})
+        header = self.hone("export", "keep").stdout
+        self.assertIn("keep<<<hone_keep_grid(", header)
+
+    def test_attributes_of_a_launch(self):
+        found = self.outcomes("attributes.yaml", "-s", "SHARED=1024,CARVEOUT=100")
+        self.assertEqual(found["CARVEOUT=100,CLUSTER=16,COOPERATIVE=True,SHARED=1024"], "ok")
+        self.assertEqual(found["CARVEOUT=100,CLUSTER=3,COOPERATIVE=True,SHARED=1024"], "invalid_launch")
+        self.assertEqual(set(found.values()), {"ok", "invalid_launch"})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/variant.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench_fixture.h"
+
+static struct bench_fixture attributes;
+static const struct hn_bench_request verify_only = {.verify = true};
+
+static int load(void **state)
+{
+    (void)state;
+    bench_fixture_load(&attributes, "double/attributes.yaml", 90);
+    return 0;
+}
+
+static int unload(void **state)
+{
+    (void)state;
+    bench_fixture_unload(&attributes);
+    return 0;
+}
+
+static void open_bench(const char *problem)
+{
+    struct hn_error err = {.message = ""};
+    hn_bindings_finish(&attributes.config->problems[0]);
+    assert_int_equal(hn_bindings_parse(problem, &attributes.config->problems[0], NULL), HN_OK);
+    if (bench_fixture_open(&attributes, HN_COLD, &err) != HN_OK)
+        fail_msg("%s", err.message);
+}
+
+static void expect(const char *point, enum hn_outcome outcome, const char *message)
+{
+    bench_fixture_set_reference(&attributes, point);
+    struct hn_record record = bench_fixture_evaluate(&attributes, point, &verify_only);
+    if (record.outcome != outcome)
+        fail_msg("%s: found %s (%s)", point, hn_outcome_name(record.outcome),
+                 record.message == NULL ? "" : record.message);
+    if (message != NULL)
+        assert_string_equal(record.message, message);
+    hn_record_finish(&record);
+}
+
+static void launches_have_clusters_and_cooperate(void **state)
+{
+    (void)state;
+    open_bench("n=4096,BLOCKS=16");
+    expect("CARVEOUT=-1,CLUSTER=1,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_OK, NULL);
+    expect("CARVEOUT=0,CLUSTER=2,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_OK, NULL);
+    expect("CARVEOUT=100,CLUSTER=16,COOPERATIVE=true,SHARED=65536", HN_OUTCOME_OK, NULL);
+    expect("CARVEOUT=-1,CLUSTER=1,COOPERATIVE=true,SHARED=1024", HN_OUTCOME_OK, NULL);
+    bench_fixture_close(&attributes);
+}
+
+static void launches_beyond_the_limits_are_invalid(void **state)
+{
+    (void)state;
+    open_bench("n=4096,BLOCKS=16");
+    expect("CARVEOUT=-1,CLUSTER=3,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_INVALID_LAUNCH,
+           "a grid of 16 blocks in x is no multiple of its clusters' 3");
+    expect("CARVEOUT=-1,CLUSTER=17,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_INVALID_LAUNCH,
+           "cluster 17 has 17 in x; Hone Double takes 1 to 16");
+    expect("CARVEOUT=101,CLUSTER=1,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_INVALID_LAUNCH,
+           "a carve-out of 101 percent; expected 0 to 100, or -1 for none");
+    attributes.device.cluster_launch = false;
+    attributes.device.identity.capability = 80;
+    expect("CARVEOUT=-1,CLUSTER=2,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_INVALID_LAUNCH,
+           "a launch in clusters; Hone Double has none (compute capability 8.0, from 9.0 on)");
+    attributes.device.identity.capability = 90;
+    bench_fixture_close(&attributes);
+}
+
+static void too_many_blocks_can_not_cooperate(void **state)
+{
+    (void)state;
+    open_bench("n=4096,BLOCKS=512");
+    expect("CARVEOUT=-1,CLUSTER=1,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_OK, NULL);
+    expect("CARVEOUT=-1,CLUSTER=2,COOPERATIVE=true,SHARED=1024", HN_OUTCOME_LAUNCH_ERROR,
+           "attributes <<<(512, 1, 1), (128, 1, 1), 1024 B, cluster (2, 1, 1), cooperative>>>: "
+           "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE: too many blocks in cooperative launch");
+    bench_fixture_close(&attributes);
+}
+
+/* Of two steps with one kernel the first needs more shared memory than the second. */
+static void a_kernel_of_several_steps_gets_the_most(void **state)
+{
+    (void)state;
+    bench_fixture_unload(&attributes);
+    bench_fixture_load(&attributes, "double/attributes_twice.yaml", 90);
+    open_bench("n=4096");
+    expect("SHARED=65536", HN_OUTCOME_OK, NULL);
+    bench_fixture_close(&attributes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(launches_have_clusters_and_cooperate),
+        cmocka_unit_test(launches_beyond_the_limits_are_invalid),
+        cmocka_unit_test(too_many_blocks_can_not_cooperate),
+        cmocka_unit_test(a_kernel_of_several_steps_gets_the_most),
+    };
+    return cmocka_run_group_tests(tests, load, unload);
+}
