@@ -23,12 +23,6 @@
 #ifndef BLOCK
 #define BLOCK 256
 #endif
-#ifndef L1 // of the loads from the table; cg: they are cached in L2 only
-#define L1_ca 1
-#define L1_cg 2
-#define L1 L1_ca
-#endif
-
 #if LOAD == LOAD_restrict || LOAD == LOAD_restrict_ldg
 #define RESTRICT __restrict__
 #else
@@ -39,12 +33,6 @@
 #else
 #define READ(pointer) (*(pointer))
 #endif
-#if L1 == L1_cg
-#define READ_TABLE(pointer) __ldcg(pointer)
-#else
-#define READ_TABLE(pointer) READ(pointer)
-#endif
-
 extern "C" __global__ void __launch_bounds__(BLOCK)
     read_only(const float *RESTRICT table, const int *RESTRICT index, const float *RESTRICT scale, float *RESTRICT out,
               int SIZE)
@@ -59,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #else
             const int entry = i;
 #endif
-            out[i] = READ(&scale[0]) * READ_TABLE(&table[entry]) + READ(&scale[1]);
+            out[i] = READ(&scale[0]) * READ(&table[entry]) + READ(&scale[1]);
         }
     }
 }

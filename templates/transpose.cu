@@ -32,6 +32,9 @@
 #define ORDER_diagonal 2
 #define ORDER ORDER_row
 #endif
+#ifndef GROUP // rows of tiles that blocks go along together, so that those that run at a time form a square; 1: one row
+#define GROUP 1
+#endif
 #ifndef STORE // cs: streaming, marked as not to be read again
 #define STORE_plain 1
 #define STORE_cs 2
@@ -59,11 +62,15 @@ extern "C" __global__ void __launch_bounds__((TILE / VECTOR) * BLOCK_ROWS)
     transpose(const float *__restrict__ in, float *__restrict__ out, int ROWS, int COLUMNS)
 {
     int tile_x = blockIdx.x, tile_y = blockIdx.y;
-#if ORDER == ORDER_diagonal
     const unsigned block = blockIdx.x + gridDim.x * blockIdx.y;
-    tile_y = block % gridDim.y;
-    tile_x = (block / gridDim.y + tile_y) % gridDim.x;
-#endif
+    if (ORDER == ORDER_diagonal) {
+        tile_y = block % gridDim.y;
+        tile_x = (block / gridDim.y + tile_y) % gridDim.x;
+    } else if (GROUP > 1) {
+        const unsigned first = block / (gridDim.x * GROUP) * GROUP, rows = min((unsigned)GROUP, gridDim.y - first);
+        tile_y = first + block % (gridDim.x * GROUP) % rows;
+        tile_x = block % (gridDim.x * GROUP) / rows;
+    }
 
 #if VARIANT == VARIANT_naive
     const int column = tile_x * TILE + threadIdx.x;

@@ -159,7 +159,7 @@ def run(code, name, folder):
                f"-I{HERE}", f"-I{folder}", f"-I{folder}/reference", str(source), "-o", str(folder / name)]
     built = subprocess.run(command, text=True, capture_output=True)
     if built.returncode != 0:
-        return "does not compile: " + "\n".join(built.stderr.splitlines()[:8])
+        return "does not compile: " + "\n".join(built.stderr.splitlines()[:4])
     try:
         done = subprocess.run([str(folder / name)], text=True, capture_output=True, timeout=120)
     except subprocess.TimeoutExpired:
