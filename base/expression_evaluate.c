@@ -261,6 +261,13 @@ enum hn_status hn_expression_evaluate(const struct hn_expression *expression,
     return evaluate(&evaluation, expression->root, result);
 }
 
+enum hn_status hn_node_evaluate(const struct hn_expression *expression, const struct hn_node *node,
+                                const struct hn_value *values, struct hn_value *result)
+{
+    struct evaluation evaluation = {.expression = expression, .values = values};
+    return evaluate(&evaluation, node, result);
+}
+
 static enum hn_status fail_result(const struct hn_expression *expression,
                                   const struct hn_value *value, const char *expected,
                                   struct hn_error *err)

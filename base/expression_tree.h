@@ -2,9 +2,11 @@
 #ifndef HONE_BASE_EXPRESSION_TREE_H
 #define HONE_BASE_EXPRESSION_TREE_H
 
+#include <stdint.h>
+
 #include "base/expression.h"
 
-/* The tree of a parsed expression, for the parser, the evaluator and the C generator. Nobody else includes this. */
+/* The tree of a parsed expression, for expression*.c. Nobody else includes this. */
 
 enum hn_node_kind {
     HN_NODE_CONSTANT,    /* constant: number, boolean or string literal */
@@ -86,6 +88,12 @@ struct hn_expression {
 /* As it is written: "+", "not in". */
 const char *hn_operator_text(enum hn_operator operation);
 const char *hn_function_name(enum hn_function function);
+
+/* The value of a part of a bound expression; HN_EVALUE, without a message. */
+enum hn_status hn_node_evaluate(const struct hn_expression *expression, const struct hn_node *node,
+                                const struct hn_value *values, struct hn_value *result);
+/* Sets the bit of every slot that occurs below node. */
+void hn_node_mark_slots(const struct hn_node *node, uint64_t *slots);
 
 /* Bytes of a type known to sizeof; 0 when it is unknown. */
 int64_t hn_type_bytes(const char *type);

@@ -8,7 +8,10 @@
 
 struct hn_space *hn_space_create(void)
 {
-    return calloc(1, sizeof(struct hn_space));
+    struct hn_space *space = calloc(1, sizeof *space);
+    if (space != NULL)
+        pthread_mutex_init(&space->lock, NULL);
+    return space;
 }
 
 static void free_value(struct hn_value *value)
@@ -28,6 +31,8 @@ void hn_space_destroy(struct hn_space *space)
 {
     if (space == NULL)
         return;
+    hn_space_clear(space);
+    pthread_mutex_destroy(&space->lock);
     for (size_t i = 0; i < space->parameter_count; i++) {
         free(space->parameters[i].name);
         free_values(space->parameters[i].values, space->parameters[i].count);
@@ -46,7 +51,6 @@ void hn_space_destroy(struct hn_space *space)
     free(space->parameters);
     free(space->constants);
     free(space->constraints);
-    free(space->points);
     free(space);
 }
 
@@ -139,18 +143,12 @@ enum hn_status hn_space_add_parameter(struct hn_space *space, const char *name,
     if (parameters == NULL)
         return hn_fail_memory(err);
     space->parameters = parameters;
-    struct hn_space_parameter added = {.name = strdup(name),
-                                       .values = copy_values(values, value_count),
-                                       .count = value_count,
-                                       .offset = space->stride,
-                                       .bytes = value_count == 1     ? 0
-                                                : value_count <= 256 ? 1
-                                                                     : 2};
+    struct hn_space_parameter added = {
+        .name = strdup(name), .values = copy_values(values, value_count), .count = value_count};
     if (added.name == NULL || added.values == NULL)
         goto free_copies;
     parameters[count] = added;
     space->parameter_count++;
-    space->stride += added.bytes;
     return HN_OK;
 
 free_copies:

@@ -2,10 +2,11 @@
 #ifndef HONE_TUNER_SEARCH_SPACE_INTERNAL_H
 #define HONE_TUNER_SEARCH_SPACE_INTERNAL_H
 
-#include <stdbool.h>
+#include <pthread.h>
 
 #include "base/expression.h"
 #include "tuner/search/space.h"
+#include "tuner/search/space_table.h"
 
 /* The inside of a space, for space*.c only. */
 
@@ -13,8 +14,6 @@ struct hn_space_parameter {
     char *name;
     struct hn_value *values; /* words owned */
     size_t count;
-    size_t offset; /* of its index in a packed point */
-    size_t bytes;  /* 0 when there is one value only, 1 up to 256, else 2 */
 };
 
 struct hn_space_constant {
@@ -27,6 +26,26 @@ struct hn_space_constraint {
     char *where; /* NULL when not known */
 };
 
+/* Parameters that constraints connect: their combinations are independent of those of other groups, so that the space
+ * is the product of its groups. */
+struct hn_space_group {
+    size_t *parameters; /* ascending */
+    size_t parameter_count;
+    struct hn_space_table table;
+    struct hn_space_open *open; /* where the table would be too large: asks the constraints instead */
+};
+
+/* Groups that follow each other in declared order; the points of a block, and so those of the space, are numbered in
+ * declared order. A block of several groups, whose parameters alternate, has a table of its own, filled when it is first
+ * needed. */
+struct hn_space_block {
+    size_t first_group;
+    size_t group_count;
+    struct hn_space_table table; /* of several groups */
+    _Atomic(bool) filled;
+    uint64_t count;
+};
+
 struct hn_space {
     struct hn_space_parameter *parameters;
     size_t parameter_count;
@@ -36,24 +55,34 @@ struct hn_space {
     size_t word_count;
     struct hn_space_constraint *constraints;
     size_t constraint_count;
-    /* size packed points of stride bytes, ascending: indices of two bytes have the high one first, so that memcmp
-     * orders points as declared */
-    unsigned char *points;
+
+    /* what hn_space_build made */
+    size_t *group_of;  /* by parameter; SIZE_MAX: has the one value fixed[parameter] */
+    uint16_t *fixed;
+    struct hn_space_group *groups; /* by their first parameter */
+    size_t group_count;
+    struct hn_space_block *blocks;
+    size_t block_count;
     uint64_t size;
-    size_t stride;
+    double valid; /* as size, or near it where that is not known */
+    bool exact;
+    pthread_mutex_t lock; /* of what is made when it is first needed */
 };
 
-/* Slots of constraints: parameters in declared order, then constants. */
+/* So many points are numbered, and so many combinations of a group are kept. */
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+enum { HN_SPACE_MOST_POINTS = 20000 };
+#else
+enum { HN_SPACE_MOST_POINTS = 100000000 };
+#endif
 
-/* The order in which the search binds the parameters; order has room for all. */
-enum hn_status hn_space_order(const struct hn_space *space, size_t *order, struct hn_error *err);
-
-/* Whether evaluating the constraint may end in an error somewhere in the product of its parameters' values. True
- * also when that was too dear to find out. values holds the constants in their slots; its other slots are changed. */
-bool hn_space_may_fail(const struct hn_space *space, size_t constraint, struct hn_value *values);
-
-void hn_space_pack(const struct hn_space *space, const uint16_t *choice, unsigned char *packed);
-/* Sorts the points; HN_ENOMEM. */
-enum hn_status hn_space_sort(struct hn_space *space, struct hn_error *err);
+/* Frees what a build made. */
+void hn_space_clear(struct hn_space *space);
+/* Orders the groups, which have their points, and numbers those. HN_ENOMEM. */
+enum hn_status hn_space_number(struct hn_space *space, struct hn_error *err);
+/* Whether the indices in choice of a group's parameters, all within their values, are one of its combinations. */
+bool hn_space_group_contains(const struct hn_space *space, size_t group, const uint16_t *choice);
+/* The points of a block, numbered. */
+const struct hn_space_table *hn_space_block_table(const struct hn_space *space, size_t block);
 
 #endif

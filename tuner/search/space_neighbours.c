@@ -3,16 +3,6 @@
 
 #include "tuner/search/space_internal.h"
 
-bool hn_space_contains(const struct hn_space *space, const uint16_t *choice)
-{
-    return hn_space_find(space, choice) != UINT64_MAX;
-}
-
-void hn_space_sample(const struct hn_space *space, struct hn_random *random, uint16_t *choice)
-{
-    hn_space_point(space, hn_random_below(random, space->size), choice);
-}
-
 size_t hn_space_neighbour_limit(const struct hn_space *space, enum hn_neighbourhood kind)
 {
     size_t limit = 0;

@@ -1,108 +1,267 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "tuner/search/space_internal.h"
+#include "tuner/search/random.h"
+#include "tuner/search/space_plan.h"
 
-/* Combinations of a constraint's parameters that still have to be tried before it can be checked,
- * as a logarithm; negative when it can be checked already. */
-static double open_choices(const struct hn_space *space, size_t constraint, const bool *is_bound)
+/* The work that an order makes is estimated from the share of combinations that each check lets
+ * pass, as if checks were independent; the share is that of a sample. */
+enum { SAMPLES = 64, MOST_MOVES = 20000 };
+
+/* Below this the declared order is good enough. */
+static const double few_combinations = 20000;
+/* Points found in declared order need not be sorted. */
+static const double declared_bonus = 1.5;
+
+struct guess {
+    struct hn_space_problem *problem;
+    const struct hn_space_part *part;
+    double *share;  /* of combinations that pass, by check of the part */
+    size_t *rank;   /* by slot, in the order that is judged */
+    size_t *trial;  /* an order */
+    double *factor; /* by level: what the checks completed there let pass */
+    uint16_t *positions;
+    struct hn_value *current;
+    union hn_cell *cells;
+    struct hn_instruction *program;
+    unsigned char *wanted;
+};
+
+static bool has_slot(const uint64_t *slots, size_t slot)
 {
-    double choices = -1;
-    for (size_t i = 0; i < space->parameter_count; i++) {
-        if (is_bound[i] || !hn_expression_uses(space->constraints[constraint].expression, i))
-            continue;
-        choices = fmax(choices, 0) + log((double)space->parameters[i].count);
-    }
-    return choices;
+    return slots[slot / 64] >> (slot % 64) & 1;
 }
 
-/* Appends the parameters for which wanted(i) holds, fewest values first. */
-static size_t append_bound(const struct hn_space *space, const struct hn_expression *constraint,
-                           bool *is_bound, size_t *order, size_t count)
+static void want(struct guess *guess, int term)
 {
-    for (;;) {
-        size_t best = SIZE_MAX;
-        for (size_t i = 0; i < space->parameter_count; i++) {
-            if (is_bound[i] || (constraint != NULL && !hn_expression_uses(constraint, i)))
-                continue;
-            if (best == SIZE_MAX || space->parameters[i].count < space->parameters[best].count)
-                best = i;
-        }
-        if (best == SIZE_MAX)
-            return count;
-        is_bound[best] = true;
-        order[count++] = best;
-    }
+    const struct hn_term *item = &guess->problem->terms.items[term];
+    if (item->operation == HN_TERM_CONSTANT || guess->wanted[term])
+        return;
+    guess->wanted[term] = 1;
+    for (size_t i = 0; i < 3 && item->operand[i] >= 0; i++)
+        want(guess, item->operand[i]);
 }
 
-enum hn_status hn_space_order(const struct hn_space *space, size_t *order, struct hn_error *err)
+/* What computes the term. */
+static size_t take_program(struct guess *guess, int term)
 {
-    bool *is_bound = calloc(space->parameter_count + 1, sizeof *is_bound);
-    if (is_bound == NULL)
-        return hn_fail_memory(err);
     size_t count = 0;
-    for (size_t i = 0; i < space->parameter_count; i++) {
-        if (space->parameters[i].count == 1) {
-            is_bound[i] = true;
-            order[count++] = i;
+    memset(guess->wanted, 0, guess->problem->terms.count);
+    want(guess, term);
+    for (int i = 0; i <= term; i++) {
+        if (guess->wanted[i])
+            guess->program[count++] = hn_terms_instruction(&guess->problem->terms, i);
+    }
+    return count;
+}
+
+static double sample_share(struct guess *guess, const struct hn_space_check *check,
+                           struct hn_random *random)
+{
+    const struct hn_space_problem *problem = guess->problem;
+    size_t length = check->term >= 0 ? take_program(guess, check->term) : 0;
+    size_t passed = 0;
+    for (size_t i = 0; i < SAMPLES; i++) {
+        for (size_t j = 0; j < guess->part->parameter_count; j++) {
+            size_t parameter = guess->part->parameters[j];
+            const struct hn_domain *domain = &problem->domains[parameter];
+            if (!has_slot(check->slots, parameter))
+                continue;
+            size_t position = hn_random_below(random, domain->count);
+            guess->positions[parameter] = (uint16_t)position;
+            guess->current[parameter] = domain->values[position];
+        }
+        if (check->term >= 0) {
+            hn_instructions_run(guess->program, length, guess->positions, guess->cells);
+            passed += guess->cells[check->term].integer != 0;
+        } else {
+            const struct hn_conjunct *conjunct =
+                &problem->demands->conjuncts.items[check->conjunct];
+            passed += hn_conjunct_evaluate(conjunct, guess->current) ==
+                      (check->failing ? HN_NO_VALUE : HN_TRUE);
         }
     }
-    /* Always the constraint that can be decided soonest; what no constraint uses comes last. */
-    for (;;) {
+    return ((double)passed + 0.5) / (SAMPLES + 1);
+}
+
+static double values_of(const struct guess *guess, size_t parameter)
+{
+    return (double)guess->problem->domains[parameter].count;
+}
+
+static const uint64_t *slots_of(const struct guess *guess, size_t check)
+{
+    return guess->problem->checks[guess->part->checks[check]].slots;
+}
+
+/* The last level at which one of the check's parameters is bound. */
+static size_t completed_at(const struct guess *guess, size_t check)
+{
+    const uint64_t *slots = slots_of(guess, check);
+    size_t last = 0;
+    for (size_t i = 0; i < guess->problem->terms.slot_words; i++) {
+        for (uint64_t bits = slots[i]; bits != 0; bits &= bits - 1) {
+            size_t rank = guess->rank[64 * i + (size_t)__builtin_ctzll(bits)];
+            last = rank > last ? rank : last;
+        }
+    }
+    return last;
+}
+
+/* Values that have to be tried in all. */
+static double work_of(struct guess *guess, const size_t *order)
+{
+    size_t count = guess->part->parameter_count;
+    for (size_t i = 0; i < count; i++) {
+        guess->rank[order[i]] = i;
+        guess->factor[i] = 1;
+    }
+    for (size_t i = 0; i < guess->part->check_count; i++)
+        guess->factor[completed_at(guess, i)] *= guess->share[i];
+    double nodes = 1;
+    double work = 0;
+    for (size_t i = 0; i < count; i++) {
+        double values = values_of(guess, order[i]);
+        work += nodes * (4 + 0.25 * values);
+        nodes *= values * guess->factor[i];
+    }
+    return work;
+}
+
+/* How many times more combinations there are once the check is completed, and with it others. */
+static double growth(const struct guess *guess, size_t check)
+{
+    const uint64_t *slots = slots_of(guess, check);
+    double product = 0;
+    for (size_t i = 0; i < guess->part->parameter_count; i++) {
+        size_t parameter = guess->part->parameters[i];
+        if (has_slot(slots, parameter) && guess->rank[parameter] == SIZE_MAX)
+            product += log(values_of(guess, parameter));
+    }
+    return product == 0 ? INFINITY : product + log(guess->share[check]);
+}
+
+/* Always the check that leaves the fewest combinations once it is completed; of its parameters
+ * those with few values first. */
+static void order_greedily(struct guess *guess, size_t *order)
+{
+    size_t count = guess->part->parameter_count;
+    size_t bound = 0;
+    for (size_t i = 0; i < count; i++)
+        guess->rank[guess->part->parameters[i]] = SIZE_MAX;
+    while (bound < count) {
         size_t best = SIZE_MAX;
-        double fewest = INFINITY;
-        for (size_t i = 0; i < space->constraint_count; i++) {
-            double choices = open_choices(space, i, is_bound);
-            if (choices >= 0 && choices < fewest) {
-                fewest = choices;
+        double least = INFINITY;
+        for (size_t i = 0; i < guess->part->check_count; i++) {
+            double grown = growth(guess, i);
+            if (grown < least) {
+                least = grown;
                 best = i;
             }
         }
-        if (best == SIZE_MAX)
-            break;
-        count = append_bound(space, space->constraints[best].expression, is_bound, order, count);
+        for (;;) {
+            size_t next = SIZE_MAX;
+            for (size_t i = 0; i < count; i++) {
+                size_t parameter = guess->part->parameters[i];
+                if (guess->rank[parameter] != SIZE_MAX ||
+                    (best != SIZE_MAX && !has_slot(slots_of(guess, best), parameter)))
+                    continue;
+                if (next == SIZE_MAX || values_of(guess, parameter) < values_of(guess, next))
+                    next = parameter;
+            }
+            if (next == SIZE_MAX)
+                break;
+            guess->rank[next] = bound;
+            order[bound++] = next;
+        }
     }
-    append_bound(space, NULL, is_bound, order, count);
-    free(is_bound);
-    return HN_OK;
 }
 
-/* Steps the used parameters like an odometer; false when all combinations were seen. */
-static bool next_combination(const struct hn_space *space, const size_t *used, size_t used_count,
-                             size_t *indices, struct hn_value *values)
+static void move(size_t *order, size_t from, size_t to)
 {
-    for (size_t i = 0; i < used_count; i++) {
-        const struct hn_space_parameter *parameter = &space->parameters[used[i]];
-        indices[i] = indices[i] + 1 < parameter->count ? indices[i] + 1 : 0;
-        values[used[i]] = parameter->values[indices[i]];
-        if (indices[i] != 0)
-            return true;
-    }
-    return false;
+    size_t moved = order[from];
+    if (from < to)
+        memmove(order + from, order + from + 1, (to - from) * sizeof *order);
+    else
+        memmove(order + to + 1, order + to, (from - to) * sizeof *order);
+    order[to] = moved;
 }
 
-bool hn_space_may_fail(const struct hn_space *space, size_t constraint, struct hn_value *values)
+/* Moves single parameters as long as that makes less work. */
+static double improve(struct guess *guess, size_t *order)
 {
-    enum { MOST_USED = 32, MOST_COMBINATIONS = 100000 };
-    const struct hn_expression *expression = space->constraints[constraint].expression;
-    size_t used[MOST_USED];
-    size_t indices[MOST_USED] = {0};
-    size_t used_count = 0;
+    size_t count = guess->part->parameter_count;
+    double work = work_of(guess, order);
+    size_t moves = 0;
+    for (bool better = true; better && moves < MOST_MOVES;) {
+        better = false;
+        for (size_t from = 0; from < count; from++) {
+            for (size_t to = 0; to < count && moves < MOST_MOVES; to++) {
+                if (from == to)
+                    continue;
+                moves++;
+                move(order, from, to);
+                double trial = work_of(guess, order);
+                if (trial < work * 0.999) {
+                    work = trial;
+                    better = true;
+                } else {
+                    move(order, to, from);
+                }
+            }
+        }
+    }
+    return work;
+}
+
+static void choose(struct guess *guess, size_t *order)
+{
+    size_t count = guess->part->parameter_count;
+    struct hn_random random = hn_random_seeded(1);
+    hn_terms_set_constants(&guess->problem->terms, guess->cells);
+    for (size_t i = 0; i < guess->part->check_count; i++)
+        guess->share[i] =
+            sample_share(guess, &guess->problem->checks[guess->part->checks[i]], &random);
+    double declared = work_of(guess, order);
+    order_greedily(guess, guess->trial);
+    if (improve(guess, guess->trial) * declared_bonus < declared)
+        memcpy(order, guess->trial, count * sizeof *order);
+}
+
+enum hn_status hn_space_order(struct hn_space_problem *problem, const struct hn_space_part *part,
+                              size_t *order, struct hn_error *err)
+{
     double combinations = 1;
-    for (size_t i = 0; i < space->parameter_count; i++) {
-        if (!hn_expression_uses(expression, i))
-            continue;
-        combinations *= (double)space->parameters[i].count;
-        if (used_count == MOST_USED || combinations > MOST_COMBINATIONS)
-            return true;
-        used[used_count++] = i;
-        values[i] = space->parameters[i].values[0];
+    memcpy(order, part->parameters, part->parameter_count * sizeof *order);
+    for (size_t i = 0; i < part->parameter_count; i++)
+        combinations *= (double)problem->domains[part->parameters[i]].count;
+    if (combinations <= few_combinations)
+        return HN_OK;
+    size_t slots = problem->demands->slot_count + 1;
+    size_t terms = problem->terms.count + 1;
+    struct hn_blocks blocks = {0};
+    struct guess guess = {
+        .problem = problem,
+        .part = part,
+        .share = hn_blocks_take(&blocks, (part->check_count + 1) * sizeof *guess.share),
+        .rank = hn_blocks_take(&blocks, slots * sizeof *guess.rank),
+        .trial = hn_blocks_take(&blocks, slots * sizeof *guess.trial),
+        .factor = hn_blocks_take(&blocks, slots * sizeof *guess.factor),
+        .positions = hn_blocks_take(&blocks, slots * sizeof *guess.positions),
+        .current = hn_blocks_take(&blocks, slots * sizeof *guess.current),
+        .cells = hn_blocks_take(&blocks, terms * sizeof *guess.cells),
+        .program = hn_blocks_take(&blocks, terms * sizeof *guess.program),
+        .wanted = hn_blocks_take(&blocks, terms),
+    };
+    bool failed = guess.share == NULL || guess.rank == NULL || guess.trial == NULL ||
+                  guess.factor == NULL || guess.positions == NULL || guess.current == NULL ||
+                  guess.cells == NULL || guess.program == NULL || guess.wanted == NULL;
+    if (!failed) {
+        memcpy(guess.current, problem->current, (slots - 1) * sizeof *guess.current);
+        choose(&guess, order);
     }
-    do {
-        struct hn_value result;
-        if (hn_expression_evaluate(expression, values, &result, NULL) != HN_OK)
-            return true;
-    } while (next_combination(space, used, used_count, indices, values));
-    return false;
+    hn_blocks_finish(&blocks);
+    return failed ? hn_fail_memory(err) : HN_OK;
 }

@@ -9,121 +9,107 @@ uint64_t hn_space_size(const struct hn_space *space)
     return space->size;
 }
 
-void hn_space_pack(const struct hn_space *space, const uint16_t *choice, unsigned char *packed)
-{
-    for (size_t i = 0; i < space->parameter_count; i++) {
-        const struct hn_space_parameter *parameter = &space->parameters[i];
-        unsigned char *to = packed + parameter->offset;
-        if (parameter->bytes == 2)
-            *to++ = (unsigned char)(choice[i] >> 8);
-        if (parameter->bytes > 0)
-            *to = (unsigned char)(choice[i] & 0xff);
-    }
-}
-
-void hn_space_point(const struct hn_space *space, uint64_t index, uint16_t *choice)
-{
-    const unsigned char *packed = space->points + index * space->stride;
-    for (size_t i = 0; i < space->parameter_count; i++) {
-        const struct hn_space_parameter *parameter = &space->parameters[i];
-        const unsigned char *from = packed + parameter->offset;
-        choice[i] = 0;
-        for (size_t j = 0; j < parameter->bytes; j++)
-            choice[i] = (uint16_t)(choice[i] << 8 | from[j]);
-    }
-}
-
-/* Compares the packed point with a choice, without packing that. */
-static int compare_choice(const struct hn_space *space, uint64_t index, const uint16_t *choice)
-{
-    const unsigned char *from = space->points + index * space->stride;
-    for (size_t i = 0; i < space->parameter_count; i++) {
-        unsigned value = 0;
-        for (size_t j = 0; j < space->parameters[i].bytes; j++)
-            value = value << 8 | *from++;
-        if (value != choice[i])
-            return value < choice[i] ? -1 : 1;
-    }
-    return 0;
-}
-
-uint64_t hn_space_find(const struct hn_space *space, const uint16_t *choice)
-{
-    uint64_t low = 0;
-    uint64_t high = space->size;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        int order = compare_choice(space, middle, choice);
-        if (order == 0)
-            return middle;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return UINT64_MAX;
-}
-
 bool hn_space_enumerated(const struct hn_space *space)
 {
     return space->size != UINT64_MAX;
 }
 
-bool hn_space_first(const struct hn_space *space, const int *wanted, uint16_t *choice)
+void hn_space_point(const struct hn_space *space, uint64_t index, uint16_t *choice)
 {
-    size_t count = space->parameter_count;
-    for (uint64_t i = 0; i < space->size; i++) {
-        hn_space_point(space, i, choice);
-        size_t same = 0;
-        while (same < count && (wanted == NULL || wanted[same] < 0 || wanted[same] == choice[same]))
-            same++;
-        if (same == count)
-            return true;
-    }
-    return false;
-}
-
-/* One stable pass of a radix sort, by the byte at `offset`. */
-static void sort_by_byte(const struct hn_space *space, const unsigned char *from, unsigned char *to,
-                         size_t offset)
-{
-    uint64_t starts[257] = {0};
-    size_t stride = space->stride;
-    for (uint64_t i = 0; i < space->size; i++)
-        starts[from[i * stride + offset] + 1]++;
-    for (size_t i = 1; i < 257; i++)
-        starts[i] += starts[i - 1];
-    for (uint64_t i = 0; i < space->size; i++) {
-        const unsigned char *point = from + i * stride;
-        memcpy(to + starts[point[offset]]++ * stride, point, stride);
+    memcpy(choice, space->fixed, space->parameter_count * sizeof *choice);
+    for (size_t i = space->block_count; i-- > 0;) {
+        const struct hn_space_table *table = hn_space_block_table(space, i);
+        hn_space_table_get(table, index % table->count, choice);
+        index /= table->count;
     }
 }
 
-static bool is_sorted(const struct hn_space *space)
+/* Whether every index is one of its parameter's, and the only one where there is only one left. */
+static bool is_choice(const struct hn_space *space, const uint16_t *choice)
 {
-    for (uint64_t i = 1; i < space->size; i++) {
-        const unsigned char *point = space->points + i * space->stride;
-        if (memcmp(point - space->stride, point, space->stride) > 0)
+    for (size_t i = 0; i < space->parameter_count; i++) {
+        bool is_fixed = space->group_of[i] == SIZE_MAX;
+        if (is_fixed ? choice[i] != space->fixed[i] : choice[i] >= space->parameters[i].count)
             return false;
     }
     return true;
 }
 
-enum hn_status hn_space_sort(struct hn_space *space, struct hn_error *err)
+static uint64_t find_row(const struct hn_space *space, const struct hn_space_table *table,
+                         const uint16_t *choice)
 {
-    if (is_sorted(space))
-        return HN_OK;
-    unsigned char *other = malloc(space->size * space->stride);
-    if (other == NULL)
-        return hn_fail_memory(err);
-    for (size_t offset = space->stride; offset-- > 0;) {
-        sort_by_byte(space, space->points, other, offset);
-        unsigned char *sorted = other;
-        other = space->points;
-        space->points = sorted;
+    uint64_t key[table->words];
+    hn_space_table_key(table, choice, key);
+    return hn_space_table_find(table, key, (pthread_mutex_t *)&space->lock);
+}
+
+uint64_t hn_space_find(const struct hn_space *space, const uint16_t *choice)
+{
+    uint64_t index = 0;
+    if (space->size == 0 || !is_choice(space, choice))
+        return UINT64_MAX;
+    for (size_t i = 0; i < space->block_count; i++) {
+        const struct hn_space_table *table = hn_space_block_table(space, i);
+        uint64_t row = find_row(space, table, choice);
+        if (row == UINT64_MAX)
+            return UINT64_MAX;
+        index = index * table->count + row;
     }
-    free(other);
-    return HN_OK;
+    return index;
+}
+
+bool hn_space_group_contains(const struct hn_space *space, size_t group, const uint16_t *choice)
+{
+    return find_row(space, &space->groups[group].table, choice) != UINT64_MAX;
+}
+
+bool hn_space_contains(const struct hn_space *space, const uint16_t *choice)
+{
+    bool contained = space->size > 0 && is_choice(space, choice);
+    for (size_t i = 0; i < space->group_count && contained; i++)
+        contained = hn_space_group_contains(space, i, choice);
+    return contained;
+}
+
+void hn_space_sample(const struct hn_space *space, struct hn_random *random, uint16_t *choice)
+{
+    memcpy(choice, space->fixed, space->parameter_count * sizeof *choice);
+    for (size_t i = 0; i < space->group_count; i++) {
+        const struct hn_space_table *table = &space->groups[i].table;
+        hn_space_table_get(table, hn_random_below(random, table->count), choice);
+    }
+}
+
+/* The first row of a group, in declared order, that has what is wanted. */
+static bool first_of_group(const struct hn_space_group *group, const int *wanted, uint16_t *choice)
+{
+    for (uint64_t row = 0; row < group->table.count; row++) {
+        hn_space_table_get(&group->table, row, choice);
+        size_t same = 0;
+        while (same < group->parameter_count &&
+               (wanted == NULL || wanted[group->parameters[same]] < 0 ||
+                wanted[group->parameters[same]] == choice[group->parameters[same]]))
+            same++;
+        if (same == group->parameter_count)
+            return true;
+    }
+    return false;
+}
+
+bool hn_space_first(const struct hn_space *space, const int *wanted, uint16_t *choice)
+{
+    bool found = true;
+    if (space->size == 0)
+        return false;
+    memcpy(choice, space->fixed, space->parameter_count * sizeof *choice);
+    for (size_t i = 0; i < space->parameter_count && wanted != NULL; i++) {
+        if (space->group_of[i] == SIZE_MAX && wanted[i] >= 0 && wanted[i] != space->fixed[i])
+            return false;
+    }
+    /* the groups are independent: the first point is made of the first of each */
+    for (size_t i = 0; i < space->group_count && found; i++)
+        found = first_of_group(&space->groups[i], wanted, choice);
+    return found;
 }
 
 enum hn_status hn_space_bindings(const struct hn_space *space, const uint16_t *choice,
