@@ -82,7 +82,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         shared_coefficients[threadIdx.x] = coefficients[threadIdx.x];
     __syncthreads();
 #endif
-    constexpr int unroll = UNROLL > 0 ? UNROLL : RADIUS;
     const int64_t first = (int64_t)blockIdx.x * (BLOCK * ITEMS) + threadIdx.x;
 #pragma unroll
     for (int item = 0; item < ITEMS; ++item) {
@@ -96,6 +95,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         } result;
 
 #if VECTOR == 1
+        constexpr int unroll = UNROLL > 0 ? UNROLL : RADIUS; // nvcc expands no macro in a pragma
         float sum = COEFFICIENT(0) * centre[0];
 #pragma unroll unroll
         for (int d = 1; d <= RADIUS; ++d)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tuned copy beside a device-to-device cudaMemcpy of the same size. Needs copy_tuned.h
-// (hone export copy -o copy_tuned.h).
-//   nvcc -O3 -std=c++17 -arch=native -I. bench/kernels/copy.cu -o copy && ./copy [floats]
-#include "cold.cuh"
+// The tuned copy beside a device-to-device cudaMemcpy of as much.
+#include "paired.cuh"
 
 #define HONE_COPY_APPLY
 #include "copy_tuned.h"
@@ -12,30 +10,20 @@
 #error "copy_tuned.h was tuned for another pattern than plain"
 #endif
 
-int main(int argc, char **argv)
+int main()
 {
-    const size_t size = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : HONE_COPY_TUNED_SIZE;
-    const size_t bytes = size * sizeof(float);
-    float *in, *out;
-    CHECK(cudaMalloc(&in, bytes));
-    CHECK(cudaMalloc(&out, bytes));
-    fill<<<1024, 256>>>(in, size);
-    CHECK(cudaMemset(out, 0xff, bytes));
+    const int64_t size = HONE_COPY_TUNED_SIZE;
+    const size_t bytes = (size_t)size * sizeof(float);
+    auto *in = allocate<float>(size), *out = allocate<float>(size);
+    fill_reals<<<1024, 256>>>(in, size);
 
     const dim3 grid = hone_copy_grid(size, PATTERN, SIDE, OFFSET, STRIDE);
     const dim3 block = hone_copy_block(size, PATTERN, SIDE, OFFSET, STRIDE);
-    auto tuned = [=] { copy<<<grid, block>>>(in, out, (int64_t)size); };
+    auto tuned = [=] { copy<<<grid, block>>>(in, out, size); };
     tuned();
-    CHECK(cudaDeviceSynchronize());
-    if (!equal(in, out, size)) {
-        std::fprintf(stderr, "the tuned copy is wrong\n");
-        return 1;
-    }
+    require(equal(in, out, size), "copy");
 
-    auto copy_all = [=] { CHECK(cudaMemcpyAsync(out, in, bytes, cudaMemcpyDeviceToDevice)); };
-    const std::vector<double> us = cold_medians(31, copy_all, tuned);
-    std::printf("copy of %zu floats, cold L2, medians of 31\n", size);
-    print_bandwidth("cudaMemcpy", 2.0 * bytes, us[0], us[0]);
-    print_bandwidth("tuned", 2.0 * bytes, us[1], us[0]);
+    pairing().compare("copy 2^28 f32", "cudaMemcpy device to device", 2.0 * bytes, 1 / 0.98,
+                      [=] { CHECK(cudaMemcpyAsync(out, in, bytes, cudaMemcpyDeviceToDevice)); }, tuned);
     return 0;
 }

@@ -1,38 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The tuned transpose beside cublasSgeam and a device-to-device cudaMemcpy of the same size. Needs transpose_tuned.h
-// (hone export transpose -o transpose_tuned.h).
-//   nvcc -O3 -std=c++17 -arch=native -I. bench/kernels/transpose.cu -lcublas -o transpose && ./transpose [rows columns]
-#include <cublas_v2.h>
-
-#include "cold.cuh"
+// The tuned transpose beside cublasSgeam and a device-to-device cudaMemcpy of as much.
+#include "cublas_peer.cuh"
 
 #define HONE_TRANSPOSE_APPLY
 #include "transpose_tuned.h"
 #include "../../templates/transpose.cu"
 
-static void check_cublas(cublasStatus_t status)
+int main()
 {
-    if (status == CUBLAS_STATUS_SUCCESS)
-        return;
-    std::fprintf(stderr, "cuBLAS: %s\n", cublasGetStatusString(status));
-    std::exit(1);
-}
-
-int main(int argc, char **argv)
-{
-    const int rows = argc > 2 ? std::atoi(argv[1]) : HONE_TRANSPOSE_TUNED_ROWS;
-    const int columns = argc > 2 ? std::atoi(argv[2]) : HONE_TRANSPOSE_TUNED_COLUMNS;
+    const int rows = HONE_TRANSPOSE_TUNED_ROWS, columns = HONE_TRANSPOSE_TUNED_COLUMNS;
     const size_t size = (size_t)rows * columns, bytes = size * sizeof(float);
-    if (rows % VECTOR != 0 || columns % VECTOR != 0) {
-        std::fprintf(stderr, "rows and columns must be multiples of %d, the word of the tuned transpose\n", VECTOR);
-        return 2;
-    }
-    float *in, *out, *expected;
-    CHECK(cudaMalloc(&in, bytes));
-    CHECK(cudaMalloc(&out, bytes));
-    CHECK(cudaMalloc(&expected, bytes));
-    fill<<<1024, 256>>>(in, size);
-    CHECK(cudaMemset(out, 0xff, bytes));
+    auto *in = allocate<float>(size), *out = allocate<float>(size), *expected = allocate<float>(size);
+    fill_reals<<<1024, 256>>>(in, size);
 
     const dim3 grid = hone_transpose_grid(rows, columns), block = hone_transpose_block(rows, columns);
     const size_t shared = hone_transpose_shared_bytes(rows, columns);
@@ -48,18 +27,14 @@ int main(int argc, char **argv)
     };
     tuned();
     geam();
-    CHECK(cudaDeviceSynchronize());
-    if (!equal(expected, out, size)) {
-        std::fprintf(stderr, "the tuned transpose is wrong\n");
-        return 1;
-    }
+    require(equal(expected, out, size), "transpose");
 
-    auto copy_all = [=] { CHECK(cudaMemcpyAsync(out, in, bytes, cudaMemcpyDeviceToDevice)); };
-    const std::vector<double> us = cold_medians(31, copy_all, geam, tuned);
-    std::printf("transpose of %d x %d floats, cold L2, medians of 31\n", rows, columns);
-    print_bandwidth("cudaMemcpy", 2.0 * bytes, us[0], us[0]);
-    print_bandwidth("cublasSgeam", 2.0 * bytes, us[1], us[0]);
-    print_bandwidth("tuned", 2.0 * bytes, us[2], us[0]);
+    char what[32];
+    std::snprintf(what, sizeof what, "transpose %d x %d f32", rows, columns);
+    pairing pairs;
+    pairs.compare(what, "cudaMemcpy device to device", 2.0 * bytes, 1 / 0.97,
+                  [=] { CHECK(cudaMemcpyAsync(out, in, bytes, cudaMemcpyDeviceToDevice)); }, tuned);
+    pairs.compare(what, cublas_name(handle, "cublasSgeam"), 2.0 * bytes, 1, geam, tuned);
     check_cublas(cublasDestroy(handle));
     return 0;
 }
