@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/expression_tree.h"
@@ -25,8 +26,35 @@ static const struct {
     {"longlong2", 16}, {"__nv_bfloat16", 2}, {"__nv_bfloat162", 4},
 };
 
+/* The end of the name of a configuration's vector, as x4 of float32x4: how many elements it has; 0
+ * when it is none. */
+static int64_t vector_lanes(const char *type)
+{
+    static const struct {
+        const char *suffix;
+        int64_t lanes;
+    } suffixes[] = {{"x2", 2}, {"x3", 3}, {"x4", 4}, {"x8", 8}, {"x16", 16}};
+    const char *suffix = strrchr(type, 'x');
+    bool fixed = strncmp(type, "int", 3) == 0 || strncmp(type, "uint", 4) == 0 ||
+                 strncmp(type, "float", 5) == 0 || strncmp(type, "bfloat", 6) == 0;
+    for (size_t i = 0; fixed && suffix != NULL && i < sizeof suffixes / sizeof suffixes[0]; i++)
+        if (suffix[-1] >= '0' && suffix[-1] <= '9' && strcmp(suffix, suffixes[i].suffix) == 0)
+            return suffixes[i].lanes;
+    return 0;
+}
+
 int64_t hn_type_bytes(const char *type)
 {
+    char element[16];
+    int64_t lanes = vector_lanes(type);
+    size_t length = lanes > 0 ? (size_t)(strrchr(type, 'x') - type) : 0;
+    if (length >= sizeof element)
+        return 0;
+    if (lanes > 0) {
+        memcpy(element, type, length);
+        element[length] = '\0';
+        return lanes * hn_type_bytes(element);
+    }
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         if (strcmp(types[i].name, type) == 0)
             return types[i].bytes;

@@ -40,7 +40,7 @@ static enum hn_status evaluate_size(const struct hn_argument *argument,
                                     struct hn_error *err)
 {
     int64_t count = 0;
-    int64_t element_size = (int64_t)hn_element_size(argument->element);
+    int64_t element_size = (int64_t)hn_argument_bytes(argument);
     enum hn_status status = hn_expression_integer(argument->count, values, &count, err);
     if (status != HN_OK)
         return status;
@@ -48,7 +48,7 @@ static enum hn_status evaluate_size(const struct hn_argument *argument,
         return hn_fail(err, HN_ECONFIG,
                        "argument '%s' has a count of %lld; expected 1 to %lld elements",
                        argument->name, (long long)count, (long long)(MAX_BYTES / element_size));
-    buffer->count = (uint64_t)count;
+    buffer->count = (uint64_t)count * argument->lanes;
     buffer->bytes = (uint64_t)(count * element_size);
     return HN_OK;
 }

@@ -13,7 +13,7 @@
 /* A buffer argument. Zero for scalars. */
 struct hn_buffer {
     CUdeviceptr address;
-    uint64_t count;
+    uint64_t count; /* elements, of vectors all lanes */
     uint64_t bytes;
     CUdeviceptr pristine; /* of an inout argument */
     uint64_t checksum;    /* of an input or of the pristine copy, as filled */

@@ -80,6 +80,16 @@ void hn_argument_finish(struct hn_argument *argument)
     hn_expression_destroy(argument->condition);
 }
 
+void hn_argument_format_type(const struct hn_argument *argument, char text[HN_TYPE_SIZE])
+{
+    hn_type_format(argument->element, argument->lanes, text);
+}
+
+size_t hn_argument_bytes(const struct hn_argument *argument)
+{
+    return hn_element_size(argument->element) * (argument->lanes > 1 ? argument->lanes : 1);
+}
+
 bool hn_argument_is_passed(const struct hn_argument *argument)
 {
     return argument->role != HN_ROLE_SYMBOL;

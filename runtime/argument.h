@@ -69,7 +69,8 @@ struct hn_argument {
     char *name;
     enum hn_role role;
     enum hn_element element;
-    struct hn_expression *count; /* elements of a buffer; NULL for a scalar */
+    unsigned lanes;              /* elements of a vector, which `count` counts; 1: none */
+    struct hn_expression *count; /* of a buffer; NULL for a scalar */
     struct hn_expression *value; /* of a scalar; NULL for a buffer */
     struct hn_fill fill;         /* of what hn_argument_is_filled */
     /* Of a symbol, which has one of count, value and from: */
@@ -82,6 +83,10 @@ struct hn_argument {
                                    counted from the front; NULL: all */
 };
 
+/* "float32x4" */
+void hn_argument_format_type(const struct hn_argument *argument, char text[HN_TYPE_SIZE]);
+/* What one of its count takes. */
+size_t hn_argument_bytes(const struct hn_argument *argument);
 /* Whether it is an argument of kernels. */
 bool hn_argument_is_passed(const struct hn_argument *argument);
 /* Whether kernels write it and it is compared. */

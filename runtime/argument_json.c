@@ -23,9 +23,11 @@ json_t *hn_compare_to_json(const struct hn_compare *compare)
 
 json_t *hn_argument_to_json(const struct hn_argument *argument)
 {
+    char type[HN_TYPE_SIZE];
     struct hn_builder object = hn_build_object();
+    hn_argument_format_type(argument, type);
     hn_build_string(&object, "name", argument->name);
-    hn_build_string(&object, "type", hn_element_name(argument->element));
+    hn_build_string(&object, "type", type);
     hn_build_string(&object, "role", hn_role_name(argument->role));
     hn_build_expression(&object, "count", argument->count);
     hn_build_expression(&object, "value", argument->value);
@@ -57,6 +59,8 @@ static bool is_consistent(const struct hn_argument *argument)
 {
     bool judged = argument->compare != NULL || argument->length != NULL;
     if (judged && !hn_argument_is_compared(argument))
+        return false;
+    if (argument->value != NULL && argument->lanes > 1)
         return false;
     int sources = (argument->count != NULL) + (argument->value != NULL) + (argument->from != NULL);
     if (argument->role == HN_ROLE_SYMBOL)
@@ -109,7 +113,7 @@ enum hn_status hn_argument_from_json(const json_t *object, struct hn_argument *a
 {
     const char *type = json_string_value(json_object_get(object, "type"));
     const char *role = json_string_value(json_object_get(object, "role"));
-    if (type == NULL || !hn_element_parse(type, &argument->element))
+    if (type == NULL || !hn_type_parse(type, &argument->element, &argument->lanes))
         return hn_json_fail(err, "type", "an element type");
     if (role == NULL || !hn_role_parse(role, &argument->role))
         return hn_json_fail(err, "role", "a role");

@@ -2,6 +2,7 @@
 #include "runtime/element.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,10 +10,11 @@ struct element_info {
     const char *name;
     size_t size;
     const char *c_name;
+    const char *vector;
 };
 
 static const struct element_info elements[HN_ELEMENT_COUNT] = {
-#define X(identifier, name, bytes, c_name) [identifier] = {name, bytes, c_name},
+#define X(identifier, name, bytes, c_name, vector) [identifier] = {name, bytes, c_name, vector},
     HN_ELEMENTS(X)
 #undef X
 };
@@ -27,25 +29,132 @@ const char *hn_element_name(enum hn_element element)
     return elements[element].name;
 }
 
-const char *hn_element_c_name(enum hn_element element)
+void hn_type_format(enum hn_element element, unsigned lanes, char text[HN_TYPE_SIZE])
 {
-    return elements[element].c_name;
+    if (lanes > 1)
+        snprintf(text, HN_TYPE_SIZE, "%sx%u", hn_element_name(element), lanes);
+    else
+        snprintf(text, HN_TYPE_SIZE, "%s", hn_element_name(element));
 }
 
-bool hn_element_parse(const char *name, enum hn_element *element)
+bool hn_type_parse(const char *name, enum hn_element *element, unsigned *lanes)
 {
+    static const unsigned sizes[] = {1, 2, 3, 4, 8, 16};
+    char text[HN_TYPE_SIZE];
     for (int i = 0; i < HN_ELEMENT_COUNT; i++) {
-        if (strcmp(elements[i].name, name) == 0) {
+        for (size_t n = 0; n < sizeof sizes / sizeof sizes[0]; n++) {
+            hn_type_format((enum hn_element)i, sizes[n], text);
+            if (strcmp(text, name) != 0)
+                continue;
             *element = (enum hn_element)i;
+            *lanes = sizes[n];
             return true;
         }
     }
     return false;
 }
 
+void hn_type_format_c(enum hn_element element, unsigned lanes, char *text, size_t size)
+{
+    bool half = element == HN_FLOAT16 || element == HN_BFLOAT16;
+    if (lanes <= 1)
+        snprintf(text, size, "%s", elements[element].c_name);
+    else if (lanes <= (half ? 2 : 4))
+        snprintf(text, size, "%s%u", elements[element].vector, lanes);
+    else
+        snprintf(text, size, "%s[%u]", elements[element].c_name, lanes);
+}
+
 bool hn_element_is_real(enum hn_element element)
 {
-    return element == HN_FLOAT32 || element == HN_FLOAT64;
+    return element >= HN_FLOAT32;
+}
+
+void hn_element_range(enum hn_element element, int64_t *low, int64_t *high)
+{
+    bool is_unsigned = hn_element_name(element)[0] == 'u';
+    size_t size = hn_element_size(element);
+    int64_t most = INT64_MAX >> (64 - 8 * size);
+    *low = is_unsigned ? 0 : -most - 1;
+    *high = is_unsigned && size < 8 ? most * 2 + 1 : most;
+}
+
+/* A binary format of 16 bits: sign, exponent, fraction. */
+struct half_format {
+    int fraction_bits;
+    int bias;
+};
+
+static struct half_format half_format(enum hn_element element)
+{
+    return element == HN_FLOAT16 ? (struct half_format){10, 15} : (struct half_format){7, 127};
+}
+
+/* As narrow() of support.cu. */
+static uint16_t encode_half(double real, struct half_format format)
+{
+    uint16_t infinity = (uint16_t)((2 * format.bias + 1) << format.fraction_bits);
+    uint16_t sign = signbit(real) ? 0x8000 : 0;
+    int exponent = 0;
+    if (isnan(real))
+        return (uint16_t)(sign | infinity | (1 << (format.fraction_bits - 1)));
+    if (isinf(real) || real == 0.0)
+        return (uint16_t)(sign | (real == 0.0 ? 0 : infinity));
+    frexp(fabs(real), &exponent);
+    if (exponent < 2 - format.bias)
+        exponent = 2 - format.bias; /* of the numbers without a leading one */
+    double units = rint(ldexp(fabs(real), format.fraction_bits + 1 - exponent));
+    int bits = (int)units + ((exponent - 2 + format.bias) << format.fraction_bits);
+    return (uint16_t)(sign | (bits > infinity ? infinity : bits));
+}
+
+static double decode_half(uint16_t half, struct half_format format)
+{
+    int exponent = (half & 0x7fff) >> format.fraction_bits;
+    int fraction = half & ((1 << format.fraction_bits) - 1);
+    double sign = (half & 0x8000) != 0 ? -1.0 : 1.0;
+    if (exponent == 2 * format.bias + 1)
+        return fraction != 0 ? (double)NAN : sign * (double)INFINITY;
+    if (exponent > 0)
+        fraction += 1 << format.fraction_bits;
+    return sign *
+           ldexp(fraction, (exponent > 0 ? exponent : 1) - format.bias - format.fraction_bits);
+}
+
+void hn_element_encode(double real, enum hn_element element, void *bytes)
+{
+    float single = (float)real;
+    uint16_t half = 0;
+    switch (element) {
+    case HN_FLOAT64:
+        memcpy(bytes, &real, sizeof real);
+        break;
+    case HN_FLOAT32:
+        memcpy(bytes, &single, sizeof single);
+        break;
+    default:
+        half = encode_half(real, half_format(element));
+        memcpy(bytes, &half, sizeof half);
+        break;
+    }
+}
+
+double hn_element_decode(const void *bytes, enum hn_element element)
+{
+    double real = 0.0;
+    float single = 0.0f;
+    uint16_t half = 0;
+    switch (element) {
+    case HN_FLOAT64:
+        memcpy(&real, bytes, sizeof real);
+        return real;
+    case HN_FLOAT32:
+        memcpy(&single, bytes, sizeof single);
+        return (double)single;
+    default:
+        memcpy(&half, bytes, sizeof half);
+        return decode_half(half, half_format(element));
+    }
 }
 
 uint64_t hn_element_count(const void *bytes, enum hn_element element)
@@ -73,8 +182,9 @@ void hn_element_format(const void *bytes, enum hn_element element, char *text, s
         double f64;
     } value = {0};
     memcpy(&value, bytes, hn_element_size(element));
+    bool half = element == HN_FLOAT16 || element == HN_BFLOAT16;
     if ((element == HN_FLOAT32 && value.u32 == UINT32_MAX) ||
-        (element == HN_FLOAT64 && value.u64 == UINT64_MAX)) {
+        (element == HN_FLOAT64 && value.u64 == UINT64_MAX) || (half && value.u16 == UINT16_MAX)) {
         snprintf(text, size, "never written");
         return;
     }
@@ -105,6 +215,10 @@ void hn_element_format(const void *bytes, enum hn_element element, char *text, s
         break;
     case HN_FLOAT32:
         snprintf(text, size, "%.9g", (double)value.f32);
+        break;
+    case HN_FLOAT16:
+    case HN_BFLOAT16:
+        snprintf(text, size, "%.6g", hn_element_decode(bytes, element));
         break;
     default:
         snprintf(text, size, "%.17g", value.f64);

@@ -76,8 +76,8 @@ static enum hn_status capture_argument(struct hn_outputs *outputs, size_t i, str
 }
 
 /* How many elements the captured length says, between none and all. */
-static enum hn_status read_length(struct hn_outputs *outputs, size_t length, uint64_t most,
-                                  uint64_t *count, struct hn_error *err)
+static enum hn_status read_length(struct hn_outputs *outputs, size_t length, unsigned lanes,
+                                  uint64_t most, uint64_t *count, struct hn_error *err)
 {
     struct hn_context *context = outputs->arena->context;
     enum hn_element element = outputs->arena->plan->arguments[length].element;
@@ -86,7 +86,7 @@ static enum hn_status read_length(struct hn_outputs *outputs, size_t length, uin
                                                       hn_element_size(element));
     enum hn_status status = hn_context_check(context, result, "cuMemcpyDtoH", err);
     uint64_t number = hn_element_count(bytes, element);
-    *count = number < most ? number : most;
+    *count = number < most / lanes ? number * lanes : most;
     return status;
 }
 
@@ -101,7 +101,8 @@ static enum hn_status note_counts(struct hn_outputs *outputs, struct hn_error *e
         if (name == NULL)
             continue;
         size_t length = (size_t)(hn_plan_find_argument(plan, name) - plan->arguments);
-        status = read_length(outputs, length, arena->buffers[i].count, &outputs->counts[i], err);
+        status = read_length(outputs, length, plan->arguments[i].lanes, arena->buffers[i].count,
+                             &outputs->counts[i], err);
     }
     return status;
 }

@@ -10,7 +10,7 @@ struct hn_outputs {
     CUdeviceptr block;
     uint64_t *offsets;   /* one an argument */
     uint64_t *checksums; /* one an argument */
-    uint64_t *counts;    /* one an argument: the elements that are results, by its length argument */
+    uint64_t *counts;    /* one an argument: the elements that are results, by its length argument; of vectors all lanes */
     bool damaged;        /* a variant wrote into it: capture it again */
 };
 

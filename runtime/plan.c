@@ -110,8 +110,10 @@ char *hn_plan_signature(const struct hn_plan *plan)
     hn_text_init(&text);
     for (size_t i = 0; i < plan->argument_count; i++) {
         const struct hn_argument *argument = &plan->arguments[i];
-        hn_text_printf(&text, "%s%s:%s:%s", i == 0 ? "" : ",", argument->name,
-                       hn_element_name(argument->element), hn_role_name(argument->role));
+        char type[HN_TYPE_SIZE];
+        hn_argument_format_type(argument, type);
+        hn_text_printf(&text, "%s%s:%s:%s", i == 0 ? "" : ",", argument->name, type,
+                       hn_role_name(argument->role));
     }
     return hn_text_take(&text);
 }

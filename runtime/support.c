@@ -127,10 +127,11 @@ enum hn_status hn_support_compare(struct hn_support *support, CUdeviceptr found,
 
 enum hn_status hn_support_multiset(struct hn_support *support, CUdeviceptr found,
                                    CUdeviceptr expected, uint64_t count, enum hn_element element,
-                                   CUdeviceptr bags, struct hn_error *err)
+                                   unsigned lanes, CUdeviceptr bags, struct hn_error *err)
 {
     int type = (int)element;
-    void *parameters[] = {&found, &expected, &count, &type, &bags};
+    uint64_t vectors = count / lanes;
+    void *parameters[] = {&found, &expected, &vectors, &type, &lanes, &bags};
     return launch_over_buffer(support, HN_SUPPORT_MULTISET, parameters, err);
 }
 

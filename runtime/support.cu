@@ -15,7 +15,7 @@
 
 typedef unsigned long long u64;
 
-enum element { INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, FLOAT32, FLOAT64 };
+enum element { INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, FLOAT32, FLOAT64, FLOAT16, BFLOAT16 };
 enum fill_kind { UNIFORM, NORMAL, IOTA, CONSTANT };
 
 /* splitmix64's finalizer (Steele, Lea, Flood 2014): a hash of 64 bits to 64 bits. */
@@ -47,6 +47,46 @@ DEVICE u64 index_stride(void)
     return (u64)gridDim.x * blockDim.x;
 }
 
+/* The formats of 16 bits by their numbers of fraction bits, 10 (float16) and 7 (bfloat16), without CUDA's headers for
+ * them: what is nearest to x, ties to even. */
+DEVICE unsigned short narrow(double x, int fraction_bits)
+{
+    int bias = fraction_bits == 10 ? 15 : 127;
+    int infinity = (2 * bias + 1) << fraction_bits;
+    int sign = signbit(x) ? 0x8000 : 0;
+    int exponent = 0;
+    if (isnan(x))
+        return (unsigned short)(sign | infinity | 1 << (fraction_bits - 1));
+    if (isinf(x) || x == 0.0)
+        return (unsigned short)(sign | (x == 0.0 ? 0 : infinity));
+    frexp(fabs(x), &exponent);
+    if (exponent < 2 - bias)
+        exponent = 2 - bias; /* of the numbers without a leading one */
+    double units = rint(ldexp(fabs(x), fraction_bits + 1 - exponent));
+    int bits = (int)units + ((exponent - 2 + bias) << fraction_bits);
+    return (unsigned short)(sign | (bits > infinity ? infinity : bits));
+}
+
+/* bfloat16 is the upper half of a float; a float16 has its bits at their places after a shift, but 112 too small an
+ * exponent. */
+DEVICE double widen(unsigned short half, int fraction_bits)
+{
+    union {
+        unsigned int word;
+        float real;
+    } value;
+    if (fraction_bits == 7) {
+        value.word = (unsigned int)half << 16;
+        return (double)value.real;
+    }
+    value.word = (unsigned int)(half & 0x7fff) << 13;
+    if (value.word >= 0x0f800000u)
+        value.word |= 0x7f800000u;
+    else
+        value.real *= 5.192296858534828e33f; /* 2^112 */
+    return half & 0x8000 ? -(double)value.real : (double)value.real;
+}
+
 DEVICE double fill_value(int kind, double a, double b, int integer, u64 seed, u64 index)
 {
     u64 word = random_word(seed, index);
@@ -69,6 +109,10 @@ DEVICE double fill_value(int kind, double a, double b, int integer, u64 seed, u6
     for (u64 i = first_index(); i < count; i += index_stride())                                                        \
     ((type *)data)[i] = (type)fill_value(kind, a, b, integer, seed, i)
 
+#define FILL_AS_HALF(fraction_bits)                                                                                    \
+    for (u64 i = first_index(); i < count; i += index_stride())                                                        \
+    ((unsigned short *)data)[i] = narrow(fill_value(kind, a, b, 0, seed, i), fraction_bits)
+
 /* Element i depends on seed and i only; the host mixes the argument's index into the seed. */
 KERNEL hone_fill(void *data, u64 count, int element, int kind, double a, double b, u64 seed)
 {
@@ -83,6 +127,8 @@ KERNEL hone_fill(void *data, u64 count, int element, int kind, double a, double 
     case UINT64: FILL_AS(u64, 1); break;
     case FLOAT32: FILL_AS(float, 0); break;
     case FLOAT64: FILL_AS(double, 0); break;
+    case FLOAT16: FILL_AS_HALF(10); break;
+    case BFLOAT16: FILL_AS_HALF(7); break;
     }
 }
 
@@ -100,6 +146,12 @@ KERNEL hone_poison(void *data, u64 count, int element, u64 seed)
         for (u64 i = first; i < count; i += stride)
             ((unsigned int *)data)[i] =
                 seed == 0 ? 0xffffffffu : ((unsigned int)random_word(seed, i) & 0x807fffffu) | 0x3f800000u;
+    } else if (element == FLOAT16 || element == BFLOAT16) {
+        unsigned int kept = element == FLOAT16 ? 0x83ffu : 0x807fu;
+        unsigned int one = element == FLOAT16 ? 0x3c00u : 0x3f80u;
+        for (u64 i = first; i < count; i += stride)
+            ((unsigned short *)data)[i] =
+                (unsigned short)(seed == 0 ? 0xffffu : ((unsigned int)random_word(seed, i) & kept) | one);
     } else {
         u64 bytes = count << (element & 3); /* both runs of integer types go 1, 2, 4, 8 bytes */
         for (u64 i = first; i < bytes; i += stride)
@@ -242,6 +294,11 @@ DEVICE void compare_one(struct hone_difference *own, double x, double r, u64 ind
     for (u64 i = first_index(); i < count; i += index_stride())                                                        \
     compare_one(&own, (double)((const type *)found)[i], (double)((const type *)expected)[i], i)
 
+#define COMPARE_HALVES(fraction_bits)                                                                                  \
+    for (u64 i = first_index(); i < count; i += index_stride())                                                        \
+    compare_one(&own, widen(((const unsigned short *)found)[i], fraction_bits),                                        \
+                widen(((const unsigned short *)expected)[i], fraction_bits), i)
+
 /* Two 64-bit integers that differ can be equal as doubles; they still count as 1 apart. */
 #define COMPARE_INTEGERS(type)                                                                                         \
     for (u64 i = first_index(); i < count; i += index_stride()) {                                                      \
@@ -272,8 +329,16 @@ KERNEL hone_compare(const void *found, const void *expected, u64 count, int elem
     case UINT64: COMPARE_INTEGERS(u64) break;
     case FLOAT32: COMPARE_REALS(float); break;
     case FLOAT64: COMPARE_REALS(double); break;
+    case FLOAT16: COMPARE_HALVES(10); break;
+    case BFLOAT16: COMPARE_HALVES(7); break;
     }
     store_block_difference(own, differences);
+}
+
+DEVICE u64 half_word(unsigned short half, unsigned short infinity)
+{
+    int magnitude = half & 0x7fff;
+    return magnitude > infinity ? NOWHERE : magnitude == 0 ? 0 : half;
 }
 
 /* What stands for an element where elements are counted: its bits as a word, with one zero and one NaN. */
@@ -293,6 +358,8 @@ DEVICE u64 counted_word(const void *data, u64 index, int element)
     case INT32: return (u64)((const int *)data)[index];
     case UINT8: return ((const unsigned char *)data)[index];
     case UINT16: return ((const unsigned short *)data)[index];
+    case FLOAT16: return half_word(((const unsigned short *)data)[index], 0x7c00);
+    case BFLOAT16: return half_word(((const unsigned short *)data)[index], 0x7f80);
     case UINT32: return ((const unsigned int *)data)[index];
     case FLOAT32:
         f32.real = ((const float *)data)[index];
@@ -312,6 +379,15 @@ struct hone_bags {
     u64 expected[2];
 };
 
+/* A vector is its lanes in their order. */
+DEVICE u64 counted_vector(const void *data, u64 index, int element, unsigned int lanes)
+{
+    u64 word = counted_word(data, index * lanes, element);
+    for (unsigned int lane = 1; lane < lanes; lane++)
+        word = mix(word + 0x9e3779b97f4a7c15ull) + counted_word(data, index * lanes + lane, element);
+    return word;
+}
+
 DEVICE void count_in(u64 *sums, u64 word)
 {
     u64 hash = mix(word + 0x9e3779b97f4a7c15ull);
@@ -319,13 +395,14 @@ DEVICE void count_in(u64 *sums, u64 word)
     sums[1] += mix((hash ^ word) * 0xd1342543de82ef95ull + 0xda942042e4dd58b5ull);
 }
 
-KERNEL hone_multiset(const void *found, const void *expected, u64 count, int element, struct hone_bags *bags)
+KERNEL hone_multiset(const void *found, const void *expected, u64 count, int element, unsigned int lanes,
+                     struct hone_bags *bags)
 {
     __shared__ struct hone_bags shared[THREADS];
     struct hone_bags own = {{0, 0}, {0, 0}};
     for (u64 i = first_index(); i < count; i += index_stride()) {
-        count_in(own.found, counted_word(found, i, element));
-        count_in(own.expected, counted_word(expected, i, element));
+        count_in(own.found, counted_vector(found, i, element, lanes));
+        count_in(own.expected, counted_vector(expected, i, element, lanes));
     }
     shared[threadIdx.x] = own;
     __syncthreads();
@@ -346,6 +423,10 @@ KERNEL hone_multiset(const void *found, const void *expected, u64 count, int ele
     for (u64 i = first_index(); i < count; i += index_stride())                                                        \
     own += (double)((const type *)data)[i]
 
+#define SUM_HALVES(fraction_bits)                                                                                      \
+    for (u64 i = first_index(); i < count; i += index_stride())                                                        \
+    own += widen(((const unsigned short *)data)[i], fraction_bits)
+
 /* The sum of the elements, for the mean of a metric buffer. */
 KERNEL hone_sum(const void *data, u64 count, int element, double *sums)
 {
@@ -362,6 +443,8 @@ KERNEL hone_sum(const void *data, u64 count, int element, double *sums)
     case UINT64: SUM_AS(u64); break;
     case FLOAT32: SUM_AS(float); break;
     case FLOAT64: SUM_AS(double); break;
+    case FLOAT16: SUM_HALVES(10); break;
+    case BFLOAT16: SUM_HALVES(7); break;
     }
     shared[threadIdx.x] = own;
     __syncthreads();

@@ -78,9 +78,9 @@ enum hn_status hn_support_checksum(struct hn_support *support, CUdeviceptr data,
 /* `blocks` hn_difference. */
 enum hn_status hn_support_compare(struct hn_support *support, CUdeviceptr found, CUdeviceptr expected, uint64_t count,
                                   enum hn_element element, CUdeviceptr differences, struct hn_error *err);
-/* `blocks` hn_bags. */
+/* `blocks` hn_bags. Of vectors, whose lanes stay together, `count` is that of all lanes. */
 enum hn_status hn_support_multiset(struct hn_support *support, CUdeviceptr found, CUdeviceptr expected, uint64_t count,
-                                   enum hn_element element, CUdeviceptr bags, struct hn_error *err);
+                                   enum hn_element element, unsigned lanes, CUdeviceptr bags, struct hn_error *err);
 /* `blocks` double. */
 enum hn_status hn_support_sum(struct hn_support *support, CUdeviceptr data, uint64_t count, enum hn_element element,
                               CUdeviceptr sums, struct hn_error *err);

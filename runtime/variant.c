@@ -5,39 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct integer_range {
-    int64_t low;
-    int64_t high;
-};
-
-/* uint64 scalars end at int64's maximum: expressions know no more. */
-static const struct integer_range integer_ranges[] = {
-    [HN_INT8] = {INT8_MIN, INT8_MAX},    [HN_INT16] = {INT16_MIN, INT16_MAX},
-    [HN_INT32] = {INT32_MIN, INT32_MAX}, [HN_INT64] = {INT64_MIN, INT64_MAX},
-    [HN_UINT8] = {0, UINT8_MAX},         [HN_UINT16] = {0, UINT16_MAX},
-    [HN_UINT32] = {0, UINT32_MAX},       [HN_UINT64] = {0, INT64_MAX},
-};
-
 static enum hn_status evaluate_scalar(const struct hn_argument *argument,
                                       const struct hn_value *values, uint64_t *scalar,
                                       struct hn_error *err)
 {
-    if (argument->element == HN_FLOAT32 || argument->element == HN_FLOAT64) {
+    if (hn_element_is_real(argument->element)) {
         double real = 0.0;
         enum hn_status status = hn_expression_number(argument->value, values, &real, err);
-        float narrow = (float)real;
-        if (argument->element == HN_FLOAT64)
-            memcpy(scalar, &real, sizeof real);
-        else
-            memcpy(scalar, &narrow, sizeof narrow);
+        hn_element_encode(real, argument->element, scalar);
         return status;
     }
     int64_t integer = 0;
+    int64_t low = 0;
+    int64_t high = 0;
     enum hn_status status = hn_expression_integer(argument->value, values, &integer, err);
     if (status != HN_OK)
         return status;
-    struct integer_range range = integer_ranges[argument->element];
-    if (integer < range.low || integer > range.high)
+    hn_element_range(argument->element, &low, &high);
+    if (integer < low || integer > high)
         return hn_fail(err, HN_EVALUE, "argument '%s' is %lld, which %s can not hold",
                        argument->name, (long long)integer, hn_element_name(argument->element));
     memcpy(scalar, &integer, sizeof integer); /* little endian: the low bytes come first */

@@ -42,12 +42,14 @@ static enum hn_status queue_output(struct hn_arena *arena, struct hn_outputs *ou
     const struct hn_buffer *buffer = &arena->buffers[i];
     CUdeviceptr expected = hn_outputs_address(outputs, i);
     CUdeviceptr slot = hn_arena_slot(arena, i, HN_SLOT_COMPARE);
-    enum hn_element element = arena->plan->arguments[i].element;
-    enum hn_status status = comparison_of(arena, i)->mode == HN_COMPARE_MULTISET
-                                ? hn_support_multiset(arena->support, buffer->address, expected,
-                                                      outputs->counts[i], element, slot, err)
-                                : hn_support_compare(arena->support, buffer->address, expected,
-                                                     outputs->counts[i], element, slot, err);
+    const struct hn_argument *argument = &arena->plan->arguments[i];
+    enum hn_status status = HN_OK;
+    if (comparison_of(arena, i)->mode == HN_COMPARE_MULTISET)
+        status = hn_support_multiset(arena->support, buffer->address, expected, outputs->counts[i],
+                                     argument->element, argument->lanes, slot, err);
+    else
+        status = hn_support_compare(arena->support, buffer->address, expected, outputs->counts[i],
+                                    argument->element, slot, err);
     if (status != HN_OK)
         return status;
     return hn_support_checksum(arena->support, expected, buffer->bytes,
@@ -202,13 +204,27 @@ static enum hn_status read_element(struct hn_arena *arena, CUdeviceptr buffer, u
     return status;
 }
 
+/* "[7]", of a vector "[7].y" or "[7][5]". */
+static void format_place(const struct hn_argument *argument, uint64_t index, char *text,
+                         size_t size)
+{
+    uint64_t lane = index % argument->lanes;
+    uint64_t vector = index / argument->lanes;
+    if (argument->lanes == 1)
+        snprintf(text, size, "[%" PRIu64 "]", index);
+    else if (argument->lanes <= 4)
+        snprintf(text, size, "[%" PRIu64 "].%c", vector, "xyzw"[lane]);
+    else
+        snprintf(text, size, "[%" PRIu64 "][%" PRIu64 "]", vector, lane);
+}
+
 static enum hn_status report_difference(struct hn_arena *arena, const struct hn_outputs *outputs,
                                         size_t i, const struct hn_difference *difference,
                                         double tolerance, const char *when,
                                         struct hn_record *record, struct hn_error *err)
 {
     const struct hn_argument *argument = &arena->plan->arguments[i];
-    char found[40], expected[40];
+    char found[40], expected[40], place[64];
     bool misplaced = difference->misplaced != UINT64_MAX;
     uint64_t index = misplaced ? difference->misplaced : difference->worst;
     enum hn_status status = read_element(arena, arena->buffers[i].address, index, argument->element,
@@ -218,14 +234,15 @@ static enum hn_status report_difference(struct hn_arena *arena, const struct hn_
                               expected, sizeof expected, err);
     if (status != HN_OK)
         return status;
+    format_place(argument, index, place, sizeof place);
     if (misplaced)
-        hn_record_fail(record, HN_OUTCOME_WRONG_RESULT, "%s%s[%" PRIu64 "] is %s; expected %s",
-                       when, argument->name, index, found, expected);
+        hn_record_fail(record, HN_OUTCOME_WRONG_RESULT, "%s%s%s is %s; expected %s", when,
+                       argument->name, place, found, expected);
     else
         hn_record_fail(record, HN_OUTCOME_WRONG_RESULT,
-                       "%s%s[%" PRIu64 "] is %s; expected %s: an error of %.3g, more than the "
-                       "tolerance of %.3g",
-                       when, argument->name, index, found, expected, difference->max_error,
+                       "%s%s%s is %s; expected %s: an error of %.3g, more than the tolerance of "
+                       "%.3g",
+                       when, argument->name, place, found, expected, difference->max_error,
                        tolerance);
     return HN_OK;
 }

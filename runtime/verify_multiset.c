@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,78 +11,105 @@
  * anybody waits. */
 static const uint64_t MOST_SORTED = 1u << 22;
 
+/* A result on the host, as elements or vectors of them that are ordered by their words. */
+struct bag {
+    const struct hn_argument *argument;
+    unsigned char *bytes;
+    uint64_t *words; /* argument->lanes of each, ordered */
+    uint64_t count;
+};
+
 /* As counted_word of support.cu. The low bytes of a word are those of the element. */
 static uint64_t counted_word(const unsigned char *bytes, enum hn_element element)
 {
-    size_t size = hn_element_size(element);
     uint64_t word = 0;
-    double real = 0.0;
-    float single = 0.0f;
-    memcpy(&word, bytes, size);
-    if (element == HN_FLOAT32)
-        memcpy(&single, bytes, sizeof single);
-    if (element == HN_FLOAT64)
-        memcpy(&real, bytes, sizeof real);
+    memcpy(&word, bytes, hn_element_size(element));
     if (!hn_element_is_real(element))
         return word;
-    real += (double)single;
+    double real = hn_element_decode(bytes, element);
     return isnan(real) ? UINT64_MAX : real == 0.0 ? 0 : word;
 }
 
-static int compare_words(const void *a, const void *b)
+static int compare_vectors(const void *a, const void *b, void *context)
 {
-    uint64_t x = *(const uint64_t *)a;
-    uint64_t y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
+    const unsigned *lanes = context;
+    const uint64_t *x = a;
+    const uint64_t *y = b;
+    for (unsigned i = 0; i < *lanes; i++)
+        if (x[i] != y[i])
+            return x[i] < y[i] ? -1 : 1;
+    return 0;
 }
 
-/* Sorted words of a device buffer; free them. */
-static enum hn_status read_words(struct hn_context *context, CUdeviceptr data, uint64_t count,
-                                 enum hn_element element, uint64_t **words, struct hn_error *err)
+static enum hn_status read_bag(struct hn_context *context, CUdeviceptr data, struct bag *bag,
+                               struct hn_error *err)
 {
+    enum hn_element element = bag->argument->element;
+    unsigned lanes = bag->argument->lanes;
+    uint64_t elements = bag->count * lanes;
     size_t size = hn_element_size(element);
-    unsigned char *bytes = malloc(count * size + 1);
-    *words = malloc(count * sizeof **words + 1);
-    enum hn_status status = HN_OK;
-    if (bytes == NULL || *words == NULL)
-        status = hn_fail_memory(err);
+    bag->bytes = malloc(elements * size + 1);
+    bag->words = malloc(elements * sizeof *bag->words + 1);
+    if (bag->bytes == NULL || bag->words == NULL)
+        return hn_fail_memory(err);
+    CUresult result = context->driver->p_cuMemcpyDtoH(bag->bytes, data, elements * size);
+    enum hn_status status = hn_context_check(context, result, "cuMemcpyDtoH", err);
+    for (uint64_t i = 0; status == HN_OK && i < elements; i++)
+        bag->words[i] = counted_word(bag->bytes + i * size, element);
     if (status == HN_OK)
-        status =
-            hn_context_check(context, context->driver->p_cuMemcpyDtoH(bytes, data, count * size),
-                             "cuMemcpyDtoH", err);
-    for (uint64_t i = 0; status == HN_OK && i < count; i++)
-        (*words)[i] = counted_word(bytes + i * size, element);
-    if (status == HN_OK)
-        qsort(*words, count, sizeof **words, compare_words);
-    free(bytes);
+        qsort_r(bag->words, bag->count, lanes * sizeof *bag->words, compare_vectors, &lanes);
     return status;
 }
 
-static uint64_t count_word(const uint64_t *words, uint64_t count, uint64_t word)
+static void finish_bag(struct bag *bag)
 {
+    free(bag->words);
+    free(bag->bytes);
+}
+
+static uint64_t count_vector(const struct bag *bag, const uint64_t *vector)
+{
+    unsigned lanes = bag->argument->lanes;
     uint64_t times = 0;
-    for (uint64_t i = 0; i < count; i++)
-        times += words[i] == word;
+    for (uint64_t i = 0; i < bag->count; i++)
+        times += compare_vectors(&bag->words[i * lanes], vector, &lanes) == 0;
     return times;
 }
 
-/* Both are sorted and as long: the smaller word at the first place where they differ is there
- * another number of times. */
-static void report_word(const struct hn_argument *argument, const uint64_t *found,
-                        const uint64_t *expected, uint64_t count, const char *when,
-                        struct hn_record *record)
+/* "1.5", of a vector "(1, 2.5)". */
+static void format_vector(const struct hn_argument *argument, const uint64_t *vector,
+                          struct hn_text *text)
 {
-    char text[40];
+    char lane[40];
+    for (unsigned i = 0; i < argument->lanes; i++) {
+        hn_element_format(&vector[i], argument->element, lane, sizeof lane);
+        hn_text_printf(text, "%s%s", i > 0 ? ", " : argument->lanes > 1 ? "(" : "", lane);
+    }
+    hn_text_append(text, argument->lanes > 1 ? ")" : "");
+}
+
+/* Both are ordered and as long: the smaller vector at the first place where they differ is there
+ * another number of times. */
+static void report_first(const struct bag *found, const struct bag *expected, const char *when,
+                         struct hn_record *record)
+{
+    unsigned lanes = found->argument->lanes;
     uint64_t i = 0;
-    while (i + 1 < count && found[i] == expected[i])
+    while (i + 1 < found->count &&
+           compare_vectors(&found->words[i * lanes], &expected->words[i * lanes], &lanes) == 0)
         i++;
-    uint64_t word = found[i] < expected[i] ? found[i] : expected[i];
-    hn_element_format(&word, argument->element, text, sizeof text);
+    const uint64_t *vector = &found->words[i * lanes];
+    if (compare_vectors(vector, &expected->words[i * lanes], &lanes) > 0)
+        vector = &expected->words[i * lanes];
+    struct hn_text text;
+    hn_text_init(&text);
+    format_vector(found->argument, vector, &text);
     hn_record_fail(record, HN_OUTCOME_WRONG_RESULT,
                    "%s%s holds '%s' %" PRIu64 " times among its %" PRIu64
                    " elements; expected %" PRIu64 " (in any order)",
-                   when, argument->name, text, count_word(found, count, word), count,
-                   count_word(expected, count, word));
+                   when, found->argument->name, text.failed ? "" : text.data,
+                   count_vector(found, vector), found->count, count_vector(expected, vector));
+    hn_text_finish(&text);
 }
 
 enum hn_status hn_verify_report_multiset(struct hn_arena *arena, const struct hn_outputs *outputs,
@@ -89,9 +117,9 @@ enum hn_status hn_verify_report_multiset(struct hn_arena *arena, const struct hn
                                          struct hn_record *record, struct hn_error *err)
 {
     const struct hn_argument *output = &arena->plan->arguments[argument];
-    uint64_t count = outputs->counts[argument];
-    uint64_t *found = NULL;
-    uint64_t *expected = NULL;
+    uint64_t count = outputs->counts[argument] / output->lanes;
+    struct bag found = {.argument = output, .count = count};
+    struct bag expected = {.argument = output, .count = count};
     if (count > MOST_SORTED) {
         hn_record_fail(record, HN_OUTCOME_WRONG_RESULT,
                        "%sthe %" PRIu64
@@ -99,14 +127,12 @@ enum hn_status hn_verify_report_multiset(struct hn_arena *arena, const struct hn
                        when, count, output->name);
         return HN_OK;
     }
-    enum hn_status status = read_words(arena->context, arena->buffers[argument].address, count,
-                                       output->element, &found, err);
+    enum hn_status status = read_bag(arena->context, arena->buffers[argument].address, &found, err);
     if (status == HN_OK)
-        status = read_words(arena->context, hn_outputs_address(outputs, argument), count,
-                            output->element, &expected, err);
+        status = read_bag(arena->context, hn_outputs_address(outputs, argument), &expected, err);
     if (status == HN_OK)
-        report_word(output, found, expected, count, when, record);
-    free(expected);
-    free(found);
+        report_first(&found, &expected, when, record);
+    finish_bag(&expected);
+    finish_bag(&found);
     return status;
 }

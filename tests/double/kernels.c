@@ -55,7 +55,7 @@ static void compare(void **parameters)
 static void multiset(void **parameters)
 {
     hone_multiset(TAKE(const void *, 0), TAKE(const void *, 1), TAKE(u64, 2), TAKE(int, 3),
-                  TAKE(struct hone_bags *, 4));
+                  TAKE(unsigned int, 4), TAKE(struct hone_bags *, 5));
 }
 
 static void sum(void **parameters)

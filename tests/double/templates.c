@@ -111,6 +111,49 @@ static CUresult attributes_reference(struct double_device *device, struct double
     return CUDA_SUCCESS;
 }
 
+static float widen(unsigned short half)
+{
+    unsigned int word = (unsigned int)half << 16;
+    float value;
+    memcpy(&value, &word, sizeof value);
+    return value;
+}
+
+/* types.cu */
+static CUresult types(struct double_device *device, struct double_function *function,
+                      const struct double_geometry *geometry, void **parameters)
+{
+    const int *table = function->module->table;
+    const unsigned short *a = TAKE(const unsigned short *, 0);
+    const unsigned short *b = TAKE(const unsigned short *, 1);
+    unsigned short *turned = TAKE(unsigned short *, 2);
+    float *wide = TAKE(float *, 3);
+    unsigned int *pairs = TAKE(unsigned int *, 4);
+    int n = TAKE(int, 5);
+    (void)geometry;
+    for (int i = 0; i < n; i++) {
+        int place = table[0] ? n - 1 - i : i;
+        turned[i] = (unsigned short)(a[i] ^ 0x8000);
+        wide[i] = widen(b[i]) + (table[1] == 3 && i == 4 * 5 + 2 ? 1.0f : 0.0f);
+        pairs[2 * place] = (unsigned int)i / 2;
+        pairs[2 * place + 1] = a[i];
+    }
+    unsigned int kept = pairs[1];
+    if (table[1] == 1)
+        turned[7] ^= 1;
+    if (table[1] == 2)
+        turned[7] = 0x4900;
+    if (table[1] == 4) {
+        pairs[1] = pairs[2 * n - 1];
+        pairs[2 * n - 1] = kept;
+    }
+    if (table[1] == 5)
+        turned[9] = 0x7e00;
+    device->now_us += 30.0 * double_noise(device);
+    device->flushed = false;
+    return CUDA_SUCCESS;
+}
+
 static const struct {
     const char *name;
     CUresult (*run)(struct double_device *device, struct double_function *function,
@@ -122,6 +165,7 @@ static const struct {
     {"keep_reference", keep_reference},
     {"look_up", look_up},
     {"look_up_reference", look_up_reference},
+    {"types", types},
 };
 
 CUresult double_template_run(struct double_device *device, struct double_function *function,

@@ -101,11 +101,27 @@ static void a_kernel_of_several_steps_gets_the_most(void **state)
     CHECK_ALL("double/attributes_twice.yaml", expected);
 }
 
+static void narrow_types_and_vectors_are_compared(void **state)
+{
+    static const struct expectation expected[] = {
+        {"FAULT=0,ORDER=0", HN_OUTCOME_OK, NULL},
+        {"FAULT=0,ORDER=1", HN_OUTCOME_OK, NULL},
+        {"FAULT=1,ORDER=0", HN_OUTCOME_OK, NULL},
+        {"FAULT=2,ORDER=0", HN_OUTCOME_WRONG_RESULT, "turned[7] is 10; expected "},
+        {"FAULT=3,ORDER=0", HN_OUTCOME_WRONG_RESULT, "wide[5].z is "},
+        {"FAULT=4,ORDER=1", HN_OUTCOME_WRONG_RESULT, "pairs holds '(0, "},
+        {"FAULT=5,ORDER=0", HN_OUTCOME_WRONG_RESULT, "turned[9] is nan; expected "},
+    };
+    (void)state;
+    CHECK_ALL("double/types.yaml", expected);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(symbols_are_set),
         cmocka_unit_test(unordered_results_of_some_length_are_compared),
+        cmocka_unit_test(narrow_types_and_vectors_are_compared),
         cmocka_unit_test(launches_have_their_attributes),
         cmocka_unit_test(a_kernel_of_several_steps_gets_the_most),
     };

@@ -98,12 +98,14 @@ static void a_plan_holds_all_but_the_space(void **state)
     struct hn_config *config = load("good/full.yaml");
     const struct hn_plan *plan = config->plan;
     char *signature = hn_plan_signature(plan);
-    assert_string_equal(signature, "A:float32:input,B:int16:input,D:uint8:input,C:float32:output,"
-                                   "partial:float64:scratch,turns:uint32:counter,"
-                                   "clocks:uint64:metric,kept:float32:output,size:uint32:output,M:"
-                                   "int32:value,scale:float32:value,"
-                                   "coefficients:float32:symbol,table:int16:symbol,"
-                                   "factor:float32:symbol,done:uint32:symbol");
+    assert_string_equal(
+        signature,
+        "A:float32:input,B:int16x4:input,D:uint8:input,C:float32:output,"
+        "partial:float64:scratch,turns:uint32:counter,"
+        "clocks:uint64:metric,kept:float32:output,halves:bfloat16:output,size:uint32:output,M:"
+        "int32:value,scale:float32:value,"
+        "coefficients:float32:symbol,table:int16:symbol,"
+        "factor:float32:symbol,done:uint32:symbol");
     free(signature);
     assert_string_equal(plan->kernel, "product");
     assert_ends(plan->template_path, "/config/good/product.cu");
@@ -121,7 +123,7 @@ static void a_plan_holds_all_but_the_space(void **state)
     assert_int_equal(plan->steps[0].arguments[1], 5);
     assert_null(plan->steps[0].geometry.shared_bytes);
     assert_string_equal(plan->steps[1].entry, "product<TILE, PAD>");
-    assert_int_equal(plan->steps[1].argument_count, 11);
+    assert_int_equal(plan->steps[1].argument_count, 12);
     assert_null(plan->steps[1].geometry.grid[2]);
     assert_string_equal(hn_expression_text(plan->steps[1].geometry.block[2]), "1");
 
@@ -147,8 +149,16 @@ static void a_result_may_be_compared_in_its_own_way(void **state)
     assert_string_equal(hn_expression_text(arguments[3].compare->relative), "1.0e-3");
     assert_int_equal(arguments[7].compare->mode, HN_COMPARE_MULTISET);
     assert_string_equal(arguments[7].length, "size");
-    assert_int_equal(arguments[8].compare->mode, HN_COMPARE_EXACT);
-    assert_null(arguments[8].length);
+    assert_int_equal(arguments[9].compare->mode, HN_COMPARE_EXACT);
+    assert_null(arguments[9].length);
+    /* Where there are no bounds for all, halves have their own. */
+    assert_null(arguments[8].compare);
+    hn_config_destroy(config);
+    config = load("good/halves.yaml");
+    arguments = config->plan->arguments;
+    assert_null(arguments[0].compare);
+    assert_string_equal(hn_expression_text(arguments[1].compare->relative), "2.0e-3");
+    assert_string_equal(hn_expression_text(arguments[2].compare->relative), "1.6e-2");
     hn_config_destroy(config);
 }
 
@@ -156,8 +166,8 @@ static void symbols_stand_behind_the_arguments(void **state)
 {
     (void)state;
     struct hn_config *config = load("good/full.yaml");
-    const struct hn_argument *symbols = &config->plan->arguments[11];
-    assert_int_equal(config->plan->argument_count, 15);
+    const struct hn_argument *symbols = &config->plan->arguments[12];
+    assert_int_equal(config->plan->argument_count, 16);
     assert_string_equal(symbols[0].from, "A");
     assert_string_equal(hn_expression_text(symbols[0].condition), "LOAD == ldg");
     assert_false(hn_argument_is_filled(&symbols[0]));

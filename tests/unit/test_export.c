@@ -266,8 +266,10 @@ static void test_header_of_steps(void **state)
     assert_non_null(strstr(header, "--maxrregcount=32"));
     assert_non_null(strstr(header,
                            "     table: the contents of A\n"
-                           " *     turns: uint32, 4 * N elements, again before every launch\n"
-                           " *     scale: float32, SCALE (where VARIANT == tile_ab)\n"));
+                           " *     turns: uint32_t, 4 * N elements, again before every launch\n"
+                           " *     scale: float, SCALE (where VARIANT == tile_ab)\n"));
+    assert_non_null(strstr(header, "     A: M * K elements of float (input)\n"));
+    assert_non_null(strstr(header, "     M: int32_t, M\n"));
     /* What <<<>>> can not say is written out. */
     assert_non_null(strstr(header, "cudaFuncAttributePreferredSharedMemoryCarveout,\n"
                                    " *         hone_tiled_step2_carveout(M, N, K, LAYOUT));"));

@@ -340,6 +340,8 @@ static void failed_evaluation_says_why(void **state)
         {"log2(B)", "'log2(B)', column 1: log2(0): expected a positive number"},
         {"ceil_div(A, B)", "'ceil_div(A, B)', column 1: ceil_div(7, 0): division by zero"},
         {"sizeof(LOAD)", "'sizeof(LOAD)', column 1: sizeof('ldg'): not a type that sizeof knows"},
+        {"sizeof('float32x5')",
+         "'sizeof('float32x5')', column 1: sizeof('float32x5'): not a type that sizeof knows"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct hn_expression *expression = bound(cases[i].text);
@@ -358,10 +360,11 @@ static void knows_the_sizes_of_types(void **state)
         const char *text;
         int64_t bytes;
     } cases[] = {
-        {"sizeof(float32)", 4},   {"sizeof(float)", 4},   {"sizeof(int)", 4},
-        {"sizeof(double)", 8},    {"sizeof(float16)", 2}, {"sizeof(bfloat16)", 2},
-        {"sizeof(uint8)", 1},     {"sizeof(int64)", 8},   {"sizeof('float4')", 16},
-        {"sizeof(half) * A", 14},
+        {"sizeof(float32)", 4},   {"sizeof(float)", 4},      {"sizeof(int)", 4},
+        {"sizeof(double)", 8},    {"sizeof(float16)", 2},    {"sizeof(bfloat16)", 2},
+        {"sizeof(uint8)", 1},     {"sizeof(int64)", 8},      {"sizeof('float4')", 16},
+        {"sizeof(half) * A", 14}, {"sizeof(float32x4)", 16}, {"sizeof(bfloat16x2)", 4},
+        {"sizeof(uint8x16)", 16},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct hn_expression *expression = bound(cases[i].text);

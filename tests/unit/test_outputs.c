@@ -114,6 +114,39 @@ static void lengths_of_any_integer_type_are_read(void **state)
     assert_int_equal(hn_element_count(&many, HN_INT64), many);
 }
 
+/* 16 bits and vectors are compared as what they are. */
+static void narrow_types_and_vectors_are_compared(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *point;
+        enum hn_outcome outcome;
+        const char *part;
+    } cases[] = {
+        {"FAULT=0,ORDER=0", HN_OUTCOME_OK, ""},
+        {"FAULT=0,ORDER=1", HN_OUTCOME_OK, ""},
+        {"FAULT=1,ORDER=0", HN_OUTCOME_OK, ""},
+        {"FAULT=2,ORDER=0", HN_OUTCOME_WRONG_RESULT, "turned[7] is 10; expected "},
+        {"FAULT=3,ORDER=0", HN_OUTCOME_WRONG_RESULT, "wide[5].z is "},
+        {"FAULT=4,ORDER=1", HN_OUTCOME_WRONG_RESULT, "pairs holds '(0, "},
+        {"FAULT=5,ORDER=0", HN_OUTCOME_WRONG_RESULT, "turned[9] is nan; expected "},
+    };
+    struct bench_fixture types;
+    struct hn_error err = {.message = ""};
+    bench_fixture_load(&types, "double/types.yaml", 90);
+    if (bench_fixture_open(&types, HN_COLD, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct hn_record record = bench_fixture_evaluate(&types, cases[i].point, &verify_only);
+        const char *message = record.message == NULL ? "" : record.message;
+        if (record.outcome != cases[i].outcome || strstr(message, cases[i].part) == NULL)
+            fail_msg("%s: found %s (%s)", cases[i].point, hn_outcome_name(record.outcome), message);
+        hn_record_finish(&record);
+    }
+    bench_fixture_close(&types);
+    bench_fixture_unload(&types);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,6 +156,7 @@ int main(void)
         cmocka_unit_test(nothing_may_be_kept),
         cmocka_unit_test(a_length_counts_in_every_mode),
         cmocka_unit_test(lengths_of_any_integer_type_are_read),
+        cmocka_unit_test(narrow_types_and_vectors_are_compared),
     };
     return cmocka_run_group_tests(tests, load, unload);
 }

@@ -17,7 +17,7 @@ static const char small[] =
     "'LOAD'],"
     " 'problem': ['N', 'M'], 'freeze': ['M'],"
     " 'words': [{'name': 'LOAD', 'words': ['plain', 'ldg']}],"
-    " 'arguments': [{'name': 'A', 'type': 'float32', 'role': 'input', 'count': 'M * N',"
+    " 'arguments': [{'name': 'A', 'type': 'float32x4', 'role': 'input', 'count': 'M * N',"
     "                'fill': {'kind': 'uniform', 'a': -1.0, 'b': 1.0}},"
     "               {'name': 'C', 'type': 'float32', 'role': 'output', 'count': 'M * N', 'length': "
     "'n',"
@@ -26,7 +26,7 @@ static const char small[] =
     "                'fill': {'kind': 'iota', 'a': 0.0, 'b': 1.0}},"
     "               {'name': 'hits', 'type': 'uint32', 'role': 'metric', 'count': '4'},"
     "               {'name': 'N', 'type': 'int32', 'role': 'value', 'value': 'N'},"
-    "               {'name': 'table', 'type': 'float32', 'role': 'symbol', 'from': 'A',"
+    "               {'name': 'table', 'type': 'float32x4', 'role': 'symbol', 'from': 'A',"
     "                'if': 'LOAD == ldg'},"
     "               {'name': 'turns', 'type': 'uint32', 'role': 'symbol', 'count': '1', 'changes': "
     "true,"
@@ -171,8 +171,8 @@ static void words_and_frozen_values_are_constants(void **state)
     char *signature = hn_plan_signature(plan);
     assert_string_equal(
         signature,
-        "A:float32:input,C:float32:output,n:int64:inout,hits:uint32:metric,N:int32:value,"
-        "table:float32:symbol,turns:uint32:symbol");
+        "A:float32x4:input,C:float32:output,n:int64:inout,hits:uint32:metric,N:int32:value,"
+        "table:float32x4:symbol,turns:uint32:symbol");
     free(signature);
     hn_plan_destroy(plan);
 }
@@ -238,7 +238,9 @@ static void what_is_no_plan_is_refused(void **state)
         {"'freeze': ['M']", "'freeze': ['K']", "plan: 'freeze' is not a list of problem values"},
         {"'freeze': ['M']", "'freeze': 'M'", "plan: 'freeze' is not a list"},
         {"'name': 'LOAD'", "'name': 'STORE'", "plan: 'STORE' is not a parameter or problem value"},
-        {"'type': 'float32'", "'type': 'float'", "plan: 'type' is not an element type"},
+        {"'type': 'float32x4'", "'type': 'float32x5'", "plan: 'type' is not an element type"},
+        {"'type': 'int32', 'role': 'value'", "'type': 'int32x2', 'role': 'value'",
+         "plan: 'N' is not an argument with either count or value"},
         {"'role': 'input'", "'role': 'in'", "plan: 'role' is not a role"},
         {"'role': 'value', 'value': 'N'", "'role': 'value', 'count': 'N'",
          "plan: 'N' is not an argument with either count or value"},

@@ -4,18 +4,33 @@
 
 #include "tuner/config/config_read.h"
 
-enum hn_status hn_config_read_element(const struct hn_config_reader *reader,
-                                      const struct hn_yaml *node, enum hn_element *element)
+enum hn_status hn_config_read_type(const struct hn_config_reader *reader,
+                                   const struct hn_yaml *node, struct hn_argument *argument)
 {
     const char *names[HN_ELEMENT_COUNT];
     for (int i = 0; i < HN_ELEMENT_COUNT; i++)
         names[i] = hn_element_name((enum hn_element)i);
     if (node->kind != HN_YAML_SCALAR)
-        return hn_config_fail_found(reader, node, "an element type such as float32");
-    if (!hn_element_parse(node->text, element))
-        return hn_config_fail_unknown(reader, node, "element type", node->text, names,
-                                      HN_ELEMENT_COUNT);
-    return HN_OK;
+        return hn_config_fail_found(reader, node, "an element type such as float32 or float32x4");
+    if (hn_type_parse(node->text, &argument->element, &argument->lanes))
+        return HN_OK;
+    size_t base = strcspn(node->text, "x");
+    for (int i = 0; i < HN_ELEMENT_COUNT; i++)
+        if (strlen(names[i]) == base && strncmp(node->text, names[i], base) == 0)
+            return hn_config_fail_found(reader, node, "a vector of 2, 3, 4, 8 or 16, as float32x4");
+    return hn_config_fail_unknown(reader, node, "element type", node->text, names,
+                                  HN_ELEMENT_COUNT);
+}
+
+/* What is passed by value, or held by a symbol, as one. */
+enum hn_status hn_config_check_scalar(const struct hn_config_reader *reader,
+                                      const struct hn_yaml *type,
+                                      const struct hn_argument *argument)
+{
+    if (argument->lanes == 1)
+        return HN_OK;
+    return hn_config_fail(reader, type, "'%s' has a value, so its type can not be a vector",
+                          argument->name);
 }
 
 /* The roles of buffers; those of scalars and symbols are not written. */
@@ -91,11 +106,13 @@ static enum hn_status read_argument(struct hn_config_reader *reader, const struc
     if (status == HN_OK)
         status = hn_config_need(reader, node, "type", &type);
     if (status == HN_OK)
-        status = hn_config_read_element(reader, type, &argument->element);
+        status = hn_config_read_type(reader, type, argument);
     if (status != HN_OK)
         return status;
-    return hn_yaml_get(node, "value") != NULL ? read_scalar(reader, node, argument)
-                                              : read_buffer(reader, node, argument);
+    if (hn_yaml_get(node, "value") == NULL)
+        return read_buffer(reader, node, argument);
+    status = hn_config_check_scalar(reader, type, argument);
+    return status == HN_OK ? read_scalar(reader, node, argument) : status;
 }
 
 enum hn_status hn_config_check_unique(const struct hn_config_reader *reader,

@@ -214,7 +214,7 @@ static enum hn_status try_compare(const struct trial *trial, const struct hn_com
 
 static enum hn_status try_argument(const struct trial *trial, const struct hn_argument *argument)
 {
-    size_t size = hn_element_size(argument->element);
+    size_t size = hn_argument_bytes(argument);
     struct hn_error reason = {""};
     bool applies = false;
     if (hn_argument_applies(argument, trial->values, &applies, &reason) != HN_OK)
@@ -228,13 +228,11 @@ static enum hn_status try_argument(const struct trial *trial, const struct hn_ar
     }
     if (argument->count != NULL)
         return try_integer(trial, argument->count, 1, INT64_MAX / (int64_t)size);
-    if (argument->element == HN_FLOAT32 || argument->element == HN_FLOAT64)
+    if (hn_element_is_real(argument->element))
         return try_number(trial, argument->value, -HUGE_VAL);
-    bool is_unsigned = hn_element_name(argument->element)[0] == 'u';
-    int64_t most = INT64_MAX >> (64 - 8 * size);
-    if (is_unsigned && size < 8)
-        most = most * 2 + 1;
-    return try_integer(trial, argument->value, is_unsigned ? 0 : -most - 1, most);
+    int64_t low, high;
+    hn_element_range(argument->element, &low, &high);
+    return try_integer(trial, argument->value, low, high);
 }
 
 static enum hn_status try_plan(const struct trial *trial)

@@ -6,8 +6,15 @@
 
 static const char default_relative[] = "1.0e-5";
 
+/* Two units in the last place of the largest element: a kernel and its reference round on their
+ * own. */
+static const char *default_of(enum hn_element element)
+{
+    return element == HN_FLOAT16 ? "2.0e-3" : element == HN_BFLOAT16 ? "1.6e-2" : default_relative;
+}
+
 static enum hn_status read_bounds(struct hn_config_reader *reader, const struct hn_yaml *node,
-                                  struct hn_compare *compare)
+                                  enum hn_element element, struct hn_compare *compare)
 {
     bool mapping = node != NULL && node->kind == HN_YAML_MAPPING;
     const struct hn_yaml *relative = mapping ? hn_yaml_get(node, "relative") : NULL;
@@ -20,7 +27,7 @@ static enum hn_status read_bounds(struct hn_config_reader *reader, const struct 
         return HN_OK;
     }
     if (relative == NULL && absolute == NULL)
-        return hn_expression_parse(default_relative, &compare->relative, reader->err);
+        return hn_expression_parse(default_of(element), &compare->relative, reader->err);
     enum hn_status status = HN_OK;
     if (relative != NULL)
         status = hn_config_read_expression(reader, relative, &compare->relative);
@@ -45,7 +52,8 @@ static enum hn_status read_mode(const struct hn_config_reader *reader, const str
 }
 
 enum hn_status hn_config_read_comparison(struct hn_config_reader *reader,
-                                         const struct hn_yaml *node, struct hn_compare *compare)
+                                         const struct hn_yaml *node, enum hn_element element,
+                                         struct hn_compare *compare)
 {
     static const char *const keys[] = {"mode", "relative", "absolute", NULL};
     enum hn_status status = HN_OK;
@@ -56,13 +64,40 @@ enum hn_status hn_config_read_comparison(struct hn_config_reader *reader,
     }
     if (status == HN_OK && mode != NULL)
         status = read_mode(reader, mode, &compare->mode);
-    return status == HN_OK ? read_bounds(reader, node, compare) : status;
+    return status == HN_OK ? read_bounds(reader, node, element, compare) : status;
+}
+
+/* Where the config gives no bounds, what halves can not keep to is not asked of them. */
+static enum hn_status set_defaults(const struct hn_config_reader *reader)
+{
+    struct hn_plan *plan = reader->config->plan;
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        struct hn_argument *argument = &plan->arguments[i];
+        if (!hn_argument_is_compared(argument) || argument->compare != NULL ||
+            default_of(argument->element) == default_relative)
+            continue;
+        argument->compare = calloc(1, sizeof *argument->compare);
+        if (argument->compare == NULL)
+            return hn_fail_memory(reader->err);
+        enum hn_status status = hn_expression_parse(default_of(argument->element),
+                                                    &argument->compare->relative, reader->err);
+        if (status != HN_OK)
+            return status;
+    }
+    return HN_OK;
 }
 
 enum hn_status hn_config_read_compare(struct hn_config_reader *reader)
 {
-    return hn_config_read_comparison(reader, hn_yaml_get(reader->root, "compare"),
-                                     &reader->config->plan->compare);
+    struct hn_compare *compare = &reader->config->plan->compare;
+    bool bounded = false;
+    const struct hn_yaml *node = hn_yaml_get(reader->root, "compare");
+    if (node != NULL && node->kind == HN_YAML_MAPPING)
+        bounded = hn_yaml_get(node, "relative") != NULL || hn_yaml_get(node, "absolute") != NULL;
+    enum hn_status status = hn_config_read_comparison(reader, node, HN_FLOAT32, compare);
+    if (status != HN_OK || bounded || compare->mode != HN_COMPARE_MAX_NORM)
+        return status;
+    return set_defaults(reader);
 }
 
 enum hn_status hn_config_read_judgement(struct hn_config_reader *reader, const struct hn_yaml *node,
@@ -83,7 +118,7 @@ enum hn_status hn_config_read_judgement(struct hn_config_reader *reader, const s
     argument->compare = calloc(1, sizeof *argument->compare);
     if (argument->compare == NULL)
         return hn_fail_memory(reader->err);
-    return hn_config_read_comparison(reader, compare, argument->compare);
+    return hn_config_read_comparison(reader, compare, argument->element, argument->compare);
 }
 
 enum hn_status hn_config_check_length(const struct hn_config_reader *reader,

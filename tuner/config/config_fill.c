@@ -5,11 +5,6 @@
 
 #include "tuner/config/config_read.h"
 
-static bool is_real(enum hn_element element)
-{
-    return element == HN_FLOAT32 || element == HN_FLOAT64;
-}
-
 /* [low, high] of an integer type, as doubles; the ends of 64 bits are rounded inwards by the use of
  * < 2^63. */
 static void integer_bounds(enum hn_element element, double *low, double *high)
@@ -27,7 +22,7 @@ static enum hn_status check_fill(const struct hn_config_reader *reader, const st
         return hn_config_fail_found(reader, node, "uniform(low, high) with the lower bound first");
     if (fill->kind == HN_FILL_NORMAL && fill->b < 0)
         return hn_config_fail_found(reader, node, "a deviation of at least 0");
-    if (is_real(element))
+    if (hn_element_is_real(element))
         return HN_OK;
     double low, high;
     integer_bounds(element, &low, &high);
@@ -76,8 +71,9 @@ enum hn_status hn_config_read_fill(const struct hn_config_reader *reader,
                                    const struct hn_yaml *node, struct hn_argument *argument)
 {
     if (node == NULL) {
-        argument->fill = is_real(argument->element) ? (struct hn_fill){HN_FILL_UNIFORM, -1, 1}
-                                                    : (struct hn_fill){HN_FILL_UNIFORM, 0, 100};
+        argument->fill = hn_element_is_real(argument->element)
+                             ? (struct hn_fill){HN_FILL_UNIFORM, -1, 1}
+                             : (struct hn_fill){HN_FILL_UNIFORM, 0, 100};
         return HN_OK;
     }
     enum hn_status status = hn_config_check_cut(reader, node);

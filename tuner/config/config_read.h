@@ -74,14 +74,17 @@ void hn_config_append_values(struct hn_text *text, const struct hn_value *values
 
 /* Arguments and symbols together. */
 #define HN_CONFIG_ARGUMENTS 256
-enum hn_status hn_config_read_element(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                                      enum hn_element *element);
+enum hn_status hn_config_read_type(const struct hn_config_reader *reader, const struct hn_yaml *node,
+                                   struct hn_argument *argument);
+/* That the type, for which node stands, is not a vector. */
+enum hn_status hn_config_check_scalar(const struct hn_config_reader *reader, const struct hn_yaml *node,
+                                      const struct hn_argument *argument);
 /* node NULL: the fill that such elements have without one. */
 enum hn_status hn_config_read_fill(const struct hn_config_reader *reader, const struct hn_yaml *node,
                                    struct hn_argument *argument);
-/* A mode, or a mapping of it and its bounds; node NULL: what counts without one. */
+/* A mode, or a mapping of it and its bounds; node NULL: what counts without one for such elements. */
 enum hn_status hn_config_read_comparison(struct hn_config_reader *reader, const struct hn_yaml *node,
-                                         struct hn_compare *compare);
+                                         enum hn_element element, struct hn_compare *compare);
 /* An argument's own `compare` and `length`, which only results have; that there is what `length` names. */
 enum hn_status hn_config_read_judgement(struct hn_config_reader *reader, const struct hn_yaml *node,
                                         struct hn_argument *argument);

@@ -56,6 +56,7 @@ static enum hn_status read_from(const struct hn_config_reader *reader, const str
     if (input == NULL || input->role != HN_ROLE_INPUT)
         return hn_config_fail_found(reader, from, "the name of an argument with role input");
     symbol->element = input->element;
+    symbol->lanes = input->lanes;
     return refuse(reader, node, symbol->name, SOURCE_FROM, "type");
 }
 
@@ -98,7 +99,9 @@ static enum hn_status read_contents(struct hn_config_reader *reader, const struc
     if (status == HN_OK)
         status = hn_config_need(reader, node, "type", &type);
     if (status == HN_OK)
-        status = hn_config_read_element(reader, type, &symbol->element);
+        status = hn_config_read_type(reader, type, symbol);
+    if (status == HN_OK && source == SOURCE_VALUE)
+        status = hn_config_check_scalar(reader, type, symbol);
     if (status == HN_OK && source == SOURCE_VALUE)
         return hn_config_read_expression(reader, hn_yaml_get(node, "value"), &symbol->value);
     if (status == HN_OK)

@@ -177,6 +177,23 @@ static void append_call(const struct hn_export *export, const struct hn_source *
     hn_text_finish(&problem);
 }
 
+/* "  A: M * K elements of float4 (input)" for each argument. */
+static void append_types(const struct hn_export *export, struct hn_text *text)
+{
+    hn_text_append(text, "\nwith the arguments\n\n");
+    for (size_t i = 0; i < export->plan->argument_count; i++) {
+        const struct hn_argument *argument = &export->plan->arguments[i];
+        char type[32];
+        hn_type_format_c(argument->element, argument->lanes, type, sizeof type);
+        if (argument->count != NULL && hn_argument_is_passed(argument))
+            hn_text_printf(text, "    %s: %s elements of %s (%s)\n", argument->name,
+                           hn_expression_text(argument->count), type, hn_role_name(argument->role));
+        else if (argument->value != NULL && hn_argument_is_passed(argument))
+            hn_text_printf(text, "    %s: %s, %s\n", argument->name, type,
+                           hn_expression_text(argument->value));
+    }
+}
+
 /* "  table: A" for each variable that the caller has to fill before a launch. */
 static void append_symbols(const struct hn_export *export, struct hn_text *text)
 {
@@ -189,15 +206,15 @@ static void append_symbols(const struct hn_export *export, struct hn_text *text)
             hn_text_append(text, "\nThe kernel reads variables of the template; fill them with "
                                  "cudaMemcpyToSymbol before:\n\n");
         first = false;
+        char type[32];
+        hn_type_format_c(symbol->element, symbol->lanes, type, sizeof type);
         hn_text_printf(text, "    %s: ", symbol->name);
         if (symbol->from != NULL)
             hn_text_printf(text, "the contents of %s", symbol->from);
         else if (symbol->value != NULL)
-            hn_text_printf(text, "%s, %s", hn_element_name(symbol->element),
-                           hn_expression_text(symbol->value));
+            hn_text_printf(text, "%s, %s", type, hn_expression_text(symbol->value));
         else
-            hn_text_printf(text, "%s, %s elements%s", hn_element_name(symbol->element),
-                           hn_expression_text(symbol->count),
+            hn_text_printf(text, "%s, %s elements%s", type, hn_expression_text(symbol->count),
                            symbol->changes ? ", again before every launch" : "");
         if (symbol->condition != NULL)
             hn_text_printf(text, " (where %s)", hn_expression_text(symbol->condition));
@@ -215,6 +232,7 @@ static void append_use(const struct hn_export *export, const struct hn_source *s
                    "    #include \"%s\"\n",
                    export->upper, export->kernel, base_name(export->plan->template_path));
     append_call(export, source, text);
+    append_types(export, text);
     append_symbols(export, text);
     hn_text_printf(text,
                    "\n%s_APPLY gives the names that the template reads, without prefix; include "
