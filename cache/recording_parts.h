@@ -31,9 +31,10 @@ double hn_timestamp_parse(const char *string);
  * record. */
 enum hn_status hn_row_read(const struct hn_recording *recording, const json_t *row,
                            struct hn_record *record, struct hn_error *err);
-/* What Kernel Tuner's `time` says, and the milliseconds, NAN for a failure. Failures without a name that is known are
- * launch_error, and so are times that are none (1e20 stood for failures before they had names). */
-enum hn_outcome hn_row_outcome(const json_t *row, double *ms);
+/* What came of a point by Kernel Tuner's members, and the milliseconds, NAN for a failure. A failure is named by `time`
+ * or, in newer files, by another member ("__error__"); without a name that is known it is launch_error, and so is a
+ * time that is none (1e20 stood for failures before they had names). reason is the row's or a constant. */
+enum hn_outcome hn_row_outcome(const json_t *row, double *ms, const char **reason);
 /* The row of a record; NULL when out of memory. */
 json_t *hn_row_write(const struct hn_recording *recording, const struct hn_record *record);
 

@@ -48,7 +48,8 @@ static enum hn_status read_point(const struct hn_recording *recording, const jso
     return HN_OK;
 }
 
-enum hn_outcome hn_row_outcome(const json_t *row, double *ms)
+/* The outcome of a failure by Kernel Tuner's name; HN_OUTCOME_OK when it is no such name. */
+static enum hn_outcome named_failure(const char *name)
 {
     static const struct {
         const char *name;
@@ -57,17 +58,34 @@ enum hn_outcome hn_row_outcome(const json_t *row, double *ms)
         {"CompilationFailedConfig", HN_OUTCOME_COMPILE_ERROR},
         {"RuntimeFailedConfig", HN_OUTCOME_LAUNCH_ERROR},
         {"InvalidConfig", HN_OUTCOME_INVALID_LAUNCH},
+        {"ErrorConfig", HN_OUTCOME_LAUNCH_ERROR},
     };
+    for (size_t i = 0; name != NULL && i < sizeof failures / sizeof *failures; i++)
+        if (strcmp(failures[i].name, name) == 0)
+            return failures[i].outcome;
+    return HN_OUTCOME_OK;
+}
+
+enum hn_outcome hn_row_outcome(const json_t *row, double *ms, const char **reason)
+{
     static const double failed_from_ms = 1e19;
     const json_t *time = json_object_get(row, "time");
-    const char *name = json_string_value(time);
+    const char *name;
+    json_t *member;
+    *reason = "";
     *ms = json_is_number(time) ? json_number_value(time) : NAN;
     if (isfinite(*ms) && *ms < failed_from_ms)
         return HN_OUTCOME_OK;
     *ms = NAN;
-    for (size_t i = 0; name != NULL && i < sizeof failures / sizeof *failures; i++)
-        if (strcmp(failures[i].name, name) == 0)
-            return failures[i].outcome;
+    *reason = json_is_string(time) ? json_string_value(time) : "Kernel Tuner noted no time";
+    json_object_foreach((json_t *)(uintptr_t)row, name, member)
+    {
+        enum hn_outcome outcome = named_failure(json_string_value(member));
+        if (outcome != HN_OUTCOME_OK) {
+            *reason = json_string_value(member);
+            return outcome;
+        }
+    }
     return HN_OUTCOME_LAUNCH_ERROR;
 }
 
@@ -143,11 +161,14 @@ static enum hn_status read_kernel_tuner_times(const json_t *row, struct hn_recor
                                               struct hn_error *err)
 {
     double ms;
-    enum hn_outcome outcome = hn_row_outcome(row, &ms);
-    if (outcome != HN_OUTCOME_OK || ms <= 0) {
-        const char *name = json_string_value(json_object_get(row, "time"));
-        hn_record_fail(record, outcome == HN_OUTCOME_OK ? HN_OUTCOME_LAUNCH_ERROR : outcome, "%s",
-                       name != NULL ? name : "Kernel Tuner noted no time");
+    const char *reason;
+    enum hn_outcome outcome = hn_row_outcome(row, &ms, &reason);
+    if (outcome == HN_OUTCOME_OK && ms <= 0) {
+        outcome = HN_OUTCOME_LAUNCH_ERROR;
+        reason = "the time is not above 0";
+    }
+    if (outcome != HN_OUTCOME_OK) {
+        hn_record_fail(record, outcome, "%s", reason);
         return HN_OK;
     }
     record->timing.median_us = ms * 1000;

@@ -185,11 +185,12 @@ static enum hn_status read_row(const struct hn_recording *header, const json_t *
     static const char *const costs[] = {"compile_time", "benchmark_time", "verification_time",
                                         "framework_time"};
     struct hn_table_row *row = &table->rows[table->row_count];
+    const char *reason;
     uint16_t *choice = table->choices + table->row_count * table->parameter_count;
     if (!json_is_object(json))
         return hn_fail(err, HN_EFORMAT, "it is %s, expected an object", hn_json_type_name(json));
     *row = (struct hn_table_row){.cost_ms = 0};
-    row->outcome = hn_row_outcome(json, &row->time_ms);
+    row->outcome = hn_row_outcome(json, &row->time_ms, &reason);
     for (size_t i = 0; i < sizeof costs / sizeof *costs; i++)
         row->cost_ms += json_number_value(json_object_get(json, costs[i]));
     for (size_t i = 0; i < table->parameter_count; i++) {

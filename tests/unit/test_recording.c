@@ -363,11 +363,14 @@ static void times_that_are_none_are_failures(void **state)
     static const char text[] =
         HEAD "\"1\": {\"a\": 1}, \"2\": {\"a\": 2, \"time\": -2},"
              "\"3\": {\"a\": 3, \"time\": \"Oops\"}, \"4\": {\"a\": 4, \"time\": 1e20},"
-             "\"5\": {\"a\": 5, \"time\": NaN}, \"6\": {\"a\": 6, \"time\": 3, \"x\": Infinity}}}";
+             "\"5\": {\"a\": 5, \"time\": NaN}, \"6\": {\"a\": 6, \"time\": 3, \"x\": Infinity},"
+             "\"7\": {\"a\": 7, \"__error__\": \"CompilationFailedConfig\"}}}";
     struct hn_recording recording;
     assert_int_equal(hn_text_write_file(path, text, strlen(text), NULL), HN_OK);
     load(path, &recording);
-    assert_int_equal(recording.records.count, 6);
+    assert_int_equal(recording.records.count, 7);
+    assert_int_equal(recording.records.items[6].outcome, HN_OUTCOME_COMPILE_ERROR);
+    assert_string_equal(recording.records.items[6].message, "CompilationFailedConfig");
     for (size_t i = 0; i < 5; i++)
         assert_int_equal(recording.records.items[i].outcome, HN_OUTCOME_LAUNCH_ERROR);
     assert_string_equal(recording.records.items[0].message, "Kernel Tuner noted no time");

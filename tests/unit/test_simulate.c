@@ -102,16 +102,22 @@ static void a_table_knows_failures_and_costs(void **state)
         "\"4\": {\"X\": 4, \"time\": 1e20},"
         "\"5\": {\"X\": 5, \"time\": -Infinity},"
         "\"6\": {\"X\": 6, \"time\": NaN},"
-        "\"7\": {\"X\": 7}}}",
+        "\"7\": {\"X\": 7},"
+        "\"8\": {\"X\": 8, \"__error__\": \"InvalidConfig\"}}}",
         &table);
     static const enum hn_outcome outcomes[] = {
-        HN_OUTCOME_OK,           HN_OUTCOME_COMPILE_ERROR,
-        HN_OUTCOME_LAUNCH_ERROR, HN_OUTCOME_INVALID_LAUNCH,
-        HN_OUTCOME_LAUNCH_ERROR, HN_OUTCOME_LAUNCH_ERROR,
-        HN_OUTCOME_LAUNCH_ERROR, HN_OUTCOME_LAUNCH_ERROR,
+        HN_OUTCOME_OK,
+        HN_OUTCOME_COMPILE_ERROR,
+        HN_OUTCOME_LAUNCH_ERROR,
+        HN_OUTCOME_INVALID_LAUNCH,
+        HN_OUTCOME_LAUNCH_ERROR,
+        HN_OUTCOME_LAUNCH_ERROR,
+        HN_OUTCOME_LAUNCH_ERROR,
+        HN_OUTCOME_LAUNCH_ERROR,
+        HN_OUTCOME_INVALID_LAUNCH,
     };
-    assert_int_equal(table.row_count, 8);
-    for (size_t i = 0; i < 8; i++) {
+    assert_int_equal(table.row_count, 9);
+    for (size_t i = 0; i < 9; i++) {
         assert_int_equal(table.rows[i].outcome, outcomes[i]);
         assert_int_equal(isfinite(table.rows[i].time_ms) != 0, i == 0);
         assert_false(table.rows[i].resources.known);
