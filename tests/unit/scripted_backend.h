@@ -72,7 +72,9 @@ int point_number(const struct hn_bindings *point);
 /* "A=1,B=2" of 22. */
 const char *point_text(int number, char text[32]);
 
-/* The record of a point; NULL when the session has none. */
+/* A record of the session, kept until finish_grid. */
+const struct hn_record *keep_record(const struct hn_session *session, size_t ticket);
+/* The record of a point, kept likewise; NULL when the session has none. */
 const struct hn_record *record_of(const struct hn_session *session, int point);
 /* How often a point was measured. */
 int measured_count(const struct scripted *backend, int point);

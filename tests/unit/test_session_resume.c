@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "tuner/interrupt.h"
+#include "tuner/session/session_internal.h"
 
 static struct hn_session_options exhaustive(void)
 {
@@ -295,6 +296,54 @@ static void what_is_new_races_the_best_so_far(void **state)
     hn_store_close(store);
 }
 
+/* Records are read back when they are asked for: a session holds those of the best few, in the
+ * first run as in one over the cache. */
+static void what_is_in_the_cache_is_not_held(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_session_options options = exhaustive();
+    for (int run = 0; run < 2; run++) {
+        struct grid grid;
+        size_t held = 0;
+        make_mixed(&grid);
+        struct hn_session *session = run_session(&grid, store, &options);
+        for (size_t i = 0; i < session->tickets.count; i++)
+            held += session->tickets.items[i].flight != NULL;
+        assert_in_range(held, 1, HN_KEPT_CLOSE + 1);
+        for (int i = 0; i < GRID_POINTS; i++) {
+            const struct hn_record *record = record_of(session, i);
+            assert_non_null(record);
+            assert_int_equal(point_number(&record->point), i);
+        }
+        hn_session_destroy(session);
+        finish_grid(&grid);
+    }
+    hn_store_close(store);
+}
+
+/* Somebody may prune the cache meanwhile. */
+static void a_record_that_is_gone_is_said(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_session_options options = exhaustive();
+    struct hn_record record;
+    struct hn_error err = {""};
+    struct grid grid;
+    size_t lost = 0;
+    make_grid(&grid, NULL);
+    struct hn_session *session = run_session(&grid, store, &options);
+    while (session->tickets.items[lost].flight != NULL)
+        lost++;
+    run_sql(fixture->path, "DELETE FROM record");
+    assert_int_equal(hn_session_record(session, lost, &record, &err), HN_ENOTFOUND);
+    assert_non_null(strstr(err.message, "a record is gone that was there before"));
+    hn_session_destroy(session);
+    finish_grid(&grid);
+    hn_store_close(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -302,7 +351,8 @@ int main(void)
         TEST(an_interrupted_session_goes_on),        TEST(an_interrupted_final_is_held_again),
         TEST(a_run_failure_keeps_what_was_finished), TEST(retry_failed_tries_failures_alone),
         TEST(full_measures_early_stops_again),       TEST(a_part_of_the_space_has_its_own_best),
-        TEST(what_is_new_races_the_best_so_far),
+        TEST(what_is_new_races_the_best_so_far),     TEST(what_is_in_the_cache_is_not_held),
+        TEST(a_record_that_is_gone_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

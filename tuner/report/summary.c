@@ -74,16 +74,41 @@ static const char *verification_note(const struct hn_record *best)
     return NULL;
 }
 
-static void print_best(const struct hn_plan *plan, const struct hn_record *const *ranking,
-                       size_t count, size_t tied, FILE *file)
+/* Records of a session, read for as long as they are printed. */
+struct shown {
+    struct hn_record *records;
+    size_t count;
+};
+
+static void finish_shown(struct shown *shown)
 {
-    size_t shown = 0;
+    for (size_t i = 0; i < shown->count; i++)
+        hn_record_finish(&shown->records[i]);
+    free(shown->records);
+    *shown = (struct shown){0};
+}
+
+static enum hn_status read_shown(const struct hn_session *session, const uint32_t *tickets,
+                                 size_t count, struct shown *shown, struct hn_error *err)
+{
+    *shown = (struct shown){.records = calloc(count + 1, sizeof *shown->records)};
+    enum hn_status status = shown->records != NULL ? HN_OK : hn_fail_memory(err);
+    for (; status == HN_OK && shown->count < count; shown->count++)
+        status =
+            hn_session_record(session, tickets[shown->count], &shown->records[shown->count], err);
+    if (status != HN_OK)
+        finish_shown(shown);
+    return status;
+}
+
+static void print_best(const struct hn_plan *plan, const struct shown *best, size_t tied,
+                       FILE *file)
+{
     struct hn_table *table = create_table(plan, ">#");
-    for (; shown < count && shown < BEST_SHOWN && ranking[shown]->outcome == HN_OUTCOME_OK;
-         shown++) {
+    for (size_t i = 0; i < best->count; i++) {
         char mark[HN_FORMAT_SIZE];
-        snprintf(mark, sizeof mark, "%zu%s", shown + 1, tied > 1 && shown < tied ? "=" : " ");
-        add_row(table, plan, ranking[shown], mark);
+        snprintf(mark, sizeof mark, "%zu%s", i + 1, tied > 1 && i < tied ? "=" : " ");
+        add_row(table, plan, &best->records[i], mark);
     }
     hn_table_print(table, file, 2);
     hn_table_destroy(table);
@@ -91,24 +116,23 @@ static void print_best(const struct hn_plan *plan, const struct hn_record *const
         fprintf(file,
                 "  = tied: the best %zu can not be told apart; the first in the race is taken\n",
                 tied);
-    const char *note = verification_note(ranking[0]);
+    const char *note = verification_note(&best->records[0]);
     if (note != NULL)
         fprintf(file, "  %s\n", note);
-    if (ranking[0]->timing.unstable)
+    if (best->records[0].timing.unstable)
         fputs("  unstable: the best's times did not settle; measure again on a quiet device\n",
               file);
 }
 
-static void print_ladder(const struct hn_plan *plan, const struct hn_record *const *ladder,
-                         size_t count, FILE *file)
+static void print_ladder(const struct hn_plan *plan, const struct shown *ladder, FILE *file)
 {
-    if (count == 0)
+    if (ladder->count == 0)
         return;
     struct hn_table *table = create_table(plan, ">ladder");
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < ladder->count; i++) {
         char mark[HN_FORMAT_SIZE];
         snprintf(mark, sizeof mark, "%zu", i + 1);
-        add_row(table, plan, ladder[i], mark);
+        add_row(table, plan, &ladder->records[i], mark);
     }
     fputc('\n', file);
     hn_table_print(table, file, 2);
@@ -132,23 +156,39 @@ static void print_outcomes(const struct hn_session_state *state, FILE *file)
     fputs(")\n", file);
 }
 
-/* The first message of each kind of failure, with its point. */
-static void print_failures(const struct hn_record *const *ranking, size_t count, FILE *file)
+/* The first message of a kind of failure, with its point. */
+static enum hn_status print_failure(const struct hn_session *session, size_t ticket, FILE *file,
+                                    struct hn_error *err)
 {
+    struct hn_record record;
+    struct hn_text point;
+    enum hn_status status = hn_session_record(session, ticket, &record, err);
+    if (status != HN_OK)
+        return status;
+    hn_text_init(&point);
+    hn_bindings_append(&point, &record.point);
+    fprintf(file, "  %s, first at %s:\n    %s\n", hn_outcome_name(record.outcome),
+            point.data != NULL ? point.data : "?",
+            record.message != NULL ? record.message : "no message");
+    hn_text_finish(&point);
+    hn_record_finish(&record);
+    return HN_OK;
+}
+
+static enum hn_status print_failures(const struct hn_session *session,
+                                     const struct hn_ranking *ranking, FILE *file,
+                                     struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
     for (int outcome = HN_OUTCOME_INVALID_LAUNCH; outcome < HN_OUTCOME_COUNT; outcome++) {
-        for (size_t i = 0; i < count; i++) {
-            if (ranking[i]->outcome != (enum hn_outcome)outcome)
-                continue;
-            struct hn_text point;
-            hn_text_init(&point);
-            hn_bindings_append(&point, &ranking[i]->point);
-            fprintf(file, "  %s, first at %s:\n    %s\n", hn_outcome_name((enum hn_outcome)outcome),
-                    point.data != NULL ? point.data : "?",
-                    ranking[i]->message != NULL ? ranking[i]->message : "no message");
-            hn_text_finish(&point);
-            break;
-        }
+        size_t i = 0;
+        while (i < ranking->count &&
+               hn_session_outcome(session, ranking->tickets[i]) != (enum hn_outcome)outcome)
+            i++;
+        if (status == HN_OK && i < ranking->count)
+            status = print_failure(session, ranking->tickets[i], file, err);
     }
+    return status;
 }
 
 /* Neither compiling nor on the GPU: what the tuner itself takes, its start included. */
@@ -229,40 +269,62 @@ static void print_copy(const struct hn_session_state *state, FILE *file)
         rate, rate / state->copy_gb_per_s * 100, state->copy_gb_per_s);
 }
 
+/* How many are shown: of those that have a time, the first few. */
+static size_t count_shown(const struct hn_session *session, const struct hn_ranking *ranking)
+{
+    size_t count = 0;
+    while (count < ranking->count && count < BEST_SHOWN &&
+           hn_session_outcome(session, ranking->tickets[count]) == HN_OUTCOME_OK)
+        count++;
+    return count;
+}
+
+static enum hn_status print_found(const struct hn_session *session,
+                                  const struct hn_ranking *ranking, const struct hn_plan *plan,
+                                  FILE *file, struct hn_error *err)
+{
+    struct shown best;
+    struct shown ladder;
+    uint32_t *tickets;
+    size_t count;
+    enum hn_status status = hn_session_ladder(session, &tickets, &count, err);
+    if (status != HN_OK)
+        return status;
+    status = read_shown(session, tickets, count, &ladder, err);
+    free(tickets);
+    if (status != HN_OK)
+        return status;
+    status = read_shown(session, ranking->tickets, count_shown(session, ranking), &best, err);
+    if (status == HN_OK && best.count > 0) {
+        fputc('\n', file);
+        print_best(plan, &best, ranking->tied, file);
+        print_ladder(plan, &ladder, file);
+        print_copy(hn_session_state(session), file);
+    }
+    finish_shown(&best);
+    finish_shown(&ladder);
+    return status;
+}
+
 enum hn_status hn_summary_print(const struct hn_session *session, const struct hn_backend *backend,
                                 FILE *file, struct hn_error *err)
 {
     const struct hn_session_state *state = hn_session_state(session);
-    const struct hn_plan *plan = backend->task->plan;
-    const struct hn_record **ranking;
-    const struct hn_record **ladder;
-    size_t count;
-    size_t tied;
-    size_t steps;
-    enum hn_status status = hn_session_ranking(session, &ranking, &count, &tied, err);
+    struct hn_ranking ranking;
+    enum hn_status status = hn_session_ranking(session, &ranking, err);
     if (status != HN_OK)
         return status;
-    status = hn_session_ladder(session, &ladder, &steps, err);
-    if (status != HN_OK) {
-        free(ranking);
-        return status;
-    }
     hn_summary_print_title(backend, file);
-    if (count > 0 && ranking[0]->outcome == HN_OUTCOME_OK) {
-        fputc('\n', file);
-        print_best(plan, ranking, count, tied, file);
-        print_ladder(plan, ladder, steps, file);
-        print_copy(state, file);
-    }
+    status = print_found(session, &ranking, backend->task->plan, file, err);
     print_outcomes(state, file);
-    print_failures(ranking, count, file);
+    if (status == HN_OK)
+        status = print_failures(session, &ranking, file, err);
     if (!backend->simulated) {
         print_time(state, file);
         print_health(&state->usage.health, file);
     }
-    free(ladder);
-    free(ranking);
-    return HN_OK;
+    hn_ranking_finish(&ranking);
+    return status;
 }
 
 static json_t *counts_to_json(const struct hn_session_state *state)
@@ -275,36 +337,51 @@ static json_t *counts_to_json(const struct hn_session_state *state)
     return counts;
 }
 
-static json_t *records_to_json(const struct hn_record *const *records, size_t count)
+static enum hn_status records_to_json(const struct hn_session *session,
+                                      const struct hn_ranking *ranking, json_t *array,
+                                      struct hn_error *err)
 {
-    json_t *array = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(array, hn_record_to_json(records[i]));
-    return array;
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; status == HN_OK && i < ranking->count; i++) {
+        struct hn_record record;
+        status = hn_session_record(session, ranking->tickets[i], &record, err);
+        if (status == HN_OK && json_array_append_new(array, hn_record_to_json(&record)) != 0)
+            status = hn_fail_memory(err);
+        hn_record_finish(&record);
+    }
+    return status;
+}
+
+static json_t *session_to_json(const struct hn_session *session, const struct hn_backend *backend,
+                               size_t tied, json_t *records)
+{
+    const struct hn_session_state *state = hn_session_state(session);
+    const struct hn_identity *identity = &backend->task->identity;
+    return json_pack(
+        "{ss so ss ss si sb sI sI so si sf so sO so so}", "kernel", identity->kernel, "problem",
+        hn_bindings_to_json(&identity->problem), "regime", identity->regime, "device",
+        identity->device.name, "compute_capability", identity->device.capability, "simulated",
+        backend->simulated, "points", (json_int_t)state->points, "reused",
+        (json_int_t)state->reused, "outcomes", counts_to_json(state), "tied", (int)tied,
+        "copy_gb_per_s", state->copy_gb_per_s, "best",
+        tied > 0 ? json_incref(json_array_get(records, 0)) : json_null(), "records", records,
+        "time", time_to_json(state), "health", health_to_json(&state->usage.health));
 }
 
 enum hn_status hn_summary_json(const struct hn_session *session, const struct hn_backend *backend,
                                json_t **json, struct hn_error *err)
 {
-    const struct hn_session_state *state = hn_session_state(session);
-    const struct hn_identity *identity = &backend->task->identity;
-    const struct hn_record **ranking;
-    size_t count;
-    size_t tied;
-    enum hn_status status = hn_session_ranking(session, &ranking, &count, &tied, err);
-    if (status != HN_OK)
-        return status;
-    bool found = count > 0 && ranking[0]->outcome == HN_OUTCOME_OK;
-    *json =
-        json_pack("{ss so ss ss si sb sI sI so si sf so so so so}", "kernel", identity->kernel,
-                  "problem", hn_bindings_to_json(&identity->problem), "regime", identity->regime,
-                  "device", identity->device.name, "compute_capability",
-                  identity->device.capability, "simulated", backend->simulated, "points",
-                  (json_int_t)state->points, "reused", (json_int_t)state->reused, "outcomes",
-                  counts_to_json(state), "tied", (int)tied, "copy_gb_per_s", state->copy_gb_per_s,
-                  "best", found ? hn_record_to_json(ranking[0]) : json_null(), "records",
-                  records_to_json(ranking, count), "time", time_to_json(state), "health",
-                  health_to_json(&state->usage.health));
-    free(ranking);
-    return *json != NULL ? HN_OK : hn_fail_memory(err);
+    struct hn_ranking ranking;
+    json_t *records = json_array();
+    *json = NULL;
+    enum hn_status status = hn_session_ranking(session, &ranking, err);
+    if (status == HN_OK)
+        status = records_to_json(session, &ranking, records, err);
+    if (status == HN_OK) {
+        *json = session_to_json(session, backend, ranking.tied, records);
+        status = *json != NULL ? HN_OK : hn_fail_memory(err);
+    }
+    hn_ranking_finish(&ranking);
+    json_decref(records);
+    return status;
 }

@@ -7,12 +7,14 @@
 
 #include "cache/recording.h"
 #include "tuner/session/backend.h"
+#include "tuner/session/points.h"
 
 /* Measurements from a recording: every compile and evaluate ends at once with what was recorded. */
 struct simulated {
     struct hn_backend base;
     struct hn_recording recording;
-    uint32_t *record_of_point; /* index + 1; 0: not recorded */
+    struct hn_points points;   /* those recorded */
+    uint32_t *record_of_point; /* by their number */
     uint16_t *choice;
     struct hn_backend_event *events; /* a queue */
     size_t event_count;
@@ -40,6 +42,7 @@ static void destroy(struct hn_backend *backend)
     struct simulated *simulated = simulated_of(backend);
     drop_events(simulated);
     hn_recording_finish(&simulated->recording);
+    hn_points_finish(&simulated->points);
     free(simulated->record_of_point);
     free(simulated->choice);
     free(simulated);
@@ -58,9 +61,10 @@ static const struct hn_record *find(struct simulated *simulated, const struct hn
     const struct hn_space *space = simulated->base.task->space;
     if (hn_space_choice(space, point, simulated->choice, NULL) != HN_OK)
         return NULL;
-    uint64_t number = hn_space_find(space, simulated->choice);
-    uint32_t index = number != UINT64_MAX ? simulated->record_of_point[number] : 0;
-    return index > 0 ? &simulated->recording.records.items[index - 1] : NULL;
+    uint32_t number = hn_points_find(&simulated->points, simulated->choice);
+    return number != HN_NO_KEY
+               ? &simulated->recording.records.items[simulated->record_of_point[number]]
+               : NULL;
 }
 
 /* Moves what is still queued to the front, once that is less than what was taken. */
@@ -283,22 +287,25 @@ static enum hn_status index_points(struct simulated *simulated, const char *path
                                    struct hn_error *err)
 {
     const struct hn_space *space = simulated->base.task->space;
+    const struct hn_records *records = &simulated->recording.records;
     uint64_t size = hn_space_size(space);
-    uint64_t covered = 0;
-    simulated->record_of_point = calloc(size + 1, sizeof *simulated->record_of_point);
+    enum hn_status status = hn_points_init(&simulated->points, space, err);
+    simulated->record_of_point = calloc(records->count + 1, sizeof *simulated->record_of_point);
     simulated->choice = calloc(hn_space_parameter_count(space) + 1, sizeof *simulated->choice);
     if (simulated->record_of_point == NULL || simulated->choice == NULL)
-        return hn_fail_memory(err);
-    for (size_t i = 0; i < simulated->recording.records.count; i++) {
-        const struct hn_bindings *point = &simulated->recording.records.items[i].point;
-        if (hn_space_choice(space, point, simulated->choice, NULL) != HN_OK)
+        status = hn_fail_memory(err);
+    for (size_t i = 0; status == HN_OK && i < records->count; i++) {
+        uint32_t number;
+        if (hn_space_choice(space, &records->items[i].point, simulated->choice, NULL) != HN_OK ||
+            !hn_space_contains(space, simulated->choice))
             continue;
-        uint64_t number = hn_space_find(space, simulated->choice);
-        if (number == UINT64_MAX)
-            continue;
-        covered += simulated->record_of_point[number] == 0;
-        simulated->record_of_point[number] = (uint32_t)i + 1;
+        status = hn_points_add(&simulated->points, simulated->choice, &number, err);
+        if (status == HN_OK)
+            simulated->record_of_point[number] = (uint32_t)i;
     }
+    if (status != HN_OK)
+        return status;
+    uint64_t covered = hn_points_count(&simulated->points);
     if ((double)covered < coverage_limit * (double)size)
         return hn_fail(err, HN_ECONFIG,
                        "%s records %llu of the %llu valid points; at least %g%% are needed for a "

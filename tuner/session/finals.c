@@ -8,68 +8,46 @@
 #include "tuner/interrupt.h"
 #include "tuner/session/session_internal.h"
 
-/* Finalists are all whose intervals overlap the best's, but no more than these. */
-static const size_t finalist_limit = 12;
-
-/* Times of a race lie at most this far from those of the search. */
-static const double race_shift = 0.05;
-
 /* Images of so many of the best are kept, so that a replay needs no compiler. */
 static const size_t kept_images = 3;
 
 struct finals {
     struct hn_session *session;
-    size_t *numbers; /* tickets */
+    size_t numbers[HN_FINALIST_LIMIT]; /* tickets that are left */
     size_t count;
+    size_t held[HN_FINALIST_LIMIT]; /* all that there were */
+    size_t held_count;
 };
 
-static struct hn_ticket *ticket_of(const struct finals *finals, size_t i)
+static struct hn_flight *flight_of(const struct finals *finals, size_t i)
 {
-    return &finals->session->tickets.items[finals->numbers[i]];
+    return finals->session->tickets.items[finals->numbers[i]].flight;
 }
 
-static int compare_objectives(const void *a, const void *b, void *session)
+/* Finds them and holds them in flight. */
+static enum hn_status gather(struct finals *finals, struct hn_error *err)
 {
-    const struct hn_ticket *tickets = ((const struct hn_session *)session)->tickets.items;
-    const struct hn_record *x = &tickets[*(const size_t *)a].record;
-    const struct hn_record *y = &tickets[*(const size_t *)b].record;
-    if (x->objective != y->objective)
-        return x->objective < y->objective ? -1 : 1;
-    uint64_t p = tickets[*(const size_t *)a].point;
-    uint64_t q = tickets[*(const size_t *)b].point;
-    return (p > q) - (p < q);
-}
-
-/* Whether a record's interval overlaps the best's, widened by the noise floor. Objectives other
- * than time scale with the relative width of the time's interval. */
-static bool overlaps(const struct hn_record *record, const struct hn_record *best, double noise)
-{
-    double reach = (best->timing.high_us / best->timing.median_us - 1) +
-                   (1 - record->timing.low_us / record->timing.median_us) + noise;
-    return fabs(record->objective - best->objective) <= reach * fabs(best->objective);
-}
-
-enum hn_status hn_session_finalists(const struct hn_session *session, size_t **numbers,
-                                    size_t *count, struct hn_error *err)
-{
-    size_t *found = calloc(session->tickets.count + 1, sizeof *found);
-    if (found == NULL)
-        return hn_fail_memory(err);
-    size_t all = 0;
-    for (size_t i = 0; i < session->tickets.count; i++) {
-        const struct hn_ticket *ticket = &session->tickets.items[i];
-        if (ticket->state == HN_TICKET_FINISHED && !ticket->replayed &&
-            ticket->record.outcome == HN_OUTCOME_OK)
-            found[all++] = i;
+    struct hn_session *session = finals->session;
+    enum hn_status status =
+        hn_session_pick_finalists(session, finals->held, &finals->held_count, err);
+    for (size_t i = 0; status == HN_OK && i < finals->held_count; i++) {
+        status = hn_session_recall(session, finals->held[i], err);
+        finals->numbers[i] = finals->held[i];
+        if (status == HN_OK)
+            session->tickets.items[finals->held[i]].flight->held = true;
     }
-    qsort_r(found, all, sizeof *found, compare_objectives, (void *)session);
-    *count = 0;
-    while (*count < all && *count < finalist_limit &&
-           overlaps(&session->tickets.items[found[*count]].record,
-                    &session->tickets.items[found[0]].record, session->state.noise))
-        ++*count;
-    *numbers = found;
-    return HN_OK;
+    finals->count = finals->held_count;
+    return status;
+}
+
+static void let_go(struct finals *finals)
+{
+    for (size_t i = 0; i < finals->held_count; i++) {
+        struct hn_flight *flight = finals->session->tickets.items[finals->held[i]].flight;
+        if (flight != NULL)
+            flight->held = false;
+        hn_session_release(finals->session, finals->held[i]);
+    }
 }
 
 /* Waits for an event of this kind; other kinds belong to what is measured after all. The event is
@@ -95,10 +73,10 @@ static enum hn_status ensure_images(struct finals *finals, struct hn_error *err)
     const struct hn_backend_kind *kind = session->backend->kind;
     size_t wanted = 0;
     for (size_t i = 0; i < finals->count; i++) {
-        if (ticket_of(finals, i)->image.cubin != NULL)
+        if (flight_of(finals, i)->image.cubin != NULL)
             continue;
         enum hn_status status = kind->compile(session->backend, finals->numbers[i],
-                                              &ticket_of(finals, i)->record.point, err);
+                                              &flight_of(finals, i)->record.point, err);
         if (status != HN_OK)
             return status;
         wanted++;
@@ -110,9 +88,9 @@ static enum hn_status ensure_images(struct finals *finals, struct hn_error *err)
             return status;
         if (event.kind != HN_EVENT_COMPILED)
             break;
-        struct hn_ticket *ticket = &session->tickets.items[event.ticket];
-        hn_image_finish(&ticket->image);
-        ticket->image = event.image;
+        struct hn_flight *flight = session->tickets.items[event.ticket].flight;
+        hn_image_finish(&flight->image);
+        flight->image = event.image;
     }
     return HN_OK;
 }
@@ -121,6 +99,9 @@ static enum hn_status ensure_images(struct finals *finals, struct hn_error *err)
 static enum hn_status measure_again(struct hn_session *session, size_t number, struct hn_error *err)
 {
     struct hn_ticket *ticket = &session->tickets.items[number];
+    enum hn_status status = hn_session_recall(session, number, err);
+    if (status != HN_OK)
+        return status;
     session->state.counts[HN_OUTCOME_SLOWER]--;
     session->state.finished--;
     session->state.reused -= ticket->cached;
@@ -129,35 +110,44 @@ static enum hn_status measure_again(struct hn_session *session, size_t number, s
         session->next_settled = number;
     if (session->next_dispatch > number)
         session->next_dispatch = number;
-    return session->backend->kind->compile(session->backend, number, &ticket->record.point, err);
+    return session->backend->kind->compile(session->backend, number, &ticket->flight->record.point,
+                                           err);
 }
 
-static enum hn_status fail_ticket(struct hn_session *session, struct hn_ticket *ticket,
+static enum hn_status fail_ticket(struct hn_session *session, size_t number,
                                   enum hn_outcome outcome, const char *message,
                                   struct hn_error *err)
 {
-    session->state.counts[ticket->record.outcome]--;
+    enum hn_status status = hn_session_recall(session, number, err);
+    if (status != HN_OK)
+        return status;
+    struct hn_record *record = &session->tickets.items[number].flight->record;
+    session->state.counts[record->outcome]--;
     session->state.counts[outcome]++;
-    hn_record_fail(&ticket->record, outcome, "%s", message);
-    ticket->record.final = false;
-    ticket->record.time = hn_session_epoch_s();
-    return hn_session_keep(session, &ticket->record, err);
+    hn_record_fail(record, outcome, "%s", message);
+    record->final = false;
+    record->time = hn_session_epoch_s();
+    status = hn_session_keep(session, number, err);
+    return status == HN_OK ? hn_session_note_result(session, number, err) : status;
 }
 
-/* Settles what was held against a fallen point: its duplicates fall with it. */
-static enum hn_status settle_fall(struct hn_session *session, const struct hn_record *fallen,
-                                  const char *point, struct hn_error *err)
+/* Settles what was held against a fallen ticket's point: its duplicates fall with it. */
+static enum hn_status settle_fall(struct hn_session *session, size_t fallen, struct hn_error *err)
 {
+    const struct hn_record *record = &session->tickets.items[fallen].flight->record;
+    uint32_t point = session->tickets.items[fallen].point;
     enum hn_status status = HN_OK;
     for (size_t i = 0; status == HN_OK && i < session->tickets.count; i++) {
-        struct hn_ticket *ticket = &session->tickets.items[i];
+        const struct hn_ticket *ticket = &session->tickets.items[i];
         if (ticket->state != HN_TICKET_FINISHED || ticket->replayed ||
-            ticket->record.original == NULL || strcmp(ticket->record.original, point) != 0)
+            ticket->result.against != point)
             continue;
-        if (ticket->record.outcome == HN_OUTCOME_SLOWER)
+        if (ticket->result.outcome == HN_OUTCOME_SLOWER) {
             status = measure_again(session, i, err);
-        else if (ticket->record.outcome == HN_OUTCOME_DUPLICATE)
-            status = fail_ticket(session, ticket, fallen->outcome, fallen->message, err);
+        } else if (ticket->result.outcome == HN_OUTCOME_DUPLICATE) {
+            status = fail_ticket(session, i, record->outcome, record->message, err);
+            hn_session_release(session, i);
+        }
     }
     return status;
 }
@@ -167,38 +157,31 @@ static enum hn_status fall(struct finals *finals, size_t i, const struct hn_reco
                            const char *where, bool *again, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
-    struct hn_ticket *ticket = ticket_of(finals, i);
-    char *point = hn_bindings_text(&ticket->record.point);
     char *message = NULL;
-    enum hn_status status = hn_fail_memory(err);
-    if (point == NULL ||
-        asprintf(&message, "%s %s", verdict->message != NULL ? verdict->message : "failed", where) <
-            0)
-        goto free_point;
+    if (asprintf(&message, "%s %s", verdict->message != NULL ? verdict->message : "failed", where) <
+        0)
+        return hn_fail_memory(err);
     *again = true;
-    status = fail_ticket(session, ticket, verdict->outcome, message, err);
+    enum hn_status status =
+        fail_ticket(session, finals->numbers[i], verdict->outcome, message, err);
     free(message);
-    if (status == HN_OK)
-        status = settle_fall(session, &ticket->record, point, err);
-free_point:
-    free(point);
-    return status;
+    return status == HN_OK ? settle_fall(session, finals->numbers[i], err) : status;
 }
 
 static enum hn_status verify_one(struct finals *finals, size_t i, struct hn_record *verdict,
                                  struct hn_error *err)
 {
     struct hn_session *session = finals->session;
-    struct hn_ticket *ticket = ticket_of(finals, i);
+    const struct hn_flight *flight = flight_of(finals, i);
     struct hn_backend_event event;
     struct hn_bench_request request = {.verify = true};
-    if (ticket->image.cubin == NULL) {
-        hn_record_fail(verdict, ticket->image.outcome, "%s",
-                       ticket->image.message != NULL ? ticket->image.message : "no message");
+    if (flight->image.cubin == NULL) {
+        hn_record_fail(verdict, flight->image.outcome, "%s",
+                       flight->image.message != NULL ? flight->image.message : "no message");
         return HN_OK;
     }
     enum hn_status status = session->backend->kind->evaluate(
-        session->backend, finals->numbers[i], &ticket->record.point, &ticket->image, &request, err);
+        session->backend, finals->numbers[i], &flight->record.point, &flight->image, &request, err);
     if (status == HN_OK)
         status = wait_for(finals, HN_EVENT_EVALUATED, &event, err);
     if (status == HN_OK && event.kind == HN_EVENT_EVALUATED)
@@ -222,7 +205,7 @@ static enum hn_status verify_again(struct finals *finals, bool *again, struct hn
             break;
         }
         if (status == HN_OK && verdict.outcome == HN_OUTCOME_OK) {
-            ticket_of(finals, i)->record.verdict.seeds = 2;
+            flight_of(finals, i)->record.verdict.seeds = 2;
             finals->numbers[left++] = finals->numbers[i];
         } else if (status == HN_OK) {
             status = fall(finals, i, &verdict, "(on the second seed)", again, err);
@@ -263,7 +246,7 @@ static enum hn_status take_result(struct finals *finals, const struct hn_race_re
     struct hn_session *session = finals->session;
     enum hn_status status = HN_OK;
     for (size_t i = 0; status == HN_OK && i < result->count; i++) {
-        struct hn_record *record = &ticket_of(finals, i)->record;
+        struct hn_record *record = &flight_of(finals, i)->record;
         if (result->records[i].outcome != HN_OUTCOME_OK) {
             status = fall(finals, i, &result->records[i], "(in the final race)", again, err);
             continue;
@@ -274,7 +257,9 @@ static enum hn_status take_result(struct finals *finals, const struct hn_race_re
         if (status == HN_OK)
             status = hn_session_evaluate_metrics(session, record, err);
         if (status == HN_OK)
-            status = hn_session_keep(session, record, err);
+            status = hn_session_keep(session, finals->numbers[i], err);
+        if (status == HN_OK)
+            status = hn_session_note_result(session, finals->numbers[i], err);
     }
     return status;
 }
@@ -288,7 +273,7 @@ static enum hn_status race(struct finals *finals, bool *again, struct hn_error *
         return hn_fail_memory(err);
     for (size_t i = 0; i < finals->count; i++)
         racers[i] =
-            (struct hn_racer){&ticket_of(finals, i)->record.point, &ticket_of(finals, i)->image};
+            (struct hn_racer){&flight_of(finals, i)->record.point, &flight_of(finals, i)->image};
     enum hn_status status =
         session->backend->kind->race(session->backend, racers, finals->count, &result, err);
     free(racers);
@@ -309,17 +294,17 @@ static char *join_entries(const struct hn_image *image)
     return hn_text_take(&text);
 }
 
-static enum hn_status keep_image(struct hn_session *session, const struct hn_ticket *ticket,
+static enum hn_status keep_image(struct hn_session *session, const struct hn_flight *flight,
                                  struct hn_error *err)
 {
-    if (session->store == NULL || ticket->image.cubin == NULL)
+    if (session->store == NULL || flight->image.cubin == NULL)
         return HN_OK;
-    char *entries = join_entries(&ticket->image);
+    char *entries = join_entries(&flight->image);
     if (entries == NULL)
         return hn_fail_memory(err);
     enum hn_status status =
-        hn_store_put_image(session->store, session->session_id, &ticket->record.point,
-                           ticket->image.cubin, ticket->image.size, entries, err);
+        hn_store_put_image(session->store, session->session_id, &flight->record.point,
+                           flight->image.cubin, flight->image.size, entries, err);
     free(entries);
     return status;
 }
@@ -328,9 +313,9 @@ static enum hn_status keep_images(struct finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     enum hn_status status = HN_OK;
-    qsort_r(finals->numbers, finals->count, sizeof *finals->numbers, compare_objectives, session);
+    qsort_r(finals->numbers, finals->count, sizeof *finals->numbers, hn_session_compare, session);
     for (size_t i = 0; status == HN_OK && i < finals->count && i < kept_images; i++)
-        status = keep_image(session, ticket_of(finals, i), err);
+        status = keep_image(session, flight_of(finals, i), err);
     return status;
 }
 
@@ -339,48 +324,12 @@ static enum hn_status keep_images(struct finals *finals, struct hn_error *err)
 static enum hn_status measure_copy(struct finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
-    const struct hn_value *bytes = hn_bindings_get(&ticket_of(finals, 0)->record.metrics, "bytes");
+    const struct hn_value *bytes = hn_bindings_get(&flight_of(finals, 0)->record.metrics, "bytes");
     double moved = bytes != NULL ? hn_value_number(bytes) : 0;
     if (moved < 2 || session->backend->kind->copy_rate == NULL)
         return HN_OK;
     return session->backend->kind->copy_rate(session->backend, moved / 2,
                                              &session->state.copy_gb_per_s, err);
-}
-
-/* The best of the raced ones; NULL when none was. *time: when the newest race was. */
-static const struct hn_record *find_raced(const struct hn_session *session, double *time)
-{
-    const struct hn_record *best = NULL;
-    *time = 0;
-    for (size_t i = 0; i < session->tickets.count; i++) {
-        const struct hn_record *record = &session->tickets.items[i].record;
-        if (record->outcome != HN_OUTCOME_OK || !record->final)
-            continue;
-        *time = fmax(*time, record->time);
-        if (best == NULL || record->objective < best->objective)
-            best = record;
-    }
-    return best;
-}
-
-/* Nothing new was found out, and what is as good as the best of the race was there when it was
- * held. A race shifts times a little, so that one that it left out may be better now. */
-static bool is_settled(const struct hn_session *session)
-{
-    double time;
-    const struct hn_record *raced = find_raced(session, &time);
-    if (session->fresh || raced == NULL)
-        return false;
-    for (size_t i = 0; i < session->tickets.count; i++) {
-        const struct hn_record *record = &session->tickets.items[i].record;
-        double lead = (raced->objective - record->objective) / fabs(raced->objective);
-        if (record->outcome != HN_OUTCOME_OK || record->final ||
-            (lead < 0 && !overlaps(record, raced, session->state.noise)))
-            continue;
-        if (record->time >= time || lead > race_shift)
-            return false;
-    }
-    return true;
 }
 
 static enum hn_status hold(struct finals *finals, bool *again, struct hn_error *err)
@@ -410,18 +359,20 @@ static enum hn_status hold(struct finals *finals, bool *again, struct hn_error *
 enum hn_status hn_session_finals(struct hn_session *session, bool *again, struct hn_error *err)
 {
     struct finals finals = {.session = session};
+    bool settled = false;
     *again = false;
-    if (session->backend->kind->race == NULL) {
-        hn_session_find_best(session);
-        return HN_OK;
-    }
-    enum hn_status status = hn_session_finalists(session, &finals.numbers, &finals.count, err);
-    if (status == HN_OK && finals.count > 0 && !is_settled(session))
+    if (session->backend->kind->race == NULL)
+        return hn_session_find_best(session, err);
+    enum hn_status status = hn_session_is_settled(session, &settled, err);
+    if (status == HN_OK && !settled)
+        status = gather(&finals, err);
+    if (status == HN_OK && finals.count > 0)
         status = hold(&finals, again, err);
     /* The finals leave the second seed's inputs behind. */
     if (status == HN_OK && *again && hn_interrupted() == 0)
         status = session->backend->kind->reseed(session->backend, session->options.seed, err);
-    free(finals.numbers);
-    hn_session_find_best(session);
+    let_go(&finals);
+    if (status == HN_OK)
+        status = hn_session_find_best(session, err);
     return status;
 }

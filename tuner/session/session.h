@@ -49,7 +49,7 @@ typedef void hn_session_watch(void *watcher, const struct hn_session_state *stat
 
 struct hn_session;
 
-/* Borrows backend and store (NULL: keeps nothing). */
+/* Borrows backend and store. Without a store (NULL) it keeps nothing, and holds all records until its end. */
 enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *store,
                                  const struct hn_session_options *options, struct hn_session **session,
                                  struct hn_error *err);
@@ -62,12 +62,23 @@ enum hn_status hn_session_run(struct hn_session *session, hn_session_watch *watc
 
 const struct hn_session_state *hn_session_state(const struct hn_session *session);
 
-/* The finished records, best first: ok by objective, then the rest in the order proposed. count may be 0. The array is
- * the caller's to free, the records stay the session's. tied: how many of the first can not be told from the best. */
-enum hn_status hn_session_ranking(const struct hn_session *session, const struct hn_record ***ranking, size_t *count,
-                                  size_t *tied, struct hn_error *err);
-/* The records of the ladder, in its order. */
-enum hn_status hn_session_ladder(const struct hn_session *session, const struct hn_record ***ladder, size_t *count,
+/* The tickets that are finished, best first: ok by objective, then the rest in the order proposed. tied: how many of the
+ * first can not be told from the best. */
+struct hn_ranking {
+    uint32_t *tickets;
+    size_t count;
+    size_t tied;
+};
+enum hn_status hn_session_ranking(const struct hn_session *session, struct hn_ranking *ranking, struct hn_error *err);
+void hn_ranking_finish(struct hn_ranking *ranking);
+/* Those of the ladder, in its order. Free it. */
+enum hn_status hn_session_ladder(const struct hn_session *session, uint32_t **tickets, size_t *count,
+                                 struct hn_error *err);
+
+enum hn_outcome hn_session_outcome(const struct hn_session *session, size_t ticket);
+/* The record of a finished ticket, the caller's to finish: most are read from the store. HN_ENOTFOUND when somebody has
+ * taken it out of there meanwhile. */
+enum hn_status hn_session_record(const struct hn_session *session, size_t ticket, struct hn_record *record,
                                  struct hn_error *err);
 
 #endif

@@ -2,13 +2,21 @@
 #ifndef HONE_TUNER_SESSION_SESSION_INTERNAL_H
 #define HONE_TUNER_SESSION_SESSION_INTERNAL_H
 
+#include "tuner/session/points.h"
 #include "tuner/session/session.h"
+#include "tuner/session/session_cached.h"
+#include "tuner/session/session_memory.h"
+#include "tuner/session/ticket.h"
 
-/* Shared by session.c (the loop), session_search.c (proposals), session_results.c (what comes back) and finals.c. */
+/* Shared by session.c (the loop), session_search.c (proposals), session_results.c (what comes back), session_memory.c
+ * (what is held of it) and finals.c. */
 
 /* Look-ahead: a strategy that needs feedback has been told of ticket t - L when it makes proposal t; a variant is
  * stopped early only against tickets that long ago. */
 #define HN_LOOK_AHEAD 32
+
+/* Images of so many of the best are kept for the final race. */
+#define HN_KEPT_CLOSE 24
 
 struct hn_session {
     struct hn_backend *backend;
@@ -22,16 +30,16 @@ struct hn_session {
     double watched_ms;
 
     struct hn_strategy *strategy;
+    struct hn_points points;
     struct hn_tickets tickets;
-    struct hn_records cached;
-    uint32_t *cached_of_point; /* index + 1 by point number; 0 for none */
-    uint16_t *choice;          /* room for one point */
-    size_t ladder_count;       /* tickets of the ladder, the first ones */
-    size_t given_count;        /* tickets before the strategy's first: ladder and incumbent */
-    bool exhausted;            /* the strategy has no more proposals, or the budget is used up */
-    uint64_t repeats;          /* proposals since the last new point */
-    bool fresh;                /* something was found out that the cache did not have */
-    bool compiles; /* something was given to the compile workers */
+    struct hn_cached cached;
+    uint16_t *choice;    /* room for one point */
+    size_t ladder_count; /* tickets of the ladder, the first ones */
+    size_t given_count;  /* tickets before the strategy's first: ladder and incumbent */
+    bool exhausted;      /* the strategy has no more proposals, or the budget is used up */
+    uint64_t repeats;    /* proposals since the last new point */
+    bool fresh;          /* something was found out that the cache did not have */
+    bool compiles;       /* something was given to the compile workers */
     bool prepared;
     bool begun; /* session_id is valid */
     int64_t session_id;
@@ -43,7 +51,9 @@ struct hn_session {
     size_t next_settled;  /* all tickets below it are finished, as of hn_session_settle */
     size_t censor_next;   /* tickets below it have been looked at for the censor */
     size_t censor;        /* best ok ticket among them, or SIZE_MAX */
-    size_t best;          /* ticket, or SIZE_MAX */
+    size_t best;          /* ticket, or SIZE_MAX; it has a flight */
+    size_t close[HN_KEPT_CLOSE]; /* tickets whose images are kept, best first */
+    size_t close_count;
 };
 
 /* session_search.c */
@@ -56,20 +66,17 @@ void hn_session_tell(struct hn_session *session);
 enum hn_status hn_session_take_event(struct hn_session *session, struct hn_backend_event *event,
                                      struct hn_error *err);
 enum hn_status hn_session_register(struct hn_session *session, struct hn_error *err);
-/* The ticket is done with what its record says. */
+/* The ticket is done with what the record of its flight says, or its result where it has none. */
 enum hn_status hn_session_finish_ticket(struct hn_session *session, size_t number, struct hn_error *err);
-/* Writes the record of a ticket (again). */
-enum hn_status hn_session_keep(struct hn_session *session, const struct hn_record *record, struct hn_error *err);
-/* Seconds since the epoch. */
-double hn_session_epoch_s(void);
-void hn_session_find_best(struct hn_session *session);
-/* No record counts as raced any more, until the next race. */
-void hn_session_forget_races(struct hn_session *session);
+/* Writes the record of a ticket in flight (again). */
+enum hn_status hn_session_keep(struct hn_session *session, size_t number, struct hn_error *err);
 /* Evaluates metrics and objective from the record's timing and its metric arguments. */
 enum hn_status hn_session_evaluate_metrics(struct hn_session *session, struct hn_record *record,
                                            struct hn_error *err);
-/* A finished ticket is to be compiled and measured in full again; the caller submits it. */
+/* A ticket in flight is to be compiled and measured in full again; the caller submits it. */
 void hn_session_reopen(struct hn_ticket *ticket);
+/* Seconds since the epoch. */
+double hn_session_epoch_s(void);
 
 /* session.c */
 enum hn_status hn_session_prepare(struct hn_session *session, struct hn_error *err);
@@ -81,11 +88,18 @@ void hn_session_show(struct hn_session *session, const char *phase);
 enum hn_status hn_session_commit(struct hn_session *session, struct hn_error *err);
 void hn_session_settle(struct hn_session *session);
 
+/* finals_field.c: who takes part in the finals */
+#define HN_FINALIST_LIMIT 12
+/* qsort_r's order of two tickets: by objective, then in the declared order of the points. */
+int hn_session_compare(const void *a, const void *b, void *session);
+/* All whose intervals overlap the best's, best first; numbers has room for HN_FINALIST_LIMIT. */
+enum hn_status hn_session_pick_finalists(struct hn_session *session, size_t *numbers, size_t *count,
+                                         struct hn_error *err);
+/* Nothing new was found out, and what is as good as the best of the last race was there when it was held. */
+enum hn_status hn_session_is_settled(struct hn_session *session, bool *settled, struct hn_error *err);
+
 /* finals.c: verifies the finalists on a second seed and races them. again: a finalist fell, what it had stopped early
  * waits to be measured and another may be among the best: run the loop once more, then the finals. */
 enum hn_status hn_session_finals(struct hn_session *session, bool *again, struct hn_error *err);
-/* Tickets of the finalists, best first; free it. */
-enum hn_status hn_session_finalists(const struct hn_session *session, size_t **numbers, size_t *count,
-                                    struct hn_error *err);
 
 #endif

@@ -5,19 +5,26 @@
 #include "runtime/statistics.h"
 #include "tuner/session/session_internal.h"
 
-static int compare_records(const void *a, const void *b)
+static const struct hn_result *result_at(const struct hn_session *session, size_t number)
 {
-    const struct hn_record *x = *(const struct hn_record *const *)a;
-    const struct hn_record *y = *(const struct hn_record *const *)b;
+    return &session->tickets.items[number].result;
+}
+
+static int compare_tickets(const void *a, const void *b, void *session)
+{
+    uint32_t i = *(const uint32_t *)a;
+    uint32_t j = *(const uint32_t *)b;
+    const struct hn_result *x = result_at(session, i);
+    const struct hn_result *y = result_at(session, j);
     bool x_ok = x->outcome == HN_OUTCOME_OK;
     bool y_ok = y->outcome == HN_OUTCOME_OK;
     if (x_ok != y_ok)
         return x_ok ? -1 : 1;
-    if (!x_ok)
-        return (x->time > y->time) - (x->time < y->time);
-    if (x->final != y->final)
+    if (x_ok && x->final != y->final)
         return x->final ? -1 : 1;
-    return (x->objective > y->objective) - (x->objective < y->objective);
+    if (x_ok && x->objective != y->objective)
+        return x->objective < y->objective ? -1 : 1;
+    return (i > j) - (i < j);
 }
 
 /* Whether b is slower than a beyond doubt: with samples of one race, when the interval of their
@@ -40,44 +47,70 @@ static bool is_tied(const struct hn_record *a, const struct hn_record *b, double
     return interval.low <= 0 || interval.median <= resolution;
 }
 
-enum hn_status hn_session_ranking(const struct hn_session *session,
-                                  const struct hn_record ***ranking, size_t *count, size_t *tied,
+static enum hn_status count_tied(const struct hn_session *session, struct hn_ranking *ranking,
+                                 struct hn_error *err)
+{
+    struct hn_record best;
+    bool tied = true;
+    if (ranking->count == 0 || result_at(session, ranking->tickets[0])->outcome != HN_OUTCOME_OK)
+        return HN_OK;
+    enum hn_status status = hn_session_record(session, ranking->tickets[0], &best, err);
+    ranking->tied = 1;
+    while (status == HN_OK && ranking->tied < ranking->count &&
+           result_at(session, ranking->tickets[ranking->tied])->outcome == HN_OUTCOME_OK) {
+        struct hn_record next;
+        status = hn_session_record(session, ranking->tickets[ranking->tied], &next, err);
+        tied = status == HN_OK && is_tied(&best, &next, session->state.noise);
+        hn_record_finish(&next);
+        if (!tied)
+            break;
+        ranking->tied++;
+    }
+    hn_record_finish(&best);
+    return status;
+}
+
+enum hn_status hn_session_ranking(const struct hn_session *session, struct hn_ranking *ranking,
                                   struct hn_error *err)
 {
-    const struct hn_record **records = calloc(session->tickets.count + 1, sizeof(void *));
-    if (records == NULL)
+    *ranking = (struct hn_ranking){0};
+    ranking->tickets = calloc(session->tickets.count + 1, sizeof *ranking->tickets);
+    if (ranking->tickets == NULL)
         return hn_fail_memory(err);
-    *count = 0;
     for (size_t i = 0; i < session->tickets.count; i++) {
         const struct hn_ticket *ticket = &session->tickets.items[i];
         if (ticket->state == HN_TICKET_FINISHED && !ticket->replayed)
-            records[(*count)++] = &ticket->record;
+            ranking->tickets[ranking->count++] = (uint32_t)i;
     }
-    qsort(records, *count, sizeof(void *), compare_records);
-    *tied = 0;
-    while (*tied < *count && records[*tied]->outcome == HN_OUTCOME_OK &&
-           is_tied(records[0], records[*tied], session->state.noise))
-        ++*tied;
-    *ranking = records;
+    qsort_r(ranking->tickets, ranking->count, sizeof *ranking->tickets, compare_tickets,
+            (void *)session);
+    enum hn_status status = count_tied(session, ranking, err);
+    if (status != HN_OK)
+        hn_ranking_finish(ranking);
+    return status;
+}
+
+void hn_ranking_finish(struct hn_ranking *ranking)
+{
+    free(ranking->tickets);
+    *ranking = (struct hn_ranking){0};
+}
+
+enum hn_status hn_session_ladder(const struct hn_session *session, uint32_t **tickets,
+                                 size_t *count, struct hn_error *err)
+{
+    *tickets = calloc(session->ladder_count + 1, sizeof **tickets);
+    *count = 0;
+    if (*tickets == NULL)
+        return hn_fail_memory(err);
+    /* An interrupted session has steps without a result. */
+    for (size_t i = 0; i < session->ladder_count; i++)
+        if (session->tickets.items[i].state == HN_TICKET_FINISHED)
+            (*tickets)[(*count)++] = (uint32_t)i;
     return HN_OK;
 }
 
-enum hn_status hn_session_ladder(const struct hn_session *session, const struct hn_record ***ladder,
-                                 size_t *count, struct hn_error *err)
+enum hn_outcome hn_session_outcome(const struct hn_session *session, size_t ticket)
 {
-    const struct hn_record **records = calloc(session->ladder_count + 1, sizeof(void *));
-    if (records == NULL)
-        return hn_fail_memory(err);
-    *count = 0;
-    for (size_t i = 0; i < session->ladder_count; i++) {
-        const struct hn_ticket *ticket = &session->tickets.items[i];
-        /* An interrupted session has steps without a result. */
-        if (ticket->state != HN_TICKET_FINISHED)
-            continue;
-        const struct hn_ticket *own =
-            ticket->replayed ? &session->tickets.items[ticket->original] : ticket;
-        records[(*count)++] = &own->record;
-    }
-    *ladder = records;
-    return HN_OK;
+    return (enum hn_outcome)result_at(session, ticket)->outcome;
 }

@@ -14,9 +14,6 @@
  * it. */
 static const double patience_ms = 3000;
 
-/* Images of variants this close to the best are kept for the final race. */
-static const double keep_image_within = 1.05;
-
 double hn_session_epoch_s(void)
 {
     struct timespec now;
@@ -52,81 +49,34 @@ static enum hn_status write_event(struct hn_session *session, const struct hn_re
     return HN_OK;
 }
 
-enum hn_status hn_session_keep(struct hn_session *session, const struct hn_record *record,
-                               struct hn_error *err)
+enum hn_status hn_session_keep(struct hn_session *session, size_t number, struct hn_error *err)
 {
+    struct hn_ticket *ticket = &session->tickets.items[number];
+    const struct hn_record *record = &ticket->flight->record;
     enum hn_status status = HN_OK;
     if (session->store != NULL)
         status = begin(session, err);
     if (status == HN_OK && session->store != NULL)
         status = hn_store_put(session->store, session->session_id, record, err);
+    ticket->kept = status == HN_OK && session->store != NULL;
     return status == HN_OK ? write_event(session, record, err) : status;
-}
-
-/* Lower is better; a raced one before one that was not: its time was taken side by side with its
- * rivals'. */
-static bool better(const struct hn_record *a, const struct hn_record *b)
-{
-    if (a->final != b->final)
-        return a->final;
-    return a->objective < b->objective;
-}
-
-void hn_session_find_best(struct hn_session *session)
-{
-    session->best = SIZE_MAX;
-    for (size_t i = 0; i < session->tickets.count; i++) {
-        const struct hn_ticket *ticket = &session->tickets.items[i];
-        if (ticket->state != HN_TICKET_FINISHED || ticket->record.outcome != HN_OUTCOME_OK ||
-            ticket->replayed)
-            continue;
-        if (session->best == SIZE_MAX ||
-            better(&ticket->record, &session->tickets.items[session->best].record))
-            session->best = i;
-    }
-}
-
-void hn_session_forget_races(struct hn_session *session)
-{
-    for (size_t i = 0; i < session->tickets.count; i++)
-        session->tickets.items[i].record.final = false;
-}
-
-static void drop_image(struct hn_ticket *ticket)
-{
-    hn_image_finish(&ticket->image);
-    hn_image_init(&ticket->image);
-}
-
-static void sort_out_images(struct hn_session *session, size_t number)
-{
-    const struct hn_record *best = &session->tickets.items[session->best].record;
-    double limit = best->timing.median_us * keep_image_within;
-    if (session->best != number) {
-        if (session->tickets.items[number].record.timing.low_us > limit)
-            drop_image(&session->tickets.items[number]);
-        return;
-    }
-    for (size_t i = 0; i < session->tickets.count; i++) {
-        struct hn_ticket *ticket = &session->tickets.items[i];
-        if (ticket->state == HN_TICKET_FINISHED && ticket->record.timing.low_us > limit)
-            drop_image(ticket);
-    }
 }
 
 /* During the search the best is by time alone, so that the progress line tells of each improvement.
  */
-static void compare_with_best(struct hn_session *session, size_t number)
+static enum hn_status compare_with_best(struct hn_session *session, size_t number,
+                                        struct hn_error *err)
 {
-    struct hn_ticket *ticket = &session->tickets.items[number];
-    if (ticket->record.outcome != HN_OUTCOME_OK || ticket->replayed) {
-        drop_image(ticket);
-        return;
-    }
+    const struct hn_ticket *tickets = session->tickets.items;
+    enum hn_status status = HN_OK;
+    if (tickets[number].result.outcome != HN_OUTCOME_OK || tickets[number].replayed)
+        return HN_OK;
     if (session->best == SIZE_MAX ||
-        ticket->record.objective < session->tickets.items[session->best].record.objective)
-        session->best = number;
-    sort_out_images(session, number);
+        tickets[number].result.objective < tickets[session->best].result.objective)
+        status = hn_session_set_best(session, number, err);
+    if (status == HN_OK && !tickets[number].cached)
+        hn_session_keep_close(session, number);
+    return status;
 }
 
 /* A duplicate has its original's fate: its time when that was measured, its failure when it failed.
@@ -160,15 +110,22 @@ static enum hn_status copy_fate(struct hn_record *record, const struct hn_record
     return HN_OK;
 }
 
-static enum hn_status settle_duplicate(struct hn_session *session, struct hn_ticket *ticket,
+static enum hn_status settle_duplicate(struct hn_session *session, size_t number,
                                        struct hn_error *err)
 {
-    const struct hn_record *original = &session->tickets.items[ticket->original].record;
-    if (!ticket->replayed)
-        return copy_fate(&ticket->record, original, err);
-    hn_record_finish(&ticket->record);
-    hn_record_init(&ticket->record);
-    return hn_record_copy(&ticket->record, original, err);
+    struct hn_ticket *ticket = &session->tickets.items[number];
+    size_t original = ticket->replayed ? hn_tickets_of_point(&session->tickets, ticket->point)
+                                       : ticket->flight->original;
+    if (ticket->replayed) {
+        ticket->result = session->tickets.items[original].result;
+        return HN_OK;
+    }
+    enum hn_status status = hn_session_recall(session, original, err);
+    if (status == HN_OK)
+        status = copy_fate(&ticket->flight->record,
+                           &session->tickets.items[original].flight->record, err);
+    hn_session_release(session, original);
+    return status;
 }
 
 static void count_ticket(struct hn_session *session, const struct hn_ticket *ticket)
@@ -177,14 +134,15 @@ static void count_ticket(struct hn_session *session, const struct hn_ticket *tic
     if (ticket->replayed)
         return;
     state->finished++;
-    state->counts[ticket->record.outcome]++;
+    state->counts[ticket->result.outcome]++;
     if (ticket->cached) {
         state->reused++;
         return;
     }
-    state->compile_s += ticket->record.costs.compile_ms / 1e3;
-    state->verify_s += ticket->record.costs.verify_ms / 1e3;
-    state->measure_s += ticket->record.costs.measure_ms / 1e3;
+    const struct hn_costs *costs = &ticket->flight->record.costs;
+    state->compile_s += costs->compile_ms / 1e3;
+    state->verify_s += costs->verify_ms / 1e3;
+    state->measure_s += costs->measure_ms / 1e3;
 }
 
 /* What is new was in no race of an earlier session, so those no longer decide. */
@@ -200,30 +158,41 @@ static enum hn_status finish_one(struct hn_session *session, size_t number, stru
     struct hn_ticket *ticket = &session->tickets.items[number];
     enum hn_status status = HN_OK;
     if (ticket->state == HN_TICKET_DUPLICATE)
-        status = settle_duplicate(session, ticket, err);
+        status = settle_duplicate(session, number, err);
     if (status != HN_OK)
         return status;
     ticket->state = HN_TICKET_FINISHED;
-    /* What a recording does not hold was not measured, and is not kept. */
-    bool unknown = session->backend->simulated && ticket->record.outcome == HN_OUTCOME_SKIPPED;
-    if (!ticket->cached && !ticket->replayed && !unknown) {
-        learn(session);
-        ticket->record.time = hn_session_epoch_s();
-        status = hn_session_keep(session, &ticket->record, err);
+    if (!ticket->cached && !ticket->replayed) {
+        struct hn_record *record = &ticket->flight->record;
+        /* What a recording does not hold was not measured, and is not kept. */
+        bool unknown = session->backend->simulated && record->outcome == HN_OUTCOME_SKIPPED;
+        if (!unknown)
+            learn(session);
+        record->time = hn_session_epoch_s();
+        status = unknown ? HN_OK : hn_session_keep(session, number, err);
+        if (status == HN_OK)
+            status = hn_session_note_result(session, number, err);
     }
+    if (status != HN_OK)
+        return status;
     count_ticket(session, ticket);
-    compare_with_best(session, number);
-    return status;
+    return compare_with_best(session, number, err);
 }
 
 enum hn_status hn_session_finish_ticket(struct hn_session *session, size_t number,
                                         struct hn_error *err)
 {
+    struct hn_flight *flight = session->tickets.items[number].flight;
+    if (flight != NULL)
+        flight->held = true;
     enum hn_status status = finish_one(session, number, err);
     size_t follower = SIZE_MAX;
     while (status == HN_OK &&
            (follower = hn_tickets_take_follower(&session->tickets, number)) != SIZE_MAX)
         status = hn_session_finish_ticket(session, follower, err);
+    if (flight != NULL)
+        flight->held = false;
+    hn_session_release(session, number);
     return status;
 }
 
@@ -231,23 +200,33 @@ static enum hn_status take_compiled(struct hn_session *session, struct hn_backen
                                     struct hn_error *err)
 {
     struct hn_ticket *ticket = &session->tickets.items[event->ticket];
-    hn_image_finish(&ticket->image);
-    ticket->image = event->image;
-    ticket->record.costs.compile_ms = ticket->image.compile_ms;
+    struct hn_image *image = &ticket->flight->image;
+    struct hn_record *record = &ticket->flight->record;
+    hn_image_finish(image);
+    *image = event->image;
+    record->costs.compile_ms = image->compile_ms;
     enum hn_status status = HN_OK;
-    if (ticket->image.outcome == HN_OUTCOME_OK)
-        status = session->backend->kind->complete(session->backend, &ticket->record.point,
-                                                  &ticket->image, ticket->record.code_hash, err);
-    ticket->record.resources = ticket->image.resources;
+    if (image->outcome == HN_OUTCOME_OK)
+        status = session->backend->kind->complete(session->backend, &record->point, image,
+                                                  record->code_hash, err);
+    record->resources = image->resources;
     if (status != HN_OK)
         return status;
-    if (ticket->image.outcome == HN_OUTCOME_OK) {
+    if (image->outcome == HN_OUTCOME_OK) {
         ticket->state = HN_TICKET_COMPILED;
         return HN_OK;
     }
-    hn_record_fail(&ticket->record, ticket->image.outcome, "%s",
-                   ticket->image.message != NULL ? ticket->image.message : "no message");
+    hn_record_fail(record, image->outcome, "%s",
+                   image->message != NULL ? image->message : "no message");
     return hn_session_finish_ticket(session, event->ticket, err);
+}
+
+/* "" where there is none; what is no longer in flight failed before it had its turn. */
+static const char *code_of(const struct hn_session *session, const struct hn_ticket *ticket)
+{
+    if (ticket->flight != NULL)
+        return ticket->flight->record.code_hash;
+    return ticket->cached ? session->cached.entries[ticket->point].code_hash : "";
 }
 
 /* Looks up the machine code of one ticket: the lowest ticket with it is the original. */
@@ -255,23 +234,26 @@ static enum hn_status register_ticket(struct hn_session *session, size_t number,
                                       struct hn_error *err)
 {
     struct hn_ticket *ticket = &session->tickets.items[number];
-    uint64_t first;
-    if (ticket->record.code_hash[0] == '\0' || ticket->replayed)
+    size_t first;
+    if (ticket->replayed || code_of(session, ticket)[0] == '\0')
         return HN_OK;
     enum hn_status status =
-        hn_tickets_first_of_code(&session->tickets, ticket->record.code_hash, number, &first, err);
+        hn_tickets_first_of_code(&session->tickets, code_of(session, ticket), number, &first, err);
     if (status != HN_OK || first == number || ticket->state != HN_TICKET_COMPILED)
         return status;
     const struct hn_ticket *original = &session->tickets.items[first];
+    bool finished = original->state == HN_TICKET_FINISHED;
     /* An early stop is no time to share with a step of the ladder, which is to be measured in full.
      */
-    if (ticket->full && original->record.outcome == HN_OUTCOME_SLOWER &&
-        original->state == HN_TICKET_FINISHED)
+    if (ticket->full && finished && original->result.outcome == HN_OUTCOME_SLOWER)
         return HN_OK;
-    hn_tickets_follow(&session->tickets, number, first);
-    if (original->state == HN_TICKET_FINISHED)
-        return hn_session_finish_ticket(session, number, err);
-    return HN_OK;
+    if (!finished) {
+        hn_tickets_follow(&session->tickets, number, first);
+        return HN_OK;
+    }
+    ticket->state = HN_TICKET_DUPLICATE;
+    ticket->flight->original = first;
+    return hn_session_finish_ticket(session, number, err);
 }
 
 enum hn_status hn_session_register(struct hn_session *session, struct hn_error *err)
@@ -283,7 +265,7 @@ enum hn_status hn_session_register(struct hn_session *session, struct hn_error *
          * whatever the machine. */
         if (ticket->state == HN_TICKET_COMPILING &&
             (session->options.strategy->needs_feedback ||
-             hn_now_ms() - ticket->compiling_since_ms < patience_ms))
+             hn_now_ms() - ticket->flight->compiling_since_ms < patience_ms))
             return HN_OK;
         session->next_register++;
         enum hn_status status = register_ticket(session, number, err);
@@ -314,44 +296,50 @@ enum hn_status hn_session_evaluate_metrics(struct hn_session *session, struct hn
     return status;
 }
 
-static enum hn_status name_censor(struct hn_session *session, struct hn_ticket *ticket,
+static enum hn_status name_censor(struct hn_session *session, struct hn_flight *flight,
                                   struct hn_error *err)
 {
-    const struct hn_record *censor = &session->tickets.items[ticket->censor].record;
-    free(ticket->record.original);
-    ticket->record.original = hn_bindings_text(&censor->point);
-    return ticket->record.original != NULL ? HN_OK : hn_fail_memory(err);
+    struct hn_bindings point;
+    enum hn_status status =
+        hn_session_point(session, session->tickets.items[flight->censor].point, &point, err);
+    if (status != HN_OK)
+        return status;
+    free(flight->record.original);
+    flight->record.original = hn_bindings_text(&point);
+    hn_bindings_finish(&point);
+    return flight->record.original != NULL ? HN_OK : hn_fail_memory(err);
 }
 
 void hn_session_reopen(struct hn_ticket *ticket)
 {
-    struct hn_bindings point = ticket->record.point;
-    hn_bindings_init(&ticket->record.point);
-    hn_record_finish(&ticket->record);
-    hn_record_init(&ticket->record);
-    ticket->record.point = point;
+    struct hn_record *record = &ticket->flight->record;
+    struct hn_bindings point = record->point;
+    hn_bindings_init(&record->point);
+    hn_record_finish(record);
+    hn_record_init(record);
+    record->point = point;
     ticket->cached = false;
     ticket->full = true;
     ticket->state = HN_TICKET_COMPILING;
-    ticket->compiling_since_ms = hn_now_ms();
+    ticket->flight->compiling_since_ms = hn_now_ms();
 }
 
 static enum hn_status take_evaluated(struct hn_session *session, struct hn_backend_event *event,
                                      struct hn_error *err)
 {
-    struct hn_ticket *ticket = &session->tickets.items[event->ticket];
+    struct hn_flight *flight = session->tickets.items[event->ticket].flight;
     struct hn_record *record = &event->record;
-    record->resources = ticket->record.resources;
-    record->costs.compile_ms = ticket->record.costs.compile_ms;
-    memcpy(record->code_hash, ticket->record.code_hash, sizeof record->code_hash);
-    hn_record_finish(&ticket->record);
-    ticket->record = *record;
-    record = &ticket->record;
+    record->resources = flight->record.resources;
+    record->costs.compile_ms = flight->record.costs.compile_ms;
+    memcpy(record->code_hash, flight->record.code_hash, sizeof record->code_hash);
+    hn_record_finish(&flight->record);
+    flight->record = *record;
+    record = &flight->record;
     enum hn_status status = HN_OK;
     if (record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_SLOWER)
         status = hn_session_evaluate_metrics(session, record, err);
-    if (status == HN_OK && record->outcome == HN_OUTCOME_SLOWER && ticket->censor != SIZE_MAX)
-        status = name_censor(session, ticket, err);
+    if (status == HN_OK && record->outcome == HN_OUTCOME_SLOWER && flight->censor != SIZE_MAX)
+        status = name_censor(session, flight, err);
     if (status != HN_OK)
         return status;
     return hn_session_finish_ticket(session, event->ticket, err);

@@ -15,52 +15,74 @@ static enum hn_status start_compiling(struct hn_session *session, size_t number,
                                       struct hn_error *err)
 {
     struct hn_ticket *ticket = &session->tickets.items[number];
+    struct hn_record *record = &ticket->flight->record;
     struct hn_launch launch;
-    enum hn_status status = hn_launch_make(session->task->plan, session->task->problem,
-                                           &ticket->record.point, &launch, err);
+    enum hn_status status =
+        hn_launch_make(session->task->plan, session->task->problem, &record->point, &launch, err);
     if (status != HN_OK)
         return status;
-    bool fits = hn_launch_check(&launch, &session->backend->device, &ticket->record);
+    bool fits = hn_launch_check(&launch, &session->backend->device, record);
     hn_launch_finish(&launch);
     if (!fits)
         return hn_session_finish_ticket(session, number, err);
     session->compiles = true;
     ticket->state = HN_TICKET_COMPILING;
-    ticket->compiling_since_ms = hn_now_ms();
-    return session->backend->kind->compile(session->backend, number, &ticket->record.point, err);
+    ticket->flight->compiling_since_ms = hn_now_ms();
+    return session->backend->kind->compile(session->backend, number, &record->point, err);
+}
+
+/* The point was proposed before: what became of it then holds now too. */
+static enum hn_status replay(struct hn_session *session, size_t number, size_t original,
+                             struct hn_error *err)
+{
+    struct hn_ticket *ticket = &session->tickets.items[number];
+    ticket->replayed = true;
+    ticket->state = HN_TICKET_DUPLICATE;
+    if (session->tickets.items[original].state == HN_TICKET_FINISHED)
+        return hn_session_finish_ticket(session, number, err);
+    enum hn_status status = hn_tickets_fly(&session->tickets, number, err);
+    if (status == HN_OK)
+        hn_tickets_follow(&session->tickets, number, original);
+    return status;
+}
+
+/* Takes over what an earlier session found out. */
+static enum hn_status reuse(struct hn_session *session, size_t number,
+                            const struct hn_cached_entry *cached, struct hn_error *err)
+{
+    struct hn_ticket *ticket = &session->tickets.items[number];
+    ticket->cached = true;
+    ticket->result = cached->result;
+    if (session->fresh && session->backend->kind->race != NULL)
+        ticket->result.final = false;
+    return hn_session_finish_ticket(session, number, err);
 }
 
 /* Makes a ticket of the point in session->choice. */
 static enum hn_status admit(struct hn_session *session, bool full, struct hn_error *err)
 {
-    struct hn_ticket *ticket;
-    uint64_t point = hn_space_find(session->task->space, session->choice);
-    if (point == UINT64_MAX)
+    size_t number;
+    uint32_t point;
+    if (!hn_space_contains(session->task->space, session->choice))
         return hn_fail(err, HN_ECONFIG, "the strategy proposed a point that is not valid");
-    struct hn_ticket *earlier = hn_tickets_of_point(&session->tickets, point);
-    size_t original = earlier != NULL ? (size_t)(earlier - session->tickets.items) : 0;
-    enum hn_status status = hn_tickets_add(&session->tickets, point, &ticket, err);
+    enum hn_status status = hn_points_add(&session->points, session->choice, &point, err);
     if (status != HN_OK)
         return status;
-    size_t number = session->tickets.count - 1;
+    size_t earlier = hn_tickets_of_point(&session->tickets, point);
+    status = hn_tickets_add(&session->tickets, point, &number, err);
+    if (status != HN_OK)
+        return status;
+    struct hn_ticket *ticket = &session->tickets.items[number];
     ticket->full = full;
-    if (earlier != NULL) {
-        ticket->replayed = true;
-        hn_tickets_follow(&session->tickets, number, original);
-        if (session->tickets.items[original].state != HN_TICKET_FINISHED)
-            return HN_OK;
-        return hn_session_finish_ticket(session, number, err);
-    }
+    if (earlier != SIZE_MAX)
+        return replay(session, number, earlier, err);
     session->state.proposed++;
-    uint32_t cached = session->cached_of_point[point];
-    if (cached > 0 && !(full && session->cached.items[cached - 1].outcome == HN_OUTCOME_SLOWER)) {
-        ticket->cached = true;
-        status = hn_record_copy(&ticket->record, &session->cached.items[cached - 1], err);
-        if (session->fresh && session->backend->kind->race != NULL)
-            ticket->record.final = false;
-        return status == HN_OK ? hn_session_finish_ticket(session, number, err) : status;
-    }
-    status = hn_space_bindings(session->task->space, session->choice, &ticket->record.point, err);
+    const struct hn_cached_entry *cached = hn_session_find_cached(session, point);
+    if (cached != NULL && !(full && cached->result.outcome == HN_OUTCOME_SLOWER))
+        return reuse(session, number, cached, err);
+    status = hn_tickets_fly(&session->tickets, number, err);
+    if (status == HN_OK)
+        status = hn_session_point(session, point, &ticket->flight->record.point, err);
     return status == HN_OK ? start_compiling(session, number, err) : status;
 }
 
@@ -96,17 +118,9 @@ static enum hn_status admit_ladder(struct hn_session *session, struct hn_error *
 /* The best of what is cached takes part in every final race. */
 static enum hn_status admit_incumbent(struct hn_session *session, struct hn_error *err)
 {
-    const struct hn_record *best = NULL;
-    for (size_t i = 0; i < session->cached.count; i++) {
-        const struct hn_record *record = &session->cached.items[i];
-        if (record->outcome == HN_OUTCOME_OK &&
-            (best == NULL || record->objective < best->objective))
-            best = record;
-    }
-    if (best == NULL ||
-        hn_space_choice(session->task->space, &best->point, session->choice, NULL) != HN_OK ||
-        hn_space_find(session->task->space, session->choice) == UINT64_MAX)
+    if (session->cached.incumbent == HN_NO_KEY)
         return HN_OK;
+    hn_points_choice(&session->points, session->cached.incumbent, session->choice);
     return admit(session, false, err);
 }
 
@@ -131,37 +145,73 @@ static bool known_early(enum hn_outcome outcome)
            outcome == HN_OUTCOME_COMPILE_TIMEOUT || outcome == HN_OUTCOME_COMPILE_CRASH;
 }
 
+/* A point proposed again has the resources of the first time, which may have to be read. */
+struct told {
+    struct hn_record read;
+    const struct hn_resources *resources; /* NULL: not known */
+};
+
+static void look_up(const struct hn_session *session, size_t number, struct told *told)
+{
+    const struct hn_ticket *ticket = &session->tickets.items[number];
+    hn_record_init(&told->read);
+    told->resources = NULL;
+    if (ticket->replayed)
+        ticket = &session->tickets.items[hn_tickets_of_point(&session->tickets, ticket->point)];
+    if (ticket->flight != NULL)
+        told->resources = &ticket->flight->record.resources;
+    else if (hn_session_record(session, number, &told->read, NULL) == HN_OK)
+        told->resources = &told->read.resources;
+}
+
+/* Before a ticket is finished its record says what is known. */
+static enum hn_outcome outcome_of(const struct hn_session *session, const struct hn_ticket *ticket)
+{
+    if (ticket->replayed)
+        ticket = &session->tickets.items[hn_tickets_of_point(&session->tickets, ticket->point)];
+    return ticket->state == HN_TICKET_FINISHED ? (enum hn_outcome)ticket->result.outcome
+                                               : ticket->flight->record.outcome;
+}
+
 /* What compiling told, and no more: whether the measurement is there already depends on the
  * machine. */
 static void tell_compiled(struct hn_session *session, uint64_t t)
 {
     struct hn_ticket *ticket = strategy_ticket(session, t);
     const struct hn_strategy_kind *kind = session->options.strategy;
-    const struct hn_record *record =
-        ticket->replayed ? &session->tickets.items[ticket->original].record : &ticket->record;
+    struct told told;
+    if (kind->compiled == NULL)
+        return;
+    enum hn_outcome outcome = outcome_of(session, ticket);
+    look_up(session, session->given_count + t, &told);
     const struct hn_observation compiled = {
-        .outcome = known_early(record->outcome) ? record->outcome : HN_OUTCOME_OK,
+        .outcome = known_early(outcome) ? outcome : HN_OUTCOME_OK,
         .cost = NAN,
-        .resources = &record->resources,
+        .resources = told.resources,
     };
-    if (kind->compiled != NULL && !kind->compiled(session->strategy, t, &compiled) &&
-        ticket->state == HN_TICKET_COMPILED)
-        hn_record_fail(&ticket->record, HN_OUTCOME_SKIPPED, "the strategy declined to measure it");
+    if (!kind->compiled(session->strategy, t, &compiled) && ticket->state == HN_TICKET_COMPILED)
+        hn_record_fail(&ticket->flight->record, HN_OUTCOME_SKIPPED,
+                       "the strategy declined to measure it");
+    hn_record_finish(&told.read);
 }
 
 static void tell_finished(struct hn_session *session, uint64_t t)
 {
     const struct hn_strategy_kind *kind = session->options.strategy;
-    const struct hn_record *record = &strategy_ticket(session, t)->record;
-    bool measured = record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_SLOWER ||
-                    record->outcome == HN_OUTCOME_DUPLICATE;
+    const struct hn_result *result = &strategy_ticket(session, t)->result;
+    struct told told;
+    if (kind->finished == NULL)
+        return;
+    bool measured = result->outcome == HN_OUTCOME_OK || result->outcome == HN_OUTCOME_SLOWER ||
+                    result->outcome == HN_OUTCOME_DUPLICATE;
+    look_up(session, session->given_count + t, &told);
     const struct hn_observation observation = {
-        .outcome = record->outcome,
-        .cost = measured ? record->objective : NAN,
-        .resources = &record->resources,
+        .outcome = (enum hn_outcome)result->outcome,
+        .cost = measured ? result->objective : NAN,
+        .resources = told.resources,
     };
-    if (kind->finished != NULL)
-        kind->finished(session->strategy, t, &observation);
+    kind->finished(session->strategy, t, &observation);
+    hn_record_finish(&told.read);
 }
 
 /* Tell the strategy's tickets below `end`, in order, up to the first of which it is not known. */
@@ -178,10 +228,12 @@ static void tell_compiled_below(struct hn_session *session, uint64_t end)
 
 static void tell_finished_below(struct hn_session *session, uint64_t end)
 {
-    for (; session->told_finished < end; session->told_finished++) {
+    while (session->told_finished < end) {
         if (strategy_ticket(session, session->told_finished)->state != HN_TICKET_FINISHED)
             return;
         tell_finished(session, session->told_finished);
+        session->told_finished++;
+        hn_session_release(session, session->given_count + session->told_finished - 1);
     }
 }
 
@@ -215,7 +267,7 @@ void hn_session_tell(struct hn_session *session)
     uint64_t count = session->tickets.count - session->given_count;
     if (!session->options.strategy->needs_feedback) {
         tell_compiled_below(session, count);
-        tell_finished_below(session, count);
+        tell_finished_below(session, session->told_compiled);
         return;
     }
     /* Behind the last proposal it goes on as if there were more, so that what is declined does not
@@ -259,9 +311,14 @@ enum hn_status hn_session_propose(struct hn_session *session, struct hn_error *e
         if (session->exhausted)
             break;
         enum hn_status status = admit(session, false, err);
+        session->repeats = session->state.proposed > known ? 0 : session->repeats + 1;
+        /* What is told is let go of: launches that are known not to fit finish right here. */
+        if (status == HN_OK && !session->options.strategy->needs_feedback) {
+            status = hn_session_register(session, err);
+            hn_session_tell(session);
+        }
         if (status != HN_OK)
             return status;
-        session->repeats = session->state.proposed > known ? 0 : session->repeats + 1;
     }
     return HN_OK;
 }

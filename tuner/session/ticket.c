@@ -1,43 +1,52 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/session/ticket.h"
 
-#include <search.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct code {
-    char key[33];
-    uint64_t ticket;
-};
+enum { CODE_BYTES = 16 };
 
-static int compare_codes(const void *a, const void *b)
-{
-    return strcmp(((const struct code *)a)->key, ((const struct code *)b)->key);
-}
-
-enum hn_status hn_tickets_init(struct hn_tickets *tickets, uint64_t points, struct hn_error *err)
+void hn_tickets_init(struct hn_tickets *tickets)
 {
     *tickets = (struct hn_tickets){0};
-    tickets->of_point = calloc(points + 1, sizeof *tickets->of_point);
-    return tickets->of_point != NULL ? HN_OK : hn_fail_memory(err);
+    hn_keys_init(&tickets->codes, CODE_BYTES);
 }
 
 void hn_tickets_finish(struct hn_tickets *tickets)
 {
-    for (size_t i = 0; i < tickets->count; i++) {
-        hn_record_finish(&tickets->items[i].record);
-        hn_image_finish(&tickets->items[i].image);
-    }
+    for (size_t i = 0; i < tickets->count; i++)
+        hn_tickets_land(tickets, i);
     free(tickets->items);
     free(tickets->of_point);
-    tdestroy(tickets->by_code, free);
-    *tickets = (struct hn_tickets){0};
+    hn_keys_finish(&tickets->codes);
+    free(tickets->of_code);
+    hn_tickets_init(tickets);
 }
 
-enum hn_status hn_tickets_add(struct hn_tickets *tickets, uint64_t point, struct hn_ticket **ticket,
+/* Makes room for entry `wanted`; new entries are 0. */
+static enum hn_status reserve(uint32_t **entries, uint32_t *capacity, uint32_t wanted,
                               struct hn_error *err)
 {
+    if (wanted < *capacity)
+        return HN_OK;
+    uint32_t grown = *capacity > 0 ? *capacity : 64;
+    while (grown <= wanted)
+        grown *= 2;
+    uint32_t *moved = realloc(*entries, grown * sizeof *moved);
+    if (moved == NULL)
+        return hn_fail_memory(err);
+    memset(moved + *capacity, 0, (grown - *capacity) * sizeof *moved);
+    *entries = moved;
+    *capacity = grown;
+    return HN_OK;
+}
+
+enum hn_status hn_tickets_add(struct hn_tickets *tickets, uint32_t point, size_t *number,
+                              struct hn_error *err)
+{
+    enum hn_status status = reserve(&tickets->of_point, &tickets->point_capacity, point, err);
+    if (status != HN_OK)
+        return status;
     if (tickets->count == tickets->capacity) {
         size_t capacity = tickets->capacity > 0 ? tickets->capacity * 2 : 64;
         struct hn_ticket *items = realloc(tickets->items, capacity * sizeof *items);
@@ -46,61 +55,106 @@ enum hn_status hn_tickets_add(struct hn_tickets *tickets, uint64_t point, struct
         tickets->items = items;
         tickets->capacity = capacity;
     }
-    struct hn_ticket *added = &tickets->items[tickets->count++];
-    *added = (struct hn_ticket){.point = point, .censor = SIZE_MAX};
-    hn_record_init(&added->record);
-    hn_image_init(&added->image);
+    *number = tickets->count++;
+    tickets->items[*number] = (struct hn_ticket){.point = point, .result = {.against = HN_NO_KEY}};
     if (tickets->of_point[point] == 0)
         tickets->of_point[point] = (uint32_t)tickets->count;
-    *ticket = added;
     return HN_OK;
 }
 
-struct hn_ticket *hn_tickets_of_point(struct hn_tickets *tickets, uint64_t point)
+enum hn_status hn_tickets_fly(struct hn_tickets *tickets, size_t number, struct hn_error *err)
 {
-    uint32_t number = tickets->of_point[point];
-    return number > 0 ? &tickets->items[number - 1] : NULL;
+    struct hn_ticket *ticket = &tickets->items[number];
+    if (ticket->flight != NULL)
+        return HN_OK;
+    ticket->flight = calloc(1, sizeof *ticket->flight);
+    if (ticket->flight == NULL)
+        return hn_fail_memory(err);
+    ticket->flight->censor = SIZE_MAX;
+    hn_record_init(&ticket->flight->record);
+    hn_image_init(&ticket->flight->image);
+    return HN_OK;
+}
+
+void hn_tickets_land(struct hn_tickets *tickets, size_t number)
+{
+    struct hn_flight *flight = tickets->items[number].flight;
+    if (flight == NULL)
+        return;
+    hn_record_finish(&flight->record);
+    hn_image_finish(&flight->image);
+    free(flight);
+    tickets->items[number].flight = NULL;
+}
+
+size_t hn_tickets_of_point(const struct hn_tickets *tickets, uint32_t point)
+{
+    uint32_t entry = point < tickets->point_capacity ? tickets->of_point[point] : 0;
+    return entry > 0 ? entry - 1 : SIZE_MAX;
 }
 
 void hn_tickets_follow(struct hn_tickets *tickets, size_t number, size_t original)
 {
-    struct hn_ticket *first = &tickets->items[original];
+    struct hn_flight *first = tickets->items[original].flight;
     struct hn_ticket *ticket = &tickets->items[number];
     ticket->state = HN_TICKET_DUPLICATE;
-    ticket->original = original;
-    ticket->next_follower = 0;
+    ticket->flight->original = original;
+    ticket->flight->next_follower = 0;
     if (first->follower == 0)
         first->follower = number + 1;
     else
-        tickets->items[first->last_follower - 1].next_follower = number + 1;
+        tickets->items[first->last_follower - 1].flight->next_follower = number + 1;
     first->last_follower = number + 1;
 }
 
 size_t hn_tickets_take_follower(struct hn_tickets *tickets, size_t original)
 {
-    struct hn_ticket *first = &tickets->items[original];
-    if (first->follower == 0)
+    struct hn_flight *first = tickets->items[original].flight;
+    if (first == NULL || first->follower == 0)
         return SIZE_MAX;
     size_t number = first->follower - 1;
-    first->follower = tickets->items[number].next_follower;
+    first->follower = tickets->items[number].flight->next_follower;
     return number;
 }
 
-enum hn_status hn_tickets_first_of_code(struct hn_tickets *tickets, const char *key,
-                                        uint64_t number, uint64_t *first, struct hn_error *err)
+static int digit(char c)
 {
-    struct code *code = malloc(sizeof *code);
-    if (code == NULL)
-        return hn_fail_memory(err);
-    snprintf(code->key, sizeof code->key, "%s", key);
-    code->ticket = number;
-    struct code **found = tsearch(code, &tickets->by_code, compare_codes);
-    if (found == NULL) {
-        free(code);
-        return hn_fail_memory(err);
+    const char *digits = "0123456789abcdef";
+    const char *found = c != '\0' ? strchr(digits, c) : NULL;
+    return found != NULL ? (int)(found - digits) : -1;
+}
+
+/* 32 hexadecimal digits as 16 bytes; false for anything else. */
+static bool read_hex(const char *text, unsigned char key[CODE_BYTES])
+{
+    if (strlen(text) != 2 * CODE_BYTES)
+        return false;
+    for (size_t i = 0; i < CODE_BYTES; i++) {
+        int high = digit(text[2 * i]);
+        int low = digit(text[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        key[i] = (unsigned char)(high << 4 | low);
     }
-    *first = (*found)->ticket;
-    if (*found != code)
-        free(code);
+    return true;
+}
+
+enum hn_status hn_tickets_first_of_code(struct hn_tickets *tickets, const char *code, size_t number,
+                                        size_t *first, struct hn_error *err)
+{
+    unsigned char key[CODE_BYTES];
+    uint32_t known = tickets->codes.count;
+    uint32_t entry;
+    /* A recording may have keys of another kind. */
+    if (!read_hex(code, key))
+        read_hex(hn_hash_string(code).hex, key);
+    enum hn_status status = hn_keys_add(&tickets->codes, key, &entry, err);
+    if (status == HN_OK)
+        status = reserve(&tickets->of_code, &tickets->code_capacity, entry, err);
+    if (status != HN_OK)
+        return status;
+    if (entry == known)
+        tickets->of_code[entry] = (uint32_t)number;
+    *first = tickets->of_code[entry];
     return HN_OK;
 }

@@ -4,6 +4,7 @@
 
 #include "cache/record.h"
 #include "runtime/image.h"
+#include "tuner/session/keys.h"
 
 /* One proposal on its way through a session. Tickets are numbered in the order proposed: the ladder's first, then the
  * strategy's. */
@@ -15,20 +16,39 @@ enum hn_ticket_state {
     HN_TICKET_FINISHED,
 };
 
-struct hn_ticket {
-    enum hn_ticket_state state;
-    uint64_t point; /* number in the space */
+/* What is compared of a record. */
+struct hn_result {
+    double objective;
+    double median_us;
+    float low; /* lower end of the interval over the median */
+    uint32_t against; /* the point that it duplicates or that stopped it early; HN_NO_KEY: none */
+    uint8_t outcome;  /* enum hn_outcome */
+    bool final;       /* took part in the final race that counts */
+};
+
+/* What a ticket needs while it is under way, and for as long as somebody needs its record or its image. */
+struct hn_flight {
     struct hn_record record;
     struct hn_image image; /* kept until measured, and for the best */
-    uint64_t original;     /* of a duplicate: its ticket */
+    size_t original;       /* of a duplicate: its ticket */
     size_t censor;         /* the ticket that it was held against when measured, or SIZE_MAX */
     size_t follower;       /* the first and the last duplicate that wait for this one, and the next that waits */
     size_t last_follower;  /* for the same: ticket + 1, 0 for none */
     size_t next_follower;
-    bool full;             /* of the ladder: no early stop */
-    bool cached;
-    bool replayed; /* shares the record of an earlier ticket of the same point */
     double compiling_since_ms;
+    bool held; /* somebody works on it: it stays */
+};
+
+/* There is one for every proposal of a session, so that it is small. */
+struct hn_ticket {
+    struct hn_result result;  /* once finished */
+    struct hn_flight *flight; /* NULL: the record is in the cache */
+    uint32_t point;           /* of hn_points */
+    uint8_t state;            /* enum hn_ticket_state */
+    bool full;                /* of the ladder: no early stop */
+    bool cached;              /* its record is of an earlier session */
+    bool kept;                /* its record is in this session of the cache */
+    bool replayed;            /* shares the record of an earlier ticket of the same point */
 };
 
 /* Growing array of tickets and where each point and each machine code has its first one. */
@@ -36,22 +56,29 @@ struct hn_tickets {
     struct hn_ticket *items;
     size_t count;
     size_t capacity;
-    uint32_t *of_point; /* ticket + 1 by point number; 0 for none */
-    void *by_code;      /* tree of code keys */
+    uint32_t *of_point; /* ticket + 1 by point; 0 for none */
+    uint32_t point_capacity;
+    struct hn_keys codes; /* of machine code with its launch */
+    uint32_t *of_code;    /* ticket by code */
+    uint32_t code_capacity;
 };
 
-enum hn_status hn_tickets_init(struct hn_tickets *tickets, uint64_t points, struct hn_error *err);
+void hn_tickets_init(struct hn_tickets *tickets);
 void hn_tickets_finish(struct hn_tickets *tickets);
-/* A new ticket, zeroed but for its number and empty record and image. Earlier pointers become invalid. */
-enum hn_status hn_tickets_add(struct hn_tickets *tickets, uint64_t point, struct hn_ticket **ticket,
-                              struct hn_error *err);
-/* The first ticket of a point; NULL when there is none. */
-struct hn_ticket *hn_tickets_of_point(struct hn_tickets *tickets, uint64_t point);
-/* Makes `number` a duplicate that waits for `original`; take_follower hands them out in that order, then SIZE_MAX. */
+/* A new ticket, zeroed but for its point. Earlier pointers become invalid; flights stay where they are. */
+enum hn_status hn_tickets_add(struct hn_tickets *tickets, uint32_t point, size_t *number, struct hn_error *err);
+/* Gives it a flight with empty record and image, where it has none. */
+enum hn_status hn_tickets_fly(struct hn_tickets *tickets, size_t number, struct hn_error *err);
+void hn_tickets_land(struct hn_tickets *tickets, size_t number);
+/* The first ticket of a point; SIZE_MAX when there is none. */
+size_t hn_tickets_of_point(const struct hn_tickets *tickets, uint32_t point);
+/* Makes `number` a duplicate that waits for `original`, both in flight; take_follower hands them out in that order,
+ * then SIZE_MAX. */
 void hn_tickets_follow(struct hn_tickets *tickets, size_t number, size_t original);
 size_t hn_tickets_take_follower(struct hn_tickets *tickets, size_t original);
-/* The ticket that first had this code key; when there is none it is this one, and its own number comes back. */
-enum hn_status hn_tickets_first_of_code(struct hn_tickets *tickets, const char *key, uint64_t number, uint64_t *first,
+/* The ticket that first had this code; when there is none it is this one, and its own number comes back. code: as in a
+ * record. */
+enum hn_status hn_tickets_first_of_code(struct hn_tickets *tickets, const char *code, size_t number, size_t *first,
                                         struct hn_error *err);
 
 #endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/session/points.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tuner/session/ticket.h"
+
+/* 3 x 400 x 1 x 200 values: four bytes a point. */
+static struct hn_space *make_space(void)
+{
+    static const struct {
+        const char *name;
+        size_t count;
+    } parameters[] = {{"A", 3}, {"B", 400}, {"C", 1}, {"D", 200}};
+    struct hn_space *space = hn_space_create();
+    struct hn_value values[400];
+    assert_non_null(space);
+    for (size_t i = 0; i < 4; i++) {
+        for (size_t j = 0; j < parameters[i].count; j++)
+            values[j] = (struct hn_value){.type = HN_INTEGER, .integer = (int64_t)j};
+        assert_int_equal(
+            hn_space_add_parameter(space, parameters[i].name, values, parameters[i].count, NULL),
+            HN_OK);
+    }
+    return space;
+}
+
+static void choose(uint32_t i, uint16_t choice[4])
+{
+    /* 7 has no factor in common with the 240,000 points. */
+    uint32_t place = (uint32_t)((uint64_t)i * 7 % 240000);
+    choice[0] = (uint16_t)(place / 80000);
+    choice[1] = (uint16_t)(place / 200 % 400);
+    choice[2] = 0;
+    choice[3] = (uint16_t)(place % 200);
+}
+
+static void points_are_numbered_as_they_are_seen(void **state)
+{
+    enum { COUNT = 50000 };
+    struct hn_space *space = make_space();
+    struct hn_points points;
+    uint16_t choice[4];
+    uint16_t again[4];
+    uint32_t number;
+    (void)state;
+    assert_int_equal(hn_points_init(&points, space, NULL), HN_OK);
+    choose(0, choice);
+    assert_int_equal(hn_points_find(&points, choice), HN_NO_KEY);
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < COUNT; i++) {
+            choose(i, choice);
+            assert_int_equal(hn_points_find(&points, choice), pass == 0 ? HN_NO_KEY : i);
+            assert_int_equal(hn_points_add(&points, choice, &number, NULL), HN_OK);
+            assert_int_equal(number, i);
+            hn_points_choice(&points, i, again);
+            assert_memory_equal(again, choice, sizeof choice);
+        }
+    }
+    assert_int_equal(hn_points_count(&points), COUNT);
+    assert_int_equal(points.keys.stride, 4);
+    hn_points_finish(&points);
+    hn_space_destroy(space);
+}
+
+static void points_compare_as_declared(void **state)
+{
+    static const uint16_t ascending[][4] = {{0, 0, 0, 0},   {0, 0, 0, 199}, {0, 1, 0, 0},
+                                            {0, 255, 0, 7}, {0, 256, 0, 3}, {1, 0, 0, 0}};
+    enum { COUNT = sizeof ascending / sizeof *ascending };
+    struct hn_space *space = make_space();
+    struct hn_points points;
+    uint32_t number;
+    (void)state;
+    assert_int_equal(hn_points_init(&points, space, NULL), HN_OK);
+    for (size_t i = COUNT; i-- > 0;)
+        assert_int_equal(hn_points_add(&points, ascending[i], &number, NULL), HN_OK);
+    for (uint32_t i = 0; i < COUNT; i++)
+        for (uint32_t j = 0; j < COUNT; j++)
+            assert_int_equal(hn_points_compare(&points, i, j) < 0, i > j);
+    hn_points_finish(&points);
+    hn_space_destroy(space);
+}
+
+static void a_space_of_one_point_has_one(void **state)
+{
+    struct hn_space *space = hn_space_create();
+    struct hn_value value = {.type = HN_INTEGER, .integer = 5};
+    struct hn_points points;
+    uint16_t choice[1] = {0};
+    uint32_t number;
+    (void)state;
+    assert_int_equal(hn_space_add_parameter(space, "A", &value, 1, NULL), HN_OK);
+    assert_int_equal(hn_points_init(&points, space, NULL), HN_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(hn_points_add(&points, choice, &number, NULL), HN_OK);
+        assert_int_equal(number, 0);
+    }
+    hn_points_finish(&points);
+    hn_space_destroy(space);
+}
+
+static void the_first_ticket_of_a_code_is_found_again(void **state)
+{
+    struct hn_tickets tickets;
+    size_t first;
+    (void)state;
+    hn_tickets_init(&tickets);
+    for (size_t pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < 1000; i++) {
+            char code[40];
+            snprintf(code, sizeof code, i % 2 == 0 ? "%032zx" : "recorded %zu", i);
+            assert_int_equal(
+                hn_tickets_first_of_code(&tickets, code, pass * 5000 + i, &first, NULL), HN_OK);
+            assert_int_equal(first, i);
+        }
+    }
+    hn_tickets_finish(&tickets);
+}
+
+static void a_ticket_is_small(void **state)
+{
+    struct hn_tickets tickets;
+    size_t number;
+    (void)state;
+    assert_true(sizeof(struct hn_ticket) <= 64);
+    hn_tickets_init(&tickets);
+    assert_int_equal(hn_tickets_of_point(&tickets, 3), SIZE_MAX);
+    assert_int_equal(hn_tickets_add(&tickets, 100000, &number, NULL), HN_OK);
+    assert_int_equal(hn_tickets_add(&tickets, 3, &number, NULL), HN_OK);
+    assert_int_equal(hn_tickets_add(&tickets, 3, &number, NULL), HN_OK);
+    assert_int_equal(number, 2);
+    assert_int_equal(hn_tickets_of_point(&tickets, 3), 1);
+    assert_int_equal(hn_tickets_of_point(&tickets, 4), SIZE_MAX);
+    assert_null(tickets.items[1].flight);
+    assert_int_equal(hn_tickets_fly(&tickets, 1, NULL), HN_OK);
+    assert_int_equal(tickets.items[1].flight->censor, SIZE_MAX);
+    hn_tickets_land(&tickets, 1);
+    assert_null(tickets.items[1].flight);
+    hn_tickets_finish(&tickets);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(points_are_numbered_as_they_are_seen),
+        cmocka_unit_test(points_compare_as_declared),
+        cmocka_unit_test(a_space_of_one_point_has_one),
+        cmocka_unit_test(the_first_ticket_of_a_code_is_found_again),
+        cmocka_unit_test(a_ticket_is_small),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

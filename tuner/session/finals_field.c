@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <string.h>
+
+#include "tuner/session/session_internal.h"
+
+/* Who takes part in the finals, and whether there have to be any. */
+
+/* Times of a race lie at most this far from those of the search. */
+static const double race_shift = 0.05;
+
+static const struct hn_result *result_at(const struct hn_session *session, size_t number)
+{
+    return &session->tickets.items[number].result;
+}
+
+int hn_session_compare(const void *a, const void *b, void *pointer)
+{
+    const struct hn_session *session = pointer;
+    const struct hn_ticket *x = &session->tickets.items[*(const size_t *)a];
+    const struct hn_ticket *y = &session->tickets.items[*(const size_t *)b];
+    if (x->result.objective != y->result.objective)
+        return x->result.objective < y->result.objective ? -1 : 1;
+    return hn_points_compare(&session->points, x->point, y->point);
+}
+
+/* Whether a result's interval overlaps the best's, widened by the noise floor. Objectives other
+ * than time scale with the relative width of the time's interval. */
+static bool overlaps(const struct hn_result *result, const struct hn_record *best, double noise)
+{
+    double reach =
+        (best->timing.high_us / best->timing.median_us - 1) + (1 - (double)result->low) + noise;
+    return fabs(result->objective - best->objective) <= reach * fabs(best->objective);
+}
+
+/* The best of all that are ok, in order. */
+static size_t pick_best(struct hn_session *session, size_t *numbers)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < session->tickets.count; i++) {
+        const struct hn_ticket *ticket = &session->tickets.items[i];
+        if (ticket->state != HN_TICKET_FINISHED || ticket->replayed ||
+            ticket->result.outcome != HN_OUTCOME_OK)
+            continue;
+        size_t place = count;
+        while (place > 0 && hn_session_compare(&i, &numbers[place - 1], session) < 0)
+            place--;
+        if (place == HN_FINALIST_LIMIT)
+            continue;
+        count += count < HN_FINALIST_LIMIT;
+        memmove(&numbers[place + 1], &numbers[place], (count - 1 - place) * sizeof *numbers);
+        numbers[place] = i;
+    }
+    return count;
+}
+
+enum hn_status hn_session_pick_finalists(struct hn_session *session, size_t *numbers, size_t *count,
+                                         struct hn_error *err)
+{
+    struct hn_record best;
+    *count = 0;
+    size_t found = pick_best(session, numbers);
+    if (found == 0)
+        return HN_OK;
+    enum hn_status status = hn_session_record(session, numbers[0], &best, err);
+    *count = status == HN_OK;
+    while (status == HN_OK && *count < found &&
+           overlaps(result_at(session, numbers[*count]), &best, session->state.noise))
+        ++*count;
+    hn_record_finish(&best);
+    return status;
+}
+
+/* Of a finished ticket's record. */
+static enum hn_status read_time(struct hn_session *session, size_t number, double *time,
+                                struct hn_error *err)
+{
+    enum hn_status status = hn_session_recall(session, number, err);
+    if (status != HN_OK)
+        return status;
+    *time = session->tickets.items[number].flight->record.time;
+    hn_session_release(session, number);
+    return HN_OK;
+}
+
+/* The best of the raced ones; SIZE_MAX when none was. *time: when the newest race was. */
+static enum hn_status find_raced(struct hn_session *session, size_t *best, double *time,
+                                 struct hn_error *err)
+{
+    *best = SIZE_MAX;
+    *time = 0;
+    for (size_t i = 0; i < session->tickets.count; i++) {
+        const struct hn_result *result = result_at(session, i);
+        double own_time = 0;
+        if (session->tickets.items[i].state != HN_TICKET_FINISHED ||
+            result->outcome != HN_OUTCOME_OK || !result->final)
+            continue;
+        enum hn_status status = read_time(session, i, &own_time, err);
+        if (status != HN_OK)
+            return status;
+        *time = fmax(*time, own_time);
+        if (*best == SIZE_MAX || result->objective < result_at(session, *best)->objective)
+            *best = i;
+    }
+    return HN_OK;
+}
+
+/* Whether a point was measured after the race, or is so much better than the best of it that it
+ * belongs into one. A race shifts times a little, so that one that it left out may be better now.
+ */
+static enum hn_status challenges(struct hn_session *session, size_t number,
+                                 const struct hn_record *raced, double race_time, bool *challenges,
+                                 struct hn_error *err)
+{
+    const struct hn_result *result = result_at(session, number);
+    double lead = (raced->objective - result->objective) / fabs(raced->objective);
+    double time = 0;
+    *challenges = false;
+    if (result->outcome != HN_OUTCOME_OK || result->final ||
+        (lead < 0 && !overlaps(result, raced, session->state.noise)))
+        return HN_OK;
+    enum hn_status status = read_time(session, number, &time, err);
+    *challenges = time >= race_time || lead > race_shift;
+    return status;
+}
+
+enum hn_status hn_session_is_settled(struct hn_session *session, bool *settled,
+                                     struct hn_error *err)
+{
+    double time;
+    size_t raced;
+    bool challenged = false;
+    *settled = false;
+    if (session->fresh)
+        return HN_OK;
+    enum hn_status status = find_raced(session, &raced, &time, err);
+    if (status != HN_OK || raced == SIZE_MAX)
+        return status;
+    status = hn_session_recall(session, raced, err);
+    for (size_t i = 0; status == HN_OK && !challenged && i < session->tickets.count; i++)
+        status = challenges(session, i, &session->tickets.items[raced].flight->record, time,
+                            &challenged, err);
+    if (status == HN_OK && raced != session->best)
+        hn_session_release(session, raced);
+    *settled = !challenged;
+    return status;
+}
