@@ -39,14 +39,13 @@ static const uint64_t *step_slots(const struct maker *maker, const struct hn_spa
     return step->term >= 0 ? maker->terms->items[step->term].slots : step->check->slots;
 }
 
-static bool add_step(struct hn_space_level *level, const struct hn_space_step *step)
+static void add_step(struct hn_space_level *level, const struct hn_space_step *step)
 {
     for (size_t i = 0; i < level->step_count && step->term >= 0; i++) {
         if (level->steps[i].term == step->term)
-            return true;
+            return;
     }
     level->steps[level->step_count++] = *step;
-    return true;
 }
 
 /* The condition that binding the level's parameter puts to the test for a check. */
@@ -118,6 +117,26 @@ static enum hn_status join_tables(struct maker *maker, struct hn_space_level *le
     return HN_OK;
 }
 
+/* Where the two sides of == move apart, halving finds the place where they meet: by <=. */
+static enum hn_status find_direction(struct maker *maker, const struct hn_space_level *level,
+                                     struct hn_space_step *step)
+{
+    step->edge = step->term;
+    step->direction = hn_terms_direction(maker->terms, step->term, level->parameter);
+    const struct hn_term item = maker->terms->items[step->term];
+    if (item.operation != HN_TERM_EQUAL)
+        return HN_OK;
+    int edge =
+        hn_terms_make(maker->terms, HN_TERM_LESS_EQUAL, item.operand[0], item.operand[1], -1);
+    if (edge < 0)
+        return HN_ENOMEM;
+    if (!has_slot(maker->terms->items[edge].slots, level->parameter))
+        return HN_OK;
+    step->edge = edge;
+    step->direction = hn_terms_direction(maker->terms, edge, level->parameter);
+    return HN_OK;
+}
+
 static enum hn_status choose_kinds(struct maker *maker, struct hn_space_level *level)
 {
     for (size_t i = 0; i < level->step_count; i++) {
@@ -126,9 +145,9 @@ static enum hn_status choose_kinds(struct maker *maker, struct hn_space_level *l
                      : step->term >= 0                                    ? HN_STEP_COMPUTED
                                                                           : HN_STEP_EVALUATED;
         maker->plan->evaluates = maker->plan->evaluates || step->term < 0;
-        step->direction = step->kind == HN_STEP_COMPUTED
-                              ? hn_terms_direction(maker->terms, step->term, level->parameter)
-                              : HN_UNKNOWN;
+        step->direction = HN_UNKNOWN;
+        if (step->kind == HN_STEP_COMPUTED && find_direction(maker, level, step) != HN_OK)
+            return HN_ENOMEM;
     }
     return join_tables(maker, level);
 }
@@ -139,6 +158,8 @@ static int compare_steps(const void *a, const void *b)
     const struct hn_space_step *y = b;
     if (x->kind != y->kind)
         return x->kind < y->kind ? -1 : 1;
+    if ((x->direction == HN_UNKNOWN) != (y->direction == HN_UNKNOWN))
+        return x->direction == HN_UNKNOWN ? 1 : -1;
     if (x->partial != y->partial)
         return x->partial ? 1 : -1;
     return (x->term > y->term) - (x->term < y->term);
@@ -245,8 +266,14 @@ static enum hn_status make_step(struct maker *maker, const struct hn_space_level
         return status;
     for (size_t i = 0; i < maker->wanted_count; i++)
         maker->wanted[i] &= (unsigned char)~OF_STEP;
+    if (step->kind == HN_STEP_COMPUTED) {
+        want(maker, step->edge, OF_STEP);
+        status = take_marked(maker, level->parameter, true, &step->to_edge);
+        maker->wanted[step->edge] &= (unsigned char)~OF_STEP;
+    }
     want(maker, step->term, OF_STEP);
-    status = take_marked(maker, level->parameter, true, &step->after);
+    if (status == HN_OK)
+        status = take_marked(maker, level->parameter, true, &step->after);
     if (status != HN_OK)
         return status;
     if (step->kind == HN_STEP_TABULATED)

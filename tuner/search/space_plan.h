@@ -30,9 +30,11 @@ struct hn_space_step {
     const struct hn_space_check *check; /* to be evaluated, where term is -1 */
     int term;
     bool partial;                /* a necessary condition of a check that later levels complete */
-    enum hn_direction direction; /* of the term with the position of the level's value */
+    int edge;                    /* the term, or a <= b where that is a == b */
+    enum hn_direction direction; /* of the edge with the position of the level's value */
     struct hn_space_program before; /* what does not change with it */
     struct hn_space_program after;  /* what does */
+    struct hn_space_program to_edge;
     const struct hn_space_step_key *keys;
     size_t key_count;
     size_t bits_at;  /* where its bits begin, in words */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* A partial check that in so many tries cut less than one in so many is left out. */
-enum { TRIES_TO_JUDGE = 4096, WORTH_ONE_IN = 32, FEW_CANDIDATES = 6 };
+enum { TRIES_TO_JUDGE = 4096, WORTH_ONE_IN = 32, FEW_CANDIDATES = 5 };
 
 enum hn_status hn_space_search_init(struct hn_space_search *search,
                                     const struct hn_space_plan *plan, struct hn_error *err)
@@ -67,11 +67,6 @@ static bool passes(struct hn_space_search *search, const struct hn_space_level *
            wanted;
 }
 
-static void clear_bit(uint64_t *mask, size_t position)
-{
-    mask[position / 64] &= ~((uint64_t)1 << (position % 64));
-}
-
 static uint64_t *need_row(struct hn_space_search *search, const struct hn_space_level *level,
                           const struct hn_space_step *step)
 {
@@ -91,54 +86,82 @@ static uint64_t *need_row(struct hn_space_search *search, const struct hn_space_
     return bits;
 }
 
-static size_t count_bits(const uint64_t *mask, size_t words)
+/* Keeps the positions from `first` up to `end`; false when all that were there stay. */
+static bool keep_range(uint64_t *mask, size_t words, size_t first, size_t end)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < words; i++)
-        count += (size_t)__builtin_popcountll(mask[i]);
-    return count;
-}
-
-/* Clears the positions from `first` up to `end`. */
-static void clear_range(uint64_t *mask, size_t first, size_t end)
-{
-    for (size_t i = first; i < end; i++) {
-        if (i % 64 == 0 && end - i >= 64) {
-            mask[i / 64] = 0;
-            i += 63;
-        } else {
-            clear_bit(mask, i);
-        }
+    uint64_t lost = 0;
+    for (size_t i = 0; i < words; i++) {
+        uint64_t kept = UINT64_MAX;
+        if (64 * i < first)
+            kept = first - 64 * i >= 64 ? 0 : UINT64_MAX << (first - 64 * i);
+        if (64 * i + 64 > end)
+            kept &= end <= 64 * i ? 0 : UINT64_MAX >> (64 * i + 64 - end);
+        lost |= mask[i] & ~kept;
+        mask[i] &= kept;
     }
+    return lost != 0;
 }
 
-/* The term rises or falls, so that one position parts those that pass from the others. */
-static void cut_range(struct hn_space_search *search, const struct hn_space_level *level,
-                      const struct hn_space_step *step, uint64_t *mask)
+/* Where the edge changes: the first position at which it is what it rises or falls to. */
+static size_t find_edge(struct hn_space_search *search, const struct hn_space_level *level,
+                        const struct hn_space_step *step)
 {
     size_t low = 0;
     size_t high = level->count;
     bool rises = step->direction != HN_FALLS;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (passes(search, level, step, middle) == rises)
+        search->positions[level->parameter] = (uint16_t)middle;
+        run(search, &step->to_edge);
+        if ((search->cells[step->edge].integer != 0) == rises)
             high = middle;
         else
             low = middle + 1;
+        search->steps++;
     }
-    clear_range(mask, rises ? 0 : low, rises ? low : level->count);
+    return low;
 }
 
-static void cut_each(struct hn_space_search *search, const struct hn_space_level *level,
+static bool cut_range(struct hn_space_search *search, const struct hn_space_level *level,
+                      const struct hn_space_step *step, uint64_t *mask)
+{
+    size_t edge = find_edge(search, level, step);
+    bool rises = step->direction != HN_FALLS;
+    size_t first = rises ? edge : 0;
+    size_t end = rises ? level->count : edge;
+    if (step->edge != step->term && rises) {
+        for (end = first; end < level->count && passes(search, level, step, end);)
+            end++;
+    } else if (step->edge != step->term) {
+        for (first = end; first > 0 && passes(search, level, step, first - 1);)
+            first--;
+    }
+    return keep_range(mask, level->words, first, end);
+}
+
+static bool cut_each(struct hn_space_search *search, const struct hn_space_level *level,
                      const struct hn_space_step *step, uint64_t *mask)
 {
+    bool lost = false;
     for (size_t i = 0; i < level->words; i++) {
         for (uint64_t bits = mask[i]; bits != 0; bits &= bits - 1) {
             size_t position = 64 * i + (size_t)__builtin_ctzll(bits);
-            if (!passes(search, level, step, position))
-                clear_bit(mask, position);
+            search->steps++;
+            if (passes(search, level, step, position))
+                continue;
+            mask[i] &= ~(bits & -bits);
+            lost = true;
         }
     }
+    return lost;
+}
+
+static bool has_few(const uint64_t *mask, size_t words)
+{
+    uint64_t bits = mask[0];
+    for (int i = 0; i < FEW_CANDIDATES; i++)
+        bits &= bits - 1;
+    return words == 1 && bits == 0;
 }
 
 /* Takes away what does not pass; false when nothing is left. */
@@ -148,16 +171,13 @@ static bool cut(struct hn_space_search *search, const struct hn_space_level *lev
     struct hn_space_use *use = &search->uses[step->number];
     if (step->partial && use->tried > TRIES_TO_JUDGE && use->cut * WORTH_ONE_IN < use->tried)
         return true;
-    size_t before = count_bits(mask, level->words);
-    search->steps += before;
-    if (step->direction != HN_UNKNOWN && before > FEW_CANDIDATES)
-        cut_range(search, level, step, mask);
-    else
-        cut_each(search, level, step, mask);
-    size_t left = count_bits(mask, level->words);
-    use->tried += before;
-    use->cut += before - left;
-    return left > 0;
+    bool halves = step->direction != HN_UNKNOWN && !has_few(mask, level->words);
+    use->tried++;
+    use->cut += halves ? cut_range(search, level, step, mask) : cut_each(search, level, step, mask);
+    uint64_t left = 0;
+    for (size_t i = 0; i < level->words; i++)
+        left |= mask[i];
+    return left != 0;
 }
 
 bool hn_space_candidates(struct hn_space_search *search, size_t depth)
@@ -222,7 +242,9 @@ static bool append_points(struct hn_space_search *search, size_t depth)
     const uint64_t *mask = search->masks + level->mask_at;
     size_t words = search->plan->key_words;
     const uint64_t *key = search->keys + depth * words;
-    size_t count = count_bits(mask, level->words);
+    size_t count = 0;
+    for (size_t i = 0; i < level->words; i++)
+        count += (size_t)__builtin_popcountll(mask[i]);
     if (!make_room(search, count))
         return false;
     uint64_t *to = search->points + search->point_count * words;
