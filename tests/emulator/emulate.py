@@ -2,7 +2,7 @@
 """Runs templates on the CPU and compares them with their references: emulate.py HONE CONFIGS [--points N] [KERNEL...]
 
 Each config is emulated at its ladder and at N random points (default 4) of small problems, which no tile divides, built
-with g++ from device.hpp. Expressions are evaluated by Python, whose syntax they have."""
+with g++ from device.hpp. Expressions are evaluated by Python, whose syntax they have. Exit code 77: no PyYAML here."""
 
 import argparse
 import concurrent.futures
@@ -15,9 +15,13 @@ import subprocess
 import sys
 import tempfile
 
-import yaml
-
 import problems
+
+try:
+    import yaml
+except ImportError:
+    print("SKIPPED: needs PyYAML (Debian: python3-yaml)")
+    sys.exit(77)
 
 HERE = pathlib.Path(__file__).resolve().parent
 TYPES = {f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}
@@ -152,11 +156,13 @@ def program(config, problem, point, steps, text, results, check):
     return "".join(code)
 
 
+COMPILE = ["g++", "-std=c++20", "-O1", "-w", "-fsanitize=alignment", "-fsanitize-undefined-trap-on-error"]
+
+
 def run(code, name, folder):
     source = folder / f"{name}.cpp"
     source.write_text(code)
-    command = ["g++", "-std=c++20", "-O1", "-w", "-fsanitize=alignment", "-fsanitize-undefined-trap-on-error",
-               f"-I{HERE}", f"-I{folder}", f"-I{folder}/reference", str(source), "-o", str(folder / name)]
+    command = [*COMPILE, f"-I{folder}", f"-I{folder}/reference", str(source), "-o", str(folder / name)]
     built = subprocess.run(command, text=True, capture_output=True)
     if built.returncode != 0:
         return "does not compile: " + "\n".join(built.stderr.splitlines()[:4])
@@ -173,10 +179,11 @@ def run(code, name, folder):
 
 
 def copy_headers(templates, folder):
-    """Headers with instructions that only a GPU has give way to those beside this file."""
+    """Headers with instructions that only a GPU has give way to those beside this file; ours are compiled once."""
     (folder / "reference").mkdir(exist_ok=True)
-    for header in [*templates.glob("*.cuh"), *HERE.glob("*.cuh")]:
+    for header in [*templates.glob("*.cuh"), *HERE.glob("*.cuh"), *HERE.glob("*.hpp")]:
         (folder / header.name).write_text(header.read_text())
+    subprocess.run([*COMPILE, "-x", "c++-header", str(folder / "host.hpp"), "-o", str(folder / "host.hpp.gch")], check=True)
 
 
 def points_of(hone, path, problem, restrict=""):
@@ -189,7 +196,9 @@ def points_of(hone, path, problem, restrict=""):
             for line in listed_points.stdout.splitlines() if line]
 
 
-def chosen_points(config, points, count):
+def chosen_points(config, points, count, quick):
+    if quick:
+        return random.Random(1).sample(points, min(count, len(points)))
     defaults = config.get("defaults", {})
     ladder = [{**defaults, **step} for step in config.get("ladder", [])]
     chosen = [p for p in points if any(p == {**p, **step} for step in ladder)]
@@ -201,15 +210,15 @@ def reference_steps(config):
     return [config["reference"]]
 
 
-def check_problem(hone, path, config, overrides, count, folder, pool, restrict):
+def check_problem(hone, path, config, overrides, folder, pool, options):
     problem = config["problem"][0] if isinstance(config["problem"], list) else dict(config["problem"])
     problem = {k: v[0] if isinstance(v, list) else v for k, v in problem.items()} | overrides
     reference = config["reference"]
     reference_text = template_text(path.parent / reference["template"])
-    points = points_of(hone, path, problem, restrict)
+    points = points_of(hone, path, problem, options.set)
     made, jobs = {}, []
     tag = f"{config['kernel']}-{abs(hash(str(problem))) % 10**8}"
-    for i, point in enumerate(chosen_points(config, points, count)):
+    for i, point in enumerate(chosen_points(config, points, options.points, options.quick)):
         depends = {k: point[k] for k in listed(reference.get("depends", []))}
         key = str(depends)
         if key not in made:
@@ -235,6 +244,7 @@ def main():
     parser.add_argument("kernels", nargs="*")
     parser.add_argument("--points", type=int, default=4)
     parser.add_argument("--set", default="", help="only points with these values, as hone takes them")
+    parser.add_argument("--quick", action="store_true", help="without the ladder, and only the first problem of each")
     parser.add_argument("--keep", type=pathlib.Path)
     options = parser.parse_args()
     failed = passed = 0
@@ -244,9 +254,8 @@ def main():
         for kernel in options.kernels or problems.SMALL:
             path = options.configs / f"{kernel}.yaml"
             config = yaml.safe_load(path.read_text())
-            for overrides in problems.SMALL[kernel]:
-                failures, count = check_problem(options.hone, path, config, overrides, options.points, folder, pool,
-                                                options.set)
+            for overrides in problems.SMALL[kernel][:1 if options.quick else None]:
+                failures, count = check_problem(options.hone, path, config, overrides, folder, pool, options)
                 print(f"{kernel} {overrides}: {count - len(failures)} of {count} points agree", flush=True)
                 for failure in failures[:5]:
                     print(f"  {failure}")

@@ -36,7 +36,7 @@ inline unsigned char *allocate(size_t bytes)
         fail("out of memory");
     mprotect(start, page, PROT_NONE);
     mprotect(start + (pages + 1) * page, page, PROT_NONE);
-    std::memset(start + page, 0xFF, pages * page);
+    std::memset(start + page, 0xA7, pages * page);
     return start + (pages + 1) * page - room;
 }
 
@@ -44,7 +44,7 @@ inline unsigned char *allocate(size_t bytes)
 inline void check_slack(const unsigned char *data, size_t bytes, const char *name)
 {
     for (size_t i = bytes; i % 16 != 0; ++i)
-        if (data[i] != 0xFF)
+        if (data[i] != 0xA7)
             fail((std::string("a write behind the end of ") + name).c_str());
 }
 
