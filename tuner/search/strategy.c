@@ -5,11 +5,11 @@
 
 extern const struct hn_strategy_kind hn_strategy_exhaustive;
 extern const struct hn_strategy_kind hn_strategy_random;
+extern const struct hn_strategy_kind hn_strategy_model;
+extern const struct hn_strategy_kind hn_strategy_auto;
 
 const struct hn_strategy_kind *const hn_strategy_kinds[] = {
-    &hn_strategy_exhaustive,
-    &hn_strategy_random,
-    NULL,
+    &hn_strategy_exhaustive, &hn_strategy_random, &hn_strategy_model, &hn_strategy_auto, NULL,
 };
 
 const struct hn_strategy_kind *hn_strategy_find(const char *name)

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/search/gaussian.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "tuner/search/random.h"
+
+enum { FEATURES = 3, COUNT = 40 };
+
+static const bool category[FEATURES] = {false, false, true};
+
+/* Inputs in the unit cube, the last feature one of three categories. */
+static void draw_inputs(double *inputs, size_t count, uint64_t seed)
+{
+    struct hn_random random = hn_random_seeded(seed);
+    for (size_t i = 0; i < count; i++) {
+        inputs[i * FEATURES] = hn_random_unit(&random);
+        inputs[i * FEATURES + 1] = hn_random_unit(&random);
+        inputs[i * FEATURES + 2] = (double)hn_random_below(&random, 3);
+    }
+}
+
+static double smooth(const double *input)
+{
+    return sin(4 * input[0]) + 0.5 * (input[2] > 1.5);
+}
+
+/* Prediction at one input, from the definition: mean and variance of the function. */
+static void predict(const struct hn_gaussian *gaussian, const double *targets, const double *input,
+                    double *mean, double *variance)
+{
+    double whitened[COUNT];
+    double row[COUNT];
+    hn_gaussian_whiten(gaussian, targets, whitened);
+    *mean = 0;
+    *variance = exp(gaussian->scales.signal);
+    for (size_t i = 0; i < gaussian->count; i++) {
+        const double *factor = gaussian->factor + i * (i + 1) / 2;
+        hn_gaussian_covariances(gaussian, gaussian->inputs + i * FEATURES, input, 1, 1, &row[i]);
+        for (size_t j = 0; j < i; j++)
+            row[i] -= factor[j] * row[j];
+        row[i] /= factor[i];
+        *mean += row[i] * whitened[i];
+        *variance -= row[i] * row[i];
+    }
+}
+
+static void interpolates_what_it_was_told(void **state)
+{
+    (void)state;
+    struct hn_gaussian gaussian;
+    double inputs[COUNT * FEATURES];
+    double targets[COUNT];
+    assert_true(hn_gaussian_init(&gaussian, FEATURES, category, COUNT));
+    gaussian.scales.noise = log(1e-8);
+    draw_inputs(inputs, COUNT, 1);
+    for (size_t i = 0; i < COUNT; i++) {
+        targets[i] = smooth(inputs + i * FEATURES);
+        hn_gaussian_append(&gaussian, inputs + i * FEATURES);
+    }
+    for (size_t i = 0; i < COUNT; i++) {
+        double mean, variance;
+        predict(&gaussian, targets, inputs + i * FEATURES, &mean, &variance);
+        assert_true(fabs(mean - targets[i]) < 1e-3);
+        assert_true(variance < 1e-4);
+    }
+    double far[FEATURES] = {50, 50, 7};
+    double mean, variance;
+    predict(&gaussian, targets, far, &mean, &variance);
+    assert_true(fabs(mean) < 1e-6);
+    assert_true(fabs(variance - 1) < 1e-6);
+    hn_gaussian_finish(&gaussian);
+}
+
+/* A target that is not known is what the others before it predict: it changes no prediction. */
+static void unknown_targets_say_nothing(void **state)
+{
+    (void)state;
+    struct hn_gaussian all, known;
+    double inputs[COUNT * FEATURES];
+    double all_targets[COUNT], known_targets[COUNT];
+    assert_true(hn_gaussian_init(&all, FEATURES, category, COUNT));
+    assert_true(hn_gaussian_init(&known, FEATURES, category, COUNT));
+    draw_inputs(inputs, COUNT, 2);
+    for (size_t i = 0; i < COUNT; i++) {
+        bool told = i < COUNT / 2;
+        all_targets[i] = told ? smooth(inputs + i * FEATURES) : NAN;
+        known_targets[i] = all_targets[i];
+        hn_gaussian_append(&all, inputs + i * FEATURES);
+        if (told)
+            hn_gaussian_append(&known, inputs + i * FEATURES);
+    }
+    const double at[FEATURES] = {0.3, 0.6, 1};
+    double mean, variance, known_mean, known_variance;
+    predict(&all, all_targets, at, &mean, &variance);
+    predict(&known, known_targets, at, &known_mean, &known_variance);
+    assert_true(fabs(mean - known_mean) < 1e-9);
+    assert_true(variance < known_variance);
+    hn_gaussian_finish(&all);
+    hn_gaussian_finish(&known);
+}
+
+static double *scale_of(struct hn_gaussian *gaussian, size_t i)
+{
+    if (i < FEATURES)
+        return &gaussian->scales.lengths[i];
+    return i == FEATURES ? &gaussian->scales.noise : &gaussian->scales.signal;
+}
+
+static void gradient_is_the_posterior_s(void **state)
+{
+    (void)state;
+    struct hn_gaussian gaussian;
+    double inputs[COUNT * FEATURES];
+    double targets[COUNT];
+    double *work = calloc(3 * COUNT * COUNT + COUNT, sizeof *work);
+    assert_true(hn_gaussian_init(&gaussian, FEATURES, category, COUNT));
+    draw_inputs(inputs, COUNT, 3);
+    for (size_t i = 0; i < COUNT; i++)
+        targets[i] = smooth(inputs + i * FEATURES) - 0.3;
+    double gradient[FEATURES + 2], unused[FEATURES + 2];
+    hn_gaussian_posterior(&gaussian, inputs, targets, COUNT, gradient, work);
+    for (size_t i = 0; i < FEATURES + 2; i++) {
+        const double step = 1e-5;
+        double sides[2];
+        for (int side = 0; side < 2; side++) {
+            *scale_of(&gaussian, i) += side == 0 ? -step : 2 * step;
+            hn_gaussian_clear(&gaussian);
+            sides[side] = hn_gaussian_posterior(&gaussian, inputs, targets, COUNT, unused, work);
+        }
+        *scale_of(&gaussian, i) -= step;
+        double slope = (sides[1] - sides[0]) / (2 * step);
+        assert_true(fabs(slope - gradient[i]) < 1e-3 * (1 + fabs(slope)));
+    }
+    free(work);
+    hn_gaussian_finish(&gaussian);
+}
+
+/* The function does not depend on the second feature: its length becomes the longest. */
+static void fit_finds_what_matters(void **state)
+{
+    (void)state;
+    struct hn_gaussian gaussian;
+    double inputs[COUNT * FEATURES];
+    double targets[COUNT];
+    assert_true(hn_gaussian_init(&gaussian, FEATURES, category, COUNT));
+    draw_inputs(inputs, COUNT, 4);
+    for (size_t i = 0; i < COUNT; i++)
+        targets[i] = smooth(inputs + i * FEATURES) - 0.3;
+    assert_true(hn_gaussian_fit(&gaussian, inputs, targets, COUNT, 40));
+    assert_true(gaussian.scales.lengths[1] > gaussian.scales.lengths[0] + 1);
+    assert_true(gaussian.scales.lengths[1] > gaussian.scales.lengths[2]);
+    for (size_t i = 0; i < COUNT; i++)
+        hn_gaussian_append(&gaussian, inputs + i * FEATURES);
+    double worst = 0;
+    double tests[COUNT * FEATURES];
+    draw_inputs(tests, COUNT, 5);
+    for (size_t i = 0; i < COUNT; i++) {
+        double mean, variance;
+        predict(&gaussian, targets, tests + i * FEATURES, &mean, &variance);
+        worst = fmax(worst, fabs(mean - smooth(tests + i * FEATURES) + 0.3));
+    }
+    assert_true(worst < 0.25);
+    hn_gaussian_finish(&gaussian);
+}
+
+/* The same input twice with different targets, and no noise to explain it: the fit has to survive.
+ */
+static void survives_contradictions(void **state)
+{
+    (void)state;
+    struct hn_gaussian gaussian;
+    double inputs[COUNT * FEATURES] = {0};
+    double targets[COUNT];
+    assert_true(hn_gaussian_init(&gaussian, FEATURES, category, COUNT));
+    gaussian.scales.noise = -30;
+    for (size_t i = 0; i < COUNT; i++)
+        targets[i] = i % 2 == 0 ? 1 : -1;
+    assert_true(hn_gaussian_fit(&gaussian, inputs, targets, COUNT, 30));
+    for (size_t i = 0; i < COUNT; i++)
+        hn_gaussian_append(&gaussian, inputs + i * FEATURES);
+    double mean, variance;
+    predict(&gaussian, targets, inputs, &mean, &variance);
+    assert_true(isfinite(mean) && isfinite(variance));
+    assert_true(fabs(mean) < 0.2);
+    hn_gaussian_finish(&gaussian);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(interpolates_what_it_was_told),
+        cmocka_unit_test(unknown_targets_say_nothing),
+        cmocka_unit_test(gradient_is_the_posterior_s),
+        cmocka_unit_test(fit_finds_what_matters),
+        cmocka_unit_test(survives_contradictions),
+    };
+    return cmocka_run_group_tests_name("gaussian", tests, NULL, NULL);
+}

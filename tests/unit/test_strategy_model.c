@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/search/strategy.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tuner/search/doubt.h"
+
+enum { WIDTH = 4, MOST = 2000 };
+
+/* 16 x 8 x 2 x 3 points; C picks one of two landscapes, the word D adds a constant. */
+static struct hn_space *make_space(void)
+{
+    struct hn_space *space = hn_space_create();
+    struct hn_value values[16];
+    for (int64_t i = 0; i < 16; i++)
+        values[i] = hn_integer(i + 1);
+    assert_int_equal(hn_space_add_parameter(space, "A", values, 16, NULL), HN_OK);
+    for (int64_t i = 0; i < 8; i++)
+        values[i] = hn_integer((int64_t)1 << i);
+    assert_int_equal(hn_space_add_parameter(space, "B", values, 8, NULL), HN_OK);
+    struct hn_value both[] = {hn_boolean(false), hn_boolean(true)};
+    assert_int_equal(hn_space_add_parameter(space, "C", both, 2, NULL), HN_OK);
+    struct hn_value words[] = {hn_word("red"), hn_word("green"), hn_word("blue")};
+    assert_int_equal(hn_space_add_parameter(space, "D", words, 3, NULL), HN_OK);
+    assert_int_equal(hn_space_add_constraint(space, "A * B <= 512", NULL, NULL), HN_OK);
+    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    return space;
+}
+
+static double cost_of(const uint16_t *choice)
+{
+    double a = (choice[0] - 11) / 4.0;
+    double b = choice[1] - (choice[2] ? 5.0 : 2.0);
+    return 10 + a * a + b * b + (choice[2] ? 0 : 2) + (choice[3] == 1 ? 0 : 1.5);
+}
+
+/* Everything with B at 16 fails. */
+static bool fails(const uint16_t *choice)
+{
+    return choice[1] == 4;
+}
+
+struct run {
+    uint16_t proposals[MOST][WIDTH];
+    size_t count;    /* tickets */
+    size_t distinct; /* points */
+    size_t to_best;  /* distinct points proposed when the best was, 0: never */
+    size_t declined;
+    double chance; /* at the end */
+};
+
+struct plan {
+    const char *strategy;
+    uint64_t seed;
+    unsigned look_ahead;
+    size_t evaluations;
+    const struct hn_prior *priors;
+    size_t prior_count;
+    bool resources; /* slow points spill */
+};
+
+static double least_cost(const struct hn_space *space)
+{
+    uint16_t choice[WIDTH];
+    double least = INFINITY;
+    for (uint64_t i = 0; i < hn_space_size(space); i++) {
+        hn_space_point(space, i, choice);
+        if (!fails(choice))
+            least = fmin(least, cost_of(choice));
+    }
+    return least;
+}
+
+static void tell(const struct hn_strategy_kind *kind, struct hn_strategy *strategy, uint64_t ticket,
+                 const uint16_t *choice, bool declined)
+{
+    struct hn_observation observation = {.outcome = HN_OUTCOME_OK, .cost = cost_of(choice)};
+    if (fails(choice) || declined)
+        observation = (struct hn_observation){
+            .outcome = declined ? HN_OUTCOME_SKIPPED : HN_OUTCOME_LAUNCH_ERROR, .cost = NAN};
+    kind->finished(strategy, ticket, &observation);
+}
+
+static void run(const struct hn_space *space, const struct plan *plan, struct run *run)
+{
+    const struct hn_strategy_kind *kind = hn_strategy_find(plan->strategy);
+    const struct hn_search search = {.space = space,
+                                     .seed = plan->seed,
+                                     .look_ahead = plan->look_ahead,
+                                     .priors = plan->priors,
+                                     .prior_count = plan->prior_count};
+    struct hn_strategy *strategy;
+    bool *seen = calloc(hn_space_size(space), sizeof *seen);
+    bool *declined = calloc(MOST, sizeof *declined);
+    double least = least_cost(space);
+    memset(run, 0, sizeof *run);
+    assert_int_equal(kind->create(&search, &strategy, NULL), HN_OK);
+    size_t told = 0;
+    while (run->distinct < plan->evaluations && run->count < MOST) {
+        uint16_t *choice = run->proposals[run->count];
+        for (; told + plan->look_ahead < run->count + 1; told++)
+            tell(kind, strategy, told, run->proposals[told], declined[told]);
+        if (!kind->propose(strategy, run->count, choice))
+            break;
+        uint64_t point = hn_space_find(space, choice);
+        assert_true(point != UINT64_MAX);
+        if (!seen[point]) {
+            seen[point] = true;
+            run->distinct++;
+            if (run->to_best == 0 && !fails(choice) && cost_of(choice) <= least)
+                run->to_best = run->distinct;
+        }
+        if (kind->compiled != NULL) {
+            double cost = cost_of(choice);
+            const struct hn_resources resources = {
+                .known = plan->resources, .registers = 32, .spill_load_bytes = cost > 16 ? 400 : 0};
+            const struct hn_observation compiled = {
+                .outcome = HN_OUTCOME_OK, .cost = NAN, .resources = &resources};
+            declined[run->count] = !kind->compiled(strategy, run->count, &compiled);
+            run->declined += declined[run->count];
+        }
+        run->count++;
+    }
+    for (; told < run->count; told++)
+        tell(kind, strategy, told, run->proposals[told], declined[told]);
+    run->chance = kind->chance(strategy);
+    kind->destroy(strategy);
+    free(seen);
+    free(declined);
+}
+
+static void finds_the_best_of_few(void **state)
+{
+    (void)state;
+    struct hn_space *space = make_space();
+    static struct run found;
+    static const char *const names[] = {"model", "auto"};
+    for (size_t i = 0; i < 2; i++) {
+        for (uint64_t seed = 1; seed <= 5; seed++) {
+            const struct plan plan = {names[i], seed, 1, 80, NULL, 0, false};
+            run(space, &plan, &found);
+            /* random search needs half of the points to have it with even chances: over 250 */
+            assert_in_range(found.to_best, 1, 60);
+        }
+    }
+    hn_space_destroy(space);
+}
+
+static void looks_ahead_without_harm(void **state)
+{
+    (void)state;
+    struct hn_space *space = make_space();
+    static struct run found;
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        const struct plan plan = {"auto", seed, 32, 100, NULL, 0, false};
+        run(space, &plan, &found);
+        assert_in_range(found.to_best, 1, 90);
+    }
+    hn_space_destroy(space);
+}
+
+static void is_repeatable(void **state)
+{
+    (void)state;
+    struct hn_space *space = make_space();
+    static struct run first, second, other;
+    const struct plan plan = {"auto", 7, 32, 120, NULL, 0, true};
+    const struct plan another = {"auto", 8, 32, 120, NULL, 0, true};
+    run(space, &plan, &first);
+    run(space, &plan, &second);
+    run(space, &another, &other);
+    assert_int_equal(first.count, second.count);
+    assert_memory_equal(first.proposals, second.proposals, sizeof first.proposals);
+    assert_memory_not_equal(first.proposals, other.proposals, sizeof first.proposals);
+    hn_space_destroy(space);
+}
+
+static void proposes_all_there_is_and_ends(void **state)
+{
+    (void)state;
+    struct hn_space *space = hn_space_create();
+    struct hn_value values[] = {hn_integer(1), hn_integer(2), hn_integer(4), hn_integer(8),
+                                hn_integer(16)};
+    struct hn_value one = hn_integer(3);
+    assert_int_equal(hn_space_add_parameter(space, "A", values, 5, NULL), HN_OK);
+    assert_int_equal(hn_space_add_parameter(space, "B", values, 3, NULL), HN_OK);
+    assert_int_equal(hn_space_add_parameter(space, "C", &one, 1, NULL), HN_OK);
+    assert_int_equal(hn_space_add_parameter(space, "D", &one, 1, NULL), HN_OK);
+    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    static struct run found;
+    const struct plan plan = {"auto", 1, 4, MOST, NULL, 0, false};
+    run(space, &plan, &found);
+    assert_int_equal(found.distinct, 15);
+    assert_true(found.count < MOST);
+    assert_true(found.chance == 0);
+    hn_space_destroy(space);
+
+    space = hn_space_create();
+    for (const char *name = "A"; *name != 'E'; name = &"ABCDE"[*name - 'A' + 1]) {
+        const char text[2] = {*name, 0};
+        assert_int_equal(hn_space_add_parameter(space, text, &one, 1, NULL), HN_OK);
+    }
+    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    run(space, &plan, &found);
+    assert_int_equal(found.distinct, 1);
+    hn_space_destroy(space);
+}
+
+/* The best points of a source come first, and the search is over sooner than without. */
+static void priors_lead_to_the_best(void **state)
+{
+    (void)state;
+    struct hn_space *space = make_space();
+    static uint16_t choices[200][WIDTH];
+    static struct hn_prior priors[200];
+    struct hn_random random = hn_random_seeded(5);
+    for (size_t i = 0; i < 200; i++) {
+        hn_space_sample(space, &random, choices[i]);
+        priors[i] = (struct hn_prior){
+            choices[i], {HN_OUTCOME_OK, 3 * cost_of(choices[i]) + 5, NULL}, i % 2 == 0 ? 4 : 9};
+    }
+    priors[3].observation.cost = NAN;
+    priors[5].observation.cost = 0.1; /* of a less relevant source */
+    static struct run with, without;
+    size_t sum_with = 0, sum_without = 0;
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        const struct plan informed = {"auto", seed, 1, 80, priors, 200, false};
+        const struct plan plain = {"auto", seed, 1, 80, NULL, 0, false};
+        run(space, &informed, &with);
+        run(space, &plain, &without);
+        assert_true(with.to_best > 0 && without.to_best > 0);
+        sum_with += with.to_best;
+        sum_without += without.to_best;
+        size_t best = 0;
+        for (size_t i = 2; i < 200; i += 2) {
+            if (priors[i].observation.cost < priors[best].observation.cost)
+                best = i;
+        }
+        assert_memory_equal(with.proposals[0], choices[best], sizeof choices[best]);
+    }
+    assert_true(sum_with < sum_without);
+    hn_space_destroy(space);
+}
+
+static void declines_what_its_resources_condemn(void **state)
+{
+    (void)state;
+    struct hn_space *space = make_space();
+    static struct run with, without;
+    const struct plan spills = {"auto", 3, 1, 300, NULL, 0, true};
+    const struct plan plain = {"auto", 3, 1, 300, NULL, 0, false};
+    run(space, &spills, &with);
+    run(space, &plain, &without);
+    assert_int_equal(without.declined, 0);
+    assert_true(with.declined > 50);
+    assert_in_range(with.to_best, 1, 60);
+    hn_space_destroy(space);
+}
+
+static void doubt_falls(void **state)
+{
+    (void)state;
+    struct hn_space *space = make_space();
+    static struct run early, late;
+    const struct plan few = {"auto", 2, 1, 12, NULL, 0, false};
+    const struct plan many = {"auto", 2, 1, 150, NULL, 0, false};
+    run(space, &few, &early);
+    run(space, &many, &late);
+    assert_true(early.chance > 0.3 && early.chance < 1);
+    assert_true(late.to_best > 0);
+    assert_true(late.chance < 0.1);
+    const struct hn_doubt_signs nothing_left = {.expected = 3, .left = 0};
+    assert_true(hn_doubt_chance(&nothing_left) == 0);
+    hn_space_destroy(space);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_the_best_of_few),
+        cmocka_unit_test(looks_ahead_without_harm),
+        cmocka_unit_test(is_repeatable),
+        cmocka_unit_test(proposes_all_there_is_and_ends),
+        cmocka_unit_test(priors_lead_to_the_best),
+        cmocka_unit_test(declines_what_its_resources_condemn),
+        cmocka_unit_test(doubt_falls),
+    };
+    return cmocka_run_group_tests_name("strategy_model", tests, NULL, NULL);
+}
