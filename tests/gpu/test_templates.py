@@ -18,6 +18,22 @@ PROBLEMS = {
         f"SIZE=100004 PATTERN={pattern} SIDE={side}" for side in ("load", "store")
         for pattern in ("offset OFFSET=1", "offset OFFSET=8", "stride STRIDE=3", "stride STRIDE=32", "permuted")
     ] + ["SIZE=100003 PATTERN=same"],
+    "matmul_aat": ["M=1000 K=33", "M=37 K=20", "M=1 K=1"],
+    "reduce": ["SIZE=1000003", "SIZE=5"],
+    "dot": ["SIZE=1000003", "SIZE=5"],
+    "stencil_1d": ["SIZE=100004 RADIUS=4", "SIZE=100003 RADIUS=8", "SIZE=7 RADIUS=1"],
+    "read_only": ["SIZE=100003 PATTERN=sequential"],
+    "struct_layout": [f"WIDTH={width} HEIGHT=5 MEMBERS={members} USED={used}" for width, members, used in
+                      ((67, 3, "all"), (64, 7, "all"), (1, 4, "all"), (65, 7, "first"))],
+    "async_copy": ["TILE_BYTES=2048", "TILE_BYTES=32768"],
+    "spheres": [f"WIDTH=67 HEIGHT=35 SPHERES=64 ACCESS={access}" for access in ("uniform", "divergent")],
+    "histogram": ["SIZE=1000003 VALUE_BYTES=1 BINS=256", "SIZE=100003 VALUE_BYTES=2 BINS=2048",
+                  "SIZE=777 VALUE_BYTES=1 BINS=64", "SIZE=100003 VALUE_BYTES=2 BINS=8192"],
+    "atomics": ["SIZE=10003 TARGETS=1", "SIZE=100003 TARGETS=1024"],
+    "compact": ["SIZE=1000003 KEEP=0.5", "SIZE=100003 KEEP=0.1", "SIZE=5 KEEP=0.9"],
+    "heat_2d": ["WIDTH=1000 HEIGHT=999", "WIDTH=1 HEIGHT=1"],
+    "bank_stride": ["STRIDE=5 WORD=8 WARPS=3", "STRIDE=33 WORD=16 WARPS=32"],
+    "occupancy": ["ROWS=100003 LENGTH=64"],
 }
 
 
