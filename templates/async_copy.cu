@@ -23,9 +23,13 @@
 
 #include "async_copy.cuh"
 
-struct __align__(ELEMENT) element {
-    unsigned part[ELEMENT / 4];
-};
+#if ELEMENT == 4
+typedef unsigned element;
+#elif ELEMENT == 8
+typedef uint2 element;
+#else
+typedef uint4 element;
+#endif
 
 constexpr int elements = TILE_BYTES / ELEMENT, copies = elements / BLOCK; // of a thread
 
@@ -54,6 +58,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __syncthreads();
     const long long stop = clock64();
 
+#pragma unroll 1
     for (int i = threadIdx.x; i < elements; i += BLOCK)
         to[i] = tile[elements - 1 - i];
     if (threadIdx.x == 0)
