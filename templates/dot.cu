@@ -12,6 +12,9 @@
 #ifndef BLOCK
 #define BLOCK 256
 #endif
+#ifndef BLOCKS_PER_SM // of the grid, for each multiprocessor; the fewer, the more registers a thread may use for loads
+#define BLOCKS_PER_SM 8
+#endif
 #ifndef STEP // within a block: a tree in shared memory, or shuffles
 #define STEP_shared 1
 #define STEP_shuffle 2
@@ -44,9 +47,12 @@ union item {
     float value[VECTOR];
 };
 
-extern "C" __global__ void __launch_bounds__(BLOCK) dot(const float *__restrict__ x, const float *__restrict__ y,
-                                                        float *out, int64_t SIZE, float *partial, float *total,
-                                                        unsigned *done)
+// Blocks that a multiprocessor has room for.
+constexpr int resident = BLOCK * BLOCKS_PER_SM <= 2048 ? BLOCKS_PER_SM : 2048 / BLOCK;
+
+extern "C" __global__ void __launch_bounds__(BLOCK, resident)
+    dot(const float *__restrict__ x, const float *__restrict__ y, float *out, int64_t SIZE, float *partial, float *total,
+        unsigned *done)
 {
     const int64_t tile = (int64_t)BLOCK * ITEMS, tiles = SIZE / VECTOR / tile;
     float sum[VECTOR] = {};

@@ -13,6 +13,9 @@
 #ifndef BLOCK
 #define BLOCK 256
 #endif
+#ifndef BLOCKS_PER_SM // of the grid, for each multiprocessor; the fewer, the more registers a thread may use for loads
+#define BLOCKS_PER_SM 8
+#endif
 #ifndef STEP // within a block: a tree in shared memory, or shuffles
 #define STEP_shared 1
 #define STEP_shuffle 2
@@ -40,7 +43,10 @@
 #define READ(pointer) (*(pointer))
 #endif
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
+// Blocks that a multiprocessor has room for.
+constexpr int resident = BLOCK * BLOCKS_PER_SM <= 2048 ? BLOCKS_PER_SM : 2048 / BLOCK;
+
+extern "C" __global__ void __launch_bounds__(BLOCK, resident)
     reduce(const float *__restrict__ in, float *out, int64_t SIZE, float *partial, float *total, unsigned *done)
 {
     const int64_t tile = (int64_t)BLOCK * ITEMS, tiles = SIZE / VECTOR / tile;
