@@ -118,8 +118,8 @@ def program(config, problem, point, steps, text, results, check):
         if role in ("input", "inout"):
             target = body if role == "input" else again
             target.append(f"    emulator::random_state = {number + 1};\n    {fill_call(a, name, count)}\n")
-        if role in ("counter", "metric"):
-            again.append(f"    std::memset({name}, 0, {count}ull * sizeof *{name});\n")
+        if role in ("counter", "metric"):  # these templates leave their counters as they found them
+            body.append(f"    std::memset({name}, 0, {count}ull * sizeof *{name});\n")
         if role == "output":
             again.append(f"    std::memset({name}, 0xFF, {count}ull * sizeof *{name});\n")
     for symbol in config.get("symbols", []) if check else []:
