@@ -85,6 +85,10 @@ int hn_terms_possible(struct hn_terms *terms, int term, const uint64_t *bound);
 enum hn_direction { HN_CONSTANT = 0, HN_RISES = 1, HN_FALLS = 2, HN_UNKNOWN = 3 };
 enum hn_direction hn_terms_direction(const struct hn_terms *terms, int term, size_t slot);
 
+/* Replaces each term of the list (-1 stays) by an equal one in which sums and products of integers add up their operands
+ * in the order of ranks[slot], so that what depends on the first slots is a term of its own. False when memory is out. */
+bool hn_terms_arrange(struct hn_terms *terms, int *list, size_t count, const size_t *ranks);
+
 struct hn_instruction hn_terms_instruction(const struct hn_terms *terms, int term);
 /* Sets the cells of constants; cells has room for all terms. */
 void hn_terms_set_constants(const struct hn_terms *terms, union hn_cell *cells);

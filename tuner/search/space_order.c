@@ -25,56 +25,39 @@ struct guess {
     uint16_t *positions;
     struct hn_value *current;
     union hn_cell *cells;
-    struct hn_instruction *program;
-    unsigned char *wanted;
+    struct hn_space_gatherer gatherer;
+    struct hn_blocks blocks;
 };
 
-static bool has_slot(const uint64_t *slots, size_t slot)
-{
-    return slots[slot / 64] >> (slot % 64) & 1;
-}
-
-static void want(struct guess *guess, int term)
-{
-    const struct hn_term *item = &guess->problem->terms.items[term];
-    if (item->operation == HN_TERM_CONSTANT || guess->wanted[term])
-        return;
-    guess->wanted[term] = 1;
-    for (size_t i = 0; i < 3 && item->operand[i] >= 0; i++)
-        want(guess, item->operand[i]);
-}
-
-/* What computes the term. */
-static size_t take_program(struct guess *guess, int term)
-{
-    size_t count = 0;
-    memset(guess->wanted, 0, guess->problem->terms.count);
-    want(guess, term);
-    for (int i = 0; i <= term; i++) {
-        if (guess->wanted[i])
-            guess->program[count++] = hn_terms_instruction(&guess->problem->terms, i);
-    }
-    return count;
-}
-
+/* -1 when memory is out. */
 static double sample_share(struct guess *guess, const struct hn_space_check *check,
                            struct hn_random *random)
 {
     const struct hn_space_problem *problem = guess->problem;
-    size_t length = check->term >= 0 ? take_program(guess, check->term) : 0;
+    size_t any = guess->part->parameters[0];
+    struct hn_space_program program[2] = {{NULL, 0}, {NULL, 0}};
+    if (check->term >= 0)
+        hn_space_gather(&guess->gatherer, check->term);
+    for (size_t i = 0; i < 2 && check->term >= 0; i++) {
+        if (hn_space_program_take(&guess->gatherer, any, i == 1, &guess->blocks, &program[i]) !=
+            HN_OK)
+            return -1;
+    }
     size_t passed = 0;
     for (size_t i = 0; i < SAMPLES; i++) {
         for (size_t j = 0; j < guess->part->parameter_count; j++) {
             size_t parameter = guess->part->parameters[j];
             const struct hn_domain *domain = &problem->domains[parameter];
-            if (!has_slot(check->slots, parameter))
+            if (!hn_has_slot(check->slots, parameter))
                 continue;
             size_t position = hn_random_below(random, domain->count);
             guess->positions[parameter] = (uint16_t)position;
             guess->current[parameter] = domain->values[position];
         }
         if (check->term >= 0) {
-            hn_instructions_run(guess->program, length, guess->positions, guess->cells);
+            for (size_t j = 0; j < 2; j++)
+                hn_instructions_run(program[j].items, program[j].count, guess->positions,
+                                    guess->cells);
             passed += guess->cells[check->term].integer != 0;
         } else {
             const struct hn_conjunct *conjunct =
@@ -137,7 +120,7 @@ static double growth(const struct guess *guess, size_t check)
     double product = 0;
     for (size_t i = 0; i < guess->part->parameter_count; i++) {
         size_t parameter = guess->part->parameters[i];
-        if (has_slot(slots, parameter) && guess->rank[parameter] == SIZE_MAX)
+        if (hn_has_slot(slots, parameter) && guess->rank[parameter] == SIZE_MAX)
             product += log(values_of(guess, parameter));
     }
     return product == 0 ? INFINITY : product + log(guess->share[check]);
@@ -166,7 +149,7 @@ static void order_greedily(struct guess *guess, size_t *order)
             for (size_t i = 0; i < count; i++) {
                 size_t parameter = guess->part->parameters[i];
                 if (guess->rank[parameter] != SIZE_MAX ||
-                    (best != SIZE_MAX && !has_slot(slots_of(guess, best), parameter)))
+                    (best != SIZE_MAX && !hn_has_slot(slots_of(guess, best), parameter)))
                     continue;
                 if (next == SIZE_MAX || values_of(guess, parameter) < values_of(guess, next))
                     next = parameter;
@@ -216,18 +199,42 @@ static double improve(struct guess *guess, size_t *order)
     return work;
 }
 
-static void choose(struct guess *guess, size_t *order)
+static enum hn_status choose(struct guess *guess, size_t *order)
 {
     size_t count = guess->part->parameter_count;
     struct hn_random random = hn_random_seeded(1);
     hn_terms_set_constants(&guess->problem->terms, guess->cells);
-    for (size_t i = 0; i < guess->part->check_count; i++)
-        guess->share[i] =
-            sample_share(guess, &guess->problem->checks[guess->part->checks[i]], &random);
+    for (size_t i = 0; i < guess->part->check_count; i++) {
+        const struct hn_space_check *check = &guess->problem->checks[guess->part->checks[i]];
+        guess->share[i] = sample_share(guess, check, &random);
+        if (guess->share[i] < 0)
+            return HN_ENOMEM;
+    }
     double declared = work_of(guess, order);
     order_greedily(guess, guess->trial);
     if (improve(guess, guess->trial) * declared_bonus < declared)
         memcpy(order, guess->trial, count * sizeof *order);
+    return HN_OK;
+}
+
+static enum hn_status allocate(struct guess *guess)
+{
+    size_t slots = guess->problem->demands->slot_count + 1;
+    size_t terms = guess->problem->terms.count + 1;
+    struct hn_blocks *blocks = &guess->blocks;
+    guess->share = hn_blocks_take(blocks, (guess->part->check_count + 1) * sizeof *guess->share);
+    guess->rank = hn_blocks_take(blocks, slots * sizeof *guess->rank);
+    guess->trial = hn_blocks_take(blocks, slots * sizeof *guess->trial);
+    guess->factor = hn_blocks_take(blocks, slots * sizeof *guess->factor);
+    guess->positions = hn_blocks_take(blocks, slots * sizeof *guess->positions);
+    guess->current = hn_blocks_take(blocks, slots * sizeof *guess->current);
+    guess->cells = hn_blocks_take(blocks, terms * sizeof *guess->cells);
+    if (guess->share == NULL || guess->rank == NULL || guess->trial == NULL ||
+        guess->factor == NULL || guess->positions == NULL || guess->current == NULL ||
+        guess->cells == NULL)
+        return HN_ENOMEM;
+    memcpy(guess->current, guess->problem->current, (slots - 1) * sizeof *guess->current);
+    return hn_space_gatherer_init(&guess->gatherer, &guess->problem->terms, NULL);
 }
 
 enum hn_status hn_space_order(struct hn_space_problem *problem, const struct hn_space_part *part,
@@ -239,29 +246,11 @@ enum hn_status hn_space_order(struct hn_space_problem *problem, const struct hn_
         combinations *= (double)problem->domains[part->parameters[i]].count;
     if (combinations <= few_combinations)
         return HN_OK;
-    size_t slots = problem->demands->slot_count + 1;
-    size_t terms = problem->terms.count + 1;
-    struct hn_blocks blocks = {0};
-    struct guess guess = {
-        .problem = problem,
-        .part = part,
-        .share = hn_blocks_take(&blocks, (part->check_count + 1) * sizeof *guess.share),
-        .rank = hn_blocks_take(&blocks, slots * sizeof *guess.rank),
-        .trial = hn_blocks_take(&blocks, slots * sizeof *guess.trial),
-        .factor = hn_blocks_take(&blocks, slots * sizeof *guess.factor),
-        .positions = hn_blocks_take(&blocks, slots * sizeof *guess.positions),
-        .current = hn_blocks_take(&blocks, slots * sizeof *guess.current),
-        .cells = hn_blocks_take(&blocks, terms * sizeof *guess.cells),
-        .program = hn_blocks_take(&blocks, terms * sizeof *guess.program),
-        .wanted = hn_blocks_take(&blocks, terms),
-    };
-    bool failed = guess.share == NULL || guess.rank == NULL || guess.trial == NULL ||
-                  guess.factor == NULL || guess.positions == NULL || guess.current == NULL ||
-                  guess.cells == NULL || guess.program == NULL || guess.wanted == NULL;
-    if (!failed) {
-        memcpy(guess.current, problem->current, (slots - 1) * sizeof *guess.current);
-        choose(&guess, order);
-    }
-    hn_blocks_finish(&blocks);
-    return failed ? hn_fail_memory(err) : HN_OK;
+    struct guess guess = {.problem = problem, .part = part};
+    enum hn_status status = allocate(&guess);
+    if (status == HN_OK)
+        status = choose(&guess, order);
+    hn_space_gatherer_finish(&guess.gatherer);
+    hn_blocks_finish(&guess.blocks);
+    return status == HN_OK ? HN_OK : hn_fail_memory(err);
 }

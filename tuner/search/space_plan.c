@@ -14,16 +14,12 @@ struct maker {
     struct hn_space_problem *problem;
     struct hn_terms *terms;
     const struct hn_space_part *part;
-    uint64_t *bound;       /* the slots of the levels so far */
-    size_t *level_of;      /* by slot */
-    unsigned char *wanted; /* by term */
-    size_t wanted_count;
+    uint64_t *bound;  /* the slots of the levels so far */
+    size_t *level_of; /* by slot */
+    int *arranged;    /* the terms of the part's checks, for the order of the levels */
+    struct hn_space_gatherer gatherer;
+    struct hn_space_gatherer exported;
 };
-
-static bool has_slot(const uint64_t *slots, size_t slot)
-{
-    return slots[slot / 64] >> (slot % 64) & 1;
-}
 
 static bool is_within(const uint64_t *slots, const uint64_t *all, size_t words)
 {
@@ -49,19 +45,20 @@ static void add_step(struct hn_space_level *level, const struct hn_space_step *s
 }
 
 /* The condition that binding the level's parameter puts to the test for a check. */
-static enum hn_status add_check(struct maker *maker, struct hn_space_level *level,
-                                const struct hn_space_check *check)
+static enum hn_status add_check(struct maker *maker, struct hn_space_level *level, size_t number)
 {
-    struct hn_space_step step = {.check = check, .term = check->term};
-    if (!has_slot(check->slots, level->parameter))
+    const struct hn_space_check *check = &maker->problem->checks[maker->part->checks[number]];
+    struct hn_space_step step = {.check = check, .term = maker->arranged[number]};
+    const uint64_t *slots = step_slots(maker, &step);
+    if (!hn_has_slot(slots, level->parameter))
         return HN_OK;
-    if (!is_within(check->slots, maker->bound, maker->terms->slot_words)) {
-        if (check->term < 0)
+    if (!is_within(slots, maker->bound, maker->terms->slot_words)) {
+        if (step.term < 0)
             return HN_OK;
         step.partial = true;
-        step.term = hn_terms_possible(maker->terms, check->term, maker->bound);
+        step.term = hn_terms_possible(maker->terms, step.term, maker->bound);
         if (step.term < 0 || hn_terms_is(maker->terms, step.term, 1) ||
-            !has_slot(maker->terms->items[step.term].slots, level->parameter))
+            !hn_has_slot(maker->terms->items[step.term].slots, level->parameter))
             return maker->terms->out_of_memory ? HN_ENOMEM : HN_OK;
     }
     add_step(level, &step);
@@ -74,7 +71,7 @@ static double combinations_of(const struct maker *maker, const uint64_t *slots, 
     double product = 1;
     for (size_t i = 0; i < maker->part->parameter_count; i++) {
         size_t parameter = maker->part->parameters[i];
-        if (parameter != without && has_slot(slots, parameter))
+        if (parameter != without && hn_has_slot(slots, parameter))
             product *= (double)maker->problem->domains[parameter].count;
     }
     return product;
@@ -130,7 +127,7 @@ static enum hn_status find_direction(struct maker *maker, const struct hn_space_
         hn_terms_make(maker->terms, HN_TERM_LESS_EQUAL, item.operand[0], item.operand[1], -1);
     if (edge < 0)
         return HN_ENOMEM;
-    if (!has_slot(maker->terms->items[edge].slots, level->parameter))
+    if (!hn_has_slot(maker->terms->items[edge].slots, level->parameter))
         return HN_OK;
     step->edge = edge;
     step->direction = hn_terms_direction(maker->terms, edge, level->parameter);
@@ -178,54 +175,16 @@ static enum hn_status make_level(struct maker *maker, size_t depth, size_t param
     plan->mask_words += level->words;
     plan->combinations *= (double)domain->count;
     maker->bound[parameter / 64] |= (uint64_t)1 << (parameter % 64);
-    maker->level_of[parameter] = depth;
     level->steps =
         hn_blocks_take(&plan->blocks, (maker->part->check_count + 1) * sizeof *level->steps);
     enum hn_status status = level->steps == NULL ? HN_ENOMEM : HN_OK;
     for (size_t i = 0; i < maker->part->check_count && status == HN_OK; i++)
-        status = add_check(maker, level, &maker->problem->checks[maker->part->checks[i]]);
+        status = add_check(maker, level, i);
     if (status == HN_OK)
         status = choose_kinds(maker, level);
     if (status == HN_OK)
         qsort(level->steps, level->step_count, sizeof *level->steps, compare_steps);
     return status;
-}
-
-/* Marks the term and all that it is computed from. */
-static void want(struct maker *maker, int term, unsigned char mark)
-{
-    const struct hn_term *item = &maker->terms->items[term];
-    if (item->operation == HN_TERM_CONSTANT || (maker->wanted[term] & mark) != 0)
-        return;
-    maker->wanted[term] |= mark;
-    for (size_t i = 0; i < 3 && item->operand[i] >= 0; i++)
-        want(maker, item->operand[i], mark);
-}
-
-enum { OF_STEP = 1, OF_LEVEL = 2 };
-
-/* The marked terms, in order, that depend on the parameter, or that do not. */
-static enum hn_status take_marked(struct maker *maker, size_t parameter, bool depends,
-                                  struct hn_space_program *program)
-{
-    size_t count = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        struct hn_instruction *items =
-            pass == 0 ? NULL : hn_blocks_take(&maker->plan->blocks, count * sizeof *items + 1);
-        if (pass == 1 && items == NULL)
-            return HN_ENOMEM;
-        count = 0;
-        for (size_t i = 0; i < maker->wanted_count; i++) {
-            if ((maker->wanted[i] & OF_STEP) == 0 ||
-                has_slot(maker->terms->items[i].slots, parameter) != depends)
-                continue;
-            if (pass == 1)
-                items[count] = hn_terms_instruction(maker->terms, (int)i);
-            count++;
-        }
-        *program = (struct hn_space_program){items, count};
-    }
-    return HN_OK;
 }
 
 static enum hn_status make_keys(struct maker *maker, const struct hn_space_level *level,
@@ -240,7 +199,7 @@ static enum hn_status make_keys(struct maker *maker, const struct hn_space_level
     size_t stride = 1;
     for (size_t i = 0; i < maker->part->parameter_count; i++) {
         size_t parameter = maker->part->parameters[i];
-        if (parameter == level->parameter || !has_slot(slots, parameter))
+        if (parameter == level->parameter || !hn_has_slot(slots, parameter))
             continue;
         keys[step->key_count++] = (struct hn_space_step_key){parameter, stride};
         stride *= maker->problem->domains[parameter].count;
@@ -258,34 +217,31 @@ static enum hn_status make_keys(struct maker *maker, const struct hn_space_level
 static enum hn_status make_step(struct maker *maker, const struct hn_space_level *level,
                                 struct hn_space_step *step)
 {
+    struct hn_blocks *blocks = &maker->plan->blocks;
+    size_t slot = level->parameter;
     step->number = maker->plan->step_count++;
     enum hn_status status = HN_OK;
     if (step->kind == HN_STEP_TABULATED)
         status = make_keys(maker, level, step);
     if (step->term < 0 || status != HN_OK)
         return status;
-    for (size_t i = 0; i < maker->wanted_count; i++)
-        maker->wanted[i] &= (unsigned char)~OF_STEP;
     if (step->kind == HN_STEP_COMPUTED) {
-        want(maker, step->edge, OF_STEP);
-        status = take_marked(maker, level->parameter, true, &step->to_edge);
-        maker->wanted[step->edge] &= (unsigned char)~OF_STEP;
+        hn_space_gather(&maker->gatherer, step->edge);
+        status = hn_space_program_take(&maker->gatherer, slot, true, blocks, &step->to_edge);
     }
-    want(maker, step->term, OF_STEP);
+    hn_space_gather(&maker->gatherer, step->term);
     if (status == HN_OK)
-        status = take_marked(maker, level->parameter, true, &step->after);
-    if (status != HN_OK)
-        return status;
-    if (step->kind == HN_STEP_TABULATED)
-        return take_marked(maker, level->parameter, false, &step->before);
+        status = hn_space_program_take(&maker->gatherer, slot, true, blocks, &step->after);
+    if (status == HN_OK && step->kind == HN_STEP_TABULATED)
+        return hn_space_program_take(&maker->gatherer, slot, false, blocks, &step->before);
     for (size_t i = 0; i < step->after.count; i++) {
         const struct hn_term *item = &maker->terms->items[step->after.items[i].result];
         for (size_t j = 0; j < 3 && item->operand[j] >= 0; j++) {
-            if (!has_slot(maker->terms->items[item->operand[j]].slots, level->parameter))
-                want(maker, item->operand[j], OF_LEVEL);
+            if (!hn_has_slot(maker->terms->items[item->operand[j]].slots, slot))
+                hn_space_gather_more(&maker->exported, item->operand[j]);
         }
     }
-    return HN_OK;
+    return status;
 }
 
 static size_t level_of_term(const struct maker *maker, const struct hn_term *term)
@@ -293,37 +249,35 @@ static size_t level_of_term(const struct maker *maker, const struct hn_term *ter
     size_t last = 0;
     for (size_t i = 0; i < maker->part->parameter_count; i++) {
         size_t parameter = maker->part->parameters[i];
-        if (has_slot(term->slots, parameter) && maker->level_of[parameter] > last)
+        if (hn_has_slot(term->slots, parameter) && maker->level_of[parameter] > last)
             last = maker->level_of[parameter];
     }
     return last;
 }
 
+/* Each exported term at the level that binds the last of what it depends on. */
 static enum hn_status make_exports(struct maker *maker)
 {
     struct hn_space_plan *plan = maker->plan;
-    size_t *counts = hn_blocks_take(&plan->blocks, (plan->level_count + 1) * sizeof *counts);
-    if (counts == NULL)
+    const struct hn_space_gatherer *exported = &maker->exported;
+    struct hn_instruction **items =
+        hn_blocks_take(&plan->blocks, (plan->level_count + 1) * sizeof *items);
+    size_t *levels = hn_blocks_take(&plan->blocks, (exported->count + 1) * sizeof *levels);
+    if (items == NULL || levels == NULL)
         return HN_ENOMEM;
-    for (int pass = 0; pass < 2; pass++) {
-        for (size_t i = 0; i < plan->level_count && pass == 1; i++) {
-            plan->levels[i].exports.items =
-                hn_blocks_take(&plan->blocks, counts[i] * sizeof(struct hn_instruction) + 1);
-            if (plan->levels[i].exports.items == NULL)
-                return HN_ENOMEM;
-        }
-        for (size_t i = 0; i < maker->wanted_count; i++) {
-            if ((maker->wanted[i] & OF_LEVEL) == 0)
-                continue;
-            size_t level = level_of_term(maker, &maker->terms->items[i]);
-            struct hn_space_program *exports = &plan->levels[level].exports;
-            if (pass == 0)
-                counts[level]++;
-            else
-                ((struct hn_instruction *)exports->items)[exports->count++] =
-                    hn_terms_instruction(maker->terms, (int)i);
-        }
+    for (size_t i = 0; i < exported->count; i++) {
+        levels[i] = level_of_term(maker, &maker->terms->items[exported->found[i]]);
+        plan->levels[levels[i]].exports.count++;
     }
+    for (size_t i = 0; i < plan->level_count; i++) {
+        struct hn_space_program *exports = &plan->levels[i].exports;
+        items[i] = hn_blocks_take(&plan->blocks, exports->count * sizeof **items + 1);
+        if (items[i] == NULL)
+            return HN_ENOMEM;
+        exports->items = items[i];
+    }
+    for (size_t i = 0; i < exported->count; i++)
+        *items[levels[i]]++ = hn_terms_instruction(maker->terms, exported->found[i]);
     return HN_OK;
 }
 
@@ -352,19 +306,30 @@ static enum hn_status make_plan(struct maker *maker, const size_t *order,
                                 const struct hn_space_table *table)
 {
     struct hn_space_plan *plan = maker->plan;
+    for (size_t i = 0; i < plan->level_count; i++)
+        maker->level_of[order[i]] = i;
+    for (size_t i = 0; i < maker->part->check_count; i++)
+        maker->arranged[i] = maker->problem->checks[maker->part->checks[i]].term;
+    if (!hn_terms_arrange(maker->terms, maker->arranged, maker->part->check_count, maker->level_of))
+        return HN_ENOMEM;
+    for (size_t i = 0; i < maker->part->check_count; i++) {
+        int term = maker->arranged[i];
+        if (term >= 0 && maker->terms->items[term].operation == HN_TERM_CONSTANT)
+            maker->arranged[i] = maker->problem->checks[maker->part->checks[i]].term;
+    }
     enum hn_status status = HN_OK;
     for (size_t i = 0; i < plan->level_count && status == HN_OK; i++)
         status = make_level(maker, i, order[i]);
     if (status != HN_OK)
         return status;
-    maker->wanted_count = maker->terms->count;
-    maker->wanted = calloc(maker->wanted_count + 1, 1);
-    if (maker->wanted == NULL)
-        return HN_ENOMEM;
+    status = hn_space_gatherer_init(&maker->gatherer, maker->terms, NULL);
+    if (status == HN_OK)
+        status = hn_space_gatherer_init(&maker->exported, maker->terms, NULL);
     for (size_t i = 0; i < plan->level_count; i++) {
         for (size_t j = 0; j < plan->levels[i].step_count && status == HN_OK; j++)
             status = make_step(maker, &plan->levels[i], &plan->levels[i].steps[j]);
     }
+    hn_space_gather_sort(&maker->exported);
     if (status == HN_OK)
         status = make_exports(maker);
     if (status == HN_OK)
@@ -382,12 +347,16 @@ enum hn_status hn_space_plan_init(struct hn_space_plan *plan, struct hn_space_pr
     plan->levels = hn_blocks_take(&plan->blocks, (plan->level_count + 1) * sizeof *plan->levels);
     maker.bound = calloc(problem->terms.slot_words, sizeof *maker.bound);
     maker.level_of = calloc(problem->terms.slot_count + 1, sizeof *maker.level_of);
+    maker.arranged = calloc(part->check_count + 1, sizeof *maker.arranged);
     enum hn_status status = HN_ENOMEM;
-    if (plan->levels != NULL && maker.bound != NULL && maker.level_of != NULL)
+    if (plan->levels != NULL && maker.bound != NULL && maker.level_of != NULL &&
+        maker.arranged != NULL)
         status = make_plan(&maker, order, table);
     free(maker.bound);
     free(maker.level_of);
-    free(maker.wanted);
+    free(maker.arranged);
+    hn_space_gatherer_finish(&maker.gatherer);
+    hn_space_gatherer_finish(&maker.exported);
     if (status == HN_OK)
         return HN_OK;
     hn_space_plan_finish(plan);

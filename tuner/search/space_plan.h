@@ -3,16 +3,12 @@
 #define HONE_TUNER_SEARCH_SPACE_PLAN_H
 
 #include "tuner/search/space_problem.h"
+#include "tuner/search/space_program.h"
 #include "tuner/search/space_table.h"
 
 /* How the valid points over some parameters are looked for, for space*.c only. Parameters are bound one after another,
  * one a level; a level's steps take away those of its values with which a check can not pass any more. What a step needs
  * of the levels above is computed there, when their parameter is bound. */
-
-struct hn_space_program {
-    const struct hn_instruction *items;
-    size_t count;
-};
 
 enum hn_step_kind {
     HN_STEP_TABULATED, /* the values that pass are kept as bits, for each combination of the few parameters above */
