@@ -69,9 +69,6 @@ __constant__ float constant_coefficients[9];
 #define COEFFICIENT(d) coefficients[d]
 #endif
 
-// Words to the left, and to the right, that RADIUS floats reach into.
-constexpr int reach = (RADIUS + VECTOR - 1) / VECTOR;
-
 extern "C" __global__ void __launch_bounds__(BLOCK)
     stencil_1d(const float *RESTRICT in, float *RESTRICT out, int64_t SIZE, const float *RESTRICT coefficients, float c0,
                float c1, float c2, float c3, float c4, float c5, float c6, float c7, float c8)
@@ -102,6 +99,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             sum += COEFFICIENT(d) * (centre[-d] + centre[d]);
         result.value[0] = sum;
 #else
+        constexpr int reach = (RADIUS + VECTOR - 1) / VECTOR; // words to either side
         union {
             vector word[2 * reach + 1];
             float value[(2 * reach + 1) * VECTOR];
