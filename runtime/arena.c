@@ -53,6 +53,45 @@ static enum hn_status evaluate_size(const struct hn_argument *argument,
     return HN_OK;
 }
 
+/* The same for every variant, as inputs are. */
+static enum hn_status resolve_fill(const struct hn_plan *plan, const struct hn_argument *argument,
+                                   const struct hn_value *values, struct hn_buffer *buffer,
+                                   struct hn_error *err)
+{
+    char why[128];
+    for (int i = 0; i < 2; i++) {
+        const struct hn_expression *expression = argument->fill.expressions[i];
+        const char *parameter = expression == NULL ? NULL : parameter_used(plan, expression);
+        if (parameter != NULL)
+            return hn_fail(err, HN_ECONFIG,
+                           "the fill of '%s' uses the parameter '%s'; it can only depend on the "
+                           "problem",
+                           argument->name, parameter);
+    }
+    enum hn_status status = hn_fill_resolve(&argument->fill, values, &buffer->fill, err);
+    if (status != HN_OK)
+        return status;
+    if (!hn_fill_check(&buffer->fill, argument->element, buffer->count, why, sizeof why))
+        return hn_fail(err, HN_ECONFIG, "argument '%s': found '%s(%g, %g)', %s", argument->name,
+                       hn_fill_kind_name(buffer->fill.kind), buffer->fill.numbers[0],
+                       buffer->fill.numbers[1], why);
+    return HN_OK;
+}
+
+/* Room for the contents of an input that kernels take by value. */
+static enum hn_status make_host_copy(struct hn_arena *arena, size_t i, struct hn_error *err)
+{
+    const struct hn_argument *argument = &arena->plan->arguments[i];
+    uint64_t bytes = arena->buffers[hn_plan_source(arena->plan, i)].bytes;
+    if (bytes > HN_MAX_VALUE_BYTES)
+        return hn_fail(err, HN_ECONFIG,
+                       "argument '%s' passes the %llu bytes of '%s' by value; a kernel takes %u",
+                       argument->name, (unsigned long long)bytes, argument->from,
+                       HN_MAX_VALUE_BYTES);
+    arena->buffers[i].host = calloc(1, HN_MAX_VALUE_BYTES);
+    return arena->buffers[i].host == NULL ? hn_fail_memory(err) : HN_OK;
+}
+
 static enum hn_status size_buffers(struct hn_arena *arena, const struct hn_value *values,
                                    struct hn_error *err)
 {
@@ -73,10 +112,16 @@ static enum hn_status size_buffers(struct hn_arena *arena, const struct hn_value
             continue;
         }
         enum hn_status status = evaluate_size(argument, values, &arena->buffers[i], err);
+        if (status == HN_OK && hn_argument_is_filled(argument))
+            status = resolve_fill(plan, argument, values, &arena->buffers[i], err);
         if (status != HN_OK)
             return status;
     }
-    return HN_OK;
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < plan->argument_count && status == HN_OK; i++)
+        if (plan->arguments[i].role == HN_ROLE_VALUE && plan->arguments[i].from != NULL)
+            status = make_host_copy(arena, i, err);
+    return status;
 }
 
 /* Lays the buffers (the dynamic ones, or the others) out from offset 0, a guard zone before,
@@ -288,6 +333,8 @@ void hn_arena_finish(struct hn_arena *arena)
         driver->p_cuMemFree(arena->dynamic_block);
     if (arena->block != 0)
         driver->p_cuMemFree(arena->block);
+    for (size_t i = 0; arena->buffers != NULL && i < arena->plan->argument_count; i++)
+        free(arena->buffers[i].host);
     free(arena->host_results);
     free(arena->owners);
     free(arena->zones);

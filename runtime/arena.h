@@ -9,6 +9,8 @@
  * either fits or says at once what needs how much. */
 
 #define HN_GUARD_BYTES 65536u
+/* What all arguments of a kernel may take together, from compute capability 7.0 on. */
+#define HN_MAX_VALUE_BYTES 32764u
 
 /* A buffer argument. Zero for scalars. */
 struct hn_buffer {
@@ -18,6 +20,9 @@ struct hn_buffer {
     CUdeviceptr pristine; /* of an inout argument */
     uint64_t checksum;    /* of an input or of the pristine copy, as filled */
     bool dynamic;         /* its count depends on parameters: placed for each variant */
+    bool loaded;          /* its file was read before: it may not have changed since */
+    struct hn_fill fill;  /* of what is filled, with all its numbers */
+    unsigned char *host;  /* of a value with contents: HN_MAX_VALUE_BYTES, those first */
 };
 
 /* Which arguments lie before and behind a guard zone; SIZE_MAX: none. */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "runtime/arena.h"
+#include "runtime/data_file.h"
 
 static size_t slot_offset(const struct hn_arena *arena, size_t argument, enum hn_slot slot)
 {
@@ -58,18 +59,72 @@ static enum hn_status copy(struct hn_arena *arena, CUdeviceptr to, CUdeviceptr f
     return hn_context_check(context, result, "cuMemcpyDtoDAsync", err);
 }
 
+/* In pieces: a file may be larger than the host has memory for. */
+static enum hn_status load_file(struct hn_arena *arena, const struct hn_argument *argument,
+                                CUdeviceptr data, const struct hn_buffer *buffer,
+                                struct hn_error *err)
+{
+    static const uint64_t PIECE = 16u << 20;
+    struct hn_context *context = arena->context;
+    struct hn_data_file file;
+    unsigned char *piece = malloc(PIECE);
+    if (piece == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status =
+        hn_data_file_open(argument->fill.file, argument->element, buffer->count, &file, err);
+    bool opened = status == HN_OK;
+    for (uint64_t at = 0; status == HN_OK && at < buffer->bytes; at += PIECE) {
+        size_t size = buffer->bytes - at < PIECE ? buffer->bytes - at : PIECE;
+        status = hn_data_file_read(&file, piece, size, err);
+        if (status == HN_OK)
+            status =
+                hn_context_check(context, context->driver->p_cuMemcpyHtoD(data + at, piece, size),
+                                 "cuMemcpyHtoD", err);
+    }
+    if (opened)
+        hn_data_file_close(&file);
+    free(piece);
+    return status;
+}
+
 /* Fills input or pristine copy `i` and queues its checksum. */
 static enum hn_status fill_argument(struct hn_arena *arena, size_t i, struct hn_error *err)
 {
     const struct hn_argument *argument = &arena->plan->arguments[i];
     struct hn_buffer *buffer = &arena->buffers[i];
     CUdeviceptr data = argument->role == HN_ROLE_INOUT ? buffer->pristine : buffer->address;
-    enum hn_status status = hn_support_fill(arena->support, data, buffer->count, argument->element,
-                                            &argument->fill, arena->seed, i, err);
+    enum hn_status status =
+        buffer->fill.kind == HN_FILL_FILE
+            ? load_file(arena, argument, data, buffer, err)
+            : hn_support_fill(arena->support, data, buffer->count, argument->element, &buffer->fill,
+                              arena->seed, i, err);
     if (status != HN_OK)
         return status;
     return hn_support_checksum(arena->support, data, buffer->bytes,
                                hn_arena_slot(arena, i, HN_SLOT_CHECKSUM), err);
+}
+
+/* What was read again has to be what the references were computed from. */
+static enum hn_status note_checksum(struct hn_arena *arena, size_t i, struct hn_error *err)
+{
+    struct hn_buffer *buffer = &arena->buffers[i];
+    uint64_t checksum = hn_support_join_sums(hn_arena_host_slot(arena, i, HN_SLOT_CHECKSUM),
+                                             arena->support->blocks);
+    if (buffer->loaded && checksum != buffer->checksum)
+        return hn_fail(err, HN_ERUN, "data file %s changed while it was in use; run again",
+                       arena->plan->arguments[i].fill.file);
+    buffer->loaded = buffer->fill.kind == HN_FILL_FILE;
+    buffer->checksum = checksum;
+    return HN_OK;
+}
+
+static enum hn_status copy_to_host(struct hn_arena *arena, size_t i, struct hn_error *err)
+{
+    struct hn_context *context = arena->context;
+    const struct hn_buffer *source = &arena->buffers[hn_plan_source(arena->plan, i)];
+    CUresult result =
+        context->driver->p_cuMemcpyDtoH(arena->buffers[i].host, source->address, source->bytes);
+    return hn_context_check(context, result, "cuMemcpyDtoH", err);
 }
 
 enum hn_status hn_arena_fill(struct hn_arena *arena, uint64_t seed, struct hn_error *err)
@@ -88,14 +143,14 @@ enum hn_status hn_arena_fill(struct hn_arena *arena, uint64_t seed, struct hn_er
                                                 hn_arena_flush_slot(arena), err);
     if (status == HN_OK)
         status = hn_arena_read_results(arena, err);
-    if (status != HN_OK)
-        return status;
-    arena->flush_checksum = hn_arena_host_flush_checksum(arena);
-    for (size_t i = 0; i < plan->argument_count; i++)
+    arena->flush_checksum = status == HN_OK ? hn_arena_host_flush_checksum(arena) : 0;
+    for (size_t i = 0; i < plan->argument_count && status == HN_OK; i++) {
         if (hn_argument_is_filled(&plan->arguments[i]))
-            arena->buffers[i].checksum = hn_support_join_sums(
-                hn_arena_host_slot(arena, i, HN_SLOT_CHECKSUM), arena->support->blocks);
-    return HN_OK;
+            status = note_checksum(arena, i, err);
+        else if (arena->buffers[i].host != NULL)
+            status = copy_to_host(arena, i, err);
+    }
+    return status;
 }
 
 enum hn_status hn_arena_repair(struct hn_arena *arena, struct hn_error *err)

@@ -32,35 +32,6 @@ bool hn_role_parse(const char *name, enum hn_role *role)
     return false;
 }
 
-struct fill_info {
-    const char *name;
-    int numbers;
-};
-
-static const struct fill_info fills[] = {
-    [HN_FILL_UNIFORM] = {"uniform", 2},
-    [HN_FILL_NORMAL] = {"normal", 2},
-    [HN_FILL_IOTA] = {"iota", 2},
-    [HN_FILL_CONSTANT] = {"constant", 1},
-};
-
-const char *hn_fill_kind_name(enum hn_fill_kind kind)
-{
-    return fills[kind].name;
-}
-
-bool hn_fill_kind_parse(const char *name, enum hn_fill_kind *kind, int *numbers)
-{
-    for (size_t i = 0; i < sizeof fills / sizeof fills[0]; i++) {
-        if (strcmp(fills[i].name, name) == 0) {
-            *kind = (enum hn_fill_kind)i;
-            *numbers = fills[i].numbers;
-            return true;
-        }
-    }
-    return false;
-}
-
 void hn_compare_finish(struct hn_compare *compare)
 {
     hn_expression_destroy(compare->relative);
@@ -74,6 +45,7 @@ void hn_argument_finish(struct hn_argument *argument)
     free(argument->compare);
     free(argument->length);
     free(argument->name);
+    hn_fill_finish(&argument->fill);
     hn_expression_destroy(argument->count);
     hn_expression_destroy(argument->value);
     free(argument->from);

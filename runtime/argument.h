@@ -4,6 +4,7 @@
 
 #include "base/expression.h"
 #include "runtime/element.h"
+#include "runtime/fill.h"
 
 /* What a kernel is given, and what the buffers among it hold. */
 
@@ -27,20 +28,6 @@ enum hn_role {
 
 const char *hn_role_name(enum hn_role role);
 bool hn_role_parse(const char *name, enum hn_role *role);
-
-enum hn_fill_kind { HN_FILL_UNIFORM, HN_FILL_NORMAL, HN_FILL_IOTA, HN_FILL_CONSTANT };
-
-/* uniform(low, high), normal(mean, deviation), iota(start, step), constant(value): a and b in that order. Integers of
- * uniform are low..high inclusive. Element i depends on the seed, the argument's index and i only. */
-struct hn_fill {
-    enum hn_fill_kind kind;
-    double a;
-    double b;
-};
-
-const char *hn_fill_kind_name(enum hn_fill_kind kind);
-/* `numbers` is how many the kind takes: 1 or 2. */
-bool hn_fill_kind_parse(const char *name, enum hn_fill_kind *kind, int *numbers);
 
 /* X(identifier, name): how a result is compared with the reference. */
 #define HN_COMPARE_MODES(X)                                                                                            \
@@ -73,8 +60,9 @@ struct hn_argument {
     struct hn_expression *count; /* of a buffer; NULL for a scalar */
     struct hn_expression *value; /* of a scalar; NULL for a buffer */
     struct hn_fill fill;         /* of what hn_argument_is_filled */
-    /* Of a symbol, which has one of count, value and from: */
-    char *from;                      /* the input whose contents it takes */
+    /* Of a symbol or a value, which has one of count (only a symbol), value and from: */
+    char *from; /* the input whose contents it takes; a value's are passed as one structure */
+    /* Of a symbol: */
     struct hn_expression *condition; /* it is set where this holds; NULL: everywhere */
     bool changes;                    /* kernels write to it: set again before every launch */
     /* Of what hn_argument_is_compared: */

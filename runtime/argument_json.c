@@ -6,10 +6,23 @@
 #include "runtime/json_builder.h"
 #include "runtime/json_reader.h"
 
+static void build_number(struct hn_builder *object, const char *key, const struct hn_fill *fill,
+                         int number)
+{
+    if (fill->expressions[number] != NULL)
+        hn_build_expression(object, key, fill->expressions[number]);
+    else
+        hn_build_set(object, key, json_real(fill->numbers[number]));
+}
+
 static json_t *fill_json(const struct hn_fill *fill)
 {
-    return json_pack("{s:s, s:f, s:f}", "kind", hn_fill_kind_name(fill->kind), "a", fill->a, "b",
-                     fill->b);
+    struct hn_builder object = hn_build_object();
+    hn_build_string(&object, "kind", hn_fill_kind_name(fill->kind));
+    build_number(&object, "a", fill, 0);
+    build_number(&object, "b", fill, 1);
+    hn_build_string(&object, "file", fill->file);
+    return hn_build_finish(&object);
 }
 
 json_t *hn_compare_to_json(const struct hn_compare *compare)
@@ -43,6 +56,14 @@ json_t *hn_argument_to_json(const struct hn_argument *argument)
     return hn_build_finish(&object);
 }
 
+static enum hn_status read_number(const json_t *json, const char *key, struct hn_fill *fill,
+                                  int number, struct hn_error *err)
+{
+    if (json_is_string(json_object_get(json, key)))
+        return hn_json_expression(json, key, &fill->expressions[number], err);
+    return hn_json_finite(json, key, &fill->numbers[number], err);
+}
+
 static enum hn_status read_fill(const json_t *object, struct hn_fill *fill, struct hn_error *err)
 {
     const json_t *json = json_object_get(object, "fill");
@@ -50,8 +71,12 @@ static enum hn_status read_fill(const json_t *object, struct hn_fill *fill, stru
     int numbers = 0;
     if (kind == NULL || !hn_fill_kind_parse(kind, &fill->kind, &numbers))
         return hn_json_fail(err, "fill", "a known fill");
-    enum hn_status status = hn_json_finite(json, "a", &fill->a, err);
-    return status == HN_OK ? hn_json_finite(json, "b", &fill->b, err) : status;
+    enum hn_status status = read_number(json, "a", fill, 0, err);
+    if (status == HN_OK)
+        status = read_number(json, "b", fill, 1, err);
+    if (status == HN_OK && fill->kind == HN_FILL_FILE)
+        status = hn_json_string(json, "file", false, &fill->file, err);
+    return status;
 }
 
 /* What may stand beside what. */
@@ -65,20 +90,19 @@ static bool is_consistent(const struct hn_argument *argument)
     int sources = (argument->count != NULL) + (argument->value != NULL) + (argument->from != NULL);
     if (argument->role == HN_ROLE_SYMBOL)
         return sources == 1;
-    bool scalar = argument->role == HN_ROLE_VALUE;
-    return sources == 1 && (argument->value != NULL) == scalar && argument->from == NULL;
+    return sources == 1 && (argument->count == NULL) == (argument->role == HN_ROLE_VALUE);
 }
 
-static enum hn_status read_symbol(const json_t *object, struct hn_argument *argument,
+static enum hn_status read_source(const json_t *object, struct hn_argument *argument,
                                   struct hn_error *err)
 {
     enum hn_status status = HN_OK;
     if (json_object_get(object, "from") != NULL)
         status = hn_json_word(object, "from", &argument->from, err);
-    if (status == HN_OK)
-        status = hn_json_expression(object, "if", &argument->condition, err);
+    if (status != HN_OK || argument->role != HN_ROLE_SYMBOL)
+        return status;
     argument->changes = json_is_true(json_object_get(object, "changes"));
-    return status;
+    return hn_json_expression(object, "if", &argument->condition, err);
 }
 
 enum hn_status hn_compare_from_json(const json_t *object, struct hn_compare *compare,
@@ -122,8 +146,8 @@ enum hn_status hn_argument_from_json(const json_t *object, struct hn_argument *a
         status = hn_json_expression(object, "count", &argument->count, err);
     if (status == HN_OK)
         status = hn_json_expression(object, "value", &argument->value, err);
-    if (status == HN_OK && argument->role == HN_ROLE_SYMBOL)
-        status = read_symbol(object, argument, err);
+    if (status == HN_OK)
+        status = read_source(object, argument, err);
     if (status == HN_OK)
         status = read_comparison(object, argument, err);
     if (status != HN_OK)

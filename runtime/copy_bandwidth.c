@@ -29,7 +29,7 @@ static enum hn_status launch_copy(void *subject, size_t set, struct hn_error *er
 static enum hn_status measure_copy(struct hn_bench *bench, struct copy *copy, double *gb_per_s,
                                    struct hn_error *err)
 {
-    const struct hn_fill fill = {HN_FILL_UNIFORM, -1.0, 1.0};
+    const struct hn_fill fill = {.kind = HN_FILL_UNIFORM, .numbers = {-1.0, 1.0}};
     const struct hn_bench_request request = {.full = true};
     struct hn_work work = {.subject = copy,
                            .prepare = prepare_copy,

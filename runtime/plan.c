@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/data_file.h"
+
 struct hn_plan *hn_plan_create(void)
 {
     struct hn_plan *plan = calloc(1, sizeof *plan);
@@ -124,6 +126,28 @@ const struct hn_argument *hn_plan_find_argument(const struct hn_plan *plan, cons
         if (plan->arguments[i].name != NULL && strcmp(plan->arguments[i].name, name) == 0)
             return &plan->arguments[i];
     return NULL;
+}
+
+size_t hn_plan_source(const struct hn_plan *plan, size_t argument)
+{
+    if (plan->arguments[argument].from == NULL)
+        return argument;
+    return (size_t)(hn_plan_find_argument(plan, plan->arguments[argument].from) - plan->arguments);
+}
+
+enum hn_status hn_plan_add_data_hash(const struct hn_plan *plan, struct hn_hash *hash,
+                                     struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < plan->argument_count && status == HN_OK; i++) {
+        struct hn_hash own;
+        if (plan->arguments[i].fill.file == NULL)
+            continue;
+        status = hn_data_file_hash(plan->arguments[i].fill.file, &own, err);
+        if (status == HN_OK)
+            *hash = hn_hash_join(hash, &own);
+    }
+    return status;
 }
 
 static size_t count_metric_arguments(const struct hn_plan *plan)

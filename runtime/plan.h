@@ -134,6 +134,10 @@ enum hn_status hn_plan_values(const struct hn_plan *plan, const struct hn_bindin
                               const struct hn_bindings *point, struct hn_value **values, struct hn_error *err);
 /* The argument of that name, or NULL; its index is its place in plan->arguments. */
 const struct hn_argument *hn_plan_find_argument(const struct hn_plan *plan, const char *name);
+/* The argument whose contents this one takes; itself where it has its own. */
+size_t hn_plan_source(const struct hn_plan *plan, size_t argument);
+/* The hash of all files that arguments are filled from, after one of the plan. HN_ECONFIG when one can not be read. */
+enum hn_status hn_plan_add_data_hash(const struct hn_plan *plan, struct hn_hash *hash, struct hn_error *err);
 /* Adds a copy of the word behind the others; nothing when it is there. */
 enum hn_status hn_word_list_add(struct hn_word_list *list, const char *word, struct hn_error *err);
 /* Whether the template sees this problem value as a constant (then it is no kernel argument by convention). */

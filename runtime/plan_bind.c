@@ -47,6 +47,8 @@ static void bind_all_but_metrics(struct binder *binder, const struct hn_plan *pl
         bind(binder, plan->arguments[i].count);
         bind(binder, plan->arguments[i].value);
         bind(binder, plan->arguments[i].condition);
+        bind(binder, plan->arguments[i].fill.expressions[0]);
+        bind(binder, plan->arguments[i].fill.expressions[1]);
         if (plan->arguments[i].compare != NULL)
             bind_compare(binder, plan->arguments[i].compare);
     }

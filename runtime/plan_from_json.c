@@ -78,7 +78,7 @@ static bool is_length(const struct hn_plan *plan, const struct hn_argument *argu
            !hn_element_is_real(length->element);
 }
 
-/* That what arguments name is there: a symbol takes the contents of an input. */
+/* That what arguments name is there: symbols and values take the contents of inputs. */
 static enum hn_status check_references(const struct hn_plan *plan, struct hn_error *err)
 {
     for (size_t i = 0; i < plan->argument_count; i++) {

@@ -147,10 +147,26 @@ static const char *base_name(const char *path)
     return slash == NULL ? path : slash + 1;
 }
 
+/* Data is known by its contents: hn_plan_add_data_hash. */
+static json_t *arguments_without_folders(const struct hn_plan *plan)
+{
+    json_t *arguments = arguments_json(plan);
+    size_t index;
+    json_t *argument;
+    json_array_foreach(arguments, index, argument)
+    {
+        json_t *fill = json_object_get(argument, "fill");
+        if (plan->arguments[index].fill.file != NULL)
+            json_object_set_new(fill, "file",
+                                json_string(base_name(plan->arguments[index].fill.file)));
+    }
+    return arguments;
+}
+
 struct hn_hash hn_plan_hash(const struct hn_plan *plan)
 {
     struct hn_builder object = hn_build_object();
-    hn_build_set(&object, "arguments", arguments_json(plan));
+    hn_build_set(&object, "arguments", arguments_without_folders(plan));
     hn_build_set(&object, "steps", steps_json(plan));
     hn_build_set(&object, "freeze", hn_strings_to_json(plan->freeze, plan->freeze_count));
     hn_build_set(&object, "compare", hn_compare_to_json(&plan->compare));

@@ -80,8 +80,8 @@ enum hn_status hn_support_fill(struct hn_support *support, CUdeviceptr data, uin
 {
     int type = (int)element;
     int kind = (int)fill->kind;
-    double a = fill->a;
-    double b = fill->b;
+    double a = fill->numbers[0];
+    double b = fill->numbers[1];
     uint64_t own_seed = mix_seed(seed, argument);
     void *parameters[] = {&data, &count, &type, &kind, &a, &b, &own_seed};
     return launch_over_buffer(support, HN_SUPPORT_FILL, parameters, err);

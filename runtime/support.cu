@@ -16,7 +16,7 @@
 typedef unsigned long long u64;
 
 enum element { INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, FLOAT32, FLOAT64, FLOAT16, BFLOAT16 };
-enum fill_kind { UNIFORM, NORMAL, IOTA, CONSTANT };
+enum fill_kind { UNIFORM, NORMAL, IOTA, CONSTANT, PERMUTATION, SKEWED, ZIPF };
 
 /* splitmix64's finalizer (Steele, Lea, Flood 2014): a hash of 64 bits to 64 bits. */
 DEVICE u64 mix(u64 z)
@@ -87,46 +87,125 @@ DEVICE double widen(unsigned short half, int fraction_bits)
     return half & 0x8000 ? -(double)value.real : (double)value.real;
 }
 
-DEVICE double fill_value(int kind, double a, double b, int integer, u64 seed, u64 index)
+/* Zipf's distribution over 1 to n by rejection-inversion: a point under the hat t^-s, whose integral can be inverted,
+ * falls at a number k or is thrown away (Hoermann and Derflinger, "Rejection-inversion to generate variates from
+ * monotone discrete distributions", 1996). */
+struct zipf {
+    double n, s;
+    double low, high; /* integrals of the hat to 3/2 less the whole first bar, and to n + 1/2 */
+    double sure;      /* k - x below this needs no test */
+};
+
+/* The integral of t^-s from 1 to x, and its inverse. */
+DEVICE double hat_area(double x, double s)
 {
-    u64 word = random_word(seed, index);
-    if (kind == CONSTANT)
-        return a;
-    if (kind == IOTA)
-        return a + b * (double)index;
-    if (kind == NORMAL) {
-        double radius = sqrt(-2.0 * log(1.0 - unit(word)));
-        return a + b * radius * cos(6.283185307179586 * unit(mix(word)));
+    return s == 1.0 ? log(x) : expm1((1.0 - s) * log(x)) / (1.0 - s);
+}
+
+DEVICE double hat_place(double area, double s)
+{
+    double t = (1.0 - s) * area;
+    return s == 1.0 ? exp(area) : exp(log1p(t > -1.0 ? t : -1.0) / (1.0 - s));
+}
+
+DEVICE struct zipf prepare_zipf(double n, double s)
+{
+    struct zipf zipf = {n, s, hat_area(1.5, s) - 1.0, hat_area(n + 0.5, s),
+                        2.0 - hat_place(hat_area(2.5, s) - pow(2.0, -s), s)};
+    return zipf;
+}
+
+DEVICE double draw_zipf(struct zipf zipf, u64 word)
+{
+    double k = 1.0;
+    for (int round = 0; round < 64; round++) {
+        double area = zipf.high + unit(word) * (zipf.low - zipf.high);
+        double x = hat_place(area, zipf.s);
+        k = floor(x + 0.5);
+        k = k < 1.0 ? 1.0 : k > zipf.n ? zipf.n : k;
+        if (k - x <= zipf.sure || area >= hat_area(k + 0.5, zipf.s) - pow(k, -zipf.s))
+            break;
+        word = mix(word + 0x9e3779b97f4a7c15ull);
     }
-    if (integer) {
+    return k - 1.0;
+}
+
+/* A permutation of the numbers under `count`: a Feistel network over a power of four that is not much larger, gone
+ * through again until the number is one of them (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002). */
+DEVICE u64 permute(u64 index, u64 count, u64 seed)
+{
+    unsigned int bits = 1;
+    while (bits < 32 && (1ull << (2 * bits)) < count)
+        bits++;
+    u64 mask = (1ull << bits) - 1;
+    do {
+        u64 left = index >> bits;
+        u64 right = index & mask;
+        for (u64 round = 1; round <= 6; round++) {
+            u64 next = left ^ (mix(right + seed * round) & mask);
+            left = right;
+            right = next;
+        }
+        index = left << bits | right;
+    } while (index >= count);
+    return index;
+}
+
+/* A fill, with what its elements have in common. */
+struct recipe {
+    int kind;
+    int integer;
+    double a, b;
+    u64 seed;
+    u64 count;
+    struct zipf zipf;
+};
+
+DEVICE double fill_value(const struct recipe *recipe, u64 index)
+{
+    double a = recipe->a;
+    double b = recipe->b;
+    u64 word = random_word(recipe->seed, index);
+    switch (recipe->kind) {
+    case CONSTANT: return a;
+    case IOTA: return a + b * (double)index;
+    case NORMAL: return a + b * sqrt(-2.0 * log(1.0 - unit(word))) * cos(6.283185307179586 * unit(mix(word)));
+    case PERMUTATION: return (double)permute(index, recipe->count, recipe->seed | 1);
+    case SKEWED: return unit(word) < b ? 0.0 : floor(a * unit(mix(word)));
+    case ZIPF: return draw_zipf(recipe->zipf, word);
+    }
+    if (recipe->integer) {
         double value = floor(a + (b - a + 1.0) * unit(word));
         return value > b ? b : value;
     }
     return a + (b - a) * unit(word);
 }
 
-#define FILL_AS(type, integer)                                                                                         \
+#define FILL_AS(type)                                                                                                  \
     for (u64 i = first_index(); i < count; i += index_stride())                                                        \
-    ((type *)data)[i] = (type)fill_value(kind, a, b, integer, seed, i)
+    ((type *)data)[i] = (type)fill_value(&recipe, i)
 
 #define FILL_AS_HALF(fraction_bits)                                                                                    \
     for (u64 i = first_index(); i < count; i += index_stride())                                                        \
-    ((unsigned short *)data)[i] = narrow(fill_value(kind, a, b, 0, seed, i), fraction_bits)
+    ((unsigned short *)data)[i] = narrow(fill_value(&recipe, i), fraction_bits)
 
 /* Element i depends on seed and i only; the host mixes the argument's index into the seed. */
 KERNEL hone_fill(void *data, u64 count, int element, int kind, double a, double b, u64 seed)
 {
+    struct recipe recipe = {kind, element < FLOAT32, a, b, seed, count, {0.0, 0.0, 0.0, 0.0, 0.0}};
+    if (kind == ZIPF)
+        recipe.zipf = prepare_zipf(a, b);
     switch (element) {
-    case INT8: FILL_AS(signed char, 1); break;
-    case INT16: FILL_AS(short, 1); break;
-    case INT32: FILL_AS(int, 1); break;
-    case INT64: FILL_AS(long long, 1); break;
-    case UINT8: FILL_AS(unsigned char, 1); break;
-    case UINT16: FILL_AS(unsigned short, 1); break;
-    case UINT32: FILL_AS(unsigned int, 1); break;
-    case UINT64: FILL_AS(u64, 1); break;
-    case FLOAT32: FILL_AS(float, 0); break;
-    case FLOAT64: FILL_AS(double, 0); break;
+    case INT8: FILL_AS(signed char); break;
+    case INT16: FILL_AS(short); break;
+    case INT32: FILL_AS(int); break;
+    case INT64: FILL_AS(long long); break;
+    case UINT8: FILL_AS(unsigned char); break;
+    case UINT16: FILL_AS(unsigned short); break;
+    case UINT32: FILL_AS(unsigned int); break;
+    case UINT64: FILL_AS(u64); break;
+    case FLOAT32: FILL_AS(float); break;
+    case FLOAT64: FILL_AS(double); break;
     case FLOAT16: FILL_AS_HALF(10); break;
     case BFLOAT16: FILL_AS_HALF(7); break;
     }

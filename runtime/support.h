@@ -62,7 +62,7 @@ enum hn_status hn_support_init(struct hn_support *support, struct hn_context *co
                                struct hn_error *err);
 void hn_support_finish(struct hn_support *support);
 
-/* Element i depends on seed, argument and i only. */
+/* Element i depends on seed, argument and i only. The fill has all its numbers, and is not a file. */
 enum hn_status hn_support_fill(struct hn_support *support, CUdeviceptr data, uint64_t count, enum hn_element element,
                                const struct hn_fill *fill, uint64_t seed, size_t argument, struct hn_error *err);
 enum hn_status hn_support_poison(struct hn_support *support, CUdeviceptr data, uint64_t count, enum hn_element element,

@@ -278,6 +278,16 @@ static CUresult launch_step(const struct hn_context *context, CUfunction functio
                                              config.hStream, parameters, NULL);
 }
 
+/* Where the driver finds an argument. */
+static void *parameter_of(const struct hn_variant *variant, size_t argument)
+{
+    if (variant->arena->plan->arguments[argument].value != NULL)
+        return &variant->scalars[argument];
+    if (variant->arena->buffers[argument].host != NULL)
+        return variant->arena->buffers[argument].host;
+    return &variant->addresses[argument];
+}
+
 CUresult hn_variant_launch(struct hn_variant *variant, size_t set)
 {
     const struct hn_arena *arena = variant->arena;
@@ -288,9 +298,7 @@ CUresult hn_variant_launch(struct hn_variant *variant, size_t set)
         const struct hn_launch_step *step = &variant->launch.steps[s];
         for (size_t i = 0; i < step->step->argument_count; i++) {
             size_t argument = step->step->arguments[i];
-            bool scalar = plan->arguments[argument].value != NULL;
-            variant->parameters[i] = scalar ? (void *)&variant->scalars[argument]
-                                            : (void *)&variant->addresses[argument];
+            variant->parameters[i] = parameter_of(variant, argument);
         }
         variant->launched = true;
         CUresult result =

@@ -8,21 +8,12 @@ static bool is_reference_template(const struct hn_variant *variant)
            variant->launch.steps[0].step == &variant->arena->plan->reference.step;
 }
 
-/* The argument whose buffer a symbol takes. */
-static size_t source_of(const struct hn_plan *plan, size_t symbol)
-{
-    const struct hn_argument *argument = &plan->arguments[symbol];
-    if (argument->from == NULL)
-        return symbol;
-    return (size_t)(hn_plan_find_argument(plan, argument->from) - plan->arguments);
-}
-
 static uint64_t content_bytes(const struct hn_variant *variant, size_t symbol)
 {
     const struct hn_plan *plan = variant->arena->plan;
     if (plan->arguments[symbol].value != NULL)
         return hn_element_size(plan->arguments[symbol].element);
-    return variant->arena->buffers[source_of(plan, symbol)].bytes;
+    return variant->arena->buffers[hn_plan_source(plan, symbol)].bytes;
 }
 
 static void reject_missing(const struct hn_variant *variant, const char *name,
@@ -47,7 +38,7 @@ static enum hn_status set_symbol(struct hn_variant *variant, size_t symbol, CUde
         return hn_context_check(context, result, "setting a symbol", err);
     }
     variant->symbols[variant->symbol_count++] =
-        (struct hn_variant_symbol){address, source_of(plan, symbol)};
+        (struct hn_variant_symbol){address, hn_plan_source(plan, symbol)};
     return HN_OK;
 }
 

@@ -30,6 +30,22 @@ class Launches(double.Case):
         header = self.hone("export", "keep").stdout
         self.assertIn("keep<<<hone_keep_grid(", header)
 
+    def test_data_files(self):
+        """Other contents are another problem: what was measured before does not count."""
+        self.config = self.folder / "inputs.yaml"
+        first, = self.tune()
+        self.assertEqual((first["best"]["verdict"]["kind"], first["reused"]), ("verified", 0))
+        again, = self.tune()
+        self.assertEqual(again["reused"], 2)
+        data = self.folder / "inputs.bin"
+        data.write_bytes(bytes(range(8)))
+        other, = self.tune()
+        self.assertEqual((other["best"]["verdict"]["kind"], other["reused"]), ("verified", 0))
+        data.write_bytes(bytes(range(9)))
+        result = self.hone("tune", self.config, "--quiet", expect=2)
+        self.assertIn("inputs.yaml: argument 'bytes': data file ", result.stderr)
+        self.assertIn("found 9 bytes of data, expected 8 (4 elements of int16)", result.stderr)
+
     def test_attributes_of_a_launch(self):
         found = self.outcomes("attributes.yaml", "-s", "SHARED=1024,CARVEOUT=100")
         self.assertEqual(found["CARVEOUT=100,CLUSTER=16,COOPERATIVE=True,SHARED=1024"], "ok")

@@ -154,6 +154,36 @@ static CUresult types(struct double_device *device, struct double_function *func
     return CUDA_SUCCESS;
 }
 
+static CUresult add_inputs(struct double_device *device, void **parameters, const int *weights)
+{
+    const int *order = TAKE(const int *, 0);
+    const float *array = TAKE(const float *, 1);
+    const short *bytes = TAKE(const short *, 2);
+    for (int i = 0; i < TAKE(int, 5); i++)
+        TAKE(int *, 4)
+        [i] = weights[order[i] & 7] + (int)array[order[i] % 6] + bytes[i & 3] + order[i];
+    device->now_us += 30.0 * double_noise(device);
+    device->flushed = false;
+    return CUDA_SUCCESS;
+}
+
+/* inputs.cu: the weights are the argument itself. */
+static CUresult inputs(struct double_device *device, struct double_function *function,
+                       const struct double_geometry *geometry, void **parameters)
+{
+    (void)function;
+    (void)geometry;
+    return add_inputs(device, parameters, parameters[3]);
+}
+
+static CUresult inputs_reference(struct double_device *device, struct double_function *function,
+                                 const struct double_geometry *geometry, void **parameters)
+{
+    (void)function;
+    (void)geometry;
+    return add_inputs(device, parameters, TAKE(const int *, 3));
+}
+
 static const struct {
     const char *name;
     CUresult (*run)(struct double_device *device, struct double_function *function,
@@ -161,6 +191,8 @@ static const struct {
 } kernels[] = {
     {"attributes", attributes},
     {"attributes_reference", attributes_reference},
+    {"inputs", inputs},
+    {"inputs_reference", inputs_reference},
     {"keep", keep},
     {"keep_reference", keep_reference},
     {"look_up", look_up},

@@ -116,11 +116,19 @@ static void narrow_types_and_vectors_are_compared(void **state)
     CHECK_ALL("double/types.yaml", expected);
 }
 
+static void inputs_come_from_files_and_by_value(void **state)
+{
+    static const struct expectation expected[] = {{"BLOCK=256", HN_OUTCOME_OK, NULL}};
+    (void)state;
+    CHECK_ALL("double/inputs.yaml", expected);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(symbols_are_set),
         cmocka_unit_test(unordered_results_of_some_length_are_compared),
+        cmocka_unit_test(inputs_come_from_files_and_by_value),
         cmocka_unit_test(narrow_types_and_vectors_are_compared),
         cmocka_unit_test(launches_have_their_attributes),
         cmocka_unit_test(a_kernel_of_several_steps_gets_the_most),

@@ -100,7 +100,7 @@ static void a_plan_holds_all_but_the_space(void **state)
     char *signature = hn_plan_signature(plan);
     assert_string_equal(
         signature,
-        "A:float32:input,B:int16x4:input,D:uint8:input,C:float32:output,"
+        "A:float32:input,B:int16x4:input,D:uint8:input,E:uint16:input,F:float64:input,order:int32:input,by_value:int16x4:value,C:float32:output,"
         "partial:float64:scratch,turns:uint32:counter,"
         "clocks:uint64:metric,kept:float32:output,halves:bfloat16:output,size:uint32:output,M:"
         "int32:value,scale:float32:value,"
@@ -115,15 +115,15 @@ static void a_plan_holds_all_but_the_space(void **state)
 
     assert_int_equal(plan->arguments[1].fill.kind, HN_FILL_IOTA);
     assert_int_equal(plan->arguments[2].fill.kind, HN_FILL_UNIFORM);
-    assert_int_equal((int)plan->arguments[2].fill.b, 100);
+    assert_int_equal((int)plan->arguments[2].fill.numbers[1], 100);
 
     assert_int_equal(plan->step_count, 2);
     assert_string_equal(plan->steps[0].entry, "prepare");
     assert_int_equal(plan->steps[0].argument_count, 2);
-    assert_int_equal(plan->steps[0].arguments[1], 5);
+    assert_int_equal(plan->steps[0].arguments[1], 9);
     assert_null(plan->steps[0].geometry.shared_bytes);
     assert_string_equal(plan->steps[1].entry, "product<TILE, PAD>");
-    assert_int_equal(plan->steps[1].argument_count, 12);
+    assert_int_equal(plan->steps[1].argument_count, 16);
     assert_null(plan->steps[1].geometry.grid[2]);
     assert_string_equal(hn_expression_text(plan->steps[1].geometry.block[2]), "1");
 
@@ -146,13 +146,13 @@ static void a_result_may_be_compared_in_its_own_way(void **state)
     (void)state;
     struct hn_config *config = load("good/full.yaml");
     const struct hn_argument *arguments = config->plan->arguments;
-    assert_string_equal(hn_expression_text(arguments[3].compare->relative), "1.0e-3");
-    assert_int_equal(arguments[7].compare->mode, HN_COMPARE_MULTISET);
-    assert_string_equal(arguments[7].length, "size");
-    assert_int_equal(arguments[9].compare->mode, HN_COMPARE_EXACT);
-    assert_null(arguments[9].length);
+    assert_string_equal(hn_expression_text(arguments[7].compare->relative), "1.0e-3");
+    assert_int_equal(arguments[11].compare->mode, HN_COMPARE_MULTISET);
+    assert_string_equal(arguments[11].length, "size");
+    assert_int_equal(arguments[13].compare->mode, HN_COMPARE_EXACT);
+    assert_null(arguments[13].length);
     /* Where there are no bounds for all, halves have their own. */
-    assert_null(arguments[8].compare);
+    assert_null(arguments[12].compare);
     hn_config_destroy(config);
     config = load("good/halves.yaml");
     arguments = config->plan->arguments;
@@ -162,12 +162,29 @@ static void a_result_may_be_compared_in_its_own_way(void **state)
     hn_config_destroy(config);
 }
 
+static void contents_are_described(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("good/full.yaml");
+    const struct hn_argument *arguments = config->plan->arguments;
+    const struct hn_fill *skewed = &arguments[3].fill;
+    assert_int_equal(skewed->kind, HN_FILL_SKEWED);
+    assert_string_equal(hn_expression_text(skewed->expressions[0]), "max(M, N) - 1");
+    assert_string_equal(hn_expression_text(skewed->expressions[1]), "SCALE / 2");
+    assert_int_equal(arguments[4].fill.kind, HN_FILL_FILE);
+    assert_ends(arguments[4].fill.file, "/config/good/data/f.npy");
+    assert_int_equal(arguments[5].fill.kind, HN_FILL_PERMUTATION);
+    assert_int_equal(arguments[6].role, HN_ROLE_VALUE);
+    assert_string_equal(arguments[6].from, "B");
+    hn_config_destroy(config);
+}
+
 static void symbols_stand_behind_the_arguments(void **state)
 {
     (void)state;
     struct hn_config *config = load("good/full.yaml");
-    const struct hn_argument *symbols = &config->plan->arguments[12];
-    assert_int_equal(config->plan->argument_count, 16);
+    const struct hn_argument *symbols = &config->plan->arguments[16];
+    assert_int_equal(config->plan->argument_count, 20);
     assert_string_equal(symbols[0].from, "A");
     assert_string_equal(hn_expression_text(symbols[0].condition), "LOAD == ldg");
     assert_false(hn_argument_is_filled(&symbols[0]));
@@ -407,6 +424,7 @@ int main(void)
         cmocka_unit_test(problems_multiply_out),
         cmocka_unit_test(a_plan_holds_all_but_the_space),
         cmocka_unit_test(a_result_may_be_compared_in_its_own_way),
+        cmocka_unit_test(contents_are_described),
         cmocka_unit_test(symbols_stand_behind_the_arguments),
         cmocka_unit_test(words_are_numbered_as_declared),
         cmocka_unit_test(a_space_alone_is_enough),

@@ -270,6 +270,7 @@ static void test_header_of_steps(void **state)
                            " *     scale: float, SCALE (where VARIANT == tile_ab)\n"));
     assert_non_null(strstr(header, "     A: M * K elements of float (input)\n"));
     assert_non_null(strstr(header, "     M: int32_t, M\n"));
+    assert_non_null(strstr(header, "     by_value: the contents of A by value\n"));
     /* What <<<>>> can not say is written out. */
     assert_non_null(strstr(header, "cudaFuncAttributePreferredSharedMemoryCarveout,\n"
                                    " *         hone_tiled_step2_carveout(M, N, K, LAYOUT));"));

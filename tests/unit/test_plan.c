@@ -23,7 +23,9 @@ static const char small[] =
     "'n',"
     "                'compare': {'mode': 'multiset'}},"
     "               {'name': 'n', 'type': 'int64', 'role': 'inout', 'count': '1',"
-    "                'fill': {'kind': 'iota', 'a': 0.0, 'b': 1.0}},"
+    "                'fill': {'kind': 'skewed', 'a': 'M + N', 'b': 0.5}},"
+    "               {'name': 'x', 'type': 'int64', 'role': 'input', 'count': '1',"
+    "                'fill': {'kind': 'file', 'a': 0.0, 'b': 0.0, 'file': '/t/x.npy'}},"
     "               {'name': 'hits', 'type': 'uint32', 'role': 'metric', 'count': '4'},"
     "               {'name': 'N', 'type': 'int32', 'role': 'value', 'value': 'N'},"
     "               {'name': 'table', 'type': 'float32x4', 'role': 'symbol', 'from': 'A',"
@@ -33,7 +35,7 @@ static const char small[] =
     "                'fill': {'kind': 'constant', 'a': 0.0, 'b': 0.0}}],"
     " 'steps': [{'entry': 'product', 'grid': ['ceil_div(N, TILE)', 'M'], 'block': ['TILE'],"
     "            'shared_bytes': '4 * TILE', 'cluster': ['2', 'TILE'], 'carveout': '50',"
-    "            'cooperative': 'LOAD == ldg', 'arguments': [0, 1, 3, 4]}],"
+    "            'cooperative': 'LOAD == ldg', 'arguments': [0, 1, 4, 5]}],"
     " 'options': [{'if': 'LOAD == ldg', 'option': '-DT={TILE}{N}'}],"
     " 'reference': {'kind': 'template', 'template': '/t/reference/product.cu', 'depends': ['LOAD'],"
     "   'step': {'entry': 'r', 'grid': ['1'], 'block': ['32'], 'arguments': [0, 1]}},"
@@ -169,10 +171,9 @@ static void words_and_frozen_values_are_constants(void **state)
     assert_false(hn_plan_is_frozen(plan, "N", &number));
     assert_true(hn_plan_is_frozen(plan, "N", &word));
     char *signature = hn_plan_signature(plan);
-    assert_string_equal(
-        signature,
-        "A:float32x4:input,C:float32:output,n:int64:inout,hits:uint32:metric,N:int32:value,"
-        "table:float32x4:symbol,turns:uint32:symbol");
+    assert_string_equal(signature, "A:float32x4:input,C:float32:output,n:int64:inout,x:int64:input,"
+                                   "hits:uint32:metric,N:int32:value,"
+                                   "table:float32x4:symbol,turns:uint32:symbol");
     free(signature);
     hn_plan_destroy(plan);
 }
@@ -214,6 +215,9 @@ static void a_hash_tells_what_was_measured(void **state)
 {
     (void)state;
     assert_hashes("'4 * TILE'", "'8 * TILE'", false, true);
+    assert_hashes("'a': 'M + N'", "'a': 'M'", false, true);
+    assert_hashes("/t/x.npy", "/elsewhere/x.npy", true, true);
+    assert_hashes("/t/x.npy", "/t/y.npy", false, true);
     assert_hashes("'carveout': '50'", "'carveout': '60'", false, true);
     assert_hashes("'a': -1.0", "'a': 0.0", false, true);
     assert_hashes("'relative': '1e-5'", "'relative': '1e-6'", false, true);
@@ -245,6 +249,10 @@ static void what_is_no_plan_is_refused(void **state)
         {"'role': 'value', 'value': 'N'", "'role': 'value', 'count': 'N'",
          "plan: 'N' is not an argument with either count or value"},
         {"'kind': 'uniform'", "'kind': 'zero'", "plan: 'fill' is not a known fill"},
+        {"'a': 'M + N'", "'a': 'M +'",
+         "column 4: found the end of the expression, expected a value"},
+        {"'a': 'M + N'", "'a': true", "plan: 'a' is not a number"},
+        {", 'file': '/t/x.npy'", "", "plan: 'file' is not a string"},
         {"'length': 'n'", "'length': 'A'", "plan: 'A' is not an output of integers"},
         {"'mode': 'multiset'", "'mode': 'bag'", "plan: 'compare' is not a known comparison"},
         {"'role': 'output'", "'role': 'scratch'",
@@ -252,8 +260,8 @@ static void what_is_no_plan_is_refused(void **state)
         {"'from': 'A'", "'from': 'C'", "plan: 'C' is not an input"},
         {"'from': 'A'", "'value': 'N', 'count': '1'",
          "plan: 'table' is not an argument with either count or value"},
-        {"[0, 1, 3, 4]", "[0, 1, 3, 5]", "plan: 'arguments' is not a list of arguments' numbers"},
-        {"[0, 1, 3, 4]", "[0, -1]", "plan: 'arguments' is not a list of arguments' numbers"},
+        {"[0, 1, 4, 5]", "[0, 1, 4, 6]", "plan: 'arguments' is not a list of arguments' numbers"},
+        {"[0, 1, 4, 5]", "[0, -1]", "plan: 'arguments' is not a list of arguments' numbers"},
         {"'block': ['TILE']", "'block': []", "plan: 'block' is not a list of 1 to 3 expressions"},
         {"['2', 'TILE']", "'2'", "plan: 'cluster' is not a list of 1 to 3 expressions"},
         {"'carveout': '50'", "'carveout': 50", "plan: 'carveout' is not an expression"},

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/data_file.h"
 #include "tuner/config/config_read.h"
 
 enum { FORMAT = 1 };
@@ -206,6 +207,39 @@ static enum hn_status check_file(const struct hn_config *config, const char *pat
         return HN_OK;
     return hn_fail(err, HN_ECONFIG, "%s: template %s can not be read: %s", config->path, path,
                    strerror(errno));
+}
+
+/* That a data file holds what one problem asks for. */
+static enum hn_status check_data(const struct hn_config *config, size_t problem,
+                                 const struct hn_argument *argument, struct hn_error *err)
+{
+    struct hn_data_file file;
+    struct hn_error reason = {""};
+    struct hn_value *values = NULL;
+    int64_t count = 0;
+    enum hn_status status = hn_plan_values(config->plan, &config->problems[problem],
+                                           &config->plan->defaults, &values, &reason);
+    if (status == HN_OK)
+        status = hn_expression_integer(argument->count, values, &count, &reason);
+    if (status == HN_OK)
+        status = hn_data_file_open(argument->fill.file, argument->element,
+                                   (uint64_t)count * argument->lanes, &file, &reason);
+    free(values);
+    if (status != HN_OK)
+        return hn_fail(err, HN_ECONFIG, "%s: argument '%s': %.3000s", config->path, argument->name,
+                       reason.message);
+    hn_data_file_close(&file);
+    return HN_OK;
+}
+
+enum hn_status hn_config_check_data(const struct hn_config *config, size_t problem,
+                                    struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < config->plan->argument_count && status == HN_OK; i++)
+        if (config->plan->arguments[i].fill.file != NULL)
+            status = check_data(config, problem, &config->plan->arguments[i], err);
+    return status;
 }
 
 enum hn_status hn_config_check_files(const struct hn_config *config, struct hn_error *err)

@@ -49,70 +49,116 @@ static enum hn_status read_role(const struct hn_config_reader *reader, const str
     return HN_OK;
 }
 
+enum hn_status hn_config_refuse(const struct hn_config_reader *reader, const struct hn_yaml *node,
+                                const char *const *keys, const char *because)
+{
+    for (; *keys != NULL; keys++) {
+        const struct hn_yaml *child = hn_yaml_get(node, *keys);
+        if (child != NULL)
+            return hn_config_fail(reader, child->key, "'%s' %s, so it can not have a '%s'",
+                                  hn_yaml_get(node, "name")->text, because, *keys);
+    }
+    return HN_OK;
+}
+
 static enum hn_status read_scalar(struct hn_config_reader *reader, const struct hn_yaml *node,
                                   struct hn_argument *argument)
 {
-    static const char *const for_buffers[] = {"count", "role", "fill", "compare", "length"};
-    for (size_t i = 0; i < sizeof for_buffers / sizeof for_buffers[0]; i++) {
-        const struct hn_yaml *child = hn_yaml_get(node, for_buffers[i]);
-        if (child != NULL)
-            return hn_config_fail(reader, child->key,
-                                  "argument '%s' has a value, so it can not have a '%s'",
-                                  argument->name, for_buffers[i]);
-    }
+    static const char *const for_buffers[] = {"count",   "role",   "fill", "file",
+                                              "compare", "length", "from", NULL};
+    const struct hn_yaml *type = NULL;
     argument->role = HN_ROLE_VALUE;
-    return hn_config_read_expression(reader, hn_yaml_get(node, "value"), &argument->value);
+    enum hn_status status = hn_config_refuse(reader, node, for_buffers, "has a value");
+    if (status == HN_OK)
+        status = hn_config_need(reader, node, "type", &type);
+    if (status == HN_OK)
+        status = hn_config_read_type(reader, type, argument);
+    if (status == HN_OK)
+        status = hn_config_check_scalar(reader, type, argument);
+    if (status == HN_OK)
+        status = hn_config_read_expression(reader, hn_yaml_get(node, "value"), &argument->value);
+    return status;
+}
+
+/* The contents of an input that is looked up once all arguments are read. */
+static enum hn_status read_from(struct hn_config_reader *reader, const struct hn_yaml *node,
+                                struct hn_argument *argument)
+{
+    static const char *const for_others[] = {"type", "count",   "role",   "fill",
+                                             "file", "compare", "length", NULL};
+    argument->role = HN_ROLE_VALUE;
+    enum hn_status status = hn_config_refuse(reader, node, for_others, "has a 'from'");
+    return status == HN_OK ? hn_config_read_word(reader, hn_yaml_get(node, "from"),
+                                                 "the name of an input", &argument->from)
+                           : status;
 }
 
 static enum hn_status read_buffer(struct hn_config_reader *reader, const struct hn_yaml *node,
                                   struct hn_argument *argument)
 {
+    static const char *const for_filled[] = {"fill", "file"};
+    const struct hn_yaml *type = NULL;
     const struct hn_yaml *count = hn_yaml_get(node, "count");
     const struct hn_yaml *role = hn_yaml_get(node, "role");
-    const struct hn_yaml *fill = hn_yaml_get(node, "fill");
     argument->role = HN_ROLE_INPUT;
-    if (count == NULL)
+    enum hn_status status = hn_config_need(reader, node, "type", &type);
+    if (status == HN_OK)
+        status = hn_config_read_type(reader, type, argument);
+    if (status == HN_OK && count == NULL)
         return hn_config_fail(reader, node,
-                              "argument '%s' has neither 'count' (a buffer) nor 'value' (a scalar)",
+                              "argument '%s' has neither 'count' (a buffer), 'value' (a scalar) "
+                              "nor 'from' (the contents of an input, by value)",
                               argument->name);
-    enum hn_status status = hn_config_read_expression(reader, count, &argument->count);
+    if (status == HN_OK)
+        status = hn_config_read_expression(reader, count, &argument->count);
     if (status == HN_OK && role != NULL)
         status = read_role(reader, role, &argument->role);
     if (status == HN_OK)
         status = hn_config_read_judgement(reader, node, argument);
-    if (status != HN_OK)
-        return status;
-    if (hn_argument_is_filled(argument))
-        return hn_config_read_fill(reader, fill, argument);
-    if (fill != NULL)
-        return hn_config_fail(reader, fill->key,
-                              "found 'fill' for role %s; only input and inout are filled",
-                              hn_role_name(argument->role));
-    return HN_OK;
+    if (status == HN_OK && hn_argument_is_filled(argument))
+        return hn_config_read_fill(reader, node, argument);
+    for (size_t i = 0; i < 2 && status == HN_OK; i++) {
+        const struct hn_yaml *fill = hn_yaml_get(node, for_filled[i]);
+        if (fill != NULL)
+            status = hn_config_fail(reader, fill->key,
+                                    "found '%s' for role %s; only input and inout are filled",
+                                    for_filled[i], hn_role_name(argument->role));
+    }
+    return status;
 }
 
 static enum hn_status read_argument(struct hn_config_reader *reader, const struct hn_yaml *node,
                                     struct hn_argument *argument)
 {
-    static const char *const keys[] = {"name", "type",    "count",  "value", "role",
-                                       "fill", "compare", "length", NULL};
+    static const char *const keys[] = {"name", "type", "count",   "value",  "from", "role",
+                                       "fill", "file", "compare", "length", NULL};
     const struct hn_yaml *name = NULL;
-    const struct hn_yaml *type = NULL;
     enum hn_status status = hn_config_check_keys(reader, node, keys);
     if (status == HN_OK)
         status = hn_config_need(reader, node, "name", &name);
     if (status == HN_OK)
         status = hn_config_read_word(reader, name, "a name", &argument->name);
-    if (status == HN_OK)
-        status = hn_config_need(reader, node, "type", &type);
-    if (status == HN_OK)
-        status = hn_config_read_type(reader, type, argument);
     if (status != HN_OK)
         return status;
-    if (hn_yaml_get(node, "value") == NULL)
-        return read_buffer(reader, node, argument);
-    status = hn_config_check_scalar(reader, type, argument);
-    return status == HN_OK ? read_scalar(reader, node, argument) : status;
+    if (hn_yaml_get(node, "value") != NULL)
+        return read_scalar(reader, node, argument);
+    if (hn_yaml_get(node, "from") != NULL)
+        return read_from(reader, node, argument);
+    return read_buffer(reader, node, argument);
+}
+
+enum hn_status hn_config_find_source(const struct hn_config_reader *reader,
+                                     const struct hn_yaml *item, struct hn_argument *argument)
+{
+    if (argument->from == NULL)
+        return HN_OK;
+    const struct hn_argument *input = hn_plan_find_argument(reader->config->plan, argument->from);
+    if (input == NULL || input->role != HN_ROLE_INPUT)
+        return hn_config_fail_found(reader, hn_yaml_get(item, "from"),
+                                    "the name of an argument with role input");
+    argument->element = input->element;
+    argument->lanes = input->lanes;
+    return HN_OK;
 }
 
 enum hn_status hn_config_check_unique(const struct hn_config_reader *reader,
@@ -161,9 +207,12 @@ enum hn_status hn_config_read_arguments(struct hn_config_reader *reader)
         if (status == HN_OK)
             status = hn_config_check_unique(reader, item);
     }
-    const struct hn_argument *argument = plan->arguments;
+    struct hn_argument *argument = plan->arguments;
     for (const struct hn_yaml *item = node->child; item != NULL && status == HN_OK;
-         item = item->next)
-        status = hn_config_check_length(reader, item, argument++);
+         item = item->next, argument++) {
+        status = hn_config_check_length(reader, item, argument);
+        if (status == HN_OK)
+            status = hn_config_find_source(reader, item, argument);
+    }
     return status == HN_OK ? check_results(reader, node) : status;
 }

@@ -226,8 +226,12 @@ static enum hn_status try_argument(const struct trial *trial, const struct hn_ar
         if (status != HN_OK)
             return status;
     }
-    if (argument->count != NULL)
-        return try_integer(trial, argument->count, 1, INT64_MAX / (int64_t)size);
+    if (argument->count != NULL) {
+        enum hn_status status = try_integer(trial, argument->count, 1, INT64_MAX / (int64_t)size);
+        if (status == HN_OK && hn_argument_is_filled(argument))
+            status = hn_config_check_fill(trial->reader, argument, trial->values, trial->where);
+        return status;
+    }
     if (hn_element_is_real(argument->element))
         return try_number(trial, argument->value, -HUGE_VAL);
     int64_t low, high;

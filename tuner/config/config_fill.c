@@ -1,87 +1,181 @@
 /* SPDX-License-Identifier: MIT */
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tuner/config/config_read.h"
 
-/* [low, high] of an integer type, as doubles; the ends of 64 bits are rounded inwards by the use of
- * < 2^63. */
-static void integer_bounds(enum hn_element element, double *low, double *high)
+static const char expected_fill[] =
+    "uniform(low, high), normal(mean, deviation), iota(start, step), constant(value), "
+    "permutation(), skewed(n, share) or zipf(n, exponent)";
+
+/* The end of one number of a fill: the comma or the closing parenthesis that belongs to it. */
+static size_t number_length(const char *text)
 {
-    bool is_unsigned = hn_element_name(element)[0] == 'u';
-    int bits = 8 * (int)hn_element_size(element);
-    *low = is_unsigned ? 0 : -ldexp(1, bits - 1);
-    *high = ldexp(1, is_unsigned ? bits : bits - 1) - 1;
+    int open = 0;
+    size_t length = 0;
+    for (; text[length] != '\0'; length++) {
+        char c = text[length];
+        if (open == 0 && (c == ',' || c == ')'))
+            return length;
+        open += c == '(' || c == '[' ? 1 : c == ')' || c == ']' ? -1 : 0;
+    }
+    return length;
 }
 
-static enum hn_status check_fill(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                                 enum hn_element element, const struct hn_fill *fill)
+/* A number that is written out is one; all else is an expression. */
+static enum hn_status read_number(struct hn_config_reader *reader, const struct hn_yaml *node,
+                                  const char *text, size_t length, struct hn_fill *fill, int index)
 {
-    if (fill->kind == HN_FILL_UNIFORM && fill->a > fill->b)
-        return hn_config_fail_found(reader, node, "uniform(low, high) with the lower bound first");
-    if (fill->kind == HN_FILL_NORMAL && fill->b < 0)
-        return hn_config_fail_found(reader, node, "a deviation of at least 0");
-    if (hn_element_is_real(element))
-        return HN_OK;
-    double low, high;
-    integer_bounds(element, &low, &high);
-    if (fill->a != floor(fill->a) || (fill->kind != HN_FILL_NORMAL && fill->b != floor(fill->b)))
-        return hn_config_fail(reader, node, "found '%s' for elements of %s, expected whole numbers",
-                              node->text, hn_element_name(element));
-    bool fits = fill->a >= low && fill->a <= high;
-    if (fill->kind == HN_FILL_UNIFORM)
-        fits = fits && fill->b >= low && fill->b <= high;
-    if (!fits)
-        return hn_config_fail(reader, node, "found '%s', which does not fit into %s", node->text,
-                              hn_element_name(element));
-    return HN_OK;
+    char *end = NULL;
+    size_t blanks = strspn(text, " ");
+    blanks = blanks < length ? blanks : length;
+    char *number = strndup(text + blanks, length - blanks);
+    if (number == NULL)
+        return hn_fail_memory(reader->err);
+    enum hn_status status = HN_OK;
+    fill->numbers[index] = strtod(number, &end);
+    bool blank = end == number;
+    while (isspace((unsigned char)*end))
+        end++;
+    if (blank || *end != '\0' || !isfinite(fill->numbers[index])) {
+        struct hn_error reason = {""};
+        fill->numbers[index] = 0;
+        status = hn_expression_parse(number, &fill->expressions[index], &reason);
+        if (status == HN_ENOMEM)
+            hn_fail_memory(reader->err);
+        else if (status != HN_OK)
+            status = hn_config_fail(reader, node, "in '%.60s': %s", number, reason.message);
+        else
+            status = hn_config_remember(reader, fill->expressions[index], node);
+    }
+    free(number);
+    return status;
 }
 
-/* "name(a, b)" into its parts; false when it is something else. */
-static bool split_fill(const char *text, struct hn_fill *fill)
+/* "name(a, b)" into its parts. */
+static enum hn_status split_fill(struct hn_config_reader *reader, const struct hn_yaml *node,
+                                 struct hn_fill *fill)
 {
     char name[16];
+    const char *text = node->text;
     size_t length = strcspn(text, "( ");
     int numbers = 0;
     if (length >= sizeof name)
-        return false;
+        return hn_config_fail_found(reader, node, expected_fill);
     memcpy(name, text, length);
     name[length] = '\0';
-    if (!hn_fill_kind_parse(name, &fill->kind, &numbers))
-        return false;
+    if (!hn_fill_kind_parse(name, &fill->kind, &numbers) || fill->kind == HN_FILL_FILE)
+        return hn_config_fail_found(reader, node, expected_fill);
 
     const char *at = text + length + strspn(text + length, " ");
-    double values[2] = {0, 0};
     for (int i = 0; i < numbers; i++) {
-        char *end = NULL;
         if (*at != (i == 0 ? '(' : ','))
-            return false;
-        values[i] = strtod(at + 1, &end);
-        if (end == at + 1 || !isfinite(values[i]))
-            return false;
-        at = end + strspn(end, " ");
+            return hn_config_fail_found(reader, node, expected_fill);
+        size_t size = number_length(at + 1);
+        enum hn_status status = read_number(reader, node, at + 1, size, fill, i);
+        if (status != HN_OK)
+            return status;
+        at += 1 + size;
     }
-    fill->a = values[0];
-    fill->b = values[1];
-    return strcmp(at, ")") == 0;
+    if (numbers == 0 && *at == '\0')
+        return HN_OK;
+    if (numbers == 0 && *at == '(')
+        at += 1 + strspn(at + 1, " ");
+    return strcmp(at, ")") == 0 ? HN_OK : hn_config_fail_found(reader, node, expected_fill);
 }
 
-enum hn_status hn_config_read_fill(const struct hn_config_reader *reader,
-                                   const struct hn_yaml *node, struct hn_argument *argument)
+static enum hn_status read_file(const struct hn_config_reader *reader, const struct hn_yaml *node,
+                                struct hn_fill *fill)
 {
-    if (node == NULL) {
-        argument->fill = hn_element_is_real(argument->element)
-                             ? (struct hn_fill){HN_FILL_UNIFORM, -1, 1}
-                             : (struct hn_fill){HN_FILL_UNIFORM, 0, 100};
+    char *written = NULL;
+    enum hn_status status = hn_config_read_text(reader, node, "the path of a data file", &written);
+    if (status != HN_OK)
+        return status;
+    fill->kind = HN_FILL_FILE;
+    fill->file = hn_config_resolve_path(reader, written);
+    free(written);
+    return fill->file == NULL ? hn_fail_memory(reader->err) : HN_OK;
+}
+
+enum hn_status hn_config_read_fill(struct hn_config_reader *reader, const struct hn_yaml *parent,
+                                   struct hn_argument *argument)
+{
+    const struct hn_yaml *node = hn_yaml_get(parent, "fill");
+    const struct hn_yaml *file = hn_yaml_get(parent, "file");
+    if (node != NULL && file != NULL)
+        return hn_config_fail(reader, file->key, "'%s' has a 'fill', so it can not have a 'file'",
+                              argument->name);
+    if (file != NULL)
+        return read_file(reader, file, &argument->fill);
+    argument->fill = (struct hn_fill){.kind = HN_FILL_UNIFORM};
+    argument->fill.numbers[0] = hn_element_is_real(argument->element) ? -1 : 0;
+    argument->fill.numbers[1] = hn_element_is_real(argument->element) ? 1 : 100;
+    if (node == NULL)
         return HN_OK;
-    }
     enum hn_status status = hn_config_check_cut(reader, node);
     if (status != HN_OK)
         return status;
-    if (node->kind != HN_YAML_SCALAR || !split_fill(node->text, &argument->fill))
-        return hn_config_fail_found(reader, node,
-                                    "uniform(low, high), normal(mean, deviation), "
-                                    "iota(start, step) or constant(value)");
-    return check_fill(reader, node, argument->element, &argument->fill);
+    if (node->kind != HN_YAML_SCALAR)
+        return hn_config_fail_found(reader, node, expected_fill);
+    return split_fill(reader, node, &argument->fill);
+}
+
+/* The fill, or what else there is, of an argument or symbol of that name. */
+static const struct hn_yaml *fill_node(const struct hn_config_reader *reader, const char *name)
+{
+    static const char *const lists[] = {"arguments", "symbols"};
+    for (int i = 0; i < 2; i++) {
+        const struct hn_yaml *list = hn_yaml_get(reader->root, lists[i]);
+        for (const struct hn_yaml *item = list == NULL ? NULL : list->child; item != NULL;
+             item = item->next) {
+            const struct hn_yaml *fill = hn_yaml_get(item, "fill");
+            if (strcmp(hn_yaml_get(item, "name")->text, name) == 0)
+                return fill == NULL ? item : fill;
+        }
+    }
+    return reader->root;
+}
+
+static const char *parameter_used(const struct hn_plan *plan,
+                                  const struct hn_expression *expression)
+{
+    for (size_t slot = 0; expression != NULL && slot < plan->name_count; slot++)
+        if (hn_expression_uses(expression, slot) &&
+            hn_bindings_get(&plan->defaults, plan->names[slot]) != NULL)
+            return plan->names[slot];
+    return NULL;
+}
+
+enum hn_status hn_config_check_fill(const struct hn_config_reader *reader,
+                                    const struct hn_argument *argument,
+                                    const struct hn_value *values, const char *where)
+{
+    const struct hn_yaml *node = fill_node(reader, argument->name);
+    struct hn_fill fill;
+    struct hn_error reason = {""};
+    char why[128];
+    int64_t count = 0;
+    for (int i = 0; i < 2; i++) {
+        const char *parameter = parameter_used(reader->config->plan, argument->fill.expressions[i]);
+        if (parameter != NULL)
+            return hn_config_fail(
+                reader, node,
+                "found '%s', which uses the parameter '%s'; contents can only depend "
+                "on the problem",
+                node->text, parameter);
+    }
+    if (hn_fill_resolve(&argument->fill, values, &fill, &reason) != HN_OK ||
+        hn_expression_integer(argument->count, values, &count, &reason) != HN_OK)
+        return hn_config_fail(reader, node, "%s (at the default point: %s)", reason.message, where);
+    if (hn_fill_check(&fill, argument->element, (uint64_t)count * argument->lanes, why, sizeof why))
+        return HN_OK;
+    return hn_config_fail(
+        reader, node, "found '%s', %s%s%s%s",
+        node->text == NULL ? hn_fill_kind_name(fill.kind) : node->text, why,
+        argument->fill.expressions[0] || argument->fill.expressions[1] ? " (at the default point: "
+                                                                       : "",
+        argument->fill.expressions[0] || argument->fill.expressions[1] ? where : "",
+        argument->fill.expressions[0] || argument->fill.expressions[1] ? ")" : "");
 }

@@ -240,22 +240,6 @@ enum hn_status hn_config_read_compile(struct hn_config_reader *reader)
     return status;
 }
 
-/* Relative to the config file; absolute, and without links where the file is there. NULL when out
- * of memory. */
-static char *resolve_path(const struct hn_config_reader *reader, const char *path)
-{
-    char *joined = NULL;
-    if (path[0] == '/')
-        joined = strdup(path);
-    else if (asprintf(&joined, "%s/%s", reader->folder, path) < 0)
-        return NULL;
-    char *real = joined == NULL ? NULL : realpath(joined, NULL);
-    if (real == NULL)
-        return joined;
-    free(joined);
-    return real;
-}
-
 enum hn_status hn_config_read_path(const struct hn_config_reader *reader,
                                    const struct hn_yaml *mapping, char **path)
 {
@@ -266,7 +250,7 @@ enum hn_status hn_config_read_path(const struct hn_config_reader *reader,
         status = hn_config_read_text(reader, node, "the path of a .cu file", &written);
     if (status != HN_OK)
         return status;
-    *path = resolve_path(reader, written);
+    *path = hn_config_resolve_path(reader, written);
     free(written);
     return *path == NULL ? hn_fail_memory(reader->err) : HN_OK;
 }

@@ -179,3 +179,17 @@ const struct hn_yaml *hn_config_place(const struct hn_config_reader *reader,
             return reader->places[i].node;
     return NULL;
 }
+
+char *hn_config_resolve_path(const struct hn_config_reader *reader, const char *path)
+{
+    char *joined = NULL;
+    if (path[0] == '/')
+        joined = strdup(path);
+    else if (asprintf(&joined, "%s/%s", reader->folder, path) < 0)
+        return NULL;
+    char *real = joined == NULL ? NULL : realpath(joined, NULL);
+    if (real == NULL)
+        return joined;
+    free(joined);
+    return real;
+}

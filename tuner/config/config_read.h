@@ -59,6 +59,9 @@ enum hn_status hn_config_check_cut(const struct hn_config_reader *reader, const 
 /* The node that an expression was read from; NULL when it was not read here. */
 const struct hn_yaml *hn_config_place(const struct hn_config_reader *reader, const struct hn_expression *expression);
 
+/* Relative to the config file; absolute, and without links where the file is there. Free it; NULL when out of memory. */
+char *hn_config_resolve_path(const struct hn_config_reader *reader, const char *path);
+
 /* One value; a word is borrowed from the node. */
 enum hn_status hn_config_read_value(const struct hn_config_reader *reader, const struct hn_yaml *node,
                                     struct hn_value *value);
@@ -79,8 +82,8 @@ enum hn_status hn_config_read_type(const struct hn_config_reader *reader, const 
 /* That the type, for which node stands, is not a vector. */
 enum hn_status hn_config_check_scalar(const struct hn_config_reader *reader, const struct hn_yaml *node,
                                       const struct hn_argument *argument);
-/* node NULL: the fill that such elements have without one. */
-enum hn_status hn_config_read_fill(const struct hn_config_reader *reader, const struct hn_yaml *node,
+/* `fill` or `file` of an argument or symbol; what such elements have without one. */
+enum hn_status hn_config_read_fill(struct hn_config_reader *reader, const struct hn_yaml *parent,
                                    struct hn_argument *argument);
 /* A mode, or a mapping of it and its bounds; node NULL: what counts without one for such elements. */
 enum hn_status hn_config_read_comparison(struct hn_config_reader *reader, const struct hn_yaml *node,
@@ -90,6 +93,15 @@ enum hn_status hn_config_read_judgement(struct hn_config_reader *reader, const s
                                         struct hn_argument *argument);
 enum hn_status hn_config_check_length(const struct hn_config_reader *reader, const struct hn_yaml *item,
                                       const struct hn_argument *argument);
+/* That node, which has a name, has none of these keys (NULL-terminated): "'x' <because>, so it can not have a 'fill'". */
+enum hn_status hn_config_refuse(const struct hn_config_reader *reader, const struct hn_yaml *node,
+                                const char *const *keys, const char *because);
+/* Looks up what `from` names; the type is that one's. */
+enum hn_status hn_config_find_source(const struct hn_config_reader *reader, const struct hn_yaml *item,
+                                     struct hn_argument *argument);
+/* That a fill makes sense for these values of the plan's names. */
+enum hn_status hn_config_check_fill(const struct hn_config_reader *reader, const struct hn_argument *argument,
+                                    const struct hn_value *values, const char *where);
 /* That no argument before the last one has its name. */
 enum hn_status hn_config_check_unique(const struct hn_config_reader *reader, const struct hn_yaml *item);
 

@@ -32,41 +32,13 @@ static enum hn_status find_source(const struct hn_config_reader *reader, const s
     return HN_OK;
 }
 
-/* Keys that only go with another source. */
-static enum hn_status refuse(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                             const char *name, enum source source, const char *key)
-{
-    const struct hn_yaml *child = hn_yaml_get(node, key);
-    if (child == NULL)
-        return HN_OK;
-    return hn_config_fail(reader, child->key, "symbol '%s' has a '%s', so it can not have a '%s'",
-                          name, source_keys[source], key);
-}
-
-static enum hn_status read_from(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                                struct hn_argument *symbol)
-{
-    const struct hn_plan *plan = reader->config->plan;
-    const struct hn_yaml *from = hn_yaml_get(node, "from");
-    enum hn_status status =
-        hn_config_read_word(reader, from, "the name of an input", &symbol->from);
-    if (status != HN_OK)
-        return status;
-    const struct hn_argument *input = hn_plan_find_argument(plan, symbol->from);
-    if (input == NULL || input->role != HN_ROLE_INPUT)
-        return hn_config_fail_found(reader, from, "the name of an argument with role input");
-    symbol->element = input->element;
-    symbol->lanes = input->lanes;
-    return refuse(reader, node, symbol->name, SOURCE_FROM, "type");
-}
-
 /* Counters are filled with zeros. */
-static enum hn_status read_role(const struct hn_config_reader *reader, const struct hn_yaml *node,
+static enum hn_status read_role(struct hn_config_reader *reader, const struct hn_yaml *node,
                                 struct hn_argument *symbol)
 {
     static const char *const roles[] = {"input", "inout", "counter"};
     const struct hn_yaml *role = hn_yaml_get(node, "role");
-    const struct hn_yaml *fill = hn_yaml_get(node, "fill");
+    static const char *const fills[] = {"fill", "file", NULL};
     bool counter =
         role != NULL && role->kind == HN_YAML_SCALAR && strcmp(role->text, "counter") == 0;
     bool inout = role != NULL && role->kind == HN_YAML_SCALAR && strcmp(role->text, "inout") == 0;
@@ -76,26 +48,35 @@ static enum hn_status read_role(const struct hn_config_reader *reader, const str
                    ? hn_config_fail_found(reader, role, "a role such as input")
                    : hn_config_fail_unknown(reader, role, "role of a symbol", role->text, roles, 3);
     symbol->changes = counter || inout;
-    if (counter && fill != NULL)
-        return hn_config_fail(reader, fill->key,
-                              "found 'fill' for a counter, which is zero before every launch");
+    if (counter) {
+        enum hn_status status =
+            hn_config_refuse(reader, node, fills, "is zero before every launch");
+        if (status != HN_OK)
+            return status;
+    }
     if (!counter)
-        return hn_config_read_fill(reader, fill, symbol);
-    symbol->fill = (struct hn_fill){HN_FILL_CONSTANT, 0, 0};
+        return hn_config_read_fill(reader, node, symbol);
+    symbol->fill = (struct hn_fill){.kind = HN_FILL_CONSTANT};
     return HN_OK;
 }
 
 static enum hn_status read_contents(struct hn_config_reader *reader, const struct hn_yaml *node,
                                     enum source source, struct hn_argument *symbol)
 {
+    static const char *const for_buffers[] = {"fill", "file", "role", NULL};
+    static const char *const for_others[] = {"type", NULL};
     const struct hn_yaml *type = NULL;
     enum hn_status status = HN_OK;
     if (source != SOURCE_COUNT)
-        status = refuse(reader, node, symbol->name, source, "fill");
-    if (status == HN_OK && source != SOURCE_COUNT)
-        status = refuse(reader, node, symbol->name, source, "role");
-    if (status == HN_OK && source == SOURCE_FROM)
-        return read_from(reader, node, symbol);
+        status = hn_config_refuse(reader, node, for_buffers,
+                                  source == SOURCE_VALUE ? "has a 'value'" : "has a 'from'");
+    if (status == HN_OK && source == SOURCE_FROM) {
+        status = hn_config_refuse(reader, node, for_others, "has a 'from'");
+        if (status == HN_OK)
+            status = hn_config_read_word(reader, hn_yaml_get(node, "from"), "the name of an input",
+                                         &symbol->from);
+        return status == HN_OK ? hn_config_find_source(reader, node, symbol) : status;
+    }
     if (status == HN_OK)
         status = hn_config_need(reader, node, "type", &type);
     if (status == HN_OK)
@@ -113,7 +94,7 @@ static enum hn_status read_symbol(struct hn_config_reader *reader, const struct 
                                   struct hn_argument *symbol)
 {
     static const char *const keys[] = {"name", "type", "count", "value", "from",
-                                       "fill", "role", "if",    NULL};
+                                       "fill", "file", "role",  "if",    NULL};
     const struct hn_yaml *name = NULL;
     const struct hn_yaml *condition = NULL;
     enum source source = SOURCE_COUNT;

@@ -191,6 +191,9 @@ static void append_types(const struct hn_export *export, struct hn_text *text)
         else if (argument->value != NULL && hn_argument_is_passed(argument))
             hn_text_printf(text, "    %s: %s, %s\n", argument->name, type,
                            hn_expression_text(argument->value));
+        else if (argument->from != NULL && hn_argument_is_passed(argument))
+            hn_text_printf(text, "    %s: the contents of %s by value\n", argument->name,
+                           argument->from);
     }
 }
 

@@ -44,6 +44,9 @@ static enum hn_status identify(struct hn_task *task, struct hn_error *err)
     struct hn_hash plan_hash = hn_plan_hash(plan);
     if (task->has_reference)
         plan_hash = hn_hash_join(&plan_hash, &task->reference.hash);
+    enum hn_status status = hn_plan_add_data_hash(plan, &plan_hash, err);
+    if (status != HN_OK)
+        return status;
     struct hn_hash options = hn_plan_options_hash(plan);
     memcpy(task->version.template_hash, task->template.hash.hex, sizeof options.hex);
     memcpy(task->version.options_hash, options.hex, sizeof options.hex);
@@ -61,6 +64,8 @@ enum hn_status hn_task_make(const struct hn_config *config, size_t problem, enum
                              .regime = regime};
     hn_identity_init(&task->identity);
     enum hn_status status = load_templates(task, err);
+    if (status == HN_OK)
+        status = hn_config_check_data(config, problem, err);
     if (status == HN_OK)
         status = hn_config_space(config, problem, &task->space, err);
     if (status == HN_OK)

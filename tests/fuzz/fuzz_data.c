@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#include "fuzz.h"
+#include "runtime/data_file.h"
+
+/* A data file that a config names: plain bytes or a NumPy array, asked for as elements of each type. */
+
+static void use_type(const char *path, enum hn_element element, uint64_t count)
+{
+    struct hn_data_file file;
+    struct hn_error err = {""};
+    char bytes[8];
+    if (hn_data_file_open(path, element, count, &file, &err) != HN_OK) {
+        fuzz_require(err.message[0] != '\0', "a failure has a message");
+        return;
+    }
+    for (uint64_t i = 0; i < count && i < 1000; i++)
+        fuzz_require(hn_data_file_read(&file, bytes, hn_element_size(element), &err) == HN_OK,
+                     "a file holds as many elements as were found");
+    hn_data_file_close(&file);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const char *path = fuzz_write_file("data.npy", data, size);
+    struct hn_error err = {""};
+    for (int element = 0; element < HN_ELEMENT_COUNT; element++) {
+        use_type(path, (enum hn_element)element, 6);
+        use_type(path, (enum hn_element)element, size / hn_element_size((enum hn_element)element));
+    }
+    char header[256] = "";
+    uint64_t count = 0;
+    for (size_t i = 0; i + 1 < sizeof header && i < size; i++)
+        header[i] = (char)data[i];
+    if (hn_npy_check(header, HN_FLOAT32, &count, &err) != HN_OK)
+        fuzz_require(err.message[0] != '\0', "a failure has a message");
+    return 0;
+}

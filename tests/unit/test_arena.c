@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/arena.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "bench_fixture.h"
+
+static struct bench_fixture inputs;
+static const struct hn_bench_request verify_only = {.verify = true};
+
+static int load(void **state)
+{
+    (void)state;
+    bench_fixture_load(&inputs, "double/inputs.yaml", 90);
+    return 0;
+}
+
+static int unload(void **state)
+{
+    (void)state;
+    bench_fixture_unload(&inputs);
+    return 0;
+}
+
+static void open_bench(void)
+{
+    struct hn_error err = {.message = ""};
+    if (bench_fixture_open(&inputs, HN_COLD, &err) != HN_OK)
+        fail_msg("%s", err.message);
+}
+
+static void expect_right(void)
+{
+    struct hn_record record = bench_fixture_evaluate(&inputs, "BLOCK=128", &verify_only);
+    if (record.outcome != HN_OUTCOME_OK)
+        fail_msg("%s: %s", hn_outcome_name(record.outcome), record.message);
+    hn_record_finish(&record);
+}
+
+static void inputs_come_from_files_and_by_value(void **state)
+{
+    (void)state;
+    struct hn_error err = {.message = ""};
+    open_bench();
+    expect_right();
+    /* Another seed draws other weights, and passes these. */
+    assert_int_equal(hn_bench_reseed(inputs.bench, 7, &err), HN_OK);
+    expect_right();
+    bench_fixture_close(&inputs);
+}
+
+static void write_shorts(const char *path, int16_t first)
+{
+    const int16_t shorts[4] = {first, 2, 3, 4};
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(shorts, 1, sizeof shorts, file), sizeof shorts);
+    fclose(file);
+}
+
+/* The references were computed from what it held before. */
+static void a_file_that_changes_ends_the_run(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/hone-arena-XXXXXX";
+    struct hn_error err = {.message = ""};
+    char **file = &inputs.config->plan->arguments[3].fill.file;
+    char *kept = *file;
+    close(mkstemp(path));
+    *file = path;
+    write_shorts(path, 1);
+    open_bench();
+    assert_int_equal(hn_bench_reseed(inputs.bench, 2, &err), HN_OK);
+    write_shorts(path, 9);
+    assert_int_equal(hn_bench_reseed(inputs.bench, 3, &err), HN_ERUN);
+    assert_non_null(strstr(err.message, "changed while it was in use; run again"));
+    bench_fixture_close(&inputs);
+    unlink(path);
+    assert_int_equal(bench_fixture_open(&inputs, HN_COLD, &err), HN_ECONFIG);
+    assert_non_null(strstr(err.message, "No such file or directory"));
+    bench_fixture_close(&inputs);
+    *file = kept;
+}
+
+static void set_problem(const char *problem)
+{
+    hn_bindings_finish(&inputs.config->problems[0]);
+    assert_int_equal(hn_bindings_parse(problem, &inputs.config->problems[0], NULL), HN_OK);
+}
+
+static void fills_follow_the_problem(void **state)
+{
+    (void)state;
+    struct hn_error err = {.message = ""};
+    set_problem("BINS=1,n=5000");
+    assert_int_equal(bench_fixture_open(&inputs, HN_COLD, &err), HN_ECONFIG);
+    assert_string_equal(err.message, "argument 'weights': found 'zipf(0.5, 1.5)', expected a whole "
+                                     "number of values, at least 1");
+    bench_fixture_close(&inputs);
+    set_problem("BINS=40,n=5000");
+}
+
+static void what_is_passed_by_value_is_bounded(void **state)
+{
+    (void)state;
+    struct hn_error err = {.message = ""};
+    struct hn_argument *by_value = &inputs.config->plan->arguments[4];
+    char *kept = by_value->from;
+    by_value->from = strdup("order");
+    set_problem("BINS=40,n=9000");
+    assert_int_equal(bench_fixture_open(&inputs, HN_COLD, &err), HN_ECONFIG);
+    assert_string_equal(err.message, "argument 'by_value' passes the 36000 bytes of 'order' by "
+                                     "value; a kernel takes 32764");
+    bench_fixture_close(&inputs);
+    free(by_value->from);
+    by_value->from = kept;
+    set_problem("BINS=40,n=5000");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(inputs_come_from_files_and_by_value),
+        cmocka_unit_test(a_file_that_changes_ends_the_run),
+        cmocka_unit_test(fills_follow_the_problem),
+        cmocka_unit_test(what_is_passed_by_value_is_bounded),
+    };
+    return cmocka_run_group_tests(tests, load, unload);
+}
