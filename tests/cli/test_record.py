@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""scripts/record: full tunings as files, gone on with from those files, and scripts/ladder-tables, which reads them."""
+
+import gzip
+import importlib.machinery
+import importlib.util
+import json
+import subprocess
+import sys
+import tarfile
+import unittest
+
+import double
+import hone
+
+SCRIPTS = hone.SOURCE / "scripts"
+
+
+class Record(double.Case):
+    def setUp(self):
+        super().setUp()
+        self.recorded = self.folder / "recorded"
+        self.file = self.recorded / "hone-double" / "scale-n-65536-hone-double-cold.json.gz"
+        self.calls = 0
+
+    def record(self, *arguments, expect=0):
+        """Each call has a cache of its own, as on a machine that is lent anew."""
+        self.calls += 1
+        settings = self.environment(HONE=hone.HONE, HONE_RECORDED=str(self.recorded),
+                                    HONE_RECORD_CACHE=str(self.folder / f"record{self.calls}.db"))
+        result = subprocess.run([sys.executable, "-B", SCRIPTS / "record", *map(str, arguments)], env=settings, text=True,
+                                capture_output=True, timeout=120)
+        self.assertEqual(result.returncode, expect, result.stdout + result.stderr)
+        return result.stdout
+
+    def rows(self):
+        with gzip.open(self.file, "rt") as file:
+            return json.load(file)["cache"]
+
+    def test_goes_on_from_the_files(self):
+        output = self.record(self.config, "-s", "ITEMS=1")
+        self.assertRegex(output, r"^scale n=65536: 6 of 6 points, [\d.]+ s; best [\d.]+ us, [\d.]+ gbps: BLOCK=")
+        self.assertEqual(len(self.rows()), 6)
+        output = self.record(self.config)
+        self.assertRegex(output, r"^scale n=65536: 24 of 24 points, 6 from before, ")
+        self.assertEqual(len(self.rows()), 24)
+        self.assertRegex(self.record(self.config), r"^scale n=65536: 24 of 24 points, 24 from before, ")
+
+    def test_out_of_time(self):
+        archive = self.folder / "recorded.tar.gz"
+        self.record(self.config, "-s", "BLOCK=64,ITEMS=1")
+        output = self.record("--within", 0, "--pack", archive, self.config)
+        self.assertIn("out of time for 1 problems, from scale on: run it again", output)
+        with tarfile.open(archive) as packed:
+            self.assertEqual(packed.getnames(), ["hone-double", f"hone-double/{self.file.name}"])
+
+    def test_bad_variants_are_named(self):
+        self.config.write_text(self.config.read_text().replace("FAULT: [0]", "FAULT: [0, 4]"))
+        output = self.record(self.config, "-s", "BLOCK=64,ITEMS=1", expect=1)
+        self.assertIn("  BAD: 1 wrong_result, as BLOCK=64,FAULT=4,ITEMS=1: y[", output)
+
+
+def load_script(name):
+    loader = importlib.machinery.SourceFileLoader(name.replace("-", "_"), str(SCRIPTS / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    sys.dont_write_bytecode = True
+    loader.exec_module(module)
+    return module
+
+
+class LadderTables(unittest.TestCase):
+    """Of the recordings that are shipped."""
+
+    def setUp(self):
+        try:
+            self.script = load_script("ladder-tables")
+        except ImportError:
+            self.skipTest("needs PyYAML")
+        self.folder = hone.SOURCE / "cache" / "recorded" / "nvidia-h200"
+
+    def test_document_is_what_the_recordings_give(self):
+        result = subprocess.run([sys.executable, "-B", SCRIPTS / "ladder-tables", "--check"], text=True, capture_output=True)
+        self.assertEqual((result.returncode, result.stdout), (0, ""), result.stderr)
+
+    def test_best_is_the_smallest_time(self):
+        for recording in self.script.recordings(self.folder, "matmul", {}):
+            best = recording.best()
+            self.assertEqual(best["hone"]["outcome"], "ok")
+            finals = [row["time"] for row in recording.rows if row["hone"]["final"]]
+            self.assertEqual(best["time"], min(finals))
+
+    def test_gain_is_against_the_first_step(self):
+        config, merit = self.script.load_config("matmul")
+        recording, = self.script.recordings(self.folder, "matmul", {"K": "32"})
+        lines = self.script.ladder_table(config, merit, recording).splitlines()[4:]
+        cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+        self.assertEqual(cells[0][0], "VARIANT=simple")
+        self.assertEqual(cells[0][-1], "1.00")
+        for row in cells[1:]:
+            self.assertAlmostEqual(float(row[-1]), float(row[3]) / float(cells[0][3]), delta=0.01)
+
+    def test_nothing_recorded(self):
+        text = self.script.block("ladder", ["matmul", "K=33"], self.folder, False)
+        self.assertEqual(text, "\nNot recorded yet.\n\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
