@@ -52,13 +52,16 @@
 #define WRITE(pointer, value) (*(pointer) = (value))
 #endif
 
-// Filled with 1, 15/16, 14/16, ... by whoever launches the kernel, like the argument `coefficients`.
+// All three ways in hold 1, 15/16, 14/16, ...: a buffer, an argument by value, and constant memory.
+struct coefficient_values {
+    float value[9];
+};
 __constant__ float constant_coefficients[9];
 
 #if COEFFICIENTS == COEFFICIENTS_constant
 #define COEFFICIENT(d) constant_coefficients[d]
 #elif COEFFICIENTS == COEFFICIENTS_argument
-#define COEFFICIENT(d) (d == 0 ? c0 : d == 1 ? c1 : d == 2 ? c2 : d == 3 ? c3 : d == 4 ? c4 : d == 5 ? c5 : d == 6 ? c6 : d == 7 ? c7 : c8)
+#define COEFFICIENT(d) values.value[d]
 #elif COEFFICIENTS == COEFFICIENTS_ldg
 #define COEFFICIENT(d) __ldg(&coefficients[d])
 #elif COEFFICIENTS == COEFFICIENTS_shared
@@ -70,8 +73,8 @@ __constant__ float constant_coefficients[9];
 #endif
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    stencil_1d(const float *RESTRICT in, float *RESTRICT out, int64_t SIZE, const float *RESTRICT coefficients, float c0,
-               float c1, float c2, float c3, float c4, float c5, float c6, float c7, float c8)
+    stencil_1d(const float *RESTRICT in, float *RESTRICT out, int64_t SIZE, const float *RESTRICT coefficients,
+               coefficient_values values)
 {
 #if COEFFICIENTS == COEFFICIENTS_shared
     __shared__ float shared_coefficients[RADIUS + 1];

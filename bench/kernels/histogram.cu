@@ -14,11 +14,11 @@ int main()
     auto *out = allocate<unsigned>(BINS), *expected = allocate<unsigned>(BINS);
     fill_words<<<1024, 256>>>((unsigned *)data, bytes / 4);
 
-    const dim3 clear_grid = hone_histogram_step1_grid(size, VALUE_BYTES, BINS, sms);
-    const dim3 clear_block = hone_histogram_step1_block(size, VALUE_BYTES, BINS, sms);
-    const dim3 grid = hone_histogram_step2_grid(size, VALUE_BYTES, BINS, sms);
-    const dim3 block = hone_histogram_step2_block(size, VALUE_BYTES, BINS, sms);
-    const size_t shared = hone_histogram_step2_shared_bytes(size, VALUE_BYTES, BINS, sms);
+    const dim3 clear_grid = hone_histogram_step1_grid(size, VALUE_BYTES, BINS, HONE_HISTOGRAM_TUNED_SKEW, sms);
+    const dim3 clear_block = hone_histogram_step1_block(size, VALUE_BYTES, BINS, HONE_HISTOGRAM_TUNED_SKEW, sms);
+    const dim3 grid = hone_histogram_step2_grid(size, VALUE_BYTES, BINS, HONE_HISTOGRAM_TUNED_SKEW, sms);
+    const dim3 block = hone_histogram_step2_block(size, VALUE_BYTES, BINS, HONE_HISTOGRAM_TUNED_SKEW, sms);
+    const size_t shared = hone_histogram_step2_shared_bytes(size, VALUE_BYTES, BINS, HONE_HISTOGRAM_TUNED_SKEW, sms);
     CHECK(cudaFuncSetAttribute(histogram, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));
     auto tuned = [=] {
         histogram_clear<<<clear_grid, clear_block>>>(out);

@@ -12,22 +12,20 @@ int main()
     const size_t bytes = (size_t)size * sizeof(float);
     auto *in = allocate<float>(size + 2 * MARGIN), *out = allocate<float>(size), *coefficients = allocate<float>(9);
     fill_reals<<<1024, 256>>>(in, size + 2 * MARGIN);
-    float c[9];
+    coefficient_values values;
     for (int d = 0; d < 9; ++d)
-        c[d] = 1 - d * 0.0625f;
-    CHECK(cudaMemcpy(coefficients, c, sizeof c, cudaMemcpyHostToDevice));
-    CHECK(cudaMemcpyToSymbol(constant_coefficients, c, sizeof c));
+        values.value[d] = 1 - d * 0.0625f;
+    CHECK(cudaMemcpy(coefficients, &values, sizeof values, cudaMemcpyHostToDevice));
+    CHECK(cudaMemcpyToSymbol(constant_coefficients, &values, sizeof values));
 
     const dim3 grid = hone_stencil_1d_grid(size, RADIUS, MARGIN), block = hone_stencil_1d_block(size, RADIUS, MARGIN);
-    auto tuned = [=] {
-        stencil_1d<<<grid, block>>>(in, out, size, coefficients, c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8]);
-    };
+    auto tuned = [=] { stencil_1d<<<grid, block>>>(in, out, size, coefficients, values); };
     tuned();
     const std::vector<float> first = from_device(in, 1 << 16), result = from_device(out, 1 << 12);
     for (size_t i = 0; i < result.size(); ++i) {
-        double expected = c[0] * (double)first[i + MARGIN];
+        double expected = values.value[0] * (double)first[i + MARGIN];
         for (int d = 1; d <= RADIUS; ++d)
-            expected += c[d] * ((double)first[i + MARGIN - d] + first[i + MARGIN + d]);
+            expected += values.value[d] * ((double)first[i + MARGIN - d] + first[i + MARGIN + d]);
         require(std::fabs(result[i] - expected) < 1e-5, "stencil_1d");
     }
 

@@ -81,21 +81,28 @@ def template_text(path):
                   text)
 
 
-def fill_call(argument, name, count):
+def fill_call(argument, name, count, names):
     fill = argument.get("fill", "uniform(-1, 1)" if argument["type"].startswith("float") else "uniform(0, 100)")
     kind, numbers = re.fullmatch(r"(\w+)\s*(?:\((.*)\))?", fill).groups()
     if kind == "constant":
         kind, numbers = "iota", f"{numbers}, 0"
-    return f"emulator::fill_{kind}({name}, {count}{', ' + numbers if numbers else ''});"
+    values = [str(evaluate(number, names)) for number in numbers.split(",")] if numbers else []
+    return f"emulator::fill_{kind}({', '.join([name, str(count), *values])});"
+
+
+def passed_as(argument):
+    name = f"argument_{argument['name']}"
+    if "from" in argument:
+        return f"emulator::any_value{{argument_{argument['from']}}}"
+    return name if "value" in argument else f"emulator::any_pointer{{{name}}}"
 
 
 def launch_call(step, config, names, arguments):
     grid = [integer(e, names) for e in listed(step.get("grid", 1))]
     block = [integer(e, names) for e in listed(step["block"])]
     entry = step.get("entry", config.get("entry"))
-    scalars = {a["name"] for a in arguments if "value" in a}
-    passed = [f"argument_{name}" if name in scalars else f"emulator::any_pointer{{argument_{name}}}"
-              for name in step.get("arguments", [a["name"] for a in arguments])]
+    ways = {a["name"]: passed_as(a) for a in arguments}
+    passed = [ways[name] for name in step.get("arguments", ways)]
     dims = ", ".join("{" + ", ".join(map(str, size)) + "}" for size in (grid, block))
     return f"    emulator::launch({dims}, [] {{ {entry}({', '.join(passed)}); }});\n"
 
@@ -103,11 +110,13 @@ def launch_call(step, config, names, arguments):
 def program(config, problem, point, steps, text, results, check):
     """A C++ program that fills the arguments and launches the steps: to write the results, or to check against them."""
     names = {**problem, **config.get("defaults", {}), **point}
-    arguments = [dict(a, type_c=TYPES[a["type"]]) for a in config["arguments"]]
+    arguments = [dict(a, type_c=TYPES[a.get("type", "float32")]) for a in config["arguments"]]
     code = ['#include "host.hpp"\n', text, "\n"]
     body, again = [], []
     for number, a in enumerate(arguments):
         name = f"argument_{a['name']}"
+        if "from" in a:
+            continue
         if "value" in a:
             code.append(f"static const {a['type_c']} {name} = ({a['type_c']})({evaluate(a['value'], names)});\n")
             continue
@@ -117,7 +126,7 @@ def program(config, problem, point, steps, text, results, check):
         role = a.get("role", "input")
         if role in ("input", "inout"):
             target = body if role == "input" else again
-            target.append(f"    emulator::random_state = {number + 1};\n    {fill_call(a, name, count)}\n")
+            target.append(f"    emulator::random_state = {number + 1};\n    {fill_call(a, name, count, names)}\n")
         if role in ("counter", "metric"):  # these templates leave their counters as they found them
             body.append(f"    std::memset({name}, 0, {count}ull * sizeof *{name});\n")
         if role == "output":

@@ -26,6 +26,17 @@ struct any_pointer {
     template <typename T> operator T *() const { return (T *)address; }
 };
 
+// The contents of a buffer passed as whatever structure a kernel takes by value.
+struct any_value {
+    const void *address;
+    template <typename T> operator T() const
+    {
+        T value;
+        std::memcpy(&value, address, sizeof value);
+        return value;
+    }
+};
+
 // The last byte lies before a page without access, the first at a multiple of 16.
 inline unsigned char *allocate(size_t bytes)
 {
@@ -66,6 +77,12 @@ template <typename T> void fill_permutation(T *data, size_t count)
     fill_iota(data, count, 0, 1);
     for (size_t i = count; i > 1; --i)
         std::swap(data[i - 1], data[(size_t)(random_real() * (double)i)]);
+}
+
+template <typename T> void fill_skewed(T *data, size_t count, double n, double share)
+{
+    for (size_t i = 0; i < count; ++i)
+        data[i] = random_real() < share ? 0 : (T)(random_real() * n);
 }
 
 inline void save(const char *path, const void *data, size_t bytes)
