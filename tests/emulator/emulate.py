@@ -107,62 +107,70 @@ def launch_call(step, config, names, arguments):
     return f"    emulator::launch({dims}, [] {{ {entry}({', '.join(passed)}); }});\n"
 
 
+def declare(arguments, names):
+    """C++ for the arguments: globals, what is done to them once, and what before every launch."""
+    code, once, before = [], [], []
+    for number, a in enumerate(arguments):
+        name = f"argument_{a['name']}"
+        if "value" in a:
+            code.append(f"static const {a['type_c']} {name} = ({a['type_c']})({evaluate(a['value'], names)});\n")
+        if "count" not in a:
+            continue
+        count, role = integer(a["count"], names), a.get("role", "input")
+        code.append(f"static {a['type_c']} *{name};\n")
+        once.append(f"    {name} = ({a['type_c']} *)emulator::allocate({count}ull * sizeof *{name});\n")
+        if role in ("input", "inout"):
+            fill = f"    emulator::random_state = {number + 1};\n    {fill_call(a, name, count, names)}\n"
+            (once if role == "input" else before).append(fill)
+        if role in ("counter", "metric"):  # these templates leave their counters as they found them
+            once.append(f"    std::memset({name}, 0, {count}ull * sizeof *{name});\n")
+        if role == "output":
+            before.append(f"    std::memset({name}, 0xFF, {count}ull * sizeof *{name});\n")
+    return "".join(code), "".join(once), "".join(before)
+
+
+def results_of(arguments):
+    return [a for a in arguments if a.get("role") in ("output", "inout")]
+
+
+def save_results(arguments, names, results):
+    return "".join(f'    emulator::save("{results}.{a["name"]}", argument_{a["name"]}, '
+                   f"{integer(a['count'], names)}ull * sizeof *argument_{a['name']});\n" for a in results_of(arguments))
+
+
+def compare_results(config, arguments, names, results):
+    code = []
+    for a in results_of(arguments):
+        name, count = f"argument_{a['name']}", integer(a["count"], names)
+        compare = a.get("compare", config.get("compare", {"relative": 1e-5}))
+        compare = compare if isinstance(compare, dict) else {"mode": compare}
+        mode = compare.get("mode")
+        if mode == "multiset" and evaluate(problems.ORDERED.get(config["kernel"], False), names):
+            mode = "exact"
+        exact = a["type"].startswith(("int", "uint")) or mode in ("exact", "multiset")
+        bounds = [0 if exact else evaluate(compare.get(bound, 0), names) for bound in ("relative", "absolute")]
+        length = f"(size_t)argument_{a['length']}[0]" if "length" in a else f"{count}ull"
+        code.append(f'    emulator::compare("{a["name"]}", {name}, emulator::load<{a["type_c"]}>("{results}.{a["name"]}", '
+                    f"{count}ull), {length}, {bounds[0]}, {bounds[1]}, {str(mode == 'multiset').lower()});\n"
+                    f'    emulator::check_slack((unsigned char *){name}, {count}ull * sizeof *{name}, "{a["name"]}");\n')
+    return "".join(code)
+
+
 def program(config, problem, point, steps, text, results, check):
     """A C++ program that fills the arguments and launches the steps: to write the results, or to check against them."""
     names = {**problem, **config.get("defaults", {}), **point}
     arguments = [dict(a, type_c=TYPES[a.get("type", "float32")]) for a in config["arguments"]]
-    code = ['#include "host.hpp"\n', text, "\n"]
-    body, again = [], []
-    for number, a in enumerate(arguments):
-        name = f"argument_{a['name']}"
-        if "from" in a:
-            continue
-        if "value" in a:
-            code.append(f"static const {a['type_c']} {name} = ({a['type_c']})({evaluate(a['value'], names)});\n")
-            continue
-        count = integer(a["count"], names)
-        code.append(f"static {a['type_c']} *{name};\n")
-        body.append(f"    {name} = ({a['type_c']} *)emulator::allocate({count}ull * sizeof *{name});\n")
-        role = a.get("role", "input")
-        if role in ("input", "inout"):
-            target = body if role == "input" else again
-            target.append(f"    emulator::random_state = {number + 1};\n    {fill_call(a, name, count, names)}\n")
-        if role in ("counter", "metric"):  # these templates leave their counters as they found them
-            body.append(f"    std::memset({name}, 0, {count}ull * sizeof *{name});\n")
-        if role == "output":
-            again.append(f"    std::memset({name}, 0xFF, {count}ull * sizeof *{name});\n")
+    code, once, before = declare(arguments, names)
     for symbol in config.get("symbols", []) if check else []:
         if evaluate(symbol.get("if", True), names):
-            again.append(f"    std::memcpy(&{symbol['name']}, argument_{symbol['from']}, sizeof {symbol['name']});\n")
-    run = "".join(launch_call(step, config, names, arguments) for step in steps
-                  if evaluate(step.get("if", True), names))
-    code.append("int main()\n{\n" + "".join(body))
-    compare = config.get("compare", {"relative": 1e-5})
-    compare = compare if isinstance(compare, dict) else {"mode": compare}
-    bounds = [evaluate(compare.get(bound, 0), names) for bound in ("relative", "absolute")]
-    for launch in range(2 if check else 1):  # what a launch leaves behind must not disturb the next
-        code.append("".join(again) + run)
-        for a in arguments:
-            if a.get("role") not in ("output", "inout"):
-                continue
-            name, count = f"argument_{a['name']}", integer(a["count"], names)
-            path = f'"{results}.{a["name"]}"'
-            if not check:
-                code.append(f"    emulator::save({path}, {name}, {count}ull * sizeof *{name});\n")
-                continue
-            mode = a.get("compare", compare)
-            mode = mode.get("mode") if isinstance(mode, dict) else mode
-            if mode == "multiset" and evaluate(problems.ORDERED.get(config["kernel"], False), names):
-                mode = "exact"
-            length = a.get("length")
-            length = f"(size_t)argument_{length}[0]" if length else f"{count}ull"
-            exact = a["type"].startswith(("int", "uint")) or mode in ("exact", "multiset")
-            relative, absolute = (0, 0) if exact else bounds
-            code.append(f'    emulator::compare("{a["name"]}", {name}, emulator::load<{a["type_c"]}>({path}, {count}ull), '
-                        f"{length}, {relative}, {absolute}, {str(mode == 'multiset').lower()});\n"
-                        f'    emulator::check_slack((unsigned char *){name}, {count}ull * sizeof *{name}, "{a["name"]}");\n')
-    code.append('    std::puts("ok");\n    return 0;\n}\n')
-    return "".join(code)
+            before += f"    std::memcpy(&{symbol['name']}, argument_{symbol['from']}, sizeof {symbol['name']});\n"
+    launch = "".join(launch_call(step, config, names, arguments) for step in steps if evaluate(step.get("if", True), names))
+    if check:  # twice: what a launch leaves behind must not disturb the next
+        work = 2 * (before + launch + compare_results(config, arguments, names, results))
+    else:
+        work = before + launch + save_results(arguments, names, results)
+    return "".join(['#include "host.hpp"\n', text, "\n", code, "int main()\n{\n", once, work,
+                    '    std::puts("ok");\n    return 0;\n}\n'])
 
 
 COMPILE = ["g++", "-std=c++20", "-O1", "-w", "-fsanitize=alignment", "-fsanitize-undefined-trap-on-error"]
@@ -215,10 +223,6 @@ def chosen_points(config, points, count, quick):
     return chosen + random.Random(1).sample(others, min(count, len(others)))
 
 
-def reference_steps(config):
-    return [config["reference"]]
-
-
 def check_problem(hone, path, config, overrides, folder, pool, options):
     problem = config["problem"][0] if isinstance(config["problem"], list) else dict(config["problem"])
     problem = {k: v[0] if isinstance(v, list) else v for k, v in problem.items()} | overrides
@@ -232,7 +236,7 @@ def check_problem(hone, path, config, overrides, folder, pool, options):
         key = str(depends)
         if key not in made:
             results = folder / f"{tag}-reference-{len(made)}"
-            code = program(config, problem, depends, reference_steps(config),
+            code = program(config, problem, depends, [reference],
                            prelude(config, problem, depends) + reference_text, results, False)
             failure = run(code, results.name, folder)
             if failure:
