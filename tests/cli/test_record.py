@@ -46,11 +46,17 @@ class Record(double.Case):
         self.assertEqual(len(self.rows()), 24)
         self.assertRegex(self.record(self.config), r"^scale n=65536: 24 of 24 points, 24 from before, ")
 
+    def test_a_sweep_is_one_run(self):
+        self.config.write_text(self.config.read_text().replace("{n: 65536}", "{n: [64, 128]}"))
+        output = self.record(self.config, "-s", "BLOCK=64")
+        self.assertRegex(output, r"^scale n=64: 4 of 4 points, [\d.]+ s for all 2; .*\nscale n=128: 4 of 4 points")
+        self.assertEqual(len(list(self.file.parent.iterdir())), 2)
+
     def test_out_of_time(self):
         archive = self.folder / "recorded.tar.gz"
         self.record(self.config, "-s", "BLOCK=64,ITEMS=1")
         output = self.record("--within", 0, "--pack", archive, self.config)
-        self.assertIn("out of time for 1 problems, from scale on: run it again", output)
+        self.assertIn("out of time for 1 tunings, from scale on: run it again", output)
         with tarfile.open(archive) as packed:
             self.assertEqual(packed.getnames(), ["hone-double", f"hone-double/{self.file.name}"])
 
