@@ -3,397 +3,19 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "base/expression.h"
+#include "random_space.h"
+#include "tuner/search/space_internal.h"
 
-/* Random spaces with random constraints in the whole language, against brute force: every
- * combination, every constraint as written, by the evaluator. */
-
-enum { MOST_PARAMETERS = 6, MOST_CONSTRAINTS = 6, MOST_COMBINATIONS = 600, MOST_VALUES = 150 };
-
-struct kind {
-    const char *values; /* a space between */
-    bool is_word;
-};
-
-static const struct kind kinds[] = {
-    {"1 2 4 8 16", false},
-    {"0 1 2 3", false},
-    {"-2 -1 0 1 2 5", false},
-    {"1 2 3 4 5 6 7", false},
-    {"8 4 2 1", false},
-    {"0.5 1.0 1.5 2.0", false},
-    {"0.25 1 2 0", false},
-    {"false true", false},
-    {"x y z", true},
-    {"y float32 int8", true},
-    {"16 32 64 128", false},
-    {"3", false},
-    {"7 -3 0 9", false},
-    {"-1.5 0.0 2.5", false},
-    {"4611686018427387904 9223372036854775807 3 -9223372036854775808", false},
-    {"x", true},
-};
-enum { KINDS = sizeof kinds / sizeof kinds[0] };
-
-static const char *const names[MOST_PARAMETERS + 2] = {"A", "B", "C", "D", "E", "F", "N", "W"};
-
-struct space {
-    struct hn_space *space;
-    size_t parameter_count;
-    const struct kind *kinds[MOST_PARAMETERS];
-    size_t counts[MOST_PARAMETERS];
-    struct hn_value values[MOST_PARAMETERS][MOST_VALUES];
-    struct hn_expression *constraints[MOST_CONSTRAINTS];
-    size_t constraint_count;
-    struct hn_value current[MOST_PARAMETERS + 2];
-};
-
-static uint64_t state;
-
-static size_t below(size_t limit)
-{
-    struct hn_random random = {state};
-    uint64_t number = hn_random_below(&random, limit);
-    state = random.state;
-    return (size_t)number;
-}
-
-static const char *pick(const char *const *list, size_t count)
-{
-    return list[below(count)];
-}
-#define PICK(...)                                                                                  \
-    pick((const char *const[]){__VA_ARGS__},                                                       \
-         sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
-
-static void write_condition(const struct space *space, struct hn_text *text, int depth);
-
-/* A parameter, seldom one that does not fit. */
-static const char *name_of(const struct space *space, bool is_word)
-{
-    for (int tries = 0; tries < 8; tries++) {
-        size_t i = below(space->parameter_count + 1);
-        if (i == space->parameter_count) {
-            if (is_word || below(3) > 0)
-                return is_word ? "W" : "N";
-        } else if (space->kinds[i]->is_word == is_word || below(60) == 0) {
-            return names[i];
-        }
-    }
-    return is_word ? "W" : "N";
-}
-
-static void write_word(const struct space *space, struct hn_text *text)
-{
-    if (below(2) == 0)
-        hn_text_append(text, name_of(space, true));
-    else
-        hn_text_append(text, PICK("x", "y", "'z'", "'other'", "float32", "int8"));
-}
-
-static void write_number(const struct space *space, struct hn_text *text, int depth);
-
-static void write_call(const struct space *space, struct hn_text *text, int depth)
-{
-    const char *function =
-        PICK("min", "max", "abs", "ceil_div", "is_power_of_2", "log2", "min", "max");
-    if (below(12) == 0) {
-        hn_text_printf(text, "sizeof(%s)", PICK("float32", "int8", "W", "double"));
-        return;
-    }
-    hn_text_printf(text, "%s(", function);
-    write_number(space, text, depth);
-    size_t more = strcmp(function, "ceil_div") == 0           ? 1
-                  : strlen(function) == 3 && *function == 'm' ? 1 + below(2)
-                                                              : 0;
-    for (size_t i = 0; i < more; i++) {
-        hn_text_append(text, ", ");
-        write_number(space, text, depth);
-    }
-    hn_text_append(text, ")");
-}
-
-static void write_number(const struct space *space, struct hn_text *text, int depth)
-{
-    size_t form = depth <= 0 ? below(6) : below(16);
-    if (form < 4) {
-        hn_text_append(text, name_of(space, false));
-    } else if (form < 6) {
-        hn_text_append(
-            text, PICK("1", "2", "3", "0", "4", "16", "-1", "0.5", "1.5", "32", "100", "true"));
-    } else if (form < 13) {
-        hn_text_append(text, "(");
-        write_number(space, text, depth - 1);
-        hn_text_printf(text, " %s ",
-                       PICK("+", "-", "*", "*", "//", "%", "/", "+", "*", "%", "<<", ">>", "&", "|",
-                            "^", "**"));
-        write_number(space, text, depth - 1);
-        hn_text_append(text, ")");
-    } else if (form == 13) {
-        hn_text_append(text, PICK("-", "+", "~", "-"));
-        write_number(space, text, depth - 1);
-    } else if (form == 14) {
-        write_call(space, text, depth - 1);
-    } else {
-        hn_text_append(text, "(");
-        if (below(3) == 0) {
-            write_condition(space, text, depth - 1);
-        } else {
-            write_number(space, text, depth - 1);
-            hn_text_append(text, PICK(" if ", " if ", " or ", " and "));
-            if (strcmp(text->data + text->length - 4, " if ") == 0) {
-                write_condition(space, text, depth - 1);
-                hn_text_append(text, " else ");
-            }
-            write_number(space, text, depth - 1);
-        }
-        hn_text_append(text, ")");
-    }
-}
-
-static void write_comparison(const struct space *space, struct hn_text *text, int depth)
-{
-    write_number(space, text, depth - 1);
-    for (size_t links = 1 + (below(4) == 0); links > 0; links--) {
-        hn_text_printf(text, " %s ", PICK("<", "<=", ">", ">=", "==", "!=", "<=", "=="));
-        write_number(space, text, depth - 1);
-    }
-}
-
-static void write_membership(const struct space *space, struct hn_text *text, int depth)
-{
-    bool words = below(3) == 0;
-    if (words)
-        write_word(space, text);
-    else
-        write_number(space, text, depth - 1);
-    hn_text_append(text, PICK(" in [", " not in ["));
-    for (size_t i = below(4); i > 0; i--) {
-        if (words && below(6) > 0)
-            write_word(space, text);
-        else
-            write_number(space, text, depth - 2);
-        hn_text_append(text, ", ");
-    }
-    hn_text_append(text, "1]");
-}
-
-static void write_condition(const struct space *space, struct hn_text *text, int depth)
-{
-    size_t form = depth <= 0 ? below(7) : below(14);
-    if (form < 6) {
-        write_comparison(space, text, depth);
-    } else if (form == 6) {
-        write_word(space, text);
-        hn_text_printf(text, " %s ", PICK("==", "!=", "==", "!=", "<"));
-        write_word(space, text);
-    } else if (form == 7) {
-        write_membership(space, text, depth);
-    } else if (form == 8) {
-        hn_text_append(text, "not (");
-        write_condition(space, text, depth - 1);
-        hn_text_append(text, ")");
-    } else if (form == 9) {
-        write_number(space, text, depth);
-    } else if (form == 10) {
-        hn_text_append(text, "(");
-        write_condition(space, text, depth - 1);
-        hn_text_append(text, " if ");
-        write_condition(space, text, depth - 1);
-        hn_text_append(text, " else ");
-        write_condition(space, text, depth - 1);
-        hn_text_append(text, ")");
-    } else {
-        hn_text_append(text, "(");
-        write_condition(space, text, depth - 1);
-        hn_text_append(text, PICK(" or ", " or ", " and "));
-        write_condition(space, text, depth - 1);
-        hn_text_append(text, ")");
-    }
-}
-
-/* Guards make errors rarer, and are what people write. */
-static void write_constraint(const struct space *space, struct hn_text *text)
-{
-    size_t form = below(6);
-    const char *a = name_of(space, false);
-    const char *b = name_of(space, false);
-    if (form == 0)
-        hn_text_printf(text, "%s == 0 or %s %% %s == 0", b, a, b);
-    else if (form == 1)
-        hn_text_printf(text, "%s > %s", a, PICK("0", "-1", "1"));
-    else if (form == 2)
-        hn_text_printf(text, "%s != 0 and %s %% %s %s 1", b, a, b, PICK("<", "==", "!="));
-    else
-        write_condition(space, text, 1 + (int)below(3));
-    if (below(8) == 0) {
-        hn_text_append(text, " and ");
-        write_condition(space, text, 1);
-    }
-}
-
-static void add_parameter(struct space *made)
-{
-    size_t number = made->parameter_count;
-    const struct kind *kind = &kinds[below(KINDS)];
-    char copy[128];
-    snprintf(copy, sizeof copy, "%s", kind->values);
-    char *save = NULL;
-    size_t count = 0;
-    for (char *word = strtok_r(copy, " ", &save); word != NULL; word = strtok_r(NULL, " ", &save)) {
-        struct hn_value value;
-        assert_int_equal(hn_value_parse(word, &value, NULL), HN_OK);
-        if (below(5) == 0 && count > 0)
-            continue;
-        made->values[number][count++] = value;
-    }
-    assert_int_equal(
-        hn_space_add_parameter(made->space, names[number], made->values[number], count, NULL),
-        HN_OK);
-    for (size_t i = 0; i < count; i++)
-        made->values[number][i] = *hn_space_value(made->space, number, i);
-    made->kinds[number] = kind;
-    made->counts[number] = count;
-    made->parameter_count++;
-}
-
-/* first, first + step, ... as integers, or as reals; backwards at times. */
-static void add_long_parameter(struct space *made, size_t count)
-{
-    static const struct kind kind = {"a long list of numbers", false};
-    size_t number = made->parameter_count;
-    int64_t first = (int64_t)below(12) - 3;
-    int64_t step = 1 + (int64_t)below(3);
-    bool is_real = below(8) == 0;
-    bool backwards = below(6) == 0;
-    for (size_t i = 0; i < count; i++) {
-        int64_t value = first + step * (int64_t)(backwards ? count - i : i);
-        made->values[number][i] = is_real ? hn_real((double)value / 2) : hn_integer(value);
-    }
-    assert_int_equal(
-        hn_space_add_parameter(made->space, names[number], made->values[number], count, NULL),
-        HN_OK);
-    made->kinds[number] = &kind;
-    made->counts[number] = count;
-    made->parameter_count++;
-}
-
-/* What tuning problems have: products and sums against limits, divisibility, order. */
-static void write_usual_constraint(const struct space *space, struct hn_text *text)
-{
-    const char *a = name_of(space, false);
-    const char *b = name_of(space, false);
-    const char *c = name_of(space, false);
-    size_t limit = 1 + below(400);
-    switch (below(9)) {
-    case 0:
-        hn_text_printf(text, "%s * %s * %s <= %zu", a, b, c, limit);
-        break;
-    case 1:
-        hn_text_printf(text, "%zu <= %s * %s + %s < %zu", limit / 8, a, b, c, limit);
-        break;
-    case 2:
-        hn_text_printf(text, "%s == 0 or %s %% %s == 0", b, a, b);
-        break;
-    case 3:
-        hn_text_printf(text, "(%s + %s) * (%s + 2) %s %zu", a, b, c, PICK("==", "!=", ">", ">="),
-                       limit);
-        break;
-    case 4:
-        hn_text_printf(text, "%s == %s * %s", a, b, c);
-        break;
-    case 5:
-        hn_text_printf(text, "%s <= %s or %s == %zu", a, b, c, limit % 8);
-        break;
-    case 6:
-        hn_text_printf(text, "%zu %% (%s * %s + 1) == 0", limit * 24, a, b);
-        break;
-    case 7:
-        hn_text_printf(text, "%s / (%s * %s + 400) < %zu", a, b, c, limit);
-        break;
-    default:
-        hn_text_printf(text, "(%s - %s) // 3 + max(%s, 5) >= %zu", a, b, c, limit / 10);
-        break;
-    }
-}
-
-static void add_constraint(struct space *made, bool usual)
-{
-    static const char *const words[] = {"x", "y", "z", "float32", "int8"};
-    const char *scope_names[MOST_PARAMETERS + 2];
-    struct hn_text text;
-    hn_text_init(&text);
-    if (usual)
-        write_usual_constraint(made, &text);
-    else
-        write_constraint(made, &text);
-    assert_int_equal(hn_space_add_constraint(made->space, text.data, NULL, NULL), HN_OK);
-    for (size_t i = 0; i < made->parameter_count; i++)
-        scope_names[i] = names[i];
-    scope_names[made->parameter_count] = "N";
-    scope_names[made->parameter_count + 1] = "W";
-    const struct hn_scope scope = {scope_names, made->parameter_count + 2, words, 5};
-    struct hn_expression **constraint = &made->constraints[made->constraint_count++];
-    assert_int_equal(hn_expression_parse(text.data, constraint, NULL), HN_OK);
-    assert_int_equal(hn_expression_bind(*constraint, &scope, NULL), HN_OK);
-    hn_text_finish(&text);
-}
-
-static void add_names(struct space *made)
-{
-    static const char *const words[] = {"x", "y", "z", "float32", "int8"};
-    struct hn_value n = hn_integer(12);
-    struct hn_value w = hn_word("float32");
-    assert_int_equal(hn_space_add_constant(made->space, "N", &n, NULL), HN_OK);
-    assert_int_equal(hn_space_add_constant(made->space, "W", &w, NULL), HN_OK);
-    for (size_t i = 0; i < 5; i++)
-        assert_int_equal(hn_space_add_word(made->space, words[i], NULL), HN_OK);
-    made->current[made->parameter_count] = n;
-    made->current[made->parameter_count + 1] = w;
-}
-
-static void make_space(struct space *made)
-{
-    *made = (struct space){.space = hn_space_create()};
-    size_t combinations = 1;
-    for (size_t i = 1 + below(MOST_PARAMETERS); i > 0 && combinations < MOST_COMBINATIONS / 4;
-         i--) {
-        add_parameter(made);
-        combinations *= made->counts[made->parameter_count - 1];
-    }
-    add_names(made);
-    for (size_t i = below(MOST_CONSTRAINTS + 1); i > 0; i--)
-        add_constraint(made, false);
-}
-
-/* Large enough for orders and checks that small ones do without. */
-static void make_large_space(struct space *made)
-{
-    *made = (struct space){.space = hn_space_create()};
-    size_t shape = below(3);
-    static const size_t counts[3][5] = {{140, 25, 12, 1, 1}, {9, 70, 8, 7, 1}, {6, 5, 8, 9, 14}};
-    for (size_t i = 0; i < 5; i++)
-        add_long_parameter(made, counts[shape][i]);
-    add_names(made);
-    for (size_t i = 1 + below(4); i > 0; i--)
-        add_constraint(made, below(5) > 0);
-}
-
-static void finish_space(struct space *made)
-{
-    for (size_t i = 0; i < made->constraint_count; i++)
-        hn_expression_destroy(made->constraints[i]);
-    hn_space_destroy(made->space);
-}
+/* Random spaces against brute force: every combination, every constraint as written, by the
+ * evaluator. */
 
 /* 1 valid, 0 not, -1 when an error counts */
-static int brute_force(struct space *made, const uint16_t *choice)
+static int brute_force(struct random_space *made, const uint16_t *choice)
 {
     for (size_t i = 0; i < made->parameter_count; i++)
         made->current[i] = made->values[i][choice[i]];
@@ -407,7 +29,7 @@ static int brute_force(struct space *made, const uint16_t *choice)
     return 1;
 }
 
-static bool next_choice(const struct space *made, uint16_t *choice)
+static bool next_choice(const struct random_space *made, uint16_t *choice)
 {
     for (size_t i = made->parameter_count; i-- > 0;) {
         if (++choice[i] < made->counts[i])
@@ -417,16 +39,18 @@ static bool next_choice(const struct space *made, uint16_t *choice)
     return false;
 }
 
-static void fail_space(const struct space *made, const char *what)
+static void fail_space(const struct random_space *made, const char *what)
 {
     for (size_t i = 0; i < made->parameter_count; i++)
-        print_message("  %s: [%s] (%zu)\n", names[i], made->kinds[i]->values, made->counts[i]);
+        print_message("  %s: [%s] (%zu)\n", random_space_name(i), made->kinds[i]->values,
+                      made->counts[i]);
     for (size_t i = 0; i < made->constraint_count; i++)
         print_message("  - %s\n", hn_expression_text(made->constraints[i]));
     fail_msg("%s", what);
 }
 
-static void check_point(struct space *made, const uint16_t *choice, uint64_t number, bool valid)
+static void check_point(struct random_space *made, const uint16_t *choice, uint64_t number,
+                        bool valid)
 {
     uint16_t back[MOST_PARAMETERS];
     uint64_t found = hn_space_find(made->space, choice);
@@ -443,7 +67,7 @@ static void check_point(struct space *made, const uint16_t *choice, uint64_t num
 
 /* -1 when an error counts, else how many points are valid; built: the space agrees in every point.
  */
-static int64_t check_points(struct space *made, bool built)
+static int64_t check_points(struct random_space *made, bool built)
 {
     uint16_t choice[MOST_PARAMETERS] = {0};
     int64_t count = 0;
@@ -458,7 +82,126 @@ static int64_t check_points(struct space *made, bool built)
     return count;
 }
 
-static void compare(struct space *made, size_t *seen)
+static void draw_choice(const struct random_space *made, uint16_t *choice)
+{
+    for (size_t i = 0; i < made->parameter_count; i++)
+        choice[i] = (uint16_t)random_below(made->counts[i]);
+}
+
+/* The neighbours in one parameter, by trying all: values below its own come downwards for the
+ * adjacent. */
+static size_t try_values(struct random_space *made, uint16_t *trial, size_t parameter,
+                         enum hn_neighbourhood kind, uint16_t *expected)
+{
+    size_t own = trial[parameter];
+    size_t found = 0;
+    size_t below_own = SIZE_MAX;
+    size_t above_own = SIZE_MAX;
+    size_t n = made->parameter_count;
+    for (size_t value = 0; value < made->counts[parameter]; value++) {
+        trial[parameter] = (uint16_t)value;
+        if (value == own || brute_force(made, trial) != 1)
+            continue;
+        if (value < own)
+            below_own = value;
+        else if (above_own == SIZE_MAX)
+            above_own = value;
+        if (kind == HN_HAMMING)
+            memcpy(expected + found++ * n, trial, n * sizeof *trial);
+    }
+    for (int i = 0; i < 2 && kind == HN_ADJACENT; i++) {
+        size_t value = i == 0 ? below_own : above_own;
+        trial[parameter] = (uint16_t)value;
+        if (value != SIZE_MAX)
+            memcpy(expected + found++ * n, trial, n * sizeof *trial);
+    }
+    trial[parameter] = (uint16_t)own;
+    return found;
+}
+
+static void check_neighbours(struct random_space *made, const uint16_t *choice)
+{
+    for (int kind = HN_ADJACENT; kind <= HN_HAMMING; kind++) {
+        size_t limit = hn_space_neighbour_limit(made->space, (enum hn_neighbourhood)kind) + 1;
+        size_t n = made->parameter_count;
+        uint16_t *found = calloc(limit * n, sizeof *found);
+        uint16_t *expected = calloc(limit * n, sizeof *expected);
+        uint16_t trial[MOST_PARAMETERS];
+        memcpy(trial, choice, n * sizeof *choice);
+        size_t expected_count = 0;
+        for (size_t i = 0; i < n; i++)
+            expected_count += try_values(made, trial, i, (enum hn_neighbourhood)kind,
+                                         expected + expected_count * n);
+        size_t count = hn_space_neighbours(made->space, choice, (enum hn_neighbourhood)kind, found);
+        if (count != expected_count || memcmp(found, expected, count * n * sizeof *found) != 0)
+            fail_space(made, "other neighbours");
+        free(found);
+        free(expected);
+    }
+}
+
+/* The first valid point with some values given, which may be none. */
+static void check_first(struct random_space *made)
+{
+    int wanted[MOST_PARAMETERS];
+    uint16_t choice[MOST_PARAMETERS] = {0};
+    uint16_t found[MOST_PARAMETERS];
+    for (size_t i = 0; i < made->parameter_count; i++)
+        wanted[i] = random_below(3) == 0 ? (int)random_below(made->counts[i]) : -1;
+    bool expected = false;
+    do {
+        expected = true;
+        for (size_t i = 0; i < made->parameter_count && expected; i++)
+            expected = wanted[i] < 0 || wanted[i] == choice[i];
+        expected = expected && brute_force(made, choice) == 1;
+    } while (!expected && next_choice(made, choice));
+    if (hn_space_first(made->space, wanted, found) != expected ||
+        (expected && memcmp(found, choice, made->parameter_count * sizeof *found) != 0))
+        fail_space(made, "another first point");
+}
+
+static void check_vicinity(struct random_space *made)
+{
+    struct hn_random random = hn_random_seeded(random_below(1000));
+    uint16_t choice[MOST_PARAMETERS];
+    for (int i = 0; i < 2; i++) {
+        draw_choice(made, choice);
+        check_neighbours(made, choice);
+        hn_space_sample(made->space, &random, choice);
+        if (brute_force(made, choice) != 1)
+            fail_space(made, "a point was drawn that is not valid");
+        check_neighbours(made, choice);
+        check_first(made);
+    }
+}
+
+/* The same without numbers: groups of more than a few combinations are not kept. */
+static void check_open(struct random_space *made, int64_t count)
+{
+    struct hn_space_limits limits = made->space->limits;
+    uint16_t choice[MOST_PARAMETERS];
+    bool exact;
+    limits.points = 1 + random_below(20);
+    limits.enough_points = 0;
+    if (random_below(2) == 0)
+        limits.few_steps = limits.many_steps = 0;
+    made->space->limits = limits;
+    if (hn_space_build(made->space, NULL) != HN_OK)
+        fail_space(made, "not built when too large");
+    if (hn_space_enumerated(made->space) != ((uint64_t)count <= limits.points))
+        fail_space(made, "numbered though too large, or the other way round");
+    double valid = hn_space_valid(made->space, &exact);
+    if (exact && valid != (double)count)
+        fail_space(made, "another count without numbers");
+    for (int i = 0; i < 20; i++) {
+        draw_choice(made, choice);
+        if (hn_space_contains(made->space, choice) != (brute_force(made, choice) == 1))
+            fail_space(made, "contains another point without numbers");
+    }
+    check_vicinity(made);
+}
+
+static void compare(struct random_space *made, size_t *seen)
 {
     struct hn_error err = {""};
     enum hn_status status = hn_space_build(made->space, &err);
@@ -470,6 +213,10 @@ static void compare(struct space *made, size_t *seen)
     }
     if (hn_space_size(made->space) != (uint64_t)(count < 0 ? 0 : count))
         fail_space(made, "another number of points");
+    if (count > 0) {
+        check_vicinity(made);
+        check_open(made, count);
+    }
     seen[count < 0 ? 0 : count == 0 ? 1 : 2]++;
 }
 
@@ -485,11 +232,11 @@ static void small_spaces_agree_with_brute_force(void **unused)
     (void)unused;
     size_t seen[3] = {0};
     for (int round = 0; round < rounds_of(6000); round++) {
-        struct space made;
-        state = (uint64_t)round * 77 + 1;
-        make_space(&made);
+        struct random_space made;
+        random_seed((uint64_t)round * 77 + 1);
+        random_space_make(&made);
         compare(&made, seen);
-        finish_space(&made);
+        random_space_finish(&made);
     }
     assert_true(seen[0] > 50 && seen[1] > 50 && seen[2] > 50);
 }
@@ -499,11 +246,11 @@ static void large_spaces_agree_with_brute_force(void **unused)
     (void)unused;
     size_t seen[3] = {0};
     for (int round = 0; round < rounds_of(40); round++) {
-        struct space made;
-        state = (uint64_t)round * 131 + 5;
-        make_large_space(&made);
+        struct random_space made;
+        random_seed((uint64_t)round * 131 + 5);
+        random_space_make_large(&made);
         compare(&made, seen);
-        finish_space(&made);
+        random_space_finish(&made);
     }
     assert_true(seen[2] > 10);
 }

@@ -90,12 +90,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 typedef enum hn_status visit_point(const struct hn_bindings *point, void *context,
                                    struct hn_error *err);
 
-static enum hn_status visit(const struct view *view, uint64_t index, visit_point *visitor,
-                            void *context, uint16_t *choice, struct hn_error *err)
+static enum hn_status visit(const struct view *view, const uint16_t *choice, visit_point *visitor,
+                            void *context, struct hn_error *err)
 {
     struct hn_bindings point;
     hn_bindings_init(&point);
-    hn_space_point(view->space, index, choice);
     enum hn_status status = hn_space_bindings(view->space, choice, &point, err);
     if (status == HN_OK)
         status = visitor(&point, context, err);
@@ -103,20 +102,37 @@ static enum hn_status visit(const struct view *view, uint64_t index, visit_point
     return status;
 }
 
+static enum hn_status fail_list(const struct hn_space *space, struct hn_error *err)
+{
+    char count[HN_SPACE_COUNT_TEXT];
+    return hn_fail(err, HN_ECONFIG,
+                   "%s points are valid, too many to be listed: restrict parameters with -s, or "
+                   "draw some with --sample N",
+                   hn_space_count_text(space, count));
+}
+
 static enum hn_status visit_points(const struct view *view, const struct arguments *arguments,
                                    visit_point *visitor, void *context, struct hn_error *err)
 {
+    const struct hn_space *space = view->space;
+    struct hn_random random = hn_random_seeded(arguments->seed);
     struct hn_permutation order;
-    uint64_t size = hn_space_size(view->space);
+    uint64_t size = hn_space_size(space);
     uint64_t wanted = arguments->points < size ? arguments->points : size;
+    bool samples = arguments->mode == SAMPLE;
+    if (!samples && !hn_space_enumerated(space))
+        return fail_list(space, err);
     hn_permutation_init(&order, size, arguments->seed);
-    uint16_t *choice = calloc(hn_space_parameter_count(view->space) + 1, sizeof *choice);
+    uint16_t *choice = calloc(hn_space_parameter_count(space) + 1, sizeof *choice);
     if (choice == NULL)
         return hn_fail_memory(err);
     enum hn_status status = HN_OK;
     for (uint64_t i = 0; i < wanted && status == HN_OK; i++) {
-        uint64_t index = arguments->mode == SAMPLE ? hn_permutation_at(&order, i) : i;
-        status = visit(view, index, visitor, context, choice, err);
+        if (hn_space_enumerated(space))
+            hn_space_point(space, samples ? hn_permutation_at(&order, i) : i, choice);
+        else
+            hn_space_sample(space, &random, choice);
+        status = visit(view, choice, visitor, context, err);
     }
     free(choice);
     return status;
@@ -163,7 +179,8 @@ static void print_summary(const struct view *view, const char *problem)
 {
     const struct hn_config *config = view->config;
     double cartesian = hn_space_cartesian(view->space);
-    uint64_t size = hn_space_size(view->space);
+    double valid = hn_space_valid(view->space, NULL);
+    char count[HN_SPACE_COUNT_TEXT];
     if (view->problem == 0) {
         printf("%s: %zu parameters, %zu constraints\n", config->plan->kernel,
                config->parameter_count, config->constraint_count);
@@ -172,8 +189,10 @@ static void print_summary(const struct view *view, const char *problem)
     }
     if (problem[0] != '\0')
         printf("%s: ", problem);
-    printf("%" PRIu64 " valid points of %.0f (%.3g%%), built in %.1f ms\n", size, cartesian,
-           100.0 * (double)size / cartesian, view->build_ms);
+    printf("%s valid points of %.0f (%.3g%%), %s in %.1f ms\n",
+           hn_space_count_text(view->space, count), cartesian, 100.0 * valid / cartesian,
+           hn_space_enumerated(view->space) ? "built" : "too many to be numbered; counted",
+           view->build_ms);
 }
 
 static enum hn_status print_view(const struct view *view, const struct arguments *arguments,
@@ -187,7 +206,8 @@ static enum hn_status print_view(const struct view *view, const struct arguments
     if (arguments->mode == SUMMARY) {
         print_summary(view, problem);
     } else if (arguments->mode == COUNT) {
-        printf("%" PRIu64 "%s%s\n", hn_space_size(view->space), several ? "\t" : "",
+        char count[HN_SPACE_COUNT_TEXT];
+        printf("%s%s%s\n", hn_space_count_text(view->space, count), several ? "\t" : "",
                several ? problem : "");
     } else {
         if (several)
@@ -223,9 +243,14 @@ static json_t *parameters_json(const struct hn_config *config)
 static enum hn_status add_view(const struct view *view, const struct arguments *arguments,
                                json_t *problems, struct hn_error *err)
 {
-    json_t *object = json_pack("{s:o, s:I, s:f, s:f}", "problem",
+    bool exact;
+    double valid = hn_space_valid(view->space, &exact);
+    bool enumerated = hn_space_enumerated(view->space);
+    json_t *object = json_pack("{s:o, s:o, s:b, s:b, s:f, s:f}", "problem",
                                hn_bindings_to_json(&view->config->problems[view->problem]), "valid",
-                               (json_int_t)hn_space_size(view->space), "cartesian",
+                               enumerated ? json_integer((json_int_t)hn_space_size(view->space))
+                                          : json_real(valid),
+                               "numbered", enumerated, "estimated", !exact, "cartesian",
                                hn_space_cartesian(view->space), "build_ms", view->build_ms);
     if (object == NULL || json_array_append_new(problems, object) != 0)
         return hn_fail_memory(err);

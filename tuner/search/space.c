@@ -6,11 +6,29 @@
 
 #include "tuner/search/space_internal.h"
 
+static const struct hn_space_limits limits = {
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+    .points = 20000,
+    .steps = 100000,
+    .enough_points = 1000,
+    .few_steps = 10000,
+    .many_steps = 50000,
+#else
+    .points = 100000000,
+    .steps = 1000000000,
+    .enough_points = 1000000,
+    .few_steps = 3000000,
+    .many_steps = 60000000,
+#endif
+};
+
 struct hn_space *hn_space_create(void)
 {
     struct hn_space *space = calloc(1, sizeof *space);
-    if (space != NULL)
-        pthread_mutex_init(&space->lock, NULL);
+    if (space == NULL)
+        return NULL;
+    space->limits = limits;
+    pthread_mutex_init(&space->lock, NULL);
     return space;
 }
 

@@ -3,29 +3,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/search/space_parts.h"
+#include "tuner/search/space_open.h"
 
-/* What a config can make us hold and try: a few lines of it describe more points than any machine
- * has memory and time for. MOST_STEPS, values tried without getting to a point, take seconds, with
- * long constraints minutes. */
-#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
-enum { MOST_STEPS = 100000 };
-#else
-enum { MOST_STEPS = 1000000000 };
-#endif
+static const double clearly_more = 20;
+
+/* What open groups refer to. */
+struct hn_space_basis {
+    struct hn_space_demands demands;
+    struct hn_space_problem problem;
+};
+
+static void destroy_basis(struct hn_space_basis *basis)
+{
+    if (basis == NULL)
+        return;
+    hn_space_problem_finish(&basis->problem);
+    hn_space_demands_finish(&basis->demands);
+    free(basis);
+}
 
 void hn_space_clear(struct hn_space *space)
 {
     for (size_t i = 0; i < space->group_count; i++) {
         free(space->groups[i].parameters);
         hn_space_table_finish(&space->groups[i].table);
+        hn_space_open_destroy(space->groups[i].open);
     }
     for (size_t i = 0; i < space->block_count; i++)
         hn_space_table_finish(&space->blocks[i].table);
+    destroy_basis(space->basis);
     free(space->groups);
     free(space->blocks);
     free(space->group_of);
     free(space->fixed);
+    space->basis = NULL;
     space->groups = NULL;
     space->blocks = NULL;
     space->group_of = NULL;
@@ -75,40 +86,89 @@ static enum hn_status fail_steps(const struct hn_space_solver *solver, struct hn
                    solver->search.steps, solver->plan.combinations, solver->search.point_count);
 }
 
-static enum hn_status fail_points(struct hn_error *err)
+/* Looks for all points of a part; *complete is false when there are more than can be kept. */
+static enum hn_status enumerate(struct hn_space_open *open, const struct hn_space_limits *most,
+                                bool *complete, struct hn_error *err)
 {
-    return hn_fail(err, HN_ECONFIG,
-                   "more than %d points are valid; add constraints, or restrict parameters",
-                   HN_SPACE_MOST_POINTS);
+    struct hn_space_search *search = &open->solver.search;
+    const struct hn_walk_limits limits = {.points = most->points + 1,
+                                          .steps = search->steps + most->steps};
+    enum hn_walk walk = hn_space_walk(search, 0, &limits);
+    *complete = walk == HN_WALK_DONE;
+    if (walk == HN_WALK_NO_MEMORY)
+        return hn_fail_memory(err);
+    if (walk == HN_WALK_TOO_LONG && search->point_count < most->enough_points)
+        return fail_steps(&open->solver, err);
+    return HN_OK;
+}
+
+/* Whether there are clearly more points than can be kept. */
+static enum hn_status judge(struct hn_space_open *open, const struct hn_space_limits *most,
+                            bool *too_many, struct hn_error *err)
+{
+    *too_many = false;
+    if (open->solver.plan.combinations <= (double)most->points)
+        return HN_OK;
+    enum hn_walk walk = hn_space_open_count(open, most->few_steps);
+    if (walk == HN_WALK_NO_MEMORY)
+        return hn_fail_memory(err);
+    if (walk == HN_WALK_DONE)
+        *too_many = open->valid > (double)most->points;
+    else
+        *too_many = hn_space_open_estimate(open) > clearly_more * (double)most->points;
+    return HN_OK;
+}
+
+/* The group is not enumerated. */
+static enum hn_status leave_open(struct hn_space_open *open, const struct hn_space_limits *most,
+                                 const struct hn_space_part *part, struct hn_error *err)
+{
+    enum hn_status status = hn_space_open_find_some(open, most->steps, err);
+    if (status != HN_OK)
+        return status == HN_ENOTFOUND ? fail_steps(&open->solver, err) : status;
+    enum hn_walk walk = open->counted ? HN_WALK_DONE : hn_space_open_count(open, most->many_steps);
+    if (walk == HN_WALK_NO_MEMORY)
+        return hn_fail_memory(err);
+    if (walk != HN_WALK_DONE)
+        open->valid = hn_space_open_estimate(open);
+    return hn_space_open_complete(open, part, err);
+}
+
+static enum hn_status take_points(struct hn_space_group *group, struct hn_space_open *open,
+                                  struct hn_error *err)
+{
+    struct hn_space_search *search = &open->solver.search;
+    uint64_t *points = search->points;
+    group->table = open->solver.table;
+    memset(&open->solver.table, 0, sizeof open->solver.table);
+    search->points = NULL;
+    return hn_space_table_take(&group->table, points, search->point_count, err);
 }
 
 static enum hn_status solve(struct hn_space *space, struct hn_space_problem *problem,
                             const struct hn_space_part *part, struct hn_error *err)
 {
-    struct hn_space_solver solver;
+    struct hn_space_open *open = NULL;
+    bool too_many = false;
+    bool complete = false;
     enum hn_status status = start_group(space, part->parameters, part->parameter_count, err);
     if (status == HN_OK)
-        status = hn_space_solver_init(&solver, problem, part, err);
-    if (status != HN_OK)
+        status = hn_space_open_create(problem, part, &open, err);
+    struct hn_space_group *group = &space->groups[space->group_count - 1];
+    if (status == HN_OK)
+        status = judge(open, &space->limits, &too_many, err);
+    if (status == HN_OK && !too_many)
+        status = enumerate(open, &space->limits, &complete, err);
+    if (status == HN_OK && !complete) {
+        status = leave_open(open, &space->limits, part, err);
+        group->open = open;
         return status;
-    const struct hn_walk_limits limits = {.points = HN_SPACE_MOST_POINTS, .steps = MOST_STEPS};
-    enum hn_walk walk = hn_space_walk(&solver.search, 0, &limits);
-    if (walk == HN_WALK_NO_MEMORY)
-        status = hn_fail_memory(err);
-    else if (walk == HN_WALK_TOO_LONG)
-        status = fail_steps(&solver, err);
-    else if (walk == HN_WALK_ENOUGH)
-        status = fail_points(err);
-    else if (solver.search.point_count == 0)
-        status = hn_space_fail_empty(problem->demands, err);
-    else {
-        struct hn_space_table *table = &space->groups[space->group_count - 1].table;
-        *table = solver.table;
-        memset(&solver.table, 0, sizeof solver.table);
-        status = hn_space_table_take(table, solver.search.points, solver.search.point_count, err);
-        solver.search.points = NULL;
     }
-    hn_space_solver_finish(&solver);
+    if (status == HN_OK && open->solver.search.point_count == 0)
+        status = hn_space_fail_empty(problem->demands, err);
+    if (status == HN_OK)
+        status = take_points(group, open, err);
+    hn_space_open_destroy(open);
     return status;
 }
 
@@ -149,26 +209,44 @@ static enum hn_status check_failing(const struct hn_space_problem *problem, stru
     return status;
 }
 
+static bool has_open(const struct hn_space *space)
+{
+    for (size_t i = 0; i < space->group_count; i++) {
+        if (space->groups[i].open != NULL)
+            return true;
+    }
+    return false;
+}
+
+static enum hn_status build(struct hn_space *space, struct hn_space_basis *basis,
+                            struct hn_error *err)
+{
+    struct hn_space_demands *demands = &basis->demands;
+    struct hn_space_problem *problem = &basis->problem;
+    enum hn_status status = hn_space_demands_init(demands, space, err);
+    if (status == HN_OK)
+        status = hn_space_problem_init(problem, demands, demands->conjuncts.count, SIZE_MAX, err);
+    if (status == HN_OK)
+        status = check_failing(problem, err);
+    if (status == HN_OK && problem->empty)
+        status = hn_space_fail_empty(demands, err);
+    return status == HN_OK ? solve_parts(space, problem, err) : status;
+}
+
 enum hn_status hn_space_build(struct hn_space *space, struct hn_error *err)
 {
-    struct hn_space_demands demands;
-    struct hn_space_problem problem;
     hn_space_clear(space);
-    enum hn_status status = hn_space_demands_init(&demands, space, err);
-    if (status != HN_OK)
-        return status;
-    status = hn_space_problem_init(&problem, &demands, demands.conjuncts.count, SIZE_MAX, err);
-    if (status == HN_OK) {
-        status = check_failing(&problem, err);
-        if (status == HN_OK && problem.empty)
-            status = hn_space_fail_empty(&demands, err);
-        if (status == HN_OK)
-            status = solve_parts(space, &problem, err);
-        hn_space_problem_finish(&problem);
+    struct hn_space_basis *basis = calloc(1, sizeof *basis);
+    if (basis == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = build(space, basis, err);
+    if (status == HN_OK && has_open(space)) {
+        space->basis = basis;
+        return HN_OK;
     }
-    hn_space_demands_finish(&demands);
     if (status != HN_OK)
         hn_space_clear(space);
+    destroy_basis(basis);
     return status;
 }
 

@@ -2,7 +2,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "tuner/search/space_internal.h"
+#include "tuner/search/space_open.h"
 
 /* Points are numbered block by block, like the digits of a number. */
 
@@ -65,17 +65,21 @@ static bool count_points(struct hn_space *space)
 {
     bool numbered = true;
     space->valid = 1;
+    space->exact = true;
     space->size = 1;
-    for (size_t i = 0; i < space->group_count; i++)
-        space->valid *= (double)space->groups[i].table.count;
+    for (size_t i = 0; i < space->group_count; i++) {
+        const struct hn_space_group *group = &space->groups[i];
+        numbered = numbered && group->open == NULL;
+        space->exact = space->exact && (group->open == NULL || group->open->counted);
+        space->valid *= group->open == NULL ? (double)group->table.count : group->open->valid;
+    }
     for (size_t i = 0; i < space->block_count; i++) {
         struct hn_space_block *block = &space->blocks[i];
-        for (size_t j = 0; j < block->group_count; j++)
-            numbered = numbered &&
-                       multiply(&block->count, space->groups[block->first_group + j].table.count);
+        for (size_t j = 0; j < block->group_count && numbered; j++)
+            numbered = multiply(&block->count, space->groups[block->first_group + j].table.count);
         numbered = numbered && multiply(&space->size, block->count);
     }
-    return numbered && space->size <= HN_SPACE_MOST_POINTS;
+    return numbered && space->size <= space->limits.points;
 }
 
 enum hn_status hn_space_number(struct hn_space *space, struct hn_error *err)

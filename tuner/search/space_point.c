@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/search/space_internal.h"
+#include "tuner/search/space_open.h"
 
 uint64_t hn_space_size(const struct hn_space *space)
 {
@@ -12,6 +13,24 @@ uint64_t hn_space_size(const struct hn_space *space)
 bool hn_space_enumerated(const struct hn_space *space)
 {
     return space->size != UINT64_MAX;
+}
+
+double hn_space_valid(const struct hn_space *space, bool *exact)
+{
+    if (exact != NULL)
+        *exact = space->exact;
+    return space->valid;
+}
+
+const char *hn_space_count_text(const struct hn_space *space, char text[HN_SPACE_COUNT_TEXT])
+{
+    if (!space->exact)
+        snprintf(text, HN_SPACE_COUNT_TEXT, "about %.2g", space->valid);
+    else if (space->valid < 0x1p53)
+        snprintf(text, HN_SPACE_COUNT_TEXT, "%.0f", space->valid);
+    else
+        snprintf(text, HN_SPACE_COUNT_TEXT, "%.15g", space->valid);
+    return text;
 }
 
 void hn_space_point(const struct hn_space *space, uint64_t index, uint16_t *choice)
@@ -24,12 +43,11 @@ void hn_space_point(const struct hn_space *space, uint64_t index, uint16_t *choi
     }
 }
 
-/* Whether every index is one of its parameter's, and the only one where there is only one left. */
-static bool is_choice(const struct hn_space *space, const uint16_t *choice)
+/* Whether parameters with one value left have it. */
+static bool has_fixed(const struct hn_space *space, const uint16_t *choice)
 {
     for (size_t i = 0; i < space->parameter_count; i++) {
-        bool is_fixed = space->group_of[i] == SIZE_MAX;
-        if (is_fixed ? choice[i] != space->fixed[i] : choice[i] >= space->parameters[i].count)
+        if (space->group_of[i] == SIZE_MAX && choice[i] != space->fixed[i])
             return false;
     }
     return true;
@@ -46,8 +64,12 @@ static uint64_t find_row(const struct hn_space *space, const struct hn_space_tab
 uint64_t hn_space_find(const struct hn_space *space, const uint16_t *choice)
 {
     uint64_t index = 0;
-    if (space->size == 0 || !is_choice(space, choice))
+    if (space->size == 0 || !has_fixed(space, choice))
         return UINT64_MAX;
+    for (size_t i = 0; i < space->group_count; i++) {
+        if (!hn_space_group_has(space, &space->groups[i], choice))
+            return UINT64_MAX;
+    }
     for (size_t i = 0; i < space->block_count; i++) {
         const struct hn_space_table *table = hn_space_block_table(space, i);
         uint64_t row = find_row(space, table, choice);
@@ -58,14 +80,18 @@ uint64_t hn_space_find(const struct hn_space *space, const uint16_t *choice)
     return index;
 }
 
-bool hn_space_group_contains(const struct hn_space *space, size_t group, const uint16_t *choice)
+bool hn_space_group_contains(const struct hn_space *space, size_t number, const uint16_t *choice)
 {
-    return find_row(space, &space->groups[group].table, choice) != UINT64_MAX;
+    const struct hn_space_group *group = &space->groups[number];
+    if (!hn_space_group_has(space, group, choice))
+        return false;
+    return group->open != NULL ? hn_space_open_contains(group->open, choice)
+                               : find_row(space, &group->table, choice) != UINT64_MAX;
 }
 
 bool hn_space_contains(const struct hn_space *space, const uint16_t *choice)
 {
-    bool contained = space->size > 0 && is_choice(space, choice);
+    bool contained = space->size > 0 && has_fixed(space, choice);
     for (size_t i = 0; i < space->group_count && contained; i++)
         contained = hn_space_group_contains(space, i, choice);
     return contained;
@@ -75,14 +101,19 @@ void hn_space_sample(const struct hn_space *space, struct hn_random *random, uin
 {
     memcpy(choice, space->fixed, space->parameter_count * sizeof *choice);
     for (size_t i = 0; i < space->group_count; i++) {
-        const struct hn_space_table *table = &space->groups[i].table;
-        hn_space_table_get(table, hn_random_below(random, table->count), choice);
+        const struct hn_space_group *group = &space->groups[i];
+        if (group->open != NULL)
+            hn_space_open_draw(group->open, random, choice);
+        else
+            hn_space_table_get(&group->table, hn_random_below(random, group->table.count), choice);
     }
 }
 
 /* The first row of a group, in declared order, that has what is wanted. */
 static bool first_of_group(const struct hn_space_group *group, const int *wanted, uint16_t *choice)
 {
+    if (group->open != NULL)
+        return hn_space_open_first(group->open, wanted, choice);
     for (uint64_t row = 0; row < group->table.count; row++) {
         hn_space_table_get(&group->table, row, choice);
         size_t same = 0;

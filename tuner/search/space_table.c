@@ -187,19 +187,11 @@ static const uint32_t *need_index(const struct hn_space_table *table, pthread_mu
     return index;
 }
 
-uint64_t hn_space_table_find(const struct hn_space_table *table, const uint64_t *key,
-                             pthread_mutex_t *lock)
+/* The row of a key from its place in the index on. */
+static uint64_t find_from(const struct hn_space_table *table, const uint32_t *index,
+                          const uint64_t *key, uint64_t hash)
 {
     uint64_t found[table->words];
-    const uint32_t *index = table->count > WITHOUT_INDEX ? need_index(table, lock) : NULL;
-    if (index == NULL) {
-        uint64_t row = hn_space_table_lower(table, 0, table->count, key);
-        if (row == table->count)
-            return UINT64_MAX;
-        hn_space_table_row(table, row, found);
-        return compare_keys(found, key, table->words) == 0 ? row : UINT64_MAX;
-    }
-    uint64_t hash = hash_key(key, table->words);
     uint32_t mark = mark_of(table, hash);
     uint32_t row_mask = table->row_bits >= 32 ? UINT32_MAX : ((uint32_t)1 << table->row_bits) - 1;
     uint64_t place = place_of(table, hash);
@@ -212,6 +204,68 @@ uint64_t hn_space_table_find(const struct hn_space_table *table, const uint64_t 
             return row;
     }
     return UINT64_MAX;
+}
+
+uint64_t hn_space_table_find(const struct hn_space_table *table, const uint64_t *key,
+                             pthread_mutex_t *lock)
+{
+    const uint32_t *index = table->count > WITHOUT_INDEX ? need_index(table, lock) : NULL;
+    if (index != NULL)
+        return find_from(table, index, key, hash_key(key, table->words));
+    uint64_t found[table->words];
+    uint64_t row = hn_space_table_lower(table, 0, table->count, key);
+    if (row == table->count)
+        return UINT64_MAX;
+    hn_space_table_row(table, row, found);
+    return compare_keys(found, key, table->words) == 0 ? row : UINT64_MAX;
+}
+
+/* Looks at every row, of few. */
+static void scan_values(const struct hn_space_table *table, const struct hn_space_field *field,
+                        const uint64_t *key, uint64_t *valid)
+{
+    uint64_t row_key[table->words];
+    uint64_t mask = field->mask << field->shift;
+    for (uint64_t row = 0; row < table->count; row++) {
+        hn_space_table_row(table, row, row_key);
+        size_t value = row_key[field->word] >> field->shift & field->mask;
+        row_key[field->word] = (row_key[field->word] & ~mask) | (key[field->word] & mask);
+        if (compare_keys(row_key, key, table->words) == 0)
+            valid[value / 64] |= (uint64_t)1 << (value % 64);
+    }
+}
+
+void hn_space_table_values(const struct hn_space_table *table, const uint64_t *key,
+                           size_t parameter, size_t values, uint64_t *valid, pthread_mutex_t *lock)
+{
+    enum { AHEAD = 64 };
+    const struct hn_space_field *field = table->fields;
+    while (field->parameter != parameter)
+        field++;
+    memset(valid, 0, (values + 63) / 64 * sizeof *valid);
+    const uint32_t *index = table->count > WITHOUT_INDEX ? need_index(table, lock) : NULL;
+    if (index == NULL) {
+        scan_values(table, field, key, valid);
+        return;
+    }
+    uint64_t trial[table->words];
+    uint64_t hashes[AHEAD];
+    memcpy(trial, key, sizeof trial);
+    uint64_t rest = key[field->word] & ~(field->mask << field->shift);
+    for (size_t first = 0; first < values; first += AHEAD) {
+        size_t count = values - first < AHEAD ? values - first : AHEAD;
+        /* where memory is slow, it is better asked for all at once */
+        for (size_t i = 0; i < count; i++) {
+            trial[field->word] = rest | (uint64_t)(first + i) << field->shift;
+            hashes[i] = hash_key(trial, table->words);
+            __builtin_prefetch(&index[place_of(table, hashes[i])]);
+        }
+        for (size_t i = 0; i < count; i++) {
+            trial[field->word] = rest | (uint64_t)(first + i) << field->shift;
+            if (find_from(table, index, trial, hashes[i]) != UINT64_MAX)
+                valid[first / 64] |= (uint64_t)1 << i;
+        }
+    }
 }
 
 static bool is_sorted(const uint64_t *keys, uint64_t count, size_t words)

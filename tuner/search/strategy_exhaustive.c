@@ -13,6 +13,12 @@ struct hn_strategy {
 static enum hn_status create(const struct hn_search *search, struct hn_strategy **strategy,
                              struct hn_error *err)
 {
+    char count[HN_SPACE_COUNT_TEXT];
+    if (!hn_space_enumerated(search->space))
+        return hn_fail(err, HN_ECONFIG,
+                       "%s points are valid, too many for strategy 'exhaustive': take another, or "
+                       "restrict parameters with -s",
+                       hn_space_count_text(search->space, count));
     *strategy = calloc(1, sizeof **strategy);
     if (*strategy == NULL)
         return hn_fail_memory(err);

@@ -10,6 +10,7 @@ struct hn_strategy {
     const struct hn_space *space;
     struct hn_permutation order;
     uint64_t next;
+    struct hn_random random; /* draws where points are not numbered */
 };
 
 static enum hn_status create(const struct hn_search *search, struct hn_strategy **strategy,
@@ -19,6 +20,7 @@ static enum hn_status create(const struct hn_search *search, struct hn_strategy 
     if (*strategy == NULL)
         return hn_fail_memory(err);
     (*strategy)->space = search->space;
+    (*strategy)->random = hn_random_seeded(search->seed);
     hn_permutation_init(&(*strategy)->order, hn_space_size(search->space), search->seed);
     return HN_OK;
 }
@@ -31,6 +33,10 @@ static void destroy(struct hn_strategy *strategy)
 static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
 {
     (void)ticket;
+    if (!hn_space_enumerated(strategy->space)) {
+        hn_space_sample(strategy->space, &strategy->random, choice);
+        return true;
+    }
     if (strategy->next == hn_space_size(strategy->space))
         return false;
     uint64_t index = hn_permutation_at(&strategy->order, strategy->next++);
