@@ -169,6 +169,8 @@ enum hn_status hn_arena_restore(struct hn_arena *arena, struct hn_error *err)
     for (size_t i = 0; i < arena->plan->argument_count && status == HN_OK; i++) {
         const struct hn_buffer *buffer = &arena->buffers[i];
         enum hn_role role = arena->plan->arguments[i].role;
+        if (arena->plan->arguments[i].zero_inside)
+            continue;
         if (role == HN_ROLE_INOUT)
             status = copy(arena, buffer->address, buffer->pristine, buffer->bytes, err);
         if (role == HN_ROLE_COUNTER || role == HN_ROLE_METRIC) {

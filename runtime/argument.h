@@ -65,6 +65,7 @@ struct hn_argument {
     /* Of a symbol: */
     struct hn_expression *condition; /* it is set where this holds; NULL: everywhere */
     bool changes;                    /* kernels write to it: set again before every launch */
+    bool zero_inside;                /* of a counter: zeroing it is part of the launch, and of its time */
     /* Of what hn_argument_is_compared: */
     struct hn_compare *compare; /* NULL: as the plan says for all */
     char *length;               /* the compared argument whose first element says how many of this one's are results,

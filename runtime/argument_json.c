@@ -50,6 +50,8 @@ json_t *hn_argument_to_json(const struct hn_argument *argument)
     hn_build_expression(&object, "if", argument->condition);
     if (argument->changes)
         hn_build_set(&object, "changes", json_true());
+    if (argument->zero_inside)
+        hn_build_string(&object, "zero", "inside");
     if (argument->compare != NULL)
         hn_build_set(&object, "compare", hn_compare_to_json(argument->compare));
     hn_build_string(&object, "length", argument->length);
@@ -132,6 +134,19 @@ static enum hn_status read_comparison(const json_t *object, struct hn_argument *
     return hn_compare_from_json(compare, argument->compare, err);
 }
 
+static enum hn_status read_zero(const json_t *object, struct hn_argument *argument,
+                                struct hn_error *err)
+{
+    static const char *const names[] = {"outside", "inside"};
+    if (json_object_get(object, "zero") == NULL)
+        return HN_OK;
+    int choice = hn_json_choice(object, "zero", names, 2);
+    if (choice < 0 || argument->role != HN_ROLE_COUNTER)
+        return hn_json_fail(err, "zero", "inside or outside, of a counter");
+    argument->zero_inside = choice == 1;
+    return HN_OK;
+}
+
 enum hn_status hn_argument_from_json(const json_t *object, struct hn_argument *argument,
                                      struct hn_error *err)
 {
@@ -150,6 +165,8 @@ enum hn_status hn_argument_from_json(const json_t *object, struct hn_argument *a
         status = read_source(object, argument, err);
     if (status == HN_OK)
         status = read_comparison(object, argument, err);
+    if (status == HN_OK)
+        status = read_zero(object, argument, err);
     if (status != HN_OK)
         return status;
     if (!is_consistent(argument))

@@ -150,16 +150,11 @@ struct hn_work hn_bench_work(const struct hn_bench *bench, struct hn_variant *va
         .prepare = prepare_sample,
         .launch = launch_sample,
         .what = variant->what,
-        .batchable = true,
-        .step_count = variant->launch.step_count,
+        .batchable = hn_variant_is_repeatable(variant),
+        .step_count = variant->launch.step_count + variant->zeroed_count,
     };
+    (void)bench;
     hn_variant_describe(variant, variant->what, sizeof variant->what);
-    for (size_t i = 0; i < bench->plan->argument_count; i++) {
-        enum hn_role role = bench->plan->arguments[i].role;
-        if (role == HN_ROLE_INOUT || role == HN_ROLE_COUNTER || role == HN_ROLE_METRIC ||
-            bench->plan->arguments[i].changes)
-            work.batchable = false;
-    }
     return work;
 }
 

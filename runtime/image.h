@@ -13,7 +13,7 @@ struct hn_image {
     char *log;               /* the whole compiler log, may be NULL */
     void *cubin;
     size_t size;
-    char **entries; /* per step: the lowered (mangled) name in the cubin */
+    char **entries; /* per step that is launched: the lowered (mangled) name in the cubin */
     size_t entry_count;
     char code_hash[33]; /* of the entries' machine code, constants and resources */
     struct hn_resources resources;

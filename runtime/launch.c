@@ -51,9 +51,13 @@ enum hn_status hn_launch_make(const struct hn_plan *plan, const struct hn_bindin
     launch->steps = calloc(plan->step_count + 1, sizeof *launch->steps);
     if (launch->steps == NULL)
         status = hn_fail_memory(err);
-    for (size_t i = 0; status == HN_OK && i < plan->step_count; i++)
-        status = evaluate_step(&plan->steps[i], values, &launch->steps[i], err);
-    launch->step_count = plan->step_count;
+    for (size_t i = 0; status == HN_OK && i < plan->step_count; i++) {
+        bool applies = false;
+        status = hn_step_applies(&plan->steps[i], values, &applies, err);
+        if (status == HN_OK && applies)
+            status =
+                evaluate_step(&plan->steps[i], values, &launch->steps[launch->step_count++], err);
+    }
     if (status != HN_OK)
         hn_launch_finish(launch);
     free(values);
@@ -191,6 +195,10 @@ static bool check_carveout(int64_t percent, struct hn_record *record)
 bool hn_launch_check(const struct hn_launch *launch, const struct hn_device *device,
                      struct hn_record *record)
 {
+    if (launch->step_count == 0) {
+        hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "no step is launched: no 'if' holds");
+        return false;
+    }
     for (size_t i = 0; i < launch->step_count; i++) {
         const struct hn_launch_step *step = &launch->steps[i];
         if (!check_dimensions("block", step->block, device->max_block, device, record) ||

@@ -24,7 +24,8 @@ struct hn_launch_step {
 /* Whether its blocks are launched in clusters of more than one. */
 bool hn_launch_step_has_clusters(const struct hn_launch_step *step);
 
-/* A plan's launches for one point of one problem, with all expressions evaluated. Owns steps. */
+/* A plan's launches for one point of one problem, with all expressions evaluated: those steps whose condition holds.
+ * Owns steps. */
 struct hn_launch {
     struct hn_launch_step *steps;
     size_t step_count;
@@ -39,7 +40,7 @@ enum hn_status hn_launch_make_step(const struct hn_plan *plan, const struct hn_s
                                    const struct hn_bindings *problem, const struct hn_bindings *point,
                                    struct hn_launch_step *launch, struct hn_error *err);
 
-/* True when every step respects the device's limits (threads of a block, each dimension of block and grid at least 1
+/* True when there is a step, and every one respects the device's limits (threads of a block, each dimension of block and grid at least 1
  * and within its limit, clusters, dynamic shared memory, carve-out). Otherwise sets outcome invalid_launch and the message, as
  * "block 64x32 has 2048 threads; NVIDIA H200 takes 1024". */
 bool hn_launch_check(const struct hn_launch *launch, const struct hn_device *device, struct hn_record *record);

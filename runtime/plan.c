@@ -42,8 +42,20 @@ static void finish_geometry(struct hn_geometry *geometry)
         hn_expression_destroy(list[i]);
 }
 
+enum hn_status hn_step_applies(const struct hn_step *step, const struct hn_value *values,
+                               bool *applies, struct hn_error *err)
+{
+    struct hn_value holds = hn_boolean(true);
+    enum hn_status status = HN_OK;
+    if (step->condition != NULL)
+        status = hn_expression_evaluate(step->condition, values, &holds, err);
+    *applies = status == HN_OK && hn_value_truth(&holds);
+    return status;
+}
+
 static void finish_step(struct hn_step *step)
 {
+    hn_expression_destroy(step->condition);
     free(step->entry);
     free(step->arguments);
     finish_geometry(&step->geometry);

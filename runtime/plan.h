@@ -29,10 +29,15 @@ void hn_geometry_list(const struct hn_geometry *geometry, struct hn_expression *
 /* One kernel of the plan. arguments are indices into the plan's arguments, in the order of its signature. */
 struct hn_step {
     char *entry; /* extern "C" name, or a C++ name expression whose parameter names are replaced by their values */
+    struct hn_expression *condition; /* it is launched where this holds; NULL: always */
     struct hn_geometry geometry;
     size_t *arguments;
     size_t argument_count;
 };
+
+/* Whether it is launched for these values of the plan's names. */
+enum hn_status hn_step_applies(const struct hn_step *step, const struct hn_value *values, bool *applies,
+                               struct hn_error *err);
 
 /* A compile option, given where the condition holds (NULL: always). {expression} in the text is replaced. */
 struct hn_option {

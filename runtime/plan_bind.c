@@ -23,6 +23,7 @@ static void bind(struct binder *binder, struct hn_expression *expression)
 static void bind_step(struct binder *binder, const struct hn_step *step)
 {
     struct hn_expression *list[HN_GEOMETRY_EXPRESSIONS];
+    bind(binder, step->condition);
     hn_geometry_list(&step->geometry, list);
     for (size_t i = 0; i < HN_GEOMETRY_EXPRESSIONS; i++)
         bind(binder, list[i]);

@@ -154,6 +154,8 @@ static enum hn_status read_step(const json_t *object, const struct hn_plan *plan
 {
     enum hn_status status = hn_json_string(object, "entry", false, &step->entry, err);
     if (status == HN_OK)
+        status = hn_json_expression(object, "if", &step->condition, err);
+    if (status == HN_OK)
         status = read_dimensions(object, "grid", step->geometry.grid, err);
     if (status == HN_OK)
         status = read_dimensions(object, "block", step->geometry.block, err);

@@ -30,6 +30,7 @@ static json_t *step_json(const struct hn_step *step)
     for (size_t i = 0; i < step->argument_count; i++)
         hn_build_append(&arguments, json_integer((json_int_t)step->arguments[i]));
     hn_build_string(&object, "entry", step->entry);
+    hn_build_expression(&object, "if", step->condition);
     hn_build_set(&object, "grid", dimensions_json(step->geometry.grid));
     hn_build_set(&object, "block", dimensions_json(step->geometry.block));
     hn_build_expression(&object, "shared_bytes", step->geometry.shared_bytes);

@@ -102,6 +102,22 @@ static enum hn_status add_entry(const struct scope *scope, const char *entry,
     return expand_entry(scope, entry, slot, err);
 }
 
+/* A kernel that is not launched need not be there. */
+static enum hn_status add_entries(const struct scope *scope, struct hn_source *source,
+                                  struct hn_error *err)
+{
+    struct hn_value *values = NULL;
+    enum hn_status status = hn_plan_values(scope->plan, scope->problem, scope->point, &values, err);
+    for (size_t i = 0; status == HN_OK && i < scope->plan->step_count; i++) {
+        bool applies = false;
+        status = hn_step_applies(&scope->plan->steps[i], values, &applies, err);
+        if (status == HN_OK && applies)
+            status = add_entry(scope, scope->plan->steps[i].entry, source, err);
+    }
+    free(values);
+    return status;
+}
+
 /* "--maxrregcount={MAX_REGISTERS}": each {…} is replaced by the value of its hole. */
 static enum hn_status expand_option(const struct hn_option *option, const struct hn_value *values,
                                     char **expanded, struct hn_error *err)
@@ -190,8 +206,8 @@ enum hn_status hn_source_make(const struct hn_plan *plan, const struct hn_templa
     enum hn_status status = start(template, plan->step_count, plan->option_count, source, err);
     if (status == HN_OK)
         status = make_text(&scope, source, err);
-    for (size_t i = 0; status == HN_OK && i < plan->step_count; i++)
-        status = add_entry(&scope, plan->steps[i].entry, source, err);
+    if (status == HN_OK)
+        status = add_entries(&scope, source, err);
     if (status == HN_OK)
         status = add_options(&scope, source, err);
     return finish_on_failure(source, status);

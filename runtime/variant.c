@@ -167,11 +167,43 @@ static enum hn_status allocate(struct hn_variant *variant, struct hn_error *err)
     variant->addresses = calloc(arguments + 1, sizeof *variant->addresses);
     variant->parameters = calloc(longest + 1, sizeof *variant->parameters);
     variant->symbols = calloc(arguments + 1, sizeof *variant->symbols);
+    variant->zeroed = calloc(arguments + 1, sizeof *variant->zeroed);
     variant->metric_values = calloc(arguments + 1, sizeof *variant->metric_values);
     if (variant->functions == NULL || variant->scalars == NULL || variant->addresses == NULL ||
-        variant->parameters == NULL || variant->symbols == NULL || variant->metric_values == NULL)
+        variant->parameters == NULL || variant->symbols == NULL || variant->zeroed == NULL ||
+        variant->metric_values == NULL)
         return hn_fail_memory(err);
     return HN_OK;
+}
+
+static bool takes(const struct hn_launch *launch, size_t argument)
+{
+    for (size_t s = 0; s < launch->step_count; s++)
+        for (size_t i = 0; i < launch->steps[s].step->argument_count; i++)
+            if (launch->steps[s].step->arguments[i] == argument)
+                return true;
+    return false;
+}
+
+static void find_zeroed(struct hn_variant *variant)
+{
+    const struct hn_plan *plan = variant->arena->plan;
+    for (size_t i = 0; i < plan->argument_count; i++)
+        if (plan->arguments[i].zero_inside && takes(&variant->launch, i))
+            variant->zeroed[variant->zeroed_count++] = i;
+}
+
+bool hn_variant_is_repeatable(const struct hn_variant *variant)
+{
+    const struct hn_plan *plan = variant->arena->plan;
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        const struct hn_argument *argument = &plan->arguments[i];
+        bool counter = argument->role == HN_ROLE_COUNTER && !argument->zero_inside;
+        if (argument->role == HN_ROLE_INOUT || argument->role == HN_ROLE_METRIC || counter ||
+            argument->changes)
+            return false;
+    }
+    return true;
 }
 
 enum hn_status hn_variant_init(struct hn_variant *variant, struct hn_arena *arena,
@@ -188,6 +220,8 @@ enum hn_status hn_variant_init(struct hn_variant *variant, struct hn_arena *aren
         status = evaluate_scalars(variant, err);
     if (status == HN_OK)
         status = load_module(variant, image, record, err);
+    if (status == HN_OK)
+        find_zeroed(variant);
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK)
         status = find_functions(variant, image, record, err);
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK)
@@ -205,6 +239,7 @@ void hn_variant_finish(struct hn_variant *variant)
         variant->arena->context->driver->p_cuModuleUnload(variant->module);
     hn_launch_finish(&variant->launch);
     free(variant->metric_values);
+    free(variant->zeroed);
     free(variant->symbols);
     free(variant->parameters);
     free(variant->addresses);
@@ -213,6 +248,7 @@ void hn_variant_finish(struct hn_variant *variant)
     free(variant->values);
     variant->module = NULL;
     variant->metric_values = NULL;
+    variant->zeroed = NULL;
     variant->symbols = NULL;
     variant->parameters = NULL;
     variant->addresses = NULL;
@@ -288,12 +324,28 @@ static void *parameter_of(const struct hn_variant *variant, size_t argument)
     return &variant->addresses[argument];
 }
 
+static CUresult zero_counters(const struct hn_variant *variant)
+{
+    const struct hn_context *context = variant->arena->context;
+    CUresult result = CUDA_SUCCESS;
+    for (size_t i = 0; i < variant->zeroed_count && result == CUDA_SUCCESS; i++) {
+        size_t argument = variant->zeroed[i];
+        result = context->driver->p_cuMemsetD8Async(variant->addresses[argument], 0,
+                                                    variant->arena->buffers[argument].bytes,
+                                                    context->stream);
+    }
+    return result;
+}
+
 CUresult hn_variant_launch(struct hn_variant *variant, size_t set)
 {
     const struct hn_arena *arena = variant->arena;
     const struct hn_plan *plan = arena->plan;
     for (size_t i = 0; i < plan->argument_count; i++)
         variant->addresses[i] = hn_arena_address(arena, set, i);
+    CUresult zeroed = zero_counters(variant);
+    if (zeroed != CUDA_SUCCESS)
+        return zeroed;
     for (size_t s = 0; s < variant->launch.step_count; s++) {
         const struct hn_launch_step *step = &variant->launch.steps[s];
         for (size_t i = 0; i < step->step->argument_count; i++) {

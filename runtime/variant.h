@@ -21,6 +21,8 @@ struct hn_variant {
     uint64_t *scalars;     /* one an argument: the value's bytes, at the front */
     struct hn_variant_symbol *symbols;
     size_t symbol_count;
+    size_t *zeroed;          /* counters that are zeroed as part of a launch, as one of its steps takes them */
+    size_t zeroed_count;
     CUdeviceptr *addresses; /* one an argument: of the set being launched */
     void **parameters;     /* room for the arguments of the longest step */
     double *metric_values; /* one a metric argument: the mean of its elements, as last checked */
@@ -46,6 +48,9 @@ enum hn_status hn_variant_restore(const struct hn_variant *variant, struct hn_er
 /* The part of hn_variant_init that finds the symbols and sets those that have a value. Those that take a buffer's
  * contents are set by hn_variant_restore. A reference need not have the plan's symbols. */
 enum hn_status hn_variant_find_symbols(struct hn_variant *variant, struct hn_record *record, struct hn_error *err);
+
+/* Whether it can be launched several times on what one hn_variant_restore made. */
+bool hn_variant_is_repeatable(const struct hn_variant *variant);
 
 /* Queues all steps on a set of the arguments. */
 CUresult hn_variant_launch(struct hn_variant *variant, size_t set);

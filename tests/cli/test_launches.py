@@ -46,6 +46,17 @@ class Launches(double.Case):
         self.assertIn("inputs.yaml: argument 'bytes': data file ", result.stderr)
         self.assertIn("found 9 bytes of data, expected 8 (4 elements of int16)", result.stderr)
 
+    def test_steps_that_some_points_launch(self):
+        found = self.outcomes("composite.yaml")
+        self.assertEqual({point for point, outcome in found.items() if outcome == "invalid_launch"},
+                         {"BLOCKS=4,FINISH=none", "BLOCKS=8,FINISH=none"})
+        self.assertEqual(found["BLOCKS=8,FINISH=last_block"], "ok")
+        header = self.hone("export", "sum").stdout
+        self.assertIn("sum_blocks<<<hone_sum_step1_grid(n), ", header)
+        self.assertNotIn("sum_partial<<<", header)
+        self.assertIn("done: 1 elements of uint32_t (counter: zero before every call)", header)
+        self.hone("compile", self.config, "-s", "FINISH=last_block")
+
     def test_attributes_of_a_launch(self):
         found = self.outcomes("attributes.yaml", "-s", "SHARED=1024,CARVEOUT=100")
         self.assertEqual(found["CARVEOUT=100,CLUSTER=16,COOPERATIVE=True,SHARED=1024"], "ok")

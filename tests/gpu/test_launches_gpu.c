@@ -123,11 +123,25 @@ static void inputs_come_from_files_and_by_value(void **state)
     CHECK_ALL("double/inputs.yaml", expected);
 }
 
+static void steps_apply_where_they_should(void **state)
+{
+    static const struct expectation expected[] = {
+        {"BLOCKS=8,FINISH=two_pass", HN_OUTCOME_OK, NULL},
+        {"BLOCKS=8,FINISH=last_block", HN_OUTCOME_OK, NULL},
+        {"BLOCKS=4,FINISH=last_block", HN_OUTCOME_OK, NULL},
+        {"BLOCKS=4,FINISH=two_pass", HN_OUTCOME_OK, NULL},
+        {"BLOCKS=4,FINISH=none", HN_OUTCOME_INVALID_LAUNCH, "no step is launched"},
+    };
+    (void)state;
+    CHECK_ALL("double/composite.yaml", expected);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(symbols_are_set),
         cmocka_unit_test(unordered_results_of_some_length_are_compared),
+        cmocka_unit_test(steps_apply_where_they_should),
         cmocka_unit_test(inputs_come_from_files_and_by_value),
         cmocka_unit_test(narrow_types_and_vectors_are_compared),
         cmocka_unit_test(launches_have_their_attributes),

@@ -100,7 +100,8 @@ static void a_plan_holds_all_but_the_space(void **state)
     char *signature = hn_plan_signature(plan);
     assert_string_equal(
         signature,
-        "A:float32:input,B:int16x4:input,D:uint8:input,E:uint16:input,F:float64:input,order:int32:input,by_value:int16x4:value,C:float32:output,"
+        "A:float32:input,B:int16x4:input,D:uint8:input,E:uint16:input,F:float64:input,order:int32:"
+        "input,by_value:int16x4:value,C:float32:output,"
         "partial:float64:scratch,turns:uint32:counter,"
         "clocks:uint64:metric,kept:float32:output,halves:bfloat16:output,size:uint32:output,M:"
         "int32:value,scale:float32:value,"
@@ -117,7 +118,9 @@ static void a_plan_holds_all_but_the_space(void **state)
     assert_int_equal(plan->arguments[2].fill.kind, HN_FILL_UNIFORM);
     assert_int_equal((int)plan->arguments[2].fill.numbers[1], 100);
 
+    assert_true(plan->arguments[9].zero_inside);
     assert_int_equal(plan->step_count, 2);
+    assert_string_equal(hn_expression_text(plan->steps[0].condition), "VARIANT == tiled");
     assert_string_equal(plan->steps[0].entry, "prepare");
     assert_int_equal(plan->steps[0].argument_count, 2);
     assert_int_equal(plan->steps[0].arguments[1], 9);

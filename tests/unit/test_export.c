@@ -277,6 +277,9 @@ static void test_header_of_steps(void **state)
     assert_non_null(strstr(header, "cluster = hone_tiled_step2_cluster(M, N, K, LAYOUT);"));
     assert_non_null(strstr(header, "cudaLaunchKernelEx(&config, finish, C, M);"));
     assert_null(strstr(header, "hone_tiled_step1_cluster"));
+    assert_non_null(
+        strstr(header, "if (hone_tiled_step3_runs(M, N, K, LAYOUT)) {\n *     clear<TILE><<<"));
+    assert_null(strstr(header, "hone_tiled_step1_runs"));
     write_file(fixture, "tiled_tuned.h", header);
     free(header);
     compile_and_run(fixture,
@@ -292,6 +295,8 @@ static void test_header_of_steps(void **state)
                     "    assert(hone_tiled_step2_cluster(128, 100, 64, 2).x == 2);\n"
                     "    assert(hone_tiled_step2_carveout(128, 100, 64, 2) == 75);\n"
                     "    assert(hone_tiled_step2_cooperative(128, 100, 64, 2) == 1);\n"
+                    "    assert(!hone_tiled_step3_runs(1000, 100, 64, 2));\n"
+                    "    assert(hone_tiled_step3_runs(1001, 100, 64, 2) == 1);\n"
                     "    assert(SCALE < -1.4 && SCALE > -1.6);\n"
                     "    assert(HONE_TILED_TUNED_DEVICE[4] == '\"');\n"
                     "    assert(hone_tiled_select(0, 0, 0, 1, 1, 1, 1) == 0);\n"

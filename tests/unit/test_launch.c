@@ -85,6 +85,22 @@ static void evaluates_the_reference_without_a_whole_point(void **state)
     hn_bindings_finish(&point);
 }
 
+static void leaves_out_what_does_not_apply(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct hn_launch launch;
+    assert_int_equal(make(fixture, "K=4,LAYOUT=row,M=1024,N=100", "PAD=1,TILE=16", &launch, NULL),
+                     HN_OK);
+    assert_int_equal(launch.step_count, 3);
+    assert_ptr_equal(launch.steps[2].step, &fixture->plan->steps[2]);
+    hn_launch_finish(&launch);
+    struct hn_record record;
+    hn_record_init(&record);
+    assert_false(hn_launch_check(&launch, &fixture->device, &record));
+    assert_string_equal(record.message, "no step is launched: no 'if' holds");
+    hn_record_finish(&record);
+}
+
 static void demands_integers(void **state)
 {
     struct hn_launch launch;
@@ -167,6 +183,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(evaluates_every_step),
         cmocka_unit_test(evaluates_the_reference_without_a_whole_point),
+        cmocka_unit_test(leaves_out_what_does_not_apply),
         cmocka_unit_test(demands_integers),
         cmocka_unit_test(demands_values),
         cmocka_unit_test(checks_the_devices_limits),

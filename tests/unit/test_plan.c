@@ -27,15 +27,18 @@ static const char small[] =
     "               {'name': 'x', 'type': 'int64', 'role': 'input', 'count': '1',"
     "                'fill': {'kind': 'file', 'a': 0.0, 'b': 0.0, 'file': '/t/x.npy'}},"
     "               {'name': 'hits', 'type': 'uint32', 'role': 'metric', 'count': '4'},"
+    "               {'name': 'turn', 'type': 'uint32', 'role': 'counter', 'count': '1', 'zero': "
+    "'inside'},"
     "               {'name': 'N', 'type': 'int32', 'role': 'value', 'value': 'N'},"
     "               {'name': 'table', 'type': 'float32x4', 'role': 'symbol', 'from': 'A',"
     "                'if': 'LOAD == ldg'},"
     "               {'name': 'turns', 'type': 'uint32', 'role': 'symbol', 'count': '1', 'changes': "
     "true,"
     "                'fill': {'kind': 'constant', 'a': 0.0, 'b': 0.0}}],"
-    " 'steps': [{'entry': 'product', 'grid': ['ceil_div(N, TILE)', 'M'], 'block': ['TILE'],"
+    " 'steps': [{'entry': 'product', 'if': 'N > TILE', 'grid': ['ceil_div(N, TILE)', 'M'], "
+    "'block': ['TILE'],"
     "            'shared_bytes': '4 * TILE', 'cluster': ['2', 'TILE'], 'carveout': '50',"
-    "            'cooperative': 'LOAD == ldg', 'arguments': [0, 1, 4, 5]}],"
+    "            'cooperative': 'LOAD == ldg', 'arguments': [0, 1, 4, 6]}],"
     " 'options': [{'if': 'LOAD == ldg', 'option': '-DT={TILE}{N}'}],"
     " 'reference': {'kind': 'template', 'template': '/t/reference/product.cu', 'depends': ['LOAD'],"
     "   'step': {'entry': 'r', 'grid': ['1'], 'block': ['32'], 'arguments': [0, 1]}},"
@@ -172,7 +175,7 @@ static void words_and_frozen_values_are_constants(void **state)
     assert_true(hn_plan_is_frozen(plan, "N", &word));
     char *signature = hn_plan_signature(plan);
     assert_string_equal(signature, "A:float32x4:input,C:float32:output,n:int64:inout,x:int64:input,"
-                                   "hits:uint32:metric,N:int32:value,"
+                                   "hits:uint32:metric,turn:uint32:counter,N:int32:value,"
                                    "table:float32x4:symbol,turns:uint32:symbol");
     free(signature);
     hn_plan_destroy(plan);
@@ -218,6 +221,8 @@ static void a_hash_tells_what_was_measured(void **state)
     assert_hashes("'a': 'M + N'", "'a': 'M'", false, true);
     assert_hashes("/t/x.npy", "/elsewhere/x.npy", true, true);
     assert_hashes("/t/x.npy", "/t/y.npy", false, true);
+    assert_hashes("'if': 'N > TILE'", "'if': 'N < TILE'", false, true);
+    assert_hashes("'zero': 'inside'", "'zero': 'outside'", false, true);
     assert_hashes("'carveout': '50'", "'carveout': '60'", false, true);
     assert_hashes("'a': -1.0", "'a': 0.0", false, true);
     assert_hashes("'relative': '1e-5'", "'relative': '1e-6'", false, true);
@@ -260,10 +265,13 @@ static void what_is_no_plan_is_refused(void **state)
         {"'from': 'A'", "'from': 'C'", "plan: 'C' is not an input"},
         {"'from': 'A'", "'value': 'N', 'count': '1'",
          "plan: 'table' is not an argument with either count or value"},
-        {"[0, 1, 4, 5]", "[0, 1, 4, 6]", "plan: 'arguments' is not a list of arguments' numbers"},
-        {"[0, 1, 4, 5]", "[0, -1]", "plan: 'arguments' is not a list of arguments' numbers"},
+        {"[0, 1, 4, 6]", "[0, 1, 4, 7]", "plan: 'arguments' is not a list of arguments' numbers"},
+        {"[0, 1, 4, 6]", "[0, -1]", "plan: 'arguments' is not a list of arguments' numbers"},
         {"'block': ['TILE']", "'block': []", "plan: 'block' is not a list of 1 to 3 expressions"},
         {"['2', 'TILE']", "'2'", "plan: 'cluster' is not a list of 1 to 3 expressions"},
+        {"'zero': 'inside'", "'zero': true", "plan: 'zero' is not inside or outside, of a counter"},
+        {"'if': 'N > TILE'", "'if': 'N > '",
+         "column 5: found the end of the expression, expected a value"},
         {"'carveout': '50'", "'carveout': 50", "plan: 'carveout' is not an expression"},
         {"-DT={TILE}", "-DT={TILE", "'{' without its '}' in option '-DT={TILE{N}'"},
         {"'depends': ['LOAD']", "'depends': ['M']", "plan: 'depends' is not a list of parameters"},

@@ -84,13 +84,30 @@ static enum hn_status read_scalar(struct hn_config_reader *reader, const struct 
 static enum hn_status read_from(struct hn_config_reader *reader, const struct hn_yaml *node,
                                 struct hn_argument *argument)
 {
-    static const char *const for_others[] = {"type", "count",   "role",   "fill",
+    static const char *const for_others[] = {"type", "count",   "role",   "zero", "fill",
                                              "file", "compare", "length", NULL};
     argument->role = HN_ROLE_VALUE;
     enum hn_status status = hn_config_refuse(reader, node, for_others, "has a 'from'");
     return status == HN_OK ? hn_config_read_word(reader, hn_yaml_get(node, "from"),
                                                  "the name of an input", &argument->from)
                            : status;
+}
+
+/* Whether a counter is zeroed within the time of a launch. */
+static enum hn_status read_zero(const struct hn_config_reader *reader, const struct hn_yaml *parent,
+                                struct hn_argument *argument)
+{
+    const struct hn_yaml *node = hn_yaml_get(parent, "zero");
+    if (node == NULL)
+        return HN_OK;
+    if (argument->role != HN_ROLE_COUNTER)
+        return hn_config_fail(reader, node->key, "found 'zero' for role %s; only counter has it",
+                              hn_role_name(argument->role));
+    bool scalar = node->kind == HN_YAML_SCALAR;
+    argument->zero_inside = scalar && strcmp(node->text, "inside") == 0;
+    if (!argument->zero_inside && (!scalar || strcmp(node->text, "outside") != 0))
+        return hn_config_fail_found(reader, node, "inside or outside (of the time)");
+    return HN_OK;
 }
 
 static enum hn_status read_buffer(struct hn_config_reader *reader, const struct hn_yaml *node,
@@ -114,6 +131,8 @@ static enum hn_status read_buffer(struct hn_config_reader *reader, const struct 
     if (status == HN_OK && role != NULL)
         status = read_role(reader, role, &argument->role);
     if (status == HN_OK)
+        status = read_zero(reader, node, argument);
+    if (status == HN_OK)
         status = hn_config_read_judgement(reader, node, argument);
     if (status == HN_OK && hn_argument_is_filled(argument))
         return hn_config_read_fill(reader, node, argument);
@@ -130,8 +149,8 @@ static enum hn_status read_buffer(struct hn_config_reader *reader, const struct 
 static enum hn_status read_argument(struct hn_config_reader *reader, const struct hn_yaml *node,
                                     struct hn_argument *argument)
 {
-    static const char *const keys[] = {"name", "type", "count",   "value",  "from", "role",
-                                       "fill", "file", "compare", "length", NULL};
+    static const char *const keys[] = {"name", "type", "count", "value",   "from",   "role",
+                                       "zero", "fill", "file",  "compare", "length", NULL};
     const struct hn_yaml *name = NULL;
     enum hn_status status = hn_config_check_keys(reader, node, keys);
     if (status == HN_OK)

@@ -192,7 +192,13 @@ static enum hn_status try_condition(const struct trial *trial,
 
 static enum hn_status try_step(const struct trial *trial, const struct hn_step *step)
 {
+    struct hn_error reason = {""};
     enum hn_status status = HN_OK;
+    bool applies = false;
+    if (hn_step_applies(step, trial->values, &applies, &reason) != HN_OK)
+        return fail_trial(trial, step->condition, reason.message);
+    if (!applies)
+        return HN_OK;
     for (size_t i = 0; i < 3 && status == HN_OK; i++)
         status = try_integer(trial, step->geometry.grid[i], 1, INT32_MAX);
     for (size_t i = 0; i < 3 && status == HN_OK; i++)

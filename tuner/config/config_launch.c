@@ -143,12 +143,14 @@ static enum hn_status read_entry(const struct hn_config_reader *reader, const st
 static enum hn_status read_step(struct hn_config_reader *reader, const struct hn_yaml *node,
                                 struct hn_step *step)
 {
-    static const char *const keys[] = {"grid",         "block",     "cluster",
-                                       "shared_bytes", "carveout",  "cooperative",
-                                       "entry",        "arguments", NULL};
+    static const char *const keys[] = {"grid",     "block",       "cluster", "shared_bytes",
+                                       "carveout", "cooperative", "entry",   "arguments",
+                                       "if",       NULL};
     enum hn_status status = hn_config_check_keys(reader, node, keys);
     if (status == HN_OK)
         status = read_entry(reader, node, step);
+    if (status == HN_OK)
+        status = read_optional(reader, node, "if", &step->condition);
     if (status == HN_OK)
         status = read_geometry(reader, node, &step->geometry);
     if (status == HN_OK)

@@ -76,6 +76,7 @@ enum part {
     PART_SHARED,
     PART_CARVEOUT,
     PART_COOPERATIVE,
+    PART_RUNS,
     PARTS
 };
 
@@ -93,24 +94,30 @@ static const struct part_info parts[PARTS] = {
     [PART_SHARED] = {"shared_bytes", "size_t", "bytes", "0"},
     [PART_CARVEOUT] = {"carveout", "int", "percent", "-1"},
     [PART_COOPERATIVE] = {"cooperative", "int", "cooperative", "0"},
+    [PART_RUNS] = {"runs", "int", "runs", "1"},
 };
 
 /* The expressions of a part: three of a size, else one. */
-static struct hn_expression *const *expressions_of(const struct hn_geometry *geometry,
-                                                   enum part part)
+static struct hn_expression *const *expressions_of(const struct hn_step *step, enum part part)
 {
+    const struct hn_geometry *geometry = &step->geometry;
     struct hn_expression *const *const lists[PARTS] = {
-        geometry->grid,          geometry->block,     geometry->cluster,
-        &geometry->shared_bytes, &geometry->carveout, &geometry->cooperative,
+        geometry->grid,      geometry->block,        geometry->cluster, &geometry->shared_bytes,
+        &geometry->carveout, &geometry->cooperative, &step->condition,
     };
     return lists[part];
 }
 
 /* Grid, block and shared memory are always there, the rest where the config has it. */
-static bool has_part(const struct hn_geometry *geometry, enum part part)
+static bool has_part(const struct hn_step *step, enum part part)
 {
     return part == PART_GRID || part == PART_BLOCK || part == PART_SHARED ||
-           expressions_of(geometry, part)[0] != NULL;
+           expressions_of(step, part)[0] != NULL;
+}
+
+static bool is_truth(enum part part)
+{
+    return part == PART_COOPERATIVE || part == PART_RUNS;
 }
 
 static bool is_size(enum part part)
@@ -133,17 +140,34 @@ static enum hn_status append_assignment(const struct hn_export *export, const st
     return status;
 }
 
+/* "runs = (…) != 0;" */
+static enum hn_status append_truth(const struct hn_export *export, const struct slots *slots,
+                                   const struct hn_expression *expression, const char *variable,
+                                   struct hn_text *text, struct hn_error *err)
+{
+    bool real = false;
+    if (expression == NULL)
+        return HN_OK;
+    hn_text_printf(text, "    %s = (", variable);
+    enum hn_status status =
+        hn_expression_append_c(expression, slots->items, export->lower, &real, text, err);
+    hn_text_append(text, ") != 0;\n");
+    return status;
+}
+
 /* The statements that compute one part of a step's geometry; what is not given stays as it was
  * initialised. */
 static enum hn_status append_body(const struct hn_export *export, size_t config,
-                                  const struct hn_geometry *geometry, enum part part,
-                                  struct hn_text *text, struct hn_error *err)
+                                  const struct hn_step *step, enum part part, struct hn_text *text,
+                                  struct hn_error *err)
 {
     static const char *const dimension_names[] = {"size.x", "size.y", "size.z"};
-    struct hn_expression *const *expressions = expressions_of(geometry, part);
+    struct hn_expression *const *expressions = expressions_of(step, part);
     struct slots slots = {0};
     enum hn_status status = slots_make(export, config, &slots, err);
-    if (status == HN_OK && !is_size(part))
+    if (status == HN_OK && is_truth(part))
+        status = append_truth(export, &slots, expressions[0], parts[part].variable, text, err);
+    if (status == HN_OK && !is_size(part) && !is_truth(part))
         status = append_assignment(export, &slots, expressions[0], parts[part].variable,
                                    parts[part].type, text, err);
     for (size_t i = 0; i < 3 && status == HN_OK && is_size(part); i++)
@@ -203,7 +227,7 @@ static enum hn_status append_part(const struct hn_export *export, size_t step, e
         return hn_fail_memory(err);
     for (size_t i = 0; i < export->count && status == HN_OK; i++) {
         struct hn_text body = {0};
-        status = append_body(export, i, &export->plan->steps[step].geometry, part, &body, err);
+        status = append_body(export, i, &export->plan->steps[step], part, &body, err);
         bodies[i] = hn_text_take(&body);
         if (status == HN_OK && bodies[i] == NULL)
             status = hn_fail_memory(err);
@@ -223,7 +247,7 @@ enum hn_status hn_export_append_geometry(const struct hn_export *export, struct 
     enum hn_status status = HN_OK;
     for (size_t step = 0; step < export->plan->step_count && status == HN_OK; step++) {
         for (int part = 0; part < PARTS && status == HN_OK; part++)
-            if (has_part(&export->plan->steps[step].geometry, (enum part)part))
+            if (has_part(&export->plan->steps[step], (enum part)part))
                 status = append_part(export, step, (enum part)part, &functions, err);
     }
     char *code = hn_text_take(&functions);

@@ -97,6 +97,18 @@ struct call {
     const struct hn_geometry *geometry;
 };
 
+/* Whether the problem decides, at run time, if a step is launched; else its parameters have
+ * decided. */
+static bool depends_on_problem(const struct hn_plan *plan, const struct hn_expression *condition)
+{
+    for (size_t slot = 0; condition != NULL && slot < plan->name_count; slot++)
+        for (size_t i = 0; i < plan->problem_count; i++)
+            if (hn_expression_uses(condition, slot) &&
+                strcmp(plan->names[slot], plan->problem[i]) == 0)
+                return true;
+    return false;
+}
+
 static void append_arguments(const struct hn_export *export, const struct hn_step *step,
                              const char *before, struct hn_text *text)
 {
@@ -153,28 +165,44 @@ static void append_launch(const struct hn_export *export, const struct hn_step *
     append_arguments(export, step, "", text);
 }
 
-static void append_call(const struct hn_export *export, const struct hn_source *source,
-                        struct hn_text *text)
+static enum hn_status append_call(const struct hn_export *export, const struct hn_source *source,
+                                  struct hn_text *text, struct hn_error *err)
 {
     struct hn_text problem = {0};
+    struct hn_value *values = NULL;
+    size_t next = 0;
+    enum hn_status status = hn_plan_values(export->plan, &export->configs[0]->identity.problem,
+                                           &export->configs[0]->best.point, &values, err);
+    if (status != HN_OK)
+        return status;
     for (size_t i = 0; i < export->plan->problem_count; i++)
         hn_text_printf(&problem, "%s%s", i > 0 ? ", " : "", export->plan->problem[i]);
     for (size_t s = 0; s < export->plan->step_count; s++) {
         const struct hn_step *step = &export->plan->steps[s];
+        bool asks = depends_on_problem(export->plan, step->condition);
+        bool applies = false;
+        hn_step_applies(step, values, &applies, NULL);
+        if (!applies && !asks)
+            continue;
         struct hn_text name = {0};
         hn_text_append(&name, export->lower);
         if (export->plan->step_count > 1)
             hn_text_printf(&name, "_step%zu", s + 1);
         const struct call call = {
-            .entry = source->entries[s],
+            .entry = applies && next < source->entry_count ? source->entries[next++] : step->entry,
             .prefix = name.failed ? "" : name.data,
             .problem = problem.length > 0 ? problem.data : "",
             .geometry = &step->geometry,
         };
+        if (asks)
+            hn_text_printf(text, "    if (%s_runs(%s)) {\n", call.prefix, call.problem);
         append_launch(export, step, &call, text);
+        hn_text_append(text, asks ? "    }\n" : "");
         hn_text_finish(&name);
     }
     hn_text_finish(&problem);
+    free(values);
+    return HN_OK;
 }
 
 /* "  A: M * K elements of float4 (input)" for each argument. */
@@ -186,8 +214,9 @@ static void append_types(const struct hn_export *export, struct hn_text *text)
         char type[32];
         hn_type_format_c(argument->element, argument->lanes, type, sizeof type);
         if (argument->count != NULL && hn_argument_is_passed(argument))
-            hn_text_printf(text, "    %s: %s elements of %s (%s)\n", argument->name,
-                           hn_expression_text(argument->count), type, hn_role_name(argument->role));
+            hn_text_printf(text, "    %s: %s elements of %s (%s%s)\n", argument->name,
+                           hn_expression_text(argument->count), type, hn_role_name(argument->role),
+                           argument->role == HN_ROLE_COUNTER ? ": zero before every call" : "");
         else if (argument->value != NULL && hn_argument_is_passed(argument))
             hn_text_printf(text, "    %s: %s, %s\n", argument->name, type,
                            hn_expression_text(argument->value));
@@ -225,8 +254,8 @@ static void append_symbols(const struct hn_export *export, struct hn_text *text)
     }
 }
 
-static void append_use(const struct hn_export *export, const struct hn_source *source,
-                       struct hn_text *text)
+static enum hn_status append_use(const struct hn_export *export, const struct hn_source *source,
+                                 struct hn_text *text, struct hn_error *err)
 {
     hn_text_printf(text,
                    "\nUse it in a CUDA source, after all other headers:\n\n"
@@ -234,7 +263,7 @@ static void append_use(const struct hn_export *export, const struct hn_source *s
                    "    #include \"%s_tuned.h\"\n"
                    "    #include \"%s\"\n",
                    export->upper, export->kernel, base_name(export->plan->template_path));
-    append_call(export, source, text);
+    enum hn_status status = append_call(export, source, text, err);
     append_types(export, text);
     append_symbols(export, text);
     hn_text_printf(text,
@@ -246,6 +275,7 @@ static void append_use(const struct hn_export *export, const struct hn_source *s
                    "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) before.\n\n"
                    "This file is generated; it is in the public domain (CC0 1.0).\n",
                    export->upper, export->upper);
+    return status;
 }
 
 /* Writes the lines as one block comment. */
@@ -277,11 +307,15 @@ static enum hn_status append_head(const struct hn_export *export, struct hn_text
         return status;
     struct hn_text lines = {0};
     append_provenance(export, &source, &lines);
-    append_use(export, &source, &lines);
+    status = append_use(export, &source, &lines, err);
     char *body = hn_text_take(&lines);
     hn_source_finish(&source);
-    if (body == NULL)
-        return hn_fail_memory(err);
+    if (status == HN_OK && body == NULL)
+        status = hn_fail_memory(err);
+    if (status != HN_OK) {
+        free(body);
+        return status;
+    }
     hn_text_append(text, "/* SPDX-License-Identifier: CC0-1.0 */\n");
     hn_text_append(text, "/* Tuned configuration of the kernel ");
     append_block_comment(text, export->kernel, body);

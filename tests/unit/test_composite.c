@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/variant.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench_fixture.h"
+
+static struct bench_fixture composite;
+static const struct hn_bench_request both = {.verify = true, .measure = true};
+
+static int open_bench(void **state)
+{
+    struct hn_error err = {.message = ""};
+    (void)state;
+    bench_fixture_load(&composite, "double/composite.yaml", 90);
+    if (bench_fixture_open(&composite, HN_COLD, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    return 0;
+}
+
+static int close_bench(void **state)
+{
+    (void)state;
+    bench_fixture_close(&composite);
+    bench_fixture_unload(&composite);
+    return 0;
+}
+
+static void expect_time(const char *point, double time_us)
+{
+    struct hn_record record = bench_fixture_evaluate(&composite, point, &both);
+    if (record.outcome != HN_OUTCOME_OK)
+        fail_msg("%s: %s: %s", point, hn_outcome_name(record.outcome), record.message);
+    if (fabs(record.timing.median_us - time_us) > 0.02)
+        fail_msg("%s: %g us, expected %g", point, record.timing.median_us, time_us);
+    assert_true(record.timing.batch > 1);
+    hn_record_finish(&record);
+}
+
+static void a_point_launches_the_steps_that_apply(void **state)
+{
+    (void)state;
+    expect_time("BLOCKS=8,FINISH=two_pass", 4 + 2);
+    expect_time("BLOCKS=4,FINISH=two_pass", 4 + 2);
+}
+
+/* Zeroing takes 1 us, is in every launch of a batch, and only where a step takes the counter. */
+static void a_counter_may_be_zeroed_within_the_time(void **state)
+{
+    (void)state;
+    expect_time("BLOCKS=8,FINISH=last_block", 4 + 1);
+}
+
+static void a_counter_is_else_zeroed_outside(void **state)
+{
+    (void)state;
+    composite.config->plan->arguments[3].zero_inside = false;
+    struct hn_record record =
+        bench_fixture_evaluate(&composite, "BLOCKS=8,FINISH=last_block", &both);
+    composite.config->plan->arguments[3].zero_inside = true;
+    assert_int_equal(record.outcome, HN_OUTCOME_OK);
+    assert_int_equal(record.timing.batch, 1);
+    assert_true(fabs(record.timing.median_us - 4) < 0.02);
+    hn_record_finish(&record);
+}
+
+static void a_launch_has_steps(void **state)
+{
+    (void)state;
+    struct hn_record record = bench_fixture_evaluate(&composite, "BLOCKS=8,FINISH=none", &both);
+    assert_int_equal(record.outcome, HN_OUTCOME_INVALID_LAUNCH);
+    assert_string_equal(record.message, "no step is launched: no 'if' holds");
+    hn_record_finish(&record);
+}
+
+/* What is not launched is not looked for in the program. */
+static void only_what_is_launched_is_compiled_for(void **state)
+{
+    (void)state;
+    struct hn_image image;
+    bench_fixture_compile(&composite, "BLOCKS=8,FINISH=last_block", &image);
+    assert_int_equal(image.entry_count, 1);
+    assert_string_equal(image.entries[0], "sum_blocks");
+    hn_image_finish(&image);
+    bench_fixture_compile(&composite, "BLOCKS=8,FINISH=two_pass", &image);
+    assert_int_equal(image.entry_count, 2);
+    assert_string_equal(image.entries[1], "sum_partial");
+    hn_image_finish(&image);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_point_launches_the_steps_that_apply),
+        cmocka_unit_test(a_counter_may_be_zeroed_within_the_time),
+        cmocka_unit_test(a_counter_is_else_zeroed_outside),
+        cmocka_unit_test(a_launch_has_steps),
+        cmocka_unit_test(only_what_is_launched_is_compiled_for),
+    };
+    return cmocka_run_group_tests(tests, open_bench, close_bench);
+}
