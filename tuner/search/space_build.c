@@ -91,9 +91,8 @@ static enum hn_status enumerate(struct hn_space_open *open, const struct hn_spac
                                 bool *complete, struct hn_error *err)
 {
     struct hn_space_search *search = &open->solver.search;
-    const struct hn_walk_limits limits = {.points = most->points + 1,
-                                          .steps = search->steps + most->steps};
-    enum hn_walk walk = hn_space_walk(search, 0, &limits);
+    const struct hn_walk_limits limits = {.points = most->points + 1, .steps = most->steps};
+    enum hn_walk walk = hn_space_walk_all(search, &limits);
     *complete = walk == HN_WALK_DONE;
     if (walk == HN_WALK_NO_MEMORY)
         return hn_fail_memory(err);

@@ -42,5 +42,7 @@ struct hn_walk_limits {
 };
 /* All points below the levels that are bound, in the order of the plan: appends their keys. */
 enum hn_walk hn_space_walk(struct hn_space_search *search, size_t level, const struct hn_walk_limits *limits);
+/* From the first level on; steps count from now. A long walk is done by all cores, with the same outcome. */
+enum hn_walk hn_space_walk_all(struct hn_space_search *search, const struct hn_walk_limits *limits);
 
 #endif

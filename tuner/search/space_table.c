@@ -236,13 +236,13 @@ static void scan_values(const struct hn_space_table *table, const struct hn_spac
 }
 
 void hn_space_table_values(const struct hn_space_table *table, const uint64_t *key,
-                           size_t parameter, size_t values, uint64_t *valid, pthread_mutex_t *lock)
+                           size_t parameter, size_t first, size_t end, uint64_t *valid,
+                           pthread_mutex_t *lock)
 {
     enum { AHEAD = 64 };
     const struct hn_space_field *field = table->fields;
     while (field->parameter != parameter)
         field++;
-    memset(valid, 0, (values + 63) / 64 * sizeof *valid);
     const uint32_t *index = table->count > WITHOUT_INDEX ? need_index(table, lock) : NULL;
     if (index == NULL) {
         scan_values(table, field, key, valid);
@@ -252,8 +252,8 @@ void hn_space_table_values(const struct hn_space_table *table, const uint64_t *k
     uint64_t hashes[AHEAD];
     memcpy(trial, key, sizeof trial);
     uint64_t rest = key[field->word] & ~(field->mask << field->shift);
-    for (size_t first = 0; first < values; first += AHEAD) {
-        size_t count = values - first < AHEAD ? values - first : AHEAD;
+    for (; first < end; first += AHEAD) {
+        size_t count = end - first < AHEAD ? end - first : AHEAD;
         /* where memory is slow, it is better asked for all at once */
         for (size_t i = 0; i < count; i++) {
             trial[field->word] = rest | (uint64_t)(first + i) << field->shift;
@@ -263,7 +263,7 @@ void hn_space_table_values(const struct hn_space_table *table, const uint64_t *k
         for (size_t i = 0; i < count; i++) {
             trial[field->word] = rest | (uint64_t)(first + i) << field->shift;
             if (find_from(table, index, trial, hashes[i]) != UINT64_MAX)
-                valid[first / 64] |= (uint64_t)1 << i;
+                valid[(first + i) / 64] |= (uint64_t)1 << ((first + i) % 64);
         }
     }
 }

@@ -59,9 +59,9 @@ void hn_space_table_row(const struct hn_space_table *table, uint64_t row, uint64
 void hn_space_table_get(const struct hn_space_table *table, uint64_t row, uint16_t *choice);
 /* The row of a key, or UINT64_MAX. May be called from several threads; lock is held while the index is made. */
 uint64_t hn_space_table_find(const struct hn_space_table *table, const uint64_t *key, pthread_mutex_t *lock);
-/* Sets the bits of the indices of a parameter (one of `values`) with which the key, the rest as it is, has a row. */
-void hn_space_table_values(const struct hn_space_table *table, const uint64_t *key, size_t parameter, size_t values,
-                           uint64_t *valid, pthread_mutex_t *lock);
+/* Sets the bits of the indices from `first` up to `end` of a parameter with which the key, the rest as it is, has a row. */
+void hn_space_table_values(const struct hn_space_table *table, const uint64_t *key, size_t parameter, size_t first,
+                           size_t end, uint64_t *valid, pthread_mutex_t *lock);
 /* The first row from `row` on whose key is not below `key`. */
 uint64_t hn_space_table_lower(const struct hn_space_table *table, uint64_t row, uint64_t end, const uint64_t *key);
 
