@@ -25,7 +25,7 @@ def find_hone():
 
 def tune(hone, arguments, *more):
     with tempfile.TemporaryDirectory() as folder:
-        command = [hone, "tune", arguments.config, "--json", "--quiet", "--cache", f"{folder}/hone.db", *more]
+        command = [hone, "tune", arguments.config, "--strategy", "exhaustive", "--json", "--quiet", "--cache", f"{folder}/hone.db", *more]
         for problem in arguments.problem:
             command += ["-p", problem]
         return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)[0]

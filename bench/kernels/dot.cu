@@ -9,14 +9,18 @@
 int main()
 {
     const int64_t size = HONE_DOT_TUNED_SIZE, sms = HONE_DOT_TUNED_SM_COUNT;
-    const dim3 grid = hone_dot_grid(size, sms), block = hone_dot_block(size, sms);
+    const dim3 grid = hone_dot_step1_grid(size, sms), block = hone_dot_step1_block(size, sms);
     auto *x = allocate<float>(size), *y = allocate<float>(size), *out = allocate<float>(1);
     auto *expected = allocate<float>(1), *partial = allocate<float>(grid.x), *total = allocate<float>(1);
     auto *done = allocate<unsigned>(1);
     fill_reals<<<1024, 256>>>(x, size);
     fill_reals<<<1024, 256>>>(y, size, size);
 
-    auto tuned = [=] { dot<<<grid, block>>>(x, y, out, size, partial, total, done); };
+    auto tuned = [=] {
+        dot<<<grid, block>>>(x, y, out, size, partial, total, done);
+        if (FINISH == FINISH_two_pass)
+            dot_partial<<<1, block>>>(partial, out, grid.x);
+    };
     cublasHandle_t handle;
     check_cublas(cublasCreate(&handle));
     check_cublas(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE));

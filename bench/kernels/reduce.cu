@@ -9,13 +9,17 @@
 int main()
 {
     const int64_t size = HONE_REDUCE_TUNED_SIZE, sms = HONE_REDUCE_TUNED_SM_COUNT;
-    const dim3 grid = hone_reduce_grid(size, sms), block = hone_reduce_block(size, sms);
+    const dim3 grid = hone_reduce_step1_grid(size, sms), block = hone_reduce_step1_block(size, sms);
     auto *in = allocate<float>(size), *out = allocate<float>(1), *expected = allocate<float>(1);
     auto *partial = allocate<float>(grid.x), *total = allocate<float>(1);
     auto *done = allocate<unsigned>(1);
     fill_reals<<<1024, 256>>>(in, size);
 
-    auto tuned = [=] { reduce<<<grid, block>>>(in, out, size, partial, total, done); };
+    auto tuned = [=] {
+        reduce<<<grid, block>>>(in, out, size, partial, total, done);
+        if (FINISH == FINISH_two_pass)
+            reduce_partial<<<1, block>>>(partial, out, grid.x);
+    };
     auto cub_sum = with_storage(
         [=](void *storage, size_t &bytes) { return cub::DeviceReduce::Sum(storage, bytes, in, expected, size); });
     tuned();
