@@ -11,6 +11,7 @@
 enum {
     KEY_STRATEGY = 1000,
     KEY_BUDGET,
+    KEY_STOP_CHANCE,
     KEY_FULL,
     KEY_SEED,
     KEY_SIMULATE,
@@ -38,10 +39,15 @@ static const struct argp_option space_options[] = {
 
 static const struct argp_option search_options[] = {
     {0, 0, 0, 0, "Search:", 3},
-    {"strategy", KEY_STRATEGY, "NAME", 0, "How to search; the default is exhaustive", 3},
+    {"strategy", KEY_STRATEGY, "NAME", 0,
+     "How to search; the default is auto, with --full exhaustive", 3},
     {"budget", KEY_BUDGET, "60s|500", 0, "Stop after a time (s, m, h) or a number of evaluations",
      3},
-    {"full", KEY_FULL, 0, 0, "Measure every variant in full, no early stop", 3},
+    {"stop-chance", KEY_STOP_CHANCE, "P", 0,
+     "Stop when the chance that a point better by 2% exists is estimated to be below P (default "
+     "0.05); 0: go on to the end of the space or budget",
+     3},
+    {"full", KEY_FULL, 0, 0, "Measure every variant, and each in full", 3},
     {"seed", KEY_SEED, "S", 0, "Seed of the search and the inputs (default 1)", 3},
     {"simulate", KEY_SIMULATE, "PATH", 0,
      "Take the times from a recorded tuning (a file or a folder) instead of a GPU", 3},
@@ -89,7 +95,8 @@ static const struct argp_option *const groups[GROUPS] = {
 
 void hn_options_init(struct hn_options *options)
 {
-    *options = (struct hn_options){.seed = 1, .compile_timeout_s = 60, .run_timeout_s = 10};
+    *options = (struct hn_options){
+        .stop_chance = 0.05, .seed = 1, .compile_timeout_s = 60, .run_timeout_s = 10};
 }
 
 void hn_options_finish(struct hn_options *options)
@@ -172,6 +179,14 @@ static void set_seed(struct hn_options *options, const char *text, struct argp_s
         argp_error(state, "--seed: found '%s', expected a whole number from 0", text);
 }
 
+static void set_stop_chance(struct hn_options *options, const char *text, struct argp_state *state)
+{
+    char *end = NULL;
+    options->stop_chance = strtod(text, &end);
+    if (end == text || *end != '\0' || !(options->stop_chance >= 0 && options->stop_chance < 1))
+        argp_error(state, "--stop-chance: found '%s', expected a chance from 0 to below 1", text);
+}
+
 static void set_regime(struct hn_options *options, const char *text, struct argp_state *state)
 {
     options->warm = strcmp(text, "warm") == 0;
@@ -193,6 +208,9 @@ static error_t parse_shared(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_BUDGET:
         set_budget(options, argument, state);
+        return 0;
+    case KEY_STOP_CHANCE:
+        set_stop_chance(options, argument, state);
         return 0;
     case KEY_FULL:
         options->full = true;

@@ -18,6 +18,7 @@ struct hn_options {
     const char *strategy;
     double budget_s;       /* 0: none */
     uint64_t budget_count; /* 0: none */
+    double stop_chance;
     bool full;
     const char *device;
     int jobs; /* 0: as many as the machine allows */
@@ -37,7 +38,7 @@ struct hn_options {
 /* Which options a command takes: groups to OR together. */
 enum hn_option_groups {
     HN_OPTIONS_SPACE = 1,   /* -p -s */
-    HN_OPTIONS_SEARCH = 2,  /* --strategy --budget --full --seed --simulate --retry-failed */
+    HN_OPTIONS_SEARCH = 2,  /* --strategy --budget --stop-chance --full --seed --simulate --retry-failed */
     HN_OPTIONS_DEVICE = 4,  /* --device --regime --run-timeout */
     HN_OPTIONS_COMPILE = 8, /* --jobs --arch --compile-timeout */
     HN_OPTIONS_CACHE = 16,  /* --cache */

@@ -18,6 +18,7 @@ UNSHARE = ["unshare", "--pid", "--fork", "--mount-proc"]
 if shutil.which(UNSHARE[0]) is None or subprocess.run([*UNSHARE, "true"], capture_output=True).returncode != 0:
     UNSHARE = None
 
+EVERY = ("--strategy", "exhaustive")
 BEST = {"BLOCK": 256, "FAULT": 0, "ITEMS": 4}
 
 
@@ -145,7 +146,7 @@ class Tune(double.Case):
 class Interrupted(double.Case):
     def interrupt(self, number):
         points = self.cheap_config(16, 10)
-        process = self.start("tune", self.config, "--quiet", "--json", "--events", self.events)
+        process = self.start("tune", self.config, *EVERY, "--quiet", "--json", "--events", self.events)
         self.wait_for_events(20, process)
         process.send_signal(number)
         output, errors = process.communicate(timeout=20)
@@ -157,7 +158,7 @@ class Interrupted(double.Case):
         self.assertEqual(sum(stopped["outcomes"].values()), len(before))
         self.assertIsNotNone(stopped["best"])
 
-        resumed, = self.tune("--events", self.events)
+        resumed, = self.tune(*EVERY, "--events", self.events)
         after = self.read_events()
         self.assertEqual(resumed["reused"], len(before))
         self.assertEqual(sum(resumed["outcomes"].values()), points)
@@ -237,13 +238,13 @@ class Failures(double.Case):
         def limit_files():
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
-        process = subprocess.run([hone.HONE, "tune", str(self.config), "--quiet"], env=self.environment(), text=True,
+        process = subprocess.run([hone.HONE, "tune", str(self.config), *EVERY, "--quiet"], env=self.environment(), text=True,
                                  capture_output=True, preexec_fn=limit_files, timeout=120)
         self.assertEqual(process.returncode, 1, process.stderr)
         self.assertRegex(process.stderr, r"\Ahone: cache '[^']*' can not be written: [^\n]*\n\Z")
         self.hone("cache", "check")
         kept, = self.sql("SELECT count(*) FROM record")[0]
-        resumed, = self.tune()
+        resumed, = self.tune(*EVERY)
         self.assertGreater(kept, 0)
         self.assertEqual((resumed["reused"], sum(resumed["outcomes"].values())), (kept, points))
 

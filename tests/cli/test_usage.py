@@ -76,6 +76,7 @@ class Usage(hone.Case):
     def test_wrong_option_values(self):
         self.misused("--budget: found '3x', expected a time such as 60s or 5m, or a number of evaluations such as 500",
                      "tune", "a.yaml", "--budget", "3x")
+        self.misused("--stop-chance: found '5%', expected a chance from 0 to below 1", "tune", "a.yaml", "--stop-chance", "5%")
         self.misused("--jobs: found '0', expected a number from 1 to 4096", "tune", "a.yaml", "--jobs", "0")
         self.misused("--seed: found '-1', expected a whole number from 0", "tune", "a.yaml", "--seed=-1")
         self.misused("--regime: found 'hot', expected cold or warm", "tune", "a.yaml", "--regime", "hot")
@@ -92,7 +93,8 @@ class Usage(hone.Case):
         self.fails(2, "hone: cannot open 'nope.yaml': No such file or directory", "tune", "nope.yaml")
 
     def test_unknown_strategy(self):
-        self.fails(2, "hone: unknown strategy 'exhaustiv'; nearest is exhaustive; there are: exhaustive, random", "tune",
+        self.fails(2, "hone: unknown strategy 'exhaustiv'; nearest is exhaustive; there are: auto, "
+                   "model, exhaustive, random", "tune",
                    self.copy_config(), "--strategy", "exhaustiv")
 
     def test_names_of_assignments(self):

@@ -89,7 +89,7 @@ class Faults(hone.Case):
     def tune(self, *arguments, **settings):
         if DOUBLE:
             settings.update(LD_LIBRARY_PATH=DOUBLE, TMPDIR=str(self.folder))
-        result = self.hone("tune", FOLDER / "fault.yaml", "--json", "--quiet", "--compile-timeout", COMPILE_TIMEOUT_S,
+        result = self.hone("tune", FOLDER / "fault.yaml", "--strategy", "exhaustive", "--json", "--quiet", "--compile-timeout", COMPILE_TIMEOUT_S,
                            "--run-timeout", RUN_TIMEOUT_S, *arguments, **settings)
         return json.loads(result.stdout)[0]
 

@@ -61,9 +61,9 @@ def has_device():
 
 class MainJob(hone.Case):
     def test_tune_export_replay(self):
-        first = self.hone("tune", SAXPY, "--quiet")
+        first = self.hone("tune", SAXPY, "--strategy", "exhaustive", "--quiet")
         self.assertIn("(16 of 16 points)", first.stdout)
-        again = self.hone("tune", SAXPY, "--quiet")
+        again = self.hone("tune", SAXPY, "--strategy", "exhaustive", "--quiet")
         self.assertIn("(16 of 16 points, 16 of them from the cache)", again.stdout)
         self.hone("replay", SAXPY, "--max-slowdown", "50%")
         best = json.loads(self.hone("export", "saxpy", "--json").stdout)["configurations"][0]
@@ -100,7 +100,7 @@ class Failures(hone.Case):
         """Each planted fault is a row in the results; the one variant that works wins."""
         self.write("faults.cu", FAULTS_CU)
         config = self.write("faults.yaml", FAULTS_YAML)
-        result = self.hone("tune", config, "--quiet", "--run-timeout", "3")
+        result = self.hone("tune", config, "--strategy", "exhaustive", "--quiet", "--run-timeout", "3")
         for outcome in ("ok", "compile_error", "device_fault", "run_timeout", "wrong_result", "out_of_bounds"):
             self.assertRegex(result.stdout, rf"\b1 {outcome}\b")
         best = json.loads(self.hone("export", "faults", "--json").stdout)["configurations"][0]

@@ -48,8 +48,10 @@ static enum hn_status find_strategy(struct tune *tune, struct hn_error *err)
 {
     const char *names[32];
     size_t count = 0;
-    tune->strategy = tune->options.strategy != NULL ? hn_strategy_find(tune->options.strategy)
-                                                    : hn_strategy_kinds[0];
+    const char *wanted = tune->options.full ? "exhaustive" : "auto";
+    if (tune->options.strategy != NULL)
+        wanted = tune->options.strategy;
+    tune->strategy = hn_strategy_find(wanted);
     if (tune->strategy != NULL)
         return HN_OK;
     struct hn_text list;
@@ -120,6 +122,17 @@ static enum hn_status report(struct tune *tune, const struct hn_session *session
     return status;
 }
 
+static void print_start(const struct hn_task *task, const struct hn_session_state *state)
+{
+    fprintf(stderr, "tuning %s on %s", task->identity.kernel, task->identity.device.name);
+    if (hn_space_enumerated(task->space))
+        fprintf(stderr, ": %llu points", (unsigned long long)state->points);
+    if (state->sources > 0)
+        fprintf(stderr, "; %u earlier tuning%s of it lead%s the search", state->sources,
+                state->sources > 1 ? "s" : "", state->sources > 1 ? "" : "s");
+    fputc('\n', stderr);
+}
+
 static enum hn_status tune_task(struct tune *tune, struct hn_task *task, double started_ms,
                                 struct hn_error *err)
 {
@@ -131,6 +144,7 @@ static enum hn_status tune_task(struct tune *tune, struct hn_task *task, double 
         .seed = tune->options.seed,
         .budget_s = tune->options.budget_s,
         .budget_count = tune->options.budget_count,
+        .stop_chance = tune->options.stop_chance,
         .full = tune->options.full,
         .retry_failed = tune->options.retry_failed,
         .events = tune->events,
@@ -142,9 +156,7 @@ static enum hn_status tune_task(struct tune *tune, struct hn_task *task, double 
         status = hn_session_create(backend, tune->store, &options, &session, err);
     if (status == HN_OK) {
         if (!tune->options.quiet)
-            fprintf(stderr, "tuning %s on %s: %llu points\n", task->identity.kernel,
-                    task->identity.device.name,
-                    (unsigned long long)hn_session_state(session)->points);
+            print_start(task, hn_session_state(session));
         hn_progress_init(&progress, task->plan, options.budget_count, tune->options.quiet);
         status = hn_session_run(session, hn_progress_show, &progress, err);
         hn_progress_finish(&progress);

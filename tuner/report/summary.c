@@ -156,6 +156,16 @@ static void print_outcomes(const struct hn_session_state *state, FILE *file)
     fputs(")\n", file);
 }
 
+/* Whether there may be something better, where not everything was looked at. */
+static void print_chance(const struct hn_session_state *state, FILE *file)
+{
+    if (isnan(state->chance) || state->finished == state->points)
+        return;
+    fprintf(file, "  the chance that a point better by 2%% exists is estimated at %.0f%%",
+            state->chance * 100);
+    fputs(state->stopped ? ": it stopped there; --stop-chance 0 goes on\n" : "\n", file);
+}
+
 /* The first message of a kind of failure, with its point. */
 static enum hn_status print_failure(const struct hn_session *session, size_t ticket, FILE *file,
                                     struct hn_error *err)
@@ -317,6 +327,7 @@ enum hn_status hn_summary_print(const struct hn_session *session, const struct h
     hn_summary_print_title(backend, file);
     status = print_found(session, &ranking, backend->task->plan, file, err);
     print_outcomes(state, file);
+    print_chance(state, file);
     if (status == HN_OK)
         status = print_failures(session, &ranking, file, err);
     if (!backend->simulated) {
@@ -358,12 +369,15 @@ static json_t *session_to_json(const struct hn_session *session, const struct hn
     const struct hn_session_state *state = hn_session_state(session);
     const struct hn_identity *identity = &backend->task->identity;
     return json_pack(
-        "{ss so ss ss si sb sI sI so si sf so sO so so}", "kernel", identity->kernel, "problem",
-        hn_bindings_to_json(&identity->problem), "regime", identity->regime, "device",
+        "{ss so ss ss si sb so sI so so sb si sf so sO so so}", "kernel", identity->kernel,
+        "problem", hn_bindings_to_json(&identity->problem), "regime", identity->regime, "device",
         identity->device.name, "compute_capability", identity->device.capability, "simulated",
-        backend->simulated, "points", (json_int_t)state->points, "reused",
-        (json_int_t)state->reused, "outcomes", counts_to_json(state), "tied", (int)tied,
-        "copy_gb_per_s", state->copy_gb_per_s, "best",
+        backend->simulated, "points",
+        hn_space_enumerated(backend->task->space) ? json_integer((json_int_t)state->points)
+                                                  : json_null(),
+        "reused", (json_int_t)state->reused, "outcomes", counts_to_json(state), "chance",
+        isnan(state->chance) ? json_null() : json_real(state->chance), "stopped", state->stopped,
+        "tied", (int)tied, "copy_gb_per_s", state->copy_gb_per_s, "best",
         tied > 0 ? json_incref(json_array_get(records, 0)) : json_null(), "records", records,
         "time", time_to_json(state), "health", health_to_json(&state->usage.health));
 }

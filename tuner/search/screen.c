@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RESOURCES = 5, MOST = 120, LEAST = 30, FIRST_STEPS = 30, LATER_STEPS = 10 };
+enum { RESOURCES = 5, MOST = 80, LEAST = 30, FIRST_STEPS = 20, LATER_STEPS = 6 };
 
 /* The normal deviate that one in a thousand exceeds. */
 static const double certain = 3.09;
@@ -167,7 +167,7 @@ bool hn_screen_pass(struct hn_screen *screen, uint32_t point, const struct hn_re
     size_t known = find_known(screen, points);
     if (known >= screen->next_fit) {
         screen->fitted = fit(screen, points, known < MOST ? known : MOST);
-        screen->next_fit = known + 1 + known / 5;
+        screen->next_fit = known + 1 + known / 3;
     }
     return !screen->fitted || miss(screen, point) < certain;
 }

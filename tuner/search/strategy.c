@@ -9,7 +9,7 @@ extern const struct hn_strategy_kind hn_strategy_model;
 extern const struct hn_strategy_kind hn_strategy_auto;
 
 const struct hn_strategy_kind *const hn_strategy_kinds[] = {
-    &hn_strategy_exhaustive, &hn_strategy_random, &hn_strategy_model, &hn_strategy_auto, NULL,
+    &hn_strategy_auto, &hn_strategy_model, &hn_strategy_exhaustive, &hn_strategy_random, NULL,
 };
 
 const struct hn_strategy_kind *hn_strategy_find(const char *name)

@@ -38,6 +38,7 @@ struct hn_strategy_kind {
     const char *name;
     const char *summary;
     bool needs_feedback; /* false: may run ahead of what it has been told without bound */
+    bool uses_priors;
     enum hn_status (*create)(const struct hn_search *search, struct hn_strategy **strategy, struct hn_error *err);
     void (*destroy)(struct hn_strategy *strategy);
     /* Writes the next point, which may be one proposed before; false when the strategy is done. */

@@ -399,6 +399,7 @@ const struct hn_strategy_kind hn_strategy_auto = {
     .name = "auto",
     .summary = "model, with what other tunings and the compiler say",
     .needs_feedback = true,
+    .uses_priors = true,
     .create = create_informed,
     .destroy = destroy,
     .propose = propose,

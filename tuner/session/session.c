@@ -1,13 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/session/session_internal.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tuner/interrupt.h"
+#include "tuner/session/knowledge.h"
 #include "tuner/workers/process.h"
 
 static const double watch_interval_ms = 100;
+
+static enum hn_status create_strategy(struct hn_session *session, struct hn_error *err)
+{
+    const struct hn_session_options *options = &session->options;
+    struct hn_knowledge knowledge = {0};
+    enum hn_status status = HN_OK;
+    if (options->strategy->uses_priors && session->store != NULL)
+        status = hn_knowledge_collect(session->store, session->task, session->backend->simulated,
+                                      session->cached.earliest, &knowledge, err);
+    if (status != HN_OK)
+        return status;
+    session->state.sources = knowledge.sources;
+    const struct hn_search search = {
+        .space = session->task->space,
+        .seed = options->seed,
+        .look_ahead = HN_LOOK_AHEAD,
+        .priors = knowledge.priors,
+        .prior_count = knowledge.count,
+    };
+    status = options->strategy->create(&search, &session->strategy, err);
+    hn_knowledge_finish(&knowledge);
+    return status;
+}
 
 enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *store,
                                  const struct hn_session_options *options, struct hn_session **out,
@@ -26,6 +51,7 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
     session->started_ms = options->started_ms > 0 ? options->started_ms : hn_now_ms();
     session->state.points = hn_space_size(task->space);
     session->state.phase = "preparing";
+    session->state.chance = NAN;
     session->choice = calloc(hn_space_parameter_count(task->space) + 1, sizeof *session->choice);
     enum hn_status status = session->choice != NULL ? HN_OK : hn_fail_memory(err);
     hn_tickets_init(&session->tickets);
@@ -33,10 +59,8 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
         status = hn_points_init(&session->points, task->space, err);
     if (status == HN_OK)
         status = hn_session_load_cached(session, err);
-    const struct hn_search search = {
-        .space = task->space, .seed = options->seed, .look_ahead = HN_LOOK_AHEAD};
     if (status == HN_OK)
-        status = options->strategy->create(&search, &session->strategy, err);
+        status = create_strategy(session, err);
     if (status != HN_OK) {
         hn_session_destroy(session);
         return status;
@@ -262,6 +286,8 @@ enum hn_status hn_session_run(struct hn_session *session, hn_session_watch *watc
     enum hn_status status = search_and_race(session, err);
     hn_session_tell(session);
     session->state.interrupted = hn_interrupted() != 0;
+    if (session->options.strategy->chance != NULL)
+        session->state.chance = session->options.strategy->chance(session->strategy);
     /* What was finished is kept whatever happened; the first failure is the one that is told. */
     enum hn_status committed = hn_session_commit(session, status == HN_OK ? err : NULL);
     hn_session_show(session, "done");

@@ -17,6 +17,7 @@ struct hn_session_options {
     uint64_t seed;
     double budget_s;       /* 0: none */
     uint64_t budget_count; /* evaluations; 0: none */
+    double stop_chance;    /* ends when the strategy's chance of a better point is below; 0: never */
     bool full;             /* no early stop; cached early stops are measured again */
     bool retry_failed;     /* cached failures are tried again */
     FILE *events;          /* one JSON line an event; NULL: none */
@@ -41,6 +42,9 @@ struct hn_session_state {
     double noise;      /* relative; 0 when not measured */
     double copy_gb_per_s; /* of a device-to-device memcpy of what the best moves; 0 when not measured */
     const char *phase; /* "preparing", "searching", "racing 5 finalists" */
+    double chance;     /* that a point exists that is better by 2%, as the strategy estimates at the end; NAN: unknown */
+    bool stopped;      /* because the chance was low */
+    unsigned sources;  /* other tunings that the search began with */
     bool interrupted;
 };
 

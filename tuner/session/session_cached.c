@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/session/session_cached.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,7 @@ static enum hn_status take_record(void *visitor, int64_t id, struct hn_record *r
 {
     struct hn_session *session = visitor;
     struct hn_cached *cached = &session->cached;
+    cached->earliest = fmin(cached->earliest, record->time);
     const struct hn_space *space = session->task->space;
     uint32_t point;
     /* The space may have changed since: points that it no longer has are left alone. */
@@ -54,6 +56,7 @@ static enum hn_status take_record(void *visitor, int64_t id, struct hn_record *r
 enum hn_status hn_session_load_cached(struct hn_session *session, struct hn_error *err)
 {
     session->cached.incumbent = HN_NO_KEY;
+    session->cached.earliest = INFINITY;
     if (session->store == NULL)
         return HN_OK;
     return hn_store_visit(session->store, &session->task->identity, &session->task->version,

@@ -18,6 +18,7 @@ struct hn_cached {
     struct hn_cached_entry *entries; /* by point */
     uint32_t count;
     uint32_t capacity;
+    double earliest;    /* time of the earliest record; INFINITY: there is none */
     uint32_t incumbent; /* the best of the ok ones; HN_NO_KEY: there is none */
 };
 

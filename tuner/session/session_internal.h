@@ -38,6 +38,7 @@ struct hn_session {
     size_t given_count;  /* tickets before the strategy's first: ladder and incumbent */
     bool exhausted;      /* the strategy has no more proposals, or the budget is used up */
     uint64_t repeats;    /* proposals since the last new point */
+    uint64_t next_doubt; /* points proposed when the strategy is asked next whether to go on */
     bool fresh;          /* something was found out that the cache did not have */
     bool compiles;       /* something was given to the compile workers */
     bool prepared;

@@ -11,6 +11,9 @@ static const size_t waiting_limit = 256;
 /* A strategy that comes back to known points so often in a row has nothing new to say. */
 static const uint64_t repeat_limit = 10000;
 
+/* Points between the questions whether to go on, at least. */
+static const uint64_t doubt_interval = 8;
+
 static enum hn_status start_compiling(struct hn_session *session, size_t number,
                                       struct hn_error *err)
 {
@@ -284,6 +287,18 @@ static bool budget_is_used(const struct hn_session *session)
            (options->budget_s > 0 && hn_now_ms() - session->started_ms >= options->budget_s * 1e3);
 }
 
+/* Asks the strategy, now and then, whether something better may be there. */
+static bool is_in_vain(struct hn_session *session)
+{
+    const struct hn_session_options *options = &session->options;
+    if (options->strategy->chance == NULL || session->state.proposed < session->next_doubt)
+        return false;
+    session->next_doubt = session->state.proposed + doubt_interval + session->state.proposed / 8;
+    double chance = options->strategy->chance(session->strategy);
+    session->state.stopped = chance < options->stop_chance;
+    return session->state.stopped;
+}
+
 static bool has_room(struct hn_session *session, uint64_t t)
 {
     if (session->options.strategy->needs_feedback)
@@ -306,8 +321,8 @@ enum hn_status hn_session_propose(struct hn_session *session, struct hn_error *e
         session->exhausted = is_exhausted(session);
         if (session->exhausted || !has_room(session, t))
             break;
-        session->exhausted =
-            !session->options.strategy->propose(session->strategy, t, session->choice);
+        session->exhausted = is_in_vain(session) || !session->options.strategy->propose(
+                                                        session->strategy, t, session->choice);
         if (session->exhausted)
             break;
         enum hn_status status = admit(session, false, err);

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+#include "store_fixture.h"
+
+#include <math.h>
+
+#include "tuner/session/knowledge.h"
+
+enum { POINTS = 20, WIDTH = 2 };
+
+/* 5 x 4 points; the tunings below also know a BLOCK=512 that this space lacks. */
+static struct hn_space *make_space(void)
+{
+    struct hn_space *space = hn_space_create();
+    struct hn_value values[5];
+    for (int64_t i = 0; i < 5; i++)
+        values[i] = hn_integer(16 << i);
+    assert_int_equal(hn_space_add_parameter(space, "BLOCK", values, 5, NULL), HN_OK);
+    for (int64_t i = 0; i < 4; i++)
+        values[i] = hn_integer(i);
+    assert_int_equal(hn_space_add_parameter(space, "PAD", values, 4, NULL), HN_OK);
+    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    return space;
+}
+
+static void make_task(struct hn_task *task, struct hn_space *space, int m)
+{
+    *task = (struct hn_task){.space = space};
+    make_identity(&task->identity, m);
+    task->version = version_1;
+}
+
+/* A tuning of `count` points from the first on, with the times base + 1, base + 2, …, measured at
+ * the second `time`. */
+static void add_tuning(struct hn_store *store, const struct hn_identity *identity,
+                       const struct hn_version *version, int count, double base, double time)
+{
+    int64_t session;
+    const struct hn_store_session made = {
+        .identity = identity, .version = version, .command = "test"};
+    assert_int_equal(hn_store_begin(store, &made, &session, NULL), HN_OK);
+    for (int i = 0; i < count; i++) {
+        struct hn_record record;
+        struct hn_value block = hn_integer(16 << (i / 4));
+        struct hn_value pad = hn_integer(i % 4);
+        hn_record_init(&record);
+        assert_int_equal(hn_bindings_set(&record.point, "BLOCK", &block, NULL), HN_OK);
+        assert_int_equal(hn_bindings_set(&record.point, "PAD", &pad, NULL), HN_OK);
+        record.outcome = i == 3 ? HN_OUTCOME_WRONG_RESULT : HN_OUTCOME_OK;
+        record.verdict.kind = HN_VERIFIED;
+        record.timing.median_us = record.objective = base + i + 1;
+        record.time = time;
+        assert_int_equal(hn_store_put(store, session, &record, NULL), HN_OK);
+        hn_record_finish(&record);
+    }
+    assert_int_equal(hn_store_commit(store, NULL), HN_OK);
+}
+
+static void finish(struct hn_task *task, struct hn_store *store)
+{
+    hn_space_destroy(task->space);
+    hn_identity_finish(&task->identity);
+    hn_store_close(store);
+}
+
+/* The best cost of a source tells which tuning it is. */
+static double best_of(const struct hn_knowledge *knowledge, unsigned source)
+{
+    double best = INFINITY;
+    for (size_t i = 0; i < knowledge->count; i++) {
+        if (knowledge->priors[i].source == source && !isnan(knowledge->priors[i].observation.cost))
+            best = fmin(best, knowledge->priors[i].observation.cost);
+    }
+    return best;
+}
+
+static void nearest_tuning_first(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_task task;
+    struct hn_knowledge knowledge;
+    make_task(&task, make_space(), 1024);
+    struct hn_identity other;
+    make_identity(&other, 4096);
+    add_tuning(store, &other, &task.version, POINTS, 100, 50);
+    hn_identity_finish(&other);
+    make_identity(&other, 2048);
+    add_tuning(store, &other, &task.version, POINTS + 4, 200, 50);
+    hn_identity_finish(&other);
+    make_identity(&other, 1024);
+    strcpy(other.device.name, "NVIDIA A100");
+    other.device.capability = 80;
+    add_tuning(store, &other, &task.version, POINTS, 300, 50);
+    hn_identity_finish(&other);
+    /* what this very tuning found is no prior */
+    add_tuning(store, &task.identity, &task.version, POINTS, 400, 60);
+
+    assert_int_equal(hn_knowledge_collect(store, &task, false, INFINITY, &knowledge, NULL), HN_OK);
+    assert_int_equal(knowledge.sources, 3);
+    assert_int_equal(knowledge.count, 3 * POINTS);
+    assert_true(best_of(&knowledge, 0) == 201);
+    assert_true(best_of(&knowledge, 1) == 101);
+    assert_true(best_of(&knowledge, 2) == 301);
+    for (size_t i = 0; i < knowledge.count; i++) {
+        assert_true(hn_space_contains(task.space, knowledge.priors[i].choice));
+        bool failed = isnan(knowledge.priors[i].observation.cost);
+        assert_int_equal(failed,
+                         knowledge.priors[i].choice[0] == 0 && knowledge.priors[i].choice[1] == 3);
+    }
+    hn_knowledge_finish(&knowledge);
+    finish(&task, store);
+}
+
+static void another_version_is_nearest(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_task task;
+    struct hn_knowledge knowledge;
+    make_task(&task, make_space(), 1024);
+    struct hn_identity other;
+    make_identity(&other, 2048);
+    add_tuning(store, &other, &task.version, POINTS, 100, 50);
+    hn_identity_finish(&other);
+    struct hn_version older = task.version;
+    strcpy(older.driver, "1.2.3");
+    add_tuning(store, &task.identity, &older, POINTS, 200, 50);
+    assert_int_equal(hn_knowledge_collect(store, &task, false, INFINITY, &knowledge, NULL), HN_OK);
+    assert_int_equal(knowledge.sources, 2);
+    assert_true(best_of(&knowledge, 0) == 201);
+    hn_knowledge_finish(&knowledge);
+    finish(&task, store);
+}
+
+static void what_came_later_or_is_too_little_does_not_count(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_task task;
+    struct hn_knowledge knowledge;
+    make_task(&task, make_space(), 1024);
+    struct hn_identity other;
+    make_identity(&other, 2048);
+    add_tuning(store, &other, &task.version, POINTS, 100, 70);
+    hn_identity_finish(&other);
+    make_identity(&other, 512);
+    add_tuning(store, &other, &task.version, 8, 200, 50);
+    hn_identity_finish(&other);
+    assert_int_equal(hn_knowledge_collect(store, &task, false, 60, &knowledge, NULL), HN_OK);
+    assert_int_equal(knowledge.sources, 0);
+    assert_int_equal(knowledge.count, 0);
+    hn_knowledge_finish(&knowledge);
+    assert_int_equal(hn_knowledge_collect(store, &task, true, INFINITY, &knowledge, NULL), HN_OK);
+    assert_int_equal(knowledge.sources, 0);
+    hn_knowledge_finish(&knowledge);
+    assert_int_equal(hn_knowledge_collect(store, &task, false, INFINITY, &knowledge, NULL), HN_OK);
+    assert_int_equal(knowledge.sources, 1);
+    hn_knowledge_finish(&knowledge);
+    finish(&task, store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(nearest_tuning_first, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(another_version_is_nearest, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_came_later_or_is_too_little_does_not_count, set_up,
+                                        tear_down),
+    };
+    return cmocka_run_group_tests_name("knowledge", tests, NULL, NULL);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/session/knowledge.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_SOURCES = 3, LEAST_POINTS = 8 };
+
+/* Distances of grades; within a grade the problem's distance, far below it, decides. */
+static const double other_version = 0;
+static const double other_problem = 1;
+static const double other_device = 1e6;
+static const double other_capability = 2e6;
+static const double never = INFINITY;
+
+struct source {
+    const struct hn_tuned *tuned;
+    double distance;
+};
+
+static double value_distance(const struct hn_value *a, const struct hn_value *b)
+{
+    static const double unlike = 8;
+    if (a->type == HN_WORD || b->type == HN_WORD)
+        return hn_value_equal(a, b) ? 0 : unlike;
+    double x = hn_value_number(a);
+    double y = hn_value_number(b);
+    if (x <= 0 || y <= 0)
+        return x < y || x > y ? unlike : 0;
+    return fmin(fabs(log2(x / y)), 64);
+}
+
+/* never: the problems have other names. */
+static double problem_distance(const struct hn_bindings *a, const struct hn_bindings *b)
+{
+    double sum = 0;
+    if (a->count != b->count)
+        return never;
+    for (size_t i = 0; i < a->count; i++) {
+        const struct hn_value *other = hn_bindings_get(b, a->names[i]);
+        if (other == NULL)
+            return never;
+        sum += value_distance(&a->values[i], other);
+    }
+    return sum;
+}
+
+static double distance(const struct hn_task *task, const struct hn_tuned *tuned)
+{
+    const struct hn_identity *own = &task->identity;
+    const struct hn_identity *other = &tuned->identity;
+    if (strcmp(own->objective, other->objective) != 0)
+        return never;
+    if (hn_identity_equal(own, other))
+        return hn_version_equal(&task->version, &tuned->version) ? never : other_version;
+    double problem = problem_distance(&own->problem, &other->problem);
+    /* imported tunings name their problem otherwise */
+    problem = isinf(problem) ? other_problem + 1000 : other_problem + fmin(problem, 999);
+    if (hn_device_identity_equal(&own->device, &other->device))
+        return problem;
+    return problem +
+           (own->device.capability == other->device.capability ? other_device : other_capability);
+}
+
+static int by_distance(const void *a, const void *b)
+{
+    const struct source *x = a;
+    const struct source *y = b;
+    if (x->distance < y->distance || x->distance > y->distance)
+        return x->distance < y->distance ? -1 : 1;
+    return (x->tuned > y->tuned) - (x->tuned < y->tuned);
+}
+
+/* Makes room for `count` more priors. */
+static enum hn_status reserve(struct hn_knowledge *knowledge, size_t count, size_t width,
+                              struct hn_error *err)
+{
+    size_t total = knowledge->count + count;
+    struct hn_prior *priors = realloc(knowledge->priors, (total + 1) * sizeof *priors);
+    if (priors == NULL)
+        return hn_fail_memory(err);
+    knowledge->priors = priors;
+    uint16_t *choices = realloc(knowledge->choices, (total * width + 1) * sizeof *choices);
+    if (choices == NULL)
+        return hn_fail_memory(err);
+    knowledge->choices = choices;
+    return HN_OK;
+}
+
+static bool is_measured(const struct hn_record *record)
+{
+    return record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_DUPLICATE;
+}
+
+/* Adds the records that are points of this space; takes them back when there are too few. */
+static enum hn_status add_records(struct hn_knowledge *knowledge, const struct hn_space *space,
+                                  const struct hn_records *records, double before,
+                                  struct hn_error *err)
+{
+    size_t width = hn_space_parameter_count(space);
+    size_t first = knowledge->count;
+    size_t measured = 0;
+    enum hn_status status = reserve(knowledge, records->count, width, err);
+    if (status != HN_OK)
+        return status;
+    for (size_t i = 0; i < records->count; i++) {
+        const struct hn_record *record = &records->items[i];
+        uint16_t *choice = knowledge->choices + knowledge->count * width;
+        if (record->time >= before || record->outcome == HN_OUTCOME_SKIPPED ||
+            record->outcome == HN_OUTCOME_SLOWER ||
+            hn_space_choice(space, &record->point, choice, NULL) != HN_OK ||
+            !hn_space_contains(space, choice))
+            continue;
+        measured += is_measured(record);
+        knowledge->priors[knowledge->count++] = (struct hn_prior){
+            .observation = {record->outcome, is_measured(record) ? record->objective : NAN, NULL},
+            .source = knowledge->sources,
+        };
+    }
+    if (measured >= LEAST_POINTS)
+        knowledge->sources++;
+    else
+        knowledge->count = first;
+    return HN_OK;
+}
+
+static enum hn_status add_source(struct hn_knowledge *knowledge, struct hn_store *store,
+                                 const struct hn_space *space, const struct hn_tuned *tuned,
+                                 double before, struct hn_error *err)
+{
+    struct hn_records records;
+    enum hn_status status =
+        hn_store_load(store, &tuned->identity, &tuned->version, tuned->simulated, &records, err);
+    if (status != HN_OK)
+        return status;
+    status = add_records(knowledge, space, &records, before, err);
+    hn_records_free(&records);
+    return status;
+}
+
+enum hn_status hn_knowledge_collect(struct hn_store *store, const struct hn_task *task,
+                                    bool simulated, double before, struct hn_knowledge *knowledge,
+                                    struct hn_error *err)
+{
+    *knowledge = (struct hn_knowledge){0};
+    struct hn_tuned_list list;
+    enum hn_status status = hn_store_list(store, task->identity.kernel, &list, err);
+    if (status != HN_OK)
+        return status;
+    struct source *sources = calloc(list.count + 1, sizeof *sources);
+    size_t count = 0;
+    if (sources == NULL) {
+        status = hn_fail_memory(err);
+        goto free_list;
+    }
+    for (size_t i = 0; i < list.count; i++) {
+        double far = distance(task, &list.items[i]);
+        if (list.items[i].simulated == simulated && !isinf(far))
+            sources[count++] = (struct source){&list.items[i], far};
+    }
+    qsort(sources, count, sizeof *sources, by_distance);
+    for (size_t i = 0; i < count && knowledge->sources < MOST_SOURCES && status == HN_OK; i++)
+        status = add_source(knowledge, store, task->space, sources[i].tuned, before, err);
+    size_t width = hn_space_parameter_count(task->space);
+    for (size_t i = 0; i < knowledge->count; i++)
+        knowledge->priors[i].choice = knowledge->choices + i * width;
+    if (status != HN_OK)
+        hn_knowledge_finish(knowledge);
+
+free_list:
+    free(sources);
+    hn_tuned_list_free(&list);
+    return status;
+}
+
+void hn_knowledge_finish(struct hn_knowledge *knowledge)
+{
+    free(knowledge->priors);
+    free(knowledge->choices);
+    *knowledge = (struct hn_knowledge){0};
+}
