@@ -49,6 +49,48 @@ void hn_expression_destroy(struct hn_expression *expression)
     free(expression);
 }
 
+/* The same place in the copy. */
+static struct hn_node *copied_node(const struct hn_expression *from, struct hn_expression *copy,
+                                   const struct hn_node *node)
+{
+    return node == NULL ? NULL : copy->nodes + (node - from->nodes);
+}
+
+static const char *copied_string(const struct hn_expression *from, const struct hn_expression *copy,
+                                 const char *string)
+{
+    return string == NULL ? NULL : copy->strings + (string - from->strings);
+}
+
+enum hn_status hn_expression_copy(const struct hn_expression *expression,
+                                  struct hn_expression **copy, struct hn_error *err)
+{
+    struct hn_expression *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return hn_fail_memory(err);
+    *made = *expression;
+    made->text = strdup(expression->text);
+    made->strings = malloc(expression->string_size);
+    made->nodes = malloc((expression->node_count + 1) * sizeof *made->nodes);
+    if (made->text == NULL || made->strings == NULL || made->nodes == NULL) {
+        hn_expression_destroy(made);
+        return hn_fail_memory(err);
+    }
+    memcpy(made->strings, expression->strings, expression->string_size);
+    memcpy(made->nodes, expression->nodes, expression->node_count * sizeof *made->nodes);
+    made->root = copied_node(expression, made, expression->root);
+    for (size_t i = 0; i < made->node_count; i++) {
+        struct hn_node *node = &made->nodes[i];
+        node->child = copied_node(expression, made, node->child);
+        node->next = copied_node(expression, made, node->next);
+        node->name = copied_string(expression, made, node->name);
+        if (node->constant.type == HN_WORD)
+            node->constant.word = copied_string(expression, made, node->constant.word);
+    }
+    *copy = made;
+    return HN_OK;
+}
+
 const char *hn_expression_text(const struct hn_expression *expression)
 {
     return expression->text;

@@ -23,6 +23,9 @@ struct hn_expression;
 /* HN_ECONFIG with what was found, what was expected and the column, as "column 7: found ')', expected a value".
  * An expression nested deeper than 200 is refused. Copies the text. */
 enum hn_status hn_expression_parse(const char *text, struct hn_expression **expression, struct hn_error *err);
+/* A copy on its own, bound to the same slots. HN_ENOMEM. */
+enum hn_status hn_expression_copy(const struct hn_expression *expression, struct hn_expression **copy,
+                                  struct hn_error *err);
 void hn_expression_destroy(struct hn_expression *expression);
 
 const char *hn_expression_text(const struct hn_expression *expression);

@@ -452,7 +452,8 @@ static enum hn_status parse_tokens(struct hn_expression *expression, const struc
 {
     size_t length = strlen(expression->text);
     expression->nodes = calloc(count + 1, sizeof *expression->nodes);
-    expression->strings = malloc(length + count + 1);
+    expression->string_size = length + count + 1;
+    expression->strings = malloc(expression->string_size);
     if (expression->nodes == NULL || expression->strings == NULL)
         return hn_fail_memory(err);
     struct parser parser = {

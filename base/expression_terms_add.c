@@ -5,6 +5,7 @@
 #include "base/expression_terms_part.h"
 #include "base/expression_tree.h"
 
+enum { FEW = 128 }; /* cells that need no allocation */
 enum type { INTEGER, REAL, WORD };
 
 /* A part of an expression. value -1: terms can not say. fails: 1 where it has no value; value is
@@ -169,18 +170,21 @@ static int keep_cells(struct hn_terms *terms, const struct slot *slot, bool real
 static struct part tabulate(struct hn_terms *terms, const struct hn_expression *expression,
                             const struct hn_node *node, const struct slot *slot, bool truth)
 {
-    union hn_cell *cells = malloc(2 * slot->count * sizeof *cells);
-    union hn_cell *fails = cells + slot->count;
+    union hn_cell few[FEW];
+    bool is_few = 2 * slot->count <= FEW;
+    union hn_cell *cells = is_few ? few : malloc(2 * slot->count * sizeof *cells);
     if (cells == NULL) {
         terms->out_of_memory = true;
         return unsaid;
     }
+    union hn_cell *fails = cells + slot->count;
     struct part part = unsaid;
     if (evaluate_all(terms, expression, node, slot, truth, &part.type, cells, fails)) {
         part.value = keep_cells(terms, slot, part.type == REAL, cells);
         part.fails = keep_cells(terms, slot, false, fails);
     }
-    free(cells);
+    if (!is_few)
+        free(cells);
     return part;
 }
 

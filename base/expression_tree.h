@@ -80,6 +80,7 @@ struct hn_node {
 struct hn_expression {
     char *text;
     char *strings; /* holds the names and string literals of the nodes */
+    size_t string_size;
     struct hn_node *nodes;
     size_t node_count;
     struct hn_node *root;

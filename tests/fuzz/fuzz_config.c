@@ -43,9 +43,14 @@ static void use_space(const struct hn_config *config, const struct hn_space *spa
     struct hn_error err = {""};
     uint16_t *choice = calloc(hn_space_parameter_count(space) + 1, sizeof *choice);
     fuzz_require(choice != NULL, "there is memory");
-    hn_space_point(space, hn_space_size(space) - 1, choice);
-    fuzz_require(hn_space_find(space, choice) == hn_space_size(space) - 1,
-                 "the last point is found");
+    struct hn_random random = hn_random_seeded(1);
+    hn_space_sample(space, &random, choice);
+    fuzz_require(hn_space_contains(space, choice), "a point that is drawn is valid");
+    if (hn_space_enumerated(space)) {
+        hn_space_point(space, hn_space_size(space) - 1, choice);
+        fuzz_require(hn_space_find(space, choice) == hn_space_size(space) - 1,
+                     "the last point is found");
+    }
     free(choice);
     fuzz_require(hn_config_default_point(config, space, &point, &err) == HN_OK, err.message);
     if (config->plan->template_path != NULL) {

@@ -23,6 +23,7 @@ void hn_config_destroy(struct hn_config *config)
     }
     for (size_t i = 0; i < config->constraint_count; i++) {
         free(config->constraints[i].text);
+        hn_expression_destroy(config->constraints[i].expression);
         free(config->constraints[i].where);
     }
     for (size_t i = 0; i < config->problem_count; i++)
@@ -293,7 +294,7 @@ enum hn_status hn_config_space(const struct hn_config *config, size_t problem,
     if (status == HN_OK)
         status = add_words(config->plan, made, err);
     for (size_t i = 0; i < config->constraint_count && status == HN_OK; i++)
-        status = hn_space_add_constraint(made, config->constraints[i].text,
+        status = hn_space_add_expression(made, config->constraints[i].expression,
                                          config->constraints[i].where, err);
     if (status == HN_OK)
         status = hn_space_build(made, err);

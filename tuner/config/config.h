@@ -14,7 +14,8 @@ struct hn_config_parameter {
 
 struct hn_config_constraint {
     char *text;
-    char *where; /* "configs/matmul.yaml:24:5" */
+    struct hn_expression *expression; /* bound to the names of the plan */
+    char *where;                      /* "configs/matmul.yaml:24:5" */
 };
 
 struct hn_config {

@@ -171,25 +171,20 @@ enum hn_status hn_config_read_names(struct hn_config_reader *reader)
     return status;
 }
 
-/* Reads a constraint only to check its syntax; its names are looked up once all is read. */
 static enum hn_status read_constraint(struct hn_config_reader *reader, const struct hn_yaml *item,
                                       const struct hn_scope *scope)
 {
     struct hn_config *config = reader->config;
     struct hn_config_constraint *constraint = &config->constraints[config->constraint_count++];
-    struct hn_expression *expression = NULL;
     struct hn_error reason = {""};
-    enum hn_status status = hn_config_read_expression(reader, item, &expression);
+    enum hn_status status = hn_config_read_expression(reader, item, &constraint->expression);
     if (status == HN_OK) {
-        status = hn_expression_bind(expression, scope, &reason);
+        status = hn_expression_bind(constraint->expression, scope, &reason);
         if (status == HN_ENOMEM)
             hn_fail_memory(reader->err);
         else if (status != HN_OK)
             status = hn_config_fail(reader, item, "in '%.60s': %s", item->text, reason.message);
-        /* The place of an expression that is gone must not be found again under its address. */
-        reader->place_count--;
     }
-    hn_expression_destroy(expression);
     if (status != HN_OK)
         return status;
     constraint->text = strdup(item->text);

@@ -100,25 +100,18 @@ static bool gather_values(const struct hn_plan *plan, const struct hn_bindings *
 }
 
 static enum hn_status test_constraint(const struct hn_config_constraint *constraint,
-                                      const struct hn_scope *scope, const struct hn_value *values,
-                                      bool *holds, struct hn_error *err)
+                                      const struct hn_value *values, bool *holds,
+                                      struct hn_error *err)
 {
-    struct hn_expression *expression = NULL;
     struct hn_value result;
     struct hn_error reason = {""};
-    enum hn_status status = hn_expression_parse(constraint->text, &expression, &reason);
-    if (status == HN_OK)
-        status = hn_expression_bind(expression, scope, &reason);
-    if (status == HN_OK)
-        status = hn_expression_evaluate(expression, values, &result, &reason);
+    enum hn_status status =
+        hn_expression_evaluate(constraint->expression, values, &result, &reason);
     if (status == HN_OK)
         *holds = hn_value_truth(&result);
-    else if (status != HN_ENOMEM)
+    else
         status = hn_fail(err, HN_ECONFIG, "%s: in '%s': %s", constraint->where, constraint->text,
                          reason.message);
-    else
-        hn_fail_memory(err);
-    hn_expression_destroy(expression);
     return status;
 }
 
@@ -128,28 +121,20 @@ enum hn_status hn_config_test_point(const struct hn_config *config, size_t probl
                                     struct hn_error *err)
 {
     const struct hn_plan *plan = config->plan;
-    size_t word_count = 0;
-    const char **words = hn_config_words(plan, &word_count);
     struct hn_value *values = calloc(plan->name_count + 1, sizeof *values);
     enum hn_status status = HN_OK;
     *broken = NULL;
-    if (words == NULL || values == NULL) {
+    if (values == NULL)
         status = hn_fail_memory(err);
-    } else if (!gather_values(plan, &config->problems[problem], point, values)) {
+    else if (!gather_values(plan, &config->problems[problem], point, values))
         status = hn_fail(err, HN_ECONFIG, "a point without a value for every parameter");
-    } else {
-        const struct hn_scope scope = {(const char *const *)plan->names, plan->name_count, words,
-                                       word_count};
-        for (size_t i = 0; i < config->constraint_count && *broken == NULL && status == HN_OK;
-             i++) {
-            bool holds = false;
-            status = test_constraint(&config->constraints[i], &scope, values, &holds, err);
-            if (status == HN_OK && !holds)
-                *broken = &config->constraints[i];
-        }
+    for (size_t i = 0; i < config->constraint_count && *broken == NULL && status == HN_OK; i++) {
+        bool holds = false;
+        status = test_constraint(&config->constraints[i], values, &holds, err);
+        if (status == HN_OK && !holds)
+            *broken = &config->constraints[i];
     }
     free(values);
-    free(words);
     return status;
 }
 

@@ -210,28 +210,45 @@ enum hn_status hn_space_add_word(struct hn_space *space, const char *word, struc
     return HN_OK;
 }
 
-enum hn_status hn_space_add_constraint(struct hn_space *space, const char *text, const char *where,
-                                       struct hn_error *err)
+/* Takes the expression; frees it when that fails. */
+static enum hn_status append_constraint(struct hn_space *space, struct hn_expression *expression,
+                                        const char *where, struct hn_error *err)
 {
     size_t count = space->constraint_count;
     struct hn_space_constraint *constraints =
         realloc(space->constraints, (count + 1) * sizeof *constraints);
-    if (constraints == NULL)
+    char *own_where = where == NULL ? NULL : strdup(where);
+    if (constraints != NULL)
+        space->constraints = constraints;
+    if (constraints == NULL || (where != NULL && own_where == NULL)) {
+        free(own_where);
+        hn_expression_destroy(expression);
         return hn_fail_memory(err);
-    space->constraints = constraints;
-    struct hn_space_constraint added = {.where = where == NULL ? NULL : strdup(where)};
-    if (where != NULL && added.where == NULL)
-        return hn_fail_memory(err);
-    struct hn_error reason;
-    enum hn_status status = hn_expression_parse(text, &added.expression, &reason);
-    if (status != HN_OK) {
-        free(added.where);
-        return hn_fail(err, status, "%s%sconstraint '%s': %s", where == NULL ? "" : where,
-                       where == NULL ? "" : ": ", text, reason.message);
     }
-    constraints[count] = added;
+    constraints[count] = (struct hn_space_constraint){expression, own_where};
     space->constraint_count++;
     return HN_OK;
+}
+
+enum hn_status hn_space_add_constraint(struct hn_space *space, const char *text, const char *where,
+                                       struct hn_error *err)
+{
+    struct hn_expression *expression = NULL;
+    struct hn_error reason;
+    enum hn_status status = hn_expression_parse(text, &expression, &reason);
+    if (status != HN_OK)
+        return hn_fail(err, status, "%s%sconstraint '%s': %s", where == NULL ? "" : where,
+                       where == NULL ? "" : ": ", text, reason.message);
+    return append_constraint(space, expression, where, err);
+}
+
+enum hn_status hn_space_add_expression(struct hn_space *space,
+                                       const struct hn_expression *expression, const char *where,
+                                       struct hn_error *err)
+{
+    struct hn_expression *copy = NULL;
+    enum hn_status status = hn_expression_copy(expression, &copy, err);
+    return status == HN_OK ? append_constraint(space, copy, where, err) : status;
 }
 
 size_t hn_space_parameter_count(const struct hn_space *space)

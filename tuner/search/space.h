@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/bindings.h"
+#include "base/expression.h"
 #include "tuner/search/random.h"
 
 /* The valid points of a search space: one value index per parameter, in declared order. Built once, then read-only and
@@ -31,6 +32,10 @@ enum hn_status hn_space_add_word(struct hn_space *space, const char *word, struc
 /* Copies the text; `where` ("matmul.yaml:24:5", may be NULL) starts its messages. HN_ECONFIG. */
 enum hn_status hn_space_add_constraint(struct hn_space *space, const char *text, const char *where,
                                        struct hn_error *err);
+
+/* The same from an expression, which is copied; its binding does not matter. */
+enum hn_status hn_space_add_expression(struct hn_space *space, const struct hn_expression *expression,
+                                       const char *where, struct hn_error *err);
 
 /* Finds the valid points by backtracking: each constraint is checked as soon as its last parameter is bound. An error
  * in a constraint (division by zero) counts only where all constraints written before it hold: HN_ECONFIG with where,
