@@ -20,6 +20,7 @@ enum {
     KEY_RUNS,
     KEY_SEED,
     KEY_TRACES,
+    KEY_CHANCES,
     KEY_SCORE,
     KEY_LOOK_AHEAD,
     KEY_PRIOR,
@@ -42,6 +43,9 @@ static const struct argp_option own_options[] = {
      "repeated. A space never knows itself",
      1},
     {"traces", KEY_TRACES, "FILE", 0, "Write what was evaluated, a JSON line a run; .gz packs", 1},
+    {"chances", KEY_CHANCES, 0, 0,
+     "Write with the traces what the strategy says of the chance that a point better by 2% exists",
+     1},
     {"score", KEY_SCORE, 0, 0, "Print the scores; the default when there is no --traces", 1},
     {"jobs", KEY_JOBS, "N", 0, "Threads (default: as many as there are cores)", 1},
     {0},
@@ -103,6 +107,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return add_path(&simulate->priors, &simulate->prior_count, argument);
     case KEY_TRACES:
         simulate->traces = argument;
+        return 0;
+    case KEY_CHANCES:
+        simulate->batch.ask_chance = true;
         return 0;
     case KEY_SCORE:
         simulate->score = true;

@@ -20,6 +20,7 @@ struct hn_batch {
     uint64_t seed;
     unsigned look_ahead;
     size_t jobs;
+    bool ask_chance;
     bool quiet;
     struct hn_run *runs; /* [strategy][space][run]; rows is NULL for a run that was not made */
 };

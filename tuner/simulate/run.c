@@ -11,6 +11,9 @@
 /* As in a session: a strategy that comes back to known points so often in a row is done. */
 static const uint64_t repeat_limit = 10000;
 
+/* From the first to 16 * 1.2^64 evaluations. */
+enum { FIRST_CHANCE = 16, CHANCES_MOST = 64 };
+
 struct ticket {
     uint32_t row;
     bool repeated; /* an earlier ticket has the row */
@@ -29,6 +32,8 @@ struct drive {
     size_t distinct;
     size_t declined_count;
     double cost_ms;
+    struct hn_run_chance chances[CHANCES_MOST];
+    size_t chance_count;
 };
 
 static bool known_early(enum hn_outcome outcome)
@@ -110,6 +115,21 @@ static enum hn_status admit(struct drive *drive, const uint16_t *choice, struct 
     return HN_OK;
 }
 
+/* Notes the chance when it is time to. */
+static void ask_chance(struct drive *drive)
+{
+    const struct hn_strategy_kind *kind = drive->options->strategy;
+    size_t count = drive->chance_count;
+    size_t evaluated = drive->distinct - drive->declined_count;
+    size_t due = count > 0 ? drive->chances[count - 1].count * 6 / 5 + 1 : FIRST_CHANCE;
+    if (!drive->options->ask_chance || kind->chance == NULL || count == CHANCES_MOST ||
+        evaluated < due)
+        return;
+    double chance = kind->chance(drive->strategy);
+    if (!isnan(chance))
+        drive->chances[drive->chance_count++] = (struct hn_run_chance){evaluated, chance};
+}
+
 static bool budget_is_used(const struct drive *drive)
 {
     return drive->distinct - drive->declined_count >= drive->options->budget_count &&
@@ -126,6 +146,7 @@ static enum hn_status search(struct drive *drive, uint16_t *choice, struct hn_er
         if (hn_interrupted() != 0)
             return HN_EINTERRUPTED;
         tell_for(drive, t);
+        ask_chance(drive);
         if (!drive->options->strategy->propose(drive->strategy, t, choice))
             break;
         enum hn_status status = admit(drive, choice, err);
@@ -151,6 +172,11 @@ static enum hn_status collect(const struct drive *drive, struct hn_run *run, str
             run->rows[run->count++] = ticket->row;
     }
     run->declined = drive->declined_count;
+    run->chances = malloc((drive->chance_count + 1) * sizeof *run->chances);
+    if (run->chances == NULL)
+        return hn_fail_memory(err);
+    memcpy(run->chances, drive->chances, drive->chance_count * sizeof *run->chances);
+    run->chance_count = drive->chance_count;
     return HN_OK;
 }
 
@@ -208,5 +234,6 @@ enum hn_status hn_run_make(const struct hn_run_options *options, struct hn_run *
 void hn_run_finish(struct hn_run *run)
 {
     free(run->rows);
+    free(run->chances);
     *run = (struct hn_run){.count = 0};
 }

@@ -15,12 +15,21 @@ struct hn_run_options {
     /* The run goes on until both are reached, or the space or the strategy is exhausted. */
     uint64_t budget_count; /* distinct points */
     double budget_ms;      /* recorded cost of them */
+    bool ask_chance;
+};
+
+/* What the strategy said, after so many evaluations, of the chance that a point better by 2% exists. */
+struct hn_run_chance {
+    size_t count;
+    double chance;
 };
 
 struct hn_run {
     uint32_t *rows; /* of the recording, in the order evaluated, each once */
     size_t count;
     size_t declined;    /* compiled, but not measured because the strategy said so: not among rows */
+    struct hn_run_chance *chances; /* with ask_chance: at 16 evaluations and whenever they grew by a fifth */
+    size_t chance_count;
     double overhead_ms; /* processor time of the search itself for each of the rows */
 };
 

@@ -33,6 +33,13 @@ static void append_trace(struct hn_text *text, const struct hn_batch *batch, siz
     hn_text_printf(text, "], \"overhead_ms\": %.6f", run->overhead_ms);
     if (run->declined > 0)
         hn_text_printf(text, ", \"declined\": %zu", run->declined);
+    if (run->chance_count > 0) {
+        hn_text_append(text, ", \"chances\": [");
+        for (size_t i = 0; i < run->chance_count; i++)
+            hn_text_printf(text, "%s[%zu, %.6f]", i > 0 ? ", " : "", run->chances[i].count,
+                           run->chances[i].chance);
+        hn_text_append(text, "]");
+    }
     hn_text_append(text, "}\n");
 }
 
