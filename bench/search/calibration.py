@@ -72,7 +72,7 @@ def main():
             worst = max(worst, abs(stated - was))
     brier = numpy.average((chances - truths) ** 2, weights=weights)
     print(f"largest difference of a tenth: {worst:.3f}; Brier score, every space the same: {brier:.3f}")
-    return worst > 0.10
+    return int(worst > 0.10)
 
 
 if __name__ == "__main__":
