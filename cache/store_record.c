@@ -117,3 +117,22 @@ enum hn_status hn_store_get_last(struct hn_store *store, int64_t session_id,
     free(key);
     return status;
 }
+
+enum hn_status hn_store_knows(struct hn_store *store, const struct hn_version *version, bool *known,
+                              struct hn_error *err)
+{
+    struct hn_statement *statement;
+    *known = false;
+    enum hn_status status = hn_database_prepare(
+        store->database,
+        "SELECT 1 FROM version WHERE template_hash = ? AND options_hash = ? AND plan_hash = ?",
+        &statement, err);
+    if (status == HN_OK) {
+        hn_bind_text(statement, version->template_hash);
+        hn_bind_text(statement, version->options_hash);
+        hn_bind_text(statement, version->plan_hash);
+        status = hn_statement_step(statement, known, err);
+    }
+    hn_statement_finish(statement);
+    return status;
+}

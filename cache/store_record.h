@@ -18,4 +18,9 @@ enum hn_status hn_store_get(struct hn_store *store, int64_t id, struct hn_record
 enum hn_status hn_store_get_last(struct hn_store *store, int64_t session_id, const struct hn_bindings *point,
                                  struct hn_record *record, struct hn_error *err);
 
+/* Whether anything was measured with this template, these options and this plan, whatever the device, the driver and the
+ * compiler. */
+enum hn_status hn_store_knows(struct hn_store *store, const struct hn_version *version, bool *known,
+                              struct hn_error *err);
+
 #endif

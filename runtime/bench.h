@@ -33,6 +33,9 @@ void hn_bench_destroy(struct hn_bench *bench);
 extern const char hn_support_source[];
 extern const char *const hn_support_entries[];
 extern const size_t hn_support_entry_count;
+/* What to compile them with, so that what this plan does not use is left out: that takes a fraction of the time. */
+enum { HN_SUPPORT_OPTIONS = 3 };
+void hn_support_options(const struct hn_plan *plan, char options[HN_SUPPORT_OPTIONS][24]);
 
 /* Runs the reference for the values that it depends on (a point with just those, or the default point for a self
  * reference) and keeps its outputs; replaces those of the same values. Keeps a copy of the image, so that reseeding

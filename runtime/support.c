@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/support.h"
 
+#include <stdio.h>
+
 #include "runtime/bench.h"
 
 enum { THREADS = 256, BLOCKS_PER_SM = 8, MAX_BLOCKS = 1024 };
@@ -11,6 +13,24 @@ const char *const hn_support_entries[] = {
 #undef X
 };
 const size_t hn_support_entry_count = HN_SUPPORT_KERNEL_COUNT;
+
+void hn_support_options(const struct hn_plan *plan, char options[HN_SUPPORT_OPTIONS][24])
+{
+    /* The memcpy that results are set beside copies uniform floats. */
+    unsigned elements = 1u << HN_FLOAT32;
+    unsigned fills = 1u << HN_FILL_UNIFORM;
+    bool multisets = plan->compare.mode == HN_COMPARE_MULTISET;
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        const struct hn_argument *argument = &plan->arguments[i];
+        elements |= 1u << argument->element;
+        fills |= 1u << argument->fill.kind;
+        multisets = multisets ||
+                    (argument->compare != NULL && argument->compare->mode == HN_COMPARE_MULTISET);
+    }
+    snprintf(options[0], sizeof options[0], "-DELEMENTS=%#x", elements);
+    snprintf(options[1], sizeof options[1], "-DFILLS=%#x", fills);
+    snprintf(options[2], sizeof options[2], "-DMULTISETS=%d", multisets);
+}
 
 enum hn_status hn_support_init(struct hn_support *support, struct hn_context *context,
                                const struct hn_image *image, struct hn_error *err)

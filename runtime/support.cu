@@ -8,15 +8,36 @@
 #ifdef __CUDACC_RTC__
 #define KERNEL extern "C" __global__ void __launch_bounds__(256)
 #define DEVICE static __device__ __forceinline__
+#define STOP() __trap()
 #endif
 
 #define THREADS 256
 #define NOWHERE 0xffffffffffffffffull
 
+/* Bits of the element types and of the fills that a plan uses, and whether it compares multisets: the rest is left out, because every tune waits for these
+ * kernels to be compiled. */
+#ifndef ELEMENTS
+#define ELEMENTS 0xffffffffu
+#endif
+#ifndef FILLS
+#define FILLS 0xffffffffu
+#endif
+#ifndef MULTISETS
+#define MULTISETS 1
+#endif
+#define USES(set, member) ((set) >> (member) & 1u)
+
 typedef unsigned long long u64;
 
 enum element { INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, FLOAT32, FLOAT64, FLOAT16, BFLOAT16 };
 enum fill_kind { UNIFORM, NORMAL, IOTA, CONSTANT, PERMUTATION, SKEWED, ZIPF };
+
+/* What was left out must not be asked for: doing nothing would look like success. */
+DEVICE void require_use(int element, int kind)
+{
+    if (!USES(ELEMENTS, element) || !USES(FILLS, kind))
+        STOP();
+}
 
 /* splitmix64's finalizer (Steele, Lea, Flood 2014): a hash of 64 bits to 64 bits. */
 DEVICE u64 mix(u64 z)
@@ -166,14 +187,18 @@ DEVICE double fill_value(const struct recipe *recipe, u64 index)
     double a = recipe->a;
     double b = recipe->b;
     u64 word = random_word(recipe->seed, index);
-    switch (recipe->kind) {
-    case CONSTANT: return a;
-    case IOTA: return a + b * (double)index;
-    case NORMAL: return a + b * sqrt(-2.0 * log(1.0 - unit(word))) * cos(6.283185307179586 * unit(mix(word)));
-    case PERMUTATION: return (double)permute(index, recipe->count, recipe->seed | 1);
-    case SKEWED: return unit(word) < b ? 0.0 : floor(a * unit(mix(word)));
-    case ZIPF: return draw_zipf(recipe->zipf, word);
-    }
+    if (USES(FILLS, CONSTANT) && recipe->kind == CONSTANT)
+        return a;
+    if (USES(FILLS, IOTA) && recipe->kind == IOTA)
+        return a + b * (double)index;
+    if (USES(FILLS, NORMAL) && recipe->kind == NORMAL)
+        return a + b * sqrt(-2.0 * log(1.0 - unit(word))) * cos(6.283185307179586 * unit(mix(word)));
+    if (USES(FILLS, PERMUTATION) && recipe->kind == PERMUTATION)
+        return (double)permute(index, recipe->count, recipe->seed | 1);
+    if (USES(FILLS, SKEWED) && recipe->kind == SKEWED)
+        return unit(word) < b ? 0.0 : floor(a * unit(mix(word)));
+    if (USES(FILLS, ZIPF) && recipe->kind == ZIPF)
+        return draw_zipf(recipe->zipf, word);
     if (recipe->integer) {
         double value = floor(a + (b - a + 1.0) * unit(word));
         return value > b ? b : value;
@@ -181,34 +206,41 @@ DEVICE double fill_value(const struct recipe *recipe, u64 index)
     return a + (b - a) * unit(word);
 }
 
-#define FILL_AS(type)                                                                                                  \
-    for (u64 i = first_index(); i < count; i += index_stride())                                                        \
-    ((type *)data)[i] = (type)fill_value(&recipe, i)
+#define CASE(element, ...)                                                                                             \
+    case element:                                                                                                      \
+        if (USES(ELEMENTS, element)) {                                                                                 \
+            __VA_ARGS__;                                                                                               \
+        }                                                                                                              \
+        break;
 
-#define FILL_AS_HALF(fraction_bits)                                                                                    \
-    for (u64 i = first_index(); i < count; i += index_stride())                                                        \
-    ((unsigned short *)data)[i] = narrow(fill_value(&recipe, i), fraction_bits)
+DEVICE void store(void *data, u64 index, int element, double value)
+{
+    switch (element) {
+    CASE(INT8, ((signed char *)data)[index] = (signed char)value)
+    CASE(INT16, ((short *)data)[index] = (short)value)
+    CASE(INT32, ((int *)data)[index] = (int)value)
+    CASE(INT64, ((long long *)data)[index] = (long long)value)
+    CASE(UINT8, ((unsigned char *)data)[index] = (unsigned char)value)
+    CASE(UINT16, ((unsigned short *)data)[index] = (unsigned short)value)
+    CASE(UINT32, ((unsigned int *)data)[index] = (unsigned int)value)
+    CASE(UINT64, ((u64 *)data)[index] = (u64)value)
+    CASE(FLOAT32, ((float *)data)[index] = (float)value)
+    CASE(FLOAT64, ((double *)data)[index] = value)
+    CASE(FLOAT16, ((unsigned short *)data)[index] = narrow(value, 10))
+    CASE(BFLOAT16, ((unsigned short *)data)[index] = narrow(value, 7))
+    }
+}
 
-/* Element i depends on seed and i only; the host mixes the argument's index into the seed. */
+/* Element i depends on seed and i only; the host mixes the argument's index into the seed. One loop for all types: each
+ * copy of it would take a third of a second to compile, which every tune waits for. */
 KERNEL hone_fill(void *data, u64 count, int element, int kind, double a, double b, u64 seed)
 {
     struct recipe recipe = {kind, element < FLOAT32, a, b, seed, count, {0.0, 0.0, 0.0, 0.0, 0.0}};
-    if (kind == ZIPF)
+    require_use(element, kind);
+    if (USES(FILLS, ZIPF) && kind == ZIPF)
         recipe.zipf = prepare_zipf(a, b);
-    switch (element) {
-    case INT8: FILL_AS(signed char); break;
-    case INT16: FILL_AS(short); break;
-    case INT32: FILL_AS(int); break;
-    case INT64: FILL_AS(long long); break;
-    case UINT8: FILL_AS(unsigned char); break;
-    case UINT16: FILL_AS(unsigned short); break;
-    case UINT32: FILL_AS(unsigned int); break;
-    case UINT64: FILL_AS(u64); break;
-    case FLOAT32: FILL_AS(float); break;
-    case FLOAT64: FILL_AS(double); break;
-    case FLOAT16: FILL_AS_HALF(10); break;
-    case BFLOAT16: FILL_AS_HALF(7); break;
-    }
+    for (u64 i = first_index(); i < count; i += index_stride())
+        store(data, i, element, fill_value(&recipe, i));
 }
 
 /* Fills an output with what no kernel writes: NaN for reals where seed is 0; otherwise bits that depend on seed and
@@ -397,19 +429,20 @@ KERNEL hone_compare(const void *found, const void *expected, u64 count, int elem
                     struct hone_difference *differences)
 {
     struct hone_difference own = {0.0, 0.0, NOWHERE, NOWHERE};
+    require_use(element, UNIFORM);
     switch (element) {
-    case INT8: COMPARE_INTEGERS(signed char) break;
-    case INT16: COMPARE_INTEGERS(short) break;
-    case INT32: COMPARE_INTEGERS(int) break;
-    case INT64: COMPARE_INTEGERS(long long) break;
-    case UINT8: COMPARE_INTEGERS(unsigned char) break;
-    case UINT16: COMPARE_INTEGERS(unsigned short) break;
-    case UINT32: COMPARE_INTEGERS(unsigned int) break;
-    case UINT64: COMPARE_INTEGERS(u64) break;
-    case FLOAT32: COMPARE_REALS(float); break;
-    case FLOAT64: COMPARE_REALS(double); break;
-    case FLOAT16: COMPARE_HALVES(10); break;
-    case BFLOAT16: COMPARE_HALVES(7); break;
+    CASE(INT8, COMPARE_INTEGERS(signed char))
+    CASE(INT16, COMPARE_INTEGERS(short))
+    CASE(INT32, COMPARE_INTEGERS(int))
+    CASE(INT64, COMPARE_INTEGERS(long long))
+    CASE(UINT8, COMPARE_INTEGERS(unsigned char))
+    CASE(UINT16, COMPARE_INTEGERS(unsigned short))
+    CASE(UINT32, COMPARE_INTEGERS(unsigned int))
+    CASE(UINT64, COMPARE_INTEGERS(u64))
+    CASE(FLOAT32, COMPARE_REALS(float))
+    CASE(FLOAT64, COMPARE_REALS(double))
+    CASE(FLOAT16, COMPARE_HALVES(10))
+    CASE(BFLOAT16, COMPARE_HALVES(7))
     }
     store_block_difference(own, differences);
 }
@@ -479,7 +512,9 @@ KERNEL hone_multiset(const void *found, const void *expected, u64 count, int ele
 {
     __shared__ struct hone_bags shared[THREADS];
     struct hone_bags own = {{0, 0}, {0, 0}};
-    for (u64 i = first_index(); i < count; i += index_stride()) {
+    if (!MULTISETS)
+        STOP();
+    for (u64 i = first_index(); MULTISETS && i < count; i += index_stride()) {
         count_in(own.found, counted_vector(found, i, element, lanes));
         count_in(own.expected, counted_vector(expected, i, element, lanes));
     }
@@ -511,19 +546,20 @@ KERNEL hone_sum(const void *data, u64 count, int element, double *sums)
 {
     __shared__ double shared[THREADS];
     double own = 0.0;
+    require_use(element, UNIFORM);
     switch (element) {
-    case INT8: SUM_AS(signed char); break;
-    case INT16: SUM_AS(short); break;
-    case INT32: SUM_AS(int); break;
-    case INT64: SUM_AS(long long); break;
-    case UINT8: SUM_AS(unsigned char); break;
-    case UINT16: SUM_AS(unsigned short); break;
-    case UINT32: SUM_AS(unsigned int); break;
-    case UINT64: SUM_AS(u64); break;
-    case FLOAT32: SUM_AS(float); break;
-    case FLOAT64: SUM_AS(double); break;
-    case FLOAT16: SUM_HALVES(10); break;
-    case BFLOAT16: SUM_HALVES(7); break;
+    CASE(INT8, SUM_AS(signed char))
+    CASE(INT16, SUM_AS(short))
+    CASE(INT32, SUM_AS(int))
+    CASE(INT64, SUM_AS(long long))
+    CASE(UINT8, SUM_AS(unsigned char))
+    CASE(UINT16, SUM_AS(unsigned short))
+    CASE(UINT32, SUM_AS(unsigned int))
+    CASE(UINT64, SUM_AS(u64))
+    CASE(FLOAT32, SUM_AS(float))
+    CASE(FLOAT64, SUM_AS(double))
+    CASE(FLOAT16, SUM_HALVES(10))
+    CASE(BFLOAT16, SUM_HALVES(7))
     }
     shared[threadIdx.x] = own;
     __syncthreads();

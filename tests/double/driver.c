@@ -108,6 +108,7 @@ CUresult CUDAAPI cuInit(unsigned int flags)
     state.memory = (size_t)setting("HONE_DOUBLE_MEMORY", 256L << 20);
     state.device_count = (int)setting("HONE_DOUBLE_COUNT", 1);
     state.device.throttle = setting("HONE_DOUBLE_THROTTLE", 0);
+    usleep((useconds_t)setting("HONE_DOUBLE_INIT_MS", 0) * 1000);
     ENTER();
     return flags == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

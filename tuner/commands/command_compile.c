@@ -151,7 +151,7 @@ static enum hn_status submit_some(struct batch *batch, struct hn_error *err)
         enum hn_status status = hn_task_source(&batch->task, &batch->points[i], &source, err);
         if (status != HN_OK)
             return status;
-        status = hn_compile_pool_submit(pool, i, &source, batch->compile->architecture, err);
+        status = hn_compile_pool_submit(pool, i, &source, batch->compile->architecture, 0, err);
         hn_source_finish(&source);
         if (status != HN_OK)
             return status;

@@ -9,6 +9,7 @@
 #include "tuner/report/format.h"
 #include "tuner/session/backend.h"
 #include "tuner/workers/machine.h"
+#include "tuner/workers/workers.h"
 
 extern const struct hn_command hn_command_replay;
 
@@ -20,6 +21,7 @@ struct replay {
     struct hn_options options;
     struct hn_config *config;
     struct hn_store *store;
+    struct hn_workers *workers;
     struct hn_tuned_list tuned;
     bool failed;
     json_t *results;
@@ -265,18 +267,12 @@ static enum hn_status replay_problem(struct replay *replay, size_t problem, stru
 {
     struct hn_task task;
     struct hn_backend *backend = NULL;
-    struct hn_live_options live = {
-        .device = replay->options.device,
-        .jobs = replay->options.jobs > 0 ? replay->options.jobs : hn_machine_jobs(),
-        .seed = replay->options.seed,
-        .compile_timeout_s = replay->options.compile_timeout_s,
-        .run_timeout_s = replay->options.run_timeout_s,
-    };
+    struct hn_live_options live = {.seed = replay->options.seed};
     enum hn_status status =
         hn_task_make(replay->config, problem, replay->options.warm ? HN_WARM : HN_COLD, &task, err);
     if (status != HN_OK)
         return status;
-    status = hn_backend_live(&task, &live, &backend, err);
+    status = hn_backend_live(&task, replay->workers, &live, &backend, err);
     const struct hn_tuned *tuned = status == HN_OK ? find_tuned(replay, &task) : NULL;
     if (status == HN_OK && tuned == NULL) {
         struct hn_text text;
@@ -307,11 +303,25 @@ static enum hn_status open_store(struct replay *replay, struct hn_error *err)
     return status;
 }
 
+static enum hn_status start_workers(struct replay *replay, struct hn_error *err)
+{
+    const struct hn_options *options = &replay->options;
+    const struct hn_workers_options workers = {
+        .device = options->device,
+        .jobs = options->jobs > 0 ? options->jobs : hn_machine_jobs(),
+        .compile_timeout_s = options->compile_timeout_s,
+        .run_timeout_s = options->run_timeout_s,
+    };
+    return hn_workers_start(&workers, &replay->workers, err);
+}
+
 static enum hn_status execute(struct replay *replay, struct hn_error *err)
 {
     enum hn_status status = hn_options_config(&replay->options, replay->path, &replay->config, err);
     if (status == HN_OK)
         status = open_store(replay, err);
+    if (status == HN_OK)
+        status = start_workers(replay, err);
     if (status != HN_OK)
         return status;
     hn_interrupt_install();
@@ -350,6 +360,7 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
         status = execute(&replay, err);
     json_decref(replay.results);
     hn_tuned_list_free(&replay.tuned);
+    hn_workers_destroy(replay.workers);
     hn_store_close(replay.store);
     hn_config_destroy(replay.config);
     hn_options_finish(&replay.options);

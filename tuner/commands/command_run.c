@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cache/record_json.h"
 #include "runtime/compile.h"
 #include "tuner/command.h"
 #include "tuner/report/format.h"
 #include "tuner/single_point.h"
+#include "tuner/workers/turn.h"
 
 extern const struct hn_command hn_command_run;
 
@@ -22,6 +24,7 @@ struct once {
     struct hn_driver driver;
     struct hn_device device;
     char architecture[16];
+    int lock; /* of the GPU, beside tuners that work on it; -1: none */
     bool wrong;
     json_t *results;
 };
@@ -79,14 +82,21 @@ static enum hn_status compile(const struct once *once, struct hn_source *source,
     return hn_compile(&once->nvrtc, &request, image, err);
 }
 
-static enum hn_status compile_support(const struct once *once, struct hn_image *image,
-                                      struct hn_error *err)
+static enum hn_status compile_support(const struct once *once, const struct hn_plan *plan,
+                                      struct hn_image *image, struct hn_error *err)
 {
+    char options[HN_SUPPORT_OPTIONS][24];
+    char *option_list[HN_SUPPORT_OPTIONS];
     struct hn_template template = {.path = (char *)"hone/support.cu"};
     struct hn_source source = {.template = &template,
                                .text = (char *)hn_support_source,
                                .entries = (char **)hn_support_entries,
-                               .entry_count = hn_support_entry_count};
+                               .entry_count = hn_support_entry_count,
+                               .options = option_list,
+                               .option_count = HN_SUPPORT_OPTIONS};
+    hn_support_options(plan, options);
+    for (size_t i = 0; i < HN_SUPPORT_OPTIONS; i++)
+        option_list[i] = options[i];
     return compile(once, &source, image, err);
 }
 
@@ -110,8 +120,11 @@ static enum hn_status set_reference(const struct once *once, const struct hn_tas
     }
     if (status == HN_OK && image.outcome != HN_OUTCOME_OK)
         status = hn_fail(err, HN_ERUN, "the reference does not compile: %s", image.message);
-    if (status == HN_OK)
+    if (status == HN_OK) {
+        hn_turn_take(once->lock);
         status = hn_bench_set_reference(bench, &depends, &image, err);
+        hn_turn_end(once->lock);
+    }
     hn_image_finish(&image);
     hn_bindings_finish(&depends);
     return status;
@@ -144,8 +157,10 @@ static enum hn_status evaluate(const struct once *once, const struct hn_task *ta
     } else if (status == HN_OK) {
         status = hn_task_complete_image(task, &once->device, &record->point, &image, key, err);
         record->resources = image.resources;
+        hn_turn_take(once->lock);
         if (status == HN_OK)
             status = hn_bench_evaluate(bench, &image, &request, record, err);
+        hn_turn_end(once->lock);
     }
     hn_image_finish(&image);
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK && request.measure)
@@ -219,12 +234,15 @@ static enum hn_status run_problem(struct once *once, size_t problem, struct hn_e
     if (status != HN_OK)
         return status;
     hn_image_init(&support);
-    status = compile_support(once, &support, err);
+    status = compile_support(once, task.plan, &support, err);
     if (status == HN_OK && support.outcome != HN_OUTCOME_OK)
         status = hn_fail(err, HN_ERUN, "the support kernels do not compile: %s", support.message);
-    if (status == HN_OK)
+    if (status == HN_OK) {
+        hn_turn_take(once->lock);
         status = hn_bench_create(&once->driver, &once->device, &support, task.plan, task.problem,
                                  &options, &bench, err);
+        hn_turn_end(once->lock);
+    }
     if (status == HN_OK)
         status = run_on_bench(once, &task, bench, err);
     hn_bench_destroy(bench);
@@ -239,6 +257,8 @@ static enum hn_status run_all(struct once *once, struct hn_error *err)
         hn_driver_select(&once->driver, once->options.device, &once->device, err);
     snprintf(once->architecture, sizeof once->architecture, "sm_%d",
              once->device.identity.capability);
+    if (status == HN_OK)
+        once->lock = hn_turn_open(once->device.uuid);
     for (size_t i = 0; status == HN_OK && i < once->config->problem_count; i++)
         status = run_problem(once, i, err);
     if (status == HN_OK && once->options.json) {
@@ -273,7 +293,7 @@ close_driver:
 
 static enum hn_status run(int argc, char **argv, struct hn_error *err)
 {
-    struct once once = {0};
+    struct once once = {.lock = -1};
     const struct hn_command_line line = {
         .name = "run",
         .arguments = "CONFIG",
@@ -289,6 +309,8 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
     if (status == HN_OK)
         status = execute(&once, err);
     json_decref(once.results);
+    if (once.lock >= 0)
+        close(once.lock);
     hn_config_destroy(once.config);
     hn_options_finish(&once.options);
     return status;

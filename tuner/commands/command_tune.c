@@ -10,7 +10,9 @@
 #include "tuner/options.h"
 #include "tuner/report/progress.h"
 #include "tuner/report/summary.h"
+#include "tuner/session/session_ahead.h"
 #include "tuner/workers/machine.h"
+#include "tuner/workers/workers.h"
 
 extern const struct hn_command hn_command_tune;
 
@@ -19,11 +21,13 @@ struct tune {
     struct hn_options options;
     struct hn_config *config;
     struct hn_store *store;
+    struct hn_workers *workers; /* NULL for a simulation */
     const struct hn_strategy_kind *strategy;
     FILE *events;
     char *command;
     json_t *results; /* with --json */
     bool found;      /* a valid variant for every problem so far */
+    double started_ms;
 };
 
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -92,20 +96,44 @@ static enum hn_status open_events(struct tune *tune, struct hn_error *err)
     return HN_OK;
 }
 
-static enum hn_status make_backend(struct tune *tune, struct hn_task *task,
-                                   struct hn_backend **backend, struct hn_error *err)
+static int jobs_of(const struct tune *tune)
+{
+    return tune->options.jobs > 0 ? tune->options.jobs : hn_machine_jobs();
+}
+
+/* Before all that can be done meanwhile. */
+static enum hn_status start_workers(struct tune *tune, struct hn_error *err)
 {
     const struct hn_options *options = &tune->options;
-    if (options->simulate != NULL)
-        return hn_backend_simulated(task, options->simulate, backend, err);
-    struct hn_live_options live = {
+    const struct hn_workers_options workers = {
         .device = options->device,
-        .jobs = options->jobs > 0 ? options->jobs : hn_machine_jobs(),
-        .seed = options->seed,
+        .jobs = jobs_of(tune),
         .compile_timeout_s = options->compile_timeout_s,
         .run_timeout_s = options->run_timeout_s,
     };
-    return hn_backend_live(task, &live, backend, err);
+    return options->simulate == NULL ? hn_workers_start(&workers, &tune->workers, err) : HN_OK;
+}
+
+static enum hn_status make_backend(struct tune *tune, struct hn_task *task,
+                                   const struct hn_session_options *session,
+                                   struct hn_backend **backend, struct hn_error *err)
+{
+    struct hn_points_ahead ahead;
+    if (tune->options.simulate != NULL)
+        return hn_backend_simulated(task, tune->options.simulate, backend, err);
+    enum hn_status status =
+        hn_points_ahead_make(&ahead, task, tune->store, session, 4 * (size_t)jobs_of(tune), err);
+    if (status != HN_OK)
+        return status;
+    struct hn_live_options live = {
+        .seed = tune->options.seed,
+        .any_order = !tune->strategy->needs_feedback,
+        .ahead = ahead.points,
+        .ahead_count = ahead.count,
+    };
+    status = hn_backend_live(task, tune->workers, &live, backend, err);
+    hn_points_ahead_finish(&ahead);
+    return status;
 }
 
 static enum hn_status report(struct tune *tune, const struct hn_session *session,
@@ -151,7 +179,7 @@ static enum hn_status tune_task(struct tune *tune, struct hn_task *task, double 
         .command = tune->command,
         .started_ms = started_ms,
     };
-    enum hn_status status = make_backend(tune, task, &backend, err);
+    enum hn_status status = make_backend(tune, task, &options, &backend, err);
     if (status == HN_OK)
         status = hn_session_create(backend, tune->store, &options, &session, err);
     if (status == HN_OK) {
@@ -175,7 +203,7 @@ static enum hn_status tune_all(struct tune *tune, struct hn_error *err)
     enum hn_status status = HN_OK;
     for (size_t i = 0; status == HN_OK && i < tune->config->problem_count; i++) {
         struct hn_task task;
-        double started_ms = hn_now_ms();
+        double started_ms = i == 0 ? tune->started_ms : hn_now_ms();
         status = hn_task_make(tune->config, i, tune->options.warm ? HN_WARM : HN_COLD, &task, err);
         if (status != HN_OK)
             break;
@@ -186,7 +214,8 @@ static enum hn_status tune_all(struct tune *tune, struct hn_error *err)
         fflush(stdout);
         if (status == HN_OK && hn_interrupted() != 0)
             status = hn_fail(err, HN_EINTERRUPTED,
-                             "interrupted; what was finished is kept, and the same command goes on "
+                             "interrupted; what was finished is kept, and the same "
+                             "command goes on "
                              "from there");
     }
     return status;
@@ -212,9 +241,12 @@ static char *join(int argc, char **argv)
 
 static enum hn_status execute(struct tune *tune, struct hn_error *err)
 {
+    tune->started_ms = hn_now_ms();
     enum hn_status status = hn_options_config(&tune->options, tune->path, &tune->config, err);
     if (status == HN_OK)
         status = find_strategy(tune, err);
+    if (status == HN_OK)
+        status = start_workers(tune, err);
     if (status == HN_OK)
         status = open_store(tune, err);
     if (status == HN_OK)
@@ -225,13 +257,15 @@ static enum hn_status execute(struct tune *tune, struct hn_error *err)
     tune->found = true;
     tune->results = json_array();
     status = tune_all(tune, err);
+    hn_workers_end(tune->workers);
     if (tune->options.json && (status == HN_OK || status == HN_EINTERRUPTED)) {
         json_dumpf(tune->results, stdout, JSON_INDENT(1));
         putchar('\n');
     }
     if (status == HN_OK && !tune->found)
         return hn_fail(err, HN_ENOTFOUND,
-                       "no variant compiled, ran and gave the right result; the first failure of "
+                       "no variant compiled, ran and gave the right result; the "
+                       "first failure of "
                        "each kind stands above");
     if (status == HN_OK)
         print_next(tune);
@@ -244,8 +278,10 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
     const struct hn_command_line line = {
         .name = "tune",
         .arguments = "CONFIG",
-        .summary = "Searches the space of CONFIG: verifies, measures and caches its variants.",
-        .details = "Every problem of the config is tuned. Run again, it finishes from the cache; "
+        .summary = "Searches the space of CONFIG: verifies, measures and caches "
+                   "its variants.",
+        .details = "Every problem of the config is tuned. Run again, it finishes "
+                   "from the cache; "
                    "interrupted, it goes on.",
         .groups = HN_OPTIONS_SPACE | HN_OPTIONS_SEARCH | HN_OPTIONS_DEVICE | HN_OPTIONS_COMPILE |
                   HN_OPTIONS_CACHE | HN_OPTIONS_OUTPUT,
@@ -261,6 +297,7 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
     if (tune.events != NULL)
         fclose(tune.events);
     hn_store_close(tune.store);
+    hn_workers_destroy(tune.workers);
     hn_config_destroy(tune.config);
     hn_options_finish(&tune.options);
     free(tune.command);

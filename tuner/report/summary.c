@@ -7,6 +7,7 @@
 
 #include "cache/record_json.h"
 #include "tuner/report/format.h"
+#include "tuner/report/phases.h"
 #include "tuner/report/table.h"
 
 enum { BEST_SHOWN = 5 };
@@ -258,12 +259,13 @@ static json_t *health_to_json(const struct hn_health *health)
 static json_t *time_to_json(const struct hn_session_state *state)
 {
     const struct hn_usage *usage = &state->usage;
-    return json_pack("{sf sf sf sf sf sf sf sf sf sf sf}", "elapsed_s", state->elapsed_s,
+    return json_pack("{sf sf sf sf sf sf sf sf sf sf sf so}", "elapsed_s", state->elapsed_s,
                      "compile_s", state->compile_s, "compile_cpu_s", usage->compile_cpu_s,
                      "compile_wall_s", usage->compile_wall_s, "verify_s", state->verify_s,
                      "measure_s", state->measure_s, "gpu_busy_s", state->gpu_busy_s, "gpu_idle_s",
                      fmax(state->elapsed_s - state->gpu_busy_s, 0), "overhead_s", overhead_s(state),
-                     "overhead_ms_a_point", overhead_ms_a_point(state), "noise", state->noise);
+                     "overhead_ms_a_point", overhead_ms_a_point(state), "noise", state->noise,
+                     "phases", hn_phases_to_json(state));
 }
 
 static void print_copy(const struct hn_session_state *state, FILE *file)

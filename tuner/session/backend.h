@@ -6,6 +6,7 @@
 #include "runtime/health.h"
 #include "runtime/image.h"
 #include "tuner/session/task.h"
+#include "tuner/workers/timeline.h"
 
 /* Where compiled images and measurements come from: worker processes (backend_live.c) or a recording
  * (backend_simulated.c). Asynchronous: compile and evaluate start something, wait brings what ended. */
@@ -45,6 +46,8 @@ struct hn_usage {
     double gpu_busy_s;     /* the GPU worker had its turn */
     double working_s;      /* either of the two */
     struct hn_health health;
+    const struct hn_timeline *on_gpu;    /* what the GPU worker did when; NULL: not known */
+    const struct hn_timeline *compiling; /* one span */
 };
 
 struct hn_backend_kind {
@@ -88,15 +91,17 @@ struct hn_backend {
 };
 
 struct hn_live_options {
-    const char *device; /* NULL: the first */
-    int jobs;
     uint64_t seed; /* of the inputs */
-    double compile_timeout_s;
-    double run_timeout_s;
+    bool any_order; /* compilations may be started in another order than asked for */
+    /* Points that will be asked for first, when nothing is known of them: compiled before the device is. */
+    const struct hn_bindings *ahead;
+    size_t ahead_count;
 };
 
-/* Starts the GPU worker (to know the device) and, meanwhile, the compile workers. */
-enum hn_status hn_backend_live(struct hn_task *task, const struct hn_live_options *options,
+struct hn_workers;
+
+/* Borrows the workers, for one backend at a time. */
+enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers, const struct hn_live_options *options,
                                struct hn_backend **backend, struct hn_error *err);
 
 /* path: a recording or a folder of them, of which the one of this kernel, problem and regime is taken. HN_ERUN when

@@ -11,8 +11,9 @@ static const int sleep_limit_ms = 50;
 static void destroy(struct hn_backend *backend)
 {
     struct hn_live *live = (struct hn_live *)backend;
-    hn_compile_pool_destroy(live->pool);
-    hn_gpu_client_destroy(live->gpu);
+    hn_compile_pool_cancel(live->pool, false);
+    hn_gpu_client_set_sleep(live->gpu, NULL, NULL);
+    hn_live_forget_ahead(live);
     hn_bindings_finish(&live->evaluated);
     for (size_t i = 0; i < live->reference_count; i++)
         free(live->references[i]);
@@ -30,10 +31,13 @@ static enum hn_status compile(struct hn_backend *backend, uint64_t ticket,
 {
     struct hn_live *live = (struct hn_live *)backend;
     struct hn_source source;
+    if (hn_live_claim_ahead(live, ticket, point))
+        return HN_OK;
     enum hn_status status = hn_task_source(backend->task, point, &source, err);
     if (status != HN_OK)
         return status;
-    status = hn_compile_pool_submit(live->pool, ticket, &source, live->architecture, err);
+    status = hn_compile_pool_submit(live->pool, ticket, &source, live->architecture,
+                                    hn_live_weight(live, point), err);
     hn_source_finish(&source);
     return status;
 }
@@ -47,7 +51,8 @@ static enum hn_status complete(struct hn_backend *backend, const struct hn_bindi
 static size_t room(const struct hn_backend *backend)
 {
     const struct hn_live *live = (const struct hn_live *)backend;
-    size_t wanted = (size_t)hn_compile_pool_jobs(live->pool) * 2;
+    /* To choose from, where the order is free. */
+    size_t wanted = (size_t)hn_compile_pool_jobs(live->pool) * (live->options.any_order ? 4 : 2);
     size_t unfinished = hn_compile_pool_unfinished(live->pool);
     return unfinished < wanted ? wanted - unfinished : 0;
 }
@@ -161,6 +166,8 @@ enum hn_status hn_live_sleep(void *pointer, struct hn_error *err)
     if (live->base.meanwhile != NULL)
         status = live->base.meanwhile(live->base.owner, err);
     if (status == HN_OK)
+        status = hn_live_start_ahead(live, err);
+    if (status == HN_OK)
         status = hn_compile_pool_process(live->pool, err);
     if (status == HN_OK)
         sleep_on_workers(live, sleep_limit_ms);
@@ -210,23 +217,36 @@ static enum hn_status copy_rate(struct hn_backend *backend, double bytes, double
     return status;
 }
 
-static double busy_ms(const struct hn_backend *backend)
+static void read_usage(const struct hn_live *live, struct hn_usage *usage)
 {
-    const struct hn_live *live = (const struct hn_live *)backend;
-    return hn_meter_total_ms(hn_gpu_client_meter(live->gpu), hn_now_ms());
-}
-
-static void usage(const struct hn_backend *backend, struct hn_usage *usage)
-{
-    const struct hn_live *live = (const struct hn_live *)backend;
+    struct hn_workers *workers = live->workers;
     double now = hn_now_ms();
     *usage = (struct hn_usage){
         .compile_cpu_s = hn_compile_pool_cpu_ms(live->pool) / 1e3,
         .compile_wall_s = hn_meter_total_ms(hn_compile_pool_meter(live->pool), now) / 1e3,
         .gpu_busy_s = hn_meter_total_ms(hn_gpu_client_meter(live->gpu), now) / 1e3,
-        .working_s = hn_meter_total_ms(&live->working, now) / 1e3,
+        .working_s = hn_meter_total_ms(&workers->working, now) / 1e3,
         .health = *hn_gpu_client_health(live->gpu),
+        .on_gpu = &workers->on_gpu,
+        .compiling = &workers->compiling,
     };
+}
+
+static void usage(const struct hn_backend *backend, struct hn_usage *usage)
+{
+    const struct hn_live *live = (const struct hn_live *)backend;
+    read_usage(live, usage);
+    usage->compile_cpu_s -= live->before.compile_cpu_s;
+    usage->compile_wall_s -= live->before.compile_wall_s;
+    usage->gpu_busy_s -= live->before.gpu_busy_s;
+    usage->working_s -= live->before.working_s;
+}
+
+static double busy_ms(const struct hn_backend *backend)
+{
+    struct hn_usage own;
+    usage(backend, &own);
+    return own.gpu_busy_s * 1e3;
 }
 
 static const struct hn_backend_kind live_kind = {
@@ -234,38 +254,46 @@ static const struct hn_backend_kind live_kind = {
     wait_event, reseed,          hn_live_race, copy_rate, busy_ms, usage,
 };
 
-static enum hn_status start_workers(struct hn_live *live, struct hn_error *err)
+static struct hn_live *create(struct hn_task *task, struct hn_workers *workers,
+                              const struct hn_live_options *options)
 {
-    hn_compile_pool_meter(live->pool)->whole = &live->working;
-    hn_gpu_client_meter(live->gpu)->whole = &live->working;
-    hn_gpu_client_set_sleep(live->gpu, hn_live_sleep, live);
-    return hn_compile_pool_start(live->pool, hn_space_size(live->base.task->space), err);
-}
-
-enum hn_status hn_backend_live(struct hn_task *task, const struct hn_live_options *options,
-                               struct hn_backend **backend, struct hn_error *err)
-{
-    char nvrtc[16];
     struct hn_live *live = calloc(1, sizeof *live);
     if (live == NULL)
-        return hn_fail_memory(err);
+        return NULL;
     live->base = (struct hn_backend){.kind = &live_kind, .task = task};
     live->options = *options;
+    live->workers = workers;
+    live->pool = workers->pool;
+    live->gpu = workers->gpu;
     live->started_ms = hn_now_ms();
     hn_bindings_init(&live->evaluated);
-    live->fds = calloc((size_t)options->jobs * 2 + 2, sizeof *live->fds);
-    enum hn_status status = live->fds != NULL ? HN_OK : hn_fail_memory(err);
-    if (status == HN_OK)
-        status = hn_gpu_client_create(options->run_timeout_s, &live->gpu, err);
-    if (status == HN_OK)
-        status =
-            hn_compile_pool_create(options->jobs, options->compile_timeout_s, &live->pool, err);
-    if (status == HN_OK)
-        status = start_workers(live, err);
-    if (status == HN_OK)
-        status = hn_live_open(live, err);
-    if (status == HN_OK)
+    live->fds = calloc((size_t)hn_compile_pool_jobs(live->pool) * 2 + 2, sizeof *live->fds);
+    live->ahead = calloc(options->ahead_count + 1, sizeof *live->ahead);
+    if (live->fds != NULL && live->ahead != NULL)
+        return live;
+    free(live->fds);
+    free(live->ahead);
+    free(live);
+    return NULL;
+}
+
+enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers,
+                               const struct hn_live_options *options, struct hn_backend **backend,
+                               struct hn_error *err)
+{
+    char nvrtc[16];
+    hn_workers_leave(workers);
+    struct hn_live *live = create(task, workers, options);
+    if (live == NULL)
+        return hn_fail_memory(err);
+    read_usage(live, &live->before);
+    hn_gpu_client_set_sleep(live->gpu, hn_live_sleep, live);
+    enum hn_status status = hn_workers_open(workers, err);
+    if (status == HN_OK) {
+        live->base.device = workers->device;
+        hn_live_check_ahead(live, workers->device.identity.capability);
         status = hn_compile_pool_nvrtc(live->pool, nvrtc, err);
+    }
     if (status != HN_OK) {
         destroy(&live->base);
         return status;

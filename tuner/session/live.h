@@ -3,27 +3,42 @@
 #define HONE_TUNER_SESSION_LIVE_H
 
 #include "tuner/session/backend.h"
-#include "tuner/workers/compile_pool.h"
-#include "tuner/workers/gpu_client.h"
+#include "tuner/workers/workers.h"
 
-/* The backend of worker processes, shared by backend_live.c (the loop), live_setup.c (device, bench, references, warm
- * clocks) and live_race.c. */
+/* The backend of worker processes, shared by backend_live.c (the loop), live_ahead.c (what is compiled before the device
+ * is known), live_setup.c (bench, references, warm clocks) and live_race.c. */
 struct hn_live {
     struct hn_backend base;
     struct hn_live_options options;
-    struct hn_compile_pool *pool;
+    struct hn_workers *workers;
+    struct hn_compile_pool *pool; /* of the workers */
     struct hn_gpu_client *gpu;
     char architecture[16];
+    bool own_started;  /* what has to be compiled before the first evaluation */
+    char **ahead;      /* texts of the points compiled ahead; NULL: claimed */
+    size_t ahead_count;
     struct pollfd *fds;           /* room for all workers */
     uint64_t evaluating;          /* ticket */
     struct hn_bindings evaluated; /* its point */
     char **references;            /* texts of the depends values that have a reference */
     size_t reference_count;
-    struct hn_meter working; /* compiling or on the GPU */
+    struct hn_usage before; /* what the workers had done for other problems */
     double started_ms;
 };
 
-enum hn_status hn_live_open(struct hn_live *live, struct hn_error *err);
+/* Starts all that has to be compiled before the first evaluation, unless it was. */
+enum hn_status hn_live_start_own(struct hn_live *live, struct hn_error *err);
+/* How heavy the compilation of a point may be, 0 where the order is to be kept. */
+double hn_live_weight(const struct hn_live *live, const struct hn_bindings *point);
+
+/* live_ahead.c. Once there is a guess at the architecture: starts what will be wanted. */
+enum hn_status hn_live_start_ahead(struct hn_live *live, struct hn_error *err);
+/* The device is known: what was compiled for another architecture is thrown away. */
+void hn_live_check_ahead(struct hn_live *live, int capability);
+/* Whether the point was started ahead; the compilation is the ticket's from now on. */
+bool hn_live_claim_ahead(struct hn_live *live, uint64_t ticket, const struct hn_bindings *point);
+void hn_live_forget_ahead(struct hn_live *live);
+
 /* Waits a while for the workers; compilations go on, and what the owner wants to do meanwhile is done. */
 enum hn_status hn_live_sleep(void *live, struct hn_error *err);
 /* Backend operations. */

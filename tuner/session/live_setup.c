@@ -17,25 +17,6 @@ static uint64_t number_of(enum own_job job)
     return UINT64_MAX - (uint64_t)job;
 }
 
-enum hn_status hn_live_open(struct hn_live *live, struct hn_error *err)
-{
-    struct hn_message open;
-    struct hn_message reply = {0};
-    hn_message_init(&open, "open");
-    if (live->options.device != NULL)
-        json_object_set_new(open.json, "device", json_string(live->options.device));
-    enum hn_status status = hn_gpu_client_setup(live->gpu, &open, NULL, &reply, err);
-    if (status == HN_OK)
-        status =
-            hn_device_from_json(json_object_get(reply.json, "device"), &live->base.device, err);
-    hn_message_finish(&open);
-    hn_message_finish(&reply);
-    if (status == HN_OK)
-        snprintf(live->architecture, sizeof live->architecture, "sm_%d",
-                 live->base.device.identity.capability);
-    return status;
-}
-
 static enum hn_status start(struct hn_live *live, enum own_job job, const struct hn_source *source,
                             struct hn_error *err)
 {
@@ -55,11 +36,18 @@ static enum hn_status take(struct hn_live *live, enum own_job job, struct hn_ima
 
 static enum hn_status start_support(struct hn_live *live, struct hn_error *err)
 {
+    char options[HN_SUPPORT_OPTIONS][24];
+    char *option_list[HN_SUPPORT_OPTIONS];
     struct hn_template template = {.path = (char *)"hone/support.cu"};
     struct hn_source source = {.template = &template,
                                .text = (char *)hn_support_source,
                                .entries = (char **)hn_support_entries,
-                               .entry_count = hn_support_entry_count};
+                               .entry_count = hn_support_entry_count,
+                               .options = option_list,
+                               .option_count = HN_SUPPORT_OPTIONS};
+    hn_support_options(live->base.task->plan, options);
+    for (size_t i = 0; i < HN_SUPPORT_OPTIONS; i++)
+        option_list[i] = options[i];
     return start(live, OWN_SUPPORT, &source, err);
 }
 
@@ -238,8 +226,7 @@ static enum hn_status start_default(struct hn_live *live, const struct hn_bindin
     return status;
 }
 
-/* Starts all that has to be compiled before the first evaluation; what is needed first comes first.
- */
+/* What is needed first comes first. */
 static enum hn_status start_all(struct hn_live *live, const struct hn_bindings *point,
                                 struct hn_error *err)
 {
@@ -256,13 +243,31 @@ static enum hn_status start_all(struct hn_live *live, const struct hn_bindings *
     return status;
 }
 
+enum hn_status hn_live_start_own(struct hn_live *live, struct hn_error *err)
+{
+    struct hn_task *task = live->base.task;
+    struct hn_bindings point;
+    if (live->own_started)
+        return HN_OK;
+    live->own_started = true;
+    hn_bindings_init(&point);
+    enum hn_status status = hn_config_default_point(task->config, task->space, &point, err);
+    if (status == HN_OK)
+        status = start_all(live, &point, err);
+    hn_bindings_finish(&point);
+    return status;
+}
+
 /* The GPU worker makes its context while the compile workers have their first jobs. */
 static enum hn_status make_context(struct hn_live *live, struct hn_error *err)
 {
     struct hn_message message;
+    if (live->workers->has_context)
+        return HN_OK;
     hn_message_init(&message, "context");
     enum hn_status status = hn_gpu_client_setup(live->gpu, &message, NULL, NULL, err);
     hn_message_finish(&message);
+    live->workers->has_context = status == HN_OK;
     return status;
 }
 
@@ -276,7 +281,7 @@ enum hn_status hn_live_prepare(struct hn_backend *backend, double *noise, struct
     hn_bindings_init(&point);
     enum hn_status status = hn_config_default_point(task->config, task->space, &point, err);
     if (status == HN_OK)
-        status = start_all(live, &point, err);
+        status = hn_live_start_own(live, err);
     if (status == HN_OK)
         status = make_context(live, err);
     if (status == HN_OK)
@@ -291,5 +296,7 @@ enum hn_status hn_live_prepare(struct hn_backend *backend, double *noise, struct
         hn_image_finish(&image);
     }
     hn_bindings_finish(&point);
+    /* By now the first points have been asked for. */
+    hn_live_forget_ahead(live);
     return status;
 }

@@ -49,6 +49,7 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
     session->best = SIZE_MAX;
     session->censor = SIZE_MAX;
     session->started_ms = options->started_ms > 0 ? options->started_ms : hn_now_ms();
+    session->state.started_ms = session->started_ms;
     session->state.points = hn_space_size(task->space);
     session->state.phase = "preparing";
     session->state.chance = NAN;

@@ -33,6 +33,7 @@ struct hn_session_state {
     uint64_t reused; /* of them, from the cache */
     uint64_t counts[HN_OUTCOME_COUNT];
     const struct hn_record *best; /* NULL: none yet */
+    double started_ms; /* as hn_now_ms */
     double elapsed_s;
     double compile_s; /* summed over the workers */
     double verify_s;

@@ -5,25 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tuner/workers/compile_queue.h"
 #include "tuner/workers/process.h"
-
-struct job {
-    uint64_t id;
-    struct hn_message request;
-    struct hn_image image;
-    int attempts;
-    double timeout_ms;
-    struct job *next;
-};
-
-struct queue {
-    struct job *first;
-    struct job **last;
-};
 
 struct worker {
     struct hn_process process;
-    struct job *job;
+    struct hn_compile_job *job;
     bool ready; /* said its NVRTC version */
     int compiled;
     double started_ms;
@@ -33,14 +20,16 @@ struct hn_compile_pool {
     int jobs;
     double timeout_ms;
     struct worker *workers;
-    struct queue waiting;
-    struct queue finished;
+    struct hn_compile_queue waiting;
+    struct hn_compile_queue finished;
     size_t pending;
+    int passed_over;    /* how often in a row the oldest job had to wait for a heavier one */
     int start_failures; /* workers in a row that ended before they were ready */
     size_t unfinished;
     char nvrtc[16];
     struct hn_meter meter;
     double cpu_ms;
+    struct hn_timeline *timeline; /* may be NULL */
 };
 
 /* A worker may be killed from outside while it starts; one that ends each time has a reason. */
@@ -51,41 +40,6 @@ static const double first_timeout_ms = 60e3;
 /* NVRTC 13.0 keeps some KiB of every program: 4 for a kernel of one line. A worker is replaced
  * after so many, which takes less than 1% of even their time. */
 static const int compiled_most = 1000;
-
-static void push(struct queue *queue, struct job *job)
-{
-    job->next = NULL;
-    *queue->last = job;
-    queue->last = &job->next;
-}
-
-static void push_front(struct queue *queue, struct job *job)
-{
-    job->next = queue->first;
-    queue->first = job;
-    if (job->next == NULL)
-        queue->last = &job->next;
-}
-
-static struct job *pop(struct queue *queue)
-{
-    struct job *job = queue->first;
-    if (job == NULL)
-        return NULL;
-    queue->first = job->next;
-    if (queue->first == NULL)
-        queue->last = &queue->first;
-    return job;
-}
-
-static void destroy_job(struct job *job)
-{
-    if (job == NULL)
-        return;
-    hn_message_finish(&job->request);
-    hn_image_finish(&job->image);
-    free(job);
-}
 
 enum hn_status hn_compile_pool_create(int jobs, double timeout_s, struct hn_compile_pool **out,
                                       struct hn_error *err)
@@ -100,27 +54,31 @@ enum hn_status hn_compile_pool_create(int jobs, double timeout_s, struct hn_comp
     }
     pool->jobs = jobs;
     pool->timeout_ms = timeout_s * 1e3;
-    pool->waiting.last = &pool->waiting.first;
-    pool->finished.last = &pool->finished.first;
+    hn_compile_queue_init(&pool->waiting);
+    hn_compile_queue_init(&pool->finished);
     for (int i = 0; i < jobs; i++)
         hn_process_init(&pool->workers[i].process);
     *out = pool;
     return HN_OK;
 }
 
+void hn_compile_pool_end(const struct hn_compile_pool *pool)
+{
+    for (int i = 0; i < pool->jobs; i++)
+        hn_process_end(&pool->workers[i].process);
+}
+
 void hn_compile_pool_destroy(struct hn_compile_pool *pool)
 {
     if (pool == NULL)
         return;
+    hn_compile_pool_end(pool);
     for (int i = 0; i < pool->jobs; i++) {
         hn_process_kill(&pool->workers[i].process);
-        destroy_job(pool->workers[i].job);
+        hn_compile_job_destroy(pool->workers[i].job);
     }
-    struct job *job;
-    while ((job = pop(&pool->waiting)) != NULL)
-        destroy_job(job);
-    while ((job = pop(&pool->finished)) != NULL)
-        destroy_job(job);
+    hn_compile_queue_drain(&pool->waiting);
+    hn_compile_queue_drain(&pool->finished);
     free(pool->workers);
     free(pool);
 }
@@ -145,69 +103,27 @@ struct hn_meter *hn_compile_pool_meter(struct hn_compile_pool *pool)
     return &pool->meter;
 }
 
+void hn_compile_pool_set_timeline(struct hn_compile_pool *pool, struct hn_timeline *timeline)
+{
+    pool->timeline = timeline;
+}
+
 double hn_compile_pool_cpu_ms(const struct hn_compile_pool *pool)
 {
     return pool->cpu_ms;
 }
 
-static json_t *strings(char *const *items, size_t count)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(array, json_string(items[i]));
-    return array;
-}
-
-json_t *hn_compile_pool_request(const struct hn_source *source, const char *architecture)
-{
-    json_t *includes = json_array();
-    const struct hn_template *template = source->template;
-    for (size_t i = 0; i < template->include_count; i++)
-        json_array_append_new(
-            includes, json_pack("[ss]", template->includes[i].name, template->includes[i].text));
-    return json_pack("{ss ss ss so so so ss}", "type", "compile", "name", template->path, "text",
-                     source->text, "includes", includes, "entries",
-                     strings(source->entries, source->entry_count), "options",
-                     strings(source->options, source->option_count), "architecture", architecture);
-}
-
-static enum hn_status make_request(const struct hn_source *source, const char *architecture,
-                                   struct hn_message *request, struct hn_error *err)
-{
-    *request = (struct hn_message){.json = hn_compile_pool_request(source, architecture)};
-    if (request->json == NULL)
-        return hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8", source->template->path);
-    return HN_OK;
-}
-
-static enum hn_status make_job(uint64_t id, const struct hn_source *source,
-                               const char *architecture, struct job **out, struct hn_error *err)
-{
-    *out = NULL;
-    struct job *job = calloc(1, sizeof *job);
-    if (job == NULL)
-        return hn_fail_memory(err);
-    job->id = id;
-    hn_image_init(&job->image);
-    enum hn_status status = make_request(source, architecture, &job->request, err);
-    if (status != HN_OK) {
-        destroy_job(job);
-        return status;
-    }
-    *out = job;
-    return HN_OK;
-}
-
 enum hn_status hn_compile_pool_submit(struct hn_compile_pool *pool, uint64_t id,
                                       const struct hn_source *source, const char *architecture,
-                                      struct hn_error *err)
+                                      double weight, struct hn_error *err)
 {
-    struct job *job = NULL;
-    enum hn_status status = make_job(id, source, architecture, &job, err);
+    struct hn_compile_job *job = NULL;
+    enum hn_status status = hn_compile_job_make(id, source, architecture, &job, err);
     if (status != HN_OK)
         return status;
-    push(&pool->waiting, job);
+    hn_compile_queue_push(&pool->waiting, job);
     job->timeout_ms = pool->timeout_ms;
+    job->weight = weight;
     pool->pending++;
     pool->unfinished++;
     return HN_OK;
@@ -217,26 +133,95 @@ enum hn_status hn_compile_pool_submit_first(struct hn_compile_pool *pool, uint64
                                             const struct hn_source *source,
                                             const char *architecture, struct hn_error *err)
 {
-    struct job *job = NULL;
-    enum hn_status status = make_job(id, source, architecture, &job, err);
+    struct hn_compile_job *job = NULL;
+    enum hn_status status = hn_compile_job_make(id, source, architecture, &job, err);
     if (status != HN_OK)
         return status;
-    push_front(&pool->waiting, job);
+    hn_compile_queue_push_front(&pool->waiting, job);
     job->timeout_ms = fmax(pool->timeout_ms, first_timeout_ms);
+    job->weight = INFINITY;
     pool->pending++;
     pool->unfinished++;
     return HN_OK;
 }
 
+enum hn_status hn_compile_pool_submit_ahead(struct hn_compile_pool *pool, uint64_t id,
+                                            const struct hn_source *source,
+                                            const char *architecture, double weight,
+                                            struct hn_error *err)
+{
+    struct hn_compile_job *job = NULL;
+    enum hn_status status = hn_compile_job_make(id, source, architecture, &job, err);
+    if (status != HN_OK)
+        return status;
+    hn_compile_queue_push(&pool->waiting, job);
+    job->timeout_ms = pool->timeout_ms;
+    job->weight = weight;
+    job->ahead = true;
+    return HN_OK;
+}
+
+bool hn_compile_pool_claim(struct hn_compile_pool *pool, uint64_t ahead, uint64_t id)
+{
+    struct hn_compile_job *finished = hn_compile_queue_find(&pool->finished, ahead);
+    struct hn_compile_job *job =
+        finished != NULL ? finished : hn_compile_queue_find(&pool->waiting, ahead);
+    for (int i = 0; i < pool->jobs && job == NULL; i++)
+        if (pool->workers[i].job != NULL && pool->workers[i].job->id == ahead)
+            job = pool->workers[i].job;
+    if (job == NULL || !job->ahead || job->cancelled)
+        return false;
+    job->id = id;
+    job->ahead = false;
+    pool->pending++;
+    pool->unfinished += finished == NULL;
+    return true;
+}
+
+static void cancel_in(struct hn_compile_pool *pool, struct hn_compile_queue *queue, bool ahead_only)
+{
+    struct hn_compile_job **link = &queue->first;
+    while (*link != NULL) {
+        if (ahead_only && !(*link)->ahead) {
+            link = &(*link)->next;
+            continue;
+        }
+        struct hn_compile_job *job = hn_compile_queue_unlink(queue, link);
+        pool->pending -= !job->ahead;
+        pool->unfinished -= !job->ahead && queue == &pool->waiting;
+        hn_compile_job_destroy(job);
+    }
+}
+
+void hn_compile_pool_cancel(struct hn_compile_pool *pool, bool ahead_only)
+{
+    cancel_in(pool, &pool->waiting, ahead_only);
+    cancel_in(pool, &pool->finished, ahead_only);
+    for (int i = 0; i < pool->jobs; i++) {
+        struct hn_compile_job *job = pool->workers[i].job;
+        if (job == NULL || job->cancelled || (ahead_only && !job->ahead))
+            continue;
+        pool->pending -= !job->ahead;
+        pool->unfinished -= !job->ahead;
+        job->cancelled = true;
+    }
+}
+
 static void finish_job(struct hn_compile_pool *pool, struct worker *worker)
 {
-    struct job *job = worker->job;
+    struct hn_compile_job *job = worker->job;
     double now = hn_now_ms();
     worker->job = NULL;
     job->image.compile_ms = now - worker->started_ms;
     hn_meter_end(&pool->meter, now);
-    pool->unfinished--;
-    push(&pool->finished, job);
+    if (pool->timeline != NULL)
+        hn_timeline_add(pool->timeline, "compile", worker->started_ms, now);
+    if (job->cancelled) {
+        hn_compile_job_destroy(job);
+        return;
+    }
+    pool->unfinished -= !job->ahead;
+    hn_compile_queue_push(&pool->finished, job);
 }
 
 static void fail_job(struct hn_compile_pool *pool, struct worker *worker, enum hn_outcome outcome,
@@ -268,7 +253,10 @@ static enum hn_status replace_worker(struct hn_compile_pool *pool, struct worker
         return HN_OK;
     }
     hn_meter_end(&pool->meter, hn_now_ms());
-    push_front(&pool->waiting, worker->job);
+    if (worker->job->cancelled)
+        hn_compile_job_destroy(worker->job);
+    else
+        hn_compile_queue_push_front(&pool->waiting, worker->job);
     worker->job = NULL;
     return HN_OK;
 }
@@ -357,7 +345,7 @@ static void give_job(struct hn_compile_pool *pool, struct worker *worker)
 {
     if (!worker->ready || worker->job != NULL || pool->waiting.first == NULL)
         return;
-    worker->job = pop(&pool->waiting);
+    worker->job = hn_compile_queue_pop_heaviest(&pool->waiting, pool->jobs);
     worker->job->attempts++;
     worker->started_ms = hn_now_ms();
     hn_meter_begin(&pool->meter, worker->started_ms);
@@ -396,21 +384,41 @@ enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_e
         give_job(pool, worker);
     }
     uint64_t waiting = 0;
-    for (struct job *job = pool->waiting.first; job != NULL; job = job->next)
+    for (struct hn_compile_job *job = pool->waiting.first; job != NULL; job = job->next)
         waiting++;
     return hn_compile_pool_start(pool, waiting, err);
 }
 
-bool hn_compile_pool_take(struct hn_compile_pool *pool, uint64_t *id, struct hn_image *image)
+static void hand_over(struct hn_compile_pool *pool, struct hn_compile_job **link,
+                      struct hn_image *image)
 {
-    struct job *job = pop(&pool->finished);
-    if (job == NULL)
-        return false;
-    *id = job->id;
+    struct hn_compile_job *job = hn_compile_queue_unlink(&pool->finished, link);
     *image = job->image;
     hn_image_init(&job->image);
-    destroy_job(job);
+    hn_compile_job_destroy(job);
     pool->pending--;
+}
+
+bool hn_compile_pool_take(struct hn_compile_pool *pool, uint64_t *id, struct hn_image *image)
+{
+    struct hn_compile_job **link = &pool->finished.first;
+    while (*link != NULL && (*link)->ahead)
+        link = &(*link)->next;
+    if (*link == NULL)
+        return false;
+    *id = (*link)->id;
+    hand_over(pool, link, image);
+    return true;
+}
+
+bool hn_compile_pool_take_one(struct hn_compile_pool *pool, uint64_t id, struct hn_image *image)
+{
+    struct hn_compile_job **link = &pool->finished.first;
+    while (*link != NULL && ((*link)->ahead || (*link)->id != id))
+        link = &(*link)->next;
+    if (*link == NULL)
+        return false;
+    hand_over(pool, link, image);
     return true;
 }
 
@@ -443,28 +451,6 @@ static void sleep_on(struct hn_compile_pool *pool)
     if (fds != NULL)
         poll(fds, hn_compile_pool_poll(pool, fds), 1000);
     free(fds);
-}
-
-bool hn_compile_pool_take_one(struct hn_compile_pool *pool, uint64_t id, struct hn_image *image)
-{
-    bool found = false;
-    struct queue others = {0};
-    others.last = &others.first;
-    struct job *job;
-    while ((job = pop(&pool->finished)) != NULL) {
-        if (job->id != id || found) {
-            push(&others, job);
-            continue;
-        }
-        found = true;
-        *image = job->image;
-        hn_image_init(&job->image);
-        destroy_job(job);
-        pool->pending--;
-    }
-    while ((job = pop(&others)) != NULL)
-        push(&pool->finished, job);
-    return found;
 }
 
 enum hn_status hn_compile_pool_nvrtc(struct hn_compile_pool *pool, char version[16],

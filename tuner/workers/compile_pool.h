@@ -9,15 +9,18 @@
 #include "runtime/compile.h"
 #include "runtime/source.h"
 #include "tuner/workers/meter.h"
+#include "tuner/workers/timeline.h"
 
-/* Compile workers and the queue before them. Jobs are started in the order submitted, as many at a time as there are
- * workers; a worker that crashes is replaced and its job tried once more; one that exceeds the time limit is killed.
+/* Compile workers and the queue before them. Heavier jobs are started first, those of the same weight in the order
+ * submitted, as many at a time as there are workers; the oldest is passed over at most so many times in a row. A worker that crashes is replaced and its job tried once more; one that exceeds the time limit is killed.
  * Single-threaded: the owner polls and calls process. */
 struct hn_compile_pool;
 
 /* jobs: workers at most. */
 enum hn_status hn_compile_pool_create(int jobs, double timeout_s, struct hn_compile_pool **pool,
                                       struct hn_error *err);
+/* Kills the workers, which are of no more use; destroy is still to be called. */
+void hn_compile_pool_end(const struct hn_compile_pool *pool);
 void hn_compile_pool_destroy(struct hn_compile_pool *pool);
 
 int hn_compile_pool_jobs(const struct hn_compile_pool *pool);
@@ -30,12 +33,21 @@ size_t hn_compile_pool_unfinished(const struct hn_compile_pool *pool);
 /* Starts up to `count` workers before there are jobs for them, so that they load NVRTC meanwhile. */
 enum hn_status hn_compile_pool_start(struct hn_compile_pool *pool, uint64_t count, struct hn_error *err);
 
-/* Queues one compilation under the caller's number. */
+/* Queues one compilation under the caller's number. weight: a guess at how long it takes, in any unit; 0 for all keeps
+ * their order. */
 enum hn_status hn_compile_pool_submit(struct hn_compile_pool *pool, uint64_t id, const struct hn_source *source,
-                                      const char *architecture, struct hn_error *err);
+                                      const char *architecture, double weight, struct hn_error *err);
 /* The same before all that waits, with a time limit of at least 60 s: what the whole run depends on. */
 enum hn_status hn_compile_pool_submit_first(struct hn_compile_pool *pool, uint64_t id, const struct hn_source *source,
                                             const char *architecture, struct hn_error *err);
+
+/* Queues one that will probably be asked for: it is not handed out, nor counted, until it is claimed under a number of
+ * its own. False: there is no such job, or no longer. */
+enum hn_status hn_compile_pool_submit_ahead(struct hn_compile_pool *pool, uint64_t id, const struct hn_source *source,
+                                            const char *architecture, double weight, struct hn_error *err);
+bool hn_compile_pool_claim(struct hn_compile_pool *pool, uint64_t ahead, uint64_t id);
+/* Forgets all jobs, or those that nobody has claimed; what is being compiled comes to nothing. */
+void hn_compile_pool_cancel(struct hn_compile_pool *pool, bool ahead_only);
 
 /* What a worker gets of it, "type" apart: everything that NVRTC is given but Hone's own options. NULL: no memory, or a
  * template that is not UTF-8. */
@@ -60,5 +72,7 @@ enum hn_status hn_compile_pool_nvrtc(struct hn_compile_pool *pool, char version[
 struct hn_meter *hn_compile_pool_meter(struct hn_compile_pool *pool);
 /* Processor time of all compilations that have ended, as the workers say. */
 double hn_compile_pool_cpu_ms(const struct hn_compile_pool *pool);
+/* Where to note the compilations. Borrowed. */
+void hn_compile_pool_set_timeline(struct hn_compile_pool *pool, struct hn_timeline *timeline);
 
 #endif

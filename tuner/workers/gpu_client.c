@@ -20,8 +20,12 @@ struct hn_gpu_client {
     double request_limit_ms;
     bool begun; /* what is waited for has its turn on the GPU */
     int attempts;
-    int setup_deaths; /* in a row */
-    double sent_ms;   /* when what is waited for was sent, or began on the GPU */
+    int setup_deaths;            /* in a row */
+    double sent_ms;              /* when what is waited for was sent, or began on the GPU */
+    double asked_ms;             /* when it was sent */
+    struct hn_message beginning; /* a setup message that was begun and not ended; json NULL: none */
+    int guess;                   /* compute capability, before the device is known; 0: none */
+    struct hn_timeline *timeline; /* may be NULL */
     struct hn_meter meter;
     int replacements;
     struct hn_health health;
@@ -69,27 +73,22 @@ static int drop_worker(struct hn_gpu_client *client)
     return hn_process_kill(&client->process);
 }
 
+void hn_gpu_client_end(const struct hn_gpu_client *client)
+{
+    hn_process_end(&client->process);
+}
+
 void hn_gpu_client_destroy(struct hn_gpu_client *client)
 {
     if (client == NULL)
         return;
-    drop_worker(client);
+    hn_process_abandon(&client->process);
     drop_request(client);
+    hn_message_finish(&client->beginning);
     for (size_t i = 0; i < client->setup_count; i++)
         hn_message_finish(&client->setup[i]);
     free(client->setup);
     free(client);
-}
-
-enum hn_status hn_gpu_client_reset(struct hn_gpu_client *client, struct hn_error *err)
-{
-    if (client->setup_count == 0)
-        return hn_fail(err, HN_ERUN, "the GPU worker was never opened");
-    drop_worker(client);
-    drop_request(client);
-    while (client->setup_count > 1)
-        hn_message_finish(&client->setup[--client->setup_count]);
-    return HN_OK;
 }
 
 bool hn_gpu_client_busy(const struct hn_gpu_client *client)
@@ -107,6 +106,16 @@ void hn_gpu_client_set_sleep(struct hn_gpu_client *client, hn_gpu_client_sleep *
 {
     client->sleep = sleep;
     client->sleeper = sleeper;
+}
+
+void hn_gpu_client_set_timeline(struct hn_gpu_client *client, struct hn_timeline *timeline)
+{
+    client->timeline = timeline;
+}
+
+int hn_gpu_client_guess(const struct hn_gpu_client *client)
+{
+    return client->guess;
 }
 
 int hn_gpu_client_replacements(const struct hn_gpu_client *client)
@@ -175,7 +184,7 @@ static enum hn_status send_next(struct hn_gpu_client *client, struct hn_error *e
     }
     client->waiting = true;
     client->begun = false;
-    client->sent_ms = hn_now_ms();
+    client->sent_ms = client->asked_ms = hn_now_ms();
     hn_process_forget_output(&client->process);
     /* A failure to send shows as a closed channel, with the reason in the worker's end. */
     hn_channel_send(&client->process.channel,
@@ -230,12 +239,35 @@ static void add_health(struct hn_gpu_client *client, json_t *json)
     hn_health_add(&client->health, &seen);
 }
 
+/* The kinds of messages, constants for the timeline. */
+static const char *kind_of(const struct hn_message *message)
+{
+    static const char *const kinds[] = {"open",   "context",  "bench", "reference",     "warm_up",
+                                        "reseed", "evaluate", "race",  "copy_bandwidth"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i], hn_message_type(message)) == 0)
+            return kinds[i];
+    return "other";
+}
+
+static void note_reply(struct hn_gpu_client *client)
+{
+    const struct hn_message *sent =
+        client->step < client->setup_count ? &client->setup[client->step] : &client->request;
+    if (client->timeline != NULL)
+        hn_timeline_add(client->timeline, kind_of(sent), client->asked_ms, hn_now_ms());
+}
+
 static enum hn_status take_message(struct hn_gpu_client *client, struct hn_message *message,
                                    struct hn_gpu_result *result, struct hn_error *err)
 {
     const char *type = hn_message_type(message);
     if (!client->process.greeted)
         return hn_process_greet(&client->process, message, err);
+    if (strcmp(type, "guess") == 0) {
+        client->guess = (int)json_integer_value(json_object_get(message->json, "capability"));
+        return HN_OK;
+    }
     if (strcmp(type, "begun") == 0) {
         client->begun = true;
         client->sent_ms = hn_now_ms();
@@ -254,6 +286,7 @@ static enum hn_status take_message(struct hn_gpu_client *client, struct hn_messa
     if (!client->waiting)
         return HN_OK;
     add_health(client, json_object_get(message->json, "health"));
+    note_reply(client);
     client->waiting = false;
     if (client->step < client->setup_count) {
         client->step++;
@@ -367,30 +400,96 @@ static enum hn_status keep_setup(struct hn_gpu_client *client, const struct hn_m
     return status;
 }
 
-enum hn_status hn_gpu_client_setup(struct hn_gpu_client *client, const struct hn_message *message,
-                                   const char *replaces, struct hn_message *reply,
-                                   struct hn_error *err)
+enum hn_status hn_gpu_client_begin_setup(struct hn_gpu_client *client,
+                                         const struct hn_message *message, struct hn_error *err)
 {
     struct hn_message copy;
-    struct hn_gpu_result result;
-    enum hn_status status = hn_message_copy(&copy, message, err);
+    enum hn_status status = hn_message_copy(&client->beginning, message, err);
+    if (status == HN_OK)
+        status = hn_message_copy(&copy, message, err);
     if (status == HN_OK)
         status = hn_gpu_client_request(client, &copy, setup_limit_ms / 1e3, err);
-    if (status == HN_OK)
-        status = hn_gpu_client_wait(client, &result, err);
+    return status == HN_OK ? send_next(client, err) : status;
+}
+
+bool hn_gpu_client_has_begun(const struct hn_gpu_client *client)
+{
+    return client->beginning.json != NULL;
+}
+
+enum hn_status hn_gpu_client_end_setup(struct hn_gpu_client *client, const char *replaces,
+                                       struct hn_message *reply, struct hn_error *err)
+{
+    struct hn_gpu_result result;
+    struct hn_message message = client->beginning;
+    client->beginning = (struct hn_message){0};
+    enum hn_status status = hn_gpu_client_wait(client, &result, err);
     if (status != HN_OK)
-        return status;
-    if (result.end != HN_GPU_REPLY)
-        return hn_fail(err, HN_ERUN, "setting up the GPU worker ('%s'): %s",
-                       hn_message_type(message), result.text);
+        goto finish_message;
+    if (result.end != HN_GPU_REPLY) {
+        status = hn_fail(err, HN_ERUN, "setting up the GPU worker ('%s'): %s",
+                         hn_message_type(&message), result.text);
+        goto finish_message;
+    }
     if (reply != NULL)
         *reply = result.message;
     else
         hn_message_finish(&result.message);
     /* The worker that has just answered has taken it already, unless its device faulted over it. */
     size_t had = client->setup_count;
-    status = keep_setup(client, message, replaces, err);
+    status = keep_setup(client, &message, replaces, err);
     if (status == HN_OK && client->process.pid != 0 && client->setup_count > had)
         client->step++;
+
+finish_message:
+    hn_message_finish(&message);
+    return status;
+}
+
+enum hn_status hn_gpu_client_setup(struct hn_gpu_client *client, const struct hn_message *message,
+                                   const char *replaces, struct hn_message *reply,
+                                   struct hn_error *err)
+{
+    enum hn_status status = hn_gpu_client_begin_setup(client, message, err);
+    return status == HN_OK ? hn_gpu_client_end_setup(client, replaces, reply, err) : status;
+}
+
+/* What holds for every problem. */
+static bool is_lasting(const struct hn_message *message)
+{
+    return strcmp(hn_message_type(message), "open") == 0 ||
+           strcmp(hn_message_type(message), "context") == 0;
+}
+
+static void forget_problem(struct hn_gpu_client *client)
+{
+    while (client->setup_count > 0 && !is_lasting(&client->setup[client->setup_count - 1]))
+        hn_message_finish(&client->setup[--client->setup_count]);
+    client->health = (struct hn_health){0};
+}
+
+enum hn_status hn_gpu_client_leave(struct hn_gpu_client *client, struct hn_error *err)
+{
+    struct hn_message leave;
+    struct hn_gpu_result result = {.end = HN_GPU_NOTHING};
+    enum hn_status status = HN_OK;
+    /* A worker that is not up to date, or still at something, is not worth waiting for. */
+    bool usable =
+        client->process.pid != 0 && !client->requested && client->step == client->setup_count;
+    if (usable) {
+        hn_message_init(&leave, "leave");
+        status = hn_gpu_client_request(client, &leave, setup_limit_ms / 1e3, err);
+        if (status == HN_OK)
+            status = hn_gpu_client_wait(client, &result, err);
+        if (result.end == HN_GPU_REPLY)
+            hn_message_finish(&result.message);
+    }
+    if (result.end != HN_GPU_REPLY) {
+        drop_worker(client);
+        drop_request(client);
+    }
+    forget_problem(client);
+    if (client->step > client->setup_count)
+        client->step = client->setup_count;
     return status;
 }

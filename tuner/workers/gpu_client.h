@@ -8,12 +8,16 @@
 #include "runtime/health.h"
 #include "tuner/workers/message.h"
 #include "tuner/workers/meter.h"
+#include "tuner/workers/timeline.h"
 
 /* hone's side of the GPU worker: one request at a time, a time limit on each, a new worker where one died. What was
  * set up (device, bench, references, seed) is sent again to every new worker before the next request. */
 struct hn_gpu_client;
 
 enum hn_status hn_gpu_client_create(double run_timeout_s, struct hn_gpu_client **client, struct hn_error *err);
+/* Kills the worker, which is of no more use; destroy is still to be called. */
+void hn_gpu_client_end(const struct hn_gpu_client *client);
+/* Kills the worker and does not wait until the driver has cleaned up after it. */
 void hn_gpu_client_destroy(struct hn_gpu_client *client);
 
 /* Sends a setup message, waits for its reply (the caller's to finish; may be NULL) and keeps the message for later
@@ -21,8 +25,20 @@ void hn_gpu_client_destroy(struct hn_gpu_client *client);
 enum hn_status hn_gpu_client_setup(struct hn_gpu_client *client, const struct hn_message *message,
                                    const char *replaces, struct hn_message *reply, struct hn_error *err);
 
-/* Drops the worker and all setup behind the first message ("open"): before another problem. */
-enum hn_status hn_gpu_client_reset(struct hn_gpu_client *client, struct hn_error *err);
+/* The same in two steps, between which other things can be done. */
+enum hn_status hn_gpu_client_begin_setup(struct hn_gpu_client *client, const struct hn_message *message,
+                                         struct hn_error *err);
+bool hn_gpu_client_has_begun(const struct hn_gpu_client *client);
+enum hn_status hn_gpu_client_end_setup(struct hn_gpu_client *client, const char *replaces, struct hn_message *reply,
+                                       struct hn_error *err);
+
+/* The compute capability that the device will turn out to have, as far as can be told before the driver is up; 0 while
+ * it is not known, or when it can not be. */
+int hn_gpu_client_guess(const struct hn_gpu_client *client);
+
+/* Lets go of the bench and what was set up for it; device and context stay for the next problem. A worker that is still
+ * at work is killed instead. */
+enum hn_status hn_gpu_client_leave(struct hn_gpu_client *client, struct hn_error *err);
 
 /* Starts a request; only when not busy. The message is taken over. timeout_s 0: the client's run timeout. */
 enum hn_status hn_gpu_client_request(struct hn_gpu_client *client, struct hn_message *message, double timeout_s,
@@ -57,9 +73,11 @@ enum hn_status hn_gpu_client_wait(struct hn_gpu_client *client, struct hn_gpu_re
 
 /* Runs while the worker has its turn on the GPU. */
 struct hn_meter *hn_gpu_client_meter(struct hn_gpu_client *client);
-/* How often a worker was replaced. */
-/* What the workers have seen of the GPU's clocks and its other users. */
+/* What the workers have seen of the GPU's clocks and its other users, in this problem. */
 const struct hn_health *hn_gpu_client_health(const struct hn_gpu_client *client);
+/* How often a worker was replaced. */
 int hn_gpu_client_replacements(const struct hn_gpu_client *client);
+/* Where to note what the workers do. Borrowed. */
+void hn_gpu_client_set_timeline(struct hn_gpu_client *client, struct hn_timeline *timeline);
 
 #endif

@@ -106,13 +106,29 @@ enum hn_status hn_process_start(struct hn_process *process, const char *role, st
     return HN_OK;
 }
 
+void hn_process_end(const struct hn_process *process)
+{
+    if (process->pid <= 0)
+        return;
+    /* The group may not be there yet when the child has just been started. */
+    kill(process->pid, SIGKILL);
+    kill(-process->pid, SIGKILL);
+}
+
+void hn_process_abandon(struct hn_process *process)
+{
+    hn_process_end(process);
+    if (process->pid > 0)
+        waitpid(process->pid, NULL, WNOHANG);
+    process->pid = 0;
+    hn_process_kill(process);
+}
+
 int hn_process_kill(struct hn_process *process)
 {
     int wait_status = 0;
     if (process->pid > 0) {
-        /* The group may not be there yet when the child has just been started. */
-        kill(process->pid, SIGKILL);
-        kill(-process->pid, SIGKILL);
+        hn_process_end(process);
         while (waitpid(process->pid, &wait_status, 0) < 0 && errno == EINTR)
             continue;
         process->pid = 0;

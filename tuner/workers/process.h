@@ -26,6 +26,11 @@ enum hn_status hn_process_start(struct hn_process *process, const char *role, st
 
 /* SIGKILL to the group and wait; safe when not running. Returns the status of waitpid. */
 int hn_process_kill(struct hn_process *process);
+/* SIGKILL alone, so that several end at once before each is waited for. */
+void hn_process_end(const struct hn_process *process);
+/* SIGKILL without waiting, at the end of the command: the driver takes a tenth of a second to clean up after a process,
+ * and who inherits the orphan reaps it. */
+void hn_process_abandon(struct hn_process *process);
 
 /* Appends its descriptors to fds (room for 2) and returns how many. */
 size_t hn_process_poll(const struct hn_process *process, struct pollfd *fds);

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cache/record_json.h"
 #include "runtime/bench.h"
 #include "runtime/context.h"
 #include "runtime/health.h"
+#include "runtime/nvml.h"
+#include "tuner/workers/turn.h"
 #include "tuner/workers/worker.h"
 
 /* What a GPU worker holds; each message handler answers one message. */
@@ -32,28 +28,9 @@ struct gpu {
 typedef enum hn_status handle_message(struct gpu *gpu, const struct hn_message *request,
                                       struct hn_message *reply, struct hn_error *err);
 
-/* Two tuners on one GPU take turns: the lock is held around all GPU work of a variant. Without a
- * place for the file there is no lock; that must not end a run. */
-static void open_lock(struct gpu *gpu)
-{
-    char path[256];
-    const char *folder = getenv("TMPDIR");
-    snprintf(path, sizeof path, "%s/hone-%s.lock", folder != NULL ? folder : "/tmp",
-             gpu->device.uuid);
-    /* Linux refuses O_CREAT on another user's file in a folder such as /tmp (fs.protected_regular).
-     */
-    gpu->lock = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (gpu->lock >= 0)
-        return;
-    mode_t mask = umask(0);
-    gpu->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    umask(mask);
-}
-
 static void take_turn(struct gpu *gpu)
 {
-    while (gpu->lock >= 0 && flock(gpu->lock, LOCK_EX) != 0 && errno == EINTR)
-        continue;
+    hn_turn_take(gpu->lock);
     /* The time limit of the request starts here, not while waiting for the other tuner. */
     struct hn_message begun;
     hn_message_init(&begun, "begun");
@@ -61,16 +38,23 @@ static void take_turn(struct gpu *gpu)
     hn_message_finish(&begun);
 }
 
-static void end_turn(struct gpu *gpu)
+/* The driver takes a tenth of a second to come up, in which there is something to compile. */
+static void tell_guess(struct gpu *gpu, int capability)
 {
-    if (gpu->lock >= 0)
-        flock(gpu->lock, LOCK_UN);
+    struct hn_message guess;
+    if (capability == 0)
+        return;
+    hn_message_init(&guess, "guess");
+    json_object_set_new(guess.json, "capability", json_integer(capability));
+    hn_channel_send(gpu->channel, &guess, NULL);
+    hn_message_finish(&guess);
 }
 
 static enum hn_status open_device(struct gpu *gpu, const struct hn_message *request,
                                   struct hn_message *reply, struct hn_error *err)
 {
     const char *selector = json_string_value(json_object_get(request->json, "device"));
+    tell_guess(gpu, hn_nvml_capability(selector));
     /* Or code is loaded by the first launch, while it is timed. */
     setenv("CUDA_MODULE_LOADING", "EAGER", 1);
     enum hn_status status = hn_driver_open(&gpu->driver, err);
@@ -80,7 +64,7 @@ static enum hn_status open_device(struct gpu *gpu, const struct hn_message *requ
     status = hn_driver_select(&gpu->driver, selector, &gpu->device, err);
     if (status != HN_OK)
         return status;
-    open_lock(gpu);
+    gpu->lock = hn_turn_open(gpu->device.uuid);
     json_object_set_new(reply->json, "device", hn_device_to_json(&gpu->device));
     return HN_OK;
 }
@@ -123,6 +107,23 @@ static enum hn_status make_bench(struct gpu *gpu, const struct hn_message *reque
                              &options, &gpu->bench, err);
     hn_image_finish(&support);
     return status;
+}
+
+/* The next problem has a bench of its own. */
+static enum hn_status leave_bench(struct gpu *gpu, const struct hn_message *request,
+                                  struct hn_message *reply, struct hn_error *err)
+{
+    (void)request;
+    (void)reply;
+    (void)err;
+    hn_bench_destroy(gpu->bench);
+    hn_health_watch_destroy(gpu->watch);
+    hn_plan_destroy(gpu->plan);
+    hn_bindings_finish(&gpu->problem);
+    gpu->bench = NULL;
+    gpu->watch = NULL;
+    gpu->plan = NULL;
+    return HN_OK;
 }
 
 /* The "point" and "image" of a message, both the caller's to finish. */
@@ -317,6 +318,7 @@ static const struct {
     {"open", open_device, false, false},
     {"context", make_context, false, false},
     {"bench", make_bench, true, false},
+    {"leave", leave_bench, true, false},
     {"reference", set_reference, true, true},
     {"warm_up", warm_up, true, true},
     {"evaluate", evaluate, true, true},
@@ -339,7 +341,7 @@ static enum hn_status dispatch(struct gpu *gpu, const struct hn_message *request
             take_turn(gpu);
         enum hn_status status = handlers[i].handle(gpu, request, reply, err);
         if (handlers[i].on_device)
-            end_turn(gpu);
+            hn_turn_end(gpu->lock);
         return status;
     }
     return hn_fail(err, HN_EFORMAT, "unknown message '%s'", hn_message_type(request));

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""How a tune starts: what is compiled before the device is known, by a guess at it, and what becomes of a wrong guess."""
+
+import json
+import unittest
+
+import double
+import hone
+
+# The driver double takes this long to come up.
+INIT_MS = 800
+
+
+class Start(double.Case):
+    def tune_guessing(self, devices, *arguments):
+        """The document of a tune where NVML says that the devices have these compute capabilities; the double's is 9.0."""
+        command = ["tune", self.config, "--json", "--quiet", "--strategy", "exhaustive", "-s", "ITEMS=1", *arguments]
+        result = hone.Case.hone(self, *command, TMPDIR=str(self.folder), HONE_DOUBLE_NVML=devices,
+                                HONE_DOUBLE_INIT_MS=str(INIT_MS), LD_LIBRARY_PATH=f"{double.DOUBLE}/nvml:{double.DOUBLE}")
+        tuned, = json.loads(result.stdout)
+        self.assertEqual(tuned["compute_capability"], 90)
+        self.assertEqual((tuned["points"], sum(tuned["outcomes"].values())), (6, 6))
+        return tuned, {phase["what"]: phase for phase in tuned["time"]["phases"]}
+
+    def test_compiles_before_the_device_is_known(self):
+        tuned, phases = self.tune_guessing("90")
+        self.assertEqual(tuned["best"]["point"]["BLOCK"], 256)
+        self.assertTrue(tuned["health"]["watching"])
+        self.assertGreater(phases["open"]["busy_s"], INIT_MS / 1e3)
+        self.assertLess(phases["compile"]["from_s"], phases["open"]["to_s"])
+        # Default, reference and support kernels beside the 6 points: nothing is compiled twice.
+        self.assertEqual(phases["compile"]["count"], 9)
+
+    def test_a_wrong_guess_is_thrown_away(self):
+        right, _ = self.tune_guessing("90")
+        self.cache.unlink()
+        tuned, phases = self.tune_guessing("80")
+        self.assertLess(phases["compile"]["from_s"], phases["open"]["to_s"])
+        self.assertGreater(phases["compile"]["count"], 9)
+        codes = [sorted((double.name(record["point"]), record["code_hash"]) for record in document["records"])
+                 for document in (right, tuned)]
+        self.assertEqual(*codes)
+
+    def test_without_a_guess_it_waits(self):
+        for devices in ("", "90,80", "33"):
+            with self.subTest(devices=devices):
+                _, phases = self.tune_guessing(devices)
+                self.assertGreaterEqual(phases["compile"]["from_s"], phases["open"]["to_s"])
+                self.cache.unlink()
+
+    def test_a_cache_that_knows_it_is_not_compiled_ahead(self):
+        self.tune_guessing("90")
+        tuned, phases = self.tune_guessing("90")
+        self.assertEqual(tuned["reused"], 6)
+        self.assertNotIn("compile", phases)
+
+    def test_problems_share_the_workers(self):
+        text = self.config.read_text()
+        self.assertIn("problem: {n: 65536}", text)
+        self.config.write_text(text.replace("problem: {n: 65536}", "problem: [{n: 65536}, {n: 32768}]"))
+        result = self.hone("tune", self.config, "--json", "--quiet", "--strategy", "exhaustive", "-s", "ITEMS=1")
+        first, second = json.loads(result.stdout)
+        for tuned in (first, second):
+            self.assertEqual(sum(tuned["outcomes"].values()), 6)
+            self.assertLessEqual(tuned["time"]["gpu_busy_s"], tuned["time"]["elapsed_s"])
+        whats = [[phase["what"] for phase in tuned["time"]["phases"]] for tuned in (first, second)]
+        self.assertIn("open", whats[0])
+        self.assertIn("context", whats[0])
+        self.assertNotIn("open", whats[1])
+        self.assertNotIn("context", whats[1])
+        self.assertEqual(whats[1][:3], ["compile", "bench", "reference"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* libnvidia-ml.so.1 without a GPU: HONE_DOUBLE_NVML names the compute capabilities of its devices,
+ * "90" or "90,80"; the first is the driver double's device. Its clocks are never held down. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NVML_SUCCESS = 0, NVML_NOT_FOUND = 6, MOST_DEVICES = 8 };
+
+int nvmlInit_v2(void);
+int nvmlShutdown(void);
+int nvmlDeviceGetCount_v2(unsigned int *count);
+int nvmlDeviceGetHandleByIndex_v2(unsigned int index, void **device);
+int nvmlDeviceGetHandleByUUID(const char *uuid, void **device);
+int nvmlDeviceGetCudaComputeCapability(void *device, int *major, int *minor);
+int nvmlDeviceGetUUID(void *device, char *uuid, unsigned int size);
+int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons);
+
+static struct {
+    int capability;
+    char uuid[48];
+} devices[MOST_DEVICES];
+static unsigned int device_count;
+
+int nvmlInit_v2(void)
+{
+    const char *text = getenv("HONE_DOUBLE_NVML");
+    device_count = 0;
+    while (text != NULL && *text != '\0' && device_count < MOST_DEVICES) {
+        char *end;
+        devices[device_count].capability = (int)strtol(text, &end, 10);
+        snprintf(devices[device_count].uuid, sizeof devices[device_count].uuid,
+                 "GPU-%08x-0000-0000-0000-000000000000", device_count);
+        device_count++;
+        text = *end == ',' ? end + 1 : "";
+    }
+    return NVML_SUCCESS;
+}
+
+int nvmlShutdown(void)
+{
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetCount_v2(unsigned int *count)
+{
+    *count = device_count;
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned int index, void **device)
+{
+    *device = &devices[index];
+    return index < device_count ? NVML_SUCCESS : NVML_NOT_FOUND;
+}
+
+int nvmlDeviceGetHandleByUUID(const char *uuid, void **device)
+{
+    (void)uuid;
+    return nvmlDeviceGetHandleByIndex_v2(0, device);
+}
+
+static size_t index_of(const void *device)
+{
+    return (size_t)((const char *)device - (const char *)devices) / sizeof *devices;
+}
+
+int nvmlDeviceGetCudaComputeCapability(void *device, int *major, int *minor)
+{
+    int capability = devices[index_of(device)].capability;
+    *major = capability / 10;
+    *minor = capability % 10;
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetUUID(void *device, char *uuid, unsigned int size)
+{
+    snprintf(uuid, size, "%s", devices[index_of(device)].uuid);
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons)
+{
+    (void)device;
+    *reasons = 0;
+    return NVML_SUCCESS;
+}

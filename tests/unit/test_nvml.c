@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/nvml.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static int capability_with(const char *devices, const char *selector)
+{
+    setenv("HONE_DOUBLE_NVML", devices, 1);
+    return hn_nvml_capability(selector);
+}
+
+static void what_all_devices_have_is_guessed(void **state)
+{
+    (void)state;
+    assert_int_equal(capability_with("90", NULL), 90);
+    assert_int_equal(capability_with("90", "0"), 90);
+    assert_int_equal(capability_with("120,120,120", "2"), 120);
+}
+
+static void devices_that_differ_are_left_open(void **state)
+{
+    (void)state;
+    assert_int_equal(capability_with("90,80", NULL), 0);
+    assert_int_equal(capability_with("90,80", "1"), 0);
+    assert_int_equal(capability_with("", NULL), 0);
+}
+
+static void a_uuid_chooses(void **state)
+{
+    (void)state;
+    assert_int_equal(capability_with("90,80", "GPU-00000001"), 80);
+    assert_int_equal(capability_with("90,80", "GPU-00000000-0000-0000-0000-000000000000"), 90);
+    assert_int_equal(capability_with("90,80", "GPU-0000000"), 0);
+    assert_int_equal(capability_with("90,80", "GPU-7"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_all_devices_have_is_guessed),
+        cmocka_unit_test(devices_that_differ_are_left_open),
+        cmocka_unit_test(a_uuid_chooses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include <glob.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "runtime/bench.h"
+#include "tuner/config/config.h"
+
+static unsigned bits_of(const char *option, const char *name)
+{
+    assert_int_equal(strncmp(option, name, strlen(name)), 0);
+    return (unsigned)strtoul(option + strlen(name), NULL, 0);
+}
+
+static void check_plan(const struct hn_plan *plan)
+{
+    char options[HN_SUPPORT_OPTIONS][24];
+    hn_support_options(plan, options);
+    unsigned elements = bits_of(options[0], "-DELEMENTS=");
+    unsigned fills = bits_of(options[1], "-DFILLS=");
+    /* What a memcpy is filled with. */
+    assert_true(elements >> HN_FLOAT32 & 1);
+    assert_true(fills >> HN_FILL_UNIFORM & 1);
+    bool multisets = plan->compare.mode == HN_COMPARE_MULTISET;
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        const struct hn_argument *argument = &plan->arguments[i];
+        assert_true(elements >> argument->element & 1);
+        if (hn_argument_is_filled(argument))
+            assert_true(fills >> argument->fill.kind & 1);
+        if (argument->compare != NULL && argument->compare->mode == HN_COMPARE_MULTISET)
+            multisets = true;
+    }
+    assert_string_equal(options[2], multisets ? "-DMULTISETS=1" : "-DMULTISETS=0");
+}
+
+/* What is left out of the support kernels stops the device, so that none may be missing. */
+static void all_that_a_plan_uses_is_compiled(void **state)
+{
+    glob_t found;
+    (void)state;
+    assert_int_equal(glob(HONE_SOURCE_DIR "/configs/*.yaml", 0, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        struct hn_config *config;
+        struct hn_error err = {""};
+        if (hn_config_load(found.gl_pathv[i], &config, &err) != HN_OK)
+            fail_msg("%s", err.message);
+        check_plan(config->plan);
+        hn_config_destroy(config);
+    }
+    assert_true(found.gl_pathc > 0);
+    globfree(&found);
+}
+
+static void a_plain_plan_leaves_most_out(void **state)
+{
+    char options[HN_SUPPORT_OPTIONS][24];
+    const struct hn_plan plan = {.argument_count = 0};
+    (void)state;
+    hn_support_options(&plan, options);
+    assert_string_equal(options[0], "-DELEMENTS=0x100");
+    assert_string_equal(options[1], "-DFILLS=0x1");
+    assert_string_equal(options[2], "-DMULTISETS=0");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_that_a_plan_uses_is_compiled),
+        cmocka_unit_test(a_plain_plan_leaves_most_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

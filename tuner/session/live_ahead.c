@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/session/live.h"
+
+/* The device is known only once the driver is up, a tenth of a second and more into a tune. Its
+ * architecture can be guessed long before: what will be wanted first is compiled for it meanwhile.
+ */
+
+/* The numbers of compilations that belong to no ticket yet; live_setup.c counts down from
+ * UINT64_MAX. */
+static uint64_t number_of(size_t ahead)
+{
+    return UINT64_MAX - 1000 - (uint64_t)ahead;
+}
+
+double hn_live_weight(const struct hn_live *live, const struct hn_bindings *point)
+{
+    double weight = 0;
+    /* What is unrolled, tiled or batched more makes more code: a guess that needs no knowledge. */
+    for (size_t i = 0; live->options.any_order && i < point->count; i++) {
+        const struct hn_value *value = &point->values[i];
+        if (value->type == HN_INTEGER || value->type == HN_REAL)
+            weight += log2(1 + fabs(hn_value_number(value)));
+    }
+    return weight;
+}
+
+static enum hn_status start_point(struct hn_live *live, const struct hn_device *device,
+                                  struct hn_error *err)
+{
+    const struct hn_task *task = live->base.task;
+    const struct hn_bindings *point = &live->options.ahead[live->ahead_count];
+    struct hn_record record;
+    struct hn_launch launch;
+    struct hn_source source;
+    size_t number = live->ahead_count++;
+    enum hn_status status = hn_launch_make(task->plan, task->problem, point, &launch, err);
+    if (status != HN_OK)
+        return status;
+    hn_record_init(&record);
+    bool fits = hn_launch_check(&launch, device, &record);
+    hn_record_finish(&record);
+    hn_launch_finish(&launch);
+    if (!fits)
+        return HN_OK;
+    status = hn_task_source(task, point, &source, err);
+    if (status != HN_OK)
+        return status;
+    live->ahead[number] = hn_bindings_text(point);
+    status =
+        live->ahead[number] == NULL
+            ? hn_fail_memory(err)
+            : hn_compile_pool_submit_ahead(live->pool, number_of(number), &source,
+                                           live->architecture, hn_live_weight(live, point), err);
+    hn_source_finish(&source);
+    return status;
+}
+
+enum hn_status hn_live_start_ahead(struct hn_live *live, struct hn_error *err)
+{
+    struct hn_device device;
+    int guess = hn_gpu_client_guess(live->gpu);
+    if (live->workers->device_known || live->own_started || guess == 0 ||
+        live->options.ahead_count == 0)
+        return HN_OK;
+    snprintf(live->architecture, sizeof live->architecture, "sm_%d", guess);
+    /* One that we do not know is left to the driver. */
+    if (hn_device_for_architecture(live->architecture, &device, NULL) != HN_OK) {
+        live->options.ahead_count = 0;
+        return HN_OK;
+    }
+    enum hn_status status = hn_live_start_own(live, err);
+    while (status == HN_OK && live->ahead_count < live->options.ahead_count)
+        status = start_point(live, &device, err);
+    return status;
+}
+
+void hn_live_check_ahead(struct hn_live *live, int capability)
+{
+    char architecture[sizeof live->architecture];
+    snprintf(architecture, sizeof architecture, "sm_%d", capability);
+    if (live->own_started && strcmp(architecture, live->architecture) != 0) {
+        hn_compile_pool_cancel(live->pool, false);
+        hn_live_forget_ahead(live);
+        live->own_started = false;
+    }
+    memcpy(live->architecture, architecture, sizeof architecture);
+}
+
+bool hn_live_claim_ahead(struct hn_live *live, uint64_t ticket, const struct hn_bindings *point)
+{
+    bool claimed = false;
+    char *text = live->ahead_count > 0 ? hn_bindings_text(point) : NULL;
+    for (size_t i = 0; text != NULL && !claimed && i < live->ahead_count; i++) {
+        if (live->ahead[i] == NULL || strcmp(live->ahead[i], text) != 0)
+            continue;
+        claimed = hn_compile_pool_claim(live->pool, number_of(i), ticket);
+        free(live->ahead[i]);
+        live->ahead[i] = NULL;
+    }
+    free(text);
+    return claimed;
+}
+
+void hn_live_forget_ahead(struct hn_live *live)
+{
+    hn_compile_pool_cancel(live->pool, true);
+    for (size_t i = 0; live->ahead != NULL && i < live->ahead_count; i++)
+        free(live->ahead[i]);
+    free(live->ahead);
+    live->ahead = NULL;
+    live->ahead_count = 0;
+}

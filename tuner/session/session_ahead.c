@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/session/session_ahead.h"
+
+#include <stdlib.h>
+
+#include "cache/store_record.h"
+#include "tuner/session/session_internal.h"
+
+static enum hn_status add(struct hn_points_ahead *ahead, const struct hn_bindings *point,
+                          struct hn_error *err)
+{
+    enum hn_status status = hn_bindings_copy(&ahead->points[ahead->count], point, err);
+    ahead->count += status == HN_OK;
+    return status;
+}
+
+static enum hn_status add_ladder(struct hn_points_ahead *ahead, const struct hn_task *task,
+                                 size_t limit, struct hn_error *err)
+{
+    const struct hn_config *config = task->config;
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; status == HN_OK && i < config->ladder_count && ahead->count < limit; i++) {
+        struct hn_bindings point;
+        hn_bindings_init(&point);
+        if (hn_config_complete(config, task->space, &config->ladder[i], &point, NULL) == HN_OK)
+            status = add(ahead, &point, err);
+        hn_bindings_finish(&point);
+    }
+    return status;
+}
+
+/* What a strategy proposes before it has been told anything. */
+static enum hn_status add_proposals(struct hn_points_ahead *ahead, const struct hn_task *task,
+                                    const struct hn_session_options *options, size_t limit,
+                                    struct hn_error *err)
+{
+    const struct hn_strategy_kind *kind = options->strategy;
+    const struct hn_search search = {
+        .space = task->space, .seed = options->seed, .look_ahead = HN_LOOK_AHEAD};
+    uint64_t most = kind->needs_feedback ? HN_LOOK_AHEAD / 2 : UINT64_MAX;
+    struct hn_strategy *strategy;
+    uint16_t *choice = calloc(hn_space_parameter_count(task->space) + 1, sizeof *choice);
+    if (choice == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = kind->create(&search, &strategy, err);
+    for (uint64_t t = 0; status == HN_OK && t < most && ahead->count < limit; t++) {
+        struct hn_bindings point;
+        if (!kind->propose(strategy, t, choice))
+            break;
+        status = hn_space_bindings(task->space, choice, &point, err);
+        if (status == HN_OK)
+            status = add(ahead, &point, err);
+        hn_bindings_finish(&point);
+    }
+    if (status == HN_OK)
+        kind->destroy(strategy);
+    free(choice);
+    return status;
+}
+
+enum hn_status hn_points_ahead_make(struct hn_points_ahead *ahead, const struct hn_task *task,
+                                    struct hn_store *store,
+                                    const struct hn_session_options *options, size_t limit,
+                                    struct hn_error *err)
+{
+    bool known = false;
+    *ahead = (struct hn_points_ahead){0};
+    enum hn_status status =
+        store != NULL ? hn_store_knows(store, &task->version, &known, err) : HN_OK;
+    if (status != HN_OK || known)
+        return status;
+    ahead->points = calloc(limit + 1, sizeof *ahead->points);
+    if (ahead->points == NULL)
+        return hn_fail_memory(err);
+    status = add_ladder(ahead, task, limit, err);
+    if (status == HN_OK)
+        status = add_proposals(ahead, task, options, limit, err);
+    if (status != HN_OK)
+        hn_points_ahead_finish(ahead);
+    return status;
+}
+
+void hn_points_ahead_finish(struct hn_points_ahead *ahead)
+{
+    for (size_t i = 0; i < ahead->count; i++)
+        hn_bindings_finish(&ahead->points[i]);
+    free(ahead->points);
+    *ahead = (struct hn_points_ahead){0};
+}

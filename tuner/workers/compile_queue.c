@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/workers/compile_queue.h"
+
+#include <stdlib.h>
+
+#include "tuner/workers/compile_pool.h"
+
+void hn_compile_queue_init(struct hn_compile_queue *queue)
+{
+    *queue = (struct hn_compile_queue){.first = NULL};
+    queue->last = &queue->first;
+}
+
+void hn_compile_queue_push(struct hn_compile_queue *queue, struct hn_compile_job *job)
+{
+    job->next = NULL;
+    *queue->last = job;
+    queue->last = &job->next;
+}
+
+void hn_compile_queue_push_front(struct hn_compile_queue *queue, struct hn_compile_job *job)
+{
+    job->next = queue->first;
+    queue->first = job;
+    if (job->next == NULL)
+        queue->last = &job->next;
+}
+
+struct hn_compile_job *hn_compile_queue_pop(struct hn_compile_queue *queue)
+{
+    struct hn_compile_job *job = queue->first;
+    if (job == NULL)
+        return NULL;
+    queue->first = job->next;
+    if (queue->first == NULL)
+        queue->last = &queue->first;
+    return job;
+}
+
+/* Takes the job behind *link out. */
+struct hn_compile_job *hn_compile_queue_unlink(struct hn_compile_queue *queue,
+                                               struct hn_compile_job **link)
+{
+    struct hn_compile_job *job = *link;
+    *link = job->next;
+    if (queue->last == &job->next)
+        queue->last = link;
+    return job;
+}
+
+struct hn_compile_job *hn_compile_queue_pop_heaviest(struct hn_compile_queue *queue, int limit)
+{
+    struct hn_compile_job **heaviest = &queue->first;
+    for (struct hn_compile_job **link = heaviest; *link != NULL; link = &(*link)->next)
+        if ((*link)->weight > (*heaviest)->weight)
+            heaviest = link;
+    bool passes_over = heaviest != &queue->first && queue->passed_over < limit;
+    queue->passed_over = passes_over ? queue->passed_over + 1 : 0;
+    return hn_compile_queue_unlink(queue, passes_over ? heaviest : &queue->first);
+}
+
+void hn_compile_job_destroy(struct hn_compile_job *job)
+{
+    if (job == NULL)
+        return;
+    hn_message_finish(&job->request);
+    hn_image_finish(&job->image);
+    free(job);
+}
+
+void hn_compile_queue_drain(struct hn_compile_queue *queue)
+{
+    struct hn_compile_job *job;
+    while ((job = hn_compile_queue_pop(queue)) != NULL)
+        hn_compile_job_destroy(job);
+}
+
+struct hn_compile_job *hn_compile_queue_find(const struct hn_compile_queue *queue, uint64_t id)
+{
+    struct hn_compile_job *job = queue->first;
+    while (job != NULL && job->id != id)
+        job = job->next;
+    return job;
+}
+
+static json_t *strings(char *const *items, size_t count)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(array, json_string(items[i]));
+    return array;
+}
+
+json_t *hn_compile_pool_request(const struct hn_source *source, const char *architecture)
+{
+    json_t *includes = json_array();
+    const struct hn_template *template = source->template;
+    for (size_t i = 0; i < template->include_count; i++)
+        json_array_append_new(
+            includes, json_pack("[ss]", template->includes[i].name, template->includes[i].text));
+    return json_pack("{ss ss ss so so so ss}", "type", "compile", "name", template->path, "text",
+                     source->text, "includes", includes, "entries",
+                     strings(source->entries, source->entry_count), "options",
+                     strings(source->options, source->option_count), "architecture", architecture);
+}
+
+static enum hn_status make_request(const struct hn_source *source, const char *architecture,
+                                   struct hn_message *request, struct hn_error *err)
+{
+    *request = (struct hn_message){.json = hn_compile_pool_request(source, architecture)};
+    if (request->json == NULL)
+        return hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8", source->template->path);
+    return HN_OK;
+}
+
+enum hn_status hn_compile_job_make(uint64_t id, const struct hn_source *source,
+                                   const char *architecture, struct hn_compile_job **out,
+                                   struct hn_error *err)
+{
+    *out = NULL;
+    struct hn_compile_job *job = calloc(1, sizeof *job);
+    if (job == NULL)
+        return hn_fail_memory(err);
+    job->id = id;
+    hn_image_init(&job->image);
+    enum hn_status status = make_request(source, architecture, &job->request, err);
+    if (status != HN_OK) {
+        hn_compile_job_destroy(job);
+        return status;
+    }
+    *out = job;
+    return HN_OK;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/workers/timeline.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+void hn_timeline_add(struct hn_timeline *timeline, const char *what, double from_ms, double to_ms)
+{
+    struct hn_span *last = timeline->count > 0 ? &timeline->spans[timeline->count - 1] : NULL;
+    bool full = timeline->count == HN_TIMELINE_LIMIT;
+    if (last != NULL && (full || strcmp(last->what, what) == 0)) {
+        last->from_ms = fmin(last->from_ms, from_ms);
+        last->to_ms = fmax(last->to_ms, to_ms);
+        last->count++;
+        last->busy_ms += to_ms - from_ms;
+        return;
+    }
+    timeline->spans[timeline->count++] = (struct hn_span){what, from_ms, to_ms, 1, to_ms - from_ms};
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_WORKERS_WORKERS_H
+#define HONE_TUNER_WORKERS_WORKERS_H
+
+#include "runtime/device.h"
+#include "tuner/workers/compile_pool.h"
+#include "tuner/workers/gpu_client.h"
+
+/* The worker processes of a command: started before anything else is done, so that they load NVRTC and the driver
+ * meanwhile, and shared by all problems. */
+struct hn_workers_options {
+    const char *device; /* NULL: the first */
+    int jobs;           /* compile workers */
+    double compile_timeout_s;
+    double run_timeout_s;
+};
+
+struct hn_workers {
+    struct hn_compile_pool *pool;
+    struct hn_gpu_client *gpu;
+    struct hn_timeline compiling; /* one span */
+    struct hn_timeline on_gpu;
+    struct hn_meter working; /* compiling or on the GPU */
+    bool used;               /* by a problem before */
+    bool device_known;
+    struct hn_device device;
+    bool has_context;
+};
+
+enum hn_status hn_workers_start(const struct hn_workers_options *options, struct hn_workers **workers,
+                                struct hn_error *err);
+/* Kills them, without waiting for that: they are of no more use. NULL is fine, here and below. */
+void hn_workers_end(struct hn_workers *workers);
+/* Kills them; the GPU's worker is not waited for. */
+void hn_workers_destroy(struct hn_workers *workers);
+
+/* Waits for the device, unless it is known. */
+enum hn_status hn_workers_open(struct hn_workers *workers, struct hn_error *err);
+/* Before a problem: what belongs to an earlier one is let go of. */
+void hn_workers_leave(struct hn_workers *workers);
+
+#endif
