@@ -29,7 +29,7 @@ struct hn_trail_ticket {
 };
 
 /* No point: what hn_trail_find and hn_trail_tell say of what was never proposed. */
-enum { HN_TRAIL_NONE = UINT32_MAX };
+#define HN_TRAIL_NONE UINT32_MAX
 
 /* Seeds the chance with search->seed. HN_ENOMEM. */
 enum hn_status hn_trail_init(struct hn_trail *trail, const struct hn_search *search, struct hn_error *err);

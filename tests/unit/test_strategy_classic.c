@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/search/strategy.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* What holds for every strategy that improves a few good points. */
+static const char *const names[] = {"genetic", "differential_evolution", "simulated_annealing",
+                                    "particle_swarm", "tabu_greywolf"};
+enum { NAMES = sizeof names / sizeof names[0] };
+static const unsigned look_aheads[] = {1, 32};
+enum { LOOK_AHEADS = sizeof look_aheads / sizeof look_aheads[0] };
+
+enum { MOST_WIDTH = 5, MOST_TICKETS = 20000 };
+
+typedef double (*cost_function)(const uint16_t *choice); /* NAN: the point fails */
+
+struct play {
+    const char *name;
+    const struct hn_space *space;
+    cost_function cost;
+    uint64_t seed;
+    unsigned look_ahead;
+    size_t tickets; /* at most */
+    const struct hn_prior *priors;
+    size_t prior_count;
+};
+
+struct result {
+    uint16_t proposals[MOST_TICKETS][MOST_WIDTH];
+    size_t tickets;
+    size_t points;  /* distinct ones */
+    size_t repeats; /* tickets in a row that proposed known points, at most */
+    double best;
+};
+
+static void add_range(struct hn_space *space, const char *name, int64_t count)
+{
+    struct hn_value values[100];
+    for (int64_t i = 0; i < count; i++)
+        values[i] = hn_integer(i);
+    assert_int_equal(hn_space_add_parameter(space, name, values, (size_t)count, NULL), HN_OK);
+}
+
+/* 1,483 of 12 * 10 * 8 * 2 * 3 points; A and B change only together. */
+static struct hn_space *constrained_space(void)
+{
+    struct hn_space *space = hn_space_create();
+    add_range(space, "A", 12);
+    add_range(space, "B", 10);
+    add_range(space, "C", 8);
+    struct hn_value both[] = {hn_boolean(false), hn_boolean(true)};
+    assert_int_equal(hn_space_add_parameter(space, "D", both, 2, NULL), HN_OK);
+    struct hn_value words[] = {hn_word("red"), hn_word("green"), hn_word("blue")};
+    assert_int_equal(hn_space_add_parameter(space, "E", words, 3, NULL), HN_OK);
+    assert_int_equal(hn_space_add_constraint(space, "(A + B) % 3 == 0", NULL, NULL), HN_OK);
+    assert_int_equal(hn_space_add_constraint(space, "A * C <= 40 or D", NULL, NULL), HN_OK);
+    assert_int_equal(hn_space_add_constraint(space, "E != red or C % 2 == 0", NULL, NULL), HN_OK);
+    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    return space;
+}
+
+static struct hn_space *line_space(int64_t count)
+{
+    struct hn_space *space = hn_space_create();
+    add_range(space, "A", count);
+    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    return space;
+}
+
+/* A valley along A = B + 2, whose lowest point is not far from its brim. */
+static double valley(const uint16_t *choice)
+{
+    double across = choice[0] - choice[1] - 2.0;
+    double along = choice[0] + choice[1] - 12.0;
+    return 100 + 8 * across * across + along * along + 3 * abs(choice[2] - 5) +
+           (choice[3] ? 0 : 20) + (choice[4] == 1 ? 0 : 10);
+}
+
+static double lowered_valley(const uint16_t *choice)
+{
+    return valley(choice) - 1024;
+}
+
+static double everything_fails(const uint16_t *choice)
+{
+    (void)choice;
+    return NAN;
+}
+
+/* As where a kernel asks for more than there is. */
+static double most_fails(const uint16_t *choice)
+{
+    int demand = (choice[0] + 1) * (choice[2] + 1) * (choice[3] ? 2 : 1);
+    return demand <= 20 && choice[1] >= 4 ? valley(choice) : NAN;
+}
+
+static double flat(const uint16_t *choice)
+{
+    (void)choice;
+    return 1;
+}
+
+static double slope(const uint16_t *choice)
+{
+    return choice[0];
+}
+
+static void tell(const struct play *play, const struct hn_strategy_kind *kind,
+                 struct hn_strategy *strategy, const struct result *result, uint64_t ticket)
+{
+    double cost = play->cost(result->proposals[ticket]);
+    const struct hn_observation observation = {
+        .outcome = isnan(cost) ? HN_OUTCOME_LAUNCH_ERROR : HN_OUTCOME_OK, .cost = cost};
+    kind->finished(strategy, ticket, &observation);
+}
+
+static void note(const struct play *play, struct result *result, bool *seen, size_t *repeats)
+{
+    const uint16_t *choice = result->proposals[result->tickets++];
+    uint64_t point = hn_space_find(play->space, choice);
+    assert_true(point < hn_space_size(play->space));
+    if (seen[point]) {
+        if (++*repeats > result->repeats)
+            result->repeats = *repeats;
+        return;
+    }
+    *repeats = 0;
+    seen[point] = true;
+    result->points++;
+    double cost = play->cost(choice);
+    if (cost < result->best)
+        result->best = cost;
+}
+
+/* Told of ticket t - look_ahead before it makes proposal t, as by a session. The caller frees it.
+ */
+static struct result *run(const struct play *play)
+{
+    const struct hn_strategy_kind *kind = hn_strategy_find(play->name);
+    assert_non_null(kind);
+    assert_true(kind->needs_feedback);
+    struct result *result = calloc(1, sizeof *result);
+    result->best = INFINITY;
+    struct hn_strategy *strategy;
+    const struct hn_search search = {.space = play->space,
+                                     .seed = play->seed,
+                                     .look_ahead = play->look_ahead,
+                                     .priors = play->priors,
+                                     .prior_count = play->prior_count};
+    assert_int_equal(kind->create(&search, &strategy, NULL), HN_OK);
+    bool *seen = calloc(hn_space_size(play->space), sizeof *seen);
+    size_t repeats = 0;
+    for (uint64_t t = 0; t < play->tickets; t++) {
+        if (t >= play->look_ahead)
+            tell(play, kind, strategy, result, t - play->look_ahead);
+        if (!kind->propose(strategy, t, result->proposals[t]))
+            break;
+        note(play, result, seen, &repeats);
+    }
+    free(seen);
+    kind->destroy(strategy);
+    return result;
+}
+
+static bool same(const struct result *a, const struct result *b)
+{
+    return a->tickets == b->tickets &&
+           memcmp(a->proposals, b->proposals, a->tickets * sizeof a->proposals[0]) == 0;
+}
+
+static void proposals_are_valid_and_new(void **state)
+{
+    (void)state;
+    static const cost_function costs[] = {valley, everything_fails, most_fails, flat};
+    struct hn_space *space = constrained_space();
+    for (size_t i = 0; i < NAMES * LOOK_AHEADS * 4; i++) {
+        struct result *result = run(&(struct play){.name = names[i % NAMES],
+                                                   .space = space,
+                                                   .cost = costs[i / NAMES % 4],
+                                                   .seed = i,
+                                                   .look_ahead = look_aheads[i / NAMES / 4],
+                                                   .tickets = 500});
+        assert_int_equal(result->tickets, 500);
+        assert_int_equal(result->points, 500);
+        free(result);
+    }
+    hn_space_destroy(space);
+}
+
+static void same_seed_and_costs_give_the_same_sequence(void **state)
+{
+    (void)state;
+    struct hn_space *space = constrained_space();
+    for (size_t i = 0; i < NAMES * LOOK_AHEADS; i++) {
+        struct play play = {.name = names[i % NAMES],
+                            .space = space,
+                            .cost = valley,
+                            .seed = 5,
+                            .look_ahead = look_aheads[i / NAMES],
+                            .tickets = 200};
+        struct result *first = run(&play);
+        struct result *again = run(&play);
+        play.cost = lowered_valley; /* negative, but the differences are the same */
+        struct result *lowered = run(&play);
+        play.seed = 6;
+        struct result *other = run(&play);
+        assert_true(same(first, again));
+        assert_true(same(first, lowered));
+        assert_false(same(first, other));
+        free(first);
+        free(again);
+        free(lowered);
+        free(other);
+    }
+    hn_space_destroy(space);
+}
+
+/* In how many of 20 runs the lowest cost is found within so many proposals. */
+static unsigned successes(const char *name, const struct hn_space *space, cost_function cost,
+                          double lowest, unsigned look_ahead, size_t tickets)
+{
+    unsigned found = 0;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        struct result *result = run(&(struct play){.name = name,
+                                                   .space = space,
+                                                   .cost = cost,
+                                                   .seed = seed,
+                                                   .look_ahead = look_ahead,
+                                                   .tickets = tickets});
+        assert_true(result->best >= lowest);
+        found += result->best <= lowest;
+        free(result);
+    }
+    return found;
+}
+
+/* Random search finds the one best point within 200 proposals in 3 of 20 runs. */
+static void best_point_is_found_soon(void **state)
+{
+    (void)state;
+    struct hn_space *space = constrained_space();
+    for (size_t i = 0; i < NAMES * LOOK_AHEADS; i++)
+        assert_true(successes(names[i % NAMES], space, valley, 100, look_aheads[i / NAMES], 200) >=
+                    10);
+    hn_space_destroy(space);
+}
+
+/* 356 points do not fail; random search finds the best of them in 3 of 20 runs. */
+static void best_of_few_that_do_not_fail_is_found(void **state)
+{
+    (void)state;
+    struct hn_space *space = constrained_space();
+    for (size_t i = 0; i < NAMES * LOOK_AHEADS; i++)
+        assert_true(
+            successes(names[i % NAMES], space, most_fails, 115, look_aheads[i / NAMES], 300) >= 14);
+    hn_space_destroy(space);
+}
+
+static void whole_space_is_proposed_then_it_ends(void **state)
+{
+    (void)state;
+    static const int64_t counts[] = {1, 2, 3, 7, 60};
+    static const cost_function costs[] = {slope, everything_fails, flat};
+    for (size_t i = 0; i < NAMES * LOOK_AHEADS * 5 * 3; i++) {
+        size_t rest = i / NAMES / LOOK_AHEADS;
+        struct hn_space *space = line_space(counts[rest % 5]);
+        struct result *result =
+            run(&(struct play){.name = names[i % NAMES],
+                               .space = space,
+                               .cost = costs[rest / 5],
+                               .seed = i,
+                               .look_ahead = look_aheads[i / NAMES % LOOK_AHEADS],
+                               .tickets = MOST_TICKETS});
+        assert_int_equal(result->points, counts[rest % 5]);
+        assert_true(result->tickets < 2 * result->points + 10);
+        free(result);
+        hn_space_destroy(space);
+    }
+}
+
+static void whole_constrained_space_is_proposed(void **state)
+{
+    (void)state;
+    struct hn_space *space = constrained_space();
+    for (size_t i = 0; i < NAMES; i++) {
+        struct result *result = run(&(struct play){.name = names[i],
+                                                   .space = space,
+                                                   .cost = valley,
+                                                   .look_ahead = 1,
+                                                   .tickets = MOST_TICKETS});
+        assert_int_equal(result->points, hn_space_size(space));
+        assert_true(result->repeats < 1000);
+        assert_true(result->best < 101);
+        free(result);
+    }
+    hn_space_destroy(space);
+}
+
+/* Of the most relevant source that has any, best first. */
+static void best_points_of_priors_come_first(void **state)
+{
+    (void)state;
+    enum { PRIORS = 8 };
+    struct hn_space *space = line_space(60);
+    static const uint16_t choices[PRIORS] = {50, 10, 11, 12, 13, 14, 15, 16};
+    static const double costs[PRIORS] = {NAN, 9, 3, 5, 4, 2, 8, 0};
+    struct hn_prior priors[PRIORS];
+    for (size_t i = 0; i < PRIORS; i++)
+        priors[i] = (struct hn_prior){
+            .choice = &choices[i],
+            .observation = {.outcome = isnan(costs[i]) ? HN_OUTCOME_WRONG_RESULT : HN_OUTCOME_OK,
+                            .cost = costs[i]},
+            .source = i == 0  ? 0
+                      : i < 7 ? 1
+                              : 2,
+        };
+    priors[5].observation.outcome = HN_OUTCOME_SLOWER; /* a lower bound is not a cost */
+    for (size_t i = 0; i < NAMES; i++) {
+        struct result *result = run(&(struct play){.name = names[i],
+                                                   .space = space,
+                                                   .cost = slope,
+                                                   .look_ahead = 32,
+                                                   .tickets = 5,
+                                                   .priors = priors,
+                                                   .prior_count = PRIORS});
+        static const uint16_t expected[] = {11, 13, 12, 15};
+        for (size_t j = 0; j < 4; j++)
+            assert_int_equal(result->proposals[j][0], expected[j]);
+        free(result);
+    }
+    hn_space_destroy(space);
+}
+
+static void nothing_is_destroyed(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < NAMES; i++)
+        hn_strategy_find(names[i])->destroy(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(proposals_are_valid_and_new),
+        cmocka_unit_test(same_seed_and_costs_give_the_same_sequence),
+        cmocka_unit_test(best_point_is_found_soon),
+        cmocka_unit_test(best_of_few_that_do_not_fail_is_found),
+        cmocka_unit_test(whole_space_is_proposed_then_it_ends),
+        cmocka_unit_test(whole_constrained_space_is_proposed),
+        cmocka_unit_test(best_points_of_priors_come_first),
+        cmocka_unit_test(nothing_is_destroyed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

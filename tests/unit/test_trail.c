@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/search/trail.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tuner/search/moves.h"
+
+enum { WIDTH = 3 };
+
+/* A and B from 0 to 9, C from 0 to 4. */
+static struct hn_space *space_with(const char *constraint)
+{
+    static const char *const names[WIDTH] = {"A", "B", "C"};
+    static const size_t counts[WIDTH] = {10, 10, 5};
+    struct hn_space *space = hn_space_create();
+    struct hn_value values[10];
+    for (int64_t i = 0; i < 10; i++)
+        values[i] = hn_integer(i);
+    for (size_t i = 0; i < WIDTH; i++)
+        assert_int_equal(hn_space_add_parameter(space, names[i], values, counts[i], NULL), HN_OK);
+    if (constraint != NULL)
+        assert_int_equal(hn_space_add_constraint(space, constraint, NULL, NULL), HN_OK);
+    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    return space;
+}
+
+static void init(struct hn_trail *trail, const struct hn_space *space)
+{
+    const struct hn_search search = {.space = space, .seed = 1};
+    assert_int_equal(hn_trail_init(trail, &search, NULL), HN_OK);
+}
+
+static size_t changes(const uint16_t *a, const uint16_t *b)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < WIDTH; i++)
+        count += a[i] != b[i];
+    return count;
+}
+
+static void points_are_found_again(void **state)
+{
+    (void)state;
+    struct hn_space *space = space_with(NULL);
+    struct hn_trail trail;
+    init(&trail, space);
+    uint16_t choice[WIDTH];
+    for (uint64_t i = 0; i < hn_space_size(space); i++) {
+        hn_space_point(space, i, choice);
+        assert_int_equal(hn_trail_find(&trail, choice), HN_TRAIL_NONE);
+        assert_false(hn_trail_is_complete(&trail));
+        assert_true(hn_trail_add(&trail, i, choice, (uint32_t)i + 7));
+        assert_int_equal(hn_trail_find(&trail, choice), i);
+    }
+    assert_true(hn_trail_is_complete(&trail));
+    for (uint64_t i = 0; i < hn_space_size(space); i++) {
+        hn_space_point(space, i, choice);
+        assert_int_equal(hn_trail_find(&trail, choice), i);
+        assert_memory_equal(hn_trail_point(&trail, (uint32_t)i), choice, sizeof choice);
+        assert_int_equal(trail.tickets[i].tag, i + 7);
+        assert_true(isnan(trail.costs[i]));
+    }
+    hn_trail_finish(&trail);
+    hn_space_destroy(space);
+}
+
+static void costs_are_those_told(void **state)
+{
+    (void)state;
+    struct hn_space *space = space_with(NULL);
+    struct hn_trail trail;
+    init(&trail, space);
+    static const uint16_t a[WIDTH] = {1, 2, 3};
+    static const uint16_t b[WIDTH] = {3, 2, 1};
+    assert_true(hn_trail_add(&trail, 0, a, 0));
+    assert_true(hn_trail_add(&trail, 200, b, 0)); /* tickets may be left out */
+    assert_true(hn_trail_add(&trail, 201, a, 0)); /* and points proposed again */
+    assert_int_equal(trail.count, 2);
+    const struct hn_observation good = {.outcome = HN_OUTCOME_OK, .cost = -2};
+    const struct hn_observation failed = {.outcome = HN_OUTCOME_LAUNCH_ERROR, .cost = NAN};
+    assert_int_equal(hn_trail_tell(&trail, 201, &good), 0);
+    assert_int_equal(hn_trail_tell(&trail, 200, &failed), 1);
+    assert_int_equal(hn_trail_tell(&trail, 100, &good), HN_TRAIL_NONE);
+    assert_int_equal(hn_trail_tell(&trail, 202, &good), HN_TRAIL_NONE);
+    assert_true(trail.costs[0] == -2);
+    assert_true(isinf(trail.costs[1]));
+    hn_trail_finish(&trail);
+    hn_space_destroy(space);
+}
+
+static void repair_changes_as_little_as_possible(void **state)
+{
+    (void)state;
+    struct hn_space *space = space_with("A + B <= 9");
+    struct hn_trail trail;
+    init(&trail, space);
+    static const uint16_t anchor[WIDTH] = {0, 0, 0};
+    for (int i = 0; i < 200; i++) {
+        uint16_t choice[WIDTH] = {(uint16_t)(i % 10), (uint16_t)(i / 10 % 10), 3};
+        const uint16_t wanted[WIDTH] = {choice[0], choice[1], 3};
+        int excess = choice[0] + choice[1] - 9;
+        hn_move_repair(&trail, anchor, choice);
+        assert_true(hn_space_contains(space, choice));
+        assert_int_equal(changes(choice, wanted), excess > 0 ? 1 : 0);
+        if (excess > 0)
+            assert_int_equal(wanted[0] + wanted[1] - choice[0] - choice[1], excess);
+    }
+    hn_trail_finish(&trail);
+    hn_space_destroy(space);
+}
+
+static void repair_does_not_undo_a_change(void **state)
+{
+    (void)state;
+    struct hn_space *space = space_with("A == B");
+    struct hn_trail trail;
+    init(&trail, space);
+    static const uint16_t parent[WIDTH] = {4, 4, 2};
+    assert_true(hn_trail_add(&trail, 0, parent, 0));
+    uint16_t choice[WIDTH] = {5, 4, 2};
+    hn_move_repair(&trail, parent, choice);
+    static const uint16_t expected[WIDTH] = {5, 5, 2};
+    assert_memory_equal(choice, expected, sizeof choice);
+    hn_trail_finish(&trail);
+    hn_space_destroy(space);
+}
+
+static void repair_falls_back_to_the_anchor(void **state)
+{
+    (void)state;
+    struct hn_space *space = space_with("A == B and B == 2 * C");
+    struct hn_trail trail;
+    init(&trail, space);
+    static const uint16_t anchor[WIDTH] = {2, 2, 1};
+    uint16_t choice[WIDTH] = {7, 8, 1};
+    hn_move_repair(&trail, anchor, choice);
+    assert_memory_equal(choice, anchor, sizeof choice);
+    hn_trail_finish(&trail);
+    hn_space_destroy(space);
+}
+
+static void steps_visit_each_neighbour_once(void **state)
+{
+    (void)state;
+    struct hn_space *space = space_with("A * B <= 20");
+    struct hn_trail trail;
+    init(&trail, space);
+    static const uint16_t from[WIDTH] = {4, 5, 2};
+    uint16_t choice[WIDTH];
+    uint64_t ticket = 0;
+    assert_true(hn_trail_add(&trail, ticket++, from, 0));
+    while (hn_move_step(&trail, from, HN_ADJACENT, choice)) {
+        assert_int_equal(changes(choice, from), 1);
+        assert_true(hn_space_contains(space, choice));
+        assert_true(hn_trail_add(&trail, ticket++, choice, 0));
+    }
+    assert_int_equal(trail.count, 1 + 4); /* A and B can only be less, C either */
+    while (hn_move_step(&trail, from, HN_HAMMING, choice))
+        assert_true(hn_trail_add(&trail, ticket++, choice, 0));
+    assert_int_equal(trail.count, 1 + 4 + 5 + 4);
+    assert_int_equal(trail.count, ticket);
+    hn_trail_finish(&trail);
+    hn_space_destroy(space);
+}
+
+static void change_reaches_where_no_neighbour_is(void **state)
+{
+    (void)state;
+    struct hn_space *space = space_with("A == B and C == 0");
+    struct hn_trail trail;
+    init(&trail, space);
+    static const uint16_t from[WIDTH] = {4, 4, 0};
+    uint16_t choice[WIDTH];
+    assert_true(hn_trail_add(&trail, 0, from, 0));
+    assert_false(hn_move_step(&trail, from, HN_HAMMING, choice));
+    for (uint64_t ticket = 1; ticket <= 2; ticket++) {
+        assert_true(hn_move_change(&trail, from, true, choice));
+        assert_true(choice[0] == 3 || choice[0] == 5);
+        assert_true(hn_space_contains(space, choice));
+        assert_true(hn_trail_add(&trail, ticket, choice, 0));
+    }
+    assert_false(hn_move_change(&trail, from, true, choice));
+    assert_true(hn_move_change(&trail, from, false, choice));
+    hn_trail_finish(&trail);
+    hn_space_destroy(space);
+}
+
+static void renew_finds_the_rest_of_the_space(void **state)
+{
+    (void)state;
+    struct hn_space *space = space_with("A * B * C < 30");
+    struct hn_trail trail;
+    init(&trail, space);
+    uint16_t choice[WIDTH] = {0, 0, 0};
+    for (uint64_t ticket = 0; !hn_trail_is_complete(&trail); ticket++) {
+        if (!hn_move_renew(&trail, choice))
+            assert_true(hn_space_contains(space, choice));
+        assert_true(hn_trail_add(&trail, ticket, choice, 0));
+        assert_true(ticket < hn_space_size(space) + 20);
+    }
+    assert_false(hn_move_renew(&trail, choice));
+    hn_trail_finish(&trail);
+    hn_space_destroy(space);
+}
+
+static void rounding_is_fair_and_stays_inside(void **state)
+{
+    (void)state;
+    struct hn_space *space = space_with(NULL);
+    struct hn_trail trail;
+    init(&trail, space);
+    unsigned upper = 0;
+    for (int i = 0; i < 1000; i++) {
+        uint16_t value = hn_move_round(&trail, 0, 3.25);
+        assert_true(value == 3 || value == 4);
+        upper += value == 4;
+    }
+    assert_in_range(upper, 200, 300);
+    assert_int_equal(hn_move_round(&trail, 0, -2.5), 0);
+    assert_int_equal(hn_move_round(&trail, 0, 1e9), 9);
+    assert_int_equal(hn_move_round(&trail, 0, 7), 7);
+    hn_trail_finish(&trail);
+    hn_space_destroy(space);
+}
+
+static void worse_is_accepted_by_temperature(void **state)
+{
+    (void)state;
+    struct hn_space *space = space_with(NULL);
+    struct hn_trail trail;
+    init(&trail, space);
+    unsigned accepted = 0;
+    for (int i = 0; i < 1000; i++)
+        accepted += hn_move_accepts(&trail, 2, 2);
+    assert_in_range(accepted, 320, 416); /* 1/e */
+    assert_true(hn_move_accepts(&trail, 0, 0));
+    assert_true(hn_move_accepts(&trail, -1, 0));
+    assert_false(hn_move_accepts(&trail, 1e-9, 0));
+    assert_false(hn_move_accepts(&trail, INFINITY, 1e300));
+    hn_trail_finish(&trail);
+    hn_space_destroy(space);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(points_are_found_again),
+        cmocka_unit_test(costs_are_those_told),
+        cmocka_unit_test(repair_changes_as_little_as_possible),
+        cmocka_unit_test(repair_does_not_undo_a_change),
+        cmocka_unit_test(repair_falls_back_to_the_anchor),
+        cmocka_unit_test(steps_visit_each_neighbour_once),
+        cmocka_unit_test(change_reaches_where_no_neighbour_is),
+        cmocka_unit_test(renew_finds_the_rest_of_the_space),
+        cmocka_unit_test(rounding_is_fair_and_stays_inside),
+        cmocka_unit_test(worse_is_accepted_by_temperature),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
