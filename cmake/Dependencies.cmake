@@ -4,7 +4,9 @@
 
 function(hone_find_library name header library package)
   find_path(HONE_${name}_INCLUDE ${header})
-  if(HONE_STATIC_LIBS)
+  if(HONE_STATIC_LIBS STREQUAL "AUTO")
+    find_library(HONE_${name}_LIBRARY NAMES lib${library}.a ${library})
+  elseif(HONE_STATIC_LIBS)
     find_library(HONE_${name}_LIBRARY NAMES lib${library}.a)
   else()
     find_library(HONE_${name}_LIBRARY NAMES ${library})
