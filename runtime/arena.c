@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 256 };
+/* Textures begin at multiples of 512 bytes. */
+enum { ALIGNMENT = 512 };
 static const uint64_t FLUSH_STEP = 1u << 20;
 
 static uint64_t align(uint64_t offset)
@@ -19,21 +20,25 @@ static bool may_depend_on_parameters(const struct hn_argument *argument)
            argument->role == HN_ROLE_METRIC;
 }
 
-static const char *parameter_used(const struct hn_plan *plan,
-                                  const struct hn_expression *expression)
-{
-    for (size_t slot = 0; slot < plan->name_count; slot++) {
-        if (!hn_expression_uses(expression, slot))
-            continue;
-        for (size_t i = 0; i < plan->parameter_count; i++)
-            if (strcmp(plan->names[slot], plan->parameters[i]) == 0)
-                return plan->names[slot];
-    }
-    return NULL;
-}
-
 /* An upper bound well beyond any device keeps sums of sizes from overflowing. */
 static const int64_t MAX_BYTES = (int64_t)1 << 50;
+
+/* All rows take a whole pitch, the last one too. */
+static enum hn_status evaluate_rows(const struct hn_argument *argument,
+                                    const struct hn_value *values, struct hn_buffer *buffer,
+                                    struct hn_error *err)
+{
+    enum hn_status status =
+        hn_argument_evaluate_rows(argument, values, &buffer->row, &buffer->pitch, err);
+    if (status != HN_OK || buffer->row == 0)
+        return status;
+    uint64_t rows = buffer->count / buffer->row;
+    if (rows > (uint64_t)MAX_BYTES / buffer->pitch)
+        return hn_fail(err, HN_ECONFIG, "argument '%s' has %llu rows of %llu bytes: too large",
+                       argument->name, (unsigned long long)rows, (unsigned long long)buffer->pitch);
+    buffer->bytes = rows * buffer->pitch;
+    return HN_OK;
+}
 
 static enum hn_status evaluate_size(const struct hn_argument *argument,
                                     const struct hn_value *values, struct hn_buffer *buffer,
@@ -50,7 +55,7 @@ static enum hn_status evaluate_size(const struct hn_argument *argument,
                        argument->name, (long long)count, (long long)(MAX_BYTES / element_size));
     buffer->count = (uint64_t)count * argument->lanes;
     buffer->bytes = (uint64_t)(count * element_size);
-    return HN_OK;
+    return evaluate_rows(argument, values, buffer, err);
 }
 
 /* The same for every variant, as inputs are. */
@@ -61,7 +66,7 @@ static enum hn_status resolve_fill(const struct hn_plan *plan, const struct hn_a
     char why[128];
     for (int i = 0; i < 2; i++) {
         const struct hn_expression *expression = argument->fill.expressions[i];
-        const char *parameter = expression == NULL ? NULL : parameter_used(plan, expression);
+        const char *parameter = hn_plan_parameter_used(plan, expression);
         if (parameter != NULL)
             return hn_fail(err, HN_ECONFIG,
                            "the fill of '%s' uses the parameter '%s'; it can only depend on the "
@@ -100,11 +105,13 @@ static enum hn_status size_buffers(struct hn_arena *arena, const struct hn_value
         const struct hn_argument *argument = &plan->arguments[i];
         if (argument->count == NULL)
             continue;
-        const char *parameter = parameter_used(plan, argument->count);
+        const char *parameter = hn_plan_parameter_used(plan, argument->count);
+        if (parameter == NULL)
+            parameter = hn_plan_parameter_used(plan, argument->shape.pitch);
         if (parameter != NULL && !may_depend_on_parameters(argument))
             return hn_fail(err, HN_ECONFIG,
-                           "the count of argument '%s' uses the parameter '%s'; only scratch, "
-                           "counter and metric arguments can have a count that depends on "
+                           "the size of argument '%s' uses the parameter '%s'; only scratch, "
+                           "counter and metric arguments can have a size that depends on "
                            "parameters, and '%s' is %s",
                            argument->name, parameter, argument->name, hn_role_name(argument->role));
         if (parameter != NULL) {
@@ -327,6 +334,7 @@ void hn_arena_finish(struct hn_arena *arena)
     if (arena->context == NULL)
         return;
     const struct hn_driver *driver = arena->context->driver;
+    hn_arena_drop_textures(arena);
     if (arena->set_block != 0)
         driver->p_cuMemFree(arena->set_block);
     if (arena->dynamic_block != 0)
@@ -395,8 +403,27 @@ enum hn_status hn_arena_place(struct hn_arena *arena, const struct hn_value *val
         arena->zone_count = arena->static_zones;
         return status;
     }
+    hn_arena_drop_textures(arena);
     move_to(arena, true, arena->static_zones, arena->dynamic_block);
     return write_zones(arena, err);
+}
+
+struct hn_elements hn_buffer_elements(const struct hn_buffer *buffer, enum hn_element element,
+                                      CUdeviceptr data)
+{
+    return (struct hn_elements){.data = data,
+                                .count = buffer->count,
+                                .type = element,
+                                .row = buffer->row,
+                                .pitch = buffer->pitch / hn_element_size(element)};
+}
+
+uint64_t hn_buffer_place(const struct hn_buffer *buffer, enum hn_element element, uint64_t index)
+{
+    size_t size = hn_element_size(element);
+    if (buffer->row == 0)
+        return index * size;
+    return index / buffer->row * buffer->pitch + index % buffer->row * size;
 }
 
 CUdeviceptr hn_arena_address(const struct hn_arena *arena, size_t set, size_t argument)

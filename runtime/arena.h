@@ -17,6 +17,8 @@ struct hn_buffer {
     CUdeviceptr address;
     uint64_t count; /* elements, of vectors all lanes */
     uint64_t bytes;
+    uint64_t row;   /* elements of a row, all lanes; 0: it has no rows */
+    uint64_t pitch; /* bytes from one row to the next */
     CUdeviceptr pristine; /* of an inout argument */
     uint64_t checksum;    /* of an input or of the pristine copy, as filled */
     bool dynamic;         /* its count depends on parameters: placed for each variant */
@@ -24,6 +26,10 @@ struct hn_buffer {
     struct hn_fill fill;  /* of what is filled, with all its numbers */
     unsigned char *host;  /* of a value with contents: HN_MAX_VALUE_BYTES, those first */
 };
+
+/* Its elements, where such a buffer begins at `data`, and at which byte one of them is. */
+struct hn_elements hn_buffer_elements(const struct hn_buffer *buffer, enum hn_element element, CUdeviceptr data);
+uint64_t hn_buffer_place(const struct hn_buffer *buffer, enum hn_element element, uint64_t index);
 
 /* Which arguments lie before and behind a guard zone; SIZE_MAX: none. */
 struct hn_zone_owner {
@@ -59,6 +65,8 @@ struct hn_arena {
     bool sets_tried;       /* there are as many as memory allows */
     bool sets_filled;
 
+    CUtexObject *textures; /* HN_MAX_SETS of each argument, 0 until it is asked for; NULL: none was */
+
     CUdeviceptr results;
     unsigned char *host_results;
     size_t result_bytes;
@@ -90,6 +98,11 @@ enum hn_status hn_arena_place(struct hn_arena *arena, const struct hn_value *val
 /* Makes up to `wanted` sets of the arguments, fewer where memory does not allow; at least the first. */
 enum hn_status hn_arena_make_sets(struct hn_arena *arena, size_t wanted, size_t *count, struct hn_error *err);
 CUdeviceptr hn_arena_address(const struct hn_arena *arena, size_t set, size_t argument);
+
+/* The texture object of an argument of that role, over a set's buffer; made when it is first asked for. */
+CUresult hn_arena_texture(struct hn_arena *arena, size_t set, size_t argument, CUtexObject *texture);
+/* They are made again: buffers were moved. */
+void hn_arena_drop_textures(struct hn_arena *arena);
 
 /* Where the results of an argument's checks go, and what the host has read of them. */
 enum hn_slot { HN_SLOT_CHECKSUM, HN_SLOT_COMPARE, HN_SLOT_REFERENCE, HN_SLOT_COUNT };

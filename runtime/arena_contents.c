@@ -59,32 +59,58 @@ static enum hn_status copy(struct hn_arena *arena, CUdeviceptr to, CUdeviceptr f
     return hn_context_check(context, result, "cuMemcpyDtoDAsync", err);
 }
 
-/* In pieces: a file may be larger than the host has memory for. */
-static enum hn_status load_file(struct hn_arena *arena, const struct hn_argument *argument,
-                                CUdeviceptr data, const struct hn_buffer *buffer,
+/* In pieces: a file may be larger than the host has memory for. Each row, or a buffer without rows,
+ * by itself. */
+static enum hn_status load_rows(struct hn_arena *arena, struct hn_data_file *file, CUdeviceptr data,
+                                const struct hn_buffer *buffer, uint64_t row_bytes,
                                 struct hn_error *err)
 {
     static const uint64_t PIECE = 16u << 20;
     struct hn_context *context = arena->context;
-    struct hn_data_file file;
-    unsigned char *piece = malloc(PIECE);
-    if (piece == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status =
-        hn_data_file_open(argument->fill.file, argument->element, buffer->count, &file, err);
-    bool opened = status == HN_OK;
-    for (uint64_t at = 0; status == HN_OK && at < buffer->bytes; at += PIECE) {
-        size_t size = buffer->bytes - at < PIECE ? buffer->bytes - at : PIECE;
-        status = hn_data_file_read(&file, piece, size, err);
-        if (status == HN_OK)
-            status =
-                hn_context_check(context, context->driver->p_cuMemcpyHtoD(data + at, piece, size),
-                                 "cuMemcpyHtoD", err);
+    unsigned char *piece = malloc(row_bytes < PIECE ? row_bytes : PIECE);
+    enum hn_status status = piece == NULL ? hn_fail_memory(err) : HN_OK;
+    for (uint64_t row = 0; status == HN_OK && row < buffer->bytes; row += buffer->pitch) {
+        for (uint64_t at = 0; status == HN_OK && at < row_bytes; at += PIECE) {
+            size_t size = row_bytes - at < PIECE ? row_bytes - at : PIECE;
+            status = hn_data_file_read(file, piece, size, err);
+            if (status != HN_OK)
+                break;
+            CUresult result = context->driver->p_cuMemcpyHtoD(data + row + at, piece, size);
+            status = hn_context_check(context, result, "cuMemcpyHtoD", err);
+        }
+        if (buffer->pitch == 0)
+            break;
     }
-    if (opened)
-        hn_data_file_close(&file);
     free(piece);
     return status;
+}
+
+static enum hn_status load_file(struct hn_arena *arena, const struct hn_argument *argument,
+                                CUdeviceptr data, const struct hn_buffer *buffer,
+                                struct hn_error *err)
+{
+    struct hn_data_file file;
+    uint64_t row_bytes =
+        buffer->row == 0 ? buffer->bytes : buffer->row * hn_element_size(argument->element);
+    enum hn_status status =
+        hn_data_file_open(argument->fill.file, argument->element, buffer->count, &file, err);
+    if (status != HN_OK)
+        return status;
+    status = load_rows(arena, &file, data, buffer, row_bytes, err);
+    hn_data_file_close(&file);
+    return status;
+}
+
+/* What lies between rows is far from other numbers, so that a kernel that uses it is found out. */
+static enum hn_status fill_padding(struct hn_arena *arena, CUdeviceptr data,
+                                   const struct hn_buffer *buffer, struct hn_error *err)
+{
+    struct hn_context *context = arena->context;
+    if (buffer->row == 0)
+        return HN_OK;
+    CUresult result =
+        context->driver->p_cuMemsetD8Async(data, 0x7f, buffer->bytes, context->stream);
+    return hn_context_check(context, result, "cuMemsetD8Async", err);
 }
 
 /* Fills input or pristine copy `i` and queues its checksum. */
@@ -93,11 +119,12 @@ static enum hn_status fill_argument(struct hn_arena *arena, size_t i, struct hn_
     const struct hn_argument *argument = &arena->plan->arguments[i];
     struct hn_buffer *buffer = &arena->buffers[i];
     CUdeviceptr data = argument->role == HN_ROLE_INOUT ? buffer->pristine : buffer->address;
-    enum hn_status status =
-        buffer->fill.kind == HN_FILL_FILE
-            ? load_file(arena, argument, data, buffer, err)
-            : hn_support_fill(arena->support, data, buffer->count, argument->element, &buffer->fill,
-                              arena->seed, i, err);
+    struct hn_elements elements = hn_buffer_elements(buffer, argument->element, data);
+    enum hn_status status = fill_padding(arena, data, buffer, err);
+    if (status == HN_OK && buffer->fill.kind == HN_FILL_FILE)
+        status = load_file(arena, argument, data, buffer, err);
+    else if (status == HN_OK)
+        status = hn_support_fill(arena->support, &elements, &buffer->fill, arena->seed, i, err);
     if (status != HN_OK)
         return status;
     return hn_support_checksum(arena->support, data, buffer->bytes,
@@ -189,7 +216,8 @@ enum hn_status hn_arena_poison(struct hn_arena *arena, uint64_t seed, struct hn_
         if (argument->role != HN_ROLE_OUTPUT)
             continue;
         enum hn_status status =
-            hn_support_poison(arena->support, arena->buffers[i].address, arena->buffers[i].count,
+            hn_support_poison(arena->support, arena->buffers[i].address,
+                              arena->buffers[i].bytes / hn_element_size(argument->element),
                               argument->element, seed, err);
         if (status != HN_OK)
             return status;

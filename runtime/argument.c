@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 static const char *const roles[HN_ROLE_COUNT] = {
 #define X(identifier, name) [identifier] = name,
     HN_ROLES(X)
@@ -47,9 +49,61 @@ void hn_argument_finish(struct hn_argument *argument)
     free(argument->name);
     hn_fill_finish(&argument->fill);
     hn_expression_destroy(argument->count);
+    hn_expression_destroy(argument->shape.width);
+    hn_expression_destroy(argument->shape.height);
+    hn_expression_destroy(argument->shape.pitch);
     hn_expression_destroy(argument->value);
     free(argument->from);
     hn_expression_destroy(argument->condition);
+}
+
+enum hn_status hn_argument_set_count(struct hn_argument *argument, struct hn_error *err)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_text_printf(&text, "(%s) * (%s)", hn_expression_text(argument->shape.width),
+                   hn_expression_text(argument->shape.height));
+    enum hn_status status =
+        text.failed ? hn_fail_memory(err) : hn_expression_parse(text.data, &argument->count, err);
+    hn_text_finish(&text);
+    return status;
+}
+
+enum hn_status hn_argument_evaluate_rows(const struct hn_argument *argument,
+                                         const struct hn_value *values, uint64_t *row,
+                                         uint64_t *pitch, struct hn_error *err)
+{
+    static const int64_t MOST = INT64_C(1) << 40;
+    const struct hn_shape *shape = &argument->shape;
+    int64_t width = 0;
+    int64_t bytes = 0;
+    *row = *pitch = 0;
+    if (shape->width == NULL)
+        return HN_OK;
+    enum hn_status status = hn_expression_integer(shape->width, values, &width, err);
+    if (status != HN_OK)
+        return status;
+    if (width < 1 || width > MOST)
+        return hn_fail(err, HN_EVALUE, "argument '%s' has a width of %lld; expected 1 to %lld",
+                       argument->name, (long long)width, (long long)MOST);
+    int64_t row_bytes = width * (int64_t)hn_argument_bytes(argument);
+    bytes = row_bytes;
+    if (shape->device)
+        bytes = (row_bytes + HN_DEVICE_PITCH - 1) / HN_DEVICE_PITCH * HN_DEVICE_PITCH;
+    if (shape->pitch != NULL)
+        status = hn_expression_integer(shape->pitch, values, &bytes, err);
+    if (status != HN_OK)
+        return status;
+    if (bytes < row_bytes || bytes > 8 * MOST ||
+        bytes % (int64_t)hn_element_size(argument->element) != 0)
+        return hn_fail(err, HN_EVALUE,
+                       "argument '%s' has a pitch of %lld bytes; expected a multiple of %zu, at "
+                       "least the %lld of a row",
+                       argument->name, (long long)bytes, hn_element_size(argument->element),
+                       (long long)row_bytes);
+    *row = (uint64_t)width * argument->lanes;
+    *pitch = (uint64_t)bytes;
+    return HN_OK;
 }
 
 void hn_argument_format_type(const struct hn_argument *argument, char text[HN_TYPE_SIZE])

@@ -5,6 +5,7 @@
 #include "base/expression.h"
 #include "runtime/element.h"
 #include "runtime/fill.h"
+#include "runtime/texture.h"
 
 /* What a kernel is given, and what the buffers among it hold. */
 
@@ -17,6 +18,7 @@
     X(HN_ROLE_SCRATCH, "scratch") /* contents do not matter; may depend on parameters */                               \
     X(HN_ROLE_COUNTER, "counter") /* zeroed before every launch, outside the time */                                   \
     X(HN_ROLE_METRIC, "metric")   /* zeroed before; read by metric expressions as the mean of its elements */          \
+    X(HN_ROLE_TEXTURE, "texture") /* a texture object over a buffer */                                                \
     X(HN_ROLE_SYMBOL, "symbol")   /* no argument: what a __constant__ or __device__ variable of its name holds */
 
 enum hn_role {
@@ -52,16 +54,29 @@ struct hn_compare {
 
 void hn_compare_finish(struct hn_compare *compare);
 
+/* The rows of a buffer, which begin `pitch` bytes apart. */
+struct hn_shape {
+    struct hn_expression *width;  /* elements of a row (vectors of a vector type); NULL: the buffer has no rows */
+    struct hn_expression *height; /* rows */
+    struct hn_expression *pitch;  /* bytes; NULL: as long as a row, or with `device` as the device likes it */
+    bool device;
+};
+
+/* Rows that begin at multiples of this are what cuMemAllocPitch gives on today's devices. */
+#define HN_DEVICE_PITCH 512
+
 struct hn_argument {
     char *name;
     enum hn_role role;
     enum hn_element element;
     unsigned lanes;              /* elements of a vector, which `count` counts; 1: none */
-    struct hn_expression *count; /* of a buffer; NULL for a scalar */
+    struct hn_expression *count; /* of a buffer, of one with a shape width * height; NULL for a scalar */
+    struct hn_shape shape;
     struct hn_expression *value; /* of a scalar; NULL for a buffer */
     struct hn_fill fill;         /* of what hn_argument_is_filled */
     /* Of a symbol or a value, which has one of count (only a symbol), value and from: */
-    char *from; /* the input whose contents it takes; a value's are passed as one structure */
+    char *from; /* the input whose contents it takes; a value's are passed as one structure; of a texture its buffer */
+    struct hn_texture texture;
     /* Of a symbol: */
     struct hn_expression *condition; /* it is set where this holds; NULL: everywhere */
     bool changes;                    /* kernels write to it: set again before every launch */
@@ -72,6 +87,12 @@ struct hn_argument {
                                    counted from the front; NULL: all */
 };
 
+/* Makes `count` of width and height. HN_ENOMEM. */
+enum hn_status hn_argument_set_count(struct hn_argument *argument, struct hn_error *err);
+/* Elements of a row, all lanes, and bytes from one to the next; 0 of a buffer without rows. HN_EVALUE: a pitch that is
+ * shorter than a row or no multiple of an element. */
+enum hn_status hn_argument_evaluate_rows(const struct hn_argument *argument, const struct hn_value *values,
+                                         uint64_t *row, uint64_t *pitch, struct hn_error *err);
 /* "float32x4" */
 void hn_argument_format_type(const struct hn_argument *argument, char text[HN_TYPE_SIZE]);
 /* What one of its count takes. */

@@ -34,6 +34,24 @@ json_t *hn_compare_to_json(const struct hn_compare *compare)
     return hn_build_finish(&object);
 }
 
+static json_t *texture_json(const struct hn_texture *texture)
+{
+    return json_pack("{s:i, s:[s, s], s:s, s:b, s:s}", "dimensions", texture->dimensions, "address",
+                     hn_texture_addresses[texture->address[0]],
+                     hn_texture_addresses[texture->address[1]], "filter",
+                     hn_texture_filters[texture->linear], "normalized", texture->normalized, "read",
+                     hn_texture_reads[texture->as_float]);
+}
+
+static void build_shape(struct hn_builder *object, const struct hn_shape *shape)
+{
+    hn_build_expression(object, "width", shape->width);
+    hn_build_expression(object, "height", shape->height);
+    hn_build_expression(object, "pitch", shape->pitch);
+    if (shape->device)
+        hn_build_set(object, "device_pitch", json_true());
+}
+
 json_t *hn_argument_to_json(const struct hn_argument *argument)
 {
     char type[HN_TYPE_SIZE];
@@ -42,11 +60,16 @@ json_t *hn_argument_to_json(const struct hn_argument *argument)
     hn_build_string(&object, "name", argument->name);
     hn_build_string(&object, "type", type);
     hn_build_string(&object, "role", hn_role_name(argument->role));
-    hn_build_expression(&object, "count", argument->count);
+    if (argument->shape.width == NULL)
+        hn_build_expression(&object, "count", argument->count);
+    else
+        build_shape(&object, &argument->shape);
     hn_build_expression(&object, "value", argument->value);
     if (hn_argument_is_filled(argument))
         hn_build_set(&object, "fill", fill_json(&argument->fill));
     hn_build_string(&object, "from", argument->from);
+    if (argument->role == HN_ROLE_TEXTURE)
+        hn_build_set(&object, "texture", texture_json(&argument->texture));
     hn_build_expression(&object, "if", argument->condition);
     if (argument->changes)
         hn_build_set(&object, "changes", json_true());
@@ -92,7 +115,34 @@ static bool is_consistent(const struct hn_argument *argument)
     int sources = (argument->count != NULL) + (argument->value != NULL) + (argument->from != NULL);
     if (argument->role == HN_ROLE_SYMBOL)
         return sources == 1;
+    if (argument->role == HN_ROLE_TEXTURE)
+        return sources == 1 && argument->from != NULL;
     return sources == 1 && (argument->count == NULL) == (argument->role == HN_ROLE_VALUE);
+}
+
+static enum hn_status read_texture(const json_t *object, struct hn_texture *texture,
+                                   struct hn_error *err)
+{
+    const json_t *address = json_object_get(object, "address");
+    const json_t *dimensions = json_object_get(object, "dimensions");
+    int filter = hn_json_choice(object, "filter", hn_texture_filters, 2);
+    int read = hn_json_choice(object, "read", hn_texture_reads, 2);
+    if (!json_is_integer(dimensions) || json_integer_value(dimensions) < 1 ||
+        json_integer_value(dimensions) > 2 || filter < 0 || read < 0 ||
+        json_array_size(address) != 2)
+        return hn_json_fail(err, "texture", "what a texture is to be");
+    texture->dimensions = (int)json_integer_value(dimensions);
+    texture->linear = filter == 1;
+    texture->as_float = read == 1;
+    texture->normalized = json_is_true(json_object_get(object, "normalized"));
+    for (size_t i = 0; i < 2; i++) {
+        int mode = hn_json_choice_of(json_array_get(address, i), hn_texture_addresses,
+                                     HN_TEXTURE_ADDRESS_COUNT);
+        if (mode < 0)
+            return hn_json_fail(err, "address", "a list of two address modes");
+        texture->address[i] = (enum hn_texture_address)mode;
+    }
+    return HN_OK;
 }
 
 static enum hn_status read_source(const json_t *object, struct hn_argument *argument,
@@ -101,6 +151,8 @@ static enum hn_status read_source(const json_t *object, struct hn_argument *argu
     enum hn_status status = HN_OK;
     if (json_object_get(object, "from") != NULL)
         status = hn_json_word(object, "from", &argument->from, err);
+    if (status == HN_OK && argument->role == HN_ROLE_TEXTURE)
+        return read_texture(json_object_get(object, "texture"), &argument->texture, err);
     if (status != HN_OK || argument->role != HN_ROLE_SYMBOL)
         return status;
     argument->changes = json_is_true(json_object_get(object, "changes"));
@@ -147,6 +199,28 @@ static enum hn_status read_zero(const json_t *object, struct hn_argument *argume
     return HN_OK;
 }
 
+/* Either count, or width and height. */
+static enum hn_status read_count(const json_t *object, struct hn_argument *argument,
+                                 struct hn_error *err)
+{
+    struct hn_shape *shape = &argument->shape;
+    if (json_object_get(object, "width") == NULL)
+        return hn_json_expression(object, "count", &argument->count, err);
+    if (argument->role != HN_ROLE_INPUT && argument->role != HN_ROLE_OUTPUT &&
+        argument->role != HN_ROLE_INOUT && argument->role != HN_ROLE_SCRATCH)
+        return hn_json_fail(err, "width", "of an argument that can have rows");
+    shape->device = json_is_true(json_object_get(object, "device_pitch"));
+    enum hn_status status = hn_json_expression(object, "width", &shape->width, err);
+    if (status == HN_OK)
+        status = hn_json_parse_expression(json_object_get(object, "height"), "height",
+                                          &shape->height, err);
+    if (status == HN_OK)
+        status = hn_json_expression(object, "pitch", &shape->pitch, err);
+    if (status == HN_OK)
+        status = hn_argument_set_count(argument, err);
+    return status == HN_ECONFIG ? HN_EFORMAT : status;
+}
+
 enum hn_status hn_argument_from_json(const json_t *object, struct hn_argument *argument,
                                      struct hn_error *err)
 {
@@ -158,7 +232,7 @@ enum hn_status hn_argument_from_json(const json_t *object, struct hn_argument *a
         return hn_json_fail(err, "role", "a role");
     enum hn_status status = hn_json_word(object, "name", &argument->name, err);
     if (status == HN_OK)
-        status = hn_json_expression(object, "count", &argument->count, err);
+        status = read_count(object, argument, err);
     if (status == HN_OK)
         status = hn_json_expression(object, "value", &argument->value, err);
     if (status == HN_OK)

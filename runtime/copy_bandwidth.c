@@ -39,8 +39,9 @@ static enum hn_status measure_copy(struct hn_bench *bench, struct copy *copy, do
     struct hn_timing timing = {0};
     enum hn_stop stop;
     bool launched;
-    enum hn_status status =
-        hn_support_fill(&bench->support, copy->from, copy->bytes / 4, HN_FLOAT32, &fill, 0, 0, err);
+    const struct hn_elements from = {
+        .data = copy->from, .count = copy->bytes / 4, .type = HN_FLOAT32};
+    enum hn_status status = hn_support_fill(&bench->support, &from, &fill, 0, 0, err);
     if (status == HN_OK)
         status = hn_measure(&bench->sampler, &work, &request, (struct hn_sample){0}, &timing, &stop,
                             &launched, err);

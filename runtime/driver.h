@@ -40,6 +40,8 @@
     X(cuFuncSetAttribute)                                                                                              \
     X(cuLaunchKernel)                                                                                                  \
     X(cuLaunchKernelEx)                                                                                                \
+    X(cuTexObjectCreate)                                                                                               \
+    X(cuTexObjectDestroy)                                                                                              \
     X(cuStreamCreate)                                                                                                  \
     X(cuStreamDestroy)                                                                                                 \
     X(cuStreamSynchronize)                                                                                             \

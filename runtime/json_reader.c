@@ -94,11 +94,16 @@ enum hn_status hn_json_finite(const json_t *object, const char *key, double *to,
     return HN_OK;
 }
 
-int hn_json_choice(const json_t *object, const char *key, const char *const *names, int count)
+int hn_json_choice_of(const json_t *json, const char *const *names, int count)
 {
-    const char *name = json_string_value(json_object_get(object, key));
+    const char *name = json_string_value(json);
     for (int i = 0; name != NULL && i < count; i++)
         if (strcmp(names[i], name) == 0)
             return i;
     return -1;
+}
+
+int hn_json_choice(const json_t *object, const char *key, const char *const *names, int count)
+{
+    return hn_json_choice_of(json_object_get(object, key), names, count);
 }

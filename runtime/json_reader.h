@@ -28,6 +28,8 @@ enum hn_status hn_json_words(const json_t *object, const char *key, char ***word
                              struct hn_error *err);
 bool hn_json_contains(char *const *words, size_t count, const char *word);
 
+/* The index of a string in a table of names, or -1. */
+int hn_json_choice_of(const json_t *json, const char *const *names, int count);
 /* The index of a string member in a table of names, or -1. */
 int hn_json_choice(const json_t *object, const char *key, const char *const *names, int count);
 

@@ -104,6 +104,7 @@ void hn_plan_destroy(struct hn_plan *plan)
     free(plan->kernel);
     free(plan->template_path);
     free_strings(plan->names, plan->name_count);
+    free_strings(plan->pitches, plan->pitch_count);
     free_strings(plan->parameters, plan->parameter_count);
     free_strings(plan->problem, plan->problem_count);
     free_strings(plan->freeze, plan->freeze_count);
@@ -160,43 +161,6 @@ enum hn_status hn_plan_add_data_hash(const struct hn_plan *plan, struct hn_hash 
             *hash = hn_hash_join(hash, &own);
     }
     return status;
-}
-
-static size_t count_metric_arguments(const struct hn_plan *plan)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < plan->argument_count; i++)
-        count += plan->arguments[i].role == HN_ROLE_METRIC ? 1 : 0;
-    return count;
-}
-
-static const struct hn_value *look_up(const struct hn_plan *plan, const struct hn_bindings *problem,
-                                      const struct hn_bindings *point, const char *name)
-{
-    const struct hn_value *value = hn_bindings_get(point, name);
-    if (value == NULL)
-        value = hn_bindings_get(problem, name);
-    return value != NULL ? value : hn_bindings_get(&plan->defaults, name);
-}
-
-enum hn_status hn_plan_values(const struct hn_plan *plan, const struct hn_bindings *problem,
-                              const struct hn_bindings *point, struct hn_value **values,
-                              struct hn_error *err)
-{
-    size_t extra = 1 + count_metric_arguments(plan) + plan->metric_count;
-    struct hn_value *made = calloc(plan->name_count + extra, sizeof *made);
-    if (made == NULL)
-        return hn_fail_memory(err);
-    for (size_t i = 0; i < plan->name_count; i++) {
-        const struct hn_value *value = look_up(plan, problem, point, plan->names[i]);
-        if (value == NULL) {
-            free(made);
-            return hn_fail(err, HN_ECONFIG, "'%s' has no value", plan->names[i]);
-        }
-        made[i] = *value;
-    }
-    *values = made;
-    return HN_OK;
 }
 
 bool hn_plan_is_frozen(const struct hn_plan *plan, const char *name, const struct hn_value *value)

@@ -70,8 +70,8 @@ struct hn_reference {
     size_t depends_count;
 };
 
-/* Sees problem, parameters, time_us, metric arguments and the metrics before it. Slots after the plan's names: time_us,
- * then the metric arguments in order, then the metrics in order. */
+/* Sees problem, parameters, pitches, time_us, metric arguments and the metrics before it. Slots after the plan's names
+ * and pitches: time_us, then the metric arguments in order, then the metrics in order. */
 struct hn_metric {
     char *name;
     struct hn_expression *expression;
@@ -90,6 +90,8 @@ struct hn_plan {
     char *template_path; /* absolute */
     char **names;        /* parameters and problem values, sorted: slot i of every expression */
     size_t name_count;
+    char **pitches;      /* "in_pitch" of each argument with rows, in their order: the slots behind the names */
+    size_t pitch_count;
     char **parameters;   /* names of the parameters, declared order */
     size_t parameter_count;
     char **problem;      /* names of the problem values, declared order */
@@ -131,7 +133,14 @@ struct hn_hash hn_plan_options_hash(const struct hn_plan *plan);
 /* "A:float32:input,...,M:int32:value": the identity's argument signature. NULL when out of memory. */
 char *hn_plan_signature(const struct hn_plan *plan);
 
-/* The values of plan->names for a point of a problem, in slot order, with room for the extra slots of metrics
+/* Names the pitches of the arguments, once all are there. HN_ECONFIG when one has the name of something else. */
+enum hn_status hn_plan_name_pitches(struct hn_plan *plan, struct hn_error *err);
+/* Whether the value of an expression depends on that name, be it through a pitch. */
+bool hn_plan_uses(const struct hn_plan *plan, const struct hn_expression *expression, size_t slot);
+/* A parameter on which its value depends, or NULL. */
+const char *hn_plan_parameter_used(const struct hn_plan *plan, const struct hn_expression *expression);
+
+/* The values of plan->names and pitches for a point of a problem, in slot order, with room for the extra slots of metrics
  * (time_us, metric arguments, metrics). A name that neither point nor problem has takes the plan's default (a reference
  * is given only what it depends on). Words are borrowed from the bindings and the plan. Free it. HN_ECONFIG when a name
  * has no value. */

@@ -42,8 +42,21 @@ static void bind_compare(struct binder *binder, const struct hn_compare *compare
     bind(binder, compare->absolute);
 }
 
+/* Pitches are made of names alone, so that there is an order to evaluate them in. */
+static void bind_shape(struct binder *binder, const struct hn_plan *plan,
+                       const struct hn_shape *shape)
+{
+    binder->scope.name_count = plan->name_count;
+    bind(binder, shape->width);
+    bind(binder, shape->height);
+    bind(binder, shape->pitch);
+    binder->scope.name_count = plan->name_count + plan->pitch_count;
+}
+
 static void bind_all_but_metrics(struct binder *binder, const struct hn_plan *plan)
 {
+    for (size_t i = 0; i < plan->argument_count; i++)
+        bind_shape(binder, plan, &plan->arguments[i].shape);
     for (size_t i = 0; i < plan->argument_count; i++) {
         bind(binder, plan->arguments[i].count);
         bind(binder, plan->arguments[i].value);
@@ -69,13 +82,15 @@ static size_t count_words(const struct hn_plan *plan)
     return count;
 }
 
-/* All names in slot order: the plan's, time_us, metric arguments, metrics. Returns how many come
- * before the metrics. */
+/* All names in slot order: the plan's, pitches, time_us, metric arguments, metrics. Returns how
+ * many come before the metrics. */
 static size_t collect_names(const struct hn_plan *plan, const char **names)
 {
     size_t count = 0;
     for (size_t i = 0; i < plan->name_count; i++)
         names[count++] = plan->names[i];
+    for (size_t i = 0; i < plan->pitch_count; i++)
+        names[count++] = plan->pitches[i];
     names[count++] = "time_us";
     for (size_t i = 0; i < plan->argument_count; i++)
         if (plan->arguments[i].role == HN_ROLE_METRIC)
@@ -96,7 +111,8 @@ static void collect_words(const struct hn_plan *plan, const char **words)
 enum hn_status hn_plan_bind(struct hn_plan *plan, const struct hn_expression **failed,
                             struct hn_error *err)
 {
-    size_t most = plan->name_count + 1 + plan->argument_count + plan->metric_count;
+    size_t most =
+        plan->name_count + plan->pitch_count + 1 + plan->argument_count + plan->metric_count;
     size_t word_count = count_words(plan);
     const char **names = calloc(most, sizeof *names);
     const char **words = calloc(word_count + 1, sizeof *words);
@@ -107,7 +123,8 @@ enum hn_status hn_plan_bind(struct hn_plan *plan, const struct hn_expression **f
     }
     size_t before_metrics = collect_names(plan, names);
     collect_words(plan, words);
-    binder.scope = (struct hn_scope){names, plan->name_count, words, word_count};
+    binder.scope =
+        (struct hn_scope){names, plan->name_count + plan->pitch_count, words, word_count};
     bind_all_but_metrics(&binder, plan);
     for (size_t i = 0; i < plan->metric_count; i++) {
         binder.scope.name_count = before_metrics + i;

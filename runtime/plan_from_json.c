@@ -85,8 +85,13 @@ static enum hn_status check_references(const struct hn_plan *plan, struct hn_err
         const struct hn_argument *argument = &plan->arguments[i];
         const struct hn_argument *source =
             argument->from == NULL ? NULL : hn_plan_find_argument(plan, argument->from);
-        if (argument->from != NULL && (source == NULL || source->role != HN_ROLE_INPUT))
+        if (argument->role == HN_ROLE_TEXTURE) {
+            if (source == NULL || source->count == NULL ||
+                hn_texture_check(&argument->texture, source) != NULL)
+                return hn_json_fail(err, argument->from, "a buffer that the texture can read");
+        } else if (argument->from != NULL && (source == NULL || source->role != HN_ROLE_INPUT)) {
             return hn_json_fail(err, argument->from, "an input");
+        }
         if (argument->length != NULL && !is_length(plan, argument))
             return hn_json_fail(err, argument->length, "an output of integers");
     }
@@ -277,6 +282,8 @@ static enum hn_status read_plan(const json_t *json, struct hn_plan *plan, struct
         status = parts[i](json, plan, err);
     if (status == HN_OK)
         status = hn_bindings_from_json(json_object_get(json, "defaults"), &plan->defaults, err);
+    if (status == HN_OK)
+        status = hn_plan_name_pitches(plan, err);
     if (status == HN_OK)
         status = hn_plan_bind(plan, NULL, err);
     return status == HN_ECONFIG ? HN_EFORMAT : status;

@@ -94,16 +94,17 @@ static uint64_t mix_seed(uint64_t seed, uint64_t argument)
     return z ^ (z >> 31);
 }
 
-enum hn_status hn_support_fill(struct hn_support *support, CUdeviceptr data, uint64_t count,
-                               enum hn_element element, const struct hn_fill *fill, uint64_t seed,
-                               size_t argument, struct hn_error *err)
+enum hn_status hn_support_fill(struct hn_support *support, const struct hn_elements *elements,
+                               const struct hn_fill *fill, uint64_t seed, size_t argument,
+                               struct hn_error *err)
 {
-    int type = (int)element;
+    struct hn_elements to = *elements;
+    int type = (int)to.type;
     int kind = (int)fill->kind;
     double a = fill->numbers[0];
     double b = fill->numbers[1];
     uint64_t own_seed = mix_seed(seed, argument);
-    void *parameters[] = {&data, &count, &type, &kind, &a, &b, &own_seed};
+    void *parameters[] = {&to.data, &to.count, &to.row, &to.pitch, &type, &kind, &a, &b, &own_seed};
     return launch_over_buffer(support, HN_SUPPORT_FILL, parameters, err);
 }
 
@@ -136,22 +137,25 @@ enum hn_status hn_support_checksum(struct hn_support *support, CUdeviceptr data,
     return launch_over_buffer(support, HN_SUPPORT_CHECKSUM, parameters, err);
 }
 
-enum hn_status hn_support_compare(struct hn_support *support, CUdeviceptr found,
-                                  CUdeviceptr expected, uint64_t count, enum hn_element element,
-                                  CUdeviceptr differences, struct hn_error *err)
+enum hn_status hn_support_compare(struct hn_support *support, const struct hn_elements *found,
+                                  CUdeviceptr expected, CUdeviceptr differences,
+                                  struct hn_error *err)
 {
-    int type = (int)element;
-    void *parameters[] = {&found, &expected, &count, &type, &differences};
+    struct hn_elements own = *found;
+    int type = (int)own.type;
+    void *parameters[] = {&own.data,  &expected, &own.count,  &own.row,
+                          &own.pitch, &type,     &differences};
     return launch_over_buffer(support, HN_SUPPORT_COMPARE, parameters, err);
 }
 
-enum hn_status hn_support_multiset(struct hn_support *support, CUdeviceptr found,
-                                   CUdeviceptr expected, uint64_t count, enum hn_element element,
-                                   unsigned lanes, CUdeviceptr bags, struct hn_error *err)
+enum hn_status hn_support_multiset(struct hn_support *support, const struct hn_elements *found,
+                                   CUdeviceptr expected, unsigned lanes, CUdeviceptr bags,
+                                   struct hn_error *err)
 {
-    int type = (int)element;
-    uint64_t vectors = count / lanes;
-    void *parameters[] = {&found, &expected, &vectors, &type, &lanes, &bags};
+    struct hn_elements own = *found;
+    int type = (int)own.type;
+    void *parameters[] = {&own.data,  &expected, &own.count, &own.row,
+                          &own.pitch, &type,     &lanes,     &bags};
     return launch_over_buffer(support, HN_SUPPORT_MULTISET, parameters, err);
 }
 

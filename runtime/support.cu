@@ -68,6 +68,12 @@ DEVICE u64 index_stride(void)
     return (u64)gridDim.x * blockDim.x;
 }
 
+/* Where an element lies whose row has `row` of them, `pitch` after the row before; one after the other where row is 0. */
+DEVICE u64 place(u64 index, u64 row, u64 pitch)
+{
+    return row == 0 ? index : index / row * pitch + index % row;
+}
+
 /* The formats of 16 bits by their numbers of fraction bits, 10 (float16) and 7 (bfloat16), without CUDA's headers for
  * them: what is nearest to x, ties to even. */
 DEVICE unsigned short narrow(double x, int fraction_bits)
@@ -233,14 +239,14 @@ DEVICE void store(void *data, u64 index, int element, double value)
 
 /* Element i depends on seed and i only; the host mixes the argument's index into the seed. One loop for all types: each
  * copy of it would take a third of a second to compile, which every tune waits for. */
-KERNEL hone_fill(void *data, u64 count, int element, int kind, double a, double b, u64 seed)
+KERNEL hone_fill(void *data, u64 count, u64 row, u64 pitch, int element, int kind, double a, double b, u64 seed)
 {
     struct recipe recipe = {kind, element < FLOAT32, a, b, seed, count, {0.0, 0.0, 0.0, 0.0, 0.0}};
     require_use(element, kind);
     if (USES(FILLS, ZIPF) && kind == ZIPF)
         recipe.zipf = prepare_zipf(a, b);
     for (u64 i = first_index(); i < count; i += index_stride())
-        store(data, i, element, fill_value(&recipe, i));
+        store(data, place(i, row, pitch), element, fill_value(&recipe, i));
 }
 
 /* Fills an output with what no kernel writes: NaN for reals where seed is 0; otherwise bits that depend on seed and
@@ -403,18 +409,19 @@ DEVICE void compare_one(struct hone_difference *own, double x, double r, u64 ind
 
 #define COMPARE_REALS(type)                                                                                            \
     for (u64 i = first_index(); i < count; i += index_stride())                                                        \
-    compare_one(&own, (double)((const type *)found)[i], (double)((const type *)expected)[i], i)
+    compare_one(&own, (double)((const type *)found)[place(i, row, pitch)],                                             \
+                (double)((const type *)expected)[place(i, row, pitch)], i)
 
 #define COMPARE_HALVES(fraction_bits)                                                                                  \
     for (u64 i = first_index(); i < count; i += index_stride())                                                        \
-    compare_one(&own, widen(((const unsigned short *)found)[i], fraction_bits),                                        \
-                widen(((const unsigned short *)expected)[i], fraction_bits), i)
+    compare_one(&own, widen(((const unsigned short *)found)[place(i, row, pitch)], fraction_bits),                     \
+                widen(((const unsigned short *)expected)[place(i, row, pitch)], fraction_bits), i)
 
 /* Two 64-bit integers that differ can be equal as doubles; they still count as 1 apart. */
 #define COMPARE_INTEGERS(type)                                                                                         \
     for (u64 i = first_index(); i < count; i += index_stride()) {                                                      \
-        type x = ((const type *)found)[i];                                                                             \
-        type r = ((const type *)expected)[i];                                                                          \
+        type x = ((const type *)found)[place(i, row, pitch)];                                                          \
+        type r = ((const type *)expected)[place(i, row, pitch)];                                                                          \
         double apart = fabs((double)x - (double)r);                                                                    \
         double error = x == r ? 0.0 : apart < 1.0 ? 1.0 : apart;                                                       \
         if (error > own.max_error) {                                                                                   \
@@ -425,7 +432,7 @@ DEVICE void compare_one(struct hone_difference *own, double x, double r, u64 ind
             own.max_reference = fabs((double)r);                                                                       \
     }
 
-KERNEL hone_compare(const void *found, const void *expected, u64 count, int element,
+KERNEL hone_compare(const void *found, const void *expected, u64 count, u64 row, u64 pitch, int element,
                     struct hone_difference *differences)
 {
     struct hone_difference own = {0.0, 0.0, NOWHERE, NOWHERE};
@@ -491,12 +498,12 @@ struct hone_bags {
     u64 expected[2];
 };
 
-/* A vector is its lanes in their order. */
-DEVICE u64 counted_vector(const void *data, u64 index, int element, unsigned int lanes)
+/* A vector, whose first lane lies there, is its lanes in their order. */
+DEVICE u64 counted_vector(const void *data, u64 first, int element, unsigned int lanes)
 {
-    u64 word = counted_word(data, index * lanes, element);
+    u64 word = counted_word(data, first, element);
     for (unsigned int lane = 1; lane < lanes; lane++)
-        word = mix(word + 0x9e3779b97f4a7c15ull) + counted_word(data, index * lanes + lane, element);
+        word = mix(word + 0x9e3779b97f4a7c15ull) + counted_word(data, first + lane, element);
     return word;
 }
 
@@ -507,16 +514,17 @@ DEVICE void count_in(u64 *sums, u64 word)
     sums[1] += mix((hash ^ word) * 0xd1342543de82ef95ull + 0xda942042e4dd58b5ull);
 }
 
-KERNEL hone_multiset(const void *found, const void *expected, u64 count, int element, unsigned int lanes,
-                     struct hone_bags *bags)
+KERNEL hone_multiset(const void *found, const void *expected, u64 count, u64 row, u64 pitch, int element,
+                     unsigned int lanes, struct hone_bags *bags)
 {
     __shared__ struct hone_bags shared[THREADS];
     struct hone_bags own = {{0, 0}, {0, 0}};
     if (!MULTISETS)
         STOP();
-    for (u64 i = first_index(); MULTISETS && i < count; i += index_stride()) {
-        count_in(own.found, counted_vector(found, i, element, lanes));
-        count_in(own.expected, counted_vector(expected, i, element, lanes));
+    for (u64 i = first_index(); MULTISETS && i < count / lanes; i += index_stride()) {
+        u64 first = place(i * lanes, row, pitch);
+        count_in(own.found, counted_vector(found, first, element, lanes));
+        count_in(own.expected, counted_vector(expected, first, element, lanes));
     }
     shared[threadIdx.x] = own;
     __syncthreads();

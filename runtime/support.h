@@ -62,8 +62,17 @@ enum hn_status hn_support_init(struct hn_support *support, struct hn_context *co
                                struct hn_error *err);
 void hn_support_finish(struct hn_support *support);
 
+/* Elements in device memory, in rows or one after the other. */
+struct hn_elements {
+    CUdeviceptr data;
+    uint64_t count; /* of vectors all lanes */
+    enum hn_element type;
+    uint64_t row;   /* elements of a row; 0: there are none */
+    uint64_t pitch; /* elements from one row to the next */
+};
+
 /* Element i depends on seed, argument and i only. The fill has all its numbers, and is not a file. */
-enum hn_status hn_support_fill(struct hn_support *support, CUdeviceptr data, uint64_t count, enum hn_element element,
+enum hn_status hn_support_fill(struct hn_support *support, const struct hn_elements *elements,
                                const struct hn_fill *fill, uint64_t seed, size_t argument, struct hn_error *err);
 enum hn_status hn_support_poison(struct hn_support *support, CUdeviceptr data, uint64_t count, enum hn_element element,
                                  uint64_t seed, struct hn_error *err);
@@ -75,12 +84,12 @@ enum hn_status hn_support_check_zones(struct hn_support *support, CUdeviceptr zo
 /* `blocks` uint64_t, whose sum is the checksum. */
 enum hn_status hn_support_checksum(struct hn_support *support, CUdeviceptr data, uint64_t bytes, CUdeviceptr sums,
                                    struct hn_error *err);
-/* `blocks` hn_difference. */
-enum hn_status hn_support_compare(struct hn_support *support, CUdeviceptr found, CUdeviceptr expected, uint64_t count,
-                                  enum hn_element element, CUdeviceptr differences, struct hn_error *err);
-/* `blocks` hn_bags. Of vectors, whose lanes stay together, `count` is that of all lanes. */
-enum hn_status hn_support_multiset(struct hn_support *support, CUdeviceptr found, CUdeviceptr expected, uint64_t count,
-                                   enum hn_element element, unsigned lanes, CUdeviceptr bags, struct hn_error *err);
+/* `blocks` hn_difference. What is expected lies as what was found. */
+enum hn_status hn_support_compare(struct hn_support *support, const struct hn_elements *found, CUdeviceptr expected,
+                                  CUdeviceptr differences, struct hn_error *err);
+/* `blocks` hn_bags. The lanes of a vector stay together. */
+enum hn_status hn_support_multiset(struct hn_support *support, const struct hn_elements *found, CUdeviceptr expected,
+                                   unsigned lanes, CUdeviceptr bags, struct hn_error *err);
 /* `blocks` double. */
 enum hn_status hn_support_sum(struct hn_support *support, CUdeviceptr data, uint64_t count, enum hn_element element,
                               CUdeviceptr sums, struct hn_error *err);

@@ -257,6 +257,26 @@ void hn_variant_finish(struct hn_variant *variant)
     variant->values = NULL;
 }
 
+/* A texture that the device refuses is told by its name. */
+static enum hn_status make_textures(struct hn_variant *variant, struct hn_record *record,
+                                    struct hn_error *err)
+{
+    const struct hn_plan *plan = variant->arena->plan;
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        char what[160];
+        CUtexObject texture;
+        if (plan->arguments[i].role != HN_ROLE_TEXTURE || !takes(&variant->launch, i))
+            continue;
+        snprintf(what, sizeof what, "texture '%.60s' over '%.60s'", plan->arguments[i].name,
+                 plan->arguments[i].from);
+        CUresult result = hn_arena_texture(variant->arena, 0, i, &texture);
+        enum hn_status status = reject(variant, result, HN_OUTCOME_LAUNCH_ERROR, what, record, err);
+        if (status != HN_OK || record->outcome != HN_OUTCOME_OK)
+            return status;
+    }
+    return HN_OK;
+}
+
 enum hn_status hn_variant_place(struct hn_variant *variant, struct hn_record *record,
                                 struct hn_error *err)
 {
@@ -267,6 +287,8 @@ enum hn_status hn_variant_place(struct hn_variant *variant, struct hn_record *re
         hn_record_fail(record, HN_OUTCOME_OUT_OF_MEMORY,
                        "its scratch needs %.3f GiB, more than is free on the device",
                        (double)needed / 0x1p30);
+    if (status == HN_OK && fits)
+        status = make_textures(variant, record, err);
     return status;
 }
 
@@ -314,6 +336,19 @@ static CUresult launch_step(const struct hn_context *context, CUfunction functio
                                              config.hStream, parameters, NULL);
 }
 
+/* Of a buffer, or the handle of a texture object. */
+static CUresult address_of(const struct hn_variant *variant, size_t set, size_t argument,
+                           CUdeviceptr *address)
+{
+    struct hn_arena *arena = variant->arena;
+    if (arena->plan->arguments[argument].role != HN_ROLE_TEXTURE) {
+        *address = hn_arena_address(arena, set, argument);
+        return CUDA_SUCCESS;
+    }
+    return takes(&variant->launch, argument) ? hn_arena_texture(arena, set, argument, address)
+                                             : CUDA_SUCCESS;
+}
+
 /* Where the driver finds an argument. */
 static void *parameter_of(const struct hn_variant *variant, size_t argument)
 {
@@ -341,8 +376,11 @@ CUresult hn_variant_launch(struct hn_variant *variant, size_t set)
 {
     const struct hn_arena *arena = variant->arena;
     const struct hn_plan *plan = arena->plan;
-    for (size_t i = 0; i < plan->argument_count; i++)
-        variant->addresses[i] = hn_arena_address(arena, set, i);
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        CUresult result = address_of(variant, set, i, &variant->addresses[i]);
+        if (result != CUDA_SUCCESS)
+            return result;
+    }
     CUresult zeroed = zero_counters(variant);
     if (zeroed != CUDA_SUCCESS)
         return zeroed;

@@ -40,16 +40,15 @@ static enum hn_status queue_output(struct hn_arena *arena, struct hn_outputs *ou
                                    struct hn_error *err)
 {
     const struct hn_buffer *buffer = &arena->buffers[i];
+    const struct hn_argument *argument = &arena->plan->arguments[i];
     CUdeviceptr expected = hn_outputs_address(outputs, i);
     CUdeviceptr slot = hn_arena_slot(arena, i, HN_SLOT_COMPARE);
-    const struct hn_argument *argument = &arena->plan->arguments[i];
-    enum hn_status status = HN_OK;
-    if (comparison_of(arena, i)->mode == HN_COMPARE_MULTISET)
-        status = hn_support_multiset(arena->support, buffer->address, expected, outputs->counts[i],
-                                     argument->element, argument->lanes, slot, err);
-    else
-        status = hn_support_compare(arena->support, buffer->address, expected, outputs->counts[i],
-                                    argument->element, slot, err);
+    struct hn_elements found = hn_buffer_elements(buffer, argument->element, buffer->address);
+    found.count = outputs->counts[i];
+    enum hn_status status =
+        comparison_of(arena, i)->mode == HN_COMPARE_MULTISET
+            ? hn_support_multiset(arena->support, &found, expected, argument->lanes, slot, err)
+            : hn_support_compare(arena->support, &found, expected, slot, err);
     if (status != HN_OK)
         return status;
     return hn_support_checksum(arena->support, expected, buffer->bytes,
@@ -192,30 +191,35 @@ static enum hn_status evaluate_tolerance(const struct hn_variant *variant, size_
     return status;
 }
 
-static enum hn_status read_element(struct hn_arena *arena, CUdeviceptr buffer, uint64_t index,
+static enum hn_status read_element(struct hn_arena *arena, CUdeviceptr place,
                                    enum hn_element element, char *text, size_t size,
                                    struct hn_error *err)
 {
     unsigned char bytes[8] = {0};
     size_t width = hn_element_size(element);
-    CUresult result = arena->context->driver->p_cuMemcpyDtoH(bytes, buffer + index * width, width);
+    CUresult result = arena->context->driver->p_cuMemcpyDtoH(bytes, place, width);
     enum hn_status status = hn_context_check(arena->context, result, "cuMemcpyDtoH", err);
     hn_element_format(bytes, element, text, size);
     return status;
 }
 
-/* "[7]", of a vector "[7].y" or "[7][5]". */
-static void format_place(const struct hn_argument *argument, uint64_t index, char *text,
-                         size_t size)
+/* "[7]", of a vector "[7].y" or "[7][5]", of rows "[3][7]" and so on. */
+static void format_place(const struct hn_argument *argument, const struct hn_buffer *buffer,
+                         uint64_t index, char *text, size_t size)
 {
+    char row[32] = "";
+    if (buffer->row > 0) {
+        snprintf(row, sizeof row, "[%" PRIu64 "]", index / buffer->row);
+        index %= buffer->row;
+    }
     uint64_t lane = index % argument->lanes;
     uint64_t vector = index / argument->lanes;
     if (argument->lanes == 1)
-        snprintf(text, size, "[%" PRIu64 "]", index);
+        snprintf(text, size, "%s[%" PRIu64 "]", row, index);
     else if (argument->lanes <= 4)
-        snprintf(text, size, "[%" PRIu64 "].%c", vector, "xyzw"[lane]);
+        snprintf(text, size, "%s[%" PRIu64 "].%c", row, vector, "xyzw"[lane]);
     else
-        snprintf(text, size, "[%" PRIu64 "][%" PRIu64 "]", vector, lane);
+        snprintf(text, size, "%s[%" PRIu64 "][%" PRIu64 "]", row, vector, lane);
 }
 
 static enum hn_status report_difference(struct hn_arena *arena, const struct hn_outputs *outputs,
@@ -224,17 +228,19 @@ static enum hn_status report_difference(struct hn_arena *arena, const struct hn_
                                         struct hn_record *record, struct hn_error *err)
 {
     const struct hn_argument *argument = &arena->plan->arguments[i];
-    char found[40], expected[40], place[64];
+    char found[40], expected[40], place[96];
     bool misplaced = difference->misplaced != UINT64_MAX;
     uint64_t index = misplaced ? difference->misplaced : difference->worst;
-    enum hn_status status = read_element(arena, arena->buffers[i].address, index, argument->element,
-                                         found, sizeof found, err);
+    const struct hn_buffer *buffer = &arena->buffers[i];
+    uint64_t offset = hn_buffer_place(buffer, argument->element, index);
+    enum hn_status status =
+        read_element(arena, buffer->address + offset, argument->element, found, sizeof found, err);
     if (status == HN_OK)
-        status = read_element(arena, hn_outputs_address(outputs, i), index, argument->element,
+        status = read_element(arena, hn_outputs_address(outputs, i) + offset, argument->element,
                               expected, sizeof expected, err);
     if (status != HN_OK)
         return status;
-    format_place(argument, index, place, sizeof place);
+    format_place(argument, buffer, index, place, sizeof place);
     if (misplaced)
         hn_record_fail(record, HN_OUTCOME_WRONG_RESULT, "%s%s%s is %s; expected %s", when,
                        argument->name, place, found, expected);

@@ -14,6 +14,7 @@ static const uint64_t MOST_SORTED = 1u << 22;
 /* A result on the host, as elements or vectors of them that are ordered by their words. */
 struct bag {
     const struct hn_argument *argument;
+    const struct hn_buffer *buffer; /* how its elements lie */
     unsigned char *bytes;
     uint64_t *words; /* argument->lanes of each, ordered */
     uint64_t count;
@@ -48,14 +49,16 @@ static enum hn_status read_bag(struct hn_context *context, CUdeviceptr data, str
     unsigned lanes = bag->argument->lanes;
     uint64_t elements = bag->count * lanes;
     size_t size = hn_element_size(element);
-    bag->bytes = malloc(elements * size + 1);
+    size_t bytes = elements == 0 ? 0 : hn_buffer_place(bag->buffer, element, elements - 1) + size;
+    bag->bytes = malloc(bytes + 1);
     bag->words = malloc(elements * sizeof *bag->words + 1);
     if (bag->bytes == NULL || bag->words == NULL)
         return hn_fail_memory(err);
-    CUresult result = context->driver->p_cuMemcpyDtoH(bag->bytes, data, elements * size);
+    CUresult result = context->driver->p_cuMemcpyDtoH(bag->bytes, data, bytes);
     enum hn_status status = hn_context_check(context, result, "cuMemcpyDtoH", err);
     for (uint64_t i = 0; status == HN_OK && i < elements; i++)
-        bag->words[i] = counted_word(bag->bytes + i * size, element);
+        bag->words[i] =
+            counted_word(bag->bytes + hn_buffer_place(bag->buffer, element, i), element);
     if (status == HN_OK)
         qsort_r(bag->words, bag->count, lanes * sizeof *bag->words, compare_vectors, &lanes);
     return status;
@@ -118,8 +121,9 @@ enum hn_status hn_verify_report_multiset(struct hn_arena *arena, const struct hn
 {
     const struct hn_argument *output = &arena->plan->arguments[argument];
     uint64_t count = outputs->counts[argument] / output->lanes;
-    struct bag found = {.argument = output, .count = count};
-    struct bag expected = {.argument = output, .count = count};
+    const struct hn_buffer *buffer = &arena->buffers[argument];
+    struct bag found = {.argument = output, .buffer = buffer, .count = count};
+    struct bag expected = {.argument = output, .buffer = buffer, .count = count};
     if (count > MOST_SORTED) {
         hn_record_fail(record, HN_OUTCOME_WRONG_RESULT,
                        "%sthe %" PRIu64
@@ -127,7 +131,7 @@ enum hn_status hn_verify_report_multiset(struct hn_arena *arena, const struct hn
                        when, count, output->name);
         return HN_OK;
     }
-    enum hn_status status = read_bag(arena->context, arena->buffers[argument].address, &found, err);
+    enum hn_status status = read_bag(arena->context, buffer->address, &found, err);
     if (status == HN_OK)
         status = read_bag(arena->context, hn_outputs_address(outputs, argument), &expected, err);
     if (status == HN_OK)

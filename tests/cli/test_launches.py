@@ -57,6 +57,13 @@ class Launches(double.Case):
         self.assertIn("done: 1 elements of uint32_t (counter: zero before every call)", header)
         self.hone("compile", self.config, "-s", "FINISH=last_block")
 
+    def test_rows_and_textures(self):
+        found = self.outcomes("field.yaml", "-s", "FAULT=0,PAD=0")
+        self.assertEqual(set(found.values()), {"ok"})
+        header = self.hone("export", "field").stdout
+        self.assertIn("line: a cudaTextureObject_t over in, of cudaResourceTypeLinear, read as element", header)
+        self.assertIn("static inline int64_t hone_field_in_pitch(int64_t problem_WIDTH, int64_t problem_HEIGHT)", header)
+
     def test_attributes_of_a_launch(self):
         found = self.outcomes("attributes.yaml", "-s", "SHARED=1024,CARVEOUT=100")
         self.assertEqual(found["CARVEOUT=100,CLUSTER=16,COOPERATIVE=True,SHARED=1024"], "ok")

@@ -68,6 +68,13 @@ void *double_global(const struct double_module *module, const char *name);
 /* Reads names and table of a cubin. CUDA_ERROR_INVALID_IMAGE when it is none. */
 CUresult double_module_read(const void *image, struct double_module *module);
 
+/* A texture object: its handle is its address. */
+struct double_texture {
+    struct double_texture *next;
+    CUDA_RESOURCE_DESC resource;
+    CUDA_TEXTURE_DESC description;
+};
+
 struct double_geometry {
     unsigned int grid[3];
     unsigned int block[3];

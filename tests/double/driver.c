@@ -35,6 +35,7 @@ static struct {
     struct allocation *allocations;
     struct double_module *modules;
     struct CUevent_st *events;
+    struct double_texture *textures;
     struct double_device device;
 } state;
 
@@ -89,6 +90,11 @@ static void free_all(void)
         struct CUevent_st *next = state.events->next;
         free(state.events);
         state.events = next;
+    }
+    while (state.textures != NULL) {
+        struct double_texture *next = state.textures->next;
+        free(state.textures);
+        state.textures = next;
     }
     state.used = 0;
 }
@@ -180,11 +186,12 @@ CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice device)
 {
     (void)device;
-    bool left = state.allocations != NULL || state.modules != NULL || state.events != NULL;
+    bool left = state.allocations != NULL || state.modules != NULL || state.events != NULL ||
+                state.textures != NULL;
     if (left && state.strict && state.device.fault == CUDA_SUCCESS) {
-        fprintf(stderr, "driver double: the context was released with%s%s%s in it\n",
+        fprintf(stderr, "driver double: the context was released with%s%s%s%s in it\n",
                 state.allocations != NULL ? " memory" : "", state.modules != NULL ? " modules" : "",
-                state.events != NULL ? " events" : "");
+                state.events != NULL ? " events" : "", state.textures != NULL ? " textures" : "");
         abort();
     }
     free_all();
@@ -484,6 +491,49 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction funct
         }
     }
     return launch(function, &geometry, parameters);
+}
+
+/* The limits of linear and pitched memory that a device has. */
+static bool is_resource(const CUDA_RESOURCE_DESC *resource)
+{
+    if (resource->resType == CU_RESOURCE_TYPE_LINEAR)
+        return is_valid(resource->res.linear.devPtr, resource->res.linear.sizeInBytes) &&
+               resource->res.linear.devPtr % 512 == 0;
+    if (resource->resType != CU_RESOURCE_TYPE_PITCH2D)
+        return false;
+    size_t bytes = resource->res.pitch2D.pitchInBytes * resource->res.pitch2D.height;
+    return is_valid(resource->res.pitch2D.devPtr, bytes) &&
+           resource->res.pitch2D.devPtr % 512 == 0 && resource->res.pitch2D.pitchInBytes % 32 == 0;
+}
+
+CUresult CUDAAPI cuTexObjectCreate(CUtexObject *texture, const CUDA_RESOURCE_DESC *resource,
+                                   const CUDA_TEXTURE_DESC *description,
+                                   const CUDA_RESOURCE_VIEW_DESC *view)
+{
+    ENTER();
+    if (view != NULL || !is_resource(resource))
+        return CUDA_ERROR_INVALID_VALUE;
+    struct double_texture *made = malloc(sizeof *made);
+    if (made == NULL)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *made = (struct double_texture){state.textures, *resource, *description};
+    state.textures = made;
+    *texture = (CUtexObject)(uintptr_t)made;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuTexObjectDestroy(CUtexObject texture)
+{
+    ENTER();
+    struct double_texture **link = &state.textures;
+    while (*link != NULL && (CUtexObject)(uintptr_t)*link != texture)
+        link = &(*link)->next;
+    if (*link == NULL)
+        return CUDA_ERROR_INVALID_HANDLE;
+    struct double_texture *found = *link;
+    *link = found->next;
+    free(found);
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuStreamCreate(CUstream *stream, unsigned int flags)

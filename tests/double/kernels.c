@@ -23,8 +23,8 @@ static const struct index threadIdx = {0}, blockDim = {1};
 
 static void fill(void **parameters)
 {
-    hone_fill(TAKE(void *, 0), TAKE(u64, 1), TAKE(int, 2), TAKE(int, 3), TAKE(double, 4),
-              TAKE(double, 5), TAKE(u64, 6));
+    hone_fill(TAKE(void *, 0), TAKE(u64, 1), TAKE(u64, 2), TAKE(u64, 3), TAKE(int, 4), TAKE(int, 5),
+              TAKE(double, 6), TAKE(double, 7), TAKE(u64, 8));
 }
 
 static void poison(void **parameters)
@@ -49,14 +49,14 @@ static void checksum(void **parameters)
 
 static void compare(void **parameters)
 {
-    hone_compare(TAKE(const void *, 0), TAKE(const void *, 1), TAKE(u64, 2), TAKE(int, 3),
-                 TAKE(struct hone_difference *, 4));
+    hone_compare(TAKE(const void *, 0), TAKE(const void *, 1), TAKE(u64, 2), TAKE(u64, 3),
+                 TAKE(u64, 4), TAKE(int, 5), TAKE(struct hone_difference *, 6));
 }
 
 static void multiset(void **parameters)
 {
-    hone_multiset(TAKE(const void *, 0), TAKE(const void *, 1), TAKE(u64, 2), TAKE(int, 3),
-                  TAKE(unsigned int, 4), TAKE(struct hone_bags *, 5));
+    hone_multiset(TAKE(const void *, 0), TAKE(const void *, 1), TAKE(u64, 2), TAKE(u64, 3),
+                  TAKE(u64, 4), TAKE(int, 5), TAKE(unsigned int, 6), TAKE(struct hone_bags *, 7));
 }
 
 static void sum(void **parameters)

@@ -237,6 +237,86 @@ static CUresult sum_reference(struct double_device *device, struct double_functi
     return CUDA_SUCCESS;
 }
 
+/* What a fetch at a whole place gives: only what the tests ask for. */
+static float fetch_line(const struct double_texture *texture, long long index)
+{
+    if (texture->resource.resType != CU_RESOURCE_TYPE_LINEAR)
+        return -1.0f;
+    return ((const float *)(uintptr_t)texture->resource.res.linear.devPtr)[index];
+}
+
+static float fetch_plane(const struct double_texture *texture, int column, int row)
+{
+    const CUDA_TEXTURE_DESC *how = &texture->description;
+    if (texture->resource.resType != CU_RESOURCE_TYPE_PITCH2D ||
+        how->addressMode[0] != CU_TR_ADDRESS_MODE_CLAMP ||
+        how->addressMode[1] != CU_TR_ADDRESS_MODE_BORDER ||
+        how->filterMode != CU_TR_FILTER_MODE_POINT || how->flags != 0)
+        return -1.0f;
+    int last = (int)texture->resource.res.pitch2D.width - 1;
+    column = column < 0 ? 0 : column > last ? last : column;
+    const char *line = (const char *)(uintptr_t)texture->resource.res.pitch2D.devPtr +
+                       (size_t)row * texture->resource.res.pitch2D.pitchInBytes;
+    return ((const float *)(const void *)line)[column];
+}
+
+static float fetch(int path, void **parameters, int row, int column, int shift)
+{
+    long long per_row = TAKE(long long, 7) / 4;
+    int at = column + shift;
+    if (path == 3)
+        return fetch_plane(TAKE(const struct double_texture *, 2), at, row);
+    if (path == 2)
+        return fetch_line(TAKE(const struct double_texture *, 1), row * per_row + at);
+    return TAKE(const float *, 0)[row * per_row + at];
+}
+
+/* field.cu */
+static CUresult field(struct double_device *device, struct double_function *function,
+                      const struct double_geometry *geometry, void **parameters)
+{
+    const int *table = function->module->table;
+    int width = TAKE(int, 5);
+    int height = TAKE(int, 6);
+    (void)geometry;
+    for (int row = 0; row < height; row++) {
+        float *out = (float *)(void *)(TAKE(char *, 3) + row * TAKE(long long, 8));
+        for (int column = 0; column < width; column++) {
+            bool inside = table[0] == 3;
+            int left = column > 0 || inside ? -1 : 0;
+            int right = column < width - 1 || inside || table[2] == 2 ? 1 : 0;
+            out[2 * column] = fetch(table[0], parameters, row, column, left);
+            out[2 * column + 1] = fetch(table[0], parameters, row, column, right);
+            TAKE(unsigned char *, 4)[row * TAKE(long long, 9) + column] = 1;
+        }
+        if (table[2] == 3 && row == 2)
+            out[2 * 5 + 1] += 1.0f;
+        if (table[2] == 1)
+            out[2 * width] = 7.0f;
+    }
+    device->now_us += 8.0 * double_noise(device);
+    device->flushed = false;
+    return CUDA_SUCCESS;
+}
+
+static CUresult field_reference(struct double_device *device, struct double_function *function,
+                                const struct double_geometry *geometry, void **parameters)
+{
+    int width = TAKE(int, 2);
+    (void)function;
+    (void)geometry;
+    for (int row = 0; row < TAKE(int, 3); row++) {
+        const float *in = TAKE(const float *, 0) + row * (TAKE(long long, 4) / 4);
+        float *out = (float *)(void *)(TAKE(char *, 1) + row * TAKE(long long, 5));
+        for (int column = 0; column < width; column++) {
+            out[2 * column] = in[column > 0 ? column - 1 : 0];
+            out[2 * column + 1] = in[column < width - 1 ? column + 1 : column];
+        }
+    }
+    device->now_us += 100.0;
+    return CUDA_SUCCESS;
+}
+
 static const struct {
     const char *name;
     CUresult (*run)(struct double_device *device, struct double_function *function,
@@ -244,6 +324,8 @@ static const struct {
 } kernels[] = {
     {"attributes", attributes},
     {"attributes_reference", attributes_reference},
+    {"field", field},
+    {"field_reference", field_reference},
     {"inputs", inputs},
     {"inputs_reference", inputs_reference},
     {"keep", keep},

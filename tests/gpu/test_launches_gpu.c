@@ -136,11 +136,28 @@ static void steps_apply_where_they_should(void **state)
     CHECK_ALL("double/composite.yaml", expected);
 }
 
+static void textures_read_rows(void **state)
+{
+    static const struct expectation expected[] = {
+        {"FAULT=0,PAD=0,PATH=global", HN_OUTCOME_OK, NULL},
+        {"FAULT=0,PAD=28,PATH=texture_1d", HN_OUTCOME_OK, NULL},
+        {"FAULT=0,PAD=0,PATH=texture_2d", HN_OUTCOME_OK, NULL},
+        {"FAULT=1,PAD=0,PATH=global", HN_OUTCOME_OK, NULL},
+        {"FAULT=2,PAD=0,PATH=global", HN_OUTCOME_WRONG_RESULT, "out[0][99].y is 3.39615136e+38; expected "},
+        {"FAULT=2,PAD=0,PATH=texture_1d", HN_OUTCOME_WRONG_RESULT,
+         "out[0][99].y is 3.39615136e+38; expected "},
+        {"FAULT=3,PAD=0,PATH=texture_2d", HN_OUTCOME_WRONG_RESULT, "out[2][5].y is "},
+    };
+    (void)state;
+    CHECK_ALL("double/field.yaml", expected);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(symbols_are_set),
         cmocka_unit_test(unordered_results_of_some_length_are_compared),
+        cmocka_unit_test(textures_read_rows),
         cmocka_unit_test(steps_apply_where_they_should),
         cmocka_unit_test(inputs_come_from_files_and_by_value),
         cmocka_unit_test(narrow_types_and_vectors_are_compared),

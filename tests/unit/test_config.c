@@ -101,7 +101,8 @@ static void a_plan_holds_all_but_the_space(void **state)
     assert_string_equal(
         signature,
         "A:float32:input,B:int16x4:input,D:uint8:input,E:uint16:input,F:float64:input,order:int32:"
-        "input,by_value:int16x4:value,C:float32:output,"
+        "input,by_value:int16x4:value,image:float32:input,line:float32:texture,plane:float32:"
+        "texture,bytes:uint8:scratch,C:float32:output,"
         "partial:float64:scratch,turns:uint32:counter,"
         "clocks:uint64:metric,kept:float32:output,halves:bfloat16:output,size:uint32:output,M:"
         "int32:value,scale:float32:value,"
@@ -118,15 +119,15 @@ static void a_plan_holds_all_but_the_space(void **state)
     assert_int_equal(plan->arguments[2].fill.kind, HN_FILL_UNIFORM);
     assert_int_equal((int)plan->arguments[2].fill.numbers[1], 100);
 
-    assert_true(plan->arguments[9].zero_inside);
+    assert_true(plan->arguments[13].zero_inside);
     assert_int_equal(plan->step_count, 2);
     assert_string_equal(hn_expression_text(plan->steps[0].condition), "VARIANT == tiled");
     assert_string_equal(plan->steps[0].entry, "prepare");
     assert_int_equal(plan->steps[0].argument_count, 2);
-    assert_int_equal(plan->steps[0].arguments[1], 9);
+    assert_int_equal(plan->steps[0].arguments[1], 13);
     assert_null(plan->steps[0].geometry.shared_bytes);
     assert_string_equal(plan->steps[1].entry, "product<TILE, PAD>");
-    assert_int_equal(plan->steps[1].argument_count, 16);
+    assert_int_equal(plan->steps[1].argument_count, 20);
     assert_null(plan->steps[1].geometry.grid[2]);
     assert_string_equal(hn_expression_text(plan->steps[1].geometry.block[2]), "1");
 
@@ -149,13 +150,13 @@ static void a_result_may_be_compared_in_its_own_way(void **state)
     (void)state;
     struct hn_config *config = load("good/full.yaml");
     const struct hn_argument *arguments = config->plan->arguments;
-    assert_string_equal(hn_expression_text(arguments[7].compare->relative), "1.0e-3");
-    assert_int_equal(arguments[11].compare->mode, HN_COMPARE_MULTISET);
-    assert_string_equal(arguments[11].length, "size");
-    assert_int_equal(arguments[13].compare->mode, HN_COMPARE_EXACT);
-    assert_null(arguments[13].length);
+    assert_string_equal(hn_expression_text(arguments[11].compare->relative), "1.0e-3");
+    assert_int_equal(arguments[15].compare->mode, HN_COMPARE_MULTISET);
+    assert_string_equal(arguments[15].length, "size");
+    assert_int_equal(arguments[17].compare->mode, HN_COMPARE_EXACT);
+    assert_null(arguments[17].length);
     /* Where there are no bounds for all, halves have their own. */
-    assert_null(arguments[12].compare);
+    assert_null(arguments[16].compare);
     hn_config_destroy(config);
     config = load("good/halves.yaml");
     arguments = config->plan->arguments;
@@ -179,6 +180,13 @@ static void contents_are_described(void **state)
     assert_int_equal(arguments[5].fill.kind, HN_FILL_PERMUTATION);
     assert_int_equal(arguments[6].role, HN_ROLE_VALUE);
     assert_string_equal(arguments[6].from, "B");
+    assert_true(arguments[7].shape.device);
+    assert_string_equal(hn_expression_text(arguments[7].count), "(N) * (M)");
+    assert_int_equal(arguments[8].texture.dimensions, 1);
+    assert_int_equal(arguments[9].texture.dimensions, 2);
+    assert_int_equal(arguments[9].texture.address[1], HN_TEXTURE_WRAP);
+    assert_true(arguments[9].texture.linear && arguments[9].texture.normalized);
+    assert_string_equal(hn_expression_text(arguments[10].shape.pitch), "2 * N");
     hn_config_destroy(config);
 }
 
@@ -186,8 +194,8 @@ static void symbols_stand_behind_the_arguments(void **state)
 {
     (void)state;
     struct hn_config *config = load("good/full.yaml");
-    const struct hn_argument *symbols = &config->plan->arguments[16];
-    assert_int_equal(config->plan->argument_count, 20);
+    const struct hn_argument *symbols = &config->plan->arguments[20];
+    assert_int_equal(config->plan->argument_count, 24);
     assert_string_equal(symbols[0].from, "A");
     assert_string_equal(hn_expression_text(symbols[0].condition), "LOAD == ldg");
     assert_false(hn_argument_is_filled(&symbols[0]));

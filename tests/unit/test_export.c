@@ -303,6 +303,35 @@ static void test_header_of_steps(void **state)
                     "    return 0;\n}\n");
 }
 
+/* The pitch of rows is a function of the header, which its other functions call. */
+static void test_header_of_rows(void **state)
+{
+    static const struct result results[] = {
+        {"rows", &h200, "HEIGHT=64,WIDTH=100", "PAD=28", 7.5, false, NULL},
+        {"rows", &h200, "HEIGHT=64,WIDTH=500", "PAD=12", 9.5, false, NULL},
+    };
+    const struct fixture *fixture = *state;
+    fill(fixture->path, results, 2);
+    char *header = export_as(fixture->path, "rows", NULL, "", hn_export_header);
+    assert_non_null(strstr(header, "     in: HEIGHT rows of WIDTH elements of float, "
+                                   "hone_rows_in_pitch() bytes apart (input)\n"));
+    assert_non_null(strstr(header, "     plane: a cudaTextureObject_t over in, of "
+                                   "cudaResourceTypePitch2D, address modes clamp, border, filter "
+                                   "linear, unnormalized coordinates, read as element\n"));
+    write_file(fixture, "rows_tuned.h", header);
+    free(header);
+    compile_and_run(fixture, "#include <assert.h>\n"
+                             "#include \"rows_tuned.h\"\n"
+                             "int main(void)\n{\n"
+                             "    assert(hone_rows_in_pitch(128, 64) == 512);\n"
+                             "    assert(hone_rows_in_pitch(129, 64) == 1024);\n"
+                             "    assert(hone_rows_out_pitch(129, 64) == 8 * 129);\n"
+                             "    assert(hone_rows_config_work_pitch(0, 10, 64) == 38);\n"
+                             "    assert(hone_rows_config_work_pitch(1, 10, 64) == 22);\n"
+                             "    assert(hone_rows_config_shared_bytes(1, 10, 64) == 512 + 22);\n"
+                             "    return 0;\n}\n");
+}
+
 static void test_prefix(void **state)
 {
     (void)state;
@@ -448,6 +477,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_header_of_several),
         TEST(test_header_of_steps),
+        TEST(test_header_of_rows),
         cmocka_unit_test(test_prefix),
         TEST(test_json),
         TEST(test_csv),

@@ -57,8 +57,8 @@ static void fill(struct filler *filler, enum hn_fill_kind kind, double a, double
     const struct hn_fill fill = {.kind = kind, .numbers = {a, b}};
     struct hn_error err = {.message = ""};
     assert_true(count * hn_element_size(element) <= BYTES);
-    if (hn_support_fill(&filler->support, filler->data, count, element, &fill, seed, 0, &err) !=
-        HN_OK)
+    const struct hn_elements elements = {.data = filler->data, .count = count, .type = element};
+    if (hn_support_fill(&filler->support, &elements, &fill, seed, 0, &err) != HN_OK)
         fail_msg("%s", err.message);
     assert_int_equal(
         filler->fixture.driver.p_cuMemcpyDtoH(to, filler->data, count * hn_element_size(element)),

@@ -26,6 +26,13 @@ static const char small[] =
     "                'fill': {'kind': 'skewed', 'a': 'M + N', 'b': 0.5}},"
     "               {'name': 'x', 'type': 'int64', 'role': 'input', 'count': '1',"
     "                'fill': {'kind': 'file', 'a': 0.0, 'b': 0.0, 'file': '/t/x.npy'}},"
+    "               {'name': 'image', 'type': 'uint8x4', 'role': 'input', 'width': 'N', 'height': "
+    "'2',"
+    "                'pitch': '4 * M + 4 * N', 'fill': {'kind': 'uniform', 'a': 0.0, 'b': 1.0}},"
+    "               {'name': 'plane', 'type': 'uint8x4', 'role': 'texture', 'from': 'image',"
+    "                'texture': {'dimensions': 2, 'address': ['wrap', 'mirror'], 'filter': "
+    "'linear',"
+    "                            'normalized': true, 'read': 'normalized_float'}},"
     "               {'name': 'hits', 'type': 'uint32', 'role': 'metric', 'count': '4'},"
     "               {'name': 'turn', 'type': 'uint32', 'role': 'counter', 'count': '1', 'zero': "
     "'inside'},"
@@ -38,7 +45,7 @@ static const char small[] =
     " 'steps': [{'entry': 'product', 'if': 'N > TILE', 'grid': ['ceil_div(N, TILE)', 'M'], "
     "'block': ['TILE'],"
     "            'shared_bytes': '4 * TILE', 'cluster': ['2', 'TILE'], 'carveout': '50',"
-    "            'cooperative': 'LOAD == ldg', 'arguments': [0, 1, 4, 6]}],"
+    "            'cooperative': 'LOAD == ldg', 'arguments': [0, 1, 4, 8]}],"
     " 'options': [{'if': 'LOAD == ldg', 'option': '-DT={TILE}{N}'}],"
     " 'reference': {'kind': 'template', 'template': '/t/reference/product.cu', 'depends': ['LOAD'],"
     "   'step': {'entry': 'r', 'grid': ['1'], 'block': ['32'], 'arguments': [0, 1]}},"
@@ -128,11 +135,12 @@ static void expressions_are_ready(void **state)
     assert_true(hn_value_truth(&holds));
     assert_int_equal(plan->options[0].hole_count, 2);
 
-    /* Slots after the names: time_us, the metric argument hits, flops, rate. */
+    /* Slots after the names: image_pitch, time_us, the metric argument hits, flops, rate. */
     double rate = 0;
-    values[4] = hn_real(2.0);
-    values[5] = hn_integer(5);
-    values[6] = hn_integer(600);
+    assert_int_equal(values[4].integer, 4 * 103);
+    values[5] = hn_real(2.0);
+    values[6] = hn_integer(5);
+    values[7] = hn_integer(600);
     assert_int_equal(hn_expression_number(plan->metrics[1].expression, values, &rate, NULL), HN_OK);
     assert_true(rate == 305.0);
     free(values);
@@ -175,6 +183,7 @@ static void words_and_frozen_values_are_constants(void **state)
     assert_true(hn_plan_is_frozen(plan, "N", &word));
     char *signature = hn_plan_signature(plan);
     assert_string_equal(signature, "A:float32x4:input,C:float32:output,n:int64:inout,x:int64:input,"
+                                   "image:uint8x4:input,plane:uint8x4:texture,"
                                    "hits:uint32:metric,turn:uint32:counter,N:int32:value,"
                                    "table:float32x4:symbol,turns:uint32:symbol");
     free(signature);
@@ -223,6 +232,8 @@ static void a_hash_tells_what_was_measured(void **state)
     assert_hashes("/t/x.npy", "/t/y.npy", false, true);
     assert_hashes("'if': 'N > TILE'", "'if': 'N < TILE'", false, true);
     assert_hashes("'zero': 'inside'", "'zero': 'outside'", false, true);
+    assert_hashes("4 * M + 4 * N", "4 * M + 8 * N", false, true);
+    assert_hashes("'mirror'", "'clamp'", false, true);
     assert_hashes("'carveout': '50'", "'carveout': '60'", false, true);
     assert_hashes("'a': -1.0", "'a': 0.0", false, true);
     assert_hashes("'relative': '1e-5'", "'relative': '1e-6'", false, true);
@@ -265,13 +276,25 @@ static void what_is_no_plan_is_refused(void **state)
         {"'from': 'A'", "'from': 'C'", "plan: 'C' is not an input"},
         {"'from': 'A'", "'value': 'N', 'count': '1'",
          "plan: 'table' is not an argument with either count or value"},
-        {"[0, 1, 4, 6]", "[0, 1, 4, 7]", "plan: 'arguments' is not a list of arguments' numbers"},
-        {"[0, 1, 4, 6]", "[0, -1]", "plan: 'arguments' is not a list of arguments' numbers"},
+        {"[0, 1, 4, 8]", "[0, 1, 4, 9]", "plan: 'arguments' is not a list of arguments' numbers"},
+        {"[0, 1, 4, 8]", "[0, -1]", "plan: 'arguments' is not a list of arguments' numbers"},
         {"'block': ['TILE']", "'block': []", "plan: 'block' is not a list of 1 to 3 expressions"},
         {"['2', 'TILE']", "'2'", "plan: 'cluster' is not a list of 1 to 3 expressions"},
         {"'zero': 'inside'", "'zero': true", "plan: 'zero' is not inside or outside, of a counter"},
         {"'if': 'N > TILE'", "'if': 'N > '",
          "column 5: found the end of the expression, expected a value"},
+        {"'height': '2',", "", "plan: 'height' is not an expression"},
+        {"'from': 'image'", "'from': 'C'", "plan: 'C' is not a buffer that the texture can read"},
+        {"'from': 'image'", "'from': 'N'", "plan: 'N' is not a buffer that the texture can read"},
+        {"'dimensions': 2", "'dimensions': 3", "plan: 'texture' is not what a texture is to be"},
+        {"'wrap', 'mirror'", "'wrap', 'around'",
+         "plan: 'address' is not a list of two address modes"},
+        {"'role': 'input', 'width'", "'role': 'metric', 'width'",
+         "plan: 'width' is not of an argument that can have rows"},
+        {"4 * M + 4 * N", "image_pitch", "unknown name 'image_pitch'; known are LOAD, M, N, TILE"},
+        {"'name': 'hits'", "'name': 'image_pitch'",
+         "expressions know the pitch of argument 'image' as 'image_pitch', which is the name of "
+         "something else; rename one"},
         {"'carveout': '50'", "'carveout': 50", "plan: 'carveout' is not an expression"},
         {"-DT={TILE}", "-DT={TILE", "'{' without its '}' in option '-DT={TILE{N}'"},
         {"'depends': ['LOAD']", "'depends': ['M']", "plan: 'depends' is not a list of parameters"},
@@ -280,7 +303,7 @@ static void what_is_no_plan_is_refused(void **state)
          "plan: 'objective' is not time or a metric"},
         {"'4 * TILE'", "'4 * TIEL'", "unknown name 'TIEL'; nearest is 'TILE'"},
         {"flops / time_us", "rate / time_us",
-         "unknown name 'rate'; known are LOAD, M, N, TILE, time_us, hits, flops"},
+         "unknown name 'rate'; known are LOAD, M, N, TILE, image_pitch, time_us, hits, flops"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         json_t *json = changed(cases[i][0], cases[i][1]);

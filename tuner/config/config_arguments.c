@@ -40,11 +40,12 @@ static enum hn_status read_role(const struct hn_config_reader *reader, const str
     const char *names[HN_ROLE_COUNT];
     size_t count = 0;
     for (int i = 0; i < HN_ROLE_COUNT; i++)
-        if (i != HN_ROLE_VALUE && i != HN_ROLE_SYMBOL)
+        if (i != HN_ROLE_VALUE && i != HN_ROLE_SYMBOL && i != HN_ROLE_TEXTURE)
             names[count++] = hn_role_name((enum hn_role)i);
     if (node->kind != HN_YAML_SCALAR)
         return hn_config_fail_found(reader, node, "a role such as output");
-    if (!hn_role_parse(node->text, role) || *role == HN_ROLE_VALUE || *role == HN_ROLE_SYMBOL)
+    if (!hn_role_parse(node->text, role) || *role == HN_ROLE_VALUE || *role == HN_ROLE_SYMBOL ||
+        *role == HN_ROLE_TEXTURE)
         return hn_config_fail_unknown(reader, node, "role", node->text, names, count);
     return HN_OK;
 }
@@ -64,8 +65,9 @@ enum hn_status hn_config_refuse(const struct hn_config_reader *reader, const str
 static enum hn_status read_scalar(struct hn_config_reader *reader, const struct hn_yaml *node,
                                   struct hn_argument *argument)
 {
-    static const char *const for_buffers[] = {"count",   "role",   "fill", "file",
-                                              "compare", "length", "from", NULL};
+    static const char *const for_buffers[] = {"count", "width",   "height", "pitch",   "role",
+                                              "zero",  "fill",    "file",   "compare", "length",
+                                              "from",  "texture", NULL};
     const struct hn_yaml *type = NULL;
     argument->role = HN_ROLE_VALUE;
     enum hn_status status = hn_config_refuse(reader, node, for_buffers, "has a value");
@@ -84,8 +86,9 @@ static enum hn_status read_scalar(struct hn_config_reader *reader, const struct 
 static enum hn_status read_from(struct hn_config_reader *reader, const struct hn_yaml *node,
                                 struct hn_argument *argument)
 {
-    static const char *const for_others[] = {"type", "count",   "role",   "zero", "fill",
-                                             "file", "compare", "length", NULL};
+    static const char *const for_others[] = {"type",   "count",   "width", "height", "pitch",
+                                             "role",   "zero",    "fill",  "file",   "compare",
+                                             "length", "texture", NULL};
     argument->role = HN_ROLE_VALUE;
     enum hn_status status = hn_config_refuse(reader, node, for_others, "has a 'from'");
     return status == HN_OK ? hn_config_read_word(reader, hn_yaml_get(node, "from"),
@@ -110,6 +113,51 @@ static enum hn_status read_zero(const struct hn_config_reader *reader, const str
     return HN_OK;
 }
 
+/* "device", or an expression. */
+static enum hn_status read_pitch(struct hn_config_reader *reader, const struct hn_yaml *node,
+                                 struct hn_shape *shape)
+{
+    if (node == NULL)
+        return HN_OK;
+    shape->device = node->kind == HN_YAML_SCALAR && strcmp(node->text, "device") == 0;
+    return shape->device ? HN_OK : hn_config_read_expression(reader, node, &shape->pitch);
+}
+
+static enum hn_status read_shape(struct hn_config_reader *reader, const struct hn_yaml *node,
+                                 struct hn_argument *argument)
+{
+    static const char *const for_others[] = {"count", NULL};
+    const struct hn_yaml *height = NULL;
+    enum hn_status status = hn_config_refuse(reader, node, for_others, "has a 'width'");
+    if (status == HN_OK && (argument->role == HN_ROLE_COUNTER || argument->role == HN_ROLE_METRIC))
+        status = hn_config_fail(reader, hn_yaml_get(node, "width")->key,
+                                "found 'width' for role %s; only input, output, inout and scratch "
+                                "have rows",
+                                hn_role_name(argument->role));
+    if (status == HN_OK)
+        status = hn_config_need(reader, node, "height", &height);
+    if (status == HN_OK)
+        status =
+            hn_config_read_expression(reader, hn_yaml_get(node, "width"), &argument->shape.width);
+    if (status == HN_OK)
+        status = hn_config_read_expression(reader, height, &argument->shape.height);
+    if (status == HN_OK)
+        status = read_pitch(reader, hn_yaml_get(node, "pitch"), &argument->shape);
+    return status == HN_OK ? hn_argument_set_count(argument, reader->err) : status;
+}
+
+/* `count`, or `width` and `height`. */
+static enum hn_status read_size(struct hn_config_reader *reader, const struct hn_yaml *node,
+                                struct hn_argument *argument)
+{
+    static const char *const for_rows[] = {"height", "pitch", NULL};
+    const struct hn_yaml *count = hn_yaml_get(node, "count");
+    if (hn_yaml_get(node, "width") != NULL)
+        return read_shape(reader, node, argument);
+    enum hn_status status = hn_config_refuse(reader, node, for_rows, "has no 'width'");
+    return status == HN_OK ? hn_config_read_expression(reader, count, &argument->count) : status;
+}
+
 static enum hn_status read_buffer(struct hn_config_reader *reader, const struct hn_yaml *node,
                                   struct hn_argument *argument)
 {
@@ -121,15 +169,17 @@ static enum hn_status read_buffer(struct hn_config_reader *reader, const struct 
     enum hn_status status = hn_config_need(reader, node, "type", &type);
     if (status == HN_OK)
         status = hn_config_read_type(reader, type, argument);
-    if (status == HN_OK && count == NULL)
-        return hn_config_fail(reader, node,
-                              "argument '%s' has neither 'count' (a buffer), 'value' (a scalar) "
-                              "nor 'from' (the contents of an input, by value)",
-                              argument->name);
-    if (status == HN_OK)
-        status = hn_config_read_expression(reader, count, &argument->count);
+    if (status == HN_OK && count == NULL && hn_yaml_get(node, "width") == NULL)
+        return hn_config_fail(
+            reader, node,
+            "argument '%s' has neither 'count' (a buffer), 'width' (its rows), 'value' "
+            "(a scalar), 'from' (the contents of an input, by value) nor "
+            "'texture'",
+            argument->name);
     if (status == HN_OK && role != NULL)
         status = read_role(reader, role, &argument->role);
+    if (status == HN_OK)
+        status = read_size(reader, node, argument);
     if (status == HN_OK)
         status = read_zero(reader, node, argument);
     if (status == HN_OK)
@@ -149,8 +199,10 @@ static enum hn_status read_buffer(struct hn_config_reader *reader, const struct 
 static enum hn_status read_argument(struct hn_config_reader *reader, const struct hn_yaml *node,
                                     struct hn_argument *argument)
 {
-    static const char *const keys[] = {"name", "type", "count", "value",   "from",   "role",
-                                       "zero", "fill", "file",  "compare", "length", NULL};
+    static const char *const keys[] = {
+        "name", "type",    "count",      "width",   "height",  "pitch",      "value",
+        "from", "texture", "dimensions", "address", "filter",  "normalized", "read",
+        "role", "zero",    "fill",       "file",    "compare", "length",     NULL};
     const struct hn_yaml *name = NULL;
     enum hn_status status = hn_config_check_keys(reader, node, keys);
     if (status == HN_OK)
@@ -163,7 +215,10 @@ static enum hn_status read_argument(struct hn_config_reader *reader, const struc
         return read_scalar(reader, node, argument);
     if (hn_yaml_get(node, "from") != NULL)
         return read_from(reader, node, argument);
-    return read_buffer(reader, node, argument);
+    if (hn_yaml_get(node, "texture") != NULL)
+        return hn_config_read_texture(reader, node, argument);
+    return hn_config_refuse_texture(reader, node) == HN_OK ? read_buffer(reader, node, argument)
+                                                           : HN_ECONFIG;
 }
 
 enum hn_status hn_config_find_source(const struct hn_config_reader *reader,
@@ -171,6 +226,8 @@ enum hn_status hn_config_find_source(const struct hn_config_reader *reader,
 {
     if (argument->from == NULL)
         return HN_OK;
+    if (argument->role == HN_ROLE_TEXTURE)
+        return hn_config_find_texture(reader, item, argument);
     const struct hn_argument *input = hn_plan_find_argument(reader->config->plan, argument->from);
     if (input == NULL || input->role != HN_ROLE_INPUT)
         return hn_config_fail_found(reader, hn_yaml_get(item, "from"),
@@ -204,6 +261,16 @@ static enum hn_status check_results(const struct hn_config_reader *reader,
                           "no argument has role output or inout, so nothing could be verified");
 }
 
+static enum hn_status name_pitches(const struct hn_config_reader *reader,
+                                   const struct hn_yaml *node)
+{
+    struct hn_error reason = {""};
+    enum hn_status status = hn_plan_name_pitches(reader->config->plan, &reason);
+    if (status == HN_ENOMEM)
+        return hn_fail_memory(reader->err);
+    return status == HN_OK ? HN_OK : hn_config_fail(reader, node, "%s", reason.message);
+}
+
 enum hn_status hn_config_read_arguments(struct hn_config_reader *reader)
 {
     struct hn_plan *plan = reader->config->plan;
@@ -233,5 +300,7 @@ enum hn_status hn_config_read_arguments(struct hn_config_reader *reader)
         if (status == HN_OK)
             status = hn_config_find_source(reader, item, argument);
     }
-    return status == HN_OK ? check_results(reader, node) : status;
+    if (status == HN_OK)
+        status = check_results(reader, node);
+    return status == HN_OK ? name_pitches(reader, node) : status;
 }

@@ -277,9 +277,15 @@ static enum hn_status try_problem(struct hn_config_reader *reader, size_t proble
     trial.where = hn_text_take(&text);
     if (trial.where == NULL)
         return hn_fail_memory(reader->err);
+    struct hn_error reason = {""};
     status = hn_plan_values(config->plan, &config->problems[problem], &config->plan->defaults,
-                            &trial.values, reader->err);
-    if (status == HN_OK)
+                            &trial.values, &reason);
+    if (status == HN_ENOMEM)
+        hn_fail_memory(reader->err);
+    else if (status != HN_OK)
+        status = hn_config_fail(reader, hn_yaml_get(reader->root, "arguments"),
+                                "%s (at the default point: %s)", reason.message, trial.where);
+    else
         status = try_plan(&trial);
     free(trial.values);
     free(trial.where);
@@ -301,7 +307,7 @@ static enum hn_status check_reference_use(const struct hn_config_reader *reader,
     const struct hn_plan *plan = reader->config->plan;
     for (size_t i = 0; expression != NULL && i < plan->name_count; i++) {
         const char *name = plan->names[i];
-        if (hn_bindings_get(&plan->defaults, name) == NULL || !hn_expression_uses(expression, i) ||
+        if (hn_bindings_get(&plan->defaults, name) == NULL || !hn_plan_uses(plan, expression, i) ||
             depends_on(&plan->reference, name))
             continue;
         const struct hn_yaml *node = hn_config_place(reader, expression);

@@ -138,16 +138,6 @@ static const struct hn_yaml *fill_node(const struct hn_config_reader *reader, co
     return reader->root;
 }
 
-static const char *parameter_used(const struct hn_plan *plan,
-                                  const struct hn_expression *expression)
-{
-    for (size_t slot = 0; expression != NULL && slot < plan->name_count; slot++)
-        if (hn_expression_uses(expression, slot) &&
-            hn_bindings_get(&plan->defaults, plan->names[slot]) != NULL)
-            return plan->names[slot];
-    return NULL;
-}
-
 enum hn_status hn_config_check_fill(const struct hn_config_reader *reader,
                                     const struct hn_argument *argument,
                                     const struct hn_value *values, const char *where)
@@ -158,7 +148,8 @@ enum hn_status hn_config_check_fill(const struct hn_config_reader *reader,
     char why[128];
     int64_t count = 0;
     for (int i = 0; i < 2; i++) {
-        const char *parameter = parameter_used(reader->config->plan, argument->fill.expressions[i]);
+        const char *parameter =
+            hn_plan_parameter_used(reader->config->plan, argument->fill.expressions[i]);
         if (parameter != NULL)
             return hn_config_fail(
                 reader, node,

@@ -99,6 +99,12 @@ enum hn_status hn_config_refuse(const struct hn_config_reader *reader, const str
 /* Looks up what `from` names; the type is that one's. */
 enum hn_status hn_config_find_source(const struct hn_config_reader *reader, const struct hn_yaml *item,
                                      struct hn_argument *argument);
+/* A texture, the keys that only one has, and the buffer that it reads. */
+enum hn_status hn_config_read_texture(const struct hn_config_reader *reader, const struct hn_yaml *node,
+                                      struct hn_argument *argument);
+enum hn_status hn_config_refuse_texture(const struct hn_config_reader *reader, const struct hn_yaml *node);
+enum hn_status hn_config_find_texture(const struct hn_config_reader *reader, const struct hn_yaml *item,
+                                      struct hn_argument *argument);
 /* That a fill makes sense for these values of the plan's names. */
 enum hn_status hn_config_check_fill(const struct hn_config_reader *reader, const struct hn_argument *argument,
                                     const struct hn_value *values, const char *where);

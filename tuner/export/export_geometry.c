@@ -26,8 +26,8 @@ void hn_export_append_problem_arguments(const struct hn_export *export, const ch
         hn_text_printf(text, "%sproblem_%s", i == 0 ? before : ", ", export->plan->problem[i]);
 }
 
-/* The slots of the plan's expressions for one configuration; slots[i] belongs to plan->names[i].
- * names holds the C names and is freed with the slots. */
+/* The slots of the plan's expressions for one configuration: its names, then the pitches of its
+ * arguments. names holds the C names and is freed with the slots. */
 struct slots {
     struct hn_c_slot *items;
     struct hn_text *names;
@@ -46,13 +46,23 @@ static enum hn_status slots_make(const struct hn_export *export, size_t config, 
                                  struct hn_error *err)
 {
     const struct hn_tuned *tuned = export->configs[config];
-    slots->count = export->plan->name_count;
+    const struct hn_plan *plan = export->plan;
+    slots->count = plan->name_count + plan->pitch_count;
     slots->items = calloc(slots->count + 1, sizeof *slots->items);
     slots->names = calloc(slots->count + 1, sizeof *slots->names);
     if (slots->items == NULL || slots->names == NULL)
         return hn_fail_memory(err);
-    for (size_t i = 0; i < slots->count; i++) {
-        const char *name = export->plan->names[i];
+    for (size_t i = 0; i < plan->pitch_count; i++) {
+        size_t slot = plan->name_count + i;
+        hn_text_printf(&slots->names[slot], "%s_config_%s(config", export->lower, plan->pitches[i]);
+        hn_export_append_problem_arguments(export, ", ", &slots->names[slot]);
+        hn_text_append(&slots->names[slot], ")");
+        if (slots->names[slot].failed)
+            return hn_fail_memory(err);
+        slots->items[slot].name = slots->names[slot].data;
+    }
+    for (size_t i = 0; i < plan->name_count; i++) {
+        const char *name = plan->names[i];
         slots->items[i].constant = hn_bindings_get(&tuned->best.point, name);
         if (slots->items[i].constant != NULL)
             continue;
@@ -155,24 +165,63 @@ static enum hn_status append_truth(const struct hn_export *export, const struct 
     return status;
 }
 
+/* What becomes a function of the configuration and the problem: a part of a step, or an argument's
+ * pitch. */
+struct function {
+    struct part_info info;
+    const char *step; /* "_step2", or "" */
+    enum part part;
+    const struct hn_step *of;
+    const struct hn_argument *argument; /* with a pitch; else NULL */
+};
+
 /* The statements that compute one part of a step's geometry; what is not given stays as it was
  * initialised. */
-static enum hn_status append_body(const struct hn_export *export, size_t config,
-                                  const struct hn_step *step, enum part part, struct hn_text *text,
+static enum hn_status append_part(const struct hn_export *export, const struct slots *slots,
+                                  const struct function *function, struct hn_text *text,
                                   struct hn_error *err)
 {
     static const char *const dimension_names[] = {"size.x", "size.y", "size.z"};
-    struct hn_expression *const *expressions = expressions_of(step, part);
+    const struct part_info *info = &function->info;
+    struct hn_expression *const *expressions = expressions_of(function->of, function->part);
+    enum hn_status status = HN_OK;
+    if (is_truth(function->part))
+        return append_truth(export, slots, expressions[0], info->variable, text, err);
+    if (!is_size(function->part))
+        return append_assignment(export, slots, expressions[0], info->variable, info->type, text,
+                                 err);
+    for (size_t i = 0; i < 3 && status == HN_OK; i++)
+        status = append_assignment(export, slots, expressions[i], dimension_names[i],
+                                   "unsigned int", text, err);
+    return status;
+}
+
+static enum hn_status append_pitch(const struct hn_export *export, const struct slots *slots,
+                                   const struct hn_argument *argument, struct hn_text *text,
+                                   struct hn_error *err)
+{
+    const struct hn_shape *shape = &argument->shape;
+    if (shape->pitch != NULL)
+        return append_assignment(export, slots, shape->pitch, "pitch", "int64_t", text, err);
+    enum hn_status status =
+        append_assignment(export, slots, shape->width, "pitch", "int64_t", text, err);
+    hn_text_printf(text, "    pitch *= %zu;\n", hn_argument_bytes(argument));
+    if (shape->device)
+        hn_text_printf(text, "    pitch = (pitch + %d) / %d * %d;\n", HN_DEVICE_PITCH - 1,
+                       HN_DEVICE_PITCH, HN_DEVICE_PITCH);
+    return status;
+}
+
+static enum hn_status append_body(const struct hn_export *export, size_t config,
+                                  const struct function *function, struct hn_text *text,
+                                  struct hn_error *err)
+{
     struct slots slots = {0};
     enum hn_status status = slots_make(export, config, &slots, err);
-    if (status == HN_OK && is_truth(part))
-        status = append_truth(export, &slots, expressions[0], parts[part].variable, text, err);
-    if (status == HN_OK && !is_size(part) && !is_truth(part))
-        status = append_assignment(export, &slots, expressions[0], parts[part].variable,
-                                   parts[part].type, text, err);
-    for (size_t i = 0; i < 3 && status == HN_OK && is_size(part); i++)
-        status = append_assignment(export, &slots, expressions[i], dimension_names[i],
-                                   "unsigned int", text, err);
+    if (status == HN_OK && function->argument != NULL)
+        status = append_pitch(export, &slots, function->argument, text, err);
+    else if (status == HN_OK)
+        status = append_part(export, &slots, function, text, err);
     slots_finish(&slots);
     return status;
 }
@@ -192,10 +241,11 @@ static void append_switch(char *const *bodies, size_t count, struct hn_text *tex
     hn_text_append(text, "    default:\n    break;\n    }\n");
 }
 
-static void append_function(const struct hn_export *export, const char *step, enum part part,
-                            char *const *bodies, struct hn_text *text)
+static void append_definition(const struct hn_export *export, const struct function *function,
+                              char *const *bodies, struct hn_text *text)
 {
-    const struct part_info *info = &parts[part];
+    const struct part_info *info = &function->info;
+    const char *step = function->step;
     hn_text_printf(text, "static inline %s %s_config%s_%s(int config", info->type, export->lower,
                    step, info->name);
     hn_export_append_problem_parameters(export, ", ", text);
@@ -215,28 +265,64 @@ static void append_function(const struct hn_export *export, const char *step, en
     hn_text_append(text, ");\n}\n\n");
 }
 
-static enum hn_status append_part(const struct hn_export *export, size_t step, enum part part,
-                                  struct hn_text *text, struct hn_error *err)
+static enum hn_status append_function(const struct hn_export *export,
+                                      const struct function *function, struct hn_text *text,
+                                      struct hn_error *err)
 {
     enum hn_status status = HN_OK;
-    char name[32] = "";
-    if (export->plan->step_count > 1)
-        snprintf(name, sizeof name, "_step%zu", step + 1);
     char **bodies = calloc(export->count, sizeof *bodies);
     if (bodies == NULL)
         return hn_fail_memory(err);
     for (size_t i = 0; i < export->count && status == HN_OK; i++) {
         struct hn_text body = {0};
-        status = append_body(export, i, &export->plan->steps[step], part, &body, err);
+        status = append_body(export, i, function, &body, err);
         bodies[i] = hn_text_take(&body);
         if (status == HN_OK && bodies[i] == NULL)
             status = hn_fail_memory(err);
     }
     if (status == HN_OK)
-        append_function(export, name, part, bodies, text);
+        append_definition(export, function, bodies, text);
     for (size_t i = 0; i < export->count; i++)
         free(bodies[i]);
     free(bodies);
+    return status;
+}
+
+/* The other functions call them. */
+static enum hn_status append_pitches(const struct hn_export *export, struct hn_text *text,
+                                     struct hn_error *err)
+{
+    size_t pitch = 0;
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < export->plan->argument_count && status == HN_OK; i++) {
+        const struct hn_argument *argument = &export->plan->arguments[i];
+        if (argument->shape.width == NULL)
+            continue;
+        const struct function function = {
+            .info = {export->plan->pitches[pitch++], "int64_t", "pitch", "0"},
+            .step = "",
+            .argument = argument};
+        status = append_function(export, &function, text, err);
+    }
+    return status;
+}
+
+static enum hn_status append_steps(const struct hn_export *export, struct hn_text *text,
+                                   struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < export->plan->step_count; i++) {
+        char name[32] = "";
+        const struct hn_step *step = &export->plan->steps[i];
+        if (export->plan->step_count > 1)
+            snprintf(name, sizeof name, "_step%zu", i + 1);
+        for (int part = 0; part < PARTS && status == HN_OK; part++) {
+            const struct function function = {
+                .info = parts[part], .step = name, .part = (enum part)part, .of = step};
+            if (has_part(step, (enum part)part))
+                status = append_function(export, &function, text, err);
+        }
+    }
     return status;
 }
 
@@ -244,12 +330,9 @@ enum hn_status hn_export_append_geometry(const struct hn_export *export, struct 
                                          struct hn_error *err)
 {
     struct hn_text functions = {0};
-    enum hn_status status = HN_OK;
-    for (size_t step = 0; step < export->plan->step_count && status == HN_OK; step++) {
-        for (int part = 0; part < PARTS && status == HN_OK; part++)
-            if (has_part(&export->plan->steps[step], (enum part)part))
-                status = append_part(export, step, (enum part)part, &functions, err);
-    }
+    enum hn_status status = append_pitches(export, &functions, err);
+    if (status == HN_OK)
+        status = append_steps(export, &functions, err);
     char *code = hn_text_take(&functions);
     if (status == HN_OK && code == NULL)
         status = hn_fail_memory(err);

@@ -205,7 +205,38 @@ static enum hn_status append_call(const struct hn_export *export, const struct h
     return HN_OK;
 }
 
-/* "  A: M * K elements of float4 (input)" for each argument. */
+/* "  A: M * K elements of float4 (input)" */
+static void append_buffer(const struct hn_export *export, const struct hn_argument *argument,
+                          struct hn_text *text)
+{
+    char type[32];
+    hn_type_format_c(argument->element, argument->lanes, type, sizeof type);
+    hn_text_printf(text, "    %s: ", argument->name);
+    if (argument->shape.width != NULL)
+        hn_text_printf(text, "%s rows of %s elements of %s, %s_%s_pitch() bytes apart",
+                       hn_expression_text(argument->shape.height),
+                       hn_expression_text(argument->shape.width), type, export->lower,
+                       argument->name);
+    else
+        hn_text_printf(text, "%s elements of %s", hn_expression_text(argument->count), type);
+    hn_text_printf(text, " (%s%s)\n", hn_role_name(argument->role),
+                   argument->role == HN_ROLE_COUNTER ? ": zero before every call" : "");
+}
+
+static void append_texture(const struct hn_argument *argument, struct hn_text *text)
+{
+    const struct hn_texture *texture = &argument->texture;
+    hn_text_printf(text, "    %s: a cudaTextureObject_t over %s, of cudaResourceType%s",
+                   argument->name, argument->from, texture->dimensions == 1 ? "Linear" : "Pitch2D");
+    if (texture->dimensions == 2)
+        hn_text_printf(text, ", address modes %s, %s, filter %s, %s coordinates",
+                       hn_texture_addresses[texture->address[0]],
+                       hn_texture_addresses[texture->address[1]],
+                       hn_texture_filters[texture->linear],
+                       texture->normalized ? "normalized" : "unnormalized");
+    hn_text_printf(text, ", read as %s\n", hn_texture_reads[texture->as_float]);
+}
+
 static void append_types(const struct hn_export *export, struct hn_text *text)
 {
     hn_text_append(text, "\nwith the arguments\n\n");
@@ -213,14 +244,16 @@ static void append_types(const struct hn_export *export, struct hn_text *text)
         const struct hn_argument *argument = &export->plan->arguments[i];
         char type[32];
         hn_type_format_c(argument->element, argument->lanes, type, sizeof type);
-        if (argument->count != NULL && hn_argument_is_passed(argument))
-            hn_text_printf(text, "    %s: %s elements of %s (%s%s)\n", argument->name,
-                           hn_expression_text(argument->count), type, hn_role_name(argument->role),
-                           argument->role == HN_ROLE_COUNTER ? ": zero before every call" : "");
-        else if (argument->value != NULL && hn_argument_is_passed(argument))
+        if (!hn_argument_is_passed(argument))
+            continue;
+        if (argument->role == HN_ROLE_TEXTURE)
+            append_texture(argument, text);
+        else if (argument->count != NULL)
+            append_buffer(export, argument, text);
+        else if (argument->value != NULL)
             hn_text_printf(text, "    %s: %s, %s\n", argument->name, type,
                            hn_expression_text(argument->value));
-        else if (argument->from != NULL && hn_argument_is_passed(argument))
+        else
             hn_text_printf(text, "    %s: the contents of %s by value\n", argument->name,
                            argument->from);
     }

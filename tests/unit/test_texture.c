@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/texture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench_fixture.h"
+
+static struct bench_fixture field;
+static const struct hn_bench_request both = {.verify = true, .measure = true};
+
+static int load(void **state)
+{
+    (void)state;
+    bench_fixture_load(&field, "double/field.yaml", 90);
+    return 0;
+}
+
+static int unload(void **state)
+{
+    (void)state;
+    bench_fixture_unload(&field);
+    return 0;
+}
+
+static void open_bench(void)
+{
+    struct hn_error err = {.message = ""};
+    if (bench_fixture_open(&field, HN_COLD, &err) != HN_OK)
+        fail_msg("%s", err.message);
+}
+
+/* Returns how many launches a sample had. */
+static int expect(const char *point, enum hn_outcome outcome, const char *part)
+{
+    struct hn_record record = bench_fixture_evaluate(&field, point, &both);
+    const char *message = record.message == NULL ? "" : record.message;
+    if (record.outcome != outcome || strstr(message, part) == NULL)
+        fail_msg("%s: found %s (%s)", point, hn_outcome_name(record.outcome), message);
+    int batch = record.timing.batch;
+    hn_record_finish(&record);
+    return batch;
+}
+
+/* Short kernels are timed over several sets of the arguments: each has textures of its own. */
+static void textures_read_rows(void **state)
+{
+    (void)state;
+    open_bench();
+    assert_true(expect("FAULT=0,PAD=0,PATH=global", HN_OUTCOME_OK, "") > 1);
+    assert_true(expect("FAULT=0,PAD=28,PATH=texture_1d", HN_OUTCOME_OK, "") > 1);
+    assert_true(expect("FAULT=0,PAD=0,PATH=texture_2d", HN_OUTCOME_OK, "") > 1);
+    bench_fixture_close(&field);
+}
+
+static void only_what_is_in_the_rows_counts(void **state)
+{
+    (void)state;
+    open_bench();
+    expect("FAULT=1,PAD=0,PATH=global", HN_OUTCOME_OK, "");
+    expect("FAULT=2,PAD=0,PATH=global", HN_OUTCOME_WRONG_RESULT, "out[0][99].y is 3.39615136e+38; expected ");
+    expect("FAULT=3,PAD=0,PATH=texture_2d", HN_OUTCOME_WRONG_RESULT, "out[2][5].y is ");
+    bench_fixture_close(&field);
+}
+
+static void a_texture_that_the_device_refuses_is_named(void **state)
+{
+    (void)state;
+    struct hn_shape *shape = &field.config->plan->arguments[0].shape;
+    shape->device = false; /* 400 bytes: no multiple of 32 */
+    open_bench();
+    expect("FAULT=0,PAD=0,PATH=texture_2d", HN_OUTCOME_LAUNCH_ERROR,
+           "texture 'plane' over 'in': CUDA_ERROR_INVALID_VALUE: invalid argument");
+    bench_fixture_close(&field);
+    shape->device = true;
+}
+
+static void pitches_are_values_of_expressions(void **state)
+{
+    (void)state;
+    const struct hn_plan *plan = field.config->plan;
+    struct hn_bindings problem, point;
+    struct hn_value *values = NULL;
+    int64_t pitch = 0;
+    assert_int_equal(plan->pitch_count, 3);
+    assert_string_equal(plan->pitches[2], "rows_pitch");
+    hn_bindings_parse("HEIGHT=30,WIDTH=130", &problem, NULL);
+    hn_bindings_parse("FAULT=0,PAD=28,PATH=global", &point, NULL);
+    assert_int_equal(hn_plan_values(plan, &problem, &point, &values, NULL), HN_OK);
+    static const int64_t expected[] = {1024, 8 * 133, 158};
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(hn_expression_integer(plan->arguments[7 + i].value, values, &pitch, NULL),
+                         HN_OK);
+        assert_int_equal(pitch, expected[i]);
+    }
+    free(values);
+    assert_null(hn_plan_parameter_used(plan, plan->arguments[8].value));
+    assert_string_equal(hn_plan_parameter_used(plan, plan->arguments[9].value), "PAD");
+    hn_bindings_finish(&point);
+    hn_bindings_finish(&problem);
+}
+
+static void a_pitch_is_at_least_a_row(void **state)
+{
+    (void)state;
+    const struct hn_plan *plan = field.config->plan;
+    struct hn_bindings problem, point;
+    struct hn_value *values = NULL;
+    struct hn_error err = {.message = ""};
+    hn_bindings_parse("HEIGHT=30,WIDTH=100", &problem, NULL);
+    hn_bindings_parse("FAULT=0,PAD=-1,PATH=global", &point, NULL);
+    assert_int_equal(hn_plan_values(plan, &problem, &point, &values, &err), HN_EVALUE);
+    assert_string_equal(err.message, "argument 'rows' has a pitch of 99 bytes; expected a multiple "
+                                     "of 1, at least the 100 of a row");
+    hn_bindings_finish(&point);
+    hn_bindings_finish(&problem);
+}
+
+static void what_a_texture_can_read(void **state)
+{
+    (void)state;
+    struct hn_argument buffer = {.element = HN_FLOAT32, .lanes = 1};
+    struct hn_texture line = {.dimensions = 1, .address = {HN_TEXTURE_CLAMP, HN_TEXTURE_CLAMP}};
+    struct hn_texture plane = line;
+    plane.dimensions = 2;
+    assert_null(hn_texture_check(&line, &buffer));
+    assert_non_null(strstr(hn_texture_check(&plane, &buffer), "width and height"));
+    buffer.shape.width = field.config->plan->arguments[0].shape.width;
+    assert_null(hn_texture_check(&plane, &buffer));
+    plane.address[1] = HN_TEXTURE_WRAP;
+    assert_non_null(strstr(hn_texture_check(&plane, &buffer), "normalized: true"));
+    plane.normalized = true;
+    assert_null(hn_texture_check(&plane, &buffer));
+    line.linear = true;
+    assert_non_null(strstr(hn_texture_check(&line, &buffer), "no linear filter"));
+    line.linear = false;
+    line.as_float = true;
+    assert_non_null(strstr(hn_texture_check(&line, &buffer), "8 and 16 bits"));
+    buffer.element = HN_UINT8;
+    assert_null(hn_texture_check(&line, &buffer));
+    buffer.element = HN_INT32;
+    plane.linear = true;
+    assert_non_null(strstr(hn_texture_check(&plane, &buffer), "linear filter needs"));
+    buffer.element = HN_FLOAT64;
+    assert_non_null(strstr(hn_texture_check(&plane, &buffer), "8, 16 or 32 bits"));
+    buffer = (struct hn_argument){.element = HN_FLOAT32, .lanes = 3};
+    assert_non_null(hn_texture_check(&line, &buffer));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(textures_read_rows),
+        cmocka_unit_test(only_what_is_in_the_rows_counts),
+        cmocka_unit_test(a_texture_that_the_device_refuses_is_named),
+        cmocka_unit_test(pitches_are_values_of_expressions),
+        cmocka_unit_test(a_pitch_is_at_least_a_row),
+        cmocka_unit_test(what_a_texture_can_read),
+    };
+    return cmocka_run_group_tests(tests, load, unload);
+}
