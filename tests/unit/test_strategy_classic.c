@@ -337,6 +337,57 @@ static void best_points_of_priors_come_first(void **state)
     hn_space_destroy(space);
 }
 
+enum { MANY = 20 };
+
+static double far_from_seven(const uint16_t *choice)
+{
+    double sum = 0;
+    for (size_t i = 0; i < MANY; i++)
+        sum += abs(choice[i] - 7);
+    return sum;
+}
+
+/* The lowest cost of 300 proposals, each of which is valid. */
+static double lowest_of_many(const char *name, const struct hn_space *space, unsigned look_ahead)
+{
+    enum { TICKETS = 300 };
+    uint16_t proposals[TICKETS][MANY];
+    const struct hn_strategy_kind *kind = hn_strategy_find(name);
+    struct hn_strategy *strategy;
+    const struct hn_search search = {.space = space, .seed = 1, .look_ahead = look_ahead};
+    assert_int_equal(kind->create(&search, &strategy, NULL), HN_OK);
+    double lowest = INFINITY;
+    for (uint64_t t = 0; t < TICKETS; t++) {
+        if (t >= look_ahead && kind->finished != NULL) {
+            const struct hn_observation observation = {
+                .outcome = HN_OUTCOME_OK, .cost = far_from_seven(proposals[t - look_ahead])};
+            kind->finished(strategy, t - look_ahead, &observation);
+        }
+        assert_true(kind->propose(strategy, t, proposals[t]));
+        assert_true(hn_space_contains(space, proposals[t]));
+        lowest = fmin(lowest, far_from_seven(proposals[t]));
+    }
+    kind->destroy(strategy);
+    return lowest;
+}
+
+static void spaces_too_large_to_be_numbered_are_searched(void **state)
+{
+    (void)state;
+    struct hn_space *space = hn_space_create();
+    for (int i = 0; i < MANY; i++)
+        add_range(space, (const char[]){(char)('A' + i), '\0'}, 10);
+    assert_int_equal(hn_space_add_constraint(space, "A + B <= 14", NULL, NULL), HN_OK);
+    assert_int_equal(hn_space_add_constraint(space, "C >= D or E > F", NULL, NULL), HN_OK);
+    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    assert_false(hn_space_enumerated(space));
+    double random = lowest_of_many("random", space, 1);
+    for (size_t i = 0; i < NAMES * LOOK_AHEADS; i++)
+        assert_true(lowest_of_many(names[i % NAMES], space, look_aheads[i / NAMES]) <
+                    0.75 * random);
+    hn_space_destroy(space);
+}
+
 static void nothing_is_destroyed(void **state)
 {
     (void)state;
@@ -354,6 +405,7 @@ int main(void)
         cmocka_unit_test(whole_space_is_proposed_then_it_ends),
         cmocka_unit_test(whole_constrained_space_is_proposed),
         cmocka_unit_test(best_points_of_priors_come_first),
+        cmocka_unit_test(spaces_too_large_to_be_numbered_are_searched),
         cmocka_unit_test(nothing_is_destroyed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,14 +74,12 @@ static void start(struct hn_strategy *strategy, size_t number, uint32_t point)
     }
 }
 
-/* A particle for each member; those that joined since the last time too. */
+/* A particle for each member. */
 static void muster(struct hn_strategy *strategy)
 {
     const struct hn_population *population = &strategy->population;
-    if (strategy->generation != population->generation)
-        strategy->count = 0;
     strategy->generation = population->generation;
-    for (; strategy->count < population->count; strategy->count++)
+    for (strategy->count = 0; strategy->count < population->count; strategy->count++)
         start(strategy, strategy->count, population->members[strategy->count]);
 }
 
@@ -108,7 +106,8 @@ static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *cho
         return false;
     if (hn_population_is_founding(population, ticket))
         return hn_population_found(population, ticket, choice);
-    muster(strategy);
+    if (strategy->generation != population->generation)
+        muster(strategy);
     size_t number = ticket % strategy->count;
     struct particle *particle = &strategy->particles[number];
     fly(strategy, particle, choice);
@@ -118,16 +117,20 @@ static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *cho
     return proposed;
 }
 
-/* A founder that was told of late takes the place of the particle that is worst off. */
+/* A founder that was told of late gets a particle of its own, or that which is worst off. */
 static void consider_founder(struct hn_strategy *strategy, uint32_t founder)
 {
     const double *costs = strategy->population.trail.costs;
+    if (strategy->count < PARTICLES && isfinite(costs[founder])) {
+        start(strategy, strategy->count++, founder);
+        return;
+    }
     size_t worst = 0;
     for (size_t i = 1; i < strategy->count; i++) {
         if (costs[strategy->particles[i].best] > costs[strategy->particles[worst].best])
             worst = i;
     }
-    if (strategy->count == PARTICLES && costs[founder] < costs[strategy->particles[worst].best])
+    if (costs[founder] < costs[strategy->particles[worst].best])
         start(strategy, worst, founder);
 }
 
