@@ -166,11 +166,12 @@ union hn_cell hn_cell_apply(enum hn_term_operation operation, union hn_cell a, u
 void hn_instructions_run(const struct hn_instruction *instructions, size_t count,
                          const uint16_t *positions, union hn_cell *cells)
 {
-    for (const struct hn_instruction *i = instructions; i < instructions + count; i++) {
-        if (i->operation == HN_TERM_TABLE)
-            cells[i->result] = i->table[positions[i->slot]];
+    for (size_t i = 0; i < count; i++) {
+        const struct hn_instruction *item = &instructions[i];
+        if (item->operation == HN_TERM_TABLE)
+            cells[item->result] = item->table[positions[item->slot]];
         else
-            cells[i->result] = apply(i->operation, cells[i->operand[0]], cells[i->operand[1]],
-                                     cells[i->operand[2]]);
+            cells[item->result] = apply(item->operation, cells[item->operand[0]],
+                                        cells[item->operand[1]], cells[item->operand[2]]);
     }
 }

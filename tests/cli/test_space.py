@@ -2,6 +2,9 @@
 """`hone space`: counting, listing and sampling the valid points."""
 
 import json
+import re
+import subprocess
+import sys
 import unittest
 
 import hone
@@ -52,6 +55,41 @@ class Space(hone.Case):
     def test_empty(self):
         self.fails(3, f"hone: {SPACES}/space.yaml:8:5: no point is valid: the constraint 'TILE % (4 * UNROLL) == 0' "
                    "rejects most, 1 of 1 combinations", "space", SPACES / "space.yaml", "-s", "TILE=8,UNROLL=4")
+
+    def large(self):
+        """Twelve parameters of which each divides the next or the other way round: 662,878,300 points."""
+        path = self.folder / "chain.yaml"
+        path.write_text("kernel: chain\nparameters:\n" +
+                        "".join(f"  P{i}: {{range: [1, 10]}}\n" for i in range(12)) + "constraints:\n" +
+                        "".join(f"  - P{i} % P{i + 1} == 0 or P{i + 1} % P{i} == 0\n" for i in range(11)))
+        return path
+
+    def test_too_many_to_be_numbered(self):
+        path = self.large()
+        self.assertEqual(self.lines(path, "--count"), ["662878300"])
+        self.assertRegex(self.lines(path)[-1], r"^662878300 valid points of 1000000000000 \(0\.0663%\), "
+                         r"too many to be numbered; counted in [0-9.]+ ms$")
+        self.fails(2, "hone: 662878300 points are valid, too many to be listed: restrict parameters with -s, or draw "
+                   "some with --sample N", "space", path, "--list", "3")
+        sample = self.lines(path, "--sample", "20")
+        self.assertEqual(len(set(sample)), 20)
+        self.assertEqual(self.lines(path, "--sample", "20"), sample)
+        for line in sample:
+            point = {name: int(value) for name, value in (pair.split("=") for pair in line.split(","))}
+            self.assertTrue(all(point[f"P{i}"] % point[f"P{i + 1}"] == 0 or point[f"P{i + 1}"] % point[f"P{i}"] == 0
+                                for i in range(11)), line)
+        problem = json.loads(self.hone("space", path, "--json").stdout)["problems"][0]
+        self.assertEqual((problem["valid"], problem["numbered"], problem["estimated"]), (662878300.0, False, False))
+        self.assertEqual(self.lines(path, "--count", "-s", "P0=7", "-s", "P1=7"), ["5804546"])
+
+    def test_generated_spaces_have_their_counts(self):
+        generate = hone.SOURCE / "bench" / "space" / "generate.py"
+        for shape, limit in ("products", "300"), ("tiles", "1200"):
+            path = self.folder / f"{shape}.yaml"
+            text = subprocess.run([sys.executable, "-B", generate, shape, "--limit", limit], check=True, text=True,
+                                  stdout=subprocess.PIPE).stdout
+            path.write_text(text)
+            self.assertEqual(self.lines(path, "--count"), re.findall(r"points before the constraints, (\d+) after", text))
 
     def test_json(self):
         document = json.loads(self.hone("space", SPACES / "space.yaml", "--json", "--list", "1").stdout)

@@ -156,7 +156,9 @@ static enum hn_status solve(struct hn_space *space, struct hn_space_problem *pro
     struct hn_space_group *group = &space->groups[space->group_count - 1];
     if (status == HN_OK)
         status = judge(open, &space->limits, &too_many, err);
-    if (status == HN_OK && !too_many)
+    if (status == HN_OK && open->counted && open->valid == 0)
+        complete = true;
+    else if (status == HN_OK && !too_many)
         status = enumerate(open, &space->limits, &complete, err);
     if (status == HN_OK && !complete) {
         status = leave_open(open, &space->limits, part, err);

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/search/space.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tuner/search/space_internal.h"
+#include "tuner/search/strategy.h"
+
+/* Spaces that are searched by all cores, or too large to be numbered. */
+
+enum { LINKS = 12, VALUES = 10 };
+
+static void add_range(struct hn_space *space, const char *name, int64_t first, size_t count)
+{
+    struct hn_value *values = calloc(count, sizeof *values);
+    for (size_t i = 0; i < count; i++)
+        values[i] = hn_integer(first + (int64_t)i);
+    assert_int_equal(hn_space_add_parameter(space, name, values, count, NULL), HN_OK);
+    free(values);
+}
+
+static void constrain(struct hn_space *space, const char *format, int a, int b)
+{
+    char text[128];
+    snprintf(text, sizeof text, format, a, b, b, a);
+    assert_int_equal(hn_space_add_constraint(space, text, NULL, NULL), HN_OK);
+}
+
+/* Each of twelve parameters divides the next one or the other way round. */
+static struct hn_space *chain_space(void)
+{
+    struct hn_space *space = hn_space_create();
+    for (int i = 0; i < LINKS; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "P%d", i);
+        add_range(space, name, 1, VALUES);
+    }
+    for (int i = 0; i + 1 < LINKS; i++)
+        constrain(space, "P%d %% P%d == 0 or P%d %% P%d == 0", i, i + 1);
+    return space;
+}
+
+static bool linked(size_t a, size_t b)
+{
+    return (a + 1) % (b + 1) == 0 || (b + 1) % (a + 1) == 0;
+}
+
+/* The number of chains of `links` parameters that begin with each value. */
+static void count_chains(int links, double counts[VALUES])
+{
+    for (size_t i = 0; i < VALUES; i++)
+        counts[i] = 1;
+    for (; links > 1; links--) {
+        double longer[VALUES] = {0};
+        for (size_t i = 0; i < VALUES; i++) {
+            for (size_t j = 0; j < VALUES; j++)
+                longer[i] += linked(i, j) ? counts[j] : 0;
+        }
+        memcpy(counts, longer, sizeof longer);
+    }
+}
+
+static bool is_chain(const uint16_t *choice)
+{
+    for (size_t i = 0; i + 1 < LINKS; i++) {
+        if (!linked(choice[i], choice[i + 1]))
+            return false;
+    }
+    return true;
+}
+
+static void too_many_points_are_counted(void **state)
+{
+    (void)state;
+    struct hn_space *space = chain_space();
+    double counts[VALUES];
+    double total = 0;
+    bool exact = false;
+    char text[HN_SPACE_COUNT_TEXT];
+    count_chains(LINKS, counts);
+    for (size_t i = 0; i < VALUES; i++)
+        total += counts[i];
+    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    assert_false(hn_space_enumerated(space));
+    assert_true(hn_space_size(space) == UINT64_MAX);
+    assert_true(hn_space_valid(space, &exact) == total);
+    assert_true(exact);
+    assert_string_equal(hn_space_count_text(space, text), "662878300");
+    hn_space_destroy(space);
+}
+
+/* Draws from a space too large to be numbered are as likely as its counts say. */
+static void draws_are_uniform(void **state)
+{
+    (void)state;
+    enum { DRAWS = 20000 };
+    struct hn_space *space = chain_space();
+    struct hn_random random = hn_random_seeded(5);
+    double counts[VALUES];
+    double total = 0;
+    int seen[2][VALUES] = {{0}};
+    count_chains(LINKS, counts);
+    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    for (int i = 0; i < DRAWS; i++) {
+        uint16_t choice[LINKS];
+        hn_space_sample(space, &random, choice);
+        assert_true(is_chain(choice));
+        assert_true(hn_space_contains(space, choice));
+        seen[0][choice[0]]++;
+        seen[1][choice[LINKS - 1]]++;
+        choice[3] =
+            (uint16_t)(choice[3] == 6 ? 4 : 6); /* 7 after 5, or 5 after 7: mostly no chain */
+        assert_int_equal(hn_space_contains(space, choice), is_chain(choice));
+    }
+    for (size_t i = 0; i < VALUES; i++)
+        total += counts[i];
+    for (size_t i = 0; i < VALUES; i++) {
+        double expected = DRAWS * counts[i] / total;
+        for (size_t end = 0; end < 2; end++) {
+            double deviation = seen[end][i] - expected;
+            assert_true(deviation * deviation < 16 * expected);
+        }
+    }
+    hn_space_destroy(space);
+}
+
+/* Without counts, weights make up for what random descents prefer: here values of A that leave few
+ * values for B. */
+static void draws_without_counts_are_nearly_uniform(void **state)
+{
+    (void)state;
+    enum { DRAWS = 40000 };
+    struct hn_space *space = hn_space_create();
+    struct hn_random random = hn_random_seeded(9);
+    int seen[20][20] = {{0}};
+    int points = 0;
+    add_range(space, "A", 1, 20);
+    add_range(space, "B", 1, 20);
+    constrain(space, "A * B <= 60", 0, 0);
+    space->limits.points = 10;
+    space->limits.few_steps = space->limits.many_steps = 0;
+    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    bool exact = true;
+    double valid = hn_space_valid(space, &exact);
+    assert_false(exact);
+    for (int i = 0; i < DRAWS; i++) {
+        uint16_t choice[2];
+        hn_space_sample(space, &random, choice);
+        seen[choice[0]][choice[1]]++;
+    }
+    for (int a = 1; a <= 20; a++) {
+        for (int b = 1; b <= 20; b++)
+            points += a * b <= 60;
+    }
+    assert_true(valid > 0.9 * points && valid < 1.1 * points);
+    for (int a = 1; a <= 20; a++) {
+        for (int b = 1; b <= 20; b++) {
+            int often = seen[a - 1][b - 1];
+            assert_true(a * b <= 60 ? often > DRAWS / points / 2 && often < 2 * DRAWS / points
+                                    : often == 0);
+        }
+    }
+    hn_space_destroy(space);
+}
+
+static void first_point_has_what_is_wanted(void **state)
+{
+    (void)state;
+    struct hn_space *space = chain_space();
+    uint16_t choice[LINKS];
+    int wanted[LINKS];
+    for (size_t i = 0; i < LINKS; i++)
+        wanted[i] = -1;
+    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    assert_true(hn_space_first(space, NULL, choice));
+    for (size_t i = 0; i < LINKS; i++)
+        assert_int_equal(choice[i], 0);
+    wanted[2] = 6; /* 7 has 1 and itself beside it */
+    wanted[4] = 4;
+    assert_true(hn_space_first(space, wanted, choice));
+    for (size_t i = 0; i < LINKS; i++)
+        assert_int_equal(choice[i], i == 2 ? 6 : i == 4 ? 4 : 0);
+    wanted[3] = 4; /* 5 beside 7 */
+    assert_false(hn_space_first(space, wanted, choice));
+    hn_space_destroy(space);
+}
+
+/* Independent groups multiply, far beyond what could be looked at. */
+static void groups_multiply(void **state)
+{
+    (void)state;
+    struct hn_space *space = hn_space_create();
+    struct hn_random random = hn_random_seeded(1);
+    uint16_t choice[24];
+    bool exact = false;
+    double expected = 1;
+    for (int i = 0; i < 24; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "P%d", i);
+        add_range(space, name, 1, 30);
+    }
+    for (int i = 0; i < 12; i++) {
+        constrain(space, "P%d * P%d <= 100", i, i + 12);
+        expected *= 296; /* pairs of 1 to 30 whose product is at most 100 */
+    }
+    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    assert_false(hn_space_enumerated(space));
+    assert_true(hn_space_valid(space, &exact) == expected && exact);
+    for (int i = 0; i < 100; i++) {
+        hn_space_sample(space, &random, choice);
+        assert_true(hn_space_contains(space, choice));
+        assert_true((choice[3] + 1) * (choice[15] + 1) <= 100);
+    }
+    hn_space_destroy(space);
+}
+
+static void strategies_cope(void **state)
+{
+    (void)state;
+    struct hn_space *space = chain_space();
+    struct hn_error err;
+    struct hn_strategy *strategy = NULL;
+    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    const struct hn_search search = {.space = space, .seed = 3, .look_ahead = 1};
+    const struct hn_strategy_kind *exhaustive = hn_strategy_find("exhaustive");
+    assert_int_equal(exhaustive->create(&search, &strategy, &err), HN_ECONFIG);
+    assert_string_equal(err.message,
+                        "662878300 points are valid, too many for strategy 'exhaustive': take "
+                        "another, or restrict parameters with -s");
+    const struct hn_strategy_kind *random = hn_strategy_find("random");
+    assert_int_equal(random->create(&search, &strategy, &err), HN_OK);
+    for (uint64_t ticket = 0; ticket < 100; ticket++) {
+        uint16_t choice[LINKS];
+        assert_true(random->propose(strategy, ticket, choice));
+        assert_true(is_chain(choice));
+    }
+    random->destroy(strategy);
+    hn_space_destroy(space);
+}
+
+/* Points enough to be searched by all cores. */
+static struct hn_space *pairs_space(void)
+{
+    struct hn_space *space = hn_space_create();
+    for (int i = 0; i < 6; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "P%d", i);
+        add_range(space, name, 1, 40);
+    }
+    for (int i = 0; i < 3; i++)
+        constrain(space, "P%d * P%d <= 80", i, i + 3);
+    constrain(space, "P%d + P%d <= 12", 0, 1);
+    constrain(space, "P%d + P%d <= 40", 1, 2);
+    constrain(space, "P%d >= P%d", 3, 5);
+    return space;
+}
+
+static uint64_t hash_points(const struct hn_space *space)
+{
+    uint64_t hash = 0;
+    uint16_t choice[6];
+    for (uint64_t i = 0; i < hn_space_size(space); i++) {
+        hn_space_point(space, i, choice);
+        for (size_t j = 0; j < 6; j++)
+            hash = (hash ^ choice[j]) * 0x9e3779b97f4a7c15;
+    }
+    return hash;
+}
+
+static void cores_make_no_difference(void **state)
+{
+    (void)state;
+    cpu_set_t all;
+    cpu_set_t one;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    CPU_ZERO(&one);
+    for (size_t i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++) {
+        if (CPU_ISSET(i, &all))
+            CPU_SET(i, &one);
+    }
+    struct hn_space *space = pairs_space();
+    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    uint64_t size = hn_space_size(space);
+    uint64_t hash = hash_points(space);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+    assert_int_equal(hn_space_size(space), size);
+    assert_true(hash_points(space) == hash);
+    hn_space_destroy(space);
+}
+
+struct reading {
+    const struct hn_space *space;
+    uint64_t seed;
+    bool wrong;
+};
+
+static void *read_space(void *argument)
+{
+    struct reading *reading = argument;
+    const struct hn_space *space = reading->space;
+    struct hn_random random = hn_random_seeded(reading->seed);
+    size_t count = hn_space_parameter_count(space);
+    uint16_t choice[LINKS];
+    uint16_t back[LINKS];
+    uint16_t *neighbours =
+        calloc(hn_space_neighbour_limit(space, HN_HAMMING) * count + 1, sizeof *neighbours);
+    for (int i = 0; i < 300; i++) {
+        hn_space_sample(space, &random, choice);
+        size_t found = hn_space_neighbours(space, choice, HN_HAMMING, neighbours);
+        for (size_t j = 0; j < found; j++)
+            reading->wrong = reading->wrong || !hn_space_contains(space, neighbours + j * count);
+        if (!hn_space_enumerated(space))
+            continue;
+        hn_space_point(space, hn_space_find(space, choice), back);
+        reading->wrong = reading->wrong || memcmp(back, choice, count * sizeof *back) != 0;
+    }
+    free(neighbours);
+    return NULL;
+}
+
+/* What is made when it is first needed is made once. */
+static void several_threads_may_read(void **state)
+{
+    (void)state;
+    enum { THREADS = 6 };
+    for (int kind = 0; kind < 3; kind++) {
+        struct hn_space *space = kind == 0 ? chain_space() : pairs_space();
+        pthread_t threads[THREADS];
+        struct reading readings[THREADS];
+        if (kind == 2) /* alternates with another group: a block of two */
+            add_range(space, "Q", 1, 3);
+        assert_int_equal(hn_space_build(space, NULL), HN_OK);
+        for (uint64_t i = 0; i < THREADS; i++) {
+            readings[i] = (struct reading){.space = space, .seed = i};
+            assert_int_equal(pthread_create(&threads[i], NULL, read_space, &readings[i]), 0);
+        }
+        for (size_t i = 0; i < THREADS; i++) {
+            pthread_join(threads[i], NULL);
+            assert_false(readings[i].wrong);
+        }
+        hn_space_destroy(space);
+    }
+}
+
+static void hopeless_searches_end(void **state)
+{
+    (void)state;
+    struct hn_space *space = hn_space_create();
+    struct hn_error err;
+    for (int i = 0; i < 8; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "P%d", i);
+        add_range(space, name, 1, 30);
+    }
+    assert_int_equal(hn_space_add_constraint(
+                         space, "(P0 ^ P1 ^ P2 ^ P3 ^ P4 ^ P5 ^ P6 ^ P7) * 2 == 15", NULL, NULL),
+                     HN_OK);
+    assert_int_equal(hn_space_build(space, &err), HN_ENOTFOUND); /* counting is fast here */
+    space->limits.steps = 100000;
+    space->limits.few_steps = 0;
+    assert_int_equal(hn_space_build(space, &err), HN_ECONFIG);
+    assert_non_null(strstr(err.message, "steps through the 6.56e+11 combinations of the "
+                                        "parameters found only 0 valid points"));
+    hn_space_destroy(space);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(too_many_points_are_counted),
+        cmocka_unit_test(draws_are_uniform),
+        cmocka_unit_test(draws_without_counts_are_nearly_uniform),
+        cmocka_unit_test(first_point_has_what_is_wanted),
+        cmocka_unit_test(groups_multiply),
+        cmocka_unit_test(strategies_cope),
+        cmocka_unit_test(cores_make_no_difference),
+        cmocka_unit_test(several_threads_may_read),
+        cmocka_unit_test(hopeless_searches_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
