@@ -9,8 +9,11 @@
  * that the rule is asked often enough. */
 enum { MAX_CHUNK = 32, MAX_TAKEN = 400, ENOUGH_TO_JUDGE_DROPS = 12 };
 static const double MAX_CHUNK_US = 50e3;
-/* The first launch is kept as a sample where another one would cost more than it is worth. */
+/* The first launch is kept as a sample where another one would cost more than it is worth; where
+ * the host is not in it, from a tenth of that on. */
 static const double LONG_US = 10e3;
+/* Samples that cost so much are taken one by one while an early stop may still come. */
+static const double DEAR_US = 1e3;
 static const double CLOCK_SHARE = 0.75;
 
 size_t hn_measure_keep(const struct hn_sample *samples, size_t count, double max_clock_mhz,
@@ -42,11 +45,33 @@ struct measurement {
     size_t kept_count;
     bool trusted;
     struct hn_interval interval;
+    double censor_clock_mhz;
 };
 
-static enum hn_stop judge(struct measurement *m, const struct hn_stopping_rule *rule,
+double hn_measure_fair_censor(double censor_us, double censor_clock_mhz, double clock_mhz)
+{
+    /* Clocks are read to some tenths of a percent. */
+    const double alike = 1.005;
+    bool slower = clock_mhz > 0.0 && censor_clock_mhz > alike * clock_mhz;
+    return slower ? censor_us * censor_clock_mhz / clock_mhz : censor_us;
+}
+
+static double median_clock(const struct measurement *m)
+{
+    double clocks[MAX_TAKEN];
+    size_t known = 0;
+    for (size_t i = 0; i < m->taken_count; i++)
+        if (m->taken[i].clock_mhz > 0.0)
+            clocks[known++] = m->taken[i].clock_mhz;
+    return hn_median(clocks, known);
+}
+
+static enum hn_stop judge(struct measurement *m, const struct hn_stopping_rule *asked,
                           double max_clock_mhz, double started_ms)
 {
+    struct hn_stopping_rule own = *asked;
+    const struct hn_stopping_rule *rule = &own;
+    own.censor_us = hn_measure_fair_censor(asked->censor_us, m->censor_clock_mhz, median_clock(m));
     m->kept_count = hn_measure_keep(m->taken, m->taken_count, max_clock_mhz, m->kept, &m->trusted);
     if (m->kept_count == 0)
         return HN_STOP_NOT;
@@ -58,13 +83,14 @@ static enum hn_stop judge(struct measurement *m, const struct hn_stopping_rule *
     return stop;
 }
 
-/* While an early stop may still come cheap, two at a time. */
+/* While an early stop may still come cheap, two at a time, or one. */
 static size_t chunk_size(const struct measurement *m, const struct hn_stopping_rule *rule,
                          double sample_us)
 {
     size_t chunk = m->taken_count / 2 + 1;
+    bool may_stop = !rule->full && rule->censor_us > 0.0;
     if (m->taken_count < rule->min_samples)
-        chunk = rule->full || rule->censor_us <= 0.0 ? rule->min_samples - m->taken_count : 2;
+        chunk = may_stop ? (sample_us >= DEAR_US ? 1 : 2) : rule->min_samples - m->taken_count;
     size_t longest = (size_t)fmax(1.0, MAX_CHUNK_US / fmax(sample_us, 1.0));
     if (chunk > longest)
         chunk = longest;
@@ -73,16 +99,6 @@ static size_t chunk_size(const struct measurement *m, const struct hn_stopping_r
     if (chunk > MAX_TAKEN - m->taken_count)
         chunk = MAX_TAKEN - m->taken_count;
     return chunk;
-}
-
-static double median_clock(const struct measurement *m)
-{
-    double clocks[MAX_TAKEN];
-    size_t known = 0;
-    for (size_t i = 0; i < m->taken_count; i++)
-        if (m->taken[i].clock_mhz > 0.0)
-            clocks[known++] = m->taken[i].clock_mhz;
-    return hn_median(clocks, known);
 }
 
 static enum hn_status fill_timing(const struct measurement *m, const struct hn_stopping_rule *rule,
@@ -116,9 +132,9 @@ static enum hn_status fill_timing(const struct measurement *m, const struct hn_s
  * than it is worth, and where it is slow enough to decide. */
 static bool keeps_estimate(const struct hn_stopping_rule *rule, size_t batch, double estimate_us)
 {
-    struct hn_interval first = {estimate_us, estimate_us, estimate_us};
-    return batch == 1 &&
-           (estimate_us >= LONG_US || hn_stopping_decide(rule, &first, 1, 0.0) == HN_STOP_SLOWER);
+    const struct hn_interval first = {estimate_us, estimate_us, estimate_us};
+    return batch == 1 && (estimate_us >= (rule->clean ? LONG_US / 10 : LONG_US) ||
+                          hn_stopping_decide(rule, &first, 1, 0.0) == HN_STOP_SLOWER);
 }
 
 static enum hn_status sample_until(struct hn_sampler *sampler, const struct hn_work *work,
@@ -157,13 +173,15 @@ enum hn_status hn_measure(struct hn_sampler *sampler, const struct hn_work *work
     if (status != HN_OK)
         return status;
     struct hn_stopping_rule rule = hn_stopping_rule_for(first.time_us, request->target,
-                                                        HN_EVENT_RESOLUTION_US / (double)batch);
+                                                        sampler->resolution_us / (double)batch);
+    rule.clean = first.clean;
     rule.full = request->full;
     rule.censor_us = request->censor_us;
 
     struct measurement *m = calloc(1, sizeof *m);
     if (m == NULL)
         return hn_fail_memory(err);
+    m->censor_clock_mhz = request->censor_clock_mhz;
     status = sample_until(sampler, work, &rule, batch, first, m, stop, err);
     *launched =
         m->taken_count > 1 || first.time_us != first_us || !keeps_estimate(&rule, batch, first_us);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <stdlib.h>
 
 #include "runtime/workbench.h"
+
+enum { MAX_FIELD = 64 };
 
 /* A candidate on the track. */
 struct runner {
@@ -96,13 +99,32 @@ static enum hn_status run_round(struct hn_bench *bench, struct runner *runners, 
     return HN_OK;
 }
 
+/* Whether the rounds so far tell who is faster. */
+static bool is_decided(const struct hn_bench *bench, const struct runner *runners, size_t count,
+                       const double *samples, size_t max_rounds, size_t rounds)
+{
+    const double *field[MAX_FIELD];
+    size_t running = 0;
+    double resolution_us = 0.0;
+    for (size_t c = 0; c < count && running < MAX_FIELD; c++) {
+        if (!is_running(&runners[c]))
+            continue;
+        field[running++] = samples + c * max_rounds;
+        resolution_us =
+            fmax(resolution_us, bench->sampler.resolution_us / (double)runners[c].batch);
+    }
+    return hn_race_is_decided(field, running, rounds, resolution_us);
+}
+
 static enum hn_status run_rounds(struct hn_bench *bench, struct runner *runners, size_t count,
                                  int min_rounds, int max_rounds, double budget_ms, double *samples,
                                  int *done, struct hn_error *err)
 {
     double started_ms = hn_now_ms();
     for (*done = 0; *done < max_rounds; ++*done) {
-        if (*done >= min_rounds && hn_now_ms() - started_ms >= budget_ms)
+        if (*done >= min_rounds &&
+            (hn_now_ms() - started_ms >= budget_ms ||
+             is_decided(bench, runners, count, samples, (size_t)max_rounds, (size_t)*done)))
             break;
         enum hn_status status =
             run_round(bench, runners, count, (size_t)*done, samples, (size_t)max_rounds, err);
@@ -137,7 +159,7 @@ enum hn_status hn_bench_race(struct hn_bench *bench, const struct hn_bench_candi
     struct runner *runners = calloc(count + 1, sizeof *runners);
     if (runners == NULL)
         return hn_fail_memory(err);
-    enum hn_status status = HN_OK;
+    enum hn_status status = hn_bench_clear_unchecked(bench, err);
     for (size_t i = 0; i < count && status == HN_OK && !bench->context.dead; i++)
         status = line_up(bench, &candidates[i], &runners[i], &records[i], err);
     if (status == HN_OK && !bench->context.dead)

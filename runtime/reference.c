@@ -207,7 +207,9 @@ enum hn_status hn_bench_set_reference(struct hn_bench *bench, const struct hn_bi
         return hn_fail(err, HN_ERUN, "the reference did not compile: %s",
                        image->message == NULL ? "no message" : image->message);
     char *key = NULL;
-    enum hn_status status = make_key(bench->plan, depends, &key, err);
+    enum hn_status status = hn_bench_clear_unchecked(bench, err);
+    if (status == HN_OK)
+        status = make_key(bench->plan, depends, &key, err);
     if (status != HN_OK)
         return status;
     remove_reference(bench, key);
@@ -221,6 +223,17 @@ enum hn_status hn_bench_set_reference(struct hn_bench *bench, const struct hn_bi
     if (status == HN_OK)
         bench->reference_count++;
     return status;
+}
+
+enum hn_status hn_bench_clear_unchecked(struct hn_bench *bench, struct hn_error *err)
+{
+    if (!bench->unchecked)
+        return HN_OK;
+    bench->unchecked = false;
+    for (size_t i = 0; i < bench->reference_count; i++)
+        bench->references[i]->outputs.damaged = true;
+    enum hn_status status = hn_arena_repair(&bench->arena, err);
+    return status == HN_OK ? hn_bench_repair_references(bench, err) : status;
 }
 
 enum hn_status hn_bench_repair_references(struct hn_bench *bench, struct hn_error *err)

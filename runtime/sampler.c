@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <stdlib.h>
 
 #include "runtime/measure.h"
 
@@ -11,12 +12,16 @@ static const uint64_t SPIN_NS_PER_KERNEL = 4000;
 /* Shorter launches are timed in batches that take about as long as SAMPLE_US. */
 static const double SHORT_US = 20.0;
 static const double SAMPLE_US = 50.0;
+/* What cuda.h promises of events, us. */
+static const double RESOLUTION_US = 0.5;
+/* Spins by which the timer's step is measured: so many, each longer by a little than the one
+ * before. */
+enum { STEPS = HN_MAX_STAMPS };
+static const uint64_t STEP_NS = 37;
 
-enum hn_status hn_sampler_init(struct hn_sampler *sampler, struct hn_arena *arena,
-                               enum hn_regime regime, struct hn_error *err)
+static enum hn_status make_events(struct hn_sampler *sampler, struct hn_error *err)
 {
-    struct hn_context *context = arena->context;
-    *sampler = (struct hn_sampler){.arena = arena, .regime = regime};
+    struct hn_context *context = sampler->arena->context;
     for (size_t i = 0; i < 2 * HN_MAX_STAMPS; i++) {
         CUevent *event =
             i < HN_MAX_STAMPS ? &sampler->starts[i] : &sampler->ends[i - HN_MAX_STAMPS];
@@ -25,7 +30,6 @@ enum hn_status hn_sampler_init(struct hn_sampler *sampler, struct hn_arena *aren
         if (status == HN_OK)
             continue;
         *event = NULL;
-        hn_sampler_finish(sampler);
         return status;
     }
     return HN_OK;
@@ -50,6 +54,67 @@ static enum hn_status record(struct hn_sampler *sampler, CUevent event, struct h
     struct hn_context *context = sampler->arena->context;
     return hn_context_check(context, context->driver->p_cuEventRecord(event, context->stream),
                             "cuEventRecord", err);
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double hn_sampler_step(double *times_us, size_t count)
+{
+    double step = RESOLUTION_US;
+    qsort(times_us, count, sizeof *times_us, compare_times);
+    for (size_t i = 1; i < count; i++) {
+        double gap = times_us[i] - times_us[i - 1];
+        /* Elapsed times come as floats of milliseconds: below this it is their rounding. */
+        if (gap > 1e-6 * times_us[i])
+            step = fmin(step, gap);
+    }
+    return step;
+}
+
+/* Times of all lengths differ by multiples of the timer's step. */
+static enum hn_status measure_resolution(struct hn_sampler *sampler, struct hn_error *err)
+{
+    struct hn_arena *arena = sampler->arena;
+    const struct hn_driver *driver = arena->context->driver;
+    double times_us[STEPS];
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; status == HN_OK && i < STEPS; i++) {
+        status = record(sampler, sampler->starts[i], err);
+        if (status == HN_OK)
+            status = hn_support_spin(arena->support, 1000 + STEP_NS * i, arena->stamps, err);
+        if (status == HN_OK)
+            status = record(sampler, sampler->ends[i], err);
+    }
+    if (status == HN_OK)
+        status = hn_context_synchronize(arena->context, "measuring the timer", err);
+    for (size_t i = 0; status == HN_OK && i < STEPS; i++) {
+        float elapsed_ms = 0.0f;
+        CUresult result =
+            driver->p_cuEventElapsedTime(&elapsed_ms, sampler->starts[i], sampler->ends[i]);
+        status = hn_context_check(arena->context, result, "cuEventElapsedTime", err);
+        times_us[i] = 1e3 * (double)elapsed_ms;
+    }
+    if (status == HN_OK)
+        sampler->resolution_us = hn_sampler_step(times_us, STEPS);
+    return status;
+}
+
+enum hn_status hn_sampler_init(struct hn_sampler *sampler, struct hn_arena *arena,
+                               enum hn_regime regime, struct hn_error *err)
+{
+    *sampler =
+        (struct hn_sampler){.arena = arena, .regime = regime, .resolution_us = RESOLUTION_US};
+    enum hn_status status = make_events(sampler, err);
+    if (status == HN_OK)
+        status = measure_resolution(sampler, err);
+    if (status != HN_OK)
+        hn_sampler_finish(sampler);
+    return status;
 }
 
 /* In the cold regime each launch of a batch has a set of its own, none of which the flush has left
@@ -88,7 +153,7 @@ static enum hn_status queue_sample(struct hn_sampler *sampler, const struct hn_w
 }
 
 static enum hn_status read_samples(struct hn_sampler *sampler, size_t batch, size_t count,
-                                   struct hn_sample *samples, struct hn_error *err)
+                                   bool clean, struct hn_sample *samples, struct hn_error *err)
 {
     struct hn_context *context = sampler->arena->context;
     const struct hn_driver *driver = context->driver;
@@ -100,6 +165,7 @@ static enum hn_status read_samples(struct hn_sampler *sampler, size_t batch, siz
         float elapsed_ms = 0.0f;
         result = driver->p_cuEventElapsedTime(&elapsed_ms, sampler->starts[i], sampler->ends[i]);
         status = hn_context_check(context, result, "cuEventElapsedTime", err);
+        samples[i].clean = clean;
         samples[i].time_us = 1e3 * (double)elapsed_ms / (double)batch;
         samples[i].clock_mhz = stamps[i].nanoseconds == 0
                                    ? 0.0
@@ -119,11 +185,13 @@ enum hn_status hn_sampler_take(struct hn_sampler *sampler, const struct hn_work 
         if (status != HN_OK)
             return status;
     }
+    /* Still spinning before the first. */
+    bool clean = context->driver->p_cuEventQuery(sampler->starts[0]) == CUDA_ERROR_NOT_READY;
     CUresult result = context->driver->p_cuEventSynchronize(sampler->ends[count - 1]);
     enum hn_status status = hn_context_check(context, result, work->what, err);
     if (status != HN_OK)
         return status;
-    return read_samples(sampler, batch, count, samples, err);
+    return read_samples(sampler, batch, count, clean, samples, err);
 }
 
 static size_t batch_for(double launch_us)

@@ -27,6 +27,9 @@ struct hn_bench {
     struct hn_sampler sampler;
     struct hn_reference_run **references;
     size_t reference_count;
+    /* The last variant was launched after it was checked, and stopped early: what it may have damaged since is found by
+     * the next check. */
+    bool unchecked;
     /* Of a plan without a reference: the outputs of the variant's own first launch. */
     struct hn_outputs own_outputs;
 };
@@ -44,6 +47,8 @@ enum hn_status hn_bench_settle(struct hn_bench *bench, const struct hn_variant *
 /* The outputs that a point's are compared with. HN_ERUN when its reference was not set. */
 enum hn_status hn_bench_find_outputs(struct hn_bench *bench, const struct hn_bindings *point,
                                      struct hn_outputs **outputs, struct hn_error *err);
+/* Makes good, unseen, whatever an unchecked variant may have damaged: before what is not checked as variants are. */
+enum hn_status hn_bench_clear_unchecked(struct hn_bench *bench, struct hn_error *err);
 /* Computes again what a variant has damaged. */
 enum hn_status hn_bench_repair_references(struct hn_bench *bench, struct hn_error *err);
 void hn_bench_drop_references(struct hn_bench *bench);

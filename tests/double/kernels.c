@@ -117,6 +117,8 @@ enum fault {
     FAULT_UNSTEADY,
     FAULT_CRASH,
     FAULT_UNWRITTEN,
+    FAULT_LATE_INPUT,
+    FAULT_LATE_PAST_END,
 };
 
 static CUresult start_fault(struct double_device *device, int fault)
@@ -150,6 +152,10 @@ static void write_outputs(int fault, uint64_t launches, float *x, float *y, floa
         y[-1] = 1.0f;
     if (fault == FAULT_INPUT)
         x[0] += 1.0f;
+    if (fault == FAULT_LATE_INPUT && launches > 1)
+        x[0] += 1.0f;
+    if (fault == FAULT_LATE_PAST_END && launches > 1)
+        y[n] = 1.0f;
     if (fault == FAULT_UNSTEADY && launches > 1)
         y[0] += (float)launches;
 }

@@ -16,7 +16,7 @@ static void only_a_changed_clock_drops_a_sample(void **state)
     /* The second is slow at full clock and stays; the third ran at under 75% and goes; the clock of
      * the fourth is not known. */
     const struct hn_sample samples[] = {
-        {10.0, 2000.0}, {99.0, 1900.0}, {10.1, 1499.0}, {10.2, 0.0}};
+        {10.0, 2000.0, true}, {99.0, 1900.0, true}, {10.1, 1499.0, true}, {10.2, 0.0, true}};
     double kept[4];
     bool trusted = false;
     assert_int_equal(hn_measure_keep(samples, 4, MAX_MHZ, kept, &trusted), 3);
@@ -31,7 +31,7 @@ static void few_samples_may_all_be_dropped(void **state)
     double kept[11];
     bool trusted = false;
     for (int i = 0; i < 11; i++)
-        samples[i] = (struct hn_sample){10.0, 1000.0};
+        samples[i] = (struct hn_sample){10.0, 1000.0, true};
     assert_int_equal(hn_measure_keep(samples, 11, MAX_MHZ, kept, &trusted), 0);
     assert_true(trusted);
 }
@@ -43,7 +43,7 @@ static void too_many_drops_keep_all_and_trust_none(void **state)
     double kept[13];
     bool trusted = true;
     for (int i = 0; i < 13; i++)
-        samples[i] = (struct hn_sample){10.0 + i, i < 6 ? 2000.0 : 1000.0};
+        samples[i] = (struct hn_sample){10.0 + i, i < 6 ? 2000.0 : 1000.0, true};
     assert_int_equal(hn_measure_keep(samples, 13, MAX_MHZ, kept, &trusted), 13);
     assert_false(trusted);
     assert_true(kept[12] == 22.0);
@@ -54,10 +54,42 @@ static void too_many_drops_keep_all_and_trust_none(void **state)
 static void an_unknown_maximum_drops_nothing(void **state)
 {
     (void)state;
-    const struct hn_sample samples[] = {{10.0, 345.0}, {10.1, 1980.0}};
+    const struct hn_sample samples[] = {{10.0, 345.0, true}, {10.1, 1980.0, true}};
     double kept[2];
     bool trusted = false;
     assert_int_equal(hn_measure_keep(samples, 2, 0.0, kept, &trusted), 2);
+}
+
+static void a_lower_clock_is_not_held_against_a_variant(void **state)
+{
+    (void)state;
+    assert_true(hn_measure_fair_censor(100.0, 1980.0, 1980.0) == 100.0);
+    assert_true(hn_measure_fair_censor(100.0, 1980.0, 1975.0) == 100.0);
+    assert_true(hn_measure_fair_censor(100.0, 1980.0, 1800.0) == 110.0);
+    /* A higher one is no reason to stop it earlier, nor is one that is not known. */
+    assert_true(hn_measure_fair_censor(100.0, 1800.0, 1980.0) == 100.0);
+    assert_true(hn_measure_fair_censor(100.0, 1980.0, 0.0) == 100.0);
+    assert_true(hn_measure_fair_censor(100.0, 0.0, 1000.0) == 100.0);
+}
+
+static bool is_about(double value, double expected)
+{
+    return value > expected * 0.999 && value < expected * 1.001;
+}
+
+static void the_step_of_the_timer_is_the_smallest_difference(void **state)
+{
+    (void)state;
+    double times[] = {1.312, 1.248, 1.312, 1.6, 1.28};
+    assert_true(is_about(hn_sampler_step(times, 5), 0.032));
+    /* What CUDA promises is the most, also where all are the same. */
+    double coarse[] = {3.0, 1.0, 2.0};
+    assert_true(hn_sampler_step(coarse, 3) == 0.5);
+    double same[] = {0.0, 0.0, 0.0};
+    assert_true(hn_sampler_step(same, 3) == 0.5);
+    /* Rounding of floats is no step. */
+    double rounded[] = {1000.0, 1000.0000001, 1000.0000002};
+    assert_true(hn_sampler_step(rounded, 3) == 0.5);
 }
 
 int main(void)
@@ -67,6 +99,8 @@ int main(void)
         cmocka_unit_test(few_samples_may_all_be_dropped),
         cmocka_unit_test(too_many_drops_keep_all_and_trust_none),
         cmocka_unit_test(an_unknown_maximum_drops_nothing),
+        cmocka_unit_test(a_lower_clock_is_not_held_against_a_variant),
+        cmocka_unit_test(the_step_of_the_timer_is_the_smallest_difference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

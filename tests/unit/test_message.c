@@ -137,7 +137,7 @@ static void a_message_beyond_the_limit_is_not_sent(void **state)
     assert_non_null(data);
     hn_message_init(&message, "a"); /* {"type":"a"}: 12 bytes, and two sizes */
     assert_int_equal(hn_message_add_blob(&message, data, HN_MESSAGE_LIMIT - 19, NULL, NULL), HN_OK);
-    assert_int_equal(hn_message_encode(&message, &frame, &size, &err), HN_ERUN);
+    assert_int_equal(hn_message_encode(&message, &frame, &size, &err), HN_EFORMAT);
     assert_string_equal(err.message, "a message of 67108865 bytes is beyond the limit of 67108864");
     message.blobs[0].size--;
     assert_int_equal(hn_message_encode(&message, &frame, &size, &err), HN_OK);

@@ -94,7 +94,7 @@ static void few_samples_decide_far_beyond_the_censor(void **state)
     rule.censor_us = 110.0;
     assert_int_equal(run(&rule, samples, 2, &taken), HN_STOP_SLOWER);
     assert_int_equal(taken, 2);
-    rule.censor_us = 190.0;
+    rule.censor_us = 195.0;
     assert_int_equal(run(&rule, samples, 2, &taken), HN_STOP_NOT);
 }
 
@@ -109,22 +109,33 @@ static void the_smallest_of_few_decides(void **state)
     assert_int_equal(run(&rule, samples, 4, &taken), HN_STOP_NOT);
 }
 
-static void one_long_sample_decides_beyond_a_fifth(void **state)
+/* What the host may have cost a launch is a millisecond, and more than a factor; without it a
+ * single sample says more. */
+static void one_sample_decides_by_what_may_be_in_it(void **state)
 {
     (void)state;
-    const double samples[] = {12100.0, 12100.0};
-    struct hn_stopping_rule rule = hn_stopping_rule_for(12100.0, 0.0, 0.5);
-    size_t taken;
-    rule.censor_us = 10000.0;
-    assert_int_equal(run(&rule, samples, 2, &taken), HN_STOP_SLOWER);
-    assert_int_equal(taken, 1);
-    rule.censor_us = 11500.0;
-    assert_int_equal(run(&rule, samples, 2, &taken), HN_STOP_NOT);
-    /* A fifth beyond, but no more than what the host may have cost. */
-    const double stalled[] = {2900.0, 2001.0};
-    rule = hn_stopping_rule_for(2900.0, 0.0, 0.5);
-    rule.censor_us = 2000.0;
-    assert_int_equal(run(&rule, stalled, 2, &taken), HN_STOP_NOT);
+    static const struct {
+        double us;
+        double censor_us;
+        bool clean;
+        bool stops;
+    } cases[] = {
+        {12100.0, 10000.0, false, true}, {12100.0, 11500.0, false, false},
+        {2900.0, 2000.0, false, false},  {3100.0, 2000.0, false, true},
+        {11100.0, 10000.0, true, true},  {10900.0, 10000.0, true, false},
+        {2300.0, 2000.0, true, true},    {160.0, 100.0, true, true},
+        {140.0, 100.0, true, false},     {160.0, 100.0, false, false},
+        {45.0, 28.0, true, false},       {50.0, 28.0, true, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct hn_interval one = {cases[i].us, cases[i].us, cases[i].us};
+        struct hn_stopping_rule rule = hn_stopping_rule_for(cases[i].us, 0.0, 0.5);
+        rule.censor_us = cases[i].censor_us;
+        rule.clean = cases[i].clean;
+        bool stops = hn_stopping_decide(&rule, &one, 1, 0.0) == HN_STOP_SLOWER;
+        if (stops != cases[i].stops)
+            fail_msg("case %zu", i);
+    }
 }
 
 static void six_samples_decide_beyond_two_percent(void **state)
@@ -140,6 +151,17 @@ static void six_samples_decide_beyond_two_percent(void **state)
     assert_int_equal(run(&rule, tied, 6, &taken), HN_STOP_NOT);
 }
 
+static void long_kernels_are_told_apart_by_less(void **state)
+{
+    (void)state;
+    const double samples[] = {10200.0, 10210.0, 10205.0, 10200.0, 10210.0, 10205.0};
+    struct hn_stopping_rule rule = hn_stopping_rule_for(10200.0, 0.00001, 0.1);
+    size_t taken;
+    rule.censor_us = 10000.0;
+    assert_int_equal(run(&rule, samples, 6, &taken), HN_STOP_SLOWER);
+    assert_int_equal(taken, 4);
+}
+
 static void full_and_nothing_to_beat_never_stop_for_slowness(void **state)
 {
     (void)state;
@@ -150,6 +172,38 @@ static void full_and_nothing_to_beat_never_stop_for_slowness(void **state)
     rule.censor_us = 100.0;
     rule.full = true;
     assert_int_equal(run(&rule, samples, 1, &taken), HN_STOP_NOT);
+}
+
+static bool is_decided(const double *a, const double *b, size_t rounds)
+{
+    const double *const times[] = {a, b};
+    return hn_race_is_decided(times, b != NULL ? 2 : 1, rounds, 0.03);
+}
+
+static void a_race_ends_when_it_is_decided(void **state)
+{
+    (void)state;
+    const double best[] = {100.0, 100.2, 99.9, 100.1, 100.0, 100.1};
+    const double slower[] = {102.0, 102.3, 101.8, 102.0, 102.2, 101.9};
+    const double equal[] = {100.1, 100.1, 100.0, 100.0, 100.1, 100.0};
+    /* Within a percent, but it may be half a percent faster or slower. */
+    const double open[] = {100.9, 99.4, 100.8, 99.6, 100.7, 100.1};
+    assert_true(is_decided(best, slower, 6));
+    assert_true(is_decided(slower, best, 6));
+    assert_true(is_decided(best, equal, 6));
+    assert_false(is_decided(best, open, 6));
+    assert_true(is_decided(best, NULL, 6));
+}
+
+/* Drift hits both alike: it is in their times, not in their differences. */
+static void a_race_needs_a_time_that_is_known(void **state)
+{
+    (void)state;
+    const double drifting[] = {100.0, 101.0, 102.0, 103.0, 104.0, 105.0};
+    const double behind[] = {110.0, 111.0, 112.0, 113.0, 114.0, 115.0};
+    assert_false(is_decided(drifting, behind, 6));
+    const double steady[] = {100.0, 100.1, 100.0, 100.1, 100.0, 100.1};
+    assert_true(is_decided(steady, behind, 6));
 }
 
 int main(void)
@@ -163,8 +217,11 @@ int main(void)
         cmocka_unit_test(an_interval_within_the_resolution_is_precise),
         cmocka_unit_test(few_samples_decide_far_beyond_the_censor),
         cmocka_unit_test(the_smallest_of_few_decides),
-        cmocka_unit_test(one_long_sample_decides_beyond_a_fifth),
+        cmocka_unit_test(one_sample_decides_by_what_may_be_in_it),
         cmocka_unit_test(six_samples_decide_beyond_two_percent),
+        cmocka_unit_test(long_kernels_are_told_apart_by_less),
+        cmocka_unit_test(a_race_ends_when_it_is_decided),
+        cmocka_unit_test(a_race_needs_a_time_that_is_known),
         cmocka_unit_test(full_and_nothing_to_beat_never_stop_for_slowness),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -156,10 +156,10 @@ enum hn_status hn_session_step(struct hn_session *session, struct hn_backend_eve
     return status;
 }
 
-/* The best time that ticket `number` can be held against, 0 for none. Where a strategy hears of it,
- * of tickets told long ago, so that the sequence is the same whatever the number of cores;
+/* What ticket `number` can be held against, NULL for nothing. Where a strategy hears of it, the
+ * best of the tickets told long ago, so that the sequence is the same whatever the number of cores;
  * otherwise of all before it. */
-static double find_censor(struct hn_session *session, size_t number)
+static const struct hn_result *find_censor(struct hn_session *session, size_t number)
 {
     const struct hn_ticket *tickets = session->tickets.items;
     size_t distance = session->options.strategy->needs_feedback ? HN_LOOK_AHEAD : 1;
@@ -172,18 +172,20 @@ static double find_censor(struct hn_session *session, size_t number)
             session->censor = session->censor_next;
         session->censor_next++;
     }
-    return session->censor != SIZE_MAX ? tickets[session->censor].result.median_us : 0;
+    return session->censor != SIZE_MAX ? &tickets[session->censor].result : NULL;
 }
 
 static enum hn_status dispatch(struct hn_session *session, size_t number, struct hn_error *err)
 {
     struct hn_ticket *ticket = &session->tickets.items[number];
+    const struct hn_result *censor = find_censor(session, number);
     bool by_time = strcmp(session->task->plan->objective, "time") == 0;
     struct hn_bench_request request = {
         .verify = true,
         .measure = true,
         .full = session->options.full || ticket->full || !by_time,
-        .censor_us = find_censor(session, number),
+        .censor_us = censor != NULL ? censor->median_us : 0,
+        .censor_clock_mhz = censor != NULL ? (double)censor->clock_mhz : 0,
     };
     ticket->state = HN_TICKET_EVALUATING;
     ticket->flight->censor = session->censor;

@@ -30,6 +30,7 @@ enum hn_status hn_session_result_of(struct hn_session *session, const struct hn_
     *result = (struct hn_result){
         .objective = record->objective,
         .median_us = timing->median_us,
+        .clock_mhz = (float)timing->clock_mhz,
         .low = timing->median_us > 0 ? (float)(timing->low_us / timing->median_us) : 1,
         .outcome = (uint8_t)record->outcome,
         .final = record->final,

@@ -21,6 +21,7 @@ struct hn_result {
     double objective;
     double median_us;
     float low; /* lower end of the interval over the median */
+    float clock_mhz;
     uint32_t against; /* the point that it duplicates or that stopped it early; HN_NO_KEY: none */
     uint8_t outcome;  /* enum hn_outcome */
     bool final;       /* took part in the final race that counts */

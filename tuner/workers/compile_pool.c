@@ -349,8 +349,11 @@ static void give_job(struct hn_compile_pool *pool, struct worker *worker)
     worker->job->attempts++;
     worker->started_ms = hn_now_ms();
     hn_meter_begin(&pool->meter, worker->started_ms);
-    /* A worker that does not take it has closed its channel, which the next process() sees. */
-    hn_channel_send(&worker->process.channel, &worker->job->request, NULL);
+    /* A worker that does not take it has closed its channel, which the next process() sees; but
+     * what is too long for a message never gets there. */
+    struct hn_error reason;
+    if (hn_channel_send(&worker->process.channel, &worker->job->request, &reason) == HN_EFORMAT)
+        fail_job(pool, worker, HN_OUTCOME_COMPILE_ERROR, reason.message);
 }
 
 enum hn_status hn_compile_pool_start(struct hn_compile_pool *pool, uint64_t wanted,

@@ -166,8 +166,34 @@ int hn_gpu_client_timeout_ms(const struct hn_gpu_client *client)
     return left > 0 ? (int)left + 1 : 0;
 }
 
+static void end_request(struct hn_gpu_client *client, struct hn_gpu_result *result,
+                        enum hn_gpu_end end)
+{
+    result->end = end;
+    drop_request(client);
+}
+
+/* A failure to send shows as a closed channel, with the reason in the worker's end; but what is too
+ * long for a message never gets there. */
+static enum hn_status send(struct hn_gpu_client *client, const struct hn_message *message,
+                           struct hn_gpu_result *result, struct hn_error *err)
+{
+    struct hn_error reason;
+    enum hn_status status = hn_channel_send(&client->process.channel, message, &reason);
+    if (status != HN_EFORMAT && status != HN_ENOMEM)
+        return HN_OK;
+    client->waiting = false;
+    if (client->step < client->setup_count || status == HN_ENOMEM)
+        return hn_fail(err, HN_ERUN, "setting up the GPU worker ('%s'): %s",
+                       hn_message_type(message), reason.message);
+    snprintf(result->text, sizeof result->text, "%.600s", reason.message);
+    end_request(client, result, HN_GPU_CRASH);
+    return HN_OK;
+}
+
 /* Sends what is next: a setup message that this worker has not had, or the request. */
-static enum hn_status send_next(struct hn_gpu_client *client, struct hn_error *err)
+static enum hn_status send_next(struct hn_gpu_client *client, struct hn_gpu_result *result,
+                                struct hn_error *err)
 {
     if (client->waiting || !client->requested)
         return HN_OK;
@@ -186,17 +212,7 @@ static enum hn_status send_next(struct hn_gpu_client *client, struct hn_error *e
     client->begun = false;
     client->sent_ms = client->asked_ms = hn_now_ms();
     hn_process_forget_output(&client->process);
-    /* A failure to send shows as a closed channel, with the reason in the worker's end. */
-    hn_channel_send(&client->process.channel,
-                    setting_up ? &client->setup[client->step] : &client->request, NULL);
-    return HN_OK;
-}
-
-static void end_request(struct hn_gpu_client *client, struct hn_gpu_result *result,
-                        enum hn_gpu_end end)
-{
-    result->end = end;
-    drop_request(client);
+    return send(client, setting_up ? &client->setup[client->step] : &client->request, result, err);
 }
 
 /* The worker is gone without an answer. */
@@ -239,23 +255,12 @@ static void add_health(struct hn_gpu_client *client, json_t *json)
     hn_health_add(&client->health, &seen);
 }
 
-/* The kinds of messages, constants for the timeline. */
-static const char *kind_of(const struct hn_message *message)
-{
-    static const char *const kinds[] = {"open",   "context",  "bench", "reference",     "warm_up",
-                                        "reseed", "evaluate", "race",  "copy_bandwidth"};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strcmp(kinds[i], hn_message_type(message)) == 0)
-            return kinds[i];
-    return "other";
-}
-
 static void note_reply(struct hn_gpu_client *client)
 {
     const struct hn_message *sent =
         client->step < client->setup_count ? &client->setup[client->step] : &client->request;
     if (client->timeline != NULL)
-        hn_timeline_add(client->timeline, kind_of(sent), client->asked_ms, hn_now_ms());
+        hn_timeline_add(client->timeline, hn_message_type(sent), client->asked_ms, hn_now_ms());
 }
 
 static enum hn_status take_message(struct hn_gpu_client *client, struct hn_message *message,
@@ -355,7 +360,7 @@ enum hn_status hn_gpu_client_process(struct hn_gpu_client *client, struct hn_gpu
     if (status == HN_OK && result->end == HN_GPU_NOTHING)
         status = enforce_limit(client, result, err);
     if (status == HN_OK && result->end == HN_GPU_NOTHING)
-        status = send_next(client, err);
+        status = send_next(client, result, err);
     return status;
 }
 
@@ -404,17 +409,18 @@ enum hn_status hn_gpu_client_begin_setup(struct hn_gpu_client *client,
                                          const struct hn_message *message, struct hn_error *err)
 {
     struct hn_message copy;
+    struct hn_gpu_result result = {.end = HN_GPU_NOTHING};
     enum hn_status status = hn_message_copy(&client->beginning, message, err);
     if (status == HN_OK)
         status = hn_message_copy(&copy, message, err);
     if (status == HN_OK)
         status = hn_gpu_client_request(client, &copy, setup_limit_ms / 1e3, err);
-    return status == HN_OK ? send_next(client, err) : status;
-}
-
-bool hn_gpu_client_has_begun(const struct hn_gpu_client *client)
-{
-    return client->beginning.json != NULL;
+    if (status == HN_OK)
+        status = send_next(client, &result, err);
+    if (status == HN_OK && result.end != HN_GPU_NOTHING)
+        status = hn_fail(err, HN_ERUN, "setting up the GPU worker ('%s'): %s",
+                         hn_message_type(message), result.text);
+    return status;
 }
 
 enum hn_status hn_gpu_client_end_setup(struct hn_gpu_client *client, const char *replaces,

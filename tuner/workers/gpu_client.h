@@ -28,7 +28,6 @@ enum hn_status hn_gpu_client_setup(struct hn_gpu_client *client, const struct hn
 /* The same in two steps, between which other things can be done. */
 enum hn_status hn_gpu_client_begin_setup(struct hn_gpu_client *client, const struct hn_message *message,
                                          struct hn_error *err);
-bool hn_gpu_client_has_begun(const struct hn_gpu_client *client);
 enum hn_status hn_gpu_client_end_setup(struct hn_gpu_client *client, const char *replaces, struct hn_message *reply,
                                        struct hn_error *err);
 

@@ -96,7 +96,7 @@ enum hn_status hn_message_encode(const struct hn_message *message, char **frame,
         body += 4 + message->blobs[i].size;
     if (body > HN_MESSAGE_LIMIT) {
         free(text);
-        return hn_fail(err, HN_ERUN, "a message of %zu bytes is beyond the limit of %u", body,
+        return hn_fail(err, HN_EFORMAT, "a message of %zu bytes is beyond the limit of %u", body,
                        HN_MESSAGE_LIMIT);
     }
     char *data = malloc(4 + body);

@@ -36,7 +36,7 @@ enum hn_status hn_message_copy(struct hn_message *to, const struct hn_message *f
 enum hn_status hn_message_add_blob(struct hn_message *message, const void *data, size_t size, size_t *index,
                                    struct hn_error *err);
 
-/* The frame, with its leading size. Free *frame. HN_ERUN when it is beyond the limit. */
+/* The frame, with its leading size. Free *frame. HN_EFORMAT when it is beyond the limit. */
 enum hn_status hn_message_encode(const struct hn_message *message, char **frame, size_t *size, struct hn_error *err);
 /* Reads a frame's body (without the leading size) into an empty message; HN_EFORMAT. Trusts nothing. */
 enum hn_status hn_message_decode(const void *body, size_t size, struct hn_message *message, struct hn_error *err);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 void hn_timeline_add(struct hn_timeline *timeline, const char *what, double from_ms, double to_ms)
@@ -16,5 +17,8 @@ void hn_timeline_add(struct hn_timeline *timeline, const char *what, double from
         last->busy_ms += to_ms - from_ms;
         return;
     }
-    timeline->spans[timeline->count++] = (struct hn_span){what, from_ms, to_ms, 1, to_ms - from_ms};
+    struct hn_span *span = &timeline->spans[timeline->count++];
+    *span = (struct hn_span){
+        .from_ms = from_ms, .to_ms = to_ms, .count = 1, .busy_ms = to_ms - from_ms};
+    snprintf(span->what, sizeof span->what, "%s", what);
 }

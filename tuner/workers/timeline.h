@@ -9,7 +9,7 @@
 enum { HN_TIMELINE_LIMIT = 64 };
 
 struct hn_span {
-    const char *what; /* a constant */
+    char what[24];
     double from_ms;   /* as hn_now_ms */
     double to_ms;
     int count;      /* how many were joined */

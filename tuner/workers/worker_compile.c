@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -72,6 +73,19 @@ static double cpu_ms(void)
     return (double)spent.tv_sec * 1e3 + (double)spent.tv_nsec * 1e-6;
 }
 
+/* One variant too large to be sent is no reason to end the run. */
+static void shorten(struct hn_image *image)
+{
+    const size_t most = HN_MESSAGE_LIMIT - (4u << 20);
+    if (image->size <= most)
+        return;
+    char message[96];
+    snprintf(message, sizeof message, "its code has %zu bytes; at most %zu can be sent",
+             image->size, most);
+    hn_image_finish(image);
+    image->message = strdup(message);
+}
+
 /* False when hone is gone. */
 static bool answer(struct hn_channel *channel, const struct hn_nvrtc *nvrtc,
                    const struct hn_message *request)
@@ -82,6 +96,8 @@ static bool answer(struct hn_channel *channel, const struct hn_nvrtc *nvrtc,
     hn_image_init(&image);
     double start_ms = cpu_ms();
     enum hn_status status = compile(nvrtc, request->json, &image, &err);
+    if (status == HN_OK)
+        shorten(&image);
     if (status == HN_OK) {
         hn_message_init(&reply, "compiled");
         json_object_set_new(reply.json, "cpu_ms", json_real(cpu_ms() - start_ms));
