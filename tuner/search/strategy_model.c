@@ -19,7 +19,8 @@ extern const struct hn_strategy_kind hn_strategy_auto;
  */
 
 enum {
-    FIRST = 8, /* points spread over the space before the surrogate is asked */
+    FIRST = 6,     /* points spread over the space before the surrogate is asked */
+    IN_FLIGHT = 8, /* points that may be pending before any is told */
     SPREAD_DRAWS = 20,
     GIVEN = 4,        /* best points of the priors that are proposed first */
     CANDIDATES = 512, /* at most */
@@ -329,7 +330,7 @@ static bool ask_surrogate(struct hn_strategy *strategy, uint16_t *choice)
 static bool wait_for_results(struct hn_strategy *strategy, uint16_t *choice)
 {
     const struct hn_trail *trail = &strategy->trail;
-    size_t most = FIRST + (trail->count - strategy->pending) / 4;
+    size_t most = IN_FLIGHT + (trail->count - strategy->pending) / 4;
     if (strategy->pending < most)
         return false;
     while (!isnan(trail->costs[strategy->first_pending]))
