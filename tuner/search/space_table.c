@@ -277,25 +277,36 @@ static bool is_sorted(const uint64_t *keys, uint64_t count, size_t words)
     return true;
 }
 
-/* One stable pass of a radix sort, by the byte at shift; false when all keys have the same one
- * there. */
-static bool sort_by_byte(const uint64_t *from, uint64_t *to, uint64_t count, size_t words,
-                         size_t word, unsigned shift)
+enum { BYTES = 8, DIGITS = 256 };
+
+/* How often each byte of the word has each value. */
+static void count_bytes(const uint64_t *keys, uint64_t count, size_t words, size_t word,
+                        uint64_t counts[BYTES][DIGITS])
 {
-    uint64_t starts[257] = {0};
-    for (uint64_t i = 0; i < count; i++)
-        starts[(from[i * words + word] >> shift & 0xff) + 1]++;
-    if (starts[(from[word] >> shift & 0xff) + 1] == count)
-        return false;
-    for (size_t i = 1; i < 257; i++)
-        starts[i] += starts[i - 1];
+    memset(counts, 0, BYTES * sizeof *counts);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t key = keys[i * words + word];
+        for (size_t byte = 0; byte < BYTES; byte++)
+            counts[byte][key >> (8 * byte) & 0xff]++;
+    }
+}
+
+/* One stable pass of a radix sort. */
+static void sort_by_byte(const uint64_t *from, uint64_t *to, uint64_t count, size_t words,
+                         size_t word, unsigned shift, const uint64_t counts[DIGITS])
+{
+    uint64_t starts[DIGITS];
+    uint64_t start = 0;
+    for (size_t i = 0; i < DIGITS; i++) {
+        starts[i] = start;
+        start += counts[i];
+    }
     for (uint64_t i = 0; i < count; i++) {
         const uint64_t *key = from + i * words;
         uint64_t place = starts[key[word] >> shift & 0xff]++;
         for (size_t j = 0; j < words; j++)
             to[place * words + j] = key[j];
     }
-    return true;
 }
 
 static enum hn_status sort_keys(uint64_t **keys, uint64_t count, size_t words, struct hn_error *err)
@@ -303,19 +314,22 @@ static enum hn_status sort_keys(uint64_t **keys, uint64_t count, size_t words, s
     if (is_sorted(*keys, count, words))
         return HN_OK;
     uint64_t *other = malloc(count * words * sizeof *other);
-    if (other == NULL)
-        return hn_fail_memory(err);
-    for (size_t word = words; word-- > 0;) {
-        for (unsigned shift = 0; shift < 64; shift += 8) {
-            if (!sort_by_byte(*keys, other, count, words, word, shift))
-                continue;
+    uint64_t(*counts)[DIGITS] = malloc(BYTES * sizeof *counts);
+    bool failed = other == NULL || counts == NULL;
+    for (size_t word = words; word-- > 0 && !failed;) {
+        count_bytes(*keys, count, words, word, counts);
+        for (unsigned byte = 0; byte < BYTES; byte++) {
+            if (counts[byte][(*keys)[word] >> (8 * byte) & 0xff] == count)
+                continue; /* all the same */
+            sort_by_byte(*keys, other, count, words, word, 8 * byte, counts[byte]);
             uint64_t *sorted = other;
             other = *keys;
             *keys = sorted;
         }
     }
     free(other);
-    return HN_OK;
+    free(counts);
+    return failed ? hn_fail_memory(err) : HN_OK;
 }
 
 enum hn_status hn_space_table_take(struct hn_space_table *table, uint64_t *keys, uint64_t count,
