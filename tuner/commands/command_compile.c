@@ -109,6 +109,12 @@ static enum hn_status choose_points(struct batch *batch, struct hn_error *err)
 {
     const struct hn_space *space = batch->task.space;
     struct compile *compile = batch->compile;
+    char count[HN_SPACE_COUNT_TEXT];
+    if (compile->all && !hn_space_enumerated(space))
+        return hn_fail(
+            err, HN_ECONFIG,
+            "%s points are valid, too many to compile --all: restrict parameters with -s",
+            hn_space_count_text(space, count));
     batch->count = compile->all ? hn_space_size(space) : 1;
     batch->points = calloc(batch->count + 1, sizeof *batch->points);
     batch->images = calloc(batch->count + 1, sizeof *batch->images);
