@@ -54,6 +54,19 @@ class Start(double.Case):
         self.assertEqual(tuned["reused"], 6)
         self.assertNotIn("compile", phases)
 
+    def test_a_space_too_large_to_be_numbered(self):
+        """What is held goes with what was tried: 3.6e9 points, of which 30 are."""
+        text = self.config.read_text()
+        for values in ("{powers_of_two: [32, 1024]}", "[1, 2, 4, 8]"):
+            self.assertIn(values, text)
+            text = text.replace(values, "{range: [1, 60000], step: 1}")
+        self.config.write_text(text)
+        command = ["tune", self.config, "--strategy", "random", "--budget", "30", "--quiet"]
+        result = self.hone(*command)
+        self.assertRegex(result.stdout, r"\(30 of (about )?3\S+ points\)")
+        again = self.hone(*command)
+        self.assertRegex(again.stdout, r"\(30 of (about )?3\S+ points, 30 of them from the cache\)")
+
     def test_problems_share_the_workers(self):
         text = self.config.read_text()
         self.assertIn("problem: {n: 65536}", text)

@@ -41,7 +41,7 @@ static void append_rate(struct hn_text *text, const struct hn_session_state *sta
         return;
     double rate = (double)fresh / state->elapsed_s;
     hn_text_printf(text, " | %.1f/s", rate);
-    if (total > state->finished) {
+    if (total > state->finished && total != UINT64_MAX) {
         hn_format_duration((double)(total - state->finished) / rate, left);
         hn_text_printf(text, ", %s left", left);
     }
@@ -54,8 +54,9 @@ static char *format_line(const struct hn_progress *progress, const struct hn_ses
     if (progress->budget_count > 0 && progress->budget_count < total)
         total = progress->budget_count;
     hn_text_init(&text);
-    hn_text_printf(&text, "%llu/%llu", (unsigned long long)state->finished,
-                   (unsigned long long)total);
+    hn_text_printf(&text, "%llu", (unsigned long long)state->finished);
+    if (total != UINT64_MAX)
+        hn_text_printf(&text, "/%llu", (unsigned long long)total);
     if (strcmp(state->phase, "searching") != 0)
         hn_text_printf(&text, " %s", state->phase);
     if (state->best != NULL) {

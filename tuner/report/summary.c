@@ -150,8 +150,7 @@ static void print_outcomes(const struct hn_session_state *state, FILE *file)
                 hn_outcome_name((enum hn_outcome)outcome));
         separator = ", ";
     }
-    fprintf(file, "  (%llu of %llu points", (unsigned long long)state->finished,
-            (unsigned long long)state->points);
+    fprintf(file, "  (%llu of %s points", (unsigned long long)state->finished, state->points_text);
     if (state->reused > 0)
         fprintf(file, ", %llu of them from the cache", (unsigned long long)state->reused);
     fputs(")\n", file);

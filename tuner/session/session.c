@@ -51,6 +51,7 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
     session->started_ms = options->started_ms > 0 ? options->started_ms : hn_now_ms();
     session->state.started_ms = session->started_ms;
     session->state.points = hn_space_size(task->space);
+    hn_space_count_text(task->space, session->state.points_text);
     session->state.phase = "preparing";
     session->state.chance = NAN;
     session->choice = calloc(hn_space_parameter_count(task->space) + 1, sizeof *session->choice);

@@ -27,7 +27,8 @@ struct hn_session_options {
 
 /* Where the session stands, for the progress line and the summary. */
 struct hn_session_state {
-    uint64_t points;   /* of the space */
+    uint64_t points;   /* of the space; UINT64_MAX: too many to be numbered */
+    char points_text[HN_SPACE_COUNT_TEXT];
     uint64_t proposed; /* distinct points */
     uint64_t finished;
     uint64_t reused; /* of them, from the cache */
