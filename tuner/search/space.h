@@ -11,7 +11,9 @@
 #include "tuner/search/random.h"
 
 /* The valid points of a search space: one value index per parameter, in declared order. Built once, then read-only and
- * safe from several threads. */
+ * safe from several threads. Parameters that no constraint connects are kept apart; of each group of connected ones every
+ * combination takes the bits of its indices, rounded up to bytes, and 6 bytes more once points are looked up (find,
+ * contains, neighbours). Groups that alternate in declared order take that for their product once points are numbered. */
 struct hn_space;
 
 /* A point is an array of hn_space_parameter_count() entries: point[i] is the index of parameter i's value. Owned by
@@ -37,9 +39,9 @@ enum hn_status hn_space_add_constraint(struct hn_space *space, const char *text,
 enum hn_status hn_space_add_expression(struct hn_space *space, const struct hn_expression *expression,
                                        const char *where, struct hn_error *err);
 
-/* Finds the valid points by backtracking: each constraint is checked as soon as its last parameter is bound. An error
- * in a constraint (division by zero) counts only where all constraints written before it hold: HN_ECONFIG with where,
- * the constraint and the point. HN_ENOTFOUND when no point is valid: names the constraint that rejects most. */
+/* Finds the valid points, on all cores where that takes long. An error in a constraint (division by zero) counts only where
+ * all constraints written before it hold: HN_ECONFIG with where, the constraint and the point; also when too many values
+ * were tried without getting to a point. HN_ENOTFOUND when no point is valid: names the constraint that rejects most. */
 enum hn_status hn_space_build(struct hn_space *space, struct hn_error *err);
 
 /* Instead of hn_space_build: the valid points are these `count` ones (a recording's), one after another in choices;
@@ -52,8 +54,8 @@ const char *hn_space_parameter_name(const struct hn_space *space, size_t paramet
 size_t hn_space_value_count(const struct hn_space *space, size_t parameter);
 const struct hn_value *hn_space_value(const struct hn_space *space, size_t parameter, size_t index);
 
-/* Whether the valid points are numbered: not where there are more than fit in memory. Then size is UINT64_MAX, and point
- * and find are not to be called; all else works. */
+/* Whether the valid points are numbered: not where there are more than 100 million, or more than 2 GiB of them. Then size is UINT64_MAX, and point and
+ * find are not to be called; all else works, by asking the constraints. */
 bool hn_space_enumerated(const struct hn_space *space);
 uint64_t hn_space_size(const struct hn_space *space);      /* valid points */
 double hn_space_cartesian(const struct hn_space *space);   /* before the constraints */
@@ -71,8 +73,8 @@ bool hn_space_first(const struct hn_space *space, const int *wanted, uint16_t *c
 
 bool hn_space_contains(const struct hn_space *space, const uint16_t *choice);
 /* A valid point, all equally likely: also where they are not numbered but hn_space_valid is exact. Where that is an
- * estimate, the likelihood of points differs; measured, by up to about a factor of two: the point is one of 32 from random
- * descents through the parameters, taken by the number of choices that each descent had (importance resampling). */
+ * estimate, the point is one of 32 from random descents through the parameters, taken by the number of choices that each
+ * descent had (importance resampling): points are about equally likely, less so the more the descents differ. */
 void hn_space_sample(const struct hn_space *space, struct hn_random *random, uint16_t *choice);
 
 /* Valid points that differ from `choice` (valid itself or not) in one parameter: at its next valid value in either

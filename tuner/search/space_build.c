@@ -6,6 +6,8 @@
 #include "tuner/search/space_open.h"
 
 static const double clearly_more = 20;
+/* 1 GiB, twice while they are sorted. */
+static const uint64_t most_key_words = (uint64_t)1 << 27;
 
 /* What open groups refer to. */
 struct hn_space_basis {
@@ -91,7 +93,10 @@ static enum hn_status enumerate(struct hn_space_open *open, const struct hn_spac
                                 bool *complete, struct hn_error *err)
 {
     struct hn_space_search *search = &open->solver.search;
-    const struct hn_walk_limits limits = {.points = most->points + 1, .steps = most->steps};
+    uint64_t points = most_key_words / open->solver.table.words;
+    if (points > most->points)
+        points = most->points;
+    const struct hn_walk_limits limits = {.points = points + 1, .steps = most->steps};
     enum hn_walk walk = hn_space_walk_all(search, &limits);
     *complete = walk == HN_WALK_DONE;
     if (walk == HN_WALK_NO_MEMORY)

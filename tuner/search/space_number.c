@@ -6,6 +6,8 @@
 
 /* Points are numbered block by block, like the digits of a number. */
 
+static const uint64_t most_bytes = (uint64_t)2 << 30;
+
 static size_t last_parameter(const struct hn_space_group *group)
 {
     return group->parameters[group->parameter_count - 1];
@@ -34,7 +36,8 @@ static bool multiply(uint64_t *product, uint64_t factor)
     return !__builtin_mul_overflow(*product, factor, product);
 }
 
-static enum hn_status init_block(struct hn_space *space, struct hn_space_block *block,
+/* *fits: its points take no more than that. */
+static enum hn_status init_block(struct hn_space *space, struct hn_space_block *block, bool *fits,
                                  struct hn_error *err)
 {
     size_t *parameters = calloc(space->parameter_count + 1, sizeof *parameters);
@@ -52,7 +55,8 @@ static enum hn_status init_block(struct hn_space *space, struct hn_space_block *
                 parameters[count++] = i;
         }
         status = hn_space_table_init(&block->table, parameters, count, values, err);
-        if (status == HN_OK)
+        *fits = status != HN_OK || block->count <= most_bytes / (block->table.bytes + 1);
+        if (status == HN_OK && *fits)
             status = hn_space_table_reserve(&block->table, block->count, err);
     }
     free(parameters);
@@ -90,12 +94,12 @@ enum hn_status hn_space_number(struct hn_space *space, struct hn_error *err)
     make_blocks(space);
     enum hn_status status = HN_OK;
     bool numbered = count_points(space);
-    if (!numbered)
-        space->size = UINT64_MAX;
     for (size_t i = 0; i < space->block_count && numbered && status == HN_OK; i++) {
         if (space->blocks[i].group_count > 1)
-            status = init_block(space, &space->blocks[i], err);
+            status = init_block(space, &space->blocks[i], &numbered, err);
     }
+    if (!numbered)
+        space->size = UINT64_MAX;
     return status;
 }
 

@@ -64,7 +64,7 @@ static uint64_t find_row(const struct hn_space *space, const struct hn_space_tab
 uint64_t hn_space_find(const struct hn_space *space, const uint16_t *choice)
 {
     uint64_t index = 0;
-    if (space->size == 0 || !has_fixed(space, choice))
+    if (space->size == 0 || !hn_space_enumerated(space) || !has_fixed(space, choice))
         return UINT64_MAX;
     for (size_t i = 0; i < space->group_count; i++) {
         if (!hn_space_group_has(space, &space->groups[i], choice))
