@@ -270,6 +270,33 @@ template <typename T> T __ldcs(const T *pointer) { return *pointer; }
 template <typename T> void __stcs(T *pointer, T value) { *pointer = value; }
 template <typename T> void __stcg(T *pointer, T value) { *pointer = value; }
 
+namespace emulator
+{
+// Over a buffer of floats, as it lies or, with a height, over its rows.
+struct texture {
+    const float *data;
+    long long count;
+    int width, height;
+    long long pitch; // in bytes
+};
+} // namespace emulator
+using cudaTextureObject_t = const emulator::texture *;
+
+template <typename T> T tex1Dfetch(cudaTextureObject_t texture, int index)
+{
+    if (texture->height != 0)
+        emulator::fail("tex1Dfetch of a texture of two dimensions");
+    return index >= 0 && index < texture->count ? texture->data[index] : 0;
+}
+template <typename T> T tex2D(cudaTextureObject_t texture, float x, float y)
+{
+    if (texture->height == 0)
+        emulator::fail("tex2D of a texture of one dimension");
+    const int column = std::clamp((int)std::floor(x), 0, texture->width - 1);
+    const int row = std::clamp((int)std::floor(y), 0, texture->height - 1);
+    return texture->data[row * (texture->pitch / (long long)sizeof(float)) + column];
+}
+
 #define DEFINE_ATOMIC(name, result)                                                                                    \
     template <typename T, typename V> T name(T *address, V value)                                                      \
     {                                                                                                                  \

@@ -92,6 +92,8 @@ def fill_call(argument, name, count, names):
 
 def passed_as(argument):
     name = f"argument_{argument['name']}"
+    if "texture" in argument:
+        return f"&{name}"
     if "from" in argument:
         return f"emulator::any_value{{argument_{argument['from']}}}"
     return name if "value" in argument else f"emulator::any_pointer{{{name}}}"
@@ -107,26 +109,65 @@ def launch_call(step, config, names, arguments):
     return f"    emulator::launch({dims}, [] {{ {entry}({', '.join(passed)}); }});\n"
 
 
+DEVICE_PITCH = 512
+EMULATED_TEXTURE = {"dimensions", "address", "name", "texture", "type_c"}
+
+
+def pitches(config, names):
+    """What expressions know as the pitch of an argument: bytes from one row to the next."""
+    found = {}
+    for a in config["arguments"]:
+        if "width" in a:
+            row = integer(a["width"], names) * SIZES[a["type"]]
+            device = -(-row // DEVICE_PITCH) * DEVICE_PITCH
+            found[f"{a['name']}_pitch"] = device if a.get("pitch") == "device" else integer(a.get("pitch", row), names)
+    return found
+
+
+def elements(argument, names):
+    """Of a buffer, with those between its rows."""
+    if "count" in argument:
+        return integer(argument["count"], names)
+    return names[f"{argument['name']}_pitch"] // SIZES[argument["type"]] * integer(argument["height"], names)
+
+
+def texture_of(texture, arguments, names):
+    """C++ for a texture over what is allocated by then; they read floats and clamp."""
+    if texture.keys() - EMULATED_TEXTURE or texture.get("address", "clamp") != "clamp":
+        raise ValueError(f"the emulator has no such texture: {texture}")
+    of = next(a for a in arguments if a["name"] == texture["texture"])
+    fields = [f"argument_{of['name']}", elements(of, names)]
+    if "width" in of and texture.get("dimensions") != 1:
+        fields += [integer(of["width"], names), integer(of["height"], names), names[f"{of['name']}_pitch"]]
+    return f"    argument_{texture['name']} = {{{', '.join(map(str, fields))}}};\n"
+
+
 def declare(arguments, names):
     """C++ for the arguments: globals, what is done to them once, and what before every launch."""
-    code, once, before = [], [], []
+    code, once, before, textures = [], [], [], []
     for number, a in enumerate(arguments):
         name = f"argument_{a['name']}"
         if "value" in a:
             code.append(f"static const {a['type_c']} {name} = ({a['type_c']})({evaluate(a['value'], names)});\n")
-        if "count" not in a:
+        if "texture" in a:
+            code.append(f"static emulator::texture {name};\n")
+            textures.append(texture_of(a, arguments, names))
+        if "count" not in a and "width" not in a:
             continue
-        count, role = integer(a["count"], names), a.get("role", "input")
+        count, role = elements(a, names), a.get("role", "input")
         code.append(f"static {a['type_c']} *{name};\n")
         once.append(f"    {name} = ({a['type_c']} *)emulator::allocate({count}ull * sizeof *{name});\n")
         if role in ("input", "inout"):
             fill = f"    emulator::random_state = {number + 1};\n    {fill_call(a, name, count, names)}\n"
+            if "width" in a:
+                sizes = [evaluate(e, names) for e in (a["width"], a["height"], f"{a['name']}_pitch")]
+                fill += f"    emulator::pad_rows({name}, {', '.join(map(str, sizes))});\n"
             (once if role == "input" else before).append(fill)
         if role in ("counter", "metric"):  # these templates leave their counters as they found them
             once.append(f"    std::memset({name}, 0, {count}ull * sizeof *{name});\n")
         if role == "output":
             before.append(f"    std::memset({name}, 0xFF, {count}ull * sizeof *{name});\n")
-    return "".join(code), "".join(once), "".join(before)
+    return "".join(code), "".join(once + textures), "".join(before)
 
 
 def results_of(arguments):
@@ -135,13 +176,13 @@ def results_of(arguments):
 
 def save_results(arguments, names, results):
     return "".join(f'    emulator::save("{results}.{a["name"]}", argument_{a["name"]}, '
-                   f"{integer(a['count'], names)}ull * sizeof *argument_{a['name']});\n" for a in results_of(arguments))
+                   f"{elements(a, names)}ull * sizeof *argument_{a['name']});\n" for a in results_of(arguments))
 
 
 def compare_results(config, arguments, names, results):
     code = []
     for a in results_of(arguments):
-        name, count = f"argument_{a['name']}", integer(a["count"], names)
+        name, count = f"argument_{a['name']}", elements(a, names)
         compare = a.get("compare", config.get("compare", {"relative": 1e-5}))
         compare = compare if isinstance(compare, dict) else {"mode": compare}
         mode = compare.get("mode")
@@ -159,6 +200,7 @@ def compare_results(config, arguments, names, results):
 def program(config, problem, point, steps, text, results, check):
     """A C++ program that fills the arguments and launches the steps: to write the results, or to check against them."""
     names = {**problem, **config.get("defaults", {}), **point}
+    names |= pitches(config, names)
     arguments = [dict(a, type_c=TYPES[a.get("type", "float32")]) for a in config["arguments"]]
     code, once, before = declare(arguments, names)
     for symbol in config.get("symbols", []) if check else []:

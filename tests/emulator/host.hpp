@@ -85,6 +85,13 @@ template <typename T> void fill_skewed(T *data, size_t count, double n, double s
         data[i] = random_real() < share ? 0 : (T)(random_real() * n);
 }
 
+// What lies between rows belongs to nobody.
+template <typename T> void pad_rows(T *data, size_t width, size_t height, size_t pitch)
+{
+    for (size_t row = 0; row < height; ++row)
+        std::memset((unsigned char *)data + row * pitch + width * sizeof(T), 0x7F, pitch - width * sizeof(T));
+}
+
 inline void save(const char *path, const void *data, size_t bytes)
 {
     FILE *file = std::fopen(path, "wb");
