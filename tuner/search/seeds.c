@@ -29,8 +29,8 @@ static size_t insert(const struct hn_prior **best, size_t count, size_t limit,
     if (count == limit && cost >= best[0]->observation.cost)
         return count;
     if (count < limit) {
-        memmove(best + 1, best, count * sizeof *best);
-        count++;
+        for (size_t i = count++; i > 0; i--)
+            best[i] = best[i - 1];
     }
     size_t i = 0;
     for (; i + 1 < count && best[i + 1]->observation.cost > cost; i++)

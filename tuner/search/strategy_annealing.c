@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,6 +105,7 @@ static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *cho
         return hn_population_found(population, ticket, choice);
     if (strategy->generation != population->generation)
         begin(strategy);
+    assert(strategy->walk_count > 0);
     size_t walk = ticket % strategy->walk_count;
     const uint16_t *at = hn_trail_point(trail, strategy->walks[walk].at);
     memcpy(choice, at, trail->width * sizeof *choice);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,6 +109,7 @@ static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *cho
         return hn_population_found(population, ticket, choice);
     if (strategy->generation != population->generation)
         muster(strategy);
+    assert(strategy->count > 0);
     size_t number = ticket % strategy->count;
     struct particle *particle = &strategy->particles[number];
     fly(strategy, particle, choice);

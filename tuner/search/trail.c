@@ -21,9 +21,8 @@ static size_t slot_of(const struct hn_trail *trail, const uint16_t *choice)
 {
     size_t mask = trail->slot_count - 1;
     size_t slot = hash(choice, trail->width) & mask;
-    while (trail->slots[slot] != 0 &&
-           memcmp(hn_trail_point(trail, trail->slots[slot] - 1), choice,
-                  trail->width * sizeof *choice) != 0)
+    while (trail->slots[slot] != 0 && memcmp(hn_trail_point(trail, trail->slots[slot] - 1), choice,
+                                             trail->width * sizeof *choice) != 0)
         slot = (slot + 1) & mask;
     return slot;
 }
