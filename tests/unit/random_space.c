@@ -283,7 +283,7 @@ static void write_usual_constraint(const struct random_space *space, struct hn_t
         hn_text_printf(text, "%zu <= %s * %s + %s < %zu", limit / 8, a, b, c, limit);
         break;
     case 2:
-        hn_text_printf(text, "%s == 0 or %s %% %s == 0", b, a, b);
+        hn_text_printf(text, "%s %s %s %% %s == 0", b, PICK("== 0 or", "> 0 and"), a, b);
         break;
     case 3:
         hn_text_printf(text, "(%s + %s) * (%s + 2) %s %zu", a, b, c, PICK("==", "!=", ">", ">="),

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,8 +191,13 @@ static void print_summary(const struct view *view, const char *problem)
     }
     if (problem[0] != '\0')
         printf("%s: ", problem);
-    printf("%s valid points of %.0f (%.3g%%), %s in %.1f ms\n",
-           hn_space_count_text(view->space, count), cartesian, 100.0 * valid / cartesian,
+    printf(cartesian < 1e15      ? "%s valid points of %.0f"
+           : isfinite(cartesian) ? "%s valid points of %.4g"
+                                 : "%s valid points of more than 1e+308",
+           hn_space_count_text(view->space, count), cartesian);
+    if (isfinite(cartesian))
+        printf(" (%.3g%%)", 100.0 * valid / cartesian);
+    printf(", %s in %.1f ms\n",
            hn_space_enumerated(view->space) ? "built" : "too many to be numbered; counted",
            view->build_ms);
 }
@@ -246,12 +253,13 @@ static enum hn_status add_view(const struct view *view, const struct arguments *
     bool exact;
     double valid = hn_space_valid(view->space, &exact);
     bool enumerated = hn_space_enumerated(view->space);
-    json_t *object = json_pack("{s:o, s:o, s:b, s:b, s:f, s:f}", "problem",
-                               hn_bindings_to_json(&view->config->problems[view->problem]), "valid",
-                               enumerated ? json_integer((json_int_t)hn_space_size(view->space))
-                                          : json_real(valid),
-                               "numbered", enumerated, "estimated", !exact, "cartesian",
-                               hn_space_cartesian(view->space), "build_ms", view->build_ms);
+    json_t *object =
+        json_pack("{s:o, s:o, s:b, s:b, s:f, s:f}", "problem",
+                  hn_bindings_to_json(&view->config->problems[view->problem]), "valid",
+                  enumerated ? json_integer((json_int_t)hn_space_size(view->space))
+                             : json_real(fmin(valid, DBL_MAX)),
+                  "numbered", enumerated, "estimated", !exact, "cartesian",
+                  fmin(hn_space_cartesian(view->space), DBL_MAX), "build_ms", view->build_ms);
     if (object == NULL || json_array_append_new(problems, object) != 0)
         return hn_fail_memory(err);
     if (arguments->mode != LIST && arguments->mode != SAMPLE)

@@ -6,7 +6,7 @@
 
 /* Tables up to 1 MiB wherever their rows are used twice, larger ones where they are used often. */
 static const double small_table_bits = 0x1p23;
-static const double large_table_bits = 0x1p28;
+static const double large_table_bits = 0x1p26;
 static const double often = 32;
 
 struct maker {
@@ -96,7 +96,7 @@ static enum hn_status join_tables(struct maker *maker, struct hn_space_level *le
             struct hn_space_step *a = &level->steps[i];
             struct hn_space_step *b = &level->steps[j];
             if (a->kind != HN_STEP_TABULATED || b->kind != HN_STEP_TABULATED || a->term < 0 ||
-                b->term < 0)
+                b->term < 0 || a->divides || b->divides)
                 continue;
             const uint64_t *x = maker->terms->items[a->term].slots;
             const uint64_t *y = maker->terms->items[b->term].slots;
@@ -134,6 +134,35 @@ static enum hn_status find_direction(struct maker *maker, const struct hn_space_
     return HN_OK;
 }
 
+/* x % y == 0 where one side is the level's own value and the other is known: its divisors, or its
+ * multiples, are few. */
+static void find_divisors(const struct maker *maker, const struct hn_space_level *level,
+                          struct hn_space_step *step)
+{
+    enum { MANY_VALUES = 64 };
+    const struct hn_terms *terms = maker->terms;
+    const struct hn_term *equal = &terms->items[step->term];
+    step->divides = HN_DIVIDES_NOT;
+    if (level->count < MANY_VALUES || equal->operation != HN_TERM_EQUAL)
+        return;
+    bool swapped = hn_terms_is(terms, equal->operand[0], 0);
+    const struct hn_term *rest = &terms->items[equal->operand[swapped ? 1 : 0]];
+    if (rest->operation != HN_TERM_MODULO ||
+        !hn_terms_is(terms, equal->operand[swapped ? 0 : 1], 0))
+        return;
+    for (size_t i = 0; i < 2; i++) {
+        const struct hn_term *own = &terms->items[rest->operand[i]];
+        const struct hn_term *other = &terms->items[rest->operand[1 - i]];
+        if (own->operation != HN_TERM_TABLE || own->slot != (int)level->parameter ||
+            own->low.integer <= 0 || hn_has_slot(other->slots, level->parameter) ||
+            hn_terms_direction(terms, rest->operand[i], level->parameter) != HN_RISES)
+            continue;
+        step->divides = i == 0 ? HN_DIVIDES_MULTIPLES : HN_DIVIDES_DIVISORS;
+        step->own = own->table;
+        step->other = rest->operand[1 - i];
+    }
+}
+
 static enum hn_status choose_kinds(struct maker *maker, struct hn_space_level *level)
 {
     for (size_t i = 0; i < level->step_count; i++) {
@@ -142,6 +171,8 @@ static enum hn_status choose_kinds(struct maker *maker, struct hn_space_level *l
                      : step->term >= 0                                    ? HN_STEP_COMPUTED
                                                                           : HN_STEP_EVALUATED;
         maker->plan->evaluates = maker->plan->evaluates || step->term < 0;
+        if (step->term >= 0)
+            find_divisors(maker, level, step);
         step->direction = HN_UNKNOWN;
         if (step->kind == HN_STEP_COMPUTED && find_direction(maker, level, step) != HN_OK)
             return HN_ENOMEM;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,9 @@ double hn_space_valid(const struct hn_space *space, bool *exact)
 
 const char *hn_space_count_text(const struct hn_space *space, char text[HN_SPACE_COUNT_TEXT])
 {
-    if (!space->exact)
+    if (!isfinite(space->valid))
+        snprintf(text, HN_SPACE_COUNT_TEXT, "more than 1e+308");
+    else if (!space->exact)
         snprintf(text, HN_SPACE_COUNT_TEXT, "about %.2g", space->valid);
     else if (space->valid < 0x1p53)
         snprintf(text, HN_SPACE_COUNT_TEXT, "%.0f", space->valid);

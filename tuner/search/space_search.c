@@ -67,6 +67,56 @@ static bool passes(struct hn_space_search *search, const struct hn_space_level *
            wanted;
 }
 
+/* Sets the bit of a value, if it is one of the level's. */
+static void set_value(const struct hn_space_level *level, const struct hn_space_step *step,
+                      int64_t value, uint64_t *mask)
+{
+    size_t low = 0;
+    size_t high = level->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (step->own[middle].integer < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < level->count && step->own[low].integer == value; low++)
+        mask[low / 64] |= (uint64_t)1 << (low % 64);
+}
+
+/* Sets the bits of the values that divide a number, or that it divides, one by one. False, and sets
+ * nothing: there may be more of these than values. */
+static bool set_divisible(struct hn_space_search *search, const struct hn_space_level *level,
+                          const struct hn_space_step *step, uint64_t *mask)
+{
+    enum { WORTH = 8 };
+    int64_t other = search->cells[step->other].integer;
+    int64_t most = (int64_t)(level->count / WORTH);
+    if (step->divides == HN_DIVIDES_NOT || other == 0 || other == INT64_MIN)
+        return false;
+    other = other < 0 ? -other : other;
+    if (step->divides == HN_DIVIDES_MULTIPLES) {
+        int64_t low = (step->own[0].integer - 1) / other + 1;
+        int64_t high = step->own[level->count - 1].integer / other;
+        if (high - low > most)
+            return false;
+        search->steps += (uint64_t)most;
+        for (int64_t i = low; i <= high; i++)
+            set_value(level, step, i * other, mask);
+        return true;
+    }
+    if (other / most > most)
+        return false;
+    search->steps += (uint64_t)most;
+    for (int64_t i = 1; i <= other / i; i++) {
+        if (other % i != 0)
+            continue;
+        set_value(level, step, i, mask);
+        set_value(level, step, other / i, mask);
+    }
+    return true;
+}
+
 static uint64_t *need_row(struct hn_space_search *search, const struct hn_space_level *level,
                           const struct hn_space_step *step)
 {
@@ -77,8 +127,10 @@ static uint64_t *need_row(struct hn_space_search *search, const struct hn_space_
     if (search->known[step->known_at + row])
         return bits;
     search->known[step->known_at + row] = 1;
-    search->steps += level->count;
     run(search, &step->before);
+    if (step->divides && set_divisible(search, level, step, bits))
+        return bits;
+    search->steps += level->count;
     for (size_t i = 0; i < level->count; i++) {
         if (passes(search, level, step, i))
             bits[i / 64] |= (uint64_t)1 << (i % 64);
@@ -156,6 +208,22 @@ static bool cut_each(struct hn_space_search *search, const struct hn_space_level
     return lost;
 }
 
+/* The same by what divides; *lost is whether some went. False: that does not pay. */
+static bool cut_divisible(struct hn_space_search *search, const struct hn_space_level *level,
+                          const struct hn_space_step *step, uint64_t *mask, bool *lost)
+{
+    uint64_t bits[level->words];
+    memset(bits, 0, sizeof bits);
+    if (!step->divides || !set_divisible(search, level, step, bits))
+        return false;
+    *lost = false;
+    for (size_t i = 0; i < level->words; i++) {
+        *lost = *lost || (mask[i] & ~bits[i]) != 0;
+        mask[i] &= bits[i];
+    }
+    return true;
+}
+
 static bool has_few(const uint64_t *mask, size_t words)
 {
     uint64_t bits = mask[0];
@@ -171,9 +239,13 @@ static bool cut(struct hn_space_search *search, const struct hn_space_level *lev
     struct hn_space_use *use = &search->uses[step->number];
     if (step->partial && use->tried > TRIES_TO_JUDGE && use->cut * WORTH_ONE_IN < use->tried)
         return true;
-    bool halves = step->direction != HN_UNKNOWN && !has_few(mask, level->words);
+    bool lost = false;
+    if (!cut_divisible(search, level, step, mask, &lost)) {
+        bool halves = step->direction != HN_UNKNOWN && !has_few(mask, level->words);
+        lost = halves ? cut_range(search, level, step, mask) : cut_each(search, level, step, mask);
+    }
     use->tried++;
-    use->cut += halves ? cut_range(search, level, step, mask) : cut_each(search, level, step, mask);
+    use->cut += lost;
     uint64_t left = 0;
     for (size_t i = 0; i < level->words; i++)
         left |= mask[i];
