@@ -7,6 +7,7 @@
 #include "tuner/search/doubt.h"
 #include "tuner/search/moves.h"
 #include "tuner/search/screen.h"
+#include "tuner/search/seeds.h"
 #include "tuner/search/surrogate.h"
 
 extern const struct hn_strategy_kind hn_strategy_model;
@@ -20,7 +21,7 @@ extern const struct hn_strategy_kind hn_strategy_auto;
 
 enum {
     FIRST = 6,     /* points spread over the space before the surrogate is asked */
-    IN_FLIGHT = 8, /* points that may be pending before any is told */
+    IN_FLIGHT = 6, /* points that may be pending before any is told */
     SPREAD_DRAWS = 20,
     GIVEN = 4,        /* best points of the priors that are proposed first */
     CANDIDATES = 512, /* at most */
@@ -40,11 +41,10 @@ struct hn_strategy {
     struct hn_candidates candidates;
     struct hn_screen *screen; /* NULL: everything is measured */
     uint16_t *given;          /* best points of the priors */
-    size_t given_count;
-    size_t given_next;
-    uint32_t expanded[BEST]; /* points whose neighbours were added last */
-    size_t pending;          /* distinct points proposed and not told */
-    uint32_t first_pending;  /* none before it is */
+    size_t given_count;       /* that were not proposed yet; the last is the best */
+    uint32_t expanded[BEST];  /* points whose neighbours were added last */
+    size_t pending;           /* distinct points proposed and not told */
+    uint32_t first_pending;   /* none before it is */
 };
 
 static void destroy(struct hn_strategy *strategy)
@@ -88,33 +88,6 @@ static enum hn_status create_plain(const struct hn_search *search, struct hn_str
     return create(&plain, strategy, err);
 }
 
-/* The best points of the most relevant source that has any. */
-static void take_priors(struct hn_strategy *strategy, const struct hn_search *search)
-{
-    const struct hn_prior *best[GIVEN];
-    size_t count = 0;
-    for (size_t i = 0; i < search->prior_count; i++) {
-        const struct hn_prior *prior = &search->priors[i];
-        if (isnan(prior->observation.cost) || prior->observation.outcome == HN_OUTCOME_SLOWER)
-            continue;
-        if (count > 0 && prior->source > best[0]->source)
-            continue;
-        if (count > 0 && prior->source < best[0]->source)
-            count = 0;
-        double cost = prior->observation.cost;
-        if (count == GIVEN && cost >= best[GIVEN - 1]->observation.cost)
-            continue;
-        size_t place = count < GIVEN ? count++ : GIVEN - 1;
-        for (; place > 0 && cost < best[place - 1]->observation.cost; place--)
-            best[place] = best[place - 1];
-        best[place] = prior;
-    }
-    size_t width = strategy->trail.width;
-    for (size_t i = 0; i < count; i++)
-        memcpy(strategy->given + i * width, best[i]->choice, width * sizeof *strategy->given);
-    strategy->given_count = count;
-}
-
 static enum hn_status create_informed(const struct hn_search *search, struct hn_strategy **out,
                                       struct hn_error *err)
 {
@@ -128,7 +101,7 @@ static enum hn_status create_informed(const struct hn_search *search, struct hn_
         status = hn_screen_create(&strategy->trail, &strategy->surrogate.encoding,
                                   &strategy->screen, err);
     if (status == HN_OK)
-        take_priors(strategy, search);
+        strategy->given_count = hn_seeds(search, GIVEN, strategy->given);
     else
         destroy(strategy);
     return status;
@@ -138,8 +111,8 @@ static enum hn_status create_informed(const struct hn_search *search, struct hn_
 static bool take_given(struct hn_strategy *strategy, uint16_t *choice)
 {
     const struct hn_trail *trail = &strategy->trail;
-    while (strategy->given_next < strategy->given_count) {
-        const uint16_t *given = strategy->given + strategy->given_next++ * trail->width;
+    while (strategy->given_count > 0) {
+        const uint16_t *given = strategy->given + --strategy->given_count * trail->width;
         if (hn_trail_find(trail, given) != HN_TRAIL_NONE)
             continue;
         memcpy(choice, given, trail->width * sizeof *choice);
@@ -330,7 +303,7 @@ static bool ask_surrogate(struct hn_strategy *strategy, uint16_t *choice)
 static bool wait_for_results(struct hn_strategy *strategy, uint16_t *choice)
 {
     const struct hn_trail *trail = &strategy->trail;
-    size_t most = IN_FLIGHT + (trail->count - strategy->pending) / 4;
+    size_t most = IN_FLIGHT + (trail->count - strategy->pending) / 8;
     if (strategy->pending < most)
         return false;
     while (!isnan(trail->costs[strategy->first_pending]))
