@@ -30,7 +30,7 @@ struct hn_store {
 };
 
 /* The version of the schema, kept in user_version; application_id says that a database is ours. */
-enum { HN_SCHEMA_VERSION = 1 };
+enum { HN_SCHEMA_VERSION = 2 };
 
 /* Makes the tables in a new database; refuses one of another program or of a newer Hone. *outdated
  * is true for an older schema, which nothing but hn_schema_migrate may touch. */

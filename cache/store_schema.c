@@ -8,6 +8,13 @@
 
 enum { APPLICATION_ID = 0x484f4e45 }; /* "HONE" */
 
+#define ROOF_TABLE                                                                                 \
+    "CREATE TABLE roof(device TEXT NOT NULL, capability INTEGER NOT NULL,"                         \
+    " sm_count INTEGER NOT NULL, mig_profile TEXT NOT NULL, driver TEXT NOT NULL,"                 \
+    " measured REAL NOT NULL, copy_gb_per_s REAL NOT NULL, l2_gb_per_s REAL NOT NULL,"             \
+    " fp32_gflops REAL NOT NULL, launch_us REAL NOT NULL,"                                         \
+    " PRIMARY KEY(device, capability, sm_count, mig_profile, driver)) STRICT"
+
 /* One statement a table, as docs/formats.md lists them. A record's json is what counts; its other
  * columns are copies to select and sort by. */
 static const char schema[] =
@@ -36,11 +43,12 @@ static const char schema[] =
     "CREATE INDEX record_of_session ON record(session_id, point);"
     "CREATE TABLE image(task_id INTEGER NOT NULL REFERENCES task(id), version_id INTEGER NOT NULL"
     " REFERENCES version(id), point TEXT NOT NULL, entry TEXT NOT NULL, cubin BLOB NOT NULL,"
-    " PRIMARY KEY(task_id, version_id, point)) STRICT;";
+    " PRIMARY KEY(task_id, version_id, point)) STRICT;" ROOF_TABLE ";";
 
 /* migrations[v] brings version v to v + 1. */
 static const char *const migrations[HN_SCHEMA_VERSION] = {
     [0] = "ALTER TABLE session ADD COLUMN simulated INTEGER NOT NULL DEFAULT 0",
+    [1] = ROOF_TABLE,
 };
 
 struct header {

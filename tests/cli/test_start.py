@@ -28,15 +28,15 @@ class Start(double.Case):
         self.assertTrue(tuned["health"]["watching"])
         self.assertGreater(phases["open"]["busy_s"], INIT_MS / 1e3)
         self.assertLess(phases["compile"]["from_s"], phases["open"]["to_s"])
-        # Default, reference and support kernels beside the 6 points: nothing is compiled twice.
-        self.assertEqual(phases["compile"]["count"], 9)
+        # Default, reference, support kernels and roofs beside the 6 points: nothing is compiled twice.
+        self.assertEqual(phases["compile"]["count"], 10)
 
     def test_a_wrong_guess_is_thrown_away(self):
         right, _ = self.tune_guessing("90")
         self.cache.unlink()
         tuned, phases = self.tune_guessing("80")
         self.assertLess(phases["compile"]["from_s"], phases["open"]["to_s"])
-        self.assertGreater(phases["compile"]["count"], 9)
+        self.assertGreater(phases["compile"]["count"], 10)
         codes = [sorted((double.name(record["point"]), record["code_hash"]) for record in document["records"])
                  for document in (right, tuned)]
         self.assertEqual(*codes)

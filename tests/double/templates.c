@@ -317,6 +317,36 @@ static CUresult field_reference(struct double_device *device, struct double_func
     return CUDA_SUCCESS;
 }
 
+/* The kernels of runtime/roofs.cu: 20 TFLOP/s, 6 TB/s from the L2 cache, 1.5 us a launch. */
+static CUresult roof_fp32(struct double_device *device, struct double_function *function,
+                          const struct double_geometry *geometry, void **parameters)
+{
+    (void)function;
+    double threads = (double)geometry->grid[0] * geometry->block[0];
+    device->now_us += 128.0 * TAKE(int, 1) * threads / 20e6 * double_noise(device);
+    return CUDA_SUCCESS;
+}
+
+static CUresult roof_l2(struct double_device *device, struct double_function *function,
+                        const struct double_geometry *geometry, void **parameters)
+{
+    (void)function;
+    (void)geometry;
+    double bytes = 16.0 * (double)TAKE(unsigned long long, 1) * TAKE(int, 2);
+    device->now_us += bytes / 6e6 * double_noise(device);
+    return CUDA_SUCCESS;
+}
+
+static CUresult roof_launch(struct double_device *device, struct double_function *function,
+                            const struct double_geometry *geometry, void **parameters)
+{
+    (void)function;
+    (void)geometry;
+    (void)parameters;
+    device->now_us += 1.5 * double_noise(device);
+    return CUDA_SUCCESS;
+}
+
 static const struct {
     const char *name;
     CUresult (*run)(struct double_device *device, struct double_function *function,
@@ -326,6 +356,9 @@ static const struct {
     {"attributes_reference", attributes_reference},
     {"field", field},
     {"field_reference", field_reference},
+    {"hone_roof_fp32", roof_fp32},
+    {"hone_roof_l2", roof_l2},
+    {"hone_roof_launch", roof_launch},
     {"inputs", inputs},
     {"inputs_reference", inputs_reference},
     {"keep", keep},

@@ -159,18 +159,20 @@ static void newer_format_is_refused(void **state)
     hn_store_close(open_store(fixture->path, HN_STORE_WRITE));
     run_sql(fixture->path, "PRAGMA user_version = 99");
     assert_refused(fixture->path, HN_STORE_WRITE, HN_EFORMAT,
-                   "has format 99, this Hone knows up to 1; it was not touched");
+                   "has format 99, this Hone knows up to 2; it was not touched");
     assert_refused(fixture->path, HN_STORE_READ, HN_EFORMAT, "has format 99");
     assert_int_equal(query(fixture->path, "PRAGMA user_version"), 99);
 }
 
-/* Format 0 was never released: it is format 1 without the column session.simulated. */
+/* Format 0 was never released: it is format 1 without the column session.simulated, and that is
+ * format 2 without the table roof. */
 static void make_format_0(const char *path)
 {
     struct hn_store *store = open_store(path, HN_STORE_WRITE);
     put(store, begin(store), 16, 7);
     hn_store_close(store);
-    run_sql(path, "ALTER TABLE session DROP COLUMN simulated; PRAGMA user_version = 0");
+    run_sql(path,
+            "ALTER TABLE session DROP COLUMN simulated; DROP TABLE roof; PRAGMA user_version = 0");
 }
 
 static void older_format_is_migrated_after_a_backup(void **state)
@@ -184,7 +186,8 @@ static void older_format_is_migrated_after_a_backup(void **state)
         struct hn_store *store = open_store(fixture->path, modes[i]);
         assert_true(only_time(store) == 7);
         hn_store_close(store);
-        assert_int_equal(query(fixture->path, "PRAGMA user_version"), 1);
+        assert_int_equal(query(fixture->path, "PRAGMA user_version"), 2);
+        assert_int_equal(query(fixture->path, "SELECT count(*) FROM roof"), 0);
         snprintf(backup, sizeof backup, "%s.format-0%s", fixture->path, i == 0 ? "" : "-2");
         assert_int_equal(query(backup, "PRAGMA user_version"), 0);
         assert_int_equal(query(backup, "SELECT count(*) FROM record"), 1);

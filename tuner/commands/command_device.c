@@ -1,17 +1,43 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/text.h"
-#include "runtime/driver.h"
 #include "runtime/nvrtc.h"
+#include "runtime/roofs.h"
 #include "tuner/command.h"
+#include "tuner/commands/device_roofs.h"
 #include "tuner/options.h"
 #include "tuner/report/format.h"
+#include "tuner/report/roof.h"
 
 extern const struct hn_command hn_command_device;
 
+enum { KEY_MEASURE = 1 };
+
+struct show {
+    struct hn_options options;
+    bool measure;
+    struct hn_driver driver;
+    struct hn_store *store; /* NULL: there is no cache */
+    json_t *devices;        /* NULL: text */
+};
+
+static const struct argp_option own_options[] = {
+    {"measure", KEY_MEASURE, 0, 0,
+     "Measure what each can do at best (bandwidth of copies and of the L2 cache, FP32, launches) "
+     "and keep it in the cache",
+     1},
+    {0},
+};
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
+    struct show *show = state->input;
+    if (key == KEY_MEASURE) {
+        show->measure = true;
+        return 0;
+    }
     if (key != ARGP_KEY_ARG)
         return ARGP_ERR_UNKNOWN;
     argp_error(state, "found '%s', expected no argument", argument);
@@ -118,44 +144,94 @@ static void show_nvrtc(json_t *document)
     hn_nvrtc_close(&nvrtc);
 }
 
-static enum hn_status show_device(const struct hn_driver *driver, int ordinal, json_t *devices,
-                                  struct hn_error *err)
+static void print_roofs(const struct hn_roofs *roofs)
 {
-    struct hn_device device;
-    enum hn_status status = hn_driver_device(driver, ordinal, &device, err);
-    if (status != HN_OK)
-        return status;
-    if (devices == NULL)
-        print_device(&device);
-    else if (json_array_append_new(devices, hn_device_to_json(&device)) != 0)
-        return hn_fail_memory(err);
-    return HN_OK;
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_roofs_append(&text, roofs);
+    printf("  %-20s %s\n", "at best", text.failed ? "" : text.data);
+    hn_text_finish(&text);
 }
 
-static enum hn_status show_devices(json_t *devices, struct hn_error *err)
+/* Those measured now, or with whatever driver before. HN_ENOTFOUND: there are none. */
+static enum hn_status find_roofs(struct show *show, const struct hn_device *device,
+                                 struct hn_roofs *roofs, struct hn_error *err)
 {
-    struct hn_driver driver;
-    int count = 0;
-    enum hn_status status = hn_driver_open(&driver, err);
+    if (!show->measure)
+        return show->store == NULL
+                   ? HN_ENOTFOUND
+                   : hn_store_get_roofs(show->store, &device->identity, NULL, roofs, err);
+    enum hn_status status = hn_device_measure_roofs(&show->driver, device, roofs, err);
+    return status == HN_OK ? hn_store_put_roofs(show->store, &device->identity, roofs, err)
+                           : status;
+}
+
+static enum hn_status show_device(struct show *show, int ordinal, struct hn_error *err)
+{
+    struct hn_device device;
+    struct hn_roofs roofs;
+    enum hn_status status = hn_driver_device(&show->driver, ordinal, &device, err);
     if (status != HN_OK)
         return status;
-    status = hn_driver_count(&driver, &count, err);
-    if (status == HN_OK && count == 0)
-        status = hn_fail(err, HN_ERUN, "the CUDA driver finds no GPU");
-    for (int i = 0; status == HN_OK && i < count; i++)
-        status = show_device(&driver, i, devices, err);
-    hn_driver_close(&driver);
+    enum hn_status found = find_roofs(show, &device, &roofs, err);
+    if (found != HN_OK && found != HN_ENOTFOUND)
+        return found;
+    if (show->devices == NULL) {
+        print_device(&device);
+        if (found == HN_OK)
+            print_roofs(&roofs);
+        return HN_OK;
+    }
+    json_t *json = hn_device_to_json(&device);
+    json_object_set_new(json, "roofs", found == HN_OK ? hn_roofs_to_json(&roofs) : json_null());
+    return json_array_append_new(show->devices, json) == 0 ? HN_OK : hn_fail_memory(err);
+}
+
+/* Only what is measured needs a cache. */
+static enum hn_status open_store(struct show *show, struct hn_error *err)
+{
+    enum hn_store_mode mode = show->measure ? HN_STORE_WRITE : HN_STORE_READ;
+    struct hn_error reason;
+    char *path = hn_store_default_path(show->options.cache);
+    if (path == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = hn_store_open(path, mode, &show->store, &reason);
+    free(path);
+    if (status == HN_OK)
+        return HN_OK;
+    show->store = NULL;
+    if (!show->measure && (status == HN_ENOTFOUND || show->options.cache == NULL))
+        return HN_OK;
+    *err = reason;
     return status;
 }
 
-static enum hn_status show_json(struct hn_error *err)
+static enum hn_status show_devices(struct show *show, struct hn_error *err)
 {
-    json_t *devices = json_array();
-    json_t *document = json_pack("{s:o}", "devices", devices);
+    int count = 0;
+    enum hn_status status = hn_driver_open(&show->driver, err);
+    if (status != HN_OK)
+        return status;
+    status = hn_driver_count(&show->driver, &count, err);
+    if (status == HN_OK && count == 0)
+        status = hn_fail(err, HN_ERUN, "the CUDA driver finds no GPU");
+    if (status == HN_OK)
+        status = open_store(show, err);
+    for (int i = 0; status == HN_OK && i < count; i++)
+        status = show_device(show, i, err);
+    hn_store_close(show->store);
+    hn_driver_close(&show->driver);
+    return status;
+}
+
+static enum hn_status show_json(struct show *show, struct hn_error *err)
+{
+    show->devices = json_array();
+    json_t *document = json_pack("{s:o}", "devices", show->devices);
     if (document == NULL)
         return hn_fail_memory(err);
     show_nvrtc(document);
-    enum hn_status status = show_devices(devices, err);
+    enum hn_status status = show_devices(show, err);
     json_dumpf(document, stdout, JSON_INDENT(2));
     putchar('\n');
     json_decref(document);
@@ -164,24 +240,28 @@ static enum hn_status show_json(struct hn_error *err)
 
 static enum hn_status run(int argc, char **argv, struct hn_error *err)
 {
-    struct hn_options options;
+    struct show show = {.measure = false};
     const struct hn_command_line line = {
         .name = "device",
         .arguments = "",
-        .summary = "Shows the GPUs that the driver finds, their identity and limits, and NVRTC.",
+        .summary =
+            "Shows the GPUs that the driver finds, their identity and limits, what the cache holds "
+            "of how fast they are at best, and NVRTC.",
         .details = "Without a driver: NVRTC alone, and exit code 1.",
-        .groups = HN_OPTIONS_OUTPUT,
+        .groups = HN_OPTIONS_CACHE | HN_OPTIONS_OUTPUT,
+        .own = own_options,
         .parse = parse,
+        .input = &show,
     };
-    hn_options_init(&options);
-    enum hn_status status = hn_options_parse(&line, argc, argv, &options);
-    if (status == HN_OK && options.json) {
-        status = show_json(err);
+    hn_options_init(&show.options);
+    enum hn_status status = hn_options_parse(&line, argc, argv, &show.options);
+    if (status == HN_OK && show.options.json) {
+        status = show_json(&show, err);
     } else if (status == HN_OK) {
         show_nvrtc(NULL);
-        status = show_devices(NULL, err);
+        status = show_devices(&show, err);
     }
-    hn_options_finish(&options);
+    hn_options_finish(&show.options);
     return status;
 }
 

@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cache/store_roofs.h"
 #include "tuner/command.h"
 #include "tuner/interrupt.h"
 #include "tuner/options.h"
 #include "tuner/report/progress.h"
+#include "tuner/report/roof.h"
 #include "tuner/report/summary.h"
 #include "tuner/session/session_ahead.h"
 #include "tuner/workers/machine.h"
@@ -136,15 +138,39 @@ static enum hn_status make_backend(struct tune *tune, struct hn_task *task,
     return status;
 }
 
-static enum hn_status report(struct tune *tune, const struct hn_session *session,
-                             const struct hn_backend *backend, struct hn_error *err)
+/* From the cache, or measured now where the GPU is at work anyway: once for a device and its
+ * driver. Without them the report has a column less. */
+static bool find_roofs(struct tune *tune, const struct hn_session *session,
+                       struct hn_backend *backend, struct hn_roofs *roofs)
 {
+    const struct hn_device_identity *device = &backend->task->identity.device;
+    const struct hn_session_state *state = hn_session_state(session);
+    const char *driver = tune->workers != NULL ? backend->device.driver : NULL;
+    struct hn_error ignored;
+    if (!hn_roof_is_known(backend->task->plan))
+        return false;
+    if (hn_store_get_roofs(tune->store, device, driver, roofs, &ignored) == HN_OK)
+        return true;
+    if (tune->workers == NULL || state->finished == state->reused || hn_interrupted() != 0 ||
+        hn_backend_live_roofs(backend, roofs, &ignored) != HN_OK)
+        return false;
+    hn_store_put_roofs(tune->store, device, roofs, &ignored);
+    return true;
+}
+
+static enum hn_status report(struct tune *tune, const struct hn_session *session,
+                             struct hn_backend *backend, bool finished, struct hn_error *err)
+{
+    struct hn_roofs measured;
+    const struct hn_roofs *roofs = NULL;
+    if (finished && find_roofs(tune, session, backend, &measured))
+        roofs = &measured;
     const struct hn_session_state *state = hn_session_state(session);
     tune->found = tune->found && state->best != NULL;
     if (!tune->options.json)
-        return hn_summary_print(session, backend, stdout, err);
+        return hn_summary_print(session, backend, roofs, stdout, err);
     json_t *json = NULL;
-    enum hn_status status = hn_summary_json(session, backend, &json, err);
+    enum hn_status status = hn_summary_json(session, backend, roofs, &json, err);
     if (status == HN_OK)
         json_array_append_new(tune->results, json);
     return status;
@@ -189,7 +215,8 @@ static enum hn_status tune_task(struct tune *tune, struct hn_task *task, double 
         status = hn_session_run(session, hn_progress_show, &progress, err);
         hn_progress_finish(&progress);
         struct hn_error ignored;
-        enum hn_status reported = report(tune, session, backend, status == HN_OK ? err : &ignored);
+        enum hn_status reported =
+            report(tune, session, backend, status == HN_OK, status == HN_OK ? err : &ignored);
         if (status == HN_OK)
             status = reported;
     }

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "cache/record_json.h"
+#include "runtime/roofs.h"
 #include "tuner/report/format.h"
 #include "tuner/report/phases.h"
+#include "tuner/report/roof.h"
 #include "tuner/report/table.h"
 
 enum { BEST_SHOWN = 5 };
@@ -26,22 +28,45 @@ void hn_summary_print_title(const struct hn_backend *backend, FILE *file)
     hn_text_finish(&problem);
 }
 
-static struct hn_table *create_table(const struct hn_plan *plan, const char *first)
+/* What the rows of a table are set against. */
+struct scale {
+    const struct hn_backend *backend;
+    const struct hn_plan *plan;
+    const struct hn_roofs
+        *roofs; /* NULL: not known, or the plan does not say what to set against them */
+};
+
+static struct hn_table *create_table(const struct scale *scale, const char *first)
 {
-    const char *merit = hn_format_merit_name(plan);
+    const char *merit = hn_format_merit_name(scale->plan);
     char heading[HN_FORMAT_SIZE];
     snprintf(heading, sizeof heading, ">%s", merit != NULL ? merit : "merit");
     const char *const headings[] = {first,     ">time",   ">±95%", heading, ">regs",
                                     ">shared", ">occup.", "point", NULL};
-    return hn_table_create(headings);
+    const char *const with_roof[] = {first,   ">time",   ">±95%",   heading, ">of roof",
+                                     ">regs", ">shared", ">occup.", "point", NULL};
+    return hn_table_create(scale->roofs != NULL ? with_roof : headings);
 }
 
-static void add_row(struct hn_table *table, const struct hn_plan *plan,
+/* "93% copy" */
+static void add_roof(struct hn_table *table, const struct scale *scale,
+                     const struct hn_record *record, bool timed)
+{
+    struct hn_roof roof;
+    if (scale->roofs == NULL)
+        return;
+    if (timed && hn_roof_of(scale->roofs, scale->backend, record, &roof))
+        hn_table_cell(table, "%.0f%% %s", roof.share * 100, roof.name);
+    else
+        hn_table_cell(table, "%s", "");
+}
+
+static void add_row(struct hn_table *table, const struct scale *scale,
                     const struct hn_record *record, const char *mark)
 {
     char text[HN_FORMAT_SIZE];
     bool timed = record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_DUPLICATE;
-    double merit = hn_format_merit_value(plan, record);
+    double merit = hn_format_merit_value(scale->plan, record);
     struct hn_text point;
     hn_table_cell(table, "%s", mark);
     hn_format_time(record->timing.median_us, text);
@@ -52,6 +77,7 @@ static void add_row(struct hn_table *table, const struct hn_plan *plan,
         hn_table_cell(table, "%.*f", fabs(merit) >= 100 ? 0 : 2, merit);
     else
         hn_table_cell(table, "%s", "");
+    add_roof(table, scale, record, timed);
     hn_table_cell(table, "%d", record->resources.registers);
     hn_format_bytes(record->resources.shared_bytes, text);
     hn_table_cell(table, "%s", text);
@@ -102,14 +128,13 @@ static enum hn_status read_shown(const struct hn_session *session, const uint32_
     return status;
 }
 
-static void print_best(const struct hn_plan *plan, const struct shown *best, size_t tied,
-                       FILE *file)
+static void print_best(const struct scale *scale, const struct shown *best, size_t tied, FILE *file)
 {
-    struct hn_table *table = create_table(plan, ">#");
+    struct hn_table *table = create_table(scale, ">#");
     for (size_t i = 0; i < best->count; i++) {
         char mark[HN_FORMAT_SIZE];
         snprintf(mark, sizeof mark, "%zu%s", i + 1, tied > 1 && i < tied ? "=" : " ");
-        add_row(table, plan, &best->records[i], mark);
+        add_row(table, scale, &best->records[i], mark);
     }
     hn_table_print(table, file, 2);
     hn_table_destroy(table);
@@ -125,15 +150,15 @@ static void print_best(const struct hn_plan *plan, const struct shown *best, siz
               file);
 }
 
-static void print_ladder(const struct hn_plan *plan, const struct shown *ladder, FILE *file)
+static void print_ladder(const struct scale *scale, const struct shown *ladder, FILE *file)
 {
     if (ladder->count == 0)
         return;
-    struct hn_table *table = create_table(plan, ">ladder");
+    struct hn_table *table = create_table(scale, ">ladder");
     for (size_t i = 0; i < ladder->count; i++) {
         char mark[HN_FORMAT_SIZE];
         snprintf(mark, sizeof mark, "%zu", i + 1);
-        add_row(table, plan, &ladder->records[i], mark);
+        add_row(table, scale, &ladder->records[i], mark);
     }
     fputc('\n', file);
     hn_table_print(table, file, 2);
@@ -290,8 +315,19 @@ static size_t count_shown(const struct hn_session *session, const struct hn_rank
     return count;
 }
 
+static void print_roofs(const struct scale *scale, FILE *file)
+{
+    struct hn_text text;
+    if (scale->roofs == NULL)
+        return;
+    hn_text_init(&text);
+    hn_roofs_append(&text, scale->roofs);
+    fprintf(file, "  roofs: %s\n", text.failed ? "" : text.data);
+    hn_text_finish(&text);
+}
+
 static enum hn_status print_found(const struct hn_session *session,
-                                  const struct hn_ranking *ranking, const struct hn_plan *plan,
+                                  const struct hn_ranking *ranking, const struct scale *scale,
                                   FILE *file, struct hn_error *err)
 {
     struct shown best;
@@ -308,9 +344,10 @@ static enum hn_status print_found(const struct hn_session *session,
     status = read_shown(session, ranking->tickets, count_shown(session, ranking), &best, err);
     if (status == HN_OK && best.count > 0) {
         fputc('\n', file);
-        print_best(plan, &best, ranking->tied, file);
-        print_ladder(plan, &ladder, file);
+        print_best(scale, &best, ranking->tied, file);
+        print_ladder(scale, &ladder, file);
         print_copy(hn_session_state(session), file);
+        print_roofs(scale, file);
     }
     finish_shown(&best);
     finish_shown(&ladder);
@@ -318,15 +355,16 @@ static enum hn_status print_found(const struct hn_session *session,
 }
 
 enum hn_status hn_summary_print(const struct hn_session *session, const struct hn_backend *backend,
-                                FILE *file, struct hn_error *err)
+                                const struct hn_roofs *roofs, FILE *file, struct hn_error *err)
 {
+    const struct scale scale = {backend, backend->task->plan, roofs};
     const struct hn_session_state *state = hn_session_state(session);
     struct hn_ranking ranking;
     enum hn_status status = hn_session_ranking(session, &ranking, err);
     if (status != HN_OK)
         return status;
     hn_summary_print_title(backend, file);
-    status = print_found(session, &ranking, backend->task->plan, file, err);
+    status = print_found(session, &ranking, &scale, file, err);
     print_outcomes(state, file);
     print_chance(state, file);
     if (status == HN_OK)
@@ -349,7 +387,19 @@ static json_t *counts_to_json(const struct hn_session_state *state)
     return counts;
 }
 
-static enum hn_status records_to_json(const struct hn_session *session,
+/* A record with the share of its roof that it reaches. */
+static json_t *record_to_json(const struct scale *scale, const struct hn_record *record)
+{
+    struct hn_roof roof;
+    json_t *json = hn_record_to_json(record);
+    if (json != NULL && scale->roofs != NULL &&
+        hn_roof_of(scale->roofs, scale->backend, record, &roof))
+        json_object_set_new(json, "roof",
+                            json_pack("{ss sf}", "name", roof.name, "share", roof.share));
+    return json;
+}
+
+static enum hn_status records_to_json(const struct hn_session *session, const struct scale *scale,
                                       const struct hn_ranking *ranking, json_t *array,
                                       struct hn_error *err)
 {
@@ -357,20 +407,21 @@ static enum hn_status records_to_json(const struct hn_session *session,
     for (size_t i = 0; status == HN_OK && i < ranking->count; i++) {
         struct hn_record record;
         status = hn_session_record(session, ranking->tickets[i], &record, err);
-        if (status == HN_OK && json_array_append_new(array, hn_record_to_json(&record)) != 0)
+        if (status == HN_OK && json_array_append_new(array, record_to_json(scale, &record)) != 0)
             status = hn_fail_memory(err);
         hn_record_finish(&record);
     }
     return status;
 }
 
-static json_t *session_to_json(const struct hn_session *session, const struct hn_backend *backend,
+static json_t *session_to_json(const struct hn_session *session, const struct scale *scale,
                                size_t tied, json_t *records)
 {
+    const struct hn_backend *backend = scale->backend;
     const struct hn_session_state *state = hn_session_state(session);
     const struct hn_identity *identity = &backend->task->identity;
     return json_pack(
-        "{ss so ss ss si sb so sI so so sb si sf so sO so so}", "kernel", identity->kernel,
+        "{ss so ss ss si sb so sI so so sb si sf so so sO so so}", "kernel", identity->kernel,
         "problem", hn_bindings_to_json(&identity->problem), "regime", identity->regime, "device",
         identity->device.name, "compute_capability", identity->device.capability, "simulated",
         backend->simulated, "points",
@@ -378,22 +429,24 @@ static json_t *session_to_json(const struct hn_session *session, const struct hn
                                                   : json_null(),
         "reused", (json_int_t)state->reused, "outcomes", counts_to_json(state), "chance",
         isnan(state->chance) ? json_null() : json_real(state->chance), "stopped", state->stopped,
-        "tied", (int)tied, "copy_gb_per_s", state->copy_gb_per_s, "best",
+        "tied", (int)tied, "copy_gb_per_s", state->copy_gb_per_s, "roofs",
+        scale->roofs != NULL ? hn_roofs_to_json(scale->roofs) : json_null(), "best",
         tied > 0 ? json_incref(json_array_get(records, 0)) : json_null(), "records", records,
         "time", time_to_json(state), "health", health_to_json(&state->usage.health));
 }
 
 enum hn_status hn_summary_json(const struct hn_session *session, const struct hn_backend *backend,
-                               json_t **json, struct hn_error *err)
+                               const struct hn_roofs *roofs, json_t **json, struct hn_error *err)
 {
+    const struct scale scale = {backend, backend->task->plan, roofs};
     struct hn_ranking ranking;
     json_t *records = json_array();
     *json = NULL;
     enum hn_status status = hn_session_ranking(session, &ranking, err);
     if (status == HN_OK)
-        status = records_to_json(session, &ranking, records, err);
+        status = records_to_json(session, &scale, &ranking, records, err);
     if (status == HN_OK) {
-        *json = session_to_json(session, backend, ranking.tied, records);
+        *json = session_to_json(session, &scale, ranking.tied, records);
         status = *json != NULL ? HN_OK : hn_fail_memory(err);
     }
     hn_ranking_finish(&ranking);

@@ -7,13 +7,15 @@
 
 #include "tuner/session/session.h"
 
-/* What a session found, for people: the best five, ties, the ladder, outcomes, failures with their first message,
- * where the time went. */
-enum hn_status hn_summary_print(const struct hn_session *session, const struct hn_backend *backend, FILE *file,
-                                struct hn_error *err);
+struct hn_roofs;
+
+/* What a session found, for people: the best five, ties, the ladder, outcomes, failures with their first message, where
+ * the time went. roofs: what times are set against, or NULL. */
+enum hn_status hn_summary_print(const struct hn_session *session, const struct hn_backend *backend,
+                                const struct hn_roofs *roofs, FILE *file, struct hn_error *err);
 /* The same with all records. */
-enum hn_status hn_summary_json(const struct hn_session *session, const struct hn_backend *backend, json_t **json,
-                               struct hn_error *err);
+enum hn_status hn_summary_json(const struct hn_session *session, const struct hn_backend *backend,
+                               const struct hn_roofs *roofs, json_t **json, struct hn_error *err);
 
 /* "cold L2", "warm L2, simulated". */
 void hn_summary_print_title(const struct hn_backend *backend, FILE *file);

@@ -104,6 +104,10 @@ struct hn_workers;
 enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers, const struct hn_live_options *options,
                                struct hn_backend **backend, struct hn_error *err);
 
+struct hn_roofs;
+/* Measures what the device can do at best, with the workers of a live backend that is not busy. */
+enum hn_status hn_backend_live_roofs(struct hn_backend *backend, struct hn_roofs *roofs, struct hn_error *err);
+
 /* path: a recording or a folder of them, of which the one of this kernel, problem and regime is taken. HN_ERUN when
  * there is none, HN_ECONFIG when it covers less than 95% of the space. */
 enum hn_status hn_backend_simulated(struct hn_task *task, const char *path, struct hn_backend **backend,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cache/record_json.h"
+#include "runtime/roofs.h"
 #include "tuner/session/live.h"
 
 /* The numbers of compilations that belong to no ticket. */
@@ -10,6 +11,7 @@ enum own_job {
     OWN_SUPPORT,
     OWN_REFERENCE,
     OWN_DEFAULT,
+    OWN_ROOFS,
 };
 
 static uint64_t number_of(enum own_job job)
@@ -298,5 +300,46 @@ enum hn_status hn_live_prepare(struct hn_backend *backend, double *noise, struct
     hn_bindings_finish(&point);
     /* By now the first points have been asked for. */
     hn_live_forget_ahead(live);
+    return status;
+}
+
+static enum hn_status compile_roofs(struct hn_live *live, struct hn_image *image,
+                                    struct hn_error *err)
+{
+    struct hn_template template = {.path = (char *)"hone/roofs.cu"};
+    struct hn_source source = {.template = &template,
+                               .text = (char *)hn_roofs_source,
+                               .entries = (char **)hn_roofs_entries,
+                               .entry_count = hn_roofs_entry_count};
+    enum hn_status status = start(live, OWN_ROOFS, &source, err);
+    return status == HN_OK ? take(live, OWN_ROOFS, image, err) : status;
+}
+
+enum hn_status hn_backend_live_roofs(struct hn_backend *backend, struct hn_roofs *roofs,
+                                     struct hn_error *err)
+{
+    struct hn_live *live = (struct hn_live *)backend;
+    struct hn_message message;
+    struct hn_gpu_result result;
+    struct hn_image image;
+    enum hn_status status = make_context(live, err);
+    if (status == HN_OK)
+        status = compile_roofs(live, &image, err);
+    if (status != HN_OK)
+        return status;
+    hn_message_init(&message, "roofs");
+    status = hn_message_add_image(&message, "image", &image, err);
+    if (status == HN_OK)
+        status = hn_gpu_client_request(live->gpu, &message, 60, err);
+    hn_message_finish(&message);
+    hn_image_finish(&image);
+    if (status == HN_OK)
+        status = hn_gpu_client_wait(live->gpu, &result, err);
+    if (status != HN_OK)
+        return status;
+    if (result.end != HN_GPU_REPLY)
+        return hn_fail(err, HN_ERUN, "the GPU's worker ended while the roofs were measured");
+    status = hn_roofs_from_json(json_object_get(result.message.json, "roofs"), roofs, err);
+    hn_message_finish(&result.message);
     return status;
 }

@@ -7,6 +7,7 @@
 #include "runtime/context.h"
 #include "runtime/health.h"
 #include "runtime/nvml.h"
+#include "runtime/roofs.h"
 #include "tuner/workers/turn.h"
 #include "tuner/workers/worker.h"
 
@@ -221,6 +222,23 @@ static enum hn_status copy_bandwidth(struct gpu *gpu, const struct hn_message *r
     return status;
 }
 
+static enum hn_status measure_roofs(struct gpu *gpu, const struct hn_message *request,
+                                    struct hn_message *reply, struct hn_error *err)
+{
+    struct hn_roofs roofs;
+    struct hn_image image;
+    if (gpu->context.primary == NULL)
+        return hn_fail(err, HN_EFORMAT, "'roofs' before 'context'");
+    enum hn_status status = get_image(request, "image", &image, err);
+    if (status != HN_OK)
+        return status;
+    status = hn_roofs_measure(&gpu->context, &image, &roofs, err);
+    hn_image_finish(&image);
+    if (status == HN_OK)
+        json_object_set_new(reply->json, "roofs", hn_roofs_to_json(&roofs));
+    return status;
+}
+
 /* The candidates of a race, as the bench takes them. */
 struct field {
     size_t count;
@@ -326,6 +344,7 @@ static const struct {
     {"reseed", reseed, true, true},
     {"race", race, true, true},
     {"copy_bandwidth", copy_bandwidth, true, true},
+    {"roofs", measure_roofs, true, false},
 };
 
 static enum hn_status dispatch(struct gpu *gpu, const struct hn_message *request,

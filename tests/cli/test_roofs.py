@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""What a device can do at best: measured once, kept in the cache, and what times are set against."""
+
+import json
+import unittest
+
+import double
+
+
+class Roofs(double.Case):
+    def devices(self, *arguments):
+        return json.loads(self.hone("device", "--json", *arguments).stdout)["devices"]
+
+    def assert_double(self, roofs):
+        for name, expected in (("fp32_gflops", 20000), ("l2_gb_per_s", 6000), ("launch_us", 1.5)):
+            self.assertAlmostEqual(roofs[name] / expected, 1, delta=0.02, msg=name)
+        self.assertEqual(roofs["driver"], "CUDA 13.0")
+
+    def test_measured_when_asked(self):
+        self.assertIsNone(self.devices()[0]["roofs"])
+        self.assertNotIn("at best", self.hone("device").stdout)
+        self.assertFalse(self.cache.exists())
+        roofs = self.devices("--measure")[0]["roofs"]
+        self.assert_double(roofs)
+        self.assertEqual(self.devices()[0]["roofs"], roofs)
+        self.assertRegex(self.hone("device").stdout, r"at best +copy \d{4} GB/s, L2 \d{4} GB/s, FP32 20 TFLOP/s, "
+                         r"launch 1\.5 us, measured \d{4}-\d\d-\d\d with driver CUDA 13\.0\n")
+
+    def test_a_cache_that_can_not_be_used(self):
+        broken = self.folder / "broken.db"
+        broken.write_bytes(b"no cache" * 512)
+        self.assertEqual(self.hone("device", "--cache", self.folder / "none.db").stderr, "")
+        for arguments in ((), ("--measure",)):
+            result = self.hone("device", "--cache", broken, *arguments, expect=1)
+            self.assertIn("broken.db", result.stderr)
+
+    def test_tuning_sets_times_against_them(self):
+        printed = self.hone("tune", self.config, "--quiet").stdout
+        self.assertRegex(printed, r"\n +# +time +±95% +gbps +of roof +regs")
+        self.assertRegex(printed, r"\n  roofs: copy \d{4} GB/s")
+        roofs = self.devices()[0]["roofs"]
+        self.assert_double(roofs)
+        tuned, = self.tune()
+        self.assertEqual(tuned["roofs"], roofs)
+        best = tuned["best"]
+        self.assertEqual(best["roof"]["name"], "launch")
+        self.assertAlmostEqual(best["roof"]["share"], roofs["launch_us"] / best["timing"]["median_us"])
+        self.config.write_text(self.config.read_text().replace("{n: 65536}", "{n: 4194304}"))
+        tuned, = self.tune()
+        best = tuned["best"]
+        self.assertEqual((best["roof"]["name"], tuned["roofs"]), ("copy", roofs))
+        self.assertAlmostEqual(best["roof"]["share"],
+                               8 * 4194304 / roofs["copy_gb_per_s"] / 1e3 / best["timing"]["median_us"])
+
+    def test_nothing_to_set_against_them(self):
+        self.spoil(self.config, "metrics: {bytes: 8 * n, gbps: bytes / time_us / 1000}",
+                   "metrics: {gbps: 8 * n / time_us / 1000}")
+        self.assertNotIn("roof", self.hone("tune", self.config, "--quiet").stdout)
+        tuned, = self.tune()
+        self.assertIsNone(tuned["roofs"])
+        self.assertIsNone(self.devices()[0]["roofs"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/roofs.h"
+
+#include <math.h>
+
+#include "store_fixture.h"
+#include "tuner/commands/device_roofs.h"
+#include "tuner/report/roof.h"
+
+static const struct hn_device_identity h200 = {"NVIDIA H200", 90, 132, ""};
+static const struct hn_device_identity slice = {"NVIDIA H200", 90, 16, "1g.18gb"};
+
+static struct hn_roofs make_roofs(const char *driver, double measured)
+{
+    struct hn_roofs roofs = {4000, 8000, 50000, 2, measured, ""};
+    snprintf(roofs.driver, sizeof roofs.driver, "%s", driver);
+    return roofs;
+}
+
+static void assert_same(const struct hn_roofs *found, const struct hn_roofs *expected)
+{
+    assert_true(found->copy_gb_per_s == expected->copy_gb_per_s);
+    assert_true(found->l2_gb_per_s == expected->l2_gb_per_s);
+    assert_true(found->fp32_gflops == expected->fp32_gflops);
+    assert_true(found->launch_us == expected->launch_us);
+    assert_true(found->measured == expected->measured);
+    assert_string_equal(found->driver, expected->driver);
+}
+
+static void the_newest_of_a_driver_is_kept(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_roofs first = make_roofs("580.1", 100);
+    struct hn_roofs second = make_roofs("580.1", 200);
+    struct hn_roofs other = make_roofs("590.2", 150);
+    struct hn_roofs found;
+    struct hn_error err = {""};
+    second.copy_gb_per_s = 4100;
+    assert_int_equal(hn_store_get_roofs(store, &h200, NULL, &found, &err), HN_ENOTFOUND);
+    assert_string_equal(err.message, "nothing was measured of what NVIDIA H200 can do at best");
+    assert_int_equal(hn_store_put_roofs(store, &h200, &first, NULL), HN_OK);
+    assert_int_equal(hn_store_put_roofs(store, &h200, &second, NULL), HN_OK);
+    assert_int_equal(hn_store_put_roofs(store, &h200, &other, NULL), HN_OK);
+    hn_store_close(store);
+
+    store = open_store(fixture->path, HN_STORE_READ);
+    assert_int_equal(hn_store_get_roofs(store, &h200, "580.1", &found, NULL), HN_OK);
+    assert_same(&found, &second);
+    assert_int_equal(hn_store_get_roofs(store, &h200, "590.2", &found, NULL), HN_OK);
+    assert_same(&found, &other);
+    assert_int_equal(hn_store_get_roofs(store, &h200, NULL, &found, NULL), HN_OK);
+    assert_same(&found, &second);
+    assert_int_equal(hn_store_get_roofs(store, &h200, "1.0", &found, NULL), HN_ENOTFOUND);
+    assert_int_equal(hn_store_get_roofs(store, &slice, NULL, &found, NULL), HN_ENOTFOUND);
+    hn_store_close(store);
+    assert_int_equal(query(fixture->path, "SELECT count(*) FROM roof"), 2);
+}
+
+static void json_is_exact_both_ways(void **state)
+{
+    (void)state;
+    static const char *const members[] = {"copy_gb_per_s", "l2_gb_per_s", "fp32_gflops",
+                                          "launch_us",     "measured",    "driver"};
+    struct hn_roofs roofs = make_roofs("580.1", 1.0 / 3);
+    struct hn_roofs found;
+    json_t *json = hn_roofs_to_json(&roofs);
+    assert_int_equal(hn_roofs_from_json(json, &found, NULL), HN_OK);
+    assert_same(&found, &roofs);
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        struct hn_error err = {""};
+        char message[64];
+        json_t *wrong = json_copy(json);
+        json_object_set_new(wrong, members[i], json_false());
+        snprintf(message, sizeof message, "the roofs have no '%s'", members[i]);
+        assert_int_equal(hn_roofs_from_json(wrong, &found, &err), HN_EFORMAT);
+        assert_string_equal(err.message, message);
+        json_decref(wrong);
+    }
+    json_object_set_new(json, "copy_gb_per_s", json_real(-1));
+    assert_int_equal(hn_roofs_from_json(json, &found, NULL), HN_EFORMAT);
+    assert_int_equal(hn_roofs_from_json(NULL, &found, NULL), HN_EFORMAT);
+    json_decref(json);
+}
+
+static void assert_near(double found, double expected)
+{
+    if (!(fabs(found / expected - 1) < 0.02))
+        fail_msg("found %g, expected about %g", found, expected);
+}
+
+/* The double says in tests/double/templates.c how fast it is. */
+static void a_device_is_measured(void **state)
+{
+    (void)state;
+    struct hn_driver driver;
+    struct hn_device device;
+    struct hn_roofs roofs;
+    struct hn_error err = {""};
+    if (hn_driver_open(&driver, &err) != HN_OK ||
+        hn_driver_device(&driver, 0, &device, &err) != HN_OK ||
+        hn_device_measure_roofs(&driver, &device, &roofs, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    assert_near(roofs.fp32_gflops, 20000);
+    assert_near(roofs.l2_gb_per_s, 6000);
+    assert_near(roofs.launch_us, 1.5);
+    assert_true(roofs.copy_gb_per_s > 1000 && roofs.copy_gb_per_s < 5000);
+    assert_string_equal(roofs.driver, device.driver);
+    assert_true(roofs.measured > 1.7e9);
+    hn_driver_close(&driver);
+}
+
+static void a_program_that_does_not_fit_is_refused(void **state)
+{
+    (void)state;
+    struct hn_driver driver;
+    struct hn_device device;
+    struct hn_context context;
+    struct hn_roofs roofs;
+    struct hn_image image;
+    struct hn_error err = {""};
+    hn_image_init(&image);
+    image.outcome = HN_OUTCOME_COMPILE_ERROR;
+    assert_int_equal(hn_driver_open(&driver, NULL), HN_OK);
+    assert_int_equal(hn_driver_device(&driver, 0, &device, NULL), HN_OK);
+    assert_int_equal(hn_context_init(&context, &driver, &device, NULL), HN_OK);
+    assert_int_equal(hn_roofs_measure(&context, &image, &roofs, &err), HN_ERUN);
+    assert_string_equal(err.message, "the kernels of the roofs did not compile: no message");
+    hn_context_finish(&context);
+    hn_driver_close(&driver);
+    hn_image_finish(&image);
+}
+
+static void set_metric(struct hn_record *record, const char *name, double number)
+{
+    struct hn_value value = hn_real(number);
+    assert_int_equal(hn_bindings_set(&record->metrics, name, &value, NULL), HN_OK);
+}
+
+static void assert_roof(const struct hn_backend *backend, const struct hn_record *record,
+                        const char *name, double share)
+{
+    const struct hn_roofs roofs = make_roofs("580.1", 1);
+    struct hn_roof roof;
+    assert_true(hn_roof_of(&roofs, backend, record, &roof));
+    assert_string_equal(roof.name, name);
+    assert_near(roof.share, share);
+}
+
+static void what_takes_longest_is_the_roof(void **state)
+{
+    (void)state;
+    const struct hn_roofs roofs = make_roofs("580.1", 1);
+    struct hn_task task = {.regime = HN_COLD};
+    struct hn_backend backend = {.task = &task, .device = {.l2_bytes = 60 << 20}};
+    struct hn_record record;
+    struct hn_roof roof;
+    hn_record_init(&record);
+    record.timing.median_us = 20;
+    assert_false(hn_roof_of(&roofs, &backend, &record, &roof));
+    set_metric(&record, "bytes", 40e6);
+    assert_roof(&backend, &record, "copy", 0.5);
+    set_metric(&record, "flops", 8e8);
+    assert_roof(&backend, &record, "FP32", 0.8);
+    set_metric(&record, "flops", 4e8);
+    assert_roof(&backend, &record, "copy", 0.5);
+    /* A warm cache holds what is up to half of it. */
+    task.regime = HN_WARM;
+    assert_roof(&backend, &record, "copy", 0.5);
+    backend.device.l2_bytes = 120 << 20;
+    set_metric(&record, "flops", 0);
+    assert_roof(&backend, &record, "L2", 0.25);
+    set_metric(&record, "bytes", 4000);
+    assert_roof(&backend, &record, "launch", 0.1);
+    record.timing.median_us = 0;
+    assert_false(hn_roof_of(&roofs, &backend, &record, &roof));
+    hn_record_finish(&record);
+}
+
+static void roofs_have_a_text(void **state)
+{
+    (void)state;
+    struct hn_roofs roofs = make_roofs("580.82", 1795296456);
+    struct hn_text text;
+    roofs.fp32_gflops = 61234;
+    hn_text_init(&text);
+    hn_roofs_append(&text, &roofs);
+    assert_string_equal(text.data, "copy 4000 GB/s, L2 8000 GB/s, FP32 61.2 TFLOP/s, launch 2 us, "
+                                   "measured 2026-11-21 with driver 580.82");
+    hn_text_finish(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_newest_of_a_driver_is_kept),
+        cmocka_unit_test(json_is_exact_both_ways),
+        cmocka_unit_test(a_device_is_measured),
+        cmocka_unit_test(a_program_that_does_not_fit_is_refused),
+        cmocka_unit_test(what_takes_longest_is_the_roof),
+        cmocka_unit_test(roofs_have_a_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

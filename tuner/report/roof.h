@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_REPORT_ROOF_H
+#define HONE_TUNER_REPORT_ROOF_H
+
+#include "cache/store_roofs.h"
+#include "tuner/session/backend.h"
+
+/* How near a time is to what the device can do at best (Williams, Waterman and Patterson, "Roofline", 2009): the time
+ * that the device needs at least for what a launch moves and computes, by the metrics named bytes and flops, over the
+ * time that it took. */
+struct hn_roof {
+    const char *name; /* what bounds it: copy, L2, FP32 or launch */
+    double share;     /* of the bound that was reached */
+};
+
+/* Whether the plan says how much that is. */
+bool hn_roof_is_known(const struct hn_plan *plan);
+/* False when the record has no time or no such metric. In a warm regime what fits the L2 cache is bounded by that. */
+bool hn_roof_of(const struct hn_roofs *roofs, const struct hn_backend *backend, const struct hn_record *record,
+                struct hn_roof *roof);
+
+/* "copy 4012 GB/s, L2 7120 GB/s, FP32 61.2 TFLOP/s, launch 1.52 us, measured 2026-11-21 with driver 580.82" */
+void hn_roofs_append(struct hn_text *text, const struct hn_roofs *roofs);
+
+#endif
