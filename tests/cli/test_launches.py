@@ -70,6 +70,20 @@ class Launches(double.Case):
         self.assertEqual(found["CARVEOUT=100,CLUSTER=3,COOPERATIVE=True,SHARED=1024"], "invalid_launch")
         self.assertEqual(set(found.values()), {"ok", "invalid_launch"})
 
+    def test_options_and_tolerances_of_a_parameter(self):
+        """One element is off by 1 where |y| is up to 2.5: too much but where a parameter widens the tolerance."""
+        config = self.folder / "scale.yaml"
+        self.spoil(config, "  FAULT: [0]\n", "  FAULT: [0, 4]\n  FAST: [false, true]\n"
+                   "  L1: [ca, cg]\n")
+        self.spoil(config, "ITEMS: 1, FAULT: 0}\n", "ITEMS: 1, FAULT: 0, FAST: false, L1: ca}\n"
+                   "compile:\n  options:\n    - {if: FAST, option: --use_fast_math}\n"
+                   "    - \"--maxrregcount={32 if FAST else 64}\"\n    - \"--ptxas-options=-dlcm={L1}\"\n")
+        self.spoil(config, "relative: 1.0e-6", "relative: 0.5 if FAST else 1.0e-6")
+        found = self.outcomes("scale.yaml", "-s", "BLOCK=256,ITEMS=4")
+        for cache in ("ca", "cg"):
+            self.assertEqual(found[f"BLOCK=256,FAST=False,FAULT=4,ITEMS=4,L1={cache}"], "wrong_result")
+            self.assertIn(found[f"BLOCK=256,FAST=True,FAULT=4,ITEMS=4,L1={cache}"], ("ok", "slower", "duplicate"))
+
 
 if __name__ == "__main__":
     unittest.main()
