@@ -172,28 +172,35 @@ static void move(size_t *order, size_t from, size_t to)
     order[to] = moved;
 }
 
-/* Moves single parameters as long as that makes less work. */
+/* Moves the parameter to where that makes less work; true when it was moved. */
+static bool move_better(struct guess *guess, size_t *order, size_t from, double *work)
+{
+    size_t count = guess->part->parameter_count;
+    for (size_t to = 0; to < count; to++) {
+        if (from == to)
+            continue;
+        move(order, from, to);
+        double trial = work_of(guess, order);
+        if (trial < *work * 0.999) {
+            *work = trial;
+            return true;
+        }
+        move(order, to, from);
+    }
+    return false;
+}
+
+/* Moves single parameters as long as that helps. */
 static double improve(struct guess *guess, size_t *order)
 {
     size_t count = guess->part->parameter_count;
     double work = work_of(guess, order);
     size_t moves = 0;
-    for (bool better = true; better && moves < MOST_MOVES;) {
+    for (bool better = true; better;) {
         better = false;
-        for (size_t from = 0; from < count; from++) {
-            for (size_t to = 0; to < count && moves < MOST_MOVES; to++) {
-                if (from == to)
-                    continue;
-                moves++;
-                move(order, from, to);
-                double trial = work_of(guess, order);
-                if (trial < work * 0.999) {
-                    work = trial;
-                    better = true;
-                } else {
-                    move(order, to, from);
-                }
-            }
+        for (size_t from = 0; from < count && moves < MOST_MOVES; from++) {
+            moves += count;
+            better = move_better(guess, order, from, &work) || better;
         }
     }
     return work;
