@@ -309,6 +309,8 @@ static enum hn_status start_workers(struct replay *replay, struct hn_error *err)
     const struct hn_workers_options workers = {
         .device = options->device,
         .jobs = options->jobs > 0 ? options->jobs : hn_machine_jobs(),
+        /* The point, the default point, the reference and the support kernels. */
+        .useful = 4,
         .compile_timeout_s = options->compile_timeout_s,
         .run_timeout_s = options->run_timeout_s,
     };

@@ -103,6 +103,15 @@ static int jobs_of(const struct tune *tune)
     return tune->options.jobs > 0 ? tune->options.jobs : hn_machine_jobs();
 }
 
+/* Every point of a problem beside what a bench needs: reference, default point, support kernels. */
+static double most_compilations(const struct hn_config *config)
+{
+    double points = 1;
+    for (size_t i = 0; i < config->parameter_count; i++)
+        points *= (double)config->parameters[i].count;
+    return points + 3;
+}
+
 /* Before all that can be done meanwhile. */
 static enum hn_status start_workers(struct tune *tune, struct hn_error *err)
 {
@@ -110,6 +119,7 @@ static enum hn_status start_workers(struct tune *tune, struct hn_error *err)
     const struct hn_workers_options workers = {
         .device = options->device,
         .jobs = jobs_of(tune),
+        .useful = most_compilations(tune->config),
         .compile_timeout_s = options->compile_timeout_s,
         .run_timeout_s = options->run_timeout_s,
     };

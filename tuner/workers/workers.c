@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/workers/workers.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static enum hn_status begin_opening(struct hn_workers *workers, const char *device,
@@ -33,7 +34,8 @@ enum hn_status hn_workers_start(const struct hn_workers_options *options, struct
         status = begin_opening(workers, options->device, err);
     }
     if (status == HN_OK)
-        status = hn_compile_pool_start(workers->pool, (uint64_t)options->jobs, err);
+        status = hn_compile_pool_start(workers->pool,
+                                       (uint64_t)fmin(options->useful, (double)options->jobs), err);
     if (status != HN_OK) {
         hn_workers_destroy(workers);
         return status;

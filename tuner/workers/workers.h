@@ -10,7 +10,8 @@
  * meanwhile, and shared by all problems. */
 struct hn_workers_options {
     const char *device; /* NULL: the first */
-    int jobs;           /* compile workers */
+    int jobs;           /* compile workers at most */
+    double useful;      /* how many of them there may be something to do for at once, at the start */
     double compile_timeout_s;
     double run_timeout_s;
 };
