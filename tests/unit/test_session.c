@@ -139,6 +139,37 @@ static void duplicates_take_the_time_of_the_lowest_ticket(void **state)
     }
 }
 
+/* The place of a point among those measured. */
+static int turn_of(const struct scripted *backend, int point)
+{
+    for (int i = 0; i < backend->evaluated_count; i++)
+        if (backend->evaluated[i].point == point && backend->evaluated[i].request.measure)
+            return i;
+    return -1;
+}
+
+/* Where nobody is told of the sequence, the GPU does not wait for a slow compilation; what has its
+ * code and was measured meanwhile is the original. */
+static void a_slow_compilation_holds_up_nobody(void **state)
+{
+    (void)state;
+    struct grid grid;
+    struct hn_session_options options = exhaustive();
+    make_grid(&grid, NULL);
+    grid.backend.jobs = 16;
+    grid.backend.fates[20].delay = 2000;
+    grid.backend.fates[30] = (struct fate){.us = 77, .code = 1, .delay = 2000};
+    grid.backend.fates[31] = (struct fate){.us = 77, .code = 1};
+    struct hn_session *session = run_session(&grid, NULL, &options);
+    assert_true(turn_of(&grid.backend, 20) > turn_of(&grid.backend, 40));
+    assert_true(turn_of(&grid.backend, 20) >= 0);
+    assert_int_equal(turn_of(&grid.backend, 30), -1);
+    assert_int_equal(record_of(session, 30)->outcome, HN_OUTCOME_DUPLICATE);
+    assert_string_equal(record_of(session, 30)->original, "A=1,B=11");
+    hn_session_destroy(session);
+    finish_grid(&grid);
+}
+
 static void duplicates_of_a_failure_fail(void **state)
 {
     (void)state;
@@ -159,17 +190,15 @@ static void duplicates_of_a_failure_fail(void **state)
     finish_grid(&grid);
 }
 
-/* The ticket before `ticket` whose time is `us`; fails when there is none. */
-static int find_censor(const struct scripted *backend, uint64_t ticket, double us)
+/* The point evaluated before evaluation `end` whose time is `us`; fails when there is none. */
+static int find_censor(const struct scripted *backend, int end, double us)
 {
-    for (int i = 0; i < backend->evaluated_count; i++) {
+    for (int i = 0; i < end; i++) {
         const struct scripted_evaluation *other = &backend->evaluated[i];
-        if (other->request.measure && other->ticket < ticket &&
-            backend->fates[other->point].us == us)
+        if (other->request.measure && backend->fates[other->point].us == us)
             return other->point;
     }
-    fail_msg("ticket %llu is held against %g us, which no ticket before it took",
-             (unsigned long long)ticket, us);
+    fail_msg("evaluation %d is held against %g us, which none before it took", end, us);
     return -1;
 }
 
@@ -188,7 +217,7 @@ static void early_stops_look_back(void **state)
         char text[32];
         if (evaluated->request.censor_us == 0)
             continue;
-        int censor = find_censor(&grid.backend, evaluated->ticket, evaluated->request.censor_us);
+        int censor = find_censor(&grid.backend, i, evaluated->request.censor_us);
         const struct hn_record *record = record_of(session, evaluated->point);
         if (record->outcome != HN_OUTCOME_SLOWER)
             continue;
@@ -325,6 +354,7 @@ int main(void)
         cmocka_unit_test(the_fastest_is_the_best),
         cmocka_unit_test(ranking_starts_with_the_best_and_counts_the_tied),
         cmocka_unit_test(duplicates_take_the_time_of_the_lowest_ticket),
+        cmocka_unit_test(a_slow_compilation_holds_up_nobody),
         cmocka_unit_test(duplicates_of_a_failure_fail),
         cmocka_unit_test(early_stops_look_back),
         cmocka_unit_test(full_stops_nothing),

@@ -142,6 +142,7 @@ static enum hn_status make_backend(struct tune *tune, struct hn_task *task,
         .any_order = !tune->strategy->needs_feedback,
         .ahead = ahead.points,
         .ahead_count = ahead.count,
+        .ahead_is_all = ahead.complete,
     };
     status = hn_backend_live(task, tune->workers, &live, backend, err);
     hn_points_ahead_finish(&ahead);

@@ -85,6 +85,7 @@ struct hn_backend {
     struct hn_device device;
     bool simulated;
     char note[128]; /* what people should know of its measurements; "" for nothing */
+    bool all_asked; /* the owner's to set: nothing will be compiled but what is asked for already */
     /* Called while prepare blocks; may call compile and room. The owner's to set; NULL: nothing is to be done. */
     enum hn_status (*meanwhile)(void *owner, struct hn_error *err);
     void *owner;
@@ -96,6 +97,7 @@ struct hn_live_options {
     /* Points that will be asked for first, when nothing is known of them: compiled before the device is. */
     const struct hn_bindings *ahead;
     size_t ahead_count;
+    bool ahead_is_all; /* there are no others */
 };
 
 struct hn_workers;

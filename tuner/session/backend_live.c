@@ -128,6 +128,13 @@ static enum hn_status take_evaluated(struct hn_live *live, struct hn_gpu_result 
     return status;
 }
 
+static enum hn_status process_compilations(struct hn_live *live, struct hn_error *err)
+{
+    if (live->base.all_asked)
+        hn_compile_pool_prefer_heavy(live->pool, live->options.any_order);
+    return hn_compile_pool_process(live->pool, err);
+}
+
 /* One pass over all workers without blocking. */
 static enum hn_status process(struct hn_live *live, struct hn_backend_event *event,
                               struct hn_error *err)
@@ -138,7 +145,7 @@ static enum hn_status process(struct hn_live *live, struct hn_backend_event *eve
         return status;
     if (result.end != HN_GPU_NOTHING)
         return take_evaluated(live, &result, event, err);
-    status = hn_compile_pool_process(live->pool, err);
+    status = process_compilations(live, err);
     if (status == HN_OK && hn_compile_pool_take(live->pool, &event->ticket, &event->image))
         event->kind = HN_EVENT_COMPILED;
     return status;
@@ -169,7 +176,7 @@ enum hn_status hn_live_sleep(void *pointer, struct hn_error *err)
     if (status == HN_OK)
         status = hn_live_start_ahead(live, err);
     if (status == HN_OK)
-        status = hn_compile_pool_process(live->pool, err);
+        status = process_compilations(live, err);
     if (status == HN_OK)
         sleep_on_workers(live, sleep_limit_ms);
     return status;
@@ -284,6 +291,7 @@ enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers,
 {
     char nvrtc[16];
     hn_workers_leave(workers);
+    hn_compile_pool_prefer_heavy(workers->pool, false);
     struct hn_live *live = create(task, workers, options);
     if (live == NULL)
         return hn_fail_memory(err);

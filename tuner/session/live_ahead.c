@@ -72,6 +72,7 @@ enum hn_status hn_live_start_ahead(struct hn_live *live, struct hn_error *err)
         live->options.ahead_count = 0;
         return HN_OK;
     }
+    hn_compile_pool_prefer_heavy(live->pool, live->options.any_order && live->options.ahead_is_all);
     enum hn_status status = hn_live_start_own(live, err);
     while (status == HN_OK && live->ahead_count < live->options.ahead_count)
         status = start_point(live, &device, err);

@@ -159,12 +159,15 @@ enum hn_status hn_session_step(struct hn_session *session, struct hn_backend_eve
 
 /* What ticket `number` can be held against, NULL for nothing. Where a strategy hears of it, the
  * best of the tickets told long ago, so that the sequence is the same whatever the number of cores;
- * otherwise of all before it. */
+ * otherwise of all so far. */
 static const struct hn_result *find_censor(struct hn_session *session, size_t number)
 {
     const struct hn_ticket *tickets = session->tickets.items;
-    size_t distance = session->options.strategy->needs_feedback ? HN_LOOK_AHEAD : 1;
-    while (session->censor_next + distance <= number &&
+    if (!session->options.strategy->needs_feedback) {
+        session->censor = session->best;
+        return session->best != SIZE_MAX ? &tickets[session->best].result : NULL;
+    }
+    while (session->censor_next + HN_LOOK_AHEAD <= number &&
            session->censor_next < session->next_settled) {
         const struct hn_result *result = &tickets[session->censor_next].result;
         if (result->outcome == HN_OUTCOME_OK &&
@@ -201,13 +204,27 @@ static bool decided(const struct hn_session *session, size_t number)
            number < session->given_count + session->told_compiled;
 }
 
+/* Whether a ticket may go to the GPU before those that are still being compiled: where nobody is
+ * told of the sequence. */
+static bool may_overtake(const struct hn_session *session)
+{
+    const struct hn_strategy_kind *strategy = session->options.strategy;
+    return !strategy->needs_feedback && strategy->compiled == NULL;
+}
+
 /* Gives the GPU the lowest ticket that waits for it. */
 static enum hn_status feed_gpu(struct hn_session *session, struct hn_error *err)
 {
     if (!session->backend->kind->idle(session->backend))
         return HN_OK;
     bool skipped_any = false;
-    for (size_t i = session->next_dispatch; i < session->next_register; i++) {
+    size_t end = may_overtake(session) ? session->tickets.count : session->next_register;
+    for (size_t i = session->next_dispatch; i < end; i++) {
+        if (i >= session->next_register) {
+            enum hn_status status = hn_session_register_ticket(session, i, err);
+            if (status != HN_OK)
+                return status;
+        }
         enum hn_ticket_state state = (enum hn_ticket_state)session->tickets.items[i].state;
         if (state == HN_TICKET_COMPILED && !decided(session, i))
             return HN_OK;

@@ -45,7 +45,8 @@ static enum hn_status add_proposals(struct hn_points_ahead *ahead, const struct 
     enum hn_status status = kind->create(&search, &strategy, err);
     for (uint64_t t = 0; status == HN_OK && t < most && ahead->count < limit; t++) {
         struct hn_bindings point;
-        if (!kind->propose(strategy, t, choice))
+        ahead->complete = !kind->propose(strategy, t, choice);
+        if (ahead->complete)
             break;
         status = hn_space_bindings(task->space, choice, &point, err);
         if (status == HN_OK)

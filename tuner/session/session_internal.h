@@ -66,7 +66,9 @@ void hn_session_tell(struct hn_session *session);
 /* session_results.c */
 enum hn_status hn_session_take_event(struct hn_session *session, struct hn_backend_event *event,
                                      struct hn_error *err);
+/* Looks up the machine code of tickets, in order, as far as they are compiled; or of one. */
 enum hn_status hn_session_register(struct hn_session *session, struct hn_error *err);
+enum hn_status hn_session_register_ticket(struct hn_session *session, size_t number, struct hn_error *err);
 /* The ticket is done with what the record of its flight says, or its result where it has none. */
 enum hn_status hn_session_finish_ticket(struct hn_session *session, size_t number, struct hn_error *err);
 /* Writes the record of a ticket in flight (again). */

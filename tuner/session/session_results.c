@@ -229,13 +229,14 @@ static const char *code_of(const struct hn_session *session, const struct hn_tic
     return ticket->cached ? session->cached.entries[ticket->point].code_hash : "";
 }
 
-/* Looks up the machine code of one ticket: the lowest ticket with it is the original. */
-static enum hn_status register_ticket(struct hn_session *session, size_t number,
-                                      struct hn_error *err)
+/* The first ticket that is looked up with a code is the original. */
+enum hn_status hn_session_register_ticket(struct hn_session *session, size_t number,
+                                          struct hn_error *err)
 {
     struct hn_ticket *ticket = &session->tickets.items[number];
     size_t first;
-    if (ticket->replayed || code_of(session, ticket)[0] == '\0')
+    if (ticket->state == HN_TICKET_COMPILING || ticket->replayed ||
+        code_of(session, ticket)[0] == '\0')
         return HN_OK;
     enum hn_status status =
         hn_tickets_first_of_code(&session->tickets, code_of(session, ticket), number, &first, err);
@@ -268,7 +269,7 @@ enum hn_status hn_session_register(struct hn_session *session, struct hn_error *
              hn_now_ms() - ticket->flight->compiling_since_ms < patience_ms))
             return HN_OK;
         session->next_register++;
-        enum hn_status status = register_ticket(session, number, err);
+        enum hn_status status = hn_session_register_ticket(session, number, err);
         if (status != HN_OK)
             return status;
     }
@@ -356,7 +357,7 @@ enum hn_status hn_session_take_event(struct hn_session *session, struct hn_backe
         status = take_compiled(session, event, err);
         /* Arrived after its turn: it is looked up now. */
         if (status == HN_OK && event->ticket < session->next_register)
-            status = register_ticket(session, event->ticket, err);
+            status = hn_session_register_ticket(session, event->ticket, err);
         break;
     case HN_EVENT_EVALUATED:
         status = take_evaluated(session, event, err);

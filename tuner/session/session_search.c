@@ -313,7 +313,7 @@ static bool is_exhausted(const struct hn_session *session)
            budget_is_used(session);
 }
 
-enum hn_status hn_session_propose(struct hn_session *session, struct hn_error *err)
+static enum hn_status propose(struct hn_session *session, struct hn_error *err)
 {
     while (!session->exhausted) {
         uint64_t t = session->tickets.count - session->given_count;
@@ -336,4 +336,11 @@ enum hn_status hn_session_propose(struct hn_session *session, struct hn_error *e
             return status;
     }
     return HN_OK;
+}
+
+enum hn_status hn_session_propose(struct hn_session *session, struct hn_error *err)
+{
+    enum hn_status status = propose(session, err);
+    session->backend->all_asked = session->exhausted;
+    return status;
 }

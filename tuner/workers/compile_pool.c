@@ -30,6 +30,7 @@ struct hn_compile_pool {
     struct hn_meter meter;
     double cpu_ms;
     struct hn_timeline *timeline; /* may be NULL */
+    bool prefers_heavy;
 };
 
 /* A worker may be killed from outside while it starts; one that ends each time has a reason. */
@@ -101,6 +102,11 @@ size_t hn_compile_pool_unfinished(const struct hn_compile_pool *pool)
 struct hn_meter *hn_compile_pool_meter(struct hn_compile_pool *pool)
 {
     return &pool->meter;
+}
+
+void hn_compile_pool_prefer_heavy(struct hn_compile_pool *pool, bool prefers)
+{
+    pool->prefers_heavy = prefers;
 }
 
 void hn_compile_pool_set_timeline(struct hn_compile_pool *pool, struct hn_timeline *timeline)
@@ -345,7 +351,8 @@ static void give_job(struct hn_compile_pool *pool, struct worker *worker)
 {
     if (!worker->ready || worker->job != NULL || pool->waiting.first == NULL)
         return;
-    worker->job = hn_compile_queue_pop_heaviest(&pool->waiting, pool->jobs);
+    worker->job = pool->prefers_heavy ? hn_compile_queue_pop_heaviest(&pool->waiting, pool->jobs)
+                                      : hn_compile_queue_pop(&pool->waiting);
     worker->job->attempts++;
     worker->started_ms = hn_now_ms();
     hn_meter_begin(&pool->meter, worker->started_ms);

@@ -11,8 +11,8 @@
 #include "tuner/workers/meter.h"
 #include "tuner/workers/timeline.h"
 
-/* Compile workers and the queue before them. Heavier jobs are started first, those of the same weight in the order
- * submitted, as many at a time as there are workers; the oldest is passed over at most so many times in a row. A worker that crashes is replaced and its job tried once more; one that exceeds the time limit is killed.
+/* Compile workers and the queue before them. Jobs are started in the order submitted, as many at a time as there are
+ * workers, or heavy ones first. A worker that crashes is replaced and its job tried once more; one that exceeds the time limit is killed.
  * Single-threaded: the owner polls and calls process. */
 struct hn_compile_pool;
 
@@ -40,6 +40,10 @@ enum hn_status hn_compile_pool_submit(struct hn_compile_pool *pool, uint64_t id,
 /* The same before all that waits, with a time limit of at least 60 s: what the whole run depends on. */
 enum hn_status hn_compile_pool_submit_first(struct hn_compile_pool *pool, uint64_t id, const struct hn_source *source,
                                             const char *architecture, struct hn_error *err);
+
+/* From now on the heaviest job is started first, for what there is to the end: the last to end decides when that is. The
+ * oldest is passed over as many times in a row as there are workers. */
+void hn_compile_pool_prefer_heavy(struct hn_compile_pool *pool, bool prefers);
 
 /* Queues one that will probably be asked for: it is not handed out, nor counted, until it is claimed under a number of
  * its own. False: there is no such job, or no longer. */
