@@ -234,6 +234,20 @@ static void error_counts_only_where_earlier_ones_hold(void **state)
     assert_int_equal(hn_space_size(late), 0);
     hn_space_destroy(late);
 
+    /* a guard over several parameters, and one that does not reach */
+    struct hn_space *several = small_space();
+    constrain(several, "TILE + PAD > 16 and (PAD > 0 or LOAD == plain)");
+    constrain(several, "ONE % (TILE + PAD - 16) >= 0");
+    assert_int_equal(hn_space_build(several, &err), HN_OK);
+    assert_int_equal(hn_space_size(several), 9);
+    hn_space_destroy(several);
+    several = small_space();
+    constrain(several, "TILE + PAD > 16 or LOAD == ldg");
+    constrain(several, "ONE % (TILE + PAD - 16) >= 0");
+    assert_int_equal(hn_space_build(several, &err), HN_ECONFIG);
+    assert_non_null(strstr(err.message, "at the point LOAD=ldg,ONE=7,PAD=0,TILE=16"));
+    hn_space_destroy(several);
+
     /* the guard is bound after the failing constraint */
     struct hn_space *deep = small_space();
     constrain(deep, "PAD > 0 and TILE * ONE > 0 and (LOAD == ldg or PAD == 1)");

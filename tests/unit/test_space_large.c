@@ -263,6 +263,37 @@ static struct hn_space *pairs_space(void)
     return space;
 }
 
+/* Long lists, of which few values divide each other; in both orders of binding. */
+static void divisors_and_multiples_are_all_found(void **state)
+{
+    (void)state;
+    static const char *const constraints[] = {"A % B == 0", "B % A == 0", "0 == (A * 3 + 12) % B",
+                                              "B % (A + C) == 0", "(A - 400) % B == 0"};
+    for (size_t i = 0; i < sizeof constraints / sizeof constraints[0]; i++) {
+        struct hn_space *space = hn_space_create();
+        uint64_t valid = 0;
+        add_range(space, "A", 5, 300);
+        add_range(space, "B", 5, 280);
+        add_range(space, "C", 1, 3);
+        assert_int_equal(hn_space_add_constraint(space, constraints[i], NULL, NULL), HN_OK);
+        assert_int_equal(hn_space_build(space, NULL), HN_OK);
+        for (uint16_t point = 0; point < 300 * 280 / 2; point++) {
+            for (uint16_t rest = 0; rest < 6; rest++) {
+                uint16_t choice[] = {point % 300, (uint16_t)(point / 300 * 2 + rest % 2), rest / 2};
+                int a = choice[0] + 5;
+                int b = choice[1] + 5;
+                int c = choice[2] + 1;
+                const bool holds[] = {a % b == 0, b % a == 0, (a * 3 + 12) % b == 0,
+                                      b % (a + c) == 0, (a - 400) % b == 0};
+                assert_int_equal(hn_space_contains(space, choice), holds[i]);
+                valid += holds[i];
+            }
+        }
+        assert_int_equal(hn_space_size(space), valid);
+        hn_space_destroy(space);
+    }
+}
+
 static uint64_t hash_points(const struct hn_space *space)
 {
     uint64_t hash = 0;
@@ -383,6 +414,7 @@ int main(void)
         cmocka_unit_test(first_point_has_what_is_wanted),
         cmocka_unit_test(groups_multiply),
         cmocka_unit_test(strategies_cope),
+        cmocka_unit_test(divisors_and_multiples_are_all_found),
         cmocka_unit_test(cores_make_no_difference),
         cmocka_unit_test(several_threads_may_read),
         cmocka_unit_test(hopeless_searches_end),

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/expression_terms.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "random_space.h"
+
+/* Terms of random constraints against the evaluator, for every combination of the parameters. */
+
+enum { SLOTS = MOST_PARAMETERS + 2 };
+
+struct fixture {
+    struct random_space made; /* of a random one */
+    size_t parameter_count;
+    struct hn_value current[SLOTS];
+    struct hn_domain domains[SLOTS];
+    size_t slot_count;
+    struct hn_conjuncts conjuncts;
+    struct hn_terms terms;
+    const struct hn_conjunct *conjunct; /* the one at hand */
+    struct hn_condition condition;
+    uint16_t positions[SLOTS];
+};
+
+/* Constants are the last two slots, with one value. */
+static void set_up_random(struct fixture *fixture, uint64_t seed)
+{
+    *fixture = (struct fixture){.slot_count = 0};
+    random_seed(seed);
+    random_space_make(&fixture->made);
+    struct random_space *made = &fixture->made;
+    for (size_t i = 0; i < made->parameter_count; i++)
+        fixture->domains[i] = (struct hn_domain){made->values[i], made->counts[i]};
+    for (size_t i = 0; i < 2; i++)
+        fixture->domains[made->parameter_count + i] =
+            (struct hn_domain){&made->current[made->parameter_count + i], 1};
+    memcpy(fixture->current, made->current, sizeof fixture->current);
+    fixture->parameter_count = made->parameter_count;
+    fixture->slot_count = made->parameter_count + 2;
+    for (size_t i = 0; i < made->constraint_count; i++)
+        assert_int_equal(hn_conjuncts_add(&fixture->conjuncts, made->constraints[i], i, NULL),
+                         HN_OK);
+    assert_int_equal(hn_terms_init(&fixture->terms, fixture->domains, fixture->slot_count, NULL),
+                     HN_OK);
+}
+
+static void tear_down(struct fixture *fixture)
+{
+    hn_terms_finish(&fixture->terms);
+    hn_conjuncts_finish(&fixture->conjuncts);
+}
+
+static void fail_conjunct(const struct fixture *fixture, const char *what)
+{
+    for (size_t i = 0; i < fixture->parameter_count; i++)
+        print_message("  %s at %u\n", random_space_name(i), fixture->positions[i]);
+    print_message("  %s\n", hn_expression_text(fixture->conjunct->expression));
+    fail_msg("%s", what);
+}
+
+/* Steps like an odometer; false after the last combination. */
+static bool next(struct fixture *fixture)
+{
+    for (size_t i = fixture->parameter_count; i-- > 0;) {
+        if (++fixture->positions[i] < fixture->domains[i].count)
+            return true;
+        fixture->positions[i] = 0;
+    }
+    return false;
+}
+
+/* The value of a term at the positions. */
+static int64_t value_of(const struct fixture *fixture, int term)
+{
+    const struct hn_terms *terms = &fixture->terms;
+    union hn_cell *cells = calloc(terms->count, sizeof *cells);
+    hn_terms_set_constants(terms, cells);
+    for (int i = 0; i <= term; i++) {
+        if (terms->items[i].operation == HN_TERM_CONSTANT)
+            continue;
+        struct hn_instruction instruction = hn_terms_instruction(terms, i);
+        hn_instructions_run(&instruction, 1, fixture->positions, cells);
+    }
+    int64_t value = cells[term].integer;
+    free(cells);
+    return value;
+}
+
+static enum hn_truth truth_of(struct fixture *fixture)
+{
+    for (size_t i = 0; i < fixture->parameter_count; i++)
+        fixture->current[i] = fixture->domains[i].values[fixture->positions[i]];
+    return hn_conjunct_evaluate(fixture->conjunct, fixture->current);
+}
+
+static void check_values(struct fixture *fixture)
+{
+    do {
+        enum hn_truth truth = truth_of(fixture);
+        if (value_of(fixture, fixture->condition.holds) != (truth == HN_TRUE))
+            fail_conjunct(fixture, "the term has another value");
+        if (value_of(fixture, fixture->condition.fails) != (truth == HN_NO_VALUE))
+            fail_conjunct(fixture, "the term fails elsewhere");
+    } while (next(fixture));
+}
+
+/* What has to be possible where the term is 1, and depends on nothing that is not bound. */
+static void check_possible(struct fixture *fixture)
+{
+    uint64_t bound = 0;
+    for (size_t i = 0; i < fixture->parameter_count; i++)
+        bound |= (uint64_t)(random_below(3) > 0) << i;
+    int possible = hn_terms_possible(&fixture->terms, fixture->condition.holds, &bound);
+    assert_true(possible >= 0);
+    assert_true((fixture->terms.items[possible].slots[0] & ~bound) == 0);
+    do {
+        if (truth_of(fixture) == HN_TRUE && value_of(fixture, possible) != 1)
+            fail_conjunct(fixture, "what holds is said not to be possible");
+    } while (next(fixture));
+}
+
+static void check_direction(struct fixture *fixture)
+{
+    for (size_t i = 0; i < fixture->parameter_count; i++) {
+        enum hn_direction direction =
+            hn_terms_direction(&fixture->terms, fixture->condition.holds, i);
+        if (direction == HN_UNKNOWN)
+            continue;
+        do {
+            if (fixture->positions[i] == 0)
+                continue;
+            int64_t value = value_of(fixture, fixture->condition.holds);
+            fixture->positions[i]--;
+            int64_t before = value_of(fixture, fixture->condition.holds);
+            fixture->positions[i]++;
+            if ((value > before && (direction & HN_RISES) == 0) ||
+                (value < before && (direction & HN_FALLS) == 0))
+                fail_conjunct(fixture, "the term goes the other way");
+        } while (next(fixture));
+    }
+}
+
+static void check_arranged(struct fixture *fixture)
+{
+    size_t ranks[SLOTS];
+    int arranged = fixture->condition.holds;
+    for (size_t i = 0; i < SLOTS; i++)
+        ranks[i] = SLOTS - i;
+    assert_true(hn_terms_arrange(&fixture->terms, &arranged, 1, ranks));
+    do {
+        if (value_of(fixture, arranged) != value_of(fixture, fixture->condition.holds))
+            fail_conjunct(fixture, "the arranged term has another value");
+    } while (next(fixture));
+}
+
+/* False where terms can not say. */
+static bool check_conjunct(struct fixture *fixture, const struct hn_conjunct *conjunct)
+{
+    fixture->conjunct = conjunct;
+    fixture->condition = hn_terms_add(&fixture->terms, conjunct);
+    assert_false(fixture->terms.out_of_memory);
+    if (fixture->condition.holds < 0)
+        return false;
+    check_values(fixture);
+    check_possible(fixture);
+    check_direction(fixture);
+    check_arranged(fixture);
+    return true;
+}
+
+static void random_terms_agree_with_the_evaluator(void **state)
+{
+    (void)state;
+    size_t said = 0;
+    size_t unsaid = 0;
+    int rounds = getenv("HONE_ROUNDS") == NULL ? 1 : atoi(getenv("HONE_ROUNDS"));
+    for (int round = 0; round < 2500 * rounds; round++) {
+        struct fixture fixture;
+        set_up_random(&fixture, (uint64_t)round * 31 + 7);
+        for (size_t i = 0; i < fixture.conjuncts.count; i++) {
+            bool is_said = check_conjunct(&fixture, &fixture.conjuncts.items[i]);
+            said += is_said;
+            unsaid += !is_said;
+        }
+        tear_down(&fixture);
+        random_space_finish(&fixture.made);
+    }
+    /* what terms can not say has errors nearly everywhere, or is far-fetched */
+    assert_true(said > 3 * unsaid);
+}
+
+static void set_up_text(struct fixture *fixture, const char *text, const struct hn_domain *domains,
+                        struct hn_expression **expression)
+{
+    static const char *const names[] = {"A", "B", "C", "D"};
+    static const char *const words[] = {"x", "y", "z"};
+    const struct hn_scope scope = {names, 4, words, 3};
+    *fixture = (struct fixture){.parameter_count = 4, .slot_count = 4};
+    memcpy(fixture->domains, domains, 4 * sizeof *domains);
+    assert_int_equal(hn_expression_parse(text, expression, NULL), HN_OK);
+    assert_int_equal(hn_expression_bind(*expression, &scope, NULL), HN_OK);
+    assert_int_equal(hn_conjuncts_add(&fixture->conjuncts, *expression, 0, NULL), HN_OK);
+    assert_int_equal(hn_terms_init(&fixture->terms, fixture->domains, 4, NULL), HN_OK);
+}
+
+/* What is seldom drawn at random; all of it can be said in terms. */
+static void conditions_agree_with_the_evaluator(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "not (A > 1 and B > 2 and A < 5 and C > 0)",
+        "not (A > 1 and B > 2 and A < 2 and C > 0)",
+        "not (1 < A < B % C)",
+        "not (B < A <= 10 // C < B)",
+        "A == 0 or B % A == 0 or C // A > 2",
+        "(A == 0 and B == 0) or (A != 0 and C % A <= B)",
+        "(A if B > C else B) * 2 > C + A",
+        "A in [B, 6 // C, C + 1]",
+        "A not in [B, C] or C == A",
+        "A * B * C <= 4 or A * B * C >= 20",
+        "(A or B) + (B and C) < 5",
+        "D == x or A * B < 4",
+        "(D == y) + (A > B) + (B > C) == 2",
+        "(A * 0.5 if D != z else B * 0.25) <= C",
+        "A / B >= C if B > 0 else True",
+        "abs(A - B) != C and max(A, B, C) - min(A, B) <= 4",
+        "ceil_div(A + 7, B) >= C if B != 0 else C > 0",
+        "is_power_of_2(A * B + C) or A >> 1 == B",
+        "A << max(B, 0) < 1 << max(C, 0)",
+        "(A & B) | (C ^ B) != ~A",
+        "max(A, 0) ** max(B, 0) > C",
+        "-A // 3 < B % 4 <= C + 2.5",
+        "A < B or C",
+        "not A and not B or D > x and C > A",
+    };
+    const struct hn_value integers[] = {hn_integer(-2), hn_integer(0), hn_integer(1),
+                                        hn_integer(2),  hn_integer(3), hn_integer(5)};
+    const struct hn_value words[] = {hn_word("x"), hn_word("y"), hn_word("z")};
+    const struct hn_domain domains[] = {
+        {integers, 6}, {integers, 5}, {integers + 1, 5}, {words, 3}};
+    random_seed(3);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct fixture fixture;
+        struct hn_expression *expression = NULL;
+        set_up_text(&fixture, texts[i], domains, &expression);
+        for (size_t j = 0; j < fixture.conjuncts.count; j++) {
+            if (!check_conjunct(&fixture, &fixture.conjuncts.items[j]))
+                fail_conjunct(&fixture, "terms can not say this");
+        }
+        tear_down(&fixture);
+        hn_expression_destroy(expression);
+    }
+}
+
+/* a < b < c is two conjuncts, and so is what `and` joins at the top, not below `or`. */
+static void conjuncts_are_split_at_the_top(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t count;
+    } cases[] = {
+        {"A < B", 1},
+        {"A < B < C", 2},
+        {"A < B and B < C <= 4 and A in [1, 2]", 4},
+        {"A < B or B < C <= 4 and A > 0", 1},
+        {"(A > 0 and (B > 0 and C > 0))", 3},
+        {"not (A > 0 and B > 0)", 1},
+    };
+    const struct hn_value one = hn_integer(1);
+    const struct hn_domain domains[] = {{&one, 1}, {&one, 1}, {&one, 1}, {&one, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct fixture fixture;
+        struct hn_expression *expression = NULL;
+        set_up_text(&fixture, cases[i].text, domains, &expression);
+        assert_int_equal(fixture.conjuncts.count, cases[i].count);
+        tear_down(&fixture);
+        hn_expression_destroy(expression);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_terms_agree_with_the_evaluator),
+        cmocka_unit_test(conditions_agree_with_the_evaluator),
+        cmocka_unit_test(conjuncts_are_split_at_the_top),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
