@@ -273,7 +273,7 @@ static void divisors_and_multiples_are_all_found(void **state)
         struct hn_space *space = hn_space_create();
         uint64_t valid = 0;
         add_range(space, "A", 5, 300);
-        add_range(space, "B", 5, 280);
+        add_range(space, "B", 12, 280);
         add_range(space, "C", 1, 3);
         assert_int_equal(hn_space_add_constraint(space, constraints[i], NULL, NULL), HN_OK);
         assert_int_equal(hn_space_build(space, NULL), HN_OK);
@@ -281,7 +281,7 @@ static void divisors_and_multiples_are_all_found(void **state)
             for (uint16_t rest = 0; rest < 6; rest++) {
                 uint16_t choice[] = {point % 300, (uint16_t)(point / 300 * 2 + rest % 2), rest / 2};
                 int a = choice[0] + 5;
-                int b = choice[1] + 5;
+                int b = choice[1] + 12;
                 int c = choice[2] + 1;
                 const bool holds[] = {a % b == 0, b % a == 0, (a * 3 + 12) % b == 0,
                                       b % (a + c) == 0, (a - 400) % b == 0};
