@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_KNOWN = 3, FIRST_STEPS = 30, LATER_STEPS = 10 };
+enum { LEAST_KNOWN = 3, FIRST_STEPS = 30, LATER_STEPS = 12 };
 
 /* Targets are capped at quantile + (quantile - best) of the known ones. */
 static const double cap_quantile = 0.3;
@@ -204,7 +204,7 @@ static bool begin(struct hn_surrogate *surrogate)
         append(surrogate, surrogate->order[i]);
     for (size_t i = known; i < count && i < known + HN_SURROGATE_KEPT / 4; i++)
         append(surrogate, surrogate->order[i]);
-    surrogate->next_fit = count + 1 + count / 6;
+    surrogate->next_fit = count + 1 + count / 7;
     return fit(surrogate, fitted);
 }
 

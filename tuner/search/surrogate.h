@@ -13,7 +13,7 @@
 enum {
     HN_SURROGATE_MOST = 320,  /* points of the process at most */
     HN_SURROGATE_KEPT = 240,  /* of them, known, when it begins anew */
-    HN_SURROGATE_FITTED = 120 /* to which its scales are fitted */
+    HN_SURROGATE_FITTED = 140 /* to which its scales are fitted */
 };
 
 struct hn_surrogate {
@@ -39,7 +39,7 @@ enum hn_status hn_surrogate_init(struct hn_surrogate *surrogate, const struct hn
                                  const struct hn_trail *trail, struct hn_error *err);
 void hn_surrogate_finish(struct hn_surrogate *surrogate);
 
-/* Takes in what the trail knows: begins anew when it has grown by a sixth (`began`), else adds its new points. False
+/* Takes in what the trail knows: begins anew when it has grown by a seventh (`began`), else adds its new points. False
  * when there is nothing to model yet, or no memory. */
 bool hn_surrogate_update(struct hn_surrogate *surrogate, bool *began);
 

@@ -11,7 +11,9 @@ static const size_t waiting_limit = 256;
 /* A strategy that comes back to known points so often in a row has nothing new to say. */
 static const uint64_t repeat_limit = 10000;
 
-/* Points between the questions whether to go on, at least. */
+/* The strategy is asked whether to go on from so many points on (fewer are done in no time), and
+ * then after so many more, at least. */
+static const uint64_t doubt_first = 50;
 static const uint64_t doubt_interval = 8;
 
 static enum hn_status start_compiling(struct hn_session *session, size_t number,
@@ -291,7 +293,8 @@ static bool budget_is_used(const struct hn_session *session)
 static bool is_in_vain(struct hn_session *session)
 {
     const struct hn_session_options *options = &session->options;
-    if (options->strategy->chance == NULL || session->state.proposed < session->next_doubt)
+    if (options->strategy->chance == NULL || session->state.proposed < doubt_first ||
+        session->state.proposed < session->next_doubt)
         return false;
     session->next_doubt = session->state.proposed + doubt_interval + session->state.proposed / 8;
     double chance = options->strategy->chance(session->strategy);
