@@ -20,10 +20,12 @@ extern "C" __global__ void attributes(const int *x, int *y, int n)
 {
     extern __shared__ int shared[];
     unsigned int blocks = 1;
+    unsigned int shared_bytes;
+    asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(shared_bytes));
 #if __CUDA_ARCH__ >= 900
     asm("mov.u32 %0, %%cluster_nctaid.x;" : "=r"(blocks));
 #endif
-    shared[SHARED / 4 - 1] = n;
+    shared[shared_bytes / 4 - 1] = n;
     __syncthreads();
 #if COOPERATIVE
     /* Ends only when all blocks are there at once. */
@@ -35,5 +37,5 @@ extern "C" __global__ void attributes(const int *x, int *y, int n)
     __syncthreads();
 #endif
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
-        y[i] = x[i] + (int)blocks + shared[SHARED / 4 - 1] - n;
+        y[i] = x[i] + (int)blocks + shared[shared_bytes / 4 - 1] - n;
 }
