@@ -12,8 +12,8 @@
 #include "tuner/workers/timeline.h"
 
 /* Compile workers and the queue before them. Jobs are started in the order submitted, as many at a time as there are
- * workers, or heavy ones first. A worker that crashes is replaced and its job tried once more; one that exceeds the time limit is killed.
- * Single-threaded: the owner polls and calls process. */
+ * workers, or heavy ones first. A worker that crashes is replaced and its job tried once more; one that exceeds the time
+ * limit is killed. Single-threaded: the owner polls and calls process. */
 struct hn_compile_pool;
 
 /* jobs: workers at most. */

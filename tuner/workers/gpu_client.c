@@ -36,7 +36,7 @@ struct hn_gpu_client {
 /* A worker may be killed from outside while it is set up; one that dies each time has a reason. */
 static const int setup_deaths_most = 2;
 
-/* Making a context and computing references may take long on a large machine; a hang still ends. */
+/* Computing references may take long on a large machine; a hang still ends. */
 static const double setup_limit_ms = 120e3;
 
 enum hn_status hn_gpu_client_create(double run_timeout_s, struct hn_gpu_client **out,
@@ -444,9 +444,8 @@ enum hn_status hn_gpu_client_end_setup(struct hn_gpu_client *client, const char 
     /* The worker that has just answered has taken it already, unless its device faulted over it. */
     size_t had = client->setup_count;
     status = keep_setup(client, &message, replaces, err);
-    if (status == HN_OK && client->process.pid != 0 && client->setup_count > had)
-        client->step++;
-
+    if (status == HN_OK && client->process.pid != 0)
+        client->step += client->setup_count - had;
 finish_message:
     hn_message_finish(&message);
     return status;
