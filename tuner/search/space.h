@@ -68,7 +68,7 @@ void hn_space_point(const struct hn_space *space, uint64_t index, uint16_t *choi
 /* The number of a point, or UINT64_MAX when it is not valid. */
 uint64_t hn_space_find(const struct hn_space *space, const uint16_t *choice);
 /* The first valid point, in declared order, that has the value wanted[i] for each parameter i (-1: any). False when
- * there is none. wanted may be NULL. */
+ * there is none, or, where points are not numbered, none is found within seconds. wanted may be NULL. */
 bool hn_space_first(const struct hn_space *space, const int *wanted, uint16_t *choice);
 
 bool hn_space_contains(const struct hn_space *space, const uint16_t *choice);
