@@ -2,7 +2,8 @@
 #include "fuzz.h"
 #include "runtime/data_file.h"
 
-/* A data file that a config names: plain bytes or a NumPy array, asked for as elements of each type. */
+/* A data file that a config names: plain bytes or a NumPy array, asked for as elements of each
+ * type. */
 
 static void use_type(const char *path, enum hn_element element, uint64_t count)
 {

@@ -64,7 +64,8 @@ static void only_what_is_in_the_rows_counts(void **state)
     (void)state;
     open_bench();
     expect("FAULT=1,PAD=0,PATH=global", HN_OUTCOME_OK, "");
-    expect("FAULT=2,PAD=0,PATH=global", HN_OUTCOME_WRONG_RESULT, "out[0][99].y is 3.39615136e+38; expected ");
+    expect("FAULT=2,PAD=0,PATH=global", HN_OUTCOME_WRONG_RESULT,
+           "out[0][99].y is 3.39615136e+38; expected ");
     expect("FAULT=3,PAD=0,PATH=texture_2d", HN_OUTCOME_WRONG_RESULT, "out[2][5].y is ");
     bench_fixture_close(&field);
 }
