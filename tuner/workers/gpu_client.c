@@ -444,8 +444,9 @@ enum hn_status hn_gpu_client_end_setup(struct hn_gpu_client *client, const char 
     /* The worker that has just answered has taken it already, unless its device faulted over it. */
     size_t had = client->setup_count;
     status = keep_setup(client, &message, replaces, err);
-    if (status == HN_OK && client->process.pid != 0)
-        client->step += client->setup_count - had;
+    if (status == HN_OK && client->process.pid != 0 && client->setup_count > had)
+        client->step++;
+
 finish_message:
     hn_message_finish(&message);
     return status;
