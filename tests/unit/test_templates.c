@@ -117,10 +117,10 @@ static void climb_ladder(const struct hn_config *config, const struct hn_space *
     for (size_t i = 0; i < config->ladder_count; i++) {
         struct hn_bindings point;
         struct hn_error reason;
-        if (hn_config_complete(config, space, &config->ladder[i], &point, &reason) == HN_OK) {
+        hn_bindings_init(&point);
+        if (hn_config_complete(config, space, &config->ladder[i], &point, &reason) == HN_OK)
             problems[i]++;
-            hn_bindings_finish(&point);
-        }
+        hn_bindings_finish(&point);
     }
 }
 
