@@ -55,6 +55,15 @@ static void add_tuning(struct hn_store *store, const struct hn_identity *identit
     assert_int_equal(hn_store_commit(store, NULL), HN_OK);
 }
 
+/* A tuning of the problem M=m on the same device. */
+static void add_problem(struct hn_store *store, int m, int count, double base, double time)
+{
+    struct hn_identity identity;
+    make_identity(&identity, m);
+    add_tuning(store, &identity, &version_1, count, base, time);
+    hn_identity_finish(&identity);
+}
+
 static void finish(struct hn_task *task, struct hn_store *store)
 {
     hn_space_destroy(task->space);
@@ -81,12 +90,8 @@ static void nearest_tuning_first(void **state)
     struct hn_knowledge knowledge;
     make_task(&task, make_space(), 1024);
     struct hn_identity other;
-    make_identity(&other, 4096);
-    add_tuning(store, &other, &task.version, POINTS, 100, 50);
-    hn_identity_finish(&other);
-    make_identity(&other, 2048);
-    add_tuning(store, &other, &task.version, POINTS + 4, 200, 50);
-    hn_identity_finish(&other);
+    add_problem(store, 4096, POINTS, 100, 50);
+    add_problem(store, 2048, POINTS + 4, 200, 50);
     make_identity(&other, 1024);
     strcpy(other.device.name, "NVIDIA A100");
     other.device.capability = 80;
@@ -118,10 +123,7 @@ static void another_version_is_nearest(void **state)
     struct hn_task task;
     struct hn_knowledge knowledge;
     make_task(&task, make_space(), 1024);
-    struct hn_identity other;
-    make_identity(&other, 2048);
-    add_tuning(store, &other, &task.version, POINTS, 100, 50);
-    hn_identity_finish(&other);
+    add_problem(store, 2048, POINTS, 100, 50);
     struct hn_version older = task.version;
     strcpy(older.driver, "1.2.3");
     add_tuning(store, &task.identity, &older, POINTS, 200, 50);
@@ -139,13 +141,8 @@ static void what_came_later_or_is_too_little_does_not_count(void **state)
     struct hn_task task;
     struct hn_knowledge knowledge;
     make_task(&task, make_space(), 1024);
-    struct hn_identity other;
-    make_identity(&other, 2048);
-    add_tuning(store, &other, &task.version, POINTS, 100, 70);
-    hn_identity_finish(&other);
-    make_identity(&other, 512);
-    add_tuning(store, &other, &task.version, 8, 200, 50);
-    hn_identity_finish(&other);
+    add_problem(store, 2048, POINTS, 100, 70);
+    add_problem(store, 512, 8, 200, 50);
     assert_int_equal(hn_knowledge_collect(store, &task, false, 60, &knowledge, NULL), HN_OK);
     assert_int_equal(knowledge.sources, 0);
     assert_int_equal(knowledge.count, 0);
