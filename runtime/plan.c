@@ -95,6 +95,9 @@ static void free_lists(struct hn_plan *plan)
         hn_expression_destroy(plan->metrics[i].expression);
     }
     free(plan->metrics);
+    for (size_t i = 0; plan->constraints != NULL && i < plan->constraint_count; i++)
+        hn_expression_destroy(plan->constraints[i]);
+    free(plan->constraints);
 }
 
 void hn_plan_destroy(struct hn_plan *plan)
@@ -116,6 +119,7 @@ void hn_plan_destroy(struct hn_plan *plan)
     hn_compare_finish(&plan->compare);
     free(plan->objective);
     hn_bindings_finish(&plan->defaults);
+    free(plan->config);
     free(plan);
 }
 

@@ -113,6 +113,9 @@ struct hn_plan {
     char *objective; /* "time" or the name of a metric */
     bool maximize;
     struct hn_bindings defaults; /* the default point, complete: the self reference's */
+    struct hn_expression **constraints; /* that points have to satisfy; none in plans that were kept before they were */
+    size_t constraint_count;
+    char *config; /* absolute path of the config that it was read from; NULL: not known */
 };
 
 struct hn_plan *hn_plan_create(void); /* all empty; NULL when out of memory */
@@ -146,6 +149,9 @@ const char *hn_plan_parameter_used(const struct hn_plan *plan, const struct hn_e
  * has no value. */
 enum hn_status hn_plan_values(const struct hn_plan *plan, const struct hn_bindings *problem,
                               const struct hn_bindings *point, struct hn_value **values, struct hn_error *err);
+/* Whether a point satisfies the constraints for a problem; not where one of them has no value. */
+enum hn_status hn_plan_allows(const struct hn_plan *plan, const struct hn_bindings *problem,
+                              const struct hn_bindings *point, bool *allows, struct hn_error *err);
 /* The argument of that name, or NULL; its index is its place in plan->arguments. */
 const struct hn_argument *hn_plan_find_argument(const struct hn_plan *plan, const char *name);
 /* The argument whose contents this one takes; itself where it has its own. */

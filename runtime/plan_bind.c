@@ -70,6 +70,8 @@ static void bind_all_but_metrics(struct binder *binder, const struct hn_plan *pl
         bind_step(binder, &plan->steps[i]);
     for (size_t i = 0; i < plan->option_count; i++)
         bind_option(binder, &plan->options[i]);
+    for (size_t i = 0; i < plan->constraint_count; i++)
+        bind(binder, plan->constraints[i]);
     bind_step(binder, &plan->reference.step);
     bind_compare(binder, &plan->compare);
 }

@@ -251,6 +251,22 @@ static enum hn_status read_metrics(const json_t *json, struct hn_plan *plan, str
     return status;
 }
 
+/* Caches that were written before plans had them have none. */
+static enum hn_status read_constraints(const json_t *json, struct hn_plan *plan,
+                                       struct hn_error *err)
+{
+    const json_t *array = NULL;
+    enum hn_status status = hn_json_string(json, "config", true, &plan->config, err);
+    if (status != HN_OK || json_object_get(json, "constraints") == NULL)
+        return status;
+    status = hn_json_list(json, "constraints", sizeof(struct hn_expression *), &array,
+                          &plan->constraints, err);
+    for (size_t i = 0; status == HN_OK && i < json_array_size(array); i++)
+        status = hn_json_parse_expression(json_array_get(array, i), "constraints",
+                                          &plan->constraints[plan->constraint_count++], err);
+    return status;
+}
+
 static enum hn_status read_objective(const json_t *json, struct hn_plan *plan, struct hn_error *err)
 {
     enum hn_status status = hn_json_word(json, "objective", &plan->objective, err);
@@ -267,7 +283,7 @@ static enum hn_status read_plan(const json_t *json, struct hn_plan *plan, struct
 {
     static enum hn_status (*const parts[])(const json_t *, struct hn_plan *, struct hn_error *) = {
         read_names,     read_word_lists, read_arguments, read_steps,     read_options,
-        read_reference, read_compare,    read_metrics,   read_objective,
+        read_reference, read_compare,    read_metrics,   read_objective, read_constraints,
     };
     const json_t *format = json_object_get(json, "format");
     if (!json_is_integer(format) || json_integer_value(format) < 1)

@@ -96,6 +96,14 @@ static json_t *words_json(const struct hn_plan *plan)
     return hn_build_finish(&array);
 }
 
+static json_t *constraints_json(const struct hn_plan *plan)
+{
+    struct hn_builder array = hn_build_array();
+    for (size_t i = 0; i < plan->constraint_count; i++)
+        hn_build_append(&array, hn_expression_to_json(plan->constraints[i]));
+    return hn_build_finish(&array);
+}
+
 static json_t *metrics_json(const struct hn_plan *plan)
 {
     struct hn_builder array = hn_build_array();
@@ -129,6 +137,9 @@ json_t *hn_plan_to_json(const struct hn_plan *plan)
     hn_build_string(&object, "objective", plan->objective);
     hn_build_set(&object, "maximize", json_boolean(plan->maximize));
     hn_build_set(&object, "defaults", hn_bindings_to_json(&plan->defaults));
+    if (plan->constraint_count > 0)
+        hn_build_set(&object, "constraints", constraints_json(plan));
+    hn_build_string(&object, "config", plan->config);
     return hn_build_finish(&object);
 }
 

@@ -111,6 +111,21 @@ static enum hn_status evaluate_pitches(const struct hn_plan *plan, struct hn_val
     return status;
 }
 
+enum hn_status hn_plan_allows(const struct hn_plan *plan, const struct hn_bindings *problem,
+                              const struct hn_bindings *point, bool *allows, struct hn_error *err)
+{
+    struct hn_value *values = NULL;
+    enum hn_status status = hn_plan_values(plan, problem, point, &values, err);
+    *allows = status == HN_OK;
+    for (size_t i = 0; *allows && i < plan->constraint_count; i++) {
+        struct hn_value holds = hn_boolean(false);
+        *allows = hn_expression_evaluate(plan->constraints[i], values, &holds, NULL) == HN_OK &&
+                  hn_value_truth(&holds);
+    }
+    free(values);
+    return status;
+}
+
 enum hn_status hn_plan_values(const struct hn_plan *plan, const struct hn_bindings *problem,
                               const struct hn_bindings *point, struct hn_value **values,
                               struct hn_error *err)

@@ -179,6 +179,20 @@ static enum hn_status read_root(struct hn_config_reader *reader)
     return status == HN_OK ? hn_config_check(reader) : status;
 }
 
+/* What the plan tells those who have no config: which points are valid, and where the config is. */
+static enum hn_status complete_plan(struct hn_config *config, struct hn_error *err)
+{
+    struct hn_plan *plan = config->plan;
+    plan->config = realpath(config->path, NULL);
+    plan->constraints = calloc(config->constraint_count + 1, sizeof *plan->constraints);
+    enum hn_status status = plan->constraints == NULL ? hn_fail_memory(err) : HN_OK;
+    for (size_t i = 0; status == HN_OK && i < config->constraint_count; i++) {
+        status = hn_expression_copy(config->constraints[i].expression, &plan->constraints[i], err);
+        plan->constraint_count += status == HN_OK;
+    }
+    return status;
+}
+
 enum hn_status hn_config_load(const char *path, struct hn_config **config, struct hn_error *err)
 {
     struct hn_yaml *root = NULL;
@@ -191,6 +205,8 @@ enum hn_status hn_config_load(const char *path, struct hn_config **config, struc
         status = hn_fail_memory(err);
     else
         status = read_root(&reader);
+    if (status == HN_OK)
+        status = complete_plan(reader.config, err);
     if (status == HN_OK)
         *config = reader.config;
     else
