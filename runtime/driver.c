@@ -42,10 +42,18 @@ static enum hn_status resolve(struct hn_driver *driver, struct hn_error *err)
     return HN_OK;
 }
 
-enum hn_status hn_driver_open(struct hn_driver *driver, struct hn_error *err)
+enum hn_status hn_driver_load(struct hn_driver *driver, struct hn_error *err)
 {
     *driver = (struct hn_driver){0};
     enum hn_status status = resolve(driver, err);
+    if (status != HN_OK)
+        hn_driver_close(driver);
+    return status;
+}
+
+enum hn_status hn_driver_open(struct hn_driver *driver, struct hn_error *err)
+{
+    enum hn_status status = hn_driver_load(driver, err);
     if (status == HN_OK)
         status = hn_driver_check(driver, driver->p_cuInit(0), "cuInit", err);
     if (status != HN_OK)

@@ -23,6 +23,8 @@
     X(cuDeviceTotalMem)                                                                                                \
     X(cuDevicePrimaryCtxRetain)                                                                                        \
     X(cuDevicePrimaryCtxRelease)                                                                                       \
+    X(cuCtxGetCurrent)                                                                                                 \
+    X(cuCtxGetDevice)                                                                                                  \
     X(cuCtxSetCurrent)                                                                                                 \
     X(cuCtxSynchronize)                                                                                                \
     X(cuMemGetInfo)                                                                                                    \
@@ -30,6 +32,7 @@
     X(cuMemFree)                                                                                                       \
     X(cuMemcpyHtoD)                                                                                                    \
     X(cuMemcpyDtoH)                                                                                                    \
+    X(cuMemcpyHtoDAsync)                                                                                               \
     X(cuMemcpyDtoDAsync)                                                                                               \
     X(cuMemsetD8Async)                                                                                                 \
     X(cuModuleLoadDataEx)                                                                                              \
@@ -60,6 +63,8 @@ struct hn_driver {
 #undef X
 };
 
+/* Opens libcuda.so.1, for who works in a context that is there already. HN_ERUN. */
+enum hn_status hn_driver_load(struct hn_driver *driver, struct hn_error *err);
 /* Opens libcuda.so.1 and calls cuInit. HN_ERUN: "no CUDA driver: libcuda.so.1 was not found. …" and the like. */
 enum hn_status hn_driver_open(struct hn_driver *driver, struct hn_error *err);
 void hn_driver_close(struct hn_driver *driver);

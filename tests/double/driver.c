@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,25 @@ static struct {
     struct CUevent_st *events;
     struct double_texture *textures;
     struct double_device device;
+    bool initialised;
 } state;
+
+static _Thread_local CUcontext current;
+
+/* One call at a time: programs may call from several threads. */
+static pthread_mutex_t calls = PTHREAD_MUTEX_INITIALIZER;
+
+static bool hold(void)
+{
+    pthread_mutex_lock(&calls);
+    return true;
+}
+
+static void let_go(const bool *held)
+{
+    if (*held)
+        pthread_mutex_unlock(&calls);
+}
 
 static struct CUctx_st the_context;
 static struct CUstream_st the_stream;
@@ -57,7 +76,9 @@ static CUresult enter(void)
     return state.device.fault;
 }
 
+/* Holds the lock until the function returns. */
 #define ENTER()                                                                                    \
+    const bool held __attribute__((cleanup(let_go))) = hold();                                     \
     do {                                                                                           \
         CUresult entered = enter();                                                                \
         if (entered != CUDA_SUCCESS)                                                               \
@@ -116,6 +137,8 @@ CUresult CUDAAPI cuInit(unsigned int flags)
     state.device_count = (int)setting("HONE_DOUBLE_COUNT", 1);
     state.device.throttle = setting("HONE_DOUBLE_THROTTLE", 0);
     usleep((useconds_t)setting("HONE_DOUBLE_INIT_MS", 0) * 1000);
+    state.initialised = true;
+    current = NULL;
     ENTER();
     return flags == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -203,7 +226,26 @@ CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice device)
 CUresult CUDAAPI cuCtxSetCurrent(CUcontext context)
 {
     ENTER();
-    return context == NULL || context == &the_context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+    if (context != NULL && context != &the_context)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    current = context;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxGetCurrent(CUcontext *context)
+{
+    if (!state.initialised)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    ENTER();
+    *context = current;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxGetDevice(CUdevice *device)
+{
+    ENTER();
+    *device = 0;
+    return current == NULL ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuCtxSynchronize(void)
@@ -290,6 +332,16 @@ CUresult CUDAAPI cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t bytes)
         return CUDA_ERROR_INVALID_VALUE;
     memcpy(at(to), from, bytes);
     return wait_for_device();
+}
+
+CUresult CUDAAPI cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
+{
+    ENTER();
+    (void)stream;
+    if (!is_valid(to, bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    memcpy(at(to), from, bytes);
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuMemcpyDtoH(void *to, CUdeviceptr from, size_t bytes)
