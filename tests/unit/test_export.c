@@ -241,7 +241,11 @@ static void test_header_of_several(void **state)
         "    assert(hone_matmul_select(\"NVIDIA H800\", 90, 132, 900, 900, 4096, row) == 2);\n"
         "    assert(hone_matmul_select(\"NVIDIA H800\", 90, 132, 9000, 9000, 4096, row) == 1);\n"
         "    assert(hone_matmul_select(NULL, 90, 114, 9000, 9000, 4096, row) == 2);\n"
-        "    assert(hone_matmul_select(NULL, 75, 40, 4096, 4096, 40, row) == 0);\n"
+        "    assert(hone_matmul_select(NULL, 75, 40, 4096, 4096, 40, row) == -1);\n"
+        "    assert(hone_matmul_nearest(NULL, 75, 40, 4096, 4096, 40, row) == 0);\n"
+        "    assert(hone_matmul_lookup(NULL, 90, 132, 1, 4096, 4096, 4096, row).grade == 4);\n"
+        "    assert(hone_matmul_lookup(NULL, 90, 132, 1, 4096, 4000, 4096, row).grade == 3);\n"
+        "    assert(hone_matmul_lookup(NULL, 90, 99, 1, 4096, 4096, 4096, row).grade == 2);\n"
         "    assert(hone_matmul_select(NULL, 90, 132, 4096, 4096, 4096, column) == 3);\n"
         "    assert(hone_matmul_fits(1, 1, 2, 4096, row) && !hone_matmul_fits(1, 1, 2, 32, row));\n"
         "    assert(!hone_matmul_fits(7, 1, 2, 4096, row));\n"
@@ -299,7 +303,9 @@ static void test_header_of_steps(void **state)
                     "    assert(hone_tiled_step3_runs(1001, 100, 64, 2) == 1);\n"
                     "    assert(SCALE < -1.4 && SCALE > -1.6);\n"
                     "    assert(HONE_TILED_TUNED_DEVICE[4] == '\"');\n"
-                    "    assert(hone_tiled_select(0, 0, 0, 1, 1, 1, 1) == 0);\n"
+                    "    assert(hone_tiled_select(0, 0, 0, 128, 100, 64, 2) == 0);\n"
+                    "    assert(hone_tiled_select(0, 0, 0, 128, 100, 64, 1) == -1);\n"
+                    "    assert(hone_tiled_nearest(0, 0, 0, 128, 100, 64, 1) == 0);\n"
                     "    return 0;\n}\n");
 }
 

@@ -6,15 +6,20 @@
 #include "runtime/plan.h"
 #include "runtime/source.h"
 
-/* What `hone export` writes: the tuned configurations of one kernel, one a device and problem. The
- * first is the chosen one, whose values the header's macros take. */
+/* What `hone export` writes: the tuned results of one kernel, one a device and problem, and the configurations that
+ * they come down to. The first is the chosen one, whose values the header's macros take. */
 struct hn_export {
     const char *kernel; /* borrowed */
     char *upper;        /* HONE_MATMUL: starts every macro */
     char *lower;        /* hone_matmul: starts every function */
     struct hn_tuned_list all;
-    const struct hn_tuned **configs; /* of all, in the order of export */
+    const struct hn_tuned **results; /* of all: the chosen one, then its device's, then the others' */
+    size_t result_count;
+    /* A configuration is what is compiled: a point with the problem values that the template sees as constants. Each
+     * stands here with the first of its results; without a plan every result is one. */
+    const struct hn_tuned **configs;
     size_t count;
+    size_t *config_of; /* the number of each result's configuration */
     size_t left_out; /* tuned with other parameters than the chosen one */
     struct hn_stored_plan stored;
     struct hn_plan *plan; /* of the chosen one; NULL when the cache keeps none */
@@ -42,9 +47,9 @@ enum hn_status hn_export_need_plan(const struct hn_export *export, struct hn_err
 bool hn_export_is_stale(const struct hn_export *export, size_t config);
 /* "HONE_MATMUL" for "matmul"; "MY_MM" for a given "my_mm". NULL when out of memory. */
 char *hn_export_identifier(const char *kernel, const char *prefix, bool upper);
-/* Entries and options of the chosen configuration, without the template's text. Finish it. */
-enum hn_status hn_export_make_source(const struct hn_export *export, struct hn_source *source,
-                                     struct hn_error *err);
+/* Entries and options of a result's configuration, without the template's text. Finish it. */
+enum hn_status hn_export_make_source(const struct hn_export *export, const struct hn_tuned *tuned,
+                                     struct hn_source *source, struct hn_error *err);
 /* Appends "2026-11-21" for seconds since the epoch. */
 void hn_export_append_date(struct hn_text *text, double time);
 
@@ -57,27 +62,5 @@ enum hn_status hn_export_csv(const struct hn_export *export, struct hn_text *tex
                              struct hn_error *err);
 enum hn_status hn_export_source(const struct hn_export *export, struct hn_text *text,
                                 struct hn_error *err);
-
-/* Parts of the header, of which export_header.c is the frame. */
-enum hn_status hn_export_append_macros(const struct hn_export *export, struct hn_text *text,
-                                       struct hn_error *err);
-enum hn_status hn_export_append_apply(const struct hn_export *export, struct hn_text *text,
-                                      struct hn_error *err);
-enum hn_status hn_export_append_geometry(const struct hn_export *export, struct hn_text *text,
-                                         struct hn_error *err);
-enum hn_status hn_export_append_list(const struct hn_export *export, struct hn_text *text,
-                                     struct hn_error *err);
-void hn_export_append_select(const struct hn_export *export, struct hn_text *text);
-
-/* Problem values as parameters of a function, ", int64_t problem_M, …" after `before`; and as the
- * arguments of a call. */
-void hn_export_append_problem_parameters(const struct hn_export *export, const char *before,
-                                         struct hn_text *text);
-void hn_export_append_problem_arguments(const struct hn_export *export, const char *before,
-                                        struct hn_text *text);
-/* Whether a problem value is passed as a double (some configuration has it real). */
-bool hn_export_problem_is_real(const struct hn_export *export, const char *name);
-/* The words of a name, or NULL when it has none. */
-const struct hn_word_list *hn_export_words(const struct hn_export *export, const char *name);
 
 #endif

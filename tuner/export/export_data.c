@@ -65,8 +65,8 @@ enum hn_status hn_export_json(const struct hn_export *export, struct hn_text *te
     json_t *json = json_pack("{s:i, s:s, s:o}", "hone_export", EXPORT_VERSION, "kernel",
                              export->kernel, "configurations", configs);
     bool failed = json == NULL;
-    for (size_t i = 0; i < export->count && !failed; i++)
-        failed = json_array_append_new(configs, config_json(export->configs[i])) != 0;
+    for (size_t i = 0; i < export->result_count && !failed; i++)
+        failed = json_array_append_new(configs, config_json(export->results[i])) != 0;
     char *dump = failed ? NULL : json_dumps(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
     json_decref(json);
     if (dump == NULL)
@@ -136,14 +136,14 @@ static void append_line(const struct hn_tuned *first, const struct hn_tuned *tun
 enum hn_status hn_export_csv(const struct hn_export *export, struct hn_text *text,
                              struct hn_error *err)
 {
-    const struct hn_tuned *first = export->configs[0];
+    const struct hn_tuned *first = export->results[0];
     hn_text_append(text, "kernel,device,capability,sm_count,regime,objective");
     append_names(text, &first->identity.problem);
     append_names(text, &first->best.point);
     hn_text_append(text, ",time_us,low_us,high_us");
     append_names(text, &first->best.metrics);
     hn_text_append(text, ",verification,simulated,date\n");
-    for (size_t i = 0; i < export->count; i++)
-        append_line(first, export->configs[i], text);
+    for (size_t i = 0; i < export->result_count; i++)
+        append_line(first, export->results[i], text);
     return text->failed ? hn_fail_memory(err) : HN_OK;
 }

@@ -2,81 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/expression_c.h"
-#include "tuner/export/export.h"
+#include "tuner/export/export_parts.h"
 
 /* The launch expressions as C functions of the problem: parameters are known and folded, so every
  * configuration has expressions of its own; where all are equal there is nothing to choose at run
  * time. */
-
-void hn_export_append_problem_parameters(const struct hn_export *export, const char *before,
-                                         struct hn_text *text)
-{
-    for (size_t i = 0; i < export->plan->problem_count; i++) {
-        const char *name = export->plan->problem[i];
-        hn_text_printf(text, "%s%s problem_%s", i == 0 ? before : ", ",
-                       hn_export_problem_is_real(export, name) ? "double" : "int64_t", name);
-    }
-}
-
-void hn_export_append_problem_arguments(const struct hn_export *export, const char *before,
-                                        struct hn_text *text)
-{
-    for (size_t i = 0; i < export->plan->problem_count; i++)
-        hn_text_printf(text, "%sproblem_%s", i == 0 ? before : ", ", export->plan->problem[i]);
-}
-
-/* The slots of the plan's expressions for one configuration: its names, then the pitches of its
- * arguments. names holds the C names and is freed with the slots. */
-struct slots {
-    struct hn_c_slot *items;
-    struct hn_text *names;
-    size_t count;
-};
-
-static void slots_finish(struct slots *slots)
-{
-    for (size_t i = 0; slots->names != NULL && i < slots->count; i++)
-        hn_text_finish(&slots->names[i]);
-    free(slots->names);
-    free(slots->items);
-}
-
-static enum hn_status slots_make(const struct hn_export *export, size_t config, struct slots *slots,
-                                 struct hn_error *err)
-{
-    const struct hn_tuned *tuned = export->configs[config];
-    const struct hn_plan *plan = export->plan;
-    slots->count = plan->name_count + plan->pitch_count;
-    slots->items = calloc(slots->count + 1, sizeof *slots->items);
-    slots->names = calloc(slots->count + 1, sizeof *slots->names);
-    if (slots->items == NULL || slots->names == NULL)
-        return hn_fail_memory(err);
-    for (size_t i = 0; i < plan->pitch_count; i++) {
-        size_t slot = plan->name_count + i;
-        hn_text_printf(&slots->names[slot], "%s_config_%s(config", export->lower, plan->pitches[i]);
-        hn_export_append_problem_arguments(export, ", ", &slots->names[slot]);
-        hn_text_append(&slots->names[slot], ")");
-        if (slots->names[slot].failed)
-            return hn_fail_memory(err);
-        slots->items[slot].name = slots->names[slot].data;
-    }
-    for (size_t i = 0; i < plan->name_count; i++) {
-        const char *name = plan->names[i];
-        slots->items[i].constant = hn_bindings_get(&tuned->best.point, name);
-        if (slots->items[i].constant != NULL)
-            continue;
-        hn_text_printf(&slots->names[i], "problem_%s", name);
-        if (slots->names[i].failed)
-            return hn_fail_memory(err);
-        const struct hn_word_list *list = hn_export_words(export, name);
-        slots->items[i].name = slots->names[i].data;
-        slots->items[i].real = hn_export_problem_is_real(export, name);
-        slots->items[i].words = list == NULL ? NULL : (const char *const *)list->words;
-        slots->items[i].word_count = list == NULL ? 0 : list->count;
-    }
-    return HN_OK;
-}
 
 /* What of a step becomes a function. */
 enum part {
@@ -136,7 +66,8 @@ static bool is_size(enum part part)
 }
 
 /* "size.x = (unsigned int)(…);" */
-static enum hn_status append_assignment(const struct hn_export *export, const struct slots *slots,
+static enum hn_status append_assignment(const struct hn_export *export,
+                                        const struct hn_export_slots *slots,
                                         const struct hn_expression *expression,
                                         const char *variable, const char *type,
                                         struct hn_text *text, struct hn_error *err)
@@ -151,7 +82,8 @@ static enum hn_status append_assignment(const struct hn_export *export, const st
 }
 
 /* "runs = (…) != 0;" */
-static enum hn_status append_truth(const struct hn_export *export, const struct slots *slots,
+static enum hn_status append_truth(const struct hn_export *export,
+                                   const struct hn_export_slots *slots,
                                    const struct hn_expression *expression, const char *variable,
                                    struct hn_text *text, struct hn_error *err)
 {
@@ -177,7 +109,8 @@ struct function {
 
 /* The statements that compute one part of a step's geometry; what is not given stays as it was
  * initialised. */
-static enum hn_status append_part(const struct hn_export *export, const struct slots *slots,
+static enum hn_status append_part(const struct hn_export *export,
+                                  const struct hn_export_slots *slots,
                                   const struct function *function, struct hn_text *text,
                                   struct hn_error *err)
 {
@@ -196,7 +129,8 @@ static enum hn_status append_part(const struct hn_export *export, const struct s
     return status;
 }
 
-static enum hn_status append_pitch(const struct hn_export *export, const struct slots *slots,
+static enum hn_status append_pitch(const struct hn_export *export,
+                                   const struct hn_export_slots *slots,
                                    const struct hn_argument *argument, struct hn_text *text,
                                    struct hn_error *err)
 {
@@ -216,29 +150,14 @@ static enum hn_status append_body(const struct hn_export *export, size_t config,
                                   const struct function *function, struct hn_text *text,
                                   struct hn_error *err)
 {
-    struct slots slots = {0};
-    enum hn_status status = slots_make(export, config, &slots, err);
+    struct hn_export_slots slots = {0};
+    enum hn_status status = hn_export_slots_make(export, config, &slots, err);
     if (status == HN_OK && function->argument != NULL)
         status = append_pitch(export, &slots, function->argument, text, err);
     else if (status == HN_OK)
         status = append_part(export, &slots, function, text, err);
-    slots_finish(&slots);
+    hn_export_slots_finish(&slots);
     return status;
-}
-
-static void append_switch(char *const *bodies, size_t count, struct hn_text *text)
-{
-    bool equal = true;
-    for (size_t i = 1; i < count; i++)
-        equal = equal && strcmp(bodies[i], bodies[0]) == 0;
-    if (equal) {
-        hn_text_printf(text, "    (void)config;\n%s", bodies[0]);
-        return;
-    }
-    hn_text_append(text, "    switch (config) {\n");
-    for (size_t i = 0; i < count; i++)
-        hn_text_printf(text, "    case %zu:\n%s    break;\n", i, bodies[i]);
-    hn_text_append(text, "    default:\n    break;\n    }\n");
 }
 
 static void append_definition(const struct hn_export *export, const struct function *function,
@@ -252,7 +171,7 @@ static void append_definition(const struct hn_export *export, const struct funct
     hn_text_printf(text, ")\n{\n    %s %s = %s;\n", info->type, info->variable, info->initial);
     for (size_t i = 0; i < export->plan->problem_count; i++)
         hn_text_printf(text, "    (void)problem_%s;\n", export->plan->problem[i]);
-    append_switch(bodies, export->count, text);
+    hn_export_append_switch(bodies, export->count, text);
     hn_text_printf(text, "    return %s;\n}\n\n", info->variable);
 
     hn_text_printf(text, "static inline %s %s%s_%s(", info->type, export->lower, step, info->name);
@@ -333,6 +252,8 @@ enum hn_status hn_export_append_geometry(const struct hn_export *export, struct 
     enum hn_status status = append_pitches(export, &functions, err);
     if (status == HN_OK)
         status = append_steps(export, &functions, err);
+    if (status == HN_OK)
+        status = hn_export_append_usable(export, &functions, err);
     char *code = hn_text_take(&functions);
     if (status == HN_OK && code == NULL)
         status = hn_fail_memory(err);

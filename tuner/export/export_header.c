@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "runtime/source.h"
-#include "tuner/export/export.h"
+#include "tuner/export/export_parts.h"
 
 /* Appends text for the inside of a comment: device and template names could hold the marks of one.
  */
@@ -335,7 +335,7 @@ static enum hn_status append_head(const struct hn_export *export, struct hn_text
                                   struct hn_error *err)
 {
     struct hn_source source = {0};
-    enum hn_status status = hn_export_make_source(export, &source, err);
+    enum hn_status status = hn_export_make_source(export, export->configs[0], &source, err);
     if (status != HN_OK)
         return status;
     struct hn_text lines = {0};
@@ -389,9 +389,10 @@ enum hn_status hn_export_header(const struct hn_export *export, struct hn_text *
                    "#ifndef __CUDACC_RTC__\n\n#include <stdint.h>\n#include <string.h>\n\n");
     hn_text_append(text, dimensions);
     status = hn_export_append_geometry(export, text, err);
+    if (status == HN_OK)
+        status = hn_export_append_select(export, text, err);
     if (status != HN_OK)
         return status;
-    hn_export_append_select(export, text);
     hn_text_printf(text, "#endif /* __CUDACC_RTC__ */\n\n#endif /* %s_TUNED_H */\n\n",
                    export->upper);
     status = hn_export_append_apply(export, text, err);

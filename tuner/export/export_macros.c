@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "runtime/source.h"
-#include "tuner/export/export.h"
+#include "tuner/export/export_parts.h"
 
 /* The header's macros are the prelude that the template was tuned with, line by line, each name
  * prefixed: so both can not differ. */
@@ -64,8 +64,8 @@ static bool has_name(const char *prelude, const char *name, size_t length)
     return false;
 }
 
-/* A string as a C literal; '?' is escaped because "??/" would be a trigraph. */
-static void append_literal(struct hn_text *text, const char *string)
+/* '?' is escaped because "??/" would be a trigraph. */
+void hn_export_append_literal(struct hn_text *text, const char *string)
 {
     hn_text_append(text, "\"");
     for (const char *c = string; *c != '\0'; c++) {
@@ -78,9 +78,8 @@ static void append_literal(struct hn_text *text, const char *string)
     hn_text_append(text, "\"");
 }
 
-/* A value as C: words as their prefixed macros. */
-static void append_value(const struct hn_export *export, const char *name,
-                         const struct hn_value *value, struct hn_text *text)
+void hn_export_append_value(const struct hn_export *export, const char *name,
+                            const struct hn_value *value, struct hn_text *text)
 {
     if (value->type == HN_WORD)
         hn_text_printf(text, "%s_%s_%s", export->upper, name, value->word);
@@ -90,8 +89,7 @@ static void append_value(const struct hn_export *export, const char *name,
         hn_value_append(text, value);
 }
 
-/* As a double: with a point or an exponent. */
-static void append_time(struct hn_text *text, double time_us)
+void hn_export_append_time(struct hn_text *text, double time_us)
 {
     char digits[32];
     snprintf(digits, sizeof digits, "%.9g", time_us);
@@ -104,11 +102,11 @@ static void append_tuned(const struct hn_export *export, const struct hn_tuned *
 {
     const struct hn_device_identity *device = &tuned->identity.device;
     hn_text_append(text, "#define TUNED_DEVICE ");
-    append_literal(text, device->name);
+    hn_export_append_literal(text, device->name);
     hn_text_printf(
         text, "\n#define TUNED_CAPABILITY %d\n#define TUNED_SM_COUNT %d\n#define TUNED_TIME_US ",
         device->capability, device->sm_count);
-    append_time(text, tuned->best.timing.median_us);
+    hn_export_append_time(text, tuned->best.timing.median_us);
     hn_text_append(text, "\n");
     for (size_t i = 0; i < export->plan->problem_count; i++) {
         const char *name = export->plan->problem[i];
@@ -116,7 +114,7 @@ static void append_tuned(const struct hn_export *export, const struct hn_tuned *
         if (value == NULL)
             continue;
         hn_text_printf(text, "#define TUNED_%s ", name);
-        append_value(export, name, value, text);
+        hn_export_append_value(export, name, value, text);
         hn_text_append(text, "\n");
     }
 }
@@ -208,8 +206,8 @@ static void append_definitions(const struct hn_export *export, char *const *prel
 static enum hn_status check_names(const struct hn_export *export, const char *prelude,
                                   struct hn_error *err)
 {
-    static const char *const own[] = {"APPLY",   "UNAPPLY",      "CONFIG",
-                                      "CONFIGS", "CONFIG_COUNT", "TUNED_H"};
+    static const char *const own[] = {"APPLY",        "UNAPPLY", "CONFIG",  "CONFIGS",
+                                      "CONFIG_COUNT", "TUNED_H", "RESULTS", "RESULT_COUNT"};
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
         if (has_name(prelude, own[i], strlen(own[i])))
             return hn_fail(err, HN_ECONFIG,
@@ -300,18 +298,18 @@ static void append_row(const struct hn_export *export, size_t config, struct hn_
     for (size_t i = 0; i < export->plan->parameter_count; i++) {
         const char *name = export->plan->parameters[i];
         hn_text_append(text, ", ");
-        append_value(export, name, hn_bindings_get(&tuned->best.point, name), text);
+        hn_export_append_value(export, name, hn_bindings_get(&tuned->best.point, name), text);
     }
     for (size_t i = 0; i < export->plan->problem_count; i++) {
         const char *name = export->plan->problem[i];
         hn_text_append(text, ", ");
-        append_value(export, name, hn_bindings_get(&tuned->identity.problem, name), text);
+        hn_export_append_value(export, name, hn_bindings_get(&tuned->identity.problem, name), text);
     }
     hn_text_append(text, ", ");
-    append_literal(text, tuned->identity.device.name);
+    hn_export_append_literal(text, tuned->identity.device.name);
     hn_text_printf(text, ", %d, %d, ", tuned->identity.device.capability,
                    tuned->identity.device.sm_count);
-    append_time(text, tuned->best.timing.median_us);
+    hn_export_append_time(text, tuned->best.timing.median_us);
     hn_text_append(text, ")");
 }
 
@@ -329,7 +327,8 @@ enum hn_status hn_export_append_list(const struct hn_export *export, struct hn_t
             return hn_fail(err, HN_EFORMAT, "the cached problem of '%s' has no value for '%s'",
                            export->kernel, export->plan->problem[i]);
     }
-    hn_text_append(text, "/* All configurations: X(config");
+    hn_text_append(
+        text, "/* All configurations, each with the first result that it comes from: X(config");
     for (size_t i = 0; i < export->plan->parameter_count; i++)
         hn_text_printf(text, ", %s", export->plan->parameters[i]);
     for (size_t i = 0; i < export->plan->problem_count; i++)

@@ -88,7 +88,7 @@ static enum hn_status append_head(const struct hn_export *export, struct hn_text
 {
     const struct hn_tuned *tuned = export->configs[0];
     struct hn_source source = {0};
-    enum hn_status status = hn_export_make_source(export, &source, err);
+    enum hn_status status = hn_export_make_source(export, export->configs[0], &source, err);
     if (status != HN_OK)
         return status;
     hn_text_printf(text, "// %s as tuned by Hone for %s", export->kernel,
