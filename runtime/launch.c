@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "runtime/flow.h"
+
 static enum hn_status evaluate_dimensions(struct hn_expression *const *expressions,
                                           const struct hn_value *values, int64_t *dimensions,
                                           struct hn_error *err)
@@ -18,8 +20,8 @@ static enum hn_status evaluate_dimensions(struct hn_expression *const *expressio
     return HN_OK;
 }
 
-static enum hn_status evaluate_step(const struct hn_step *step, const struct hn_value *values,
-                                    struct hn_launch_step *launch, struct hn_error *err)
+enum hn_status hn_launch_evaluate_step(const struct hn_step *step, const struct hn_value *values,
+                                       struct hn_launch_step *launch, struct hn_error *err)
 {
     *launch = (struct hn_launch_step){.step = step, .carveout = HN_NO_CARVEOUT};
     const struct hn_geometry *geometry = &step->geometry;
@@ -39,33 +41,57 @@ static enum hn_status evaluate_step(const struct hn_step *step, const struct hn_
     return status;
 }
 
-enum hn_status hn_launch_make(const struct hn_plan *plan, const struct hn_bindings *problem,
-                              const struct hn_bindings *point, struct hn_launch *launch,
-                              struct hn_error *err)
+static enum hn_status make_steps(const struct hn_plan *plan, const struct hn_value *values,
+                                 struct hn_launch *launch, struct hn_error *err)
+{
+    launch->steps = calloc(plan->step_count + 1, sizeof *launch->steps);
+    enum hn_status status = launch->steps == NULL ? hn_fail_memory(err) : HN_OK;
+    for (size_t i = 0; status == HN_OK && i < plan->step_count; i++) {
+        bool applies = false;
+        status = hn_step_applies(&plan->steps[i], values, &applies, err);
+        if (status == HN_OK && applies)
+            status = hn_launch_evaluate_step(&plan->steps[i], values,
+                                             &launch->steps[launch->step_count++], err);
+    }
+    return status;
+}
+
+static enum hn_status make(const struct hn_plan *plan, const struct hn_bindings *problem,
+                           const struct hn_bindings *point, bool sequential,
+                           struct hn_launch *launch, struct hn_error *err)
 {
     *launch = (struct hn_launch){.steps = NULL};
     struct hn_value *values = NULL;
     enum hn_status status = hn_plan_values(plan, problem, point, &values, err);
     if (status != HN_OK)
         return status;
-    launch->steps = calloc(plan->step_count + 1, sizeof *launch->steps);
-    if (launch->steps == NULL)
-        status = hn_fail_memory(err);
-    for (size_t i = 0; status == HN_OK && i < plan->step_count; i++) {
-        bool applies = false;
-        status = hn_step_applies(&plan->steps[i], values, &applies, err);
-        if (status == HN_OK && applies)
-            status =
-                evaluate_step(&plan->steps[i], values, &launch->steps[launch->step_count++], err);
-    }
+    status = make_steps(plan, values, launch, err);
+    if (status == HN_OK && plan->pipeline != NULL)
+        status = hn_flow_make(plan, values, sequential, launch, err);
     if (status != HN_OK)
         hn_launch_finish(launch);
     free(values);
     return status;
 }
 
+enum hn_status hn_launch_make(const struct hn_plan *plan, const struct hn_bindings *problem,
+                              const struct hn_bindings *point, struct hn_launch *launch,
+                              struct hn_error *err)
+{
+    return make(plan, problem, point, false, launch, err);
+}
+
+enum hn_status hn_launch_make_sequential(const struct hn_plan *plan,
+                                         const struct hn_bindings *problem,
+                                         const struct hn_bindings *point, struct hn_launch *launch,
+                                         struct hn_error *err)
+{
+    return make(plan, problem, point, true, launch, err);
+}
+
 void hn_launch_finish(struct hn_launch *launch)
 {
+    hn_flow_destroy(launch->flow);
     free(launch->steps);
     *launch = (struct hn_launch){.steps = NULL};
 }
@@ -78,7 +104,7 @@ enum hn_status hn_launch_make_step(const struct hn_plan *plan, const struct hn_s
     struct hn_value *values = NULL;
     enum hn_status status = hn_plan_values(plan, problem, point, &values, err);
     if (status == HN_OK)
-        status = evaluate_step(step, values, launch, err);
+        status = hn_launch_evaluate_step(step, values, launch, err);
     free(values);
     return status;
 }
@@ -192,6 +218,32 @@ static bool check_carveout(int64_t percent, struct hn_record *record)
     return false;
 }
 
+static bool check_step(const struct hn_launch_step *step, const struct hn_device *device,
+                       struct hn_record *record)
+{
+    return check_dimensions("block", step->block, device->max_block, device, record) &&
+           check_threads(step->block, device, record) &&
+           check_dimensions("grid", step->grid, device->max_grid, device, record) &&
+           check_cluster(step, device, record) && check_carveout(step->carveout, record) &&
+           check_shared(step->shared_bytes, device, record);
+}
+
+/* What a chunk launches; of a plan without a pipeline there is only the whole. */
+static bool check_chunks(const struct hn_launch *launch, const struct hn_device *device,
+                         struct hn_record *record)
+{
+    const struct hn_flow *flow = launch->flow;
+    if (flow->why[0] != '\0') {
+        hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "%s", flow->why);
+        return false;
+    }
+    for (size_t c = 0; c < flow->chunk_count; c++)
+        for (size_t s = 0; s < launch->step_count; s++)
+            if (!check_step(&flow->chunks[c].steps[s], device, record))
+                return false;
+    return true;
+}
+
 bool hn_launch_check(const struct hn_launch *launch, const struct hn_device *device,
                      struct hn_record *record)
 {
@@ -199,14 +251,10 @@ bool hn_launch_check(const struct hn_launch *launch, const struct hn_device *dev
         hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "no step is launched: no 'if' holds");
         return false;
     }
-    for (size_t i = 0; i < launch->step_count; i++) {
-        const struct hn_launch_step *step = &launch->steps[i];
-        if (!check_dimensions("block", step->block, device->max_block, device, record) ||
-            !check_threads(step->block, device, record) ||
-            !check_dimensions("grid", step->grid, device->max_grid, device, record) ||
-            !check_cluster(step, device, record) || !check_carveout(step->carveout, record) ||
-            !check_shared(step->shared_bytes, device, record))
+    if (launch->flow != NULL)
+        return check_chunks(launch, device, record);
+    for (size_t i = 0; i < launch->step_count; i++)
+        if (!check_step(&launch->steps[i], device, record))
             return false;
-    }
     return true;
 }

@@ -24,17 +24,26 @@ struct hn_launch_step {
 /* Whether its blocks are launched in clusters of more than one. */
 bool hn_launch_step_has_clusters(const struct hn_launch_step *step);
 
+struct hn_flow;
+
 /* A plan's launches for one point of one problem, with all expressions evaluated: those steps whose condition holds.
- * Owns steps. */
+ * Owns steps and flow. With a pipeline the steps are those of the whole extent, and its chunks have their own. */
 struct hn_launch {
     struct hn_launch_step *steps;
     size_t step_count;
+    struct hn_flow *flow; /* runtime/flow.h; NULL: no pipeline */
 };
 
 /* HN_EVALUE or HN_ECONFIG when an expression has no integral value. */
 enum hn_status hn_launch_make(const struct hn_plan *plan, const struct hn_bindings *problem,
                               const struct hn_bindings *point, struct hn_launch *launch, struct hn_error *err);
+/* The same in one chunk and one stream. */
+enum hn_status hn_launch_make_sequential(const struct hn_plan *plan, const struct hn_bindings *problem,
+                                         const struct hn_bindings *point, struct hn_launch *launch, struct hn_error *err);
 void hn_launch_finish(struct hn_launch *launch);
+/* A step for these values of the plan's names. */
+enum hn_status hn_launch_evaluate_step(const struct hn_step *step, const struct hn_value *values,
+                                       struct hn_launch_step *launch, struct hn_error *err);
 /* One step of the reference, the same way. */
 enum hn_status hn_launch_make_step(const struct hn_plan *plan, const struct hn_step *step,
                                    const struct hn_bindings *problem, const struct hn_bindings *point,

@@ -76,7 +76,7 @@ enum hn_status hn_metrics_evaluate(const struct hn_plan *plan, const struct hn_b
     enum hn_status status = hn_plan_values(plan, problem, &record->point, &values, err);
     if (status != HN_OK)
         return status;
-    size_t slot = plan->name_count + plan->pitch_count;
+    size_t slot = hn_plan_slot_count(plan);
     values[slot++] = hn_real(record->timing.median_us);
     size_t given = 0;
     for (size_t i = 0; status == HN_OK && i < plan->argument_count; i++) {

@@ -82,6 +82,7 @@ static void free_lists(struct hn_plan *plan)
     for (size_t i = 0; plan->steps != NULL && i < plan->step_count; i++)
         finish_step(&plan->steps[i]);
     free(plan->steps);
+    hn_pipeline_destroy(plan->pipeline);
     for (size_t i = 0; plan->options != NULL && i < plan->option_count; i++)
         finish_option(&plan->options[i]);
     free(plan->options);

@@ -7,6 +7,7 @@
 #include "base/bindings.h"
 #include "base/hash.h"
 #include "runtime/argument.h"
+#include "runtime/pipeline.h"
 
 /* Everything that a config says except the space: what to compile, launch, fill, compare and compute. It is the same
  * for all problems of a config: expressions see problem values and parameters by name. Owns all it points to. Made by
@@ -90,7 +91,8 @@ struct hn_plan {
     char *template_path; /* absolute */
     char **names;        /* parameters and problem values, sorted: slot i of every expression */
     size_t name_count;
-    char **pitches;      /* "in_pitch" of each argument with rows, in their order: the slots behind the names */
+    char **pitches;      /* "in_pitch" of each argument with rows, in their order: the slots behind the names; those of
+                            a chunk (hn_chunk_names) follow where there is a pipeline */
     size_t pitch_count;
     char **parameters;   /* names of the parameters, declared order */
     size_t parameter_count;
@@ -104,6 +106,7 @@ struct hn_plan {
     size_t argument_count;
     struct hn_step *steps;
     size_t step_count;
+    struct hn_pipeline *pipeline; /* from host memory to host memory; NULL: buffers are and stay on the device */
     struct hn_option *options;
     size_t option_count;
     struct hn_reference reference;
@@ -152,6 +155,11 @@ enum hn_status hn_plan_values(const struct hn_plan *plan, const struct hn_bindin
 /* Whether a point satisfies the constraints for a problem; not where one of them has no value. */
 enum hn_status hn_plan_allows(const struct hn_plan *plan, const struct hn_bindings *problem,
                               const struct hn_bindings *point, bool *allows, struct hn_error *err);
+/* How many slots there are before those of metrics: names, pitches, and with a pipeline those of a chunk. */
+size_t hn_plan_slot_count(const struct hn_plan *plan);
+/* Which chunk expressions see; hn_plan_values has made it the whole extent. Only with a pipeline. */
+void hn_plan_set_chunk(const struct hn_plan *plan, struct hn_value *values, int64_t begin, int64_t count,
+                       int64_t index);
 /* The argument of that name, or NULL; its index is its place in plan->arguments. */
 const struct hn_argument *hn_plan_find_argument(const struct hn_plan *plan, const char *name);
 /* The argument whose contents this one takes; itself where it has its own. */

@@ -50,13 +50,27 @@ static void bind_shape(struct binder *binder, const struct hn_plan *plan,
     bind(binder, shape->width);
     bind(binder, shape->height);
     bind(binder, shape->pitch);
+    binder->scope.name_count = hn_plan_slot_count(plan);
+}
+
+/* How the extent is cut is not for a chunk to say. */
+static void bind_pipeline(struct binder *binder, const struct hn_plan *plan)
+{
+    if (plan->pipeline == NULL)
+        return;
     binder->scope.name_count = plan->name_count + plan->pitch_count;
+    for (size_t i = 0; i < HN_PIPELINE_FIELD_COUNT; i++)
+        bind(binder, plan->pipeline->fields[i]);
+    for (size_t i = 0; i < plan->pipeline->copy_count; i++)
+        bind(binder, plan->pipeline->copies[i].condition);
+    binder->scope.name_count = hn_plan_slot_count(plan);
 }
 
 static void bind_all_but_metrics(struct binder *binder, const struct hn_plan *plan)
 {
     for (size_t i = 0; i < plan->argument_count; i++)
         bind_shape(binder, plan, &plan->arguments[i].shape);
+    bind_pipeline(binder, plan);
     for (size_t i = 0; i < plan->argument_count; i++) {
         bind(binder, plan->arguments[i].count);
         bind(binder, plan->arguments[i].value);
@@ -78,7 +92,7 @@ static void bind_all_but_metrics(struct binder *binder, const struct hn_plan *pl
 
 static size_t count_words(const struct hn_plan *plan)
 {
-    size_t count = 0;
+    size_t count = plan->pipeline == NULL ? 0 : HN_ORDER_COUNT + HN_HOST_MEMORY_COUNT;
     for (size_t i = 0; i < plan->word_list_count; i++)
         count += plan->word_lists[i].count;
     return count;
@@ -93,6 +107,8 @@ static size_t collect_names(const struct hn_plan *plan, const char **names)
         names[count++] = plan->names[i];
     for (size_t i = 0; i < plan->pitch_count; i++)
         names[count++] = plan->pitches[i];
+    for (size_t i = 0; plan->pipeline != NULL && i < HN_CHUNK_NAMES; i++)
+        names[count++] = hn_chunk_names[i];
     names[count++] = "time_us";
     for (size_t i = 0; i < plan->argument_count; i++)
         if (plan->arguments[i].role == HN_ROLE_METRIC)
@@ -108,13 +124,16 @@ static void collect_words(const struct hn_plan *plan, const char **words)
     for (size_t i = 0; i < plan->word_list_count; i++)
         for (size_t w = 0; w < plan->word_lists[i].count; w++)
             words[count++] = plan->word_lists[i].words[w];
+    for (size_t i = 0; plan->pipeline != NULL && i < HN_ORDER_COUNT; i++)
+        words[count++] = hn_order_names[i];
+    for (size_t i = 0; plan->pipeline != NULL && i < HN_HOST_MEMORY_COUNT; i++)
+        words[count++] = hn_host_memory_names[i];
 }
 
 enum hn_status hn_plan_bind(struct hn_plan *plan, const struct hn_expression **failed,
                             struct hn_error *err)
 {
-    size_t most =
-        plan->name_count + plan->pitch_count + 1 + plan->argument_count + plan->metric_count;
+    size_t most = hn_plan_slot_count(plan) + 1 + plan->argument_count + plan->metric_count;
     size_t word_count = count_words(plan);
     const char **names = calloc(most, sizeof *names);
     const char **words = calloc(word_count + 1, sizeof *words);
@@ -125,8 +144,7 @@ enum hn_status hn_plan_bind(struct hn_plan *plan, const struct hn_expression **f
     }
     size_t before_metrics = collect_names(plan, names);
     collect_words(plan, words);
-    binder.scope =
-        (struct hn_scope){names, plan->name_count + plan->pitch_count, words, word_count};
+    binder.scope = (struct hn_scope){names, hn_plan_slot_count(plan), words, word_count};
     bind_all_but_metrics(&binder, plan);
     for (size_t i = 0; i < plan->metric_count; i++) {
         binder.scope.name_count = before_metrics + i;

@@ -183,6 +183,19 @@ static enum hn_status read_steps(const json_t *json, struct hn_plan *plan, struc
     return status;
 }
 
+static enum hn_status read_pipeline(const json_t *json, struct hn_plan *plan, struct hn_error *err)
+{
+    const json_t *object = json_object_get(json, "pipeline");
+    if (object == NULL)
+        return HN_OK;
+    enum hn_status status =
+        hn_pipeline_from_json(object, plan->argument_count, plan->step_count, &plan->pipeline, err);
+    for (size_t i = 0; status == HN_OK && i < plan->argument_count; i++)
+        if (plan->pipeline->parts[i] != 0 && plan->arguments[i].count == NULL)
+            status = hn_json_fail(err, "pipeline", "about buffers");
+    return status;
+}
+
 static enum hn_status read_option(const json_t *object, struct hn_option *option,
                                   struct hn_error *err)
 {
@@ -282,8 +295,9 @@ static enum hn_status read_objective(const json_t *json, struct hn_plan *plan, s
 static enum hn_status read_plan(const json_t *json, struct hn_plan *plan, struct hn_error *err)
 {
     static enum hn_status (*const parts[])(const json_t *, struct hn_plan *, struct hn_error *) = {
-        read_names,     read_word_lists, read_arguments, read_steps,     read_options,
-        read_reference, read_compare,    read_metrics,   read_objective, read_constraints,
+        read_names,    read_word_lists, read_arguments,   read_steps,
+        read_pipeline, read_options,    read_reference,   read_compare,
+        read_metrics,  read_objective,  read_constraints,
     };
     const json_t *format = json_object_get(json, "format");
     if (!json_is_integer(format) || json_integer_value(format) < 1)

@@ -129,6 +129,8 @@ json_t *hn_plan_to_json(const struct hn_plan *plan)
     hn_build_set(&object, "words", words_json(plan));
     hn_build_set(&object, "arguments", arguments_json(plan));
     hn_build_set(&object, "steps", steps_json(plan));
+    if (plan->pipeline != NULL)
+        hn_build_set(&object, "pipeline", hn_pipeline_to_json(plan->pipeline));
     hn_build_set(&object, "options", options_json(plan));
     hn_build_set(&object, "reference",
                  reference_json(&plan->reference, plan->reference.template_path));
@@ -180,6 +182,8 @@ struct hn_hash hn_plan_hash(const struct hn_plan *plan)
     struct hn_builder object = hn_build_object();
     hn_build_set(&object, "arguments", arguments_without_folders(plan));
     hn_build_set(&object, "steps", steps_json(plan));
+    if (plan->pipeline != NULL)
+        hn_build_set(&object, "pipeline", hn_pipeline_to_json(plan->pipeline));
     hn_build_set(&object, "freeze", hn_strings_to_json(plan->freeze, plan->freeze_count));
     hn_build_set(&object, "compare", hn_compare_to_json(&plan->compare));
     /* Without its folder: a checkout elsewhere is the same plan. */

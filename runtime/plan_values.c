@@ -49,11 +49,25 @@ static const struct hn_argument *argument_of_pitch(const struct hn_plan *plan, s
             return argument;
 }
 
+/* Outside of its chunks a plan's chunk is the whole extent. */
+static bool uses_chunk(const struct hn_plan *plan, const struct hn_expression *expression)
+{
+    if (plan->pipeline == NULL)
+        return false;
+    for (size_t i = 0; i < HN_CHUNK_NAMES; i++)
+        if (hn_expression_uses(expression, plan->name_count + plan->pitch_count + i))
+            return true;
+    return false;
+}
+
 bool hn_plan_uses(const struct hn_plan *plan, const struct hn_expression *expression, size_t slot)
 {
     if (expression == NULL)
         return false;
     if (hn_expression_uses(expression, slot))
+        return true;
+    if (uses_chunk(plan, expression) &&
+        hn_expression_uses(plan->pipeline->fields[HN_PIPELINE_OVER], slot))
         return true;
     for (size_t i = 0; i < plan->pitch_count; i++) {
         if (!hn_expression_uses(expression, plan->name_count + i))
@@ -126,12 +140,39 @@ enum hn_status hn_plan_allows(const struct hn_plan *plan, const struct hn_bindin
     return status;
 }
 
+size_t hn_plan_slot_count(const struct hn_plan *plan)
+{
+    return plan->name_count + plan->pitch_count + (plan->pipeline == NULL ? 0 : HN_CHUNK_NAMES);
+}
+
+void hn_plan_set_chunk(const struct hn_plan *plan, struct hn_value *values, int64_t begin,
+                       int64_t count, int64_t index)
+{
+    struct hn_value *chunk = values + plan->name_count + plan->pitch_count;
+    chunk[HN_CHUNK_BEGIN] = hn_integer(begin);
+    chunk[HN_CHUNK_COUNT] = hn_integer(count);
+    chunk[HN_CHUNK_INDEX] = hn_integer(index);
+}
+
+static enum hn_status evaluate_extent(const struct hn_plan *plan, struct hn_value *values,
+                                      struct hn_error *err)
+{
+    int64_t over = 0;
+    enum hn_status status =
+        hn_expression_integer(plan->pipeline->fields[HN_PIPELINE_OVER], values, &over, err);
+    if (status == HN_OK && over < 1)
+        return hn_fail(err, HN_ECONFIG, "'over' of the pipeline is %lld, expected at least 1",
+                       (long long)over);
+    hn_plan_set_chunk(plan, values, 0, over, 0);
+    return status;
+}
+
 enum hn_status hn_plan_values(const struct hn_plan *plan, const struct hn_bindings *problem,
                               const struct hn_bindings *point, struct hn_value **values,
                               struct hn_error *err)
 {
-    size_t extra = plan->pitch_count + 1 + count_metric_arguments(plan) + plan->metric_count;
-    struct hn_value *made = calloc(plan->name_count + extra, sizeof *made);
+    size_t extra = 1 + count_metric_arguments(plan) + plan->metric_count;
+    struct hn_value *made = calloc(hn_plan_slot_count(plan) + extra, sizeof *made);
     if (made == NULL)
         return hn_fail_memory(err);
     for (size_t i = 0; i < plan->name_count; i++) {
@@ -143,6 +184,8 @@ enum hn_status hn_plan_values(const struct hn_plan *plan, const struct hn_bindin
         made[i] = *value;
     }
     enum hn_status status = evaluate_pitches(plan, made, err);
+    if (status == HN_OK && plan->pipeline != NULL)
+        status = evaluate_extent(plan, made, err);
     if (status == HN_OK)
         *values = made;
     else

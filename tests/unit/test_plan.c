@@ -13,7 +13,7 @@
 #include "runtime/plan_json.h"
 
 static const char small[] =
-    "{'format': 2, 'kernel': 'product', 'template': '/t/product.cu', 'parameters': ['TILE', "
+    "{'format': 3, 'kernel': 'product', 'template': '/t/product.cu', 'parameters': ['TILE', "
     "'LOAD'],"
     " 'problem': ['N', 'M'], 'freeze': ['M'],"
     " 'words': [{'name': 'LOAD', 'words': ['plain', 'ldg']}],"
@@ -250,8 +250,8 @@ static void what_is_no_plan_is_refused(void **state)
 {
     (void)state;
     static const char *const cases[][3] = {
-        {"'format': 2", "'format': 3", "plan: format 3 is newer than this Hone, which knows 2"},
-        {"'format': 2", "'format': '1'", "plan: 'format' is not a version"},
+        {"'format': 3", "'format': 4", "plan: format 4 is newer than this Hone, which knows 3"},
+        {"'format': 3", "'format': '1'", "plan: 'format' is not a version"},
         {"'kernel': 'product'", "'kernel': 7", "plan: 'kernel' is not a string"},
         {"['TILE', 'LOAD']", "['TILE', 'LO AD']", "plan: 'parameters' is not a list of names"},
         {"['TILE', 'LOAD']", "['TILE', 'LOAD', 'N']", "plan: 'N' is there twice"},

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/flow.h"
 #include "runtime/launch.h"
 #include "runtime/occupancy.h"
 #include "tuner/session/task.h"
@@ -65,6 +66,22 @@ static void append_geometry(struct hn_text *text, const struct hn_launch *launch
     }
 }
 
+/* Copies are issued as it says, and chunks follow from it. */
+static void append_flow(struct hn_text *text, const struct hn_launch *launch)
+{
+    const struct hn_flow *flow = launch->flow;
+    if (flow == NULL)
+        return;
+    hn_text_printf(text, " %s %s %zu %lld %lld", hn_order_names[flow->order],
+                   hn_host_memory_names[flow->host_memory], flow->streams, (long long)flow->halo,
+                   (long long)flow->pieces);
+    for (size_t i = 0; i < flow->pipeline->copy_count; i++)
+        hn_text_append(text, flow->copies[i] ? " copies" : " -");
+    for (size_t i = 0; i < flow->chunk_count; i++)
+        hn_text_printf(text, " %lld", (long long)flow->chunks[i].begin);
+    hn_text_append(text, ";");
+}
+
 /* Scalars and the sizes of buffers are not in the code but decide what it does. */
 static enum hn_status append_arguments(struct hn_text *text, const struct hn_task *task,
                                        const struct hn_bindings *point, struct hn_error *err)
@@ -114,6 +131,7 @@ static enum hn_status make_key(const struct hn_task *task, const struct hn_launc
     hn_text_init(&text);
     hn_text_append(&text, image->code_hash);
     append_geometry(&text, launch);
+    append_flow(&text, launch);
     enum hn_status status = append_arguments(&text, task, point, err);
     if (status == HN_OK)
         status = append_depends(&text, task, point, err);
