@@ -27,6 +27,9 @@
 #ifndef STAGE // 1: what a block keeps is gathered in shared memory and written as whole lines
 #define STAGE 1
 #endif
+#ifndef REACH // tiles that each lane looks at in a step of looking back
+#define REACH 1
+#endif
 #ifndef LOAD // cs: streaming, marked as not to be read again
 #define LOAD_plain 1
 #define LOAD_cs 2
@@ -154,7 +157,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     }
     if (warp == 0) {
 #if AGGREGATE == AGGREGATE_look_back
-        const unsigned base = look_back(states, own, sum);
+        const unsigned base = look_back<REACH>(states, own, sum);
         if (lane == 0 && own.tile == gridDim.x - 1)
             *length = base + sum;
         if (lane == 0)
@@ -165,7 +168,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
     }
 #if STAGE
-    __shared__ float staged[tile_size];
+    extern __shared__ float staged[]; // tile_size
 #pragma unroll
     for (int k = 0; k < ITEMS; ++k)
         store(word[k], staged + before_warp + before[k]);

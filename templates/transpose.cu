@@ -12,8 +12,14 @@
 #define VARIANT_tiled 2
 #define VARIANT VARIANT_tiled
 #endif
-#ifndef TILE // rows and columns of a tile
+#ifndef TILE // side of a square; a tile is TALL squares high and WIDE squares wide
 #define TILE 32
+#endif
+#ifndef TALL
+#define TALL 1
+#endif
+#ifndef WIDE
+#define WIDE 1
 #endif
 #ifndef BLOCK_ROWS // the block has TILE / VECTOR x BLOCK_ROWS threads
 #define BLOCK_ROWS 8
@@ -32,22 +38,62 @@
 #define ORDER_diagonal 2
 #define ORDER ORDER_row
 #endif
-#ifndef GROUP // rows of tiles that blocks go along together, so that those that run at a time form a square; 1: one row
+#ifndef GROUP // rows of tiles that blocks go along together: down each column of the group, then on to the next
 #define GROUP 1
 #endif
-#ifndef STORE // cs: streaming, marked as not to be read again
+#ifndef ACROSS // columns of a group that blocks go down side by side
+#define ACROSS 1
+#endif
+#ifndef LOAD // cs: streaming, marked as not to be read again; once: past the L1 cache (load_once.cuh)
+#define LOAD_plain 1
+#define LOAD_cs 2
+#define LOAD_once 3
+#define LOAD LOAD_plain
+#endif
+#ifndef STORE // cs: as of LOAD
 #define STORE_plain 1
 #define STORE_cs 2
 #define STORE STORE_plain
 #endif
 
+#include "load_once.cuh"
 #include "vector.cuh"
 
+#if LOAD == LOAD_cs
+#define READ(pointer) __ldcs(pointer)
+#elif LOAD == LOAD_once
+#define READ(pointer) load_once(pointer)
+#else
+#define READ(pointer) (*(pointer))
+#endif
 #if STORE == STORE_cs
 #define WRITE(pointer, value) __stcs(pointer, value)
 #else
 #define WRITE(pointer, value) (*(pointer) = (value))
 #endif
+
+constexpr int tile_rows = TILE * TALL, tile_columns = TILE * WIDE;
+
+struct place_of_tile {
+    unsigned x, y;
+};
+
+// In which order blocks take the tiles: those that start one after the other share lines of DRAM if they are neighbours.
+__device__ __forceinline__ place_of_tile tile_of_block()
+{
+    const unsigned block = blockIdx.x + gridDim.x * blockIdx.y;
+    if (ORDER == ORDER_diagonal) {
+        const unsigned y = block % gridDim.y;
+        return {(block / gridDim.y + y) % gridDim.x, y};
+    }
+    if (GROUP == 1)
+        return {blockIdx.x, blockIdx.y};
+    const unsigned top = block / (gridDim.x * GROUP) * GROUP, rows = min((unsigned)GROUP, gridDim.y - top);
+    const unsigned in_group = block % (gridDim.x * GROUP);
+    const unsigned left = in_group / (rows * ACROSS) * ACROSS, columns = min((unsigned)ACROSS, gridDim.x - left);
+    const unsigned in_strip = in_group % (rows * ACROSS);
+    return {left + in_strip % columns, top + in_strip / columns};
+}
 
 // Where in the tile the word of `row` stands that has index `word`.
 __device__ __forceinline__ int place(int row, int word)
@@ -55,47 +101,40 @@ __device__ __forceinline__ int place(int row, int word)
     const int square = row / VECTOR;
     if (SWIZZLE)
         word ^= square % (32 / VECTOR);
-    return row * TILE + square * PAD + word * VECTOR;
+    return row * tile_rows + square * PAD + word * VECTOR;
 }
 
 extern "C" __global__ void __launch_bounds__((TILE / VECTOR) * BLOCK_ROWS)
     transpose(const float *__restrict__ in, float *__restrict__ out, int ROWS, int COLUMNS)
 {
-    int tile_x = blockIdx.x, tile_y = blockIdx.y;
-    const unsigned block = blockIdx.x + gridDim.x * blockIdx.y;
-    if (ORDER == ORDER_diagonal) {
-        tile_y = block % gridDim.y;
-        tile_x = (block / gridDim.y + tile_y) % gridDim.x;
-    } else if (GROUP > 1) {
-        const unsigned first = block / (gridDim.x * GROUP) * GROUP, rows = min((unsigned)GROUP, gridDim.y - first);
-        tile_y = first + block % (gridDim.x * GROUP) % rows;
-        tile_x = block % (gridDim.x * GROUP) / rows;
-    }
+    const place_of_tile at = tile_of_block();
+    const int left = at.x * tile_columns, top = at.y * tile_rows;
 
 #if VARIANT == VARIANT_naive
-    const int column = tile_x * TILE + threadIdx.x;
+    const int column = left + threadIdx.x;
 #pragma unroll
     for (int y = threadIdx.y; y < TILE; y += BLOCK_ROWS) {
-        const int row = tile_y * TILE + y;
+        const int row = top + y;
         if (row < ROWS && column < COLUMNS)
-            WRITE(&out[(size_t)column * ROWS + row], in[(size_t)row * COLUMNS + column]);
+            WRITE(&out[(size_t)column * ROWS + row], READ(&in[(size_t)row * COLUMNS + column]));
     }
 
 #else
-    constexpr int squares = TILE / VECTOR / BLOCK_ROWS; // of one thread
+    constexpr int squares = TILE * TALL * WIDE / VECTOR / BLOCK_ROWS; // of VECTOR x VECTOR floats, of one thread
     __align__(16) float square[squares][VECTOR][VECTOR];
     extern __shared__ __align__(16) float tile[];
 
-    const int column = tile_x * TILE + threadIdx.x * VECTOR;
+    const int read_x = threadIdx.x + threadIdx.y % WIDE * (TILE / VECTOR), read_y = threadIdx.y / WIDE;
+    const int column = left + read_x * VECTOR;
 #pragma unroll
     for (int s = 0; s < squares; ++s) {
-        const int row = tile_y * TILE + (threadIdx.y + s * BLOCK_ROWS) * VECTOR;
+        const int row = top + (read_y + s * (BLOCK_ROWS / WIDE)) * VECTOR;
         const float *source = in + (size_t)row * COLUMNS + column;
         if (row >= ROWS || column >= COLUMNS)
             continue;
 #pragma unroll
         for (int i = 0; i < VECTOR; ++i)
-            *(vector *)square[s][i] = *(const vector *)(source + (size_t)i * COLUMNS);
+            *(vector *)square[s][i] = READ((const vector *)(source + (size_t)i * COLUMNS));
     }
 
 #pragma unroll
@@ -106,18 +145,18 @@ extern "C" __global__ void __launch_bounds__((TILE / VECTOR) * BLOCK_ROWS)
 #pragma unroll
             for (int i = 0; i < VECTOR; ++i)
                 turned[i] = square[s][i][j];
-            const int word = threadIdx.y + s * BLOCK_ROWS;
-            *(vector *)&tile[place(threadIdx.x * VECTOR + j, word)] = *(vector *)turned;
+            const int word = read_y + s * (BLOCK_ROWS / WIDE);
+            *(vector *)&tile[place(read_x * VECTOR + j, word)] = *(vector *)turned;
         }
     __syncthreads();
 
-    const int row = tile_y * TILE + threadIdx.x * VECTOR;
+    const int write_x = threadIdx.x + threadIdx.y % TALL * (TILE / VECTOR), write_y = threadIdx.y / TALL;
+    const int row = top + write_x * VECTOR;
 #pragma unroll
     for (int s = 0; s < squares * VECTOR; ++s) {
-        const int y = threadIdx.y + s * BLOCK_ROWS;
-        if (row < ROWS && tile_x * TILE + y < COLUMNS)
-            WRITE((vector *)(out + (size_t)(tile_x * TILE + y) * ROWS + row),
-                  *(const vector *)&tile[place(y, threadIdx.x)]);
+        const int y = write_y + s * (BLOCK_ROWS / TALL);
+        if (row < ROWS && left + y < COLUMNS)
+            WRITE((vector *)(out + (size_t)(left + y) * ROWS + row), *(const vector *)&tile[place(y, write_x)]);
     }
 #endif
 }

@@ -17,12 +17,14 @@ int main()
     auto *in = allocate<float>(size), *out = allocate<float>(size), *expected = allocate<float>(size);
     auto *length = allocate<unsigned>(1), *expected_length = allocate<unsigned>(1);
     auto *ticket = allocate<unsigned long long>(1), *states = allocate<tile_state>(grid.x);
+    const size_t shared = hone_compact_step2_shared_bytes(size, KEEP);
+    CHECK(cudaFuncSetAttribute(compact, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));
     fill_reals<<<1024, 256>>>(in, size);
 
     auto tuned = [=] {
         if (AGGREGATE != AGGREGATE_look_back)
             compact_clear<<<1, 1>>>(length);
-        compact<<<grid, block>>>(in, out, length, size, ticket, states);
+        compact<<<grid, block, shared>>>(in, out, length, size, ticket, states);
     };
     auto select_if = with_storage([=](void *storage, size_t &bytes) {
         return cub::DeviceSelect::If(storage, bytes, in, expected, expected_length, size, is_kept());

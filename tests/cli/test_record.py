@@ -105,6 +105,14 @@ class LadderTables(unittest.TestCase):
         for row in cells[1:]:
             self.assertAlmostEqual(float(row[-1]), float(row[3]) / float(cells[0][3]), delta=0.01)
 
+    def test_a_step_of_a_newer_parameter_is_not_in_an_older_recording(self):
+        config, merit = self.script.load_config("matmul")
+        recording, = self.script.recordings(self.folder, "matmul", {"K": "32"})
+        before = self.script.ladder_rows(config, merit, recording)
+        config["ladder"].append(config["ladder"][-1] | {"NEWER": 2})
+        config["defaults"]["NEWER"] = 1
+        self.assertEqual(self.script.ladder_rows(config, merit, recording), before)
+
     def test_nothing_recorded(self):
         text = self.script.block("ladder", ["matmul", "K=33"], self.folder, False)
         self.assertEqual(text, "\nNot recorded yet.\n\n")

@@ -16,7 +16,7 @@ ORDERED = {"compact": "AGGREGATE == 'look_back'"}
 SMALL = {
     "copy": [{"SIZE": 10003}, {"SIZE": 10004, "PATTERN": "offset", "OFFSET": 8},
              {"SIZE": 4100, "PATTERN": "stride", "STRIDE": 3, "SIDE": "store"}, {"SIZE": 4101, "PATTERN": "permuted"}],
-    "transpose": [{"ROWS": 132, "COLUMNS": 260}, {"ROWS": 33, "COLUMNS": 67}],
+    "transpose": [{"ROWS": 132, "COLUMNS": 260}, {"ROWS": 33, "COLUMNS": 67}, {"ROWS": 1060, "COLUMNS": 132}],
     "reduce": [{"SIZE": 100003, "SM_COUNT": 3}, {"SIZE": 5, "SM_COUNT": 2}],
     "dot": [{"SIZE": 100003, "SM_COUNT": 3}],
     "stencil_1d": [{"SIZE": 10004, "RADIUS": 4}, {"SIZE": 4099, "RADIUS": 8}, {"SIZE": 4099, "RADIUS": 1}],
