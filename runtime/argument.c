@@ -121,6 +121,11 @@ bool hn_argument_is_passed(const struct hn_argument *argument)
     return argument->role != HN_ROLE_SYMBOL;
 }
 
+bool hn_argument_is_buffer(const struct hn_argument *argument)
+{
+    return argument->count != NULL && argument->role != HN_ROLE_SYMBOL;
+}
+
 bool hn_argument_is_compared(const struct hn_argument *argument)
 {
     return argument->role == HN_ROLE_OUTPUT || argument->role == HN_ROLE_INOUT;

@@ -99,6 +99,8 @@ void hn_argument_format_type(const struct hn_argument *argument, char text[HN_TY
 size_t hn_argument_bytes(const struct hn_argument *argument);
 /* Whether it is an argument of kernels. */
 bool hn_argument_is_passed(const struct hn_argument *argument);
+/* Whether it is an argument of kernels that points to a buffer. */
+bool hn_argument_is_buffer(const struct hn_argument *argument);
 /* Whether kernels write it and it is compared. */
 bool hn_argument_is_compared(const struct hn_argument *argument);
 /* Whether it is a buffer whose contents the config gives. */

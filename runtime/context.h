@@ -6,6 +6,12 @@
 
 #include "runtime/driver.h"
 
+/* What of the L2 cache is set aside, and for whom: runtime/l2_set_aside.h. */
+struct hn_l2_state {
+    const void *user;
+    int64_t set_aside;
+};
+
 /* The device's primary context, made current, and the one stream that all work of a bench goes through. The stream
  * synchronises with the default stream, so that a plain cuMemcpy waits for what was launched before it. */
 struct hn_context {
@@ -14,6 +20,7 @@ struct hn_context {
     CUdevice handle;
     CUcontext primary;
     CUstream stream;
+    struct hn_l2_state l2;
     bool dead; /* a call returned what cuda.h calls the end of the process */
 };
 

@@ -59,6 +59,14 @@ static const struct architecture *find_architecture(const char *text, const char
     return NULL;
 }
 
+/* A matter of the chip, not of the architecture: those of an A100 and an H200 as they say of
+ * themselves, and for the others what rules nothing out. */
+static int persisting_l2_bytes(const struct architecture *architecture)
+{
+    int mib = architecture->capability == 80 ? 30 : architecture->capability == 90 ? 37 : 128;
+    return mib << 20;
+}
+
 enum hn_status hn_device_for_architecture(const char *architecture, struct hn_device *device,
                                           struct hn_error *err)
 {
@@ -82,6 +90,8 @@ enum hn_status hn_device_for_architecture(const char *architecture, struct hn_de
         .shared_per_block_optin = found->shared_per_block_optin * 1024,
         .shared_per_sm = found->shared_per_sm * 1024,
         .shared_reserved_per_block = found->capability >= 80 ? 1024 : 0,
+        .max_persisting_l2_bytes = found->capability >= 80 ? persisting_l2_bytes(found) : 0,
+        .max_access_window_bytes = found->capability >= 80 ? 128 << 20 : 0,
         .cluster_launch = found->capability >= 90,
     };
     snprintf(device->identity.name, sizeof device->identity.name, "sm_%d%s", found->capability,

@@ -103,6 +103,7 @@ bool hn_driver_result_is_fatal(CUresult result)
     case CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
     case CUDA_ERROR_NOT_SUPPORTED:
     case CUDA_ERROR_INVALID_CLUSTER_SIZE:
+    case CUDA_ERROR_UNSUPPORTED_LIMIT:
         return false;
     default:
         return true;

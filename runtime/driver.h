@@ -27,6 +27,9 @@
     X(cuCtxGetDevice)                                                                                                  \
     X(cuCtxSetCurrent)                                                                                                 \
     X(cuCtxSynchronize)                                                                                                \
+    X(cuCtxSetLimit)                                                                                                   \
+    X(cuCtxGetLimit)                                                                                                   \
+    X(cuCtxResetPersistingL2Cache)                                                                                     \
     X(cuMemGetInfo)                                                                                                    \
     X(cuMemAlloc)                                                                                                      \
     X(cuMemFree)                                                                                                       \

@@ -37,6 +37,8 @@ enum hn_status hn_launch_evaluate_step(const struct hn_step *step, const struct 
         status = hn_expression_integer(geometry->carveout, values, &launch->carveout, err);
     if (status == HN_OK && geometry->cooperative != NULL)
         status = hn_expression_evaluate(geometry->cooperative, values, &cooperative, err);
+    if (status == HN_OK)
+        status = hn_l2_window_evaluate(&geometry->window, values, &launch->window, err);
     launch->cooperative = hn_value_truth(&cooperative);
     return status;
 }
@@ -225,7 +227,8 @@ static bool check_step(const struct hn_launch_step *step, const struct hn_device
            check_threads(step->block, device, record) &&
            check_dimensions("grid", step->grid, device->max_grid, device, record) &&
            check_cluster(step, device, record) && check_carveout(step->carveout, record) &&
-           check_shared(step->shared_bytes, device, record);
+           check_shared(step->shared_bytes, device, record) &&
+           hn_l2_window_check(&step->window, device, record);
 }
 
 /* What a chunk launches; of a plan without a pipeline there is only the whole. */

@@ -14,6 +14,7 @@ struct hn_launch_step {
     int64_t shared_bytes; /* dynamic */
     int64_t carveout;     /* percent; HN_NO_CARVEOUT: as the driver likes */
     bool cooperative;
+    struct hn_l2_window window;
 };
 
 #define HN_NO_CARVEOUT (-1)

@@ -32,6 +32,8 @@ void hn_geometry_list(const struct hn_geometry *geometry,
     list[9] = geometry->shared_bytes;
     list[10] = geometry->carveout;
     list[11] = geometry->cooperative;
+    for (size_t i = 0; i < HN_WINDOW_PARTS; i++)
+        list[12 + i] = geometry->window.parts[i];
 }
 
 static void finish_geometry(struct hn_geometry *geometry)

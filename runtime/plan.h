@@ -7,6 +7,7 @@
 #include "base/bindings.h"
 #include "base/hash.h"
 #include "runtime/argument.h"
+#include "runtime/l2_window.h"
 #include "runtime/pipeline.h"
 
 /* Everything that a config says except the space: what to compile, launch, fill, compare and compute. It is the same
@@ -21,10 +22,11 @@ struct hn_geometry {
     struct hn_expression *shared_bytes; /* dynamic; NULL: 0 */
     struct hn_expression *carveout;     /* percent of the SM's memory that is to be shared memory; NULL: as the driver likes */
     struct hn_expression *cooperative;  /* all blocks are resident at once; NULL: no */
+    struct hn_window_plan window;       /* of the L2 cache */
 };
 
 /* All expressions of a geometry, NULL for what is not given. */
-#define HN_GEOMETRY_EXPRESSIONS 12
+#define HN_GEOMETRY_EXPRESSIONS (12 + HN_WINDOW_PARTS)
 void hn_geometry_list(const struct hn_geometry *geometry, struct hn_expression *list[HN_GEOMETRY_EXPRESSIONS]);
 
 /* One kernel of the plan. arguments are indices into the plan's arguments, in the order of its signature. */

@@ -92,7 +92,9 @@ static void bind_all_but_metrics(struct binder *binder, const struct hn_plan *pl
 
 static size_t count_words(const struct hn_plan *plan)
 {
-    size_t count = plan->pipeline == NULL ? 0 : HN_ORDER_COUNT + HN_HOST_MEMORY_COUNT;
+    size_t count = HN_ACCESS_COUNT;
+    if (plan->pipeline != NULL)
+        count += HN_ORDER_COUNT + HN_HOST_MEMORY_COUNT;
     for (size_t i = 0; i < plan->word_list_count; i++)
         count += plan->word_lists[i].count;
     return count;
@@ -118,9 +120,12 @@ static size_t collect_names(const struct hn_plan *plan, const char **names)
     return count;
 }
 
+/* Those of a window may stand in no list of the config. */
 static void collect_words(const struct hn_plan *plan, const char **words)
 {
     size_t count = 0;
+    for (size_t i = 0; i < HN_ACCESS_COUNT; i++)
+        words[count++] = hn_access_names[i];
     for (size_t i = 0; i < plan->word_list_count; i++)
         for (size_t w = 0; w < plan->word_lists[i].count; w++)
             words[count++] = plan->word_lists[i].words[w];

@@ -140,6 +140,26 @@ static enum hn_status read_step_arguments(const json_t *object, const struct hn_
     return status;
 }
 
+static enum hn_status read_window(const json_t *object, const struct hn_plan *plan,
+                                  struct hn_window_plan *window, struct hn_error *err)
+{
+    const json_t *json = json_object_get(object, "l2_window");
+    const json_t *index = json_object_get(json, "argument");
+    json_int_t number = json_integer_value(index);
+    enum hn_status status = HN_OK;
+    if (json == NULL)
+        return HN_OK;
+    if (!json_is_integer(index) || number < 0 || (size_t)number >= plan->argument_count ||
+        !hn_argument_is_buffer(&plan->arguments[number]))
+        return hn_json_fail(err, "l2_window", "a window over an argument's buffer");
+    window->argument = (size_t)number;
+    for (size_t i = 0; i < HN_WINDOW_PARTS && status == HN_OK; i++)
+        status = hn_json_expression(json, hn_window_keys[i], &window->parts[i], err);
+    if (status == HN_OK && window->parts[HN_WINDOW_BYTES] == NULL)
+        status = hn_json_fail(err, "bytes", "an expression");
+    return status;
+}
+
 static enum hn_status read_attributes(const json_t *object, struct hn_geometry *geometry,
                                       struct hn_error *err)
 {
@@ -166,6 +186,8 @@ static enum hn_status read_step(const json_t *object, const struct hn_plan *plan
         status = read_dimensions(object, "block", step->geometry.block, err);
     if (status == HN_OK)
         status = read_attributes(object, &step->geometry, err);
+    if (status == HN_OK)
+        status = read_window(object, plan, &step->geometry.window, err);
     if (status == HN_OK)
         status = read_step_arguments(object, plan, step, err);
     return status;

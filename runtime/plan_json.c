@@ -23,6 +23,15 @@ static json_t *dimensions_json(struct hn_expression *const *dimensions)
     return hn_build_finish(&array);
 }
 
+static json_t *window_json(const struct hn_window_plan *window)
+{
+    struct hn_builder object = hn_build_object();
+    hn_build_set(&object, "argument", json_integer((json_int_t)window->argument));
+    for (size_t i = 0; i < HN_WINDOW_PARTS; i++)
+        hn_build_expression(&object, hn_window_keys[i], window->parts[i]);
+    return hn_build_finish(&object);
+}
+
 static json_t *step_json(const struct hn_step *step)
 {
     struct hn_builder object = hn_build_object();
@@ -38,6 +47,8 @@ static json_t *step_json(const struct hn_step *step)
         hn_build_set(&object, "cluster", dimensions_json(step->geometry.cluster));
     hn_build_expression(&object, "carveout", step->geometry.carveout);
     hn_build_expression(&object, "cooperative", step->geometry.cooperative);
+    if (step->geometry.window.parts[HN_WINDOW_BYTES] != NULL)
+        hn_build_set(&object, "l2_window", window_json(&step->geometry.window));
     hn_build_set(&object, "arguments", hn_build_finish(&arguments));
     return hn_build_finish(&object);
 }

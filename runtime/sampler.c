@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "runtime/l2_set_aside.h"
 #include "runtime/measure.h"
 
 /* A launch costs the host 2 to 3 us; the spin has to outlast the queueing of all that is timed. The
@@ -131,6 +132,16 @@ static enum hn_status queue_launches(struct hn_sampler *sampler, const struct hn
     return HN_OK;
 }
 
+/* What a launch made persist would outlive the flush. */
+static enum hn_status flush(struct hn_arena *arena, struct hn_error *err)
+{
+    enum hn_status status = hn_context_check(arena->context, hn_l2_reset(arena->context),
+                                             "letting go of persisting L2 lines", err);
+    return status == HN_OK ? hn_support_flush(arena->support, arena->flush, arena->flush_bytes,
+                                              arena->sink, err)
+                           : status;
+}
+
 static enum hn_status queue_sample(struct hn_sampler *sampler, const struct hn_work *work,
                                    size_t batch, size_t slot, uint64_t spin_ns,
                                    struct hn_error *err)
@@ -138,8 +149,7 @@ static enum hn_status queue_sample(struct hn_sampler *sampler, const struct hn_w
     struct hn_arena *arena = sampler->arena;
     enum hn_status status = work->prepare(work->subject, err);
     if (status == HN_OK && sampler->regime == HN_COLD)
-        status =
-            hn_support_flush(arena->support, arena->flush, arena->flush_bytes, arena->sink, err);
+        status = flush(arena, err);
     if (status == HN_OK)
         status = hn_support_spin(arena->support, spin_ns,
                                  arena->stamps + slot * sizeof(struct hn_stamp), err);

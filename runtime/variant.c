@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/l2_set_aside.h"
+
 static enum hn_status evaluate_scalar(const struct hn_argument *argument,
                                       const struct hn_value *values, uint64_t *scalar,
                                       struct hn_error *err)
@@ -228,6 +230,8 @@ enum hn_status hn_variant_init(struct hn_variant *variant, struct hn_arena *aren
         status = hn_variant_find_symbols(variant, record, err);
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK)
         status = hn_variant_place(variant, record, err);
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK)
+        status = hn_variant_open_windows(variant, record, err);
     if (status != HN_OK)
         hn_variant_finish(variant);
     return status;
@@ -235,6 +239,8 @@ enum hn_status hn_variant_init(struct hn_variant *variant, struct hn_arena *aren
 
 void hn_variant_finish(struct hn_variant *variant)
 {
+    if (variant->arena != NULL)
+        hn_l2_leave(variant->arena->context, variant);
     if (variant->module != NULL)
         variant->arena->context->driver->p_cuModuleUnload(variant->module);
     hn_launch_finish(&variant->launch);
@@ -292,7 +298,7 @@ enum hn_status hn_variant_place(struct hn_variant *variant, struct hn_record *re
     return status;
 }
 
-static unsigned int fill_attributes(const struct hn_launch_step *step,
+static unsigned int fill_attributes(const struct hn_launch_step *step, CUdeviceptr window_base,
                                     CUlaunchAttribute *attributes)
 {
     unsigned int count = 0;
@@ -308,14 +314,26 @@ static unsigned int fill_attributes(const struct hn_launch_step *step,
         *cooperative = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE};
         cooperative->value.cooperative = 1;
     }
+    if (step->window.bytes > 0) {
+        CUlaunchAttribute *window = &attributes[count++];
+        *window = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW};
+        window->value.accessPolicyWindow = (CUaccessPolicyWindow){
+            .base_ptr = (void *)(uintptr_t)window_base,
+            .num_bytes = (size_t)step->window.bytes,
+            .hitRatio = (float)step->window.hit_ratio,
+            .hitProp = (CUaccessProperty)step->window.hit,
+            .missProp = (CUaccessProperty)step->window.miss,
+        };
+    }
     return count;
 }
 
-/* Clusters and cooperation are attributes of a launch; all others go the older way. */
+/* Clusters, cooperation and windows are attributes of a launch; all others go the older way. */
 static CUresult launch_step(const struct hn_context *context, CUfunction function,
-                            const struct hn_launch_step *step, void **parameters)
+                            const struct hn_launch_step *step, CUdeviceptr window_base,
+                            void **parameters)
 {
-    CUlaunchAttribute attributes[2];
+    CUlaunchAttribute attributes[3];
     const CUlaunchConfig config = {
         .gridDimX = (unsigned int)step->grid[0],
         .gridDimY = (unsigned int)step->grid[1],
@@ -326,7 +344,7 @@ static CUresult launch_step(const struct hn_context *context, CUfunction functio
         .sharedMemBytes = (unsigned int)step->shared_bytes,
         .hStream = context->stream,
         .attrs = attributes,
-        .numAttrs = fill_attributes(step, attributes),
+        .numAttrs = fill_attributes(step, window_base, attributes),
     };
     if (config.numAttrs > 0)
         return context->driver->p_cuLaunchKernelEx(&config, function, parameters, NULL);
@@ -391,8 +409,9 @@ CUresult hn_variant_launch(struct hn_variant *variant, size_t set)
             variant->parameters[i] = parameter_of(variant, argument);
         }
         variant->launched = true;
-        CUresult result =
-            launch_step(arena->context, variant->functions[s], step, variant->parameters);
+        CUresult result = launch_step(arena->context, variant->functions[s], step,
+                                      variant->addresses[step->step->geometry.window.argument],
+                                      variant->parameters);
         if (result != CUDA_SUCCESS)
             return result;
     }
@@ -402,10 +421,14 @@ CUresult hn_variant_launch(struct hn_variant *variant, size_t set)
 void hn_variant_describe(const struct hn_variant *variant, char *text, size_t size)
 {
     const struct hn_launch_step *step = &variant->launch.steps[0];
-    char more[80] = "";
+    char more[160] = "";
     if (hn_launch_step_has_clusters(step))
         snprintf(more, sizeof more, ", cluster (%lld, %lld, %lld)", (long long)step->cluster[0],
                  (long long)step->cluster[1], (long long)step->cluster[2]);
+    size_t used = strlen(more);
+    if (step->window.bytes > 0)
+        snprintf(more + used, sizeof more - used, ", L2 window %lld B",
+                 (long long)step->window.bytes);
     snprintf(text, size, "%s <<<(%lld, %lld, %lld), (%lld, %lld, %lld), %lld B%s%s>>>",
              step->step->entry, (long long)step->grid[0], (long long)step->grid[1],
              (long long)step->grid[2], (long long)step->block[0], (long long)step->block[1],

@@ -45,6 +45,13 @@ enum hn_status hn_variant_place(struct hn_variant *variant, struct hn_record *re
 /* Puts arguments (the first set) and symbols into the state that a launch expects. */
 enum hn_status hn_variant_restore(const struct hn_variant *variant, struct hn_error *err);
 
+/* The part of hn_variant_init that checks windows of the L2 cache against their buffers, and whether the driver sets
+ * aside what they want; what is refused is an invalid launch. */
+enum hn_status hn_variant_open_windows(const struct hn_variant *variant, struct hn_record *record,
+                                       struct hn_error *err);
+/* Makes the L2 cache as this variant wants it: runtime/l2_set_aside.h. */
+CUresult hn_variant_use_cache(const struct hn_variant *variant);
+
 /* The part of hn_variant_init that finds the symbols and sets those that have a value. Those that take a buffer's
  * contents are set by hn_variant_restore. A reference need not have the plan's symbols. */
 enum hn_status hn_variant_find_symbols(struct hn_variant *variant, struct hn_record *record, struct hn_error *err);

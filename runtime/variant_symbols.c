@@ -89,7 +89,10 @@ enum hn_status hn_variant_restore(const struct hn_variant *variant, struct hn_er
 {
     struct hn_arena *arena = variant->arena;
     struct hn_context *context = arena->context;
-    enum hn_status status = hn_arena_restore(arena, err);
+    enum hn_status status =
+        hn_context_check(context, hn_variant_use_cache(variant), "setting L2 cache aside", err);
+    if (status == HN_OK)
+        status = hn_arena_restore(arena, err);
     for (size_t i = 0; i < variant->symbol_count && status == HN_OK; i++) {
         const struct hn_variant_symbol *symbol = &variant->symbols[i];
         const struct hn_buffer *buffer = &arena->buffers[symbol->source];

@@ -70,6 +70,16 @@ class Launches(double.Case):
         self.assertEqual(found["CARVEOUT=100,CLUSTER=3,COOPERATIVE=True,SHARED=1024"], "invalid_launch")
         self.assertEqual(set(found.values()), {"ok", "invalid_launch"})
 
+    def test_windows_of_the_cache(self):
+        found = self.outcomes("windows.yaml", "-s", "HIT=persisting,MISS=streaming", "--full")
+        point = "HIT=persisting,HIT_PERCENT={},MISS=streaming,SET_ASIDE={},WINDOW_BYTES={}"
+        for percent in (50, 100):
+            self.assertEqual(found[point.format(percent, 65536, 16384)], "ok")
+            self.assertEqual(found[point.format(percent, 1 << 30, 16384)], "invalid_launch")
+        self.assertEqual(found[point.format(101, 0, 16384)], "invalid_launch")
+        header = self.hone("export", "windows").stdout
+        self.assertIn("attributes[config.numAttrs++].val.accessPolicyWindow = {x, hone_windows_window_bytes(n),", header)
+
     def test_options_and_tolerances_of_a_parameter(self):
         """One element is off by 1 where |y| is up to 2.5: too much but where a parameter widens the tolerance."""
         config = self.folder / "scale.yaml"

@@ -17,6 +17,7 @@
  *   HONE_DOUBLE_STRICT=1      releasing a context that still has memory, modules or events in it aborts
  *   HONE_DOUBLE_COUNT=N       how many devices there are (1)
  *   HONE_DOUBLE_NAME=NAME     what they are called
+ *   HONE_DOUBLE_NO_L2=1       nothing of the L2 cache can be set aside
  * They are read by cuInit. */
 
 enum { DOUBLE_MAX_NAMES = 64, DOUBLE_MAX_TABLE = 16, DOUBLE_MAX_GLOBALS = 16 };
@@ -60,6 +61,8 @@ struct double_device {
     uint64_t events;    /* counts what draws pseudo-random noise */
     long throttle;
     uint64_t spins;
+    size_t set_aside;   /* of the L2 cache, for what persists */
+    uint64_t persisting; /* the buffer that the last launch with a window made persist */
 };
 
 /* The variable's memory; NULL when it was never asked for, so that it is zero. */
@@ -81,6 +84,7 @@ struct double_geometry {
     unsigned int shared_bytes;
     unsigned int cluster[3];
     bool cooperative;
+    CUaccessPolicyWindow window;
 };
 
 /* Runs a kernel and advances the device's time. CUDA_ERROR_NOT_SUPPORTED for one that the double does not know. */

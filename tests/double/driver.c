@@ -211,11 +211,12 @@ CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice device)
 {
     (void)device;
     bool left = state.allocations != NULL || state.modules != NULL || state.events != NULL ||
-                state.textures != NULL;
+                state.textures != NULL || state.device.set_aside != 0;
     if (left && state.strict && state.device.fault == CUDA_SUCCESS) {
-        fprintf(stderr, "driver double: the context was released with%s%s%s%s in it\n",
+        fprintf(stderr, "driver double: the context was released with%s%s%s%s%s in it\n",
                 state.allocations != NULL ? " memory" : "", state.modules != NULL ? " modules" : "",
-                state.events != NULL ? " events" : "", state.textures != NULL ? " textures" : "");
+                state.events != NULL ? " events" : "", state.textures != NULL ? " textures" : "",
+                state.device.set_aside != 0 ? " L2 cache set aside" : "");
         abort();
     }
     free_all();
@@ -252,6 +253,34 @@ CUresult CUDAAPI cuCtxSynchronize(void)
 {
     ENTER();
     return wait_for_device();
+}
+
+/* Asking for more than there is gives as much as there is. */
+CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
+{
+    int most = 0;
+    ENTER();
+    double_attribute(CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE, &most);
+    if (limit != CU_LIMIT_PERSISTING_L2_CACHE_SIZE || setting("HONE_DOUBLE_NO_L2", 0) != 0)
+        return CUDA_ERROR_UNSUPPORTED_LIMIT;
+    state.device.set_aside = value < (size_t)most ? value : (size_t)most;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxGetLimit(size_t *value, CUlimit limit)
+{
+    ENTER();
+    if (limit != CU_LIMIT_PERSISTING_L2_CACHE_SIZE)
+        return CUDA_ERROR_UNSUPPORTED_LIMIT;
+    *value = state.device.set_aside;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxResetPersistingL2Cache(void)
+{
+    ENTER();
+    state.device.persisting = 0;
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuMemGetInfo(size_t *available, size_t *total)
@@ -521,6 +550,13 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x, unsign
     return launch(function, &geometry, parameters);
 }
 
+static bool is_window(const CUaccessPolicyWindow *window)
+{
+    return is_valid((CUdeviceptr)(uintptr_t)window->base_ptr, window->num_bytes) &&
+           window->hitRatio >= 0.0f && window->hitRatio <= 1.0f &&
+           window->missProp != CU_ACCESS_PROPERTY_PERSISTING;
+}
+
 CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
                                   void **parameters, void **extra)
 {
@@ -539,6 +575,10 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction funct
             geometry.cluster[0] = attribute->value.clusterDim.x;
             geometry.cluster[1] = attribute->value.clusterDim.y;
             geometry.cluster[2] = attribute->value.clusterDim.z;
+        } else if (attribute->id == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW) {
+            geometry.window = attribute->value.accessPolicyWindow;
+            if (!is_window(&geometry.window))
+                return CUDA_ERROR_INVALID_VALUE;
         } else {
             return CUDA_ERROR_INVALID_VALUE;
         }

@@ -55,6 +55,25 @@ static void check_all(const char *config, const struct expectation *expected, si
 #define CHECK_ALL(config, expected)                                                                \
     check_all(config, expected, sizeof(expected) / sizeof(expected)[0])
 
+/* SET_ASIDE of 1 GiB is more than any device has. */
+static void windows_are_over_the_cache(void **state)
+{
+    static const struct expectation expected[] = {
+        {"HIT=persisting,HIT_PERCENT=100,MISS=streaming,SET_ASIDE=0,WINDOW_BYTES=0", HN_OUTCOME_OK,
+         NULL},
+        {"HIT=persisting,HIT_PERCENT=50,MISS=streaming,SET_ASIDE=65536,WINDOW_BYTES=16384",
+         HN_OUTCOME_OK, NULL},
+        {"HIT=normal,HIT_PERCENT=100,MISS=normal,SET_ASIDE=0,WINDOW_BYTES=4096", HN_OUTCOME_OK,
+         NULL},
+        {"HIT=persisting,HIT_PERCENT=100,MISS=normal,SET_ASIDE=1073741824,WINDOW_BYTES=4096",
+         HN_OUTCOME_INVALID_LAUNCH, "a set-aside of 1073741824 bytes of L2 cache; "},
+        {"HIT=persisting,HIT_PERCENT=100,MISS=normal,SET_ASIDE=0,WINDOW_BYTES=32768",
+         HN_OUTCOME_INVALID_LAUNCH, "an L2 window of 32768 bytes over 'x', which has 16384"},
+    };
+    (void)state;
+    CHECK_ALL("double/windows.yaml", expected);
+}
+
 static void symbols_are_set(void **state)
 {
     static const struct expectation expected[] = {
@@ -157,6 +176,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(symbols_are_set),
+        cmocka_unit_test(windows_are_over_the_cache),
         cmocka_unit_test(unordered_results_of_some_length_are_compared),
         cmocka_unit_test(textures_read_rows),
         cmocka_unit_test(steps_apply_where_they_should),

@@ -281,6 +281,11 @@ static void test_header_of_steps(void **state)
     assert_non_null(strstr(header, "cluster = hone_tiled_step2_cluster(M, N, K, LAYOUT);"));
     assert_non_null(strstr(header, "cudaLaunchKernelEx(&config, finish, C, M);"));
     assert_null(strstr(header, "hone_tiled_step1_cluster"));
+    assert_null(strstr(header, "hone_tiled_step1_window"));
+    assert_non_null(strstr(header, "cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, "
+                                   "hone_tiled_step2_set_aside_bytes(M, N, K, LAYOUT)); // once"));
+    assert_non_null(strstr(header, "val.accessPolicyWindow = {C, "
+                                   "hone_tiled_step2_window_bytes(M, N, K, LAYOUT),"));
     assert_non_null(
         strstr(header, "if (hone_tiled_step3_runs(M, N, K, LAYOUT)) {\n *     clear<TILE><<<"));
     assert_null(strstr(header, "hone_tiled_step1_runs"));
@@ -299,6 +304,11 @@ static void test_header_of_steps(void **state)
                     "    assert(hone_tiled_step2_cluster(128, 100, 64, 2).x == 2);\n"
                     "    assert(hone_tiled_step2_carveout(128, 100, 64, 2) == 75);\n"
                     "    assert(hone_tiled_step2_cooperative(128, 100, 64, 2) == 1);\n"
+                    "    assert(hone_tiled_step2_window_bytes(128, 100, 64, 2) == 51200);\n"
+                    "    assert(hone_tiled_step2_window_hit_ratio(128, 100, 64, 2) == 0.75);\n"
+                    "    assert(hone_tiled_step2_window_hit(128, 100, 64, 2) == 2);\n"
+                    "    assert(hone_tiled_step2_window_miss(128, 100, 64, 2) == 0);\n"
+                    "    assert(hone_tiled_step2_set_aside_bytes(128, 100, 64, 2) == 256);\n"
                     "    assert(!hone_tiled_step3_runs(1000, 100, 64, 2));\n"
                     "    assert(hone_tiled_step3_runs(1001, 100, 64, 2) == 1);\n"
                     "    assert(SCALE < -1.4 && SCALE > -1.6);\n"

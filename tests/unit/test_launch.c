@@ -165,6 +165,15 @@ static void checks_clusters(void **state)
     fixture->device.cluster_launch = true;
 }
 
+static void checks_windows(void **state)
+{
+    struct fixture *fixture = *state;
+    check(*state, "K=4,LAYOUT=row,M=9216,N=3640", "FAST=true,TILE=16", NULL);
+    check(*state, "K=4,LAYOUT=row,M=9216,N=3648", "FAST=true,TILE=16",
+          "an L2 window of 134479872 bytes; sm_90 takes 0 to 134217728");
+    assert_int_equal(fixture->device.max_persisting_l2_bytes, 37 << 20);
+}
+
 static void checks_every_step(void **state)
 {
     check(*state, "K=4,LAYOUT=row,M=0,N=64", "TILE=16",
@@ -188,6 +197,7 @@ int main(void)
         cmocka_unit_test(demands_values),
         cmocka_unit_test(checks_the_devices_limits),
         cmocka_unit_test(checks_clusters),
+        cmocka_unit_test(checks_windows),
         cmocka_unit_test(checks_every_step),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -45,6 +45,9 @@ static const char small[] =
     " 'steps': [{'entry': 'product', 'if': 'N > TILE', 'grid': ['ceil_div(N, TILE)', 'M'], "
     "'block': ['TILE'],"
     "            'shared_bytes': '4 * TILE', 'cluster': ['2', 'TILE'], 'carveout': '50',"
+    "            'l2_window': {'argument': 0, 'bytes': '4 * N', 'hit_ratio': '0.5', 'hit': "
+    "'normal',"
+    "                          'miss': 'streaming', 'set_aside': '1024 * TILE'},"
     "            'cooperative': 'LOAD == ldg', 'arguments': [0, 1, 4, 8]}],"
     " 'options': [{'if': 'LOAD == ldg', 'option': '-DT={TILE}{N}'}],"
     " 'reference': {'kind': 'template', 'template': '/t/reference/product.cu', 'depends': ['LOAD'],"
@@ -235,6 +238,8 @@ static void a_hash_tells_what_was_measured(void **state)
     assert_hashes("4 * M + 4 * N", "4 * M + 8 * N", false, true);
     assert_hashes("'mirror'", "'clamp'", false, true);
     assert_hashes("'carveout': '50'", "'carveout': '60'", false, true);
+    assert_hashes("'hit_ratio': '0.5'", "'hit_ratio': '0.6'", false, true);
+    assert_hashes("'hit': 'normal'", "'hit': 'persisting'", false, true);
     assert_hashes("'a': -1.0", "'a': 0.0", false, true);
     assert_hashes("'relative': '1e-5'", "'relative': '1e-6'", false, true);
     assert_hashes("'entry': 'r'", "'entry': 's'", false, true);
@@ -296,6 +301,11 @@ static void what_is_no_plan_is_refused(void **state)
          "expressions know the pitch of argument 'image' as 'image_pitch', which is the name of "
          "something else; rename one"},
         {"'carveout': '50'", "'carveout': 50", "plan: 'carveout' is not an expression"},
+        {"'argument': 0", "'argument': 99",
+         "plan: 'l2_window' is not a window over an argument's buffer"},
+        {"'argument': 0, 'bytes': '4 * N'", "'argument': 0", "plan: 'bytes' is not an expression"},
+        {"'hit': 'normal'", "'hit': 'often'",
+         "unknown name 'often'; known are LOAD, M, N, TILE, image_pitch"},
         {"-DT={TILE}", "-DT={TILE", "'{' without its '}' in option '-DT={TILE{N}'"},
         {"'depends': ['LOAD']", "'depends': ['M']", "plan: 'depends' is not a list of parameters"},
         {"'mode': 'max_norm'", "'mode': 'l2'", "plan: 'compare' is not a known comparison"},

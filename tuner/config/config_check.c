@@ -190,6 +190,20 @@ static enum hn_status try_condition(const struct trial *trial,
     return fail_trial(trial, expression, reason.message);
 }
 
+static enum hn_status try_window(const struct trial *trial, const struct hn_window_plan *plan)
+{
+    struct hn_error reason = {""};
+    struct hn_l2_window window;
+    enum hn_status status = try_integer(trial, plan->parts[HN_WINDOW_BYTES], 0, INT32_MAX);
+    if (status == HN_OK)
+        status = try_integer(trial, plan->parts[HN_WINDOW_SET_ASIDE], 0, INT32_MAX);
+    if (status == HN_OK)
+        status = try_number(trial, plan->parts[HN_WINDOW_HIT_RATIO], 0);
+    if (status == HN_OK && hn_l2_window_evaluate(plan, trial->values, &window, &reason) != HN_OK)
+        status = fail_trial(trial, plan->parts[HN_WINDOW_BYTES], reason.message);
+    return status;
+}
+
 static enum hn_status try_step(const struct trial *trial, const struct hn_step *step)
 {
     struct hn_error reason = {""};
@@ -209,7 +223,9 @@ static enum hn_status try_step(const struct trial *trial, const struct hn_step *
         status = try_integer(trial, step->geometry.shared_bytes, 0, INT32_MAX);
     if (status == HN_OK)
         status = try_integer(trial, step->geometry.carveout, HN_NO_CARVEOUT, 100);
-    return status == HN_OK ? try_condition(trial, step->geometry.cooperative) : status;
+    if (status == HN_OK)
+        status = try_condition(trial, step->geometry.cooperative);
+    return status == HN_OK ? try_window(trial, &step->geometry.window) : status;
 }
 
 static enum hn_status try_compare(const struct trial *trial, const struct hn_compare *compare)

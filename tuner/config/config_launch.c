@@ -39,30 +39,6 @@ static enum hn_status read_optional(struct hn_config_reader *reader, const struc
     return node == NULL ? HN_OK : hn_config_read_expression(reader, node, to);
 }
 
-static enum hn_status read_geometry(struct hn_config_reader *reader, const struct hn_yaml *node,
-                                    struct hn_geometry *geometry)
-{
-    const struct hn_yaml *grid = NULL;
-    const struct hn_yaml *block = NULL;
-    const struct hn_yaml *cluster = hn_yaml_get(node, "cluster");
-    enum hn_status status = hn_config_need(reader, node, "grid", &grid);
-    if (status == HN_OK)
-        status = read_dimensions(reader, grid, geometry->grid);
-    if (status == HN_OK)
-        status = hn_config_need(reader, node, "block", &block);
-    if (status == HN_OK)
-        status = read_dimensions(reader, block, geometry->block);
-    if (status == HN_OK && cluster != NULL)
-        status = read_dimensions(reader, cluster, geometry->cluster);
-    if (status == HN_OK)
-        status = read_optional(reader, node, "shared_bytes", &geometry->shared_bytes);
-    if (status == HN_OK)
-        status = read_optional(reader, node, "carveout", &geometry->carveout);
-    if (status == HN_OK)
-        status = read_optional(reader, node, "cooperative", &geometry->cooperative);
-    return status;
-}
-
 static enum hn_status find_argument(const struct hn_config_reader *reader,
                                     const struct hn_yaml *node, size_t *index)
 {
@@ -88,6 +64,56 @@ static enum hn_status find_argument(const struct hn_config_reader *reader,
     enum hn_status status =
         hn_config_fail_unknown(reader, node, "argument", node->text, names, count);
     free(names);
+    return status;
+}
+
+static enum hn_status read_window(struct hn_config_reader *reader, const struct hn_yaml *node,
+                                  struct hn_window_plan *window)
+{
+    static const char *const keys[] = {"argument", "bytes",     "hit_ratio", "hit",
+                                       "miss",     "set_aside", NULL};
+    const struct hn_yaml *argument = NULL;
+    const struct hn_yaml *bytes = NULL;
+    enum hn_status status = hn_config_check_keys(reader, node, keys);
+    if (status == HN_OK)
+        status = hn_config_need(reader, node, "argument", &argument);
+    if (status == HN_OK)
+        status = hn_config_need(reader, node, "bytes", &bytes);
+    if (status == HN_OK)
+        status = find_argument(reader, argument, &window->argument);
+    if (status == HN_OK &&
+        !hn_argument_is_buffer(&reader->config->plan->arguments[window->argument]))
+        status = hn_config_fail(reader, argument, "'%s' is no buffer, which a window lies over",
+                                argument->text);
+    for (size_t i = 0; i < HN_WINDOW_PARTS && status == HN_OK; i++)
+        status = read_optional(reader, node, hn_window_keys[i], &window->parts[i]);
+    return status;
+}
+
+static enum hn_status read_geometry(struct hn_config_reader *reader, const struct hn_yaml *node,
+                                    struct hn_geometry *geometry)
+{
+    const struct hn_yaml *grid = NULL;
+    const struct hn_yaml *block = NULL;
+    const struct hn_yaml *cluster = hn_yaml_get(node, "cluster");
+    const struct hn_yaml *window = hn_yaml_get(node, "l2_window");
+    enum hn_status status = hn_config_need(reader, node, "grid", &grid);
+    if (status == HN_OK)
+        status = read_dimensions(reader, grid, geometry->grid);
+    if (status == HN_OK)
+        status = hn_config_need(reader, node, "block", &block);
+    if (status == HN_OK)
+        status = read_dimensions(reader, block, geometry->block);
+    if (status == HN_OK && cluster != NULL)
+        status = read_dimensions(reader, cluster, geometry->cluster);
+    if (status == HN_OK)
+        status = read_optional(reader, node, "shared_bytes", &geometry->shared_bytes);
+    if (status == HN_OK)
+        status = read_optional(reader, node, "carveout", &geometry->carveout);
+    if (status == HN_OK)
+        status = read_optional(reader, node, "cooperative", &geometry->cooperative);
+    if (status == HN_OK && window != NULL)
+        status = read_window(reader, window, &geometry->window);
     return status;
 }
 
@@ -145,7 +171,7 @@ static enum hn_status read_step(struct hn_config_reader *reader, const struct hn
 {
     static const char *const keys[] = {"grid",     "block",       "cluster", "shared_bytes",
                                        "carveout", "cooperative", "entry",   "arguments",
-                                       "if",       NULL};
+                                       "if",       "l2_window",   NULL};
     enum hn_status status = hn_config_check_keys(reader, node, keys);
     if (status == HN_OK)
         status = read_entry(reader, node, step);

@@ -16,6 +16,11 @@ enum part {
     PART_SHARED,
     PART_CARVEOUT,
     PART_COOPERATIVE,
+    PART_WINDOW_BYTES,
+    PART_WINDOW_HIT_RATIO,
+    PART_WINDOW_HIT,
+    PART_WINDOW_MISS,
+    PART_SET_ASIDE,
     PART_RUNS,
     PARTS
 };
@@ -34,6 +39,11 @@ static const struct part_info parts[PARTS] = {
     [PART_SHARED] = {"shared_bytes", "size_t", "bytes", "0"},
     [PART_CARVEOUT] = {"carveout", "int", "percent", "-1"},
     [PART_COOPERATIVE] = {"cooperative", "int", "cooperative", "0"},
+    [PART_WINDOW_BYTES] = {"window_bytes", "size_t", "bytes", "0"},
+    [PART_WINDOW_HIT_RATIO] = {"window_hit_ratio", "double", "ratio", "1"},
+    [PART_WINDOW_HIT] = {"window_hit", "int", "access", "2 /* persisting */"},
+    [PART_WINDOW_MISS] = {"window_miss", "int", "access", "1 /* streaming */"},
+    [PART_SET_ASIDE] = {"set_aside_bytes", "size_t", "bytes", "0"},
     [PART_RUNS] = {"runs", "int", "runs", "1"},
 };
 
@@ -41,16 +51,35 @@ static const struct part_info parts[PARTS] = {
 static struct hn_expression *const *expressions_of(const struct hn_step *step, enum part part)
 {
     const struct hn_geometry *geometry = &step->geometry;
+    struct hn_expression *const *parts_of_window = geometry->window.parts;
     struct hn_expression *const *const lists[PARTS] = {
-        geometry->grid,      geometry->block,        geometry->cluster, &geometry->shared_bytes,
-        &geometry->carveout, &geometry->cooperative, &step->condition,
+        geometry->grid,
+        geometry->block,
+        geometry->cluster,
+        &geometry->shared_bytes,
+        &geometry->carveout,
+        &geometry->cooperative,
+        &parts_of_window[HN_WINDOW_BYTES],
+        &parts_of_window[HN_WINDOW_HIT_RATIO],
+        &parts_of_window[HN_WINDOW_HIT],
+        &parts_of_window[HN_WINDOW_MISS],
+        &parts_of_window[HN_WINDOW_SET_ASIDE],
+        &step->condition,
     };
     return lists[part];
 }
 
-/* Grid, block and shared memory are always there, the rest where the config has it. */
+static bool is_of_window(enum part part)
+{
+    return part >= PART_WINDOW_BYTES && part <= PART_SET_ASIDE;
+}
+
+/* Grid, block and shared memory are always there, the rest where the config has it, and a window
+ * has all its parts. */
 static bool has_part(const struct hn_step *step, enum part part)
 {
+    if (is_of_window(part))
+        return step->geometry.window.parts[HN_WINDOW_BYTES] != NULL;
     return part == PART_GRID || part == PART_BLOCK || part == PART_SHARED ||
            expressions_of(step, part)[0] != NULL;
 }
@@ -74,9 +103,10 @@ static enum hn_status append_assignment(const struct hn_export *export,
 {
     if (expression == NULL)
         return HN_OK;
+    bool real = strcmp(type, "double") == 0;
     hn_text_printf(text, "    %s = (%s)(", variable, type);
-    enum hn_status status =
-        hn_expression_append_c(expression, slots->items, export->lower, NULL, text, err);
+    enum hn_status status = hn_expression_append_c(expression, slots->items, export->lower,
+                                                   real ? &real : NULL, text, err);
     hn_text_append(text, ");\n");
     return status;
 }
@@ -94,6 +124,27 @@ static enum hn_status append_truth(const struct hn_export *export,
     enum hn_status status =
         hn_expression_append_c(expression, slots->items, export->lower, &real, text, err);
     hn_text_append(text, ") != 0;\n");
+    return status;
+}
+
+/* "access = 2; // persisting": a property of the accesses is that of the tuned problem, since C has
+ * no words. */
+static enum hn_status append_access(const struct hn_export *export, size_t config,
+                                    const struct hn_step *step, enum part part,
+                                    struct hn_text *text, struct hn_error *err)
+{
+    const struct hn_tuned *tuned = export->configs[config];
+    struct hn_value *values = NULL;
+    struct hn_l2_window window;
+    enum hn_status status =
+        hn_plan_values(export->plan, &tuned->identity.problem, &tuned->best.point, &values, err);
+    if (status == HN_OK)
+        status = hn_l2_window_evaluate(&step->geometry.window, values, &window, err);
+    if (status == HN_OK) {
+        enum hn_access access = part == PART_WINDOW_HIT ? window.hit : window.miss;
+        hn_text_printf(text, "    access = %d; /* %s */\n", (int)access, hn_access_names[access]);
+    }
+    free(values);
     return status;
 }
 
@@ -154,6 +205,9 @@ static enum hn_status append_body(const struct hn_export *export, size_t config,
     enum hn_status status = hn_export_slots_make(export, config, &slots, err);
     if (status == HN_OK && function->argument != NULL)
         status = append_pitch(export, &slots, function->argument, text, err);
+    else if (status == HN_OK &&
+             (function->part == PART_WINDOW_HIT || function->part == PART_WINDOW_MISS))
+        status = append_access(export, config, function->of, function->part, text, err);
     else if (status == HN_OK)
         status = append_part(export, &slots, function, text, err);
     hn_export_slots_finish(&slots);

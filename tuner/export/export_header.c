@@ -95,6 +95,7 @@ struct call {
     const char *prefix;  /* "hone_matmul", with the step's number where there are several */
     const char *problem; /* "M, N, K" */
     const struct hn_geometry *geometry;
+    const char *window; /* the argument under a window of the L2 cache */
 };
 
 /* Whether the problem decides, at run time, if a step is launched; else its parameters have
@@ -118,6 +119,23 @@ static void append_arguments(const struct hn_export *export, const struct hn_ste
     hn_text_append(text, ");\n");
 }
 
+/* What is set aside stays so for the context, and what persists in the L2 cache until it is reset.
+ */
+static void append_window(const struct call *call, struct hn_text *text)
+{
+    const char *prefix = call->prefix;
+    const char *problem = call->problem;
+    hn_text_printf(text,
+                   "    attributes[config.numAttrs].id = cudaLaunchAttributeAccessPolicyWindow;\n"
+                   "    attributes[config.numAttrs++].val.accessPolicyWindow = {%s, "
+                   "%s_window_bytes(%s),\n"
+                   "        (float)%s_window_hit_ratio(%s), "
+                   "(cudaAccessProperty)%s_window_hit(%s),\n"
+                   "        (cudaAccessProperty)%s_window_miss(%s)};\n",
+                   call->window, prefix, problem, prefix, problem, prefix, problem, prefix,
+                   problem);
+}
+
 /* What a launch with <<<>>> can not say. */
 static void append_attributes(const struct call *call, struct hn_text *text)
 {
@@ -125,7 +143,7 @@ static void append_attributes(const struct call *call, struct hn_text *text)
     const char *problem = call->problem;
     hn_text_printf(text,
                    "    cudaLaunchConfig_t config = {%s_grid(%s), %s_block(%s),\n"
-                   "        %s_shared_bytes(%s)};\n    cudaLaunchAttribute attributes[2] = {};\n",
+                   "        %s_shared_bytes(%s)};\n    cudaLaunchAttribute attributes[3] = {};\n",
                    prefix, problem, prefix, problem, prefix, problem);
     if (call->geometry->cluster[0] != NULL)
         hn_text_printf(text,
@@ -139,6 +157,8 @@ static void append_attributes(const struct call *call, struct hn_text *text)
                        "    attributes[config.numAttrs].id = cudaLaunchAttributeCooperative;\n"
                        "    attributes[config.numAttrs++].val.cooperative = %s_cooperative(%s);\n",
                        prefix, problem);
+    if (call->geometry->window.parts[HN_WINDOW_BYTES] != NULL)
+        append_window(call, text);
     hn_text_append(text, "    config.attrs = attributes;\n");
 }
 
@@ -154,7 +174,13 @@ static void append_launch(const struct hn_export *export, const struct hn_step *
                        "cudaFuncAttributePreferredSharedMemoryCarveout,\n"
                        "        %s_carveout(%s));\n",
                        call->entry, prefix, problem);
-    if (call->geometry->cluster[0] != NULL || call->geometry->cooperative != NULL) {
+    if (call->geometry->window.parts[HN_WINDOW_BYTES] != NULL)
+        hn_text_printf(text,
+                       "    cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, "
+                       "%s_set_aside_bytes(%s)); // once\n",
+                       prefix, problem);
+    if (call->geometry->cluster[0] != NULL || call->geometry->cooperative != NULL ||
+        call->geometry->window.parts[HN_WINDOW_BYTES] != NULL) {
         append_attributes(call, text);
         hn_text_printf(text, "    cudaLaunchKernelEx(&config, %s", call->entry);
         append_arguments(export, step, ", ", text);
@@ -193,6 +219,7 @@ static enum hn_status append_call(const struct hn_export *export, const struct h
             .prefix = name.failed ? "" : name.data,
             .problem = problem.length > 0 ? problem.data : "",
             .geometry = &step->geometry,
+            .window = export->plan->arguments[step->geometry.window.argument].name,
         };
         if (asks)
             hn_text_printf(text, "    if (%s_runs(%s)) {\n", call.prefix, call.problem);

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/l2_window.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench_fixture.h"
+
+static struct bench_fixture windows;
+static const struct hn_bench_request verify_only = {.verify = true};
+static const struct hn_bench_request measured = {.verify = true, .measure = true, .full = true};
+
+static int load(void **state)
+{
+    (void)state;
+    bench_fixture_load(&windows, "double/windows.yaml", 90);
+    return 0;
+}
+
+static int unload(void **state)
+{
+    (void)state;
+    bench_fixture_unload(&windows);
+    return 0;
+}
+
+static void open_bench(enum hn_regime regime)
+{
+    struct hn_error err = {.message = ""};
+    if (bench_fixture_open(&windows, regime, &err) != HN_OK)
+        fail_msg("%s", err.message);
+}
+
+static void expect(const char *point, enum hn_outcome outcome, const char *message)
+{
+    bench_fixture_set_reference(&windows, point);
+    struct hn_record record = bench_fixture_evaluate(&windows, point, &verify_only);
+    if (record.outcome != outcome)
+        fail_msg("%s: found %s (%s)", point, hn_outcome_name(record.outcome),
+                 record.message == NULL ? "" : record.message);
+    if (message != NULL)
+        assert_string_equal(record.message, message);
+    hn_record_finish(&record);
+}
+
+static double time_us(const char *point)
+{
+    bench_fixture_set_reference(&windows, point);
+    struct hn_record record = bench_fixture_evaluate(&windows, point, &measured);
+    if (record.outcome != HN_OUTCOME_OK)
+        fail_msg("%s: %s", point, record.message);
+    double time_us = record.timing.median_us;
+    hn_record_finish(&record);
+    return time_us;
+}
+
+#define NONE "HIT=persisting,HIT_PERCENT=100,MISS=streaming,SET_ASIDE=0,WINDOW_BYTES=0"
+#define WHOLE "HIT=persisting,HIT_PERCENT=100,MISS=streaming,SET_ASIDE=65536,WINDOW_BYTES=16384"
+
+/* The double's kernel is right only with the window and set-aside that its point says, and a
+ * launch without a window only where nothing persists. */
+static void launches_have_their_window(void **state)
+{
+    (void)state;
+    open_bench(HN_COLD);
+    expect(NONE, HN_OUTCOME_OK, NULL);
+    expect(WHOLE, HN_OUTCOME_OK, NULL);
+    expect(NONE, HN_OUTCOME_OK, NULL);
+    expect("HIT=persisting,HIT_PERCENT=50,MISS=normal,SET_ASIDE=65536,WINDOW_BYTES=4096",
+           HN_OUTCOME_OK, NULL);
+    expect("HIT=normal,HIT_PERCENT=100,MISS=streaming,SET_ASIDE=0,WINDOW_BYTES=16384",
+           HN_OUTCOME_OK, NULL);
+    expect("HIT=persisting,HIT_PERCENT=100,MISS=streaming,SET_ASIDE=65536,WINDOW_BYTES=0",
+           HN_OUTCOME_OK, NULL);
+    expect(NONE, HN_OUTCOME_OK, NULL);
+    bench_fixture_close(&windows);
+}
+
+static void windows_beyond_the_limits_are_invalid(void **state)
+{
+    (void)state;
+    open_bench(HN_COLD);
+    expect("HIT=persisting,HIT_PERCENT=101,MISS=streaming,SET_ASIDE=0,WINDOW_BYTES=4096",
+           HN_OUTCOME_INVALID_LAUNCH, "a hit ratio of 1.01 of an L2 window; expected 0 to 1");
+    expect("HIT=persisting,HIT_PERCENT=100,MISS=persisting,SET_ASIDE=0,WINDOW_BYTES=4096",
+           HN_OUTCOME_INVALID_LAUNCH,
+           "misses of an L2 window are persisting; expected normal or streaming");
+    expect("HIT=persisting,HIT_PERCENT=100,MISS=normal,SET_ASIDE=1073741824,WINDOW_BYTES=4096",
+           HN_OUTCOME_INVALID_LAUNCH,
+           "a set-aside of 1073741824 bytes of L2 cache; Hone Double takes 0 to 524288");
+    expect("HIT=persisting,HIT_PERCENT=100,MISS=normal,SET_ASIDE=0,WINDOW_BYTES=16777216",
+           HN_OUTCOME_INVALID_LAUNCH,
+           "an L2 window of 16777216 bytes; Hone Double takes 0 to 1048576");
+    expect("HIT=persisting,HIT_PERCENT=100,MISS=normal,SET_ASIDE=0,WINDOW_BYTES=32768",
+           HN_OUTCOME_INVALID_LAUNCH, "an L2 window of 32768 bytes over 'x', which has 16384");
+    bench_fixture_close(&windows);
+}
+
+static void some_devices_have_none(void **state)
+{
+    (void)state;
+    open_bench(HN_COLD);
+    struct hn_device whole = windows.device;
+    strcpy(windows.device.identity.mig_profile, "1g.18gb");
+    expect(WHOLE, HN_OUTCOME_INVALID_LAUNCH,
+           "a set-aside of 65536 bytes of L2 cache; Hone Double MIG 1g.18gb takes none: MIG mode "
+           "does not allow it");
+    windows.device.max_access_window_bytes = 0;
+    windows.device.identity.capability = 75;
+    expect(WHOLE, HN_OUTCOME_INVALID_LAUNCH,
+           "an L2 window; Hone Double has none (compute capability 7.5, from 8.0 on)");
+    expect(NONE, HN_OUTCOME_OK, NULL);
+    windows.device = whole;
+    bench_fixture_close(&windows);
+}
+
+static void a_driver_that_sets_nothing_aside_is_a_refusal(void **state)
+{
+    (void)state;
+    open_bench(HN_COLD);
+    setenv("HONE_DOUBLE_NO_L2", "1", 1);
+    expect(WHOLE, HN_OUTCOME_INVALID_LAUNCH,
+           "a set-aside of 65536 bytes of L2 cache, which the driver refuses: setting L2 cache "
+           "aside: CUDA_ERROR_UNSUPPORTED_LIMIT: a limit that the device does not support");
+    unsetenv("HONE_DOUBLE_NO_L2");
+    expect(WHOLE, HN_OUTCOME_OK, NULL);
+    bench_fixture_close(&windows);
+}
+
+/* What one launch made persist saves the next a third of its time, where it is left in the cache.
+ */
+static void cold_samples_find_nothing_persisting(void **state)
+{
+    (void)state;
+    open_bench(HN_COLD);
+    assert_true(time_us(WHOLE) > 55.0);
+    bench_fixture_close(&windows);
+    open_bench(HN_WARM);
+    assert_true(time_us(WHOLE) < 45.0);
+    assert_true(time_us(NONE) > 55.0);
+    bench_fixture_close(&windows);
+}
+
+static void keys_tell_windows_apart(void **state)
+{
+    (void)state;
+    const struct hn_l2_window some = {.bytes = 4096,
+                                      .hit_ratio = 0.5,
+                                      .hit = HN_ACCESS_PERSISTING,
+                                      .miss = HN_ACCESS_NORMAL,
+                                      .set_aside = 65536};
+    struct hn_l2_window none = some;
+    struct hn_text text;
+    hn_text_init(&text);
+    none.bytes = none.set_aside = 0;
+    hn_l2_window_append(&text, &none);
+    assert_int_equal(text.length, 0);
+    hn_l2_window_append(&text, &some);
+    assert_string_equal(text.data, " window 4096 0.5 persisting normal set-aside 65536");
+    hn_text_finish(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(launches_have_their_window),
+        cmocka_unit_test(windows_beyond_the_limits_are_invalid),
+        cmocka_unit_test(some_devices_have_none),
+        cmocka_unit_test(a_driver_that_sets_nothing_aside_is_a_refusal),
+        cmocka_unit_test(cold_samples_find_nothing_persisting),
+        cmocka_unit_test(keys_tell_windows_apart),
+    };
+    return cmocka_run_group_tests(tests, load, unload);
+}
