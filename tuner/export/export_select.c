@@ -134,11 +134,13 @@ static void append_fits(const struct hn_export *export, struct hn_text *text)
     hn_text_append(text, "    return fits;\n}\n\n");
 }
 
-/* How far the row's problem is from the one asked for. */
+/* How far the row's problem is from the one asked for; by name, as hn_lookup_rank multiplies, so
+ * that both round alike. */
 static void append_distance(const struct hn_export *export, struct hn_text *text)
 {
-    for (size_t i = 0; i < export->plan->problem_count; i++) {
-        const char *name = export->plan->problem[i];
+    const struct hn_bindings *problem = &export->results[0]->identity.problem;
+    for (size_t i = 0; i < problem->count; i++) {
+        const char *name = problem->names[i];
         if (hn_export_words(export, name) != NULL)
             hn_text_printf(text, "        own.unlike += row->problem_%s != problem_%s;\n", name,
                            name);
