@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/recording_list.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#include "cache/recording.h"
+
+/* Kernel and device stand before the rows. */
+enum { HEAD_BYTES = 4096 };
+
+/* Whether the beginning of a file names another kernel, so that the rest need not be read: to parse
+ * a folder of a hundred recordings takes a second. */
+static bool is_of_another(const char *path, const char *kernel)
+{
+    char head[HEAD_BYTES + 1];
+    gzFile file = gzopen(path, "rb");
+    int count = file == NULL ? 0 : gzread(file, head, HEAD_BYTES);
+    if (file != NULL)
+        gzclose_r(file);
+    head[count > 0 ? count : 0] = '\0';
+    static const char key[] = "\"kernel_name\":";
+    const char *name = strstr(head, key);
+    if (name == NULL)
+        return false;
+    name += strlen(key);
+    name += strspn(name, " ");
+    size_t length = strlen(kernel);
+    return *name == '"' && strchr(name + 1, '"') != NULL &&
+           (strncmp(name + 1, kernel, length) != 0 || name[1 + length] != '"');
+}
+
+static struct hn_record *find_best(const struct hn_recording *recording)
+{
+    struct hn_record *best = NULL;
+    for (size_t i = 0; i < recording->records.count; i++) {
+        struct hn_record *record = &recording->records.items[i];
+        if (record->outcome != HN_OUTCOME_OK || (best != NULL && best->final && !record->final))
+            continue;
+        if (best == NULL || (record->final && !best->final) || record->objective < best->objective)
+            best = record;
+    }
+    return best;
+}
+
+/* Takes identity and best record of the recording. */
+static enum hn_status append(struct hn_recording *recording, struct hn_tuned_list *list,
+                             struct hn_error *err)
+{
+    struct hn_record *best = find_best(recording);
+    if (best == NULL)
+        return HN_OK;
+    struct hn_tuned *grown = realloc(list->items, (list->count + 1) * sizeof *list->items);
+    if (grown == NULL)
+        return hn_fail_memory(err);
+    list->items = grown;
+    list->items[list->count++] =
+        (struct hn_tuned){.identity = recording->identity,
+                          .version = recording->version,
+                          .best = *best,
+                          .points = (int64_t)recording->records.count,
+                          .stale = recording->version.protocol != HN_MEASURING_PROTOCOL};
+    hn_identity_init(&recording->identity);
+    hn_record_init(best);
+    return HN_OK;
+}
+
+static enum hn_status add_file(const char *path, const char *kernel, struct hn_tuned_list *list,
+                               struct hn_error *err)
+{
+    struct hn_recording recording;
+    if (is_of_another(path, kernel))
+        return HN_OK;
+    enum hn_status status = hn_recording_load(path, &recording, err);
+    if (status != HN_OK)
+        return status;
+    if (recording.from_hone && strcmp(recording.identity.kernel, kernel) == 0)
+        status = append(&recording, list, err);
+    hn_recording_finish(&recording);
+    return status;
+}
+
+static int is_recording(const struct dirent *entry)
+{
+    static const char *const ends[] = {".json", ".json.gz"};
+    size_t length = strlen(entry->d_name);
+    for (size_t i = 0; i < 2; i++)
+        if (length > strlen(ends[i]) &&
+            strcmp(entry->d_name + length - strlen(ends[i]), ends[i]) == 0)
+            return 1;
+    return 0;
+}
+
+static enum hn_status add_folder(const char *path, const char *kernel, struct hn_tuned_list *list,
+                                 struct hn_error *err)
+{
+    struct dirent **entries = NULL;
+    enum hn_status status = HN_OK;
+    int count = scandir(path, &entries, is_recording, alphasort);
+    if (count < 0)
+        return hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, strerror(errno));
+    for (int i = 0; i < count; i++) {
+        struct hn_text file = {0};
+        hn_text_printf(&file, "%s/%s", path, entries[i]->d_name);
+        if (status == HN_OK)
+            status = file.failed ? hn_fail_memory(err) : add_file(file.data, kernel, list, err);
+        hn_text_finish(&file);
+        free(entries[i]);
+    }
+    free(entries);
+    return status;
+}
+
+enum hn_status hn_recording_list(const char *path, const char *kernel, struct hn_tuned_list *list,
+                                 struct hn_error *err)
+{
+    struct stat about;
+    if (stat(path, &about) != 0)
+        return hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, strerror(errno));
+    return S_ISDIR(about.st_mode) ? add_folder(path, kernel, list, err)
+                                  : add_file(path, kernel, list, err);
+}

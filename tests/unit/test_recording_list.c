@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/recording_list.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "cache/recording.h"
+#include "tests/unit/store_fixture.h"
+
+#define RECORDED HONE_SOURCE_DIR "/cache/recorded/nvidia-h200"
+#define ONE RECORDED "/matmul-b_layout-row-k-32-m-4096-n-4096-nvidia-h200-cold.json.gz"
+
+static void folder_gives_the_results_of_a_kernel(void **state)
+{
+    (void)state;
+    struct hn_tuned_list list = {0};
+    struct hn_error err = {""};
+    assert_int_equal(hn_recording_list(RECORDED, "matmul", &list, &err), HN_OK);
+    assert_int_equal(list.count, 2);
+    for (size_t i = 0; i < list.count; i++) {
+        assert_string_equal(list.items[i].identity.kernel, "matmul");
+        assert_string_equal(list.items[i].identity.device.name, "NVIDIA H200");
+        assert_int_equal(list.items[i].best.outcome, HN_OUTCOME_OK);
+        assert_int_equal(hn_bindings_get(&list.items[i].identity.problem, "K")->integer,
+                         i == 0 ? 32 : 4096);
+        assert_true(list.items[i].points > 100);
+        assert_false(list.items[i].stale);
+    }
+    hn_tuned_list_free(&list);
+}
+
+/* As a cache that imports the recording would have it. */
+static void best_is_that_of_a_cache(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct hn_recording recording;
+    struct hn_tuned_list list = {0}, cached = {0};
+    bool added = false;
+    assert_int_equal(hn_recording_load(ONE, &recording, NULL), HN_OK);
+    const struct hn_store_session session = {.identity = &recording.identity,
+                                             .version = &recording.version,
+                                             .origin = "test",
+                                             .started = 1770000000};
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    assert_int_equal(hn_store_import(store, &session, &recording.records, &added, NULL), HN_OK);
+    assert_int_equal(hn_store_list(store, NULL, &cached, NULL), HN_OK);
+    assert_int_equal(hn_recording_list(ONE, "matmul", &list, NULL), HN_OK);
+    assert_int_equal(list.count, 1);
+    assert_int_equal(cached.count, 1);
+    assert_true(hn_identity_equal(&list.items[0].identity, &cached.items[0].identity));
+    assert_true(hn_bindings_equal(&list.items[0].best.point, &cached.items[0].best.point));
+    assert_true(list.items[0].best.timing.median_us == cached.items[0].best.timing.median_us);
+    hn_store_close(store);
+    hn_tuned_list_free(&list);
+    hn_tuned_list_free(&cached);
+    hn_recording_finish(&recording);
+}
+
+static void what_is_not_asked_for(void **state)
+{
+    (void)state;
+    struct hn_tuned_list list = {0};
+    struct hn_error err = {""};
+    assert_int_equal(hn_recording_list(ONE, "matmu", &list, &err), HN_OK);
+    assert_int_equal(hn_recording_list(ONE, "matmul_aat", &list, &err), HN_OK);
+    assert_int_equal(list.count, 0);
+    assert_int_equal(hn_recording_list("/nowhere", "matmul", &list, &err), HN_ERUN);
+    assert_string_equal(err.message, "'/nowhere' can not be read: No such file or directory");
+    assert_int_equal(hn_recording_list(HONE_TEST_DATA "/plans/tiled.json", "tiled", &list, &err),
+                     HN_EFORMAT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(folder_gives_the_results_of_a_kernel),
+        cmocka_unit_test_setup_teardown(best_is_that_of_a_cache, set_up, tear_down),
+        cmocka_unit_test(what_is_not_asked_for),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
