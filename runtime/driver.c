@@ -14,7 +14,7 @@
 #define SYMBOL_NAME(name) STRING_OF(name)
 
 /* cuEventElapsedTime_v2 came with CUDA 12.8; older drivers have the plain name with the same
- * signature. */
+ * signature. cuMemPrefetchAsync_v2 came with CUDA 12.2; without it there is no managed memory. */
 static enum hn_status resolve(struct hn_driver *driver, struct hn_error *err)
 {
     static const char *const names[] = {"libcuda.so.1"};
@@ -27,8 +27,9 @@ static enum hn_status resolve(struct hn_driver *driver, struct hn_error *err)
     };
     size_t count = sizeof symbols / sizeof symbols[0];
     for (size_t i = 0; i < count; i++)
-        if (symbols[i].address == (void *)&driver->p_cuEventElapsedTime)
-            symbols[i].optional = true;
+        symbols[i].optional = symbols[i].optional ||
+                              symbols[i].address == (void *)&driver->p_cuEventElapsedTime ||
+                              symbols[i].address == (void *)&driver->p_cuMemPrefetchAsync_v2;
     struct hn_error reason;
     if (hn_library_open(names, 1, symbols, count, &driver->library, &reason) != HN_OK)
         return hn_fail(err, HN_ERUN,

@@ -33,9 +33,17 @@
     X(cuMemGetInfo)                                                                                                    \
     X(cuMemAlloc)                                                                                                      \
     X(cuMemFree)                                                                                                       \
+    X(cuMemAllocManaged)                                                                                               \
+    X(cuMemHostAlloc)                                                                                                  \
+    X(cuMemHostGetDevicePointer)                                                                                       \
+    X(cuMemFreeHost)                                                                                                   \
+    X(cuMemHostRegister)                                                                                               \
+    X(cuMemHostUnregister)                                                                                             \
+    X(cuMemPrefetchAsync_v2)                                                                                           \
     X(cuMemcpyHtoD)                                                                                                    \
     X(cuMemcpyDtoH)                                                                                                    \
     X(cuMemcpyHtoDAsync)                                                                                               \
+    X(cuMemcpyDtoHAsync)                                                                                               \
     X(cuMemcpyDtoDAsync)                                                                                               \
     X(cuMemsetD8Async)                                                                                                 \
     X(cuModuleLoadDataEx)                                                                                              \
@@ -51,6 +59,7 @@
     X(cuStreamCreate)                                                                                                  \
     X(cuStreamDestroy)                                                                                                 \
     X(cuStreamSynchronize)                                                                                             \
+    X(cuStreamWaitEvent)                                                                                               \
     X(cuEventCreate)                                                                                                   \
     X(cuEventDestroy)                                                                                                  \
     X(cuEventRecord)                                                                                                   \

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "double.h"
+#include "calls.h"
 
 struct allocation {
     struct allocation *next;
@@ -14,15 +13,7 @@ struct allocation {
     unsigned char *data;
 };
 
-struct CUevent_st {
-    struct CUevent_st *next;
-    double time_us;
-};
-
 struct CUctx_st {
-    int unused;
-};
-struct CUstream_st {
     int unused;
 };
 
@@ -36,7 +27,6 @@ static struct {
     size_t used;
     struct allocation *allocations;
     struct double_module *modules;
-    struct CUevent_st *events;
     struct double_texture *textures;
     struct double_device device;
     bool initialised;
@@ -44,23 +34,25 @@ static struct {
 
 static _Thread_local CUcontext current;
 
-/* One call at a time: programs may call from several threads. */
+static struct CUctx_st the_context;
 static pthread_mutex_t calls = PTHREAD_MUTEX_INITIALIZER;
 
-static bool hold(void)
+bool double_hold(void)
 {
     pthread_mutex_lock(&calls);
     return true;
 }
 
-static void let_go(const bool *held)
+void double_let_go(const bool *held)
 {
     if (*held)
         pthread_mutex_unlock(&calls);
 }
 
-static struct CUctx_st the_context;
-static struct CUstream_st the_stream;
+struct double_device *double_the_device(void)
+{
+    return &state.device;
+}
 
 static long setting(const char *name, long otherwise)
 {
@@ -68,25 +60,14 @@ static long setting(const char *name, long otherwise)
     return text == NULL ? otherwise : strtol(text, NULL, 10);
 }
 
-/* Counts the call; the result of one that is to fail, or of any after a fault. */
-static CUresult enter(void)
+CUresult double_enter(void)
 {
     if (++state.calls == state.fail_at)
         return state.error;
     return state.device.fault;
 }
 
-/* Holds the lock until the function returns. */
-#define ENTER()                                                                                    \
-    const bool held __attribute__((cleanup(let_go))) = hold();                                     \
-    do {                                                                                           \
-        CUresult entered = enter();                                                                \
-        if (entered != CUDA_SUCCESS)                                                               \
-            return entered;                                                                        \
-    } while (0)
-
-/* Waiting for an endless kernel takes for ever; a fault shows at the first wait after it. */
-static CUresult wait_for_device(void)
+CUresult double_wait(void)
 {
     while (state.device.hangs)
         pause();
@@ -108,11 +89,8 @@ static void free_all(void)
         free(state.modules);
         state.modules = next;
     }
-    while (state.events != NULL) {
-        struct CUevent_st *next = state.events->next;
-        free(state.events);
-        state.events = next;
-    }
+    double_streams_free();
+    double_host_free();
     while (state.textures != NULL) {
         struct double_texture *next = state.textures->next;
         free(state.textures);
@@ -210,12 +188,14 @@ CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice device)
 {
     (void)device;
-    bool left = state.allocations != NULL || state.modules != NULL || state.events != NULL ||
-                state.textures != NULL || state.device.set_aside != 0;
+    bool left = state.allocations != NULL || state.modules != NULL || double_streams_left() ||
+                double_host_left() || state.textures != NULL || state.device.set_aside != 0;
     if (left && state.strict && state.device.fault == CUDA_SUCCESS) {
         fprintf(stderr, "driver double: the context was released with%s%s%s%s%s in it\n",
                 state.allocations != NULL ? " memory" : "", state.modules != NULL ? " modules" : "",
-                state.events != NULL ? " events" : "", state.textures != NULL ? " textures" : "",
+                double_streams_left() || double_host_left() ? " events, streams or host memory"
+                                                            : "",
+                state.textures != NULL ? " textures" : "",
                 state.device.set_aside != 0 ? " L2 cache set aside" : "");
         abort();
     }
@@ -252,7 +232,8 @@ CUresult CUDAAPI cuCtxGetDevice(CUdevice *device)
 CUresult CUDAAPI cuCtxSynchronize(void)
 {
     ENTER();
-    return wait_for_device();
+    double_streams_drain();
+    return double_wait();
 }
 
 /* Asking for more than there is gives as much as there is. */
@@ -291,7 +272,7 @@ CUresult CUDAAPI cuMemGetInfo(size_t *available, size_t *total)
     return CUDA_SUCCESS;
 }
 
-static CUresult allocate(CUdeviceptr *address, size_t bytes)
+CUresult double_allocate(CUdeviceptr *address, size_t bytes)
 {
     if (bytes == 0)
         return CUDA_ERROR_INVALID_VALUE;
@@ -314,10 +295,10 @@ static CUresult allocate(CUdeviceptr *address, size_t bytes)
 CUresult CUDAAPI cuMemAlloc(CUdeviceptr *address, size_t bytes)
 {
     ENTER();
-    return allocate(address, bytes);
+    return double_allocate(address, bytes);
 }
 
-static CUresult release(CUdeviceptr address)
+CUresult double_release(CUdeviceptr address)
 {
     for (struct allocation **link = &state.allocations; *link != NULL; link = &(*link)->next) {
         struct allocation *found = *link;
@@ -335,11 +316,10 @@ static CUresult release(CUdeviceptr address)
 CUresult CUDAAPI cuMemFree(CUdeviceptr address)
 {
     ENTER();
-    return release(address);
+    return double_release(address);
 }
 
-/* Whether all of it lies in one allocation. */
-static bool is_valid(CUdeviceptr address, size_t bytes)
+bool double_is_valid(CUdeviceptr address, size_t bytes)
 {
     for (const struct allocation *one = state.allocations; one != NULL; one = one->next) {
         CUdeviceptr start = (CUdeviceptr)(uintptr_t)one->data;
@@ -357,28 +337,18 @@ static void *at(CUdeviceptr address)
 CUresult CUDAAPI cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t bytes)
 {
     ENTER();
-    if (!is_valid(to, bytes))
+    if (!double_is_valid(to, bytes))
         return CUDA_ERROR_INVALID_VALUE;
     memcpy(at(to), from, bytes);
-    return wait_for_device();
-}
-
-CUresult CUDAAPI cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
-{
-    ENTER();
-    (void)stream;
-    if (!is_valid(to, bytes))
-        return CUDA_ERROR_INVALID_VALUE;
-    memcpy(at(to), from, bytes);
-    return CUDA_SUCCESS;
+    return double_wait();
 }
 
 CUresult CUDAAPI cuMemcpyDtoH(void *to, CUdeviceptr from, size_t bytes)
 {
     ENTER();
-    if (!is_valid(from, bytes))
+    if (!double_is_valid(from, bytes))
         return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = wait_for_device();
+    CUresult result = double_wait();
     if (result == CUDA_SUCCESS)
         memcpy(to, at(from), bytes);
     return result;
@@ -389,7 +359,7 @@ CUresult CUDAAPI cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t byte
 {
     ENTER();
     (void)stream;
-    if (!is_valid(to, bytes) || !is_valid(from, bytes))
+    if (!double_is_valid(to, bytes) || !double_is_valid(from, bytes))
         return CUDA_ERROR_INVALID_VALUE;
     memmove(at(to), at(from), bytes);
     state.device.now_us += 1.0 + 2.0 * (double)bytes / 4e6;
@@ -400,7 +370,7 @@ CUresult CUDAAPI cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t byt
 {
     ENTER();
     (void)stream;
-    if (!is_valid(to, bytes))
+    if (!double_is_valid(to, bytes))
         return CUDA_ERROR_INVALID_VALUE;
     memset(at(to), value, bytes);
     state.device.now_us += 1.0;
@@ -440,7 +410,7 @@ CUresult CUDAAPI cuModuleUnload(CUmodule module)
     *link = found->next;
     for (int i = 0; i < found->global_count; i++)
         if (found->globals[i].data != NULL)
-            release((CUdeviceptr)(uintptr_t)found->globals[i].data);
+            double_release((CUdeviceptr)(uintptr_t)found->globals[i].data);
     free(found);
     return CUDA_SUCCESS;
 }
@@ -462,7 +432,7 @@ CUresult CUDAAPI cuModuleGetFunction(CUfunction *function, CUmodule module, cons
 static CUresult allocate_global(struct double_global *global)
 {
     CUdeviceptr address = 0;
-    CUresult result = allocate(&address, global->bytes);
+    CUresult result = double_allocate(&address, global->bytes);
     if (result != CUDA_SUCCESS)
         return result;
     global->data = at(address);
@@ -513,7 +483,7 @@ CUresult CUDAAPI cuFuncSetAttribute(CUfunction function, CUfunction_attribute at
     return CUDA_SUCCESS;
 }
 
-static CUresult launch(CUfunction function, const struct double_geometry *geometry,
+static CUresult launch(CUstream stream, CUfunction function, const struct double_geometry *geometry,
                        void **parameters)
 {
     struct double_function *own = (struct double_function *)(void *)function;
@@ -532,7 +502,10 @@ static CUresult launch(CUfunction function, const struct double_geometry *geomet
         return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
     if (state.device.pending != CUDA_SUCCESS || state.device.hangs)
         return CUDA_SUCCESS;
-    return double_kernel_run(&state.device, own, geometry, parameters);
+    double_stream_begin(stream);
+    CUresult result = double_kernel_run(&state.device, own, geometry, parameters);
+    double_stream_end(stream);
+    return result;
 }
 
 CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
@@ -541,18 +514,17 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x, unsign
                                 void **parameters, void **extra)
 {
     ENTER();
-    (void)stream;
     (void)extra;
     const struct double_geometry geometry = {.grid = {grid_x, grid_y, grid_z},
                                              .block = {block_x, block_y, block_z},
                                              .shared_bytes = shared_bytes,
                                              .cluster = {1, 1, 1}};
-    return launch(function, &geometry, parameters);
+    return launch(stream, function, &geometry, parameters);
 }
 
 static bool is_window(const CUaccessPolicyWindow *window)
 {
-    return is_valid((CUdeviceptr)(uintptr_t)window->base_ptr, window->num_bytes) &&
+    return double_is_valid((CUdeviceptr)(uintptr_t)window->base_ptr, window->num_bytes) &&
            window->hitRatio >= 0.0f && window->hitRatio <= 1.0f &&
            window->missProp != CU_ACCESS_PROPERTY_PERSISTING;
 }
@@ -583,19 +555,19 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction funct
             return CUDA_ERROR_INVALID_VALUE;
         }
     }
-    return launch(function, &geometry, parameters);
+    return launch(config->hStream, function, &geometry, parameters);
 }
 
 /* The limits of linear and pitched memory that a device has. */
 static bool is_resource(const CUDA_RESOURCE_DESC *resource)
 {
     if (resource->resType == CU_RESOURCE_TYPE_LINEAR)
-        return is_valid(resource->res.linear.devPtr, resource->res.linear.sizeInBytes) &&
+        return double_is_valid(resource->res.linear.devPtr, resource->res.linear.sizeInBytes) &&
                resource->res.linear.devPtr % 512 == 0;
     if (resource->resType != CU_RESOURCE_TYPE_PITCH2D)
         return false;
     size_t bytes = resource->res.pitch2D.pitchInBytes * resource->res.pitch2D.height;
-    return is_valid(resource->res.pitch2D.devPtr, bytes) &&
+    return double_is_valid(resource->res.pitch2D.devPtr, bytes) &&
            resource->res.pitch2D.devPtr % 512 == 0 && resource->res.pitch2D.pitchInBytes % 32 == 0;
 }
 
@@ -626,83 +598,5 @@ CUresult CUDAAPI cuTexObjectDestroy(CUtexObject texture)
     struct double_texture *found = *link;
     *link = found->next;
     free(found);
-    return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuStreamCreate(CUstream *stream, unsigned int flags)
-{
-    ENTER();
-    (void)flags;
-    *stream = &the_stream;
-    return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuStreamDestroy(CUstream stream)
-{
-    ENTER();
-    return stream == &the_stream ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
-
-CUresult CUDAAPI cuStreamSynchronize(CUstream stream)
-{
-    ENTER();
-    (void)stream;
-    return wait_for_device();
-}
-
-CUresult CUDAAPI cuEventCreate(CUevent *event, unsigned int flags)
-{
-    ENTER();
-    (void)flags;
-    struct CUevent_st *made = calloc(1, sizeof *made);
-    if (made == NULL)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    made->next = state.events;
-    state.events = made;
-    *event = made;
-    return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuEventDestroy(CUevent event)
-{
-    ENTER();
-    struct CUevent_st **link = &state.events;
-    while (*link != NULL && *link != event)
-        link = &(*link)->next;
-    if (*link == NULL)
-        return CUDA_ERROR_INVALID_HANDLE;
-    *link = event->next;
-    free(event);
-    return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuEventRecord(CUevent event, CUstream stream)
-{
-    ENTER();
-    (void)stream;
-    /* The step of an H200's events. */
-    event->time_us = floor(state.device.now_us / 0.032) * 0.032;
-    return CUDA_SUCCESS;
-}
-
-/* The double works while the host queues nothing more: what is queued has not begun. */
-CUresult CUDAAPI cuEventQuery(CUevent event)
-{
-    ENTER();
-    (void)event;
-    return CUDA_ERROR_NOT_READY;
-}
-
-CUresult CUDAAPI cuEventSynchronize(CUevent event)
-{
-    ENTER();
-    (void)event;
-    return wait_for_device();
-}
-
-CUresult CUDAAPI cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)
-{
-    ENTER();
-    *milliseconds = (float)((end->time_us - start->time_us) * 1e-3);
     return CUDA_SUCCESS;
 }

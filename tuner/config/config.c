@@ -100,9 +100,9 @@ static enum hn_status read_kernel(struct hn_config_reader *reader)
 /* A config of a space alone has no template, and nothing that would need one. */
 static enum hn_status check_without_template(const struct hn_config_reader *reader)
 {
-    static const char *const needing[] = {"entry",   "arguments", "symbols",  "launch",
-                                          "compile", "reference", "compare",  "metrics",
-                                          "freeze",  "objective", "direction"};
+    static const char *const needing[] = {"entry",   "arguments", "symbols",   "launch",
+                                          "compile", "reference", "compare",   "metrics",
+                                          "freeze",  "objective", "direction", "pipeline"};
     for (size_t i = 0; i < sizeof needing / sizeof needing[0]; i++) {
         const struct hn_yaml *node = hn_yaml_get(reader->root, needing[i]);
         if (node != NULL)
@@ -123,6 +123,8 @@ static enum hn_status read_kernel_parts(struct hn_config_reader *reader)
         status = hn_config_read_arguments(reader);
     if (status == HN_OK)
         status = hn_config_read_symbols(reader);
+    if (status == HN_OK)
+        status = hn_config_read_pipeline(reader);
     if (status == HN_OK)
         status = hn_config_read_launch(reader);
     if (status == HN_OK)
@@ -155,9 +157,9 @@ static enum hn_status read_space_parts(struct hn_config_reader *reader)
 static enum hn_status read_root(struct hn_config_reader *reader)
 {
     static const char *const keys[] = {
-        "hone",     "kernel",      "template",  "entry",     "problem",   "freeze",  "parameters",
-        "defaults", "constraints", "arguments", "symbols",   "launch",    "compile", "reference",
-        "compare",  "ladder",      "metrics",   "objective", "direction", NULL};
+        "hone",      "kernel",      "template",  "entry",   "problem",   "freeze",    "parameters",
+        "defaults",  "constraints", "arguments", "symbols", "launch",    "pipeline",  "compile",
+        "reference", "compare",     "ladder",    "metrics", "objective", "direction", NULL};
     enum hn_status status = hn_config_check_kind(reader, reader->root, HN_YAML_MAPPING,
                                                  "a mapping with kernel and parameters");
     if (status == HN_OK)

@@ -303,6 +303,8 @@ static enum hn_status try_problem(struct hn_config_reader *reader, size_t proble
                                 "%s (at the default point: %s)", reason.message, trial.where);
     else
         status = try_plan(&trial);
+    if (status == HN_OK)
+        status = hn_config_try_pipeline(reader, problem, trial.where);
     free(trial.values);
     free(trial.where);
     return status;
@@ -358,7 +360,9 @@ enum hn_status hn_config_check(struct hn_config_reader *reader)
         status = complete_defaults(reader);
     if (status != HN_OK || config->plan->template_path == NULL)
         return status;
-    status = check_reference(reader);
+    status = hn_config_check_pipeline(reader);
+    if (status == HN_OK)
+        status = check_reference(reader);
     if (status == HN_OK)
         status = check_ladder(reader);
     for (size_t i = 0; i < config->problem_count && status == HN_OK; i++)

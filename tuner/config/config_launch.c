@@ -202,9 +202,15 @@ enum hn_status hn_config_read_launch(struct hn_config_reader *reader)
         return hn_fail_memory(reader->err);
     const struct hn_yaml *step = list ? node->child : node;
     for (size_t i = 0; i < room && status == HN_OK; i++, step = step->next) {
+        if (list && step->kind == HN_YAML_MAPPING && hn_yaml_get(step, "copy") != NULL) {
+            status = hn_config_read_copy(reader, step);
+            continue;
+        }
         plan->step_count++;
-        status = read_step(reader, step, &plan->steps[i]);
+        status = read_step(reader, step, &plan->steps[plan->step_count - 1]);
     }
+    if (status == HN_OK && plan->step_count == 0)
+        return hn_config_fail(reader, node, "no step launches a kernel");
     return status;
 }
 

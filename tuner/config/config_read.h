@@ -122,6 +122,13 @@ enum hn_status hn_config_read_path(const struct hn_config_reader *reader, const 
 enum hn_status hn_config_read_arguments(struct hn_config_reader *reader);
 enum hn_status hn_config_read_symbols(struct hn_config_reader *reader);
 enum hn_status hn_config_read_launch(struct hn_config_reader *reader);
+/* Before the launch, whose steps that copy it takes. */
+enum hn_status hn_config_read_pipeline(struct hn_config_reader *reader);
+enum hn_status hn_config_read_copy(struct hn_config_reader *reader, const struct hn_yaml *node);
+/* Once expressions are bound: that its words are known and what is copied is of one size. */
+enum hn_status hn_config_check_pipeline(const struct hn_config_reader *reader);
+/* That the default point makes chunks of a problem. */
+enum hn_status hn_config_try_pipeline(const struct hn_config_reader *reader, size_t problem, const char *where);
 enum hn_status hn_config_read_compile(struct hn_config_reader *reader);
 enum hn_status hn_config_read_reference(struct hn_config_reader *reader);
 enum hn_status hn_config_read_compare(struct hn_config_reader *reader);

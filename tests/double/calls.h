@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TESTS_DOUBLE_CALLS_H
+#define HONE_TESTS_DOUBLE_CALLS_H
+
+#include "double.h"
+
+/* What the files with the driver's functions share. */
+
+/* One call at a time: programs may call from several threads. */
+bool double_hold(void);
+void double_let_go(const bool *held);
+/* Counts the call; the result of one that is to fail, or of any after a fault. */
+CUresult double_enter(void);
+
+/* Holds the lock until the function returns. */
+#define ENTER()                                                                                                        \
+    const bool held __attribute__((cleanup(double_let_go))) = double_hold();                                           \
+    do {                                                                                                               \
+        CUresult entered = double_enter();                                                                             \
+        if (entered != CUDA_SUCCESS)                                                                                   \
+            return entered;                                                                                            \
+    } while (0)
+
+/* Waiting for an endless kernel takes for ever; a fault shows at the first wait after it. */
+CUresult double_wait(void);
+struct double_device *double_the_device(void);
+
+/* Device memory. */
+CUresult double_allocate(CUdeviceptr *address, size_t bytes);
+CUresult double_release(CUdeviceptr address);
+/* Whether all of it lies in one allocation. */
+bool double_is_valid(CUdeviceptr address, size_t bytes);
+
+/* streams.c. All but the first stream do as late as they may what they are given to copy, so that who does not wait for
+ * it finds what was there before. A kernel runs at once, behind all that its stream has to do before. */
+void double_streams_drain(void);
+/* Before a kernel of this stream runs, and behind it. */
+void double_stream_begin(CUstream stream);
+void double_stream_end(CUstream stream);
+bool double_streams_left(void);
+void double_streams_free(void);
+
+/* host.c: page-locked memory. */
+bool double_is_pinned(const void *data, size_t bytes);
+bool double_host_left(void);
+void double_host_free(void);
+
+#endif
