@@ -1,32 +1,42 @@
 // SPDX-License-Identifier: MIT
-// Two steps of heat flow: a cell works out its neighbours after the first step itself. Rows begin `pitch` cells apart.
-struct grid {
-    const float *cells;
-    int width, height, pitch;
-};
+// STEPS steps of heat flow at once. A step makes of a cell the mean of it and its four neighbours, and STEPS steps the mean
+// of the cells where 5^STEPS walks from it end. What lies beyond the edge is what lies at it: so the grid goes on there as
+// in a mirror. Rows begin `pitch` cells apart.
+constexpr int reach = 8, side = 2 * reach + 3; // the most steps; the walks that end at a cell, and a rim without any
 
-__device__ static double cell(const grid &in, int x, int y)
+__device__ static int mirrored(int i, int size)
 {
-    return in.cells[(size_t)min(max(y, 0), in.height - 1) * in.pitch + min(max(x, 0), in.width - 1)];
+    i = (i % (2 * size) + 2 * size) % (2 * size);
+    return i < size ? i : 2 * size - 1 - i;
 }
 
-__device__ static double after_a_step(const grid &in, int x, int y)
+extern "C" __global__ void heat_2d_reference(const float *in, float *out, int WIDTH, int HEIGHT, int pitch, int STEPS)
 {
-    x = min(max(x, 0), in.width - 1);
-    y = min(max(y, 0), in.height - 1);
-    const double centre = cell(in, x, y);
-    const double around = cell(in, x, y - 1) + cell(in, x, y + 1) + cell(in, x - 1, y) + cell(in, x + 1, y);
-    return centre + 0.2 * (around - 4 * centre);
-}
+    __shared__ double walks[2][side][side];
+    for (int i = threadIdx.x; i < 2 * side * side; i += blockDim.x)
+        walks[i / (side * side)][i / side % side][i % side] = 0;
+    __syncthreads();
+    if (threadIdx.x == 0)
+        walks[0][side / 2][side / 2] = 1;
+    __syncthreads();
+    for (int step = 0; step < STEPS; ++step) {
+        const auto &from = walks[step % 2];
+        for (int i = threadIdx.x; i < (side - 2) * (side - 2); i += blockDim.x) {
+            const int y = 1 + i / (side - 2), x = 1 + i % (side - 2);
+            walks[1 - step % 2][y][x] = (from[y][x] + from[y - 1][x] + from[y + 1][x] + from[y][x - 1] + from[y][x + 1]) / 5;
+        }
+        __syncthreads();
+    }
 
-extern "C" __global__ void heat_2d_reference(const float *cells, float *out, int WIDTH, int HEIGHT, int pitch)
-{
-    const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
-    if (x >= WIDTH || y >= HEIGHT)
-        return;
-    const grid in = {cells, WIDTH, HEIGHT, pitch};
-    const double centre = after_a_step(in, x, y);
-    const double around = after_a_step(in, x, y - 1) + after_a_step(in, x, y + 1) + after_a_step(in, x - 1, y) +
-                          after_a_step(in, x + 1, y);
-    out[(size_t)y * pitch + x] = (float)(centre + 0.2 * (around - 4 * centre));
+    const int x = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int y = blockIdx.y; x < WIDTH && y < HEIGHT; y += gridDim.y) {
+        double sum = 0;
+        for (int dy = -STEPS; dy <= STEPS; ++dy) {
+            const float *row = in + (size_t)mirrored(y + dy, HEIGHT) * pitch;
+            const int left = STEPS - abs(dy); // a walk goes no farther
+            for (int dx = -left; dx <= left; ++dx)
+                sum += walks[STEPS % 2][side / 2 + dy][side / 2 + dx] * row[mirrored(x + dx, WIDTH)];
+        }
+        out[(size_t)y * pitch + x] = (float)sum;
+    }
 }

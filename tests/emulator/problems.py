@@ -32,6 +32,7 @@ SMALL = {
     "occupancy": [{"ROWS": 1003, "LENGTH": 64}],
     "spheres": [{"WIDTH": 67, "HEIGHT": 35, "SPHERES": 64}],
     "compact": [{"SIZE": 10003, "KEEP": 0.5}, {"SIZE": 70001, "KEEP": 0.1}, {"SIZE": 5, "KEEP": 0.9}],
-    "heat_2d": [{"WIDTH": 67, "HEIGHT": 45}, {"WIDTH": 1, "HEIGHT": 1}],
+    "heat_2d": [{"WIDTH": 67, "HEIGHT": 45, "STEPS": 6}, {"WIDTH": 67, "HEIGHT": 45, "STEPS": 2}, {"WIDTH": 1, "HEIGHT": 1},
+                {"WIDTH": 3, "HEIGHT": 5, "STEPS": 8}, {"WIDTH": 70, "HEIGHT": 5, "STEPS": 4}],
     "matmul": [{"M": 37, "N": 36, "K": 20}, {"M": 61, "N": 33, "K": 45, "B_LAYOUT": "column"}],
 }
