@@ -35,4 +35,5 @@ SMALL = {
     "heat_2d": [{"WIDTH": 67, "HEIGHT": 45, "STEPS": 6}, {"WIDTH": 67, "HEIGHT": 45, "STEPS": 2}, {"WIDTH": 1, "HEIGHT": 1},
                 {"WIDTH": 3, "HEIGHT": 5, "STEPS": 8}, {"WIDTH": 70, "HEIGHT": 5, "STEPS": 4}],
     "matmul": [{"M": 37, "N": 36, "K": 20}, {"M": 61, "N": 33, "K": 45, "B_LAYOUT": "column"}],
+    "l2_window": [{"STREAM_MIB": 2, "PERSISTENT_MIB": 1}],
 }
