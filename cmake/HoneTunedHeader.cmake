@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: MIT
 # hone_tuned_header(<target> KERNEL <name> [CACHE <file>] [DEVICE_NAME <name>] [PROBLEM <NAME=VALUE>...]
-#                   [PREFIX <prefix>] [OUTPUT <file>])
+#                   [PREFIX <prefix>] [OUTPUT <file>] [CONFIG <file>] [RECORDED <file or folder>...])
 # Writes <name>_tuned.h (or OUTPUT) from Hone's cache at build time and puts its folder on the target's include path.
-# With CACHE it is written again whenever that file changes. `hone` is looked for on the PATH; HONE_EXECUTABLE overrides.
+# With CACHE it is written again whenever that file changes; with RECORDED the results are those of recorded tunings, and
+# CONFIG is the config that they were made with; the header is written again when one of them changes. `hone` is looked for on the PATH; HONE_EXECUTABLE overrides.
 
 function(hone_tuned_header target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "KERNEL;CACHE;DEVICE_NAME;PREFIX;OUTPUT" "PROBLEM")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "KERNEL;CACHE;DEVICE_NAME;PREFIX;OUTPUT;CONFIG" "PROBLEM;RECORDED")
   if(NOT arg_KERNEL)
     message(FATAL_ERROR "hone_tuned_header: KERNEL is missing")
   endif()
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "hone_tuned_header: found '${arg_UNPARSED_ARGUMENTS}', expected KERNEL, CACHE, DEVICE_NAME, "
-      "PROBLEM, PREFIX or OUTPUT")
+      "PROBLEM, PREFIX, OUTPUT, CONFIG or RECORDED")
   endif()
   if(TARGET hone)
     set(hone hone)
@@ -43,6 +44,19 @@ function(hone_tuned_header target)
   if(arg_PREFIX)
     list(APPEND options --prefix "${arg_PREFIX}")
   endif()
+  if(arg_CONFIG)
+    cmake_path(ABSOLUTE_PATH arg_CONFIG BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
+    list(APPEND options --config "${arg_CONFIG}")
+    list(APPEND depends "${arg_CONFIG}")
+  endif()
+  foreach(recorded IN LISTS arg_RECORDED)
+    cmake_path(ABSOLUTE_PATH recorded BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
+    list(APPEND options --recorded "${recorded}")
+    if(IS_DIRECTORY "${recorded}")
+      file(GLOB recorded CONFIGURE_DEPENDS "${recorded}/*.json" "${recorded}/*.json.gz")
+    endif()
+    list(APPEND depends ${recorded})
+  endforeach()
   foreach(problem IN LISTS arg_PROBLEM)
     list(APPEND options -p "${problem}")
   endforeach()

@@ -106,6 +106,40 @@ int main(void)
 """)
         self.compile("main.c")
 
+    def test_recordings(self):
+        """Recorded results come without plan and template: the config has them."""
+        (self.folder / "recorded").mkdir()
+        self.record(problem={"SIZE": 1 << 20}, name="recorded/a.json")
+        self.record(problem={"SIZE": 1 << 22}, name="recorded/b.json")
+        self.cache.unlink()
+        config = hone.DATA / "saxpy.yaml"
+        self.fails(3, "hone: there is no recording of 'daxpy' in 'recorded', …", "export", "daxpy", "--recorded", "recorded",
+                   "--recorded", "recorded/b.json")
+        text = self.hone("export", "saxpy", "--recorded", "recorded", "--config", config).stdout
+        self.assertIn("#define HONE_SAXPY_RESULT_COUNT 2\n", text)
+        self.assertIn("#define HONE_SAXPY_CONFIG_COUNT 1\n", text)
+        self.write("saxpy_tuned.h", text)
+        self.write("main.c", """\
+#include "saxpy_tuned.h"
+int main(void) { return hone_saxpy_lookup("NVIDIA H200", 90, 132, 1, 1 << 22).result != 1; }
+""")
+        self.compile("main.c")
+        result = self.hone("export", "saxpy", "--recorded", "recorded", expect=3)
+        self.assertIn("name its config with --config", result.stderr)
+        self.hone("export", "saxpy", "--recorded", "recorded", "--json")
+        other = self.record(name="other.json")
+        self.spoil(other, '"kernel_name": "saxpy"', '"kernel_name": "daxpy"')
+        self.fails(2, f"hone: --config: '{config}' is of kernel 'saxpy', expected 'daxpy'", "export", "daxpy",
+                   "--config", config, "--recorded", other)
+
+    def test_recordings_of_other_parameters(self):
+        self.record(problem={"SIZE": 1 << 20}, name="a.json")
+        config = self.copy_config()
+        self.spoil(config, "ITEMS: [1", "MORE: [0, 1]\n  ITEMS: [1")
+        result = self.hone("export", "saxpy", "--recorded", "a.json", "--config", config, expect=3)
+        self.assertIn("nothing of 'saxpy' was tuned with the parameters and problem values of its config; found "
+                      "SIZE=1048576: BLOCK=", result.stderr)
+
     def test_nothing_of_that_name(self):
         self.fails(3, "hone: nothing tuned is cached for 'daxpy'; the cache holds saxpy", "export", "daxpy")
         self.fails(3, "hone: 'saxpy' was not tuned for that problem; cached are: SIZE=1048576 (cold)", "export", "saxpy",
@@ -127,9 +161,11 @@ project(user LANGUAGES C)
 include({hone.SOURCE}/cmake/HoneTunedHeader.cmake)
 add_executable(program main.c)
 hone_tuned_header(program KERNEL saxpy CACHE {self.cache} DEVICE_NAME H200 PROBLEM SIZE=1048576)
+add_executable(recorded main.c)
+hone_tuned_header(recorded KERNEL saxpy CONFIG {hone.DATA}/saxpy.yaml RECORDED recording.json OUTPUT recorded/saxpy_tuned.h)
 """)
         for command in (["cmake", "-S", ".", "-B", "b", f"-DHONE_EXECUTABLE={hone.HONE}"], ["cmake", "--build", "b"],
-                        ["b/program"]):
+                        ["b/program"], ["b/recorded"]):
             done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 

@@ -11,7 +11,15 @@
 
 extern const struct hn_command hn_command_export;
 
-enum { KEY_FORMAT = 1, KEY_DEVICE_NAME, KEY_PREFIX, KEY_REGIME, KEY_JSON, KEY_QUIET };
+enum {
+    KEY_FORMAT = 1,
+    KEY_DEVICE_NAME,
+    KEY_PREFIX,
+    KEY_REGIME,
+    KEY_JSON,
+    KEY_CONFIG,
+    KEY_RECORDED,
+};
 
 enum format { FORMAT_HEADER, FORMAT_JSON, FORMAT_CSV, FORMAT_SOURCE, FORMAT_CUBIN, FORMAT_COUNT };
 static const char *const format_names[] = {"header", "json", "csv", "source", "cubin"};
@@ -25,6 +33,9 @@ struct arguments {
     enum format format;
     bool quiet;
     struct hn_bindings problem;
+    const char *config;
+    const char **recorded;
+    size_t recorded_count;
 };
 
 static const struct argp_option own_options[] = {
@@ -39,8 +50,13 @@ static const struct argp_option own_options[] = {
     {"prefix", KEY_PREFIX, "NAME", 0, "Start names with NAME instead of HONE_<KERNEL>", 1},
     {"regime", KEY_REGIME, "cold|warm", 0,
      "Only results of this regime (default: cold where there is a choice)", 1},
+    {"config", KEY_CONFIG, "CONFIG", 0,
+     "Take plan and template from CONFIG: for imported and recorded results, which have none", 1},
+    {"recorded", KEY_RECORDED, "PATH", 0,
+     "Take the results of a recording, or of a folder of them, not of the cache; may be repeated",
+     1},
     {"json", KEY_JSON, 0, 0, "The same as --format json", 1},
-    {"quiet", KEY_QUIET, 0, 0, "Do not say where it went", 1},
+    {"quiet", 'q', 0, 0, "Do not say where it went", 1},
     {0},
 };
 
@@ -55,6 +71,16 @@ static enum format parse_format(const char *name, struct argp_state *state)
                name, nearest == NULL ? "" : "; nearest is '", nearest == NULL ? "" : nearest,
                nearest == NULL ? "" : "'");
     return FORMAT_HEADER;
+}
+
+static void add_recorded(struct arguments *arguments, const char *path, struct argp_state *state)
+{
+    const char **grown =
+        realloc(arguments->recorded, (arguments->recorded_count + 1) * sizeof *grown);
+    if (grown == NULL)
+        argp_failure(state, 1, 0, "out of memory");
+    arguments->recorded = grown;
+    arguments->recorded[arguments->recorded_count++] = path;
 }
 
 static void add_problem(struct hn_bindings *problem, const char *assignment,
@@ -84,7 +110,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_JSON:
         arguments->format = FORMAT_JSON;
         return 0;
-    case KEY_QUIET:
+    case 'q':
         arguments->quiet = true;
         return 0;
     case KEY_FORMAT:
@@ -97,6 +123,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         if (!hn_text_is_word(argument))
             argp_error(state, "--prefix: found '%s', expected a C identifier", argument);
         arguments->prefix = argument;
+        return 0;
+    case KEY_CONFIG:
+        arguments->config = argument;
+        return 0;
+    case KEY_RECORDED:
+        add_recorded(arguments, argument, state);
         return 0;
     case KEY_REGIME:
         if (strcmp(argument, "cold") != 0 && strcmp(argument, "warm") != 0)
@@ -177,9 +209,13 @@ static void say_chosen(const struct hn_export *export)
             tuned->best.timing.median_us,
             tuned->simulated ? " (SIMULATED: recorded, not measured here)" : "");
     hn_text_finish(&problem);
-    if (export->count > 1)
-        fprintf(stderr, "  and %zu more configuration%s (%s_CONFIGS, %s_select)\n",
-                export->count - 1, export->count == 2 ? "" : "s", export->upper, export->lower);
+    size_t more = export->result_count - 1;
+    if (more > 0 && export->count == export->result_count)
+        fprintf(stderr, "  and %zu more configuration%s (%s_CONFIGS, %s_select)\n", more,
+                more == 1 ? "" : "s", export->upper, export->lower);
+    else if (more > 0)
+        fprintf(stderr, "  and for %zu more; configurations in all: %zu (%s_RESULTS, %s_select)\n",
+                more, export->count, export->upper, export->lower);
 }
 
 static void say_how_to_use(const struct hn_export *export, const char *output)
@@ -225,7 +261,10 @@ static enum hn_status export_from(struct hn_store *store, const struct arguments
                                               .device_name = arguments->device_name,
                                               .present = has_device ? &present.identity : NULL,
                                               .problem = &arguments->problem,
-                                              .regime = arguments->regime};
+                                              .regime = arguments->regime,
+                                              .config = arguments->config,
+                                              .recorded = arguments->recorded,
+                                              .recorded_count = arguments->recorded_count};
     enum hn_status status = hn_export_open(store, &request, &export, err);
     if (status == HN_OK)
         status = make(store, &export, arguments->format, &out, err);
@@ -233,6 +272,15 @@ static enum hn_status export_from(struct hn_store *store, const struct arguments
         status = write_out(arguments, &export, &out, err);
     hn_text_finish(&out);
     hn_export_finish(&export);
+    return status;
+}
+
+static enum hn_status open_cache(const char *given, struct hn_store **store, struct hn_error *err)
+{
+    char *path = hn_store_default_path(given);
+    enum hn_status status =
+        path == NULL ? hn_fail_memory(err) : hn_store_open(path, HN_STORE_READ, store, err);
+    free(path);
     return status;
 }
 
@@ -258,14 +306,13 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
     enum hn_status status = hn_options_parse(&line, argc, argv, &options);
     if (status != HN_OK)
         goto finish_options;
-    char *path = hn_store_default_path(options.cache);
     struct hn_store *store = NULL;
-    status = path == NULL ? hn_fail_memory(err) : hn_store_open(path, HN_STORE_READ, &store, err);
+    status = arguments.recorded_count > 0 ? HN_OK : open_cache(options.cache, &store, err);
     if (status == HN_OK)
         status = export_from(store, &arguments, err);
     hn_store_close(store);
-    free(path);
 finish_options:
+    free(arguments.recorded);
     hn_bindings_finish(&arguments.problem);
     hn_options_finish(&options);
     return status;

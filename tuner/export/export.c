@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "cache/recording_list.h"
+
 static enum hn_status nothing_cached(struct hn_store *store, const char *kernel,
                                      struct hn_error *err)
 {
@@ -130,6 +132,22 @@ static enum hn_status load_plan(struct hn_store *store, struct hn_export *export
     return status;
 }
 
+static enum hn_status list_results(struct hn_store *store, const struct hn_export_request *request,
+                                   struct hn_export *export, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    if (store != NULL)
+        status = hn_store_list(store, request->kernel, &export->all, err);
+    for (size_t i = 0; i < request->recorded_count && status == HN_OK; i++)
+        status = hn_recording_list(request->recorded[i], request->kernel, &export->all, err);
+    if (status != HN_OK || export->all.count > 0)
+        return status;
+    if (store != NULL)
+        return nothing_cached(store, request->kernel, err);
+    return hn_fail(err, HN_ENOTFOUND, "there is no recording of '%s' in '%s'%s", request->kernel,
+                   request->recorded[0], request->recorded_count > 1 ? ", …" : "");
+}
+
 enum hn_status hn_export_open(struct hn_store *store, const struct hn_export_request *request,
                               struct hn_export *export, struct hn_error *err)
 {
@@ -138,19 +156,19 @@ enum hn_status hn_export_open(struct hn_store *store, const struct hn_export_req
     export->lower = hn_export_identifier(request->kernel, request->prefix, false);
     if (export->upper == NULL || export->lower == NULL)
         return hn_fail_memory(err);
-    enum hn_status status = hn_store_list(store, request->kernel, &export->all, err);
-    if (status != HN_OK)
-        return status;
-    if (export->all.count == 0)
-        return nothing_cached(store, request->kernel, err);
     size_t chosen;
-    status = hn_export_collect(export, request, err);
+    enum hn_status status = list_results(store, request, export, err);
+    if (status == HN_OK)
+        status = hn_export_collect(export, request, err);
     if (status == HN_OK)
         status = choose(export, request, &chosen, err);
     if (status != HN_OK)
         return status;
     hn_export_order(export, chosen);
-    status = load_plan(store, export, err);
+    if (request->config != NULL)
+        status = hn_export_take_config(export, request->config, err);
+    else if (store != NULL)
+        status = load_plan(store, export, err);
     if (status == HN_OK)
         status = hn_export_drop_incompatible(export, err);
     return status == HN_OK ? hn_export_number(export, err) : status;
@@ -174,9 +192,9 @@ enum hn_status hn_export_need_plan(const struct hn_export *export, struct hn_err
     if (export->plan != NULL)
         return HN_OK;
     return hn_fail(err, HN_ENOTFOUND,
-                   "the cache keeps no plan and template of '%s' (imported results have none): run "
-                   "'hone tune CONFIG' "
-                   "on this cache, or export json or csv",
+                   "there is no plan and template of '%s' (recordings and imported results have "
+                   "none): name its config with --config, run 'hone tune CONFIG' on this cache, or "
+                   "export json or csv",
                    export->kernel);
 }
 

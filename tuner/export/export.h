@@ -32,10 +32,13 @@ struct hn_export_request {
     const struct hn_device_identity *present; /* the GPU of this machine; NULL: none */
     const struct hn_bindings *problem;        /* only problems with these values; empty: all */
     const char *regime;                       /* NULL: cold where there is a choice */
+    const char *config;          /* path: plan and template are taken from it; NULL: from the cache */
+    const char *const *recorded; /* recordings, or folders of them, in place of the cache */
+    size_t recorded_count;
 };
 
-/* Reads the tuned configurations and the plan. HN_ENOTFOUND: what the cache holds instead;
- * HN_EUSAGE: several devices to choose from. */
+/* Reads the tuned configurations and the plan; store is NULL where recordings are given. HN_ENOTFOUND: what the cache
+ * holds instead; HN_EUSAGE: several devices to choose from. */
 enum hn_status hn_export_open(struct hn_store *store, const struct hn_export_request *request,
                               struct hn_export *export, struct hn_error *err);
 void hn_export_finish(struct hn_export *export);

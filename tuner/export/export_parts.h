@@ -10,6 +10,8 @@
 /* What hn_export_open consists of. Each works on what the one before has made. */
 enum hn_status hn_export_collect(struct hn_export *export, const struct hn_export_request *request,
                                  struct hn_error *err);
+/* Takes plan and template from a config. HN_EUSAGE when it is of another kernel. */
+enum hn_status hn_export_take_config(struct hn_export *export, const char *path, struct hn_error *err);
 /* The chosen result first, then the same device's, then the others. */
 void hn_export_order(struct hn_export *export, size_t chosen);
 /* One header can only hold results of the same parameters: those of another state of the config go. */

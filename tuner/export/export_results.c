@@ -104,19 +104,55 @@ static enum hn_status add_words(const struct hn_export *export, const struct hn_
     return HN_OK;
 }
 
+static bool has_names(const struct hn_bindings *bindings, char *const *names, size_t count)
+{
+    bool all = bindings->count == count;
+    for (size_t i = 0; i < count && all; i++)
+        all = hn_bindings_get(bindings, names[i]) != NULL;
+    return all;
+}
+
+/* Whether the plan has all names of a result, whose words it learns; without a plan: those of the
+ * first. */
+static enum hn_status is_compatible(const struct hn_export *export, const struct hn_tuned *result,
+                                    bool *fits, struct hn_error *err)
+{
+    const struct hn_plan *plan = export->plan;
+    const struct hn_tuned *first = export->results[0];
+    const struct hn_bindings *point = &result->best.point;
+    const struct hn_bindings *problem = &result->identity.problem;
+    if (plan == NULL) {
+        *fits =
+            same_names(point, &first->best.point) && same_names(problem, &first->identity.problem);
+        return HN_OK;
+    }
+    *fits = has_names(point, plan->parameters, plan->parameter_count) &&
+            has_names(problem, plan->problem, plan->problem_count);
+    enum hn_status status = *fits ? add_words(export, point, fits, err) : HN_OK;
+    return status == HN_OK && *fits ? add_words(export, problem, fits, err) : status;
+}
+
+static enum hn_status none_is_compatible(const struct hn_export *export, struct hn_error *err)
+{
+    struct hn_text found = {0};
+    hn_bindings_append(&found, &export->results[0]->identity.problem);
+    hn_text_append(&found, ": ");
+    hn_bindings_append(&found, &export->results[0]->best.point);
+    hn_fail(err, HN_ENOTFOUND,
+            "nothing of '%s' was tuned with the parameters and problem values of its config; found "
+            "%s",
+            export->kernel, found.failed ? "" : found.data);
+    hn_text_finish(&found);
+    return HN_ENOTFOUND;
+}
+
 enum hn_status hn_export_drop_incompatible(struct hn_export *export, struct hn_error *err)
 {
-    const struct hn_tuned *first = export->results[0];
-    size_t kept = 1;
-    for (size_t i = 1; i < export->result_count; i++) {
+    size_t kept = 0;
+    for (size_t i = 0; i < export->result_count; i++) {
         const struct hn_tuned *result = export->results[i];
-        bool fits = same_names(&result->best.point, &first->best.point) &&
-                    same_names(&result->identity.problem, &first->identity.problem);
-        enum hn_status status = HN_OK;
-        if (fits && export->plan != NULL)
-            status = add_words(export, &result->best.point, &fits, err);
-        if (status == HN_OK && fits && export->plan != NULL)
-            status = add_words(export, &result->identity.problem, &fits, err);
+        bool fits = false;
+        enum hn_status status = is_compatible(export, result, &fits, err);
         if (status != HN_OK)
             return status;
         if (fits)
@@ -124,6 +160,8 @@ enum hn_status hn_export_drop_incompatible(struct hn_export *export, struct hn_e
         else
             export->left_out++;
     }
+    if (kept == 0)
+        return none_is_compatible(export, err);
     export->result_count = kept;
     return HN_OK;
 }

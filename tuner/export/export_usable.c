@@ -155,17 +155,28 @@ static bool never_applies(const struct writer *writer, const struct hn_step *ste
     return hn_step_applies(step, writer->values, &applies, NULL) == HN_OK && !applies;
 }
 
+/* One that the point alone decides held when it was tuned. */
+static enum hn_status append_constraint(const struct writer *writer,
+                                        const struct hn_expression *constraint)
+{
+    struct hn_text condition = {0};
+    struct writer aside = *writer;
+    aside.text = &condition;
+    enum hn_status status = uses_problem(writer->export->plan, constraint)
+                                ? append_condition(&aside, constraint)
+                                : HN_OK;
+    if (status == HN_OK && condition.length > 0 && strcmp(condition.data, "((1) != 0)") != 0)
+        hn_text_printf(writer->text, "    usable = usable && %s;\n", condition.data);
+    hn_text_finish(&condition);
+    return status;
+}
+
 static enum hn_status append_statements(const struct writer *writer)
 {
     const struct hn_plan *plan = writer->export->plan;
     enum hn_status status = HN_OK;
-    for (size_t i = 0; i < plan->constraint_count && status == HN_OK; i++) {
-        if (!uses_problem(plan, plan->constraints[i]))
-            continue; /* it held when it was tuned */
-        hn_text_append(writer->text, "    usable = usable && ");
-        status = append_condition(writer, plan->constraints[i]);
-        hn_text_append(writer->text, ";\n");
-    }
+    for (size_t i = 0; i < plan->constraint_count && status == HN_OK; i++)
+        status = append_constraint(writer, plan->constraints[i]);
     for (size_t i = 0; i < plan->step_count && status == HN_OK; i++)
         if (!never_applies(writer, &plan->steps[i]))
             status = append_step(writer, &plan->steps[i]);
