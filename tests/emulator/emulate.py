@@ -201,12 +201,15 @@ def program(config, problem, point, steps, text, results, check):
     """A C++ program that fills the arguments and launches the steps: to write the results, or to check against them."""
     names = {**problem, **config.get("defaults", {}), **point}
     names |= pitches(config, names)
+    if "pipeline" in config:  # as a whole
+        names |= {"chunk_begin": 0, "chunk_count": integer(config["pipeline"]["over"], names), "chunk_index": 0}
     arguments = [dict(a, type_c=TYPES[a.get("type", "float32")]) for a in config["arguments"]]
     code, once, before = declare(arguments, names)
     for symbol in config.get("symbols", []) if check else []:
         if evaluate(symbol.get("if", True), names):
             before += f"    std::memcpy(&{symbol['name']}, argument_{symbol['from']}, sizeof {symbol['name']});\n"
-    launch = "".join(launch_call(step, config, names, arguments) for step in steps if evaluate(step.get("if", True), names))
+    steps = [step for step in steps if "copy" not in step and evaluate(step.get("if", True), names)]
+    launch = "".join(launch_call(step, config, names, arguments) for step in steps)
     if check:  # twice: what a launch leaves behind must not disturb the next
         work = 2 * (before + launch + compare_results(config, arguments, names, results))
     else:

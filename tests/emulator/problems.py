@@ -36,4 +36,8 @@ SMALL = {
                 {"WIDTH": 3, "HEIGHT": 5, "STEPS": 8}, {"WIDTH": 70, "HEIGHT": 5, "STEPS": 4}],
     "matmul": [{"M": 37, "N": 36, "K": 20}, {"M": 61, "N": 33, "K": 45, "B_LAYOUT": "column"}],
     "l2_window": [{"STREAM_MIB": 2, "PERSISTENT_MIB": 1}],
+    "pipeline": [{"SIZE": 10003, "WORK": 33}],
+    "pipeline_stencil": [{"WIDTH": 67, "HEIGHT": 45, "RADIUS": 8}, {"WIDTH": 3, "HEIGHT": 2, "RADIUS": 1}],
+    "dot_zero_copy": [{"SIZE": 10003, "REUSE": 3}],
+    "transfer_batch": [{"SIZE": 10003, "PIECES": 7}],
 }
