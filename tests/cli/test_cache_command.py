@@ -93,6 +93,19 @@ class CacheCommand(hone.Case):
         self.assertEqual(self.load().stdout, f"{EXAMPLE}: all of it was there already\n")
         self.assertEqual(self.sql("SELECT count(*) FROM record"), [(6,)])
 
+    def test_export_to_a_folder_keeps_the_newer_of_two_signatures(self):
+        for number, (signature, added) in enumerate([("x:float32:input,y:float32:output", 1000), ("y:float32:output", 0)]):
+            document = json.loads(EXAMPLE.read_text())
+            document["hone"]["signature"] = signature
+            for row in document["cache"].values():
+                row["hone"]["time"] += added
+            other = self.folder / f"other{number}.json"
+            other.write_text(json.dumps(document))
+            self.hone("cache", "import", other)
+        self.hone("cache", "export", "example", f"{self.folder}/all/")
+        [file] = (self.folder / "all").iterdir()
+        self.assertIn("x:float32:input", json.loads(gzip.decompress(file.read_bytes()))["hone"]["signature"])
+
     def test_export_of_several_needs_a_folder(self):
         self.load()
         other = json.loads(EXAMPLE.read_text())

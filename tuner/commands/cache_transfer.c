@@ -197,6 +197,40 @@ static enum hn_status fail_several(const struct hn_tuned_list *list, const char 
     return status;
 }
 
+/* Whether a newer tuning goes to the same file: of a config with other arguments or another
+ * objective since. */
+static bool is_superseded(const struct hn_tuned_list *list, char *const *paths, size_t index)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        double newer_by = list->items[i].best.time - list->items[index].best.time;
+        if (i != index && strcmp(paths[i], paths[index]) == 0 &&
+            (newer_by > 0 || (newer_by == 0 && i > index)))
+            return true;
+    }
+    return false;
+}
+
+static enum hn_status export_to_folder(const struct hn_cache_command *command,
+                                       const struct hn_tuned_list *list, const char *folder,
+                                       struct hn_error *err)
+{
+    char **paths = calloc(list->count + 1, sizeof *paths);
+    enum hn_status status = paths == NULL ? hn_fail_memory(err) : HN_OK;
+    (void)mkdir(folder, 0777);
+    for (size_t i = 0; status == HN_OK && i < list->count; i++) {
+        paths[i] = file_in_folder(folder, &list->items[i]);
+        if (paths[i] == NULL)
+            status = hn_fail_memory(err);
+    }
+    for (size_t i = 0; status == HN_OK && i < list->count; i++)
+        if (!is_superseded(list, paths, i))
+            status = export_one(command, &list->items[i], paths[i], err);
+    for (size_t i = 0; paths != NULL && i < list->count; i++)
+        free(paths[i]);
+    free(paths);
+    return status;
+}
+
 enum hn_status hn_cache_export(const struct hn_cache_command *command, struct hn_error *err)
 {
     struct hn_tuned_list list;
@@ -209,13 +243,9 @@ enum hn_status hn_cache_export(const struct hn_cache_command *command, struct hn
     if (status == HN_OK && list.count > 1 && !folder)
         status = fail_several(&list, file, err);
     if (status == HN_OK && folder)
-        (void)mkdir(file, 0777);
-    for (size_t i = 0; status == HN_OK && i < list.count; i++) {
-        char *path = folder ? file_in_folder(file, &list.items[i]) : strdup(file);
-        status =
-            path == NULL ? hn_fail_memory(err) : export_one(command, &list.items[i], path, err);
-        free(path);
-    }
+        status = export_to_folder(command, &list, file, err);
+    else if (status == HN_OK)
+        status = export_one(command, &list.items[0], file, err);
     hn_tuned_list_free(&list);
     return status;
 }
