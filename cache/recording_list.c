@@ -17,6 +17,8 @@ enum { HEAD_BYTES = 4096 };
  * a folder of a hundred recordings takes a second. */
 static bool is_of_another(const char *path, const char *kernel)
 {
+    if (kernel == NULL)
+        return false;
     char head[HEAD_BYTES + 1];
     gzFile file = gzopen(path, "rb");
     int count = file == NULL ? 0 : gzread(file, head, HEAD_BYTES);
@@ -78,7 +80,7 @@ static enum hn_status add_file(const char *path, const char *kernel, struct hn_t
     enum hn_status status = hn_recording_load(path, &recording, err);
     if (status != HN_OK)
         return status;
-    if (recording.from_hone && strcmp(recording.identity.kernel, kernel) == 0)
+    if (recording.from_hone && (kernel == NULL || strcmp(recording.identity.kernel, kernel) == 0))
         status = append(&recording, list, err);
     hn_recording_finish(&recording);
     return status;

@@ -4,7 +4,7 @@
 
 #include "cache/store.h"
 
-/* Appends the tuned results of a kernel that a recording holds, or a folder of them (*.json and *.json.gz, by name), as
+/* Appends the tuned results of a kernel (NULL: of all) that a recording holds, or a folder of them (*.json and *.json.gz, by name), as
  * hn_store_list has those of a cache: of each recording the best record, of the final race where there was one. What
  * Kernel Tuner measured is left out. HN_EFORMAT, HN_ERUN. */
 enum hn_status hn_recording_list(const char *path, const char *kernel, struct hn_tuned_list *list,

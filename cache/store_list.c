@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache/store_history.h"
 #include "cache/store_internal.h"
 #include "cache/store_newest.h"
 
@@ -84,25 +85,27 @@ static enum hn_status append_tuned(struct hn_store *store, struct hn_statement *
 }
 
 /* A row for each task, measured and simulated apart, with the version of its newest session that
- * has an ok record, and whether a still newer session had another version. */
+ * has an ok record (?2: or each version that has one), and whether a still newer session had
+ * another version. */
 static const char tasks[] =
     "WITH ranked AS (SELECT s.task_id, s.version_id, s.simulated,"
     " EXISTS(SELECT 1 FROM record r WHERE r.session_id = s.id AND r.outcome = 'ok') AS good,"
     " ROW_NUMBER() OVER (PARTITION BY s.task_id, s.simulated ORDER BY s.started DESC, s.id DESC)"
     " AS age FROM session s),"
-    " best AS (SELECT *, ROW_NUMBER() OVER (PARTITION BY task_id, simulated ORDER BY age) AS place"
+    " best AS (SELECT *, ROW_NUMBER() OVER (PARTITION BY task_id, simulated ORDER BY age) AS place,"
+    " ROW_NUMBER() OVER (PARTITION BY task_id, simulated, version_id ORDER BY age) AS version_place"
     " FROM ranked WHERE good)"
     " SELECT t.id, v.id, b.simulated, EXISTS(SELECT 1 FROM ranked n WHERE n.task_id = t.id"
     " AND n.simulated = b.simulated AND n.age < b.age AND n.version_id <> b.version_id),"
     " t.kernel, t.signature, t.problem, t.regime, t.objective, t.device, t.capability, t.sm_count,"
     " t.mig_profile, v.template_hash, v.options_hash, v.plan_hash, v.driver, v.nvrtc, v.protocol"
     " FROM best b JOIN task t ON t.id = b.task_id JOIN version v ON v.id = b.version_id"
-    " WHERE b.place = 1 AND (?1 IS NULL OR t.kernel = ?1)"
+    " WHERE (b.place = 1 OR (?2 AND b.version_place = 1)) AND (?1 IS NULL OR t.kernel = ?1)"
     " ORDER BY t.kernel, t.device, t.capability, t.sm_count, t.mig_profile, t.problem, t.regime,"
-    " t.objective, t.signature, b.simulated";
+    " t.objective, t.signature, b.simulated, b.age";
 
-enum hn_status hn_store_list(struct hn_store *store, const char *kernel, struct hn_tuned_list *list,
-                             struct hn_error *err)
+static enum hn_status list_tasks(struct hn_store *store, const char *kernel, bool versions,
+                                 struct hn_tuned_list *list, struct hn_error *err)
 {
     struct hn_statement *statement;
     bool row = false;
@@ -110,6 +113,7 @@ enum hn_status hn_store_list(struct hn_store *store, const char *kernel, struct 
     enum hn_status status = hn_database_prepare(store->database, tasks, &statement, err);
     if (status == HN_OK) {
         hn_bind_text(statement, kernel);
+        hn_bind_integer(statement, versions);
         status = hn_statement_step(statement, &row, err);
     }
     while (status == HN_OK && row) {
@@ -120,5 +124,38 @@ enum hn_status hn_store_list(struct hn_store *store, const char *kernel, struct 
     hn_statement_finish(statement);
     if (status != HN_OK)
         hn_tuned_list_free(list);
+    return status;
+}
+
+enum hn_status hn_store_list(struct hn_store *store, const char *kernel, struct hn_tuned_list *list,
+                             struct hn_error *err)
+{
+    return list_tasks(store, kernel, false, list, err);
+}
+
+enum hn_status hn_store_list_versions(struct hn_store *store, const char *kernel,
+                                      struct hn_tuned_list *list, struct hn_error *err)
+{
+    return list_tasks(store, kernel, true, list, err);
+}
+
+enum hn_status hn_store_get_command(struct hn_store *store, int64_t session_id, char **command,
+                                    struct hn_error *err)
+{
+    struct hn_statement *statement;
+    bool row = false;
+    *command = NULL;
+    enum hn_status status = hn_database_prepare(
+        store->database, "SELECT command FROM session WHERE id = ?", &statement, err);
+    if (status == HN_OK) {
+        hn_bind_integer(statement, session_id);
+        status = hn_statement_step(statement, &row, err);
+    }
+    if (status == HN_OK && row && hn_column_text(statement, 0)[0] != '\0') {
+        *command = strdup(hn_column_text(statement, 0));
+        if (*command == NULL)
+            status = hn_fail_memory(err);
+    }
+    hn_statement_finish(statement);
     return status;
 }

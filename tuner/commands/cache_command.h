@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "cache/store.h"
+#include "cache/store_prune.h"
 #include "tuner/options.h"
 
 /* What the parts of `hone cache` share. */
@@ -14,7 +15,12 @@ struct hn_cache_command {
     size_t argument_count;
     struct hn_bindings problem; /* -p: only tunings with these values */
     const char *device_name;    /* --device-name: only tunings of this device; the device of what is imported */
-    bool images;
+    bool images;                /* also take over compiled kernels */
+    bool all;                   /* of a comparison: also what is equal */
+    double threshold;           /* of a comparison, relative: medians that differ by less are as fast */
+    struct hn_prune prune;
+    double older_than_days; /* 0: whatever its age */
+    bool versions; /* also former versions of a tuning */
     char *path; /* of the cache */
     struct hn_store *store;
 };
@@ -23,11 +29,34 @@ enum hn_status hn_cache_list(const struct hn_cache_command *command, struct hn_e
 enum hn_status hn_cache_show(const struct hn_cache_command *command, struct hn_error *err);
 enum hn_status hn_cache_export(const struct hn_cache_command *command, struct hn_error *err);
 enum hn_status hn_cache_import(const struct hn_cache_command *command, struct hn_error *err);
+enum hn_status hn_cache_merge(const struct hn_cache_command *command, struct hn_error *err);
+enum hn_status hn_cache_diff(const struct hn_cache_command *command, struct hn_error *err);
+enum hn_status hn_cache_prune(const struct hn_cache_command *command, struct hn_error *err);
 enum hn_status hn_cache_check(const struct hn_cache_command *command, struct hn_error *err);
 
-/* The tunings of a kernel that fit -p and --device-name. HN_ENOTFOUND names what there is. */
+/* Whether it fits -p and --device-name. */
+bool hn_cache_fits(const struct hn_cache_command *command, const struct hn_identity *identity);
+/* The tunings of a kernel (NULL: of all) that fit. HN_ENOTFOUND names what there is. */
 enum hn_status hn_cache_select(const struct hn_cache_command *command, const char *kernel,
                                struct hn_tuned_list *list, struct hn_error *err);
+
+/* Drops what does not fit. */
+void hn_cache_filter(const struct hn_cache_command *command, struct hn_tuned_list *list);
+bool hn_cache_is_database(const char *path);
+/* The tunings of another cache, a recording or a folder of them that fit. */
+enum hn_status hn_cache_list_of(const struct hn_cache_command *command, const char *path, struct hn_tuned_list *list,
+                                struct hn_error *err);
+
+struct hn_cache_imported {
+    int64_t records;
+    int64_t images;
+    bool known; /* all of it was there already */
+    bool kernel_tuner;
+};
+/* A recording, a cache file of Kernel Tuner or a cache, as a whole or not at all. */
+enum hn_status hn_cache_import_file(const struct hn_cache_command *command, const char *path,
+                                    struct hn_cache_imported *imported, struct hn_error *err);
+void hn_cache_print_imported(const char *path, const struct hn_cache_imported *imported);
 
 /* "simulated, stale": what a reader has to know of a record before trusting its time; "" when it is
  * measured and verified. The text is the caller's to finish. */

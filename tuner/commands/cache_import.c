@@ -117,13 +117,6 @@ static enum hn_status add_recording(const struct hn_cache_command *command,
 }
 
 /* What came of one file. */
-struct imported {
-    int64_t records;
-    int64_t images;
-    bool known; /* all of it was there already */
-    bool kernel_tuner;
-};
-
 /* Kernel Tuner does not say what the arguments are. What it does say tells its tunings apart from
  * each other and from Hone's: "Kernel Tuner: block_size_x,tile_size_x". */
 static enum hn_status name_signature(struct hn_recording *recording, struct hn_error *err)
@@ -158,7 +151,7 @@ static enum hn_status complete(const struct hn_cache_command *command, const cha
 }
 
 static enum hn_status import_recording(const struct hn_cache_command *command, const char *path,
-                                       struct imported *imported, struct hn_error *err)
+                                       struct hn_cache_imported *imported, struct hn_error *err)
 {
     struct hn_recording recording;
     bool added = false;
@@ -177,7 +170,7 @@ static enum hn_status import_recording(const struct hn_cache_command *command, c
 }
 
 static enum hn_status import_cache(const struct hn_cache_command *command, const char *path,
-                                   struct imported *imported, struct hn_error *err)
+                                   struct hn_cache_imported *imported, struct hn_error *err)
 {
     struct hn_store *from;
     struct hn_store_merged merged = {.sessions = 0};
@@ -192,7 +185,7 @@ static enum hn_status import_cache(const struct hn_cache_command *command, const
     return status;
 }
 
-static bool is_database(const char *path)
+bool hn_cache_is_database(const char *path)
 {
     char start[16] = "";
     FILE *file = fopen(path, "rb");
@@ -203,8 +196,28 @@ static bool is_database(const char *path)
     return size == sizeof start && memcmp(start, "SQLite format 3", sizeof start) == 0;
 }
 
+enum hn_status hn_cache_import_file(const struct hn_cache_command *command, const char *path,
+                                    struct hn_cache_imported *imported, struct hn_error *err)
+{
+    *imported = (struct hn_cache_imported){.known = false};
+    return hn_cache_is_database(path) ? import_cache(command, path, imported, err)
+                                      : import_recording(command, path, imported, err);
+}
+
+void hn_cache_print_imported(const char *path, const struct hn_cache_imported *imported)
+{
+    if (imported->known)
+        printf("%s: all of it was there already\n", path);
+    else if (imported->kernel_tuner)
+        printf("%s: %lld records of Kernel Tuner\n", path, (long long)imported->records);
+    else
+        printf("%s: %lld records, %lld images\n", path, (long long)imported->records,
+               (long long)imported->images);
+}
+
 static enum hn_status report(const struct hn_cache_command *command, const char *path,
-                             const struct imported *imported, json_t *files, struct hn_error *err)
+                             const struct hn_cache_imported *imported, json_t *files,
+                             struct hn_error *err)
 {
     if (command->options.json) {
         json_t *file =
@@ -213,15 +226,8 @@ static enum hn_status report(const struct hn_cache_command *command, const char 
                       "known", imported->known, "kernel_tuner", imported->kernel_tuner);
         return json_array_append_new(files, file) == 0 ? HN_OK : hn_fail_memory(err);
     }
-    if (command->options.quiet)
-        return HN_OK;
-    if (imported->known)
-        printf("%s: all of it was there already\n", path);
-    else if (imported->kernel_tuner)
-        printf("%s: %lld records of Kernel Tuner\n", path, (long long)imported->records);
-    else
-        printf("%s: %lld records, %lld images\n", path, (long long)imported->records,
-               (long long)imported->images);
+    if (!command->options.quiet)
+        hn_cache_print_imported(path, imported);
     return HN_OK;
 }
 
@@ -231,9 +237,8 @@ enum hn_status hn_cache_import(const struct hn_cache_command *command, struct hn
     json_t *files = json_array();
     for (size_t i = 0; status == HN_OK && i < command->argument_count; i++) {
         const char *path = command->arguments[i];
-        struct imported imported = {.known = false};
-        status = is_database(path) ? import_cache(command, path, &imported, err)
-                                   : import_recording(command, path, &imported, err);
+        struct hn_cache_imported imported;
+        status = hn_cache_import_file(command, path, &imported, err);
         if (status == HN_OK)
             status = report(command, path, &imported, files, err);
     }

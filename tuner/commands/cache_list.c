@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "cache/record_json.h"
+#include "cache/store_history.h"
 #include "tuner/commands/cache_command.h"
 #include "tuner/report/format.h"
 #include "tuner/report/table.h"
@@ -55,16 +56,19 @@ static bool problem_fits(const struct hn_bindings *problem, const struct hn_bind
     return true;
 }
 
-/* Drops what does not fit -p and --device-name. */
-static void filter(const struct hn_cache_command *command, struct hn_tuned_list *list)
+bool hn_cache_fits(const struct hn_cache_command *command, const struct hn_identity *identity)
+{
+    return problem_fits(&identity->problem, &command->problem) &&
+           (command->device_name == NULL ||
+            strcmp(command->device_name, identity->device.name) == 0);
+}
+
+void hn_cache_filter(const struct hn_cache_command *command, struct hn_tuned_list *list)
 {
     size_t kept = 0;
     for (size_t i = 0; i < list->count; i++) {
         struct hn_tuned *tuned = &list->items[i];
-        bool fits = problem_fits(&tuned->identity.problem, &command->problem) &&
-                    (command->device_name == NULL ||
-                     strcmp(command->device_name, tuned->identity.device.name) == 0);
-        if (fits) {
+        if (hn_cache_fits(command, &tuned->identity)) {
             list->items[kept++] = *tuned;
         } else {
             hn_identity_finish(&tuned->identity);
@@ -101,16 +105,20 @@ static enum hn_status fail_not_found(const struct hn_cache_command *command, con
 enum hn_status hn_cache_select(const struct hn_cache_command *command, const char *kernel,
                                struct hn_tuned_list *list, struct hn_error *err)
 {
-    enum hn_status status = hn_store_list(command->store, kernel, list, err);
+    enum hn_status status = command->versions
+                                ? hn_store_list_versions(command->store, kernel, list, err)
+                                : hn_store_list(command->store, kernel, list, err);
     if (status != HN_OK)
         return status;
     size_t all = list->count;
-    filter(command, list);
+    hn_cache_filter(command, list);
     if (list->count > 0)
         return HN_OK;
     hn_tuned_list_free(list);
     if (all == 0)
         return fail_not_found(command, kernel, err);
+    if (kernel == NULL)
+        return hn_fail(err, HN_ENOTFOUND, "none of the tunings fits; `hone cache list` shows them");
     return hn_fail(err, HN_ENOTFOUND,
                    "none of the tunings of '%s' fits; `hone cache list` shows them", kernel);
 }
@@ -201,7 +209,7 @@ enum hn_status hn_cache_list(const struct hn_cache_command *command, struct hn_e
     enum hn_status status = hn_store_list(command->store, NULL, &list, err);
     if (status != HN_OK)
         return status;
-    filter(command, &list);
+    hn_cache_filter(command, &list);
     if (command->options.json) {
         status = print_list_json(command, &list, err);
     } else if (list.count == 0) {

@@ -9,7 +9,23 @@
 
 extern const struct hn_command hn_command_cache;
 
-enum { KEY_DEVICE_NAME = 1, KEY_IMAGES };
+enum {
+    KEY_DEVICE_NAME = 1,
+    KEY_IMAGES,
+    KEY_ALL,
+    KEY_THRESHOLD,
+    KEY_STALE,
+    KEY_SIMULATED,
+    KEY_OLDER_THAN,
+    KEY_DRY_RUN,
+    KEY_PRUNE_IMAGES
+};
+
+#define THRESHOLD                                                                                  \
+    {                                                                                              \
+        "threshold", KEY_THRESHOLD, "PERCENT", 0,                                                  \
+            "Medians that differ by less are as fast (default 2%)", 1                              \
+    }
 
 static const struct argp_option filter_options[] = {
     {"problem", 'p', "NAME=VALUE", 0, "Only tunings with this problem value; may be repeated", 1},
@@ -22,6 +38,32 @@ static const struct argp_option import_options[] = {
      "The device of a cache file of Kernel Tuner, where it says none or another", 1},
     {"images", KEY_IMAGES, 0, 0,
      "Also take over the compiled kernels of a cache: only from those whom you trust", 1},
+    {0},
+};
+
+static const struct argp_option merge_options[] = {
+    {"images", KEY_IMAGES, 0, 0,
+     "Also take over the compiled kernels of a cache: only from those whom you trust", 1},
+    THRESHOLD,
+    {0},
+};
+
+static const struct argp_option diff_options[] = {
+    {"problem", 'p', "NAME=VALUE", 0, "Only tunings with this problem value; may be repeated", 1},
+    {"device-name", KEY_DEVICE_NAME, "NAME", 0, "Only tunings of this device", 1},
+    {"all", KEY_ALL, 0, 0, "Also show what is the same", 1},
+    THRESHOLD,
+    {0},
+};
+
+static const struct argp_option prune_options[] = {
+    {"stale", KEY_STALE, 0, 0,
+     "Sessions of another version (template, driver, NVRTC, protocol) than the newest", 1},
+    {"simulated", KEY_SIMULATED, 0, 0, "Sessions whose times came from a recording", 1},
+    {"older-than", KEY_OLDER_THAN, "DAYS", 0,
+     "Sessions started so long ago, but not those that hold the best of a tuning", 1},
+    {"images", KEY_PRUNE_IMAGES, 0, 0, "All compiled kernels: a replay compiles them again", 1},
+    {"dry-run", KEY_DRY_RUN, 0, 0, "Only say what would be removed", 1},
     {0},
 };
 
@@ -48,6 +90,17 @@ static const struct part {
      "Takes over recordings of Hone, cache files of Kernel Tuner and other caches.",
      "Each file is taken over as a whole or not at all, and once only.", import_options,
      HN_STORE_WRITE, 1, SIZE_MAX, hn_cache_import},
+    {"merge", "FILE...", "Brings the caches of several machines together.",
+     "As import, and lists the tunings of which both had another result: the newest verified "
+     "session counts.",
+     merge_options, HN_STORE_WRITE, 1, SIZE_MAX, hn_cache_merge},
+    {"diff", "FILE", "Shows what is other in another cache, a recording or a folder of them.",
+     "A tuning is faster or slower when the 95% intervals of both medians are apart, and the "
+     "medians by more than the threshold.",
+     diff_options, HN_STORE_READ, 1, 1, hn_cache_diff},
+    {"prune", "[NAME]", "Removes what is no longer wanted, of one kernel or of all.",
+     "At least one of the options says what. What is removed no longer leads later searches.",
+     prune_options, HN_STORE_WRITE, 0, 1, hn_cache_prune},
     {"check", "", "Checks that the cache is whole and every record can be read.", NULL, NULL,
      HN_STORE_READ, 0, 0, hn_cache_check},
 };
@@ -81,10 +134,49 @@ static void add_problem(struct hn_cache_command *command, const char *text,
     hn_bindings_finish(&problem);
 }
 
+static double parse_number(const char *name, const char *argument, struct argp_state *state)
+{
+    char *end;
+    double number = strtod(argument, &end);
+    if (end == argument || (*end != '\0' && strcmp(end, "%") != 0) || !(number >= 0))
+        argp_error(state, "--%s: found '%s', expected a number of at least 0", name, argument);
+    return number;
+}
+
+static error_t parse_prune(int key, char *argument, struct argp_state *state)
+{
+    struct hn_cache_command *command = ((struct input *)state->input)->command;
+    switch (key) {
+    case KEY_STALE:
+        command->prune.stale = true;
+        return 0;
+    case KEY_SIMULATED:
+        command->prune.simulated = true;
+        return 0;
+    case KEY_PRUNE_IMAGES:
+        command->prune.images = true;
+        return 0;
+    case KEY_DRY_RUN:
+        command->prune.dry_run = true;
+        return 0;
+    case KEY_OLDER_THAN:
+        command->older_than_days = parse_number("older-than", argument, state);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct input *input = state->input;
     switch (key) {
+    case KEY_ALL:
+        input->command->all = true;
+        return 0;
+    case KEY_THRESHOLD:
+        input->command->threshold = parse_number("threshold", argument, state) / 100;
+        return 0;
     case 'p':
         add_problem(input->command, argument, state);
         return 0;
@@ -103,7 +195,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
             argp_error(state, "too few arguments, expected %s", input->part->arguments);
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return parse_prune(key, argument, state);
     }
 }
 
@@ -124,7 +216,7 @@ static enum hn_status open_and_run(const struct part *part, struct hn_cache_comm
 static enum hn_status run_part(const struct part *part, int argc, char **argv, struct hn_error *err)
 {
     char name[32];
-    struct hn_cache_command command = {.argument_count = 0};
+    struct hn_cache_command command = {.threshold = 0.02};
     struct input input = {part, &command};
     snprintf(name, sizeof name, "cache %s", part->name);
     const struct hn_command_line line = {.name = name,
@@ -196,6 +288,6 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
 const struct hn_command hn_command_cache = {
     .name = "cache",
     .arguments = "PART",
-    .summary = "list, show, export, import or check the cached results",
+    .summary = "list, show, export, import, merge, compare, prune or check the cached results",
     .run = run,
 };

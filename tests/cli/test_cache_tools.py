@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""`hone cache merge`, `diff` and `prune`."""
+
+import json
+import sqlite3
+import unittest
+
+import hone
+
+
+class CacheTools(hone.Case):
+    def recording(self, name, factor=1.0, moment=1795168800, best=128, device=hone.H200, driver=None):
+        """A recorded tuning of saxpy: all times by the factor, taken at that moment, best at that BLOCK."""
+        path = self.record(device=device, name=name, time_us=lambda BLOCK, ITEMS, LOAD: factor * (
+            10 + abs(BLOCK - best) / 64 + abs(ITEMS - 2) + (LOAD == "plain")))
+        document = json.loads(path.read_text())
+        for row in document["cache"].values():
+            row["hone"]["time"] = moment
+        if driver is not None:
+            document["hone"]["version"]["driver"] = driver
+        path.write_text(json.dumps(document))
+        return path
+
+    def cache_of(self, name, *recordings):
+        path = self.folder / name
+        for recording in recordings:
+            self.hone("cache", "import", recording, HONE_CACHE=str(path))
+        return path
+
+    def counts(self, table):
+        connection = sqlite3.connect(self.cache)
+        [(count,)] = connection.execute(f"SELECT count(*) FROM {table}").fetchall()
+        connection.close()
+        return count
+
+    def changes(self, *arguments):
+        document = json.loads(self.hone("cache", "diff", *arguments, "--json").stdout)
+        return [(t["change"], t.get("is", t.get("was"))["device"]["name"]) for t in document["tunings"]]
+
+    def test_diff_within_noise_is_none(self):
+        self.hone("cache", "import", self.recording("a.json"))
+        other = self.cache_of("other.db", self.recording("b.json", factor=1.001))
+        self.assertEqual(self.hone("cache", "diff", other).stdout,
+                         "0 of 1 tunings differ; of the rest point and time are the same (95% intervals meet, or the "
+                         "medians differ by less than 2%)\n")
+        self.assertEqual(self.changes(other, "--all"), [("same", "NVIDIA H200")])
+
+    def test_diff_beyond_noise(self):
+        self.hone("cache", "import", self.recording("a.json"))
+        slower = self.cache_of("slower.db", self.recording("b.json", factor=1.05, driver="590.1"))
+        faster = self.recording("c.json", factor=0.9)
+        self.assertEqual(self.changes(slower), [("slower", "NVIDIA H200")])
+        self.assertEqual(self.changes(slower, "--threshold", "6%"), [])
+        self.assertEqual(self.changes(faster), [("faster", "NVIDIA H200")])
+        text = self.hone("cache", "diff", slower).stdout
+        self.assertIn("1.050", text)
+        self.assertRegex(text, r"driver \S+ -> 590\.1")
+
+    def test_diff_other_point(self):
+        self.hone("cache", "import", self.recording("a.json"))
+        other = self.recording("b.json", best=256)
+        self.assertEqual(self.changes(other), [("other point", "NVIDIA H200")])
+        self.assertIn("BLOCK 128 -> 256", self.hone("cache", "diff", other).stdout)
+
+    def test_diff_added_and_removed(self):
+        self.hone("cache", "import", self.recording("a.json"))
+        h100 = dict(hone.H200, name="NVIDIA H100")
+        other = self.cache_of("other.db", self.recording("b.json", device=h100))
+        self.assertEqual(self.changes(other), [("removed", "NVIDIA H200"), ("added", "NVIDIA H100")])
+
+    def test_diff_with_what_is_not_there(self):
+        self.hone("cache", "import", self.recording("a.json"))
+        missing = self.folder / "missing.json"
+        self.fails(1, f"hone: '{missing}' can not be read: No such file or directory", "cache", "diff", missing)
+
+    def test_merge_keeps_the_newest_and_lists_conflicts(self):
+        self.hone("cache", "import", self.recording("a.json"))
+        newer = self.cache_of("newer.db", self.recording("b.json", best=256, moment=1795168900))
+        older = self.cache_of("older.db", self.recording("c.json", factor=0.5, moment=1795168700))
+        out = self.hone("cache", "merge", newer, older).stdout
+        self.assertIn(f"{newer}: 16 records, 0 images\n1 tuning with another result here; the newest verified session "
+                      "counts:\n", out)
+        lines = out.splitlines()
+        self.assertRegex(lines[3], "^other point .*BLOCK 128 -> 256 +file counts")
+        self.assertRegex(lines[7], "^faster .*here counts")
+        [tuning] = json.loads(self.hone("cache", "list", "--json").stdout)["tunings"]
+        self.assertEqual(tuning["best"]["point"]["BLOCK"], 256)
+
+    def test_merge_again_adds_nothing(self):
+        self.hone("cache", "import", self.recording("a.json"))
+        other = self.cache_of("other.db", self.recording("b.json", best=256, moment=1795168900))
+        self.hone("cache", "merge", other)
+        self.assertEqual(self.hone("cache", "merge", other).stdout, f"{other}: all of it was there already\n")
+        [file] = json.loads(self.hone("cache", "merge", other, "--json").stdout)["files"]
+        self.assertEqual((file["known"], file["records"], file["conflicts"]), (True, 0, []))
+
+    def test_prune_asks_what(self):
+        self.hone("cache", "import", self.recording("a.json"))
+        self.fails(2, "hone: nothing is chosen: say what to remove with --stale, --simulated, --older-than DAYS or "
+                   "--images", "cache", "prune")
+
+    def test_prune_stale(self):
+        self.hone("cache", "import", self.recording("a.json"))
+        self.hone("cache", "import", self.recording("b.json", driver="590.1", moment=1795168900))
+        self.assertEqual(self.hone("cache", "prune", "saxpy", "--stale", "--dry-run").stdout,
+                         "would remove 1 session with 16 records, and 0 compiled kernels (0 B)\n")
+        self.assertEqual(self.counts("record"), 32)
+        self.assertEqual(self.hone("cache", "prune", "--stale").stdout,
+                         "removed 1 session with 16 records, and 0 compiled kernels (0 B)\n")
+        self.assertEqual((self.counts("record"), self.counts("version")), (16, 1))
+        self.hone("cache", "check")
+
+    def test_prune_of_an_unknown_kernel(self):
+        self.hone("cache", "import", self.recording("a.json"))
+        self.fails(3, f"hone: cache '{self.cache}' has no tuning of 'sgemm'; it has: saxpy", "cache", "prune", "sgemm",
+                   "--stale")
+
+
+if __name__ == "__main__":
+    unittest.main()

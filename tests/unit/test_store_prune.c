@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/store_prune.h"
+
+#include "tests/unit/store_fixture.h"
+
+/* Two versions of M = 4096 (the older with an image), one old session of the newer version, and a
+ * simulated one. */
+static struct hn_store *fill(const struct fixture *fixture)
+{
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    int64_t stale = begin_at(store, &version_1, 4096, false, 1000);
+    int64_t old = begin_at(store, &version_2, 4096, false, 2000);
+    int64_t newest = begin_at(store, &version_2, 4096, false, 3000);
+    int64_t simulated = begin_at(store, &version_2, 4096, true, 4000);
+    struct hn_record record;
+    make_record(&record, 16, 20);
+    assert_int_equal(hn_store_put_image(store, stale, &record.point, "cubin", 5, "matmul", NULL),
+                     HN_OK);
+    hn_record_finish(&record);
+    put(store, stale, 16, 20);
+    put(store, stale, 32, 21);
+    put(store, old, 64, 30);
+    put(store, newest, 16, 19);
+    put(store, simulated, 16, 18);
+    commit(store);
+    return store;
+}
+
+static struct hn_pruned prune(struct hn_store *store, const struct hn_prune *what)
+{
+    struct hn_pruned pruned;
+    struct hn_error err = {""};
+    if (hn_store_prune(store, what, &pruned, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    return pruned;
+}
+
+static void stale_versions_go_with_plans_and_images(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_store *store = fill(fixture);
+    struct hn_pruned pruned = prune(store, &(struct hn_prune){.stale = true});
+    assert_int_equal(pruned.sessions, 1);
+    assert_int_equal(pruned.records, 2);
+    assert_int_equal(pruned.images, 1);
+    assert_int_equal(pruned.image_bytes, 5);
+    assert_int_equal(count_of(store, &version_2, false), 2);
+    hn_store_close(store);
+    assert_int_equal(query(fixture->path, "SELECT count(*) FROM version"), 1);
+    assert_int_equal(query(fixture->path, "SELECT count(*) FROM image"), 0);
+    assert_int_equal(query(fixture->path, "SELECT count(*) FROM session"), 3);
+}
+
+static void a_dry_run_removes_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_store *store = fill(fixture);
+    struct hn_pruned pruned =
+        prune(store, &(struct hn_prune){.stale = true, .simulated = true, .dry_run = true});
+    assert_int_equal(pruned.sessions, 2);
+    assert_int_equal(pruned.records, 3);
+    hn_store_close(store);
+    assert_int_equal(query(fixture->path, "SELECT count(*) FROM record"), 5);
+}
+
+static void the_best_stays_whatever_its_age(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_store *store = fill(fixture);
+    struct hn_pruned pruned = prune(store, &(struct hn_prune){.before = 1e9});
+    assert_int_equal(pruned.sessions, 2);
+    assert_int_equal(count_of(store, &version_2, false), 1);
+    assert_int_equal(count_of(store, &version_2, true), 1);
+    hn_store_close(store);
+}
+
+static void simulated_sessions_go_even_if_best(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_store *store = fill(fixture);
+    assert_int_equal(prune(store, &(struct hn_prune){.simulated = true}).sessions, 1);
+    assert_int_equal(count_of(store, &version_2, true), 0);
+    assert_int_equal(count_of(store, &version_2, false), 2);
+    hn_store_close(store);
+}
+
+static void images_alone(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_store *store = fill(fixture);
+    struct hn_pruned pruned = prune(store, &(struct hn_prune){.images = true});
+    assert_int_equal(pruned.sessions, 0);
+    assert_int_equal(pruned.images, 1);
+    assert_int_equal(count_of(store, &version_1, false), 2);
+    hn_store_close(store);
+    assert_int_equal(query(fixture->path, "SELECT count(*) FROM image"), 0);
+}
+
+static void another_kernel_is_left_alone(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_store *store = fill(fixture);
+    struct hn_pruned pruned = prune(
+        store,
+        &(struct hn_prune){.kernel = "copy", .stale = true, .simulated = true, .images = true});
+    assert_int_equal(pruned.sessions + pruned.images, 0);
+    hn_store_close(store);
+    assert_int_equal(query(fixture->path, "SELECT count(*) FROM record"), 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(stale_versions_go_with_plans_and_images),
+        TEST(a_dry_run_removes_nothing),
+        TEST(the_best_stays_whatever_its_age),
+        TEST(simulated_sessions_go_even_if_best),
+        TEST(images_alone),
+        TEST(another_kernel_is_left_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
