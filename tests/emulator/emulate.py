@@ -23,6 +23,7 @@ except ImportError:
     print("SKIPPED: needs PyYAML (Debian: python3-yaml)")
     sys.exit(77)
 
+MOST_LISTED = 20000
 HERE = pathlib.Path(__file__).resolve().parent
 TYPES = {f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 TYPES |= {"float32": "float", "float64": "double"}
@@ -248,14 +249,34 @@ def copy_headers(templates, folder):
     subprocess.run([*COMPILE, "-x", "c++-header", str(folder / "host.hpp"), "-o", str(folder / "host.hpp.gch")], check=True)
 
 
-def points_of(hone, path, problem, restrict=""):
-    options = [o for k, v in problem.items() for o in ("-p", f"{k}={v}")]
-    options += ["-s", restrict] if restrict else []
-    listed_points = subprocess.run([hone, "space", str(path), *options, "--list", "all"], text=True, capture_output=True)
-    if listed_points.returncode not in (0, 3):
-        raise RuntimeError(listed_points.stderr)
-    return [dict((k, yaml.safe_load(v)) for k, v in (pair.split("=") for pair in line.split()[0].split(",")))
-            for line in listed_points.stdout.splitlines() if line]
+def space(hone, path, problem, restrictions, *options):
+    """Lines of `hone space` for a problem."""
+    command = [hone, "space", str(path), *(o for k, v in problem.items() for o in ("-p", f"{k}={v}"))]
+    result = subprocess.run([*command, *(o for r in restrictions if r for o in ("-s", r)), *options], text=True,
+                            capture_output=True)
+    if result.returncode not in (0, 3):
+        raise RuntimeError(result.stderr)
+    return [line for line in result.stdout.splitlines() if line]
+
+
+def points_of(hone, path, config, problem, restrict, count):
+    """All points of a small space; of a large one, the ladder's and so many others."""
+    restrictions = [restrict, problems.EMULATED.get(config["kernel"], "")]
+
+    def points(lines):
+        return [dict((k, yaml.safe_load(v)) for k, v in (pair.split("=") for pair in line.split()[0].split(",")))
+                for line in lines]
+
+    counted = space(hone, path, problem, restrictions, "--count")[0].split("\t")[0]
+    if counted.isdigit() and int(counted) <= MOST_LISTED:
+        return points(space(hone, path, problem, restrictions, "--list", "all"))
+    found = points(space(hone, path, problem, restrictions, "--sample", str(count)))
+    for step in config.get("ladder", []):
+        point = {**config.get("defaults", {}), **step}
+        fixed = [f"{k}={v}" for k, v in point.items()]
+        if not any(r and r.split("=")[0] in step for r in restrictions):
+            found += points(space(hone, path, problem, fixed, "--list", "all"))
+    return found
 
 
 def chosen_points(config, points, count, quick):
@@ -273,7 +294,7 @@ def check_problem(hone, path, config, overrides, folder, pool, options):
     problem = {k: v[0] if isinstance(v, list) else v for k, v in problem.items()} | overrides
     reference = config["reference"]
     reference_text = template_text(path.parent / reference["template"])
-    points = points_of(hone, path, problem, options.set)
+    points = points_of(hone, path, config, problem, options.set, options.points)
     made, jobs = {}, []
     tag = f"{config['kernel']}-{abs(hash(str(problem))) % 10**8}"
     for i, point in enumerate(chosen_points(config, points, options.points, options.quick)):

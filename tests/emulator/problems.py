@@ -13,6 +13,9 @@ WORDS = {
 # Kernels whose output is compared as a multiset, and where its order is right all the same.
 ORDERED = {"compact": "AGGREGATE == 'look_back'"}
 
+# What points are restricted to, as `hone space -s` takes it: there are no clusters here.
+EMULATED = {"sgemm": "CLUSTER=1"}
+
 SMALL = {
     "copy": [{"SIZE": 10003}, {"SIZE": 10004, "PATTERN": "offset", "OFFSET": 8},
              {"SIZE": 4100, "PATTERN": "stride", "STRIDE": 3, "SIDE": "store"}, {"SIZE": 4101, "PATTERN": "permuted"}],
@@ -34,6 +37,8 @@ SMALL = {
     "compact": [{"SIZE": 10003, "KEEP": 0.5}, {"SIZE": 70001, "KEEP": 0.1}, {"SIZE": 5, "KEEP": 0.9}],
     "heat_2d": [{"WIDTH": 67, "HEIGHT": 45, "STEPS": 6}, {"WIDTH": 67, "HEIGHT": 45, "STEPS": 2}, {"WIDTH": 1, "HEIGHT": 1},
                 {"WIDTH": 3, "HEIGHT": 5, "STEPS": 8}, {"WIDTH": 70, "HEIGHT": 5, "STEPS": 4}],
+    "sgemm": [{"M": 70, "N": 136, "K": 100}, {"M": 45, "N": 51, "K": 77}, {"M": 3, "N": 200, "K": 1100},
+              {"M": 33, "N": 16, "K": 2050}],
     "matmul": [{"M": 37, "N": 36, "K": 20}, {"M": 61, "N": 33, "K": 45, "B_LAYOUT": "column"}],
     "l2_window": [{"STREAM_MIB": 2, "PERSISTENT_MIB": 1}],
     "pipeline": [{"SIZE": 10003, "WORK": 33}],

@@ -13,6 +13,8 @@ SOUND = {"ok", "slower", "duplicate", "skipped", "invalid_launch"}
 PROBLEMS = {
     "matmul": ["M=1000 N=999 K=33", "M=37 N=36 K=20", "M=1 N=1 K=1", "M=130 N=68 K=96 B_LAYOUT=column",
                "M=61 N=33 K=45 B_LAYOUT=column"],
+    "sgemm": ["M=1000 N=999 K=133", "M=130 N=68 K=96", "M=37 N=36 K=20", "M=1 N=1 K=1", "M=3 N=200 K=5100",
+              "M=128 N=64 K=20480"],
     "transpose": ["ROWS=1000 COLUMNS=999", "ROWS=132 COLUMNS=260", "ROWS=1 COLUMNS=1"],
     "copy": ["SIZE=1000003", "SIZE=1000004", "SIZE=1"] + [
         f"SIZE=100004 PATTERN={pattern} SIDE={side}" for side in ("load", "store")

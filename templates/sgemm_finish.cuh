@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// How the sums of threads, of the WK warps of a part and of the SPLIT_K blocks of a tile become C, for sgemm.cu.
+#ifndef HONE_SGEMM_FINISH_CUH
+#define HONE_SGEMM_FINISH_CUH
+
+#include "cluster.cuh"
+
+constexpr int groups = SPLIT_K / CLUSTER; // of blocks, each with a sum for the whole tile
+constexpr int tiles_c = tiles_m * tiles_n;
+constexpr bool through_shared = WK * CLUSTER > 1;
+
+__device__ __forceinline__ float4 operator+(const float4 &a, const float4 &b)
+{
+    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+
+template <int count> __device__ __forceinline__ void add_atomically(float *at, const words<count> &value)
+{
+#if __CUDA_ARCH__ >= 900
+    if (count == 4) {
+        asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(at), "f"(value.value[0]),
+                     "f"(value.value[1 % count]), "f"(value.value[2 % count]), "f"(value.value[3 % count])
+                     : "memory");
+        return;
+    }
+#endif
+#pragma unroll
+    for (int i = 0; i < count; ++i)
+        atomicAdd(at + i, value.value[i]);
+}
+
+// Stores a word of C, or adds it; beyond the edges there is nothing.
+template <int count>
+__device__ __forceinline__ void to_result(float *C, const place &at, int row, int column, const words<count> &value)
+{
+    const int m = at.m + row, n = at.n + column;
+    if ((M % BM != 0 && m >= M) || (N % BN != 0 && n >= N))
+        return;
+    float *const to = C + (size_t)m * N + n;
+    if (N % count == 0) {
+        if (FINISH == FINISH_atomic)
+            add_atomically(to, value);
+        else
+            *(words<count> *)to = value;
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < count; ++i)
+        if (n + i < N) {
+            const words<1> one = {value.value[i]};
+            if (FINISH == FINISH_atomic)
+                add_atomically(to + i, one);
+            else
+                to[i] = one.value[0];
+        }
+}
+
+// Where the sum of a group of blocks for an element is kept. Tiles lie one after the other, a group behind the other.
+__device__ __forceinline__ size_t kept_at(int group, int tile, int element)
+{
+    return ((size_t)group * tiles_c + tile) * (BM * BN) + element;
+}
+
+template <int count>
+__device__ __forceinline__ void put(float *C, float *partial, const place &at, int row, int column,
+                                    const words<count> &value)
+{
+    if (FINISH == FINISH_store || FINISH == FINISH_atomic)
+        to_result(C, at, row, column, value);
+    else
+        *(words<count> *)&partial[kept_at(blockIdx.z / CLUSTER, at.tile, row * BN + column)] = value;
+}
+
+// Adds up what all groups kept for the four elements from `element` of a tile on.
+__device__ __forceinline__ void sum_groups(const float *partial, float *C, const place &at, int element)
+{
+    float4 sum = __ldcg((const float4 *)&partial[kept_at(0, at.tile, element)]);
+#pragma unroll 8
+    for (int group = 1; group < groups; ++group)
+        sum = sum + __ldcg((const float4 *)&partial[kept_at(group, at.tile, element)]);
+    to_result(C, at, element / BN, element % BN, words<4>{sum.x, sum.y, sum.z, sum.w});
+}
+
+// Whether this block is the last of `blocks` that come here with the same counter, which it leaves at 0. What the others
+// wrote before is visible to it.
+__device__ __forceinline__ bool is_last(unsigned *counter, unsigned blocks)
+{
+    __shared__ bool last;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0)
+        last = atomicInc(counter, blocks - 1) == blocks - 1;
+    __syncthreads();
+    __threadfence();
+    return last;
+}
+
+__device__ __forceinline__ void finish(const float (&c)[TM][TN], float *shared, const place &at, float *C, float *partial,
+                                       unsigned *done)
+{
+    const int rank = CLUSTER > 1 ? cluster_rank() : 0, first = 4 * (rank * threads + threadIdx.x);
+    float *const own = shared + at.slice / slice * (BM * BN);
+#pragma unroll
+    for (int i = 0; i < TM; ++i)
+#pragma unroll
+        for (int j = 0; j < TN; j += word_n) {
+            words<word_n> sum;
+#pragma unroll
+            for (int l = 0; l < word_n; ++l)
+                sum.value[l] = c[i][j + l];
+            if (through_shared)
+                *(words<word_n> *)&own[row_of(at, i) * BN + column_of(at, j)] = sum;
+            else
+                put(C, partial, at, row_of(at, i), column_of(at, j), sum);
+        }
+
+#if CLUSTER > 1
+    cluster_synchronize();
+#elif WK > 1
+    __syncthreads();
+#endif
+#if WK * CLUSTER > 1 // each block of a cluster adds up its share of the elements
+    for (int element = first; element < BM * BN; element += 4 * CLUSTER * threads) {
+        float4 sum = make_float4(0, 0, 0, 0);
+#pragma unroll
+        for (int i = 0; i < CLUSTER * WK; ++i) {
+            const float *const from = shared + i % WK * (BM * BN) + element;
+#if CLUSTER > 1
+            sum = sum + read_of_rank(from, i / WK);
+#else
+            sum = sum + *(const float4 *)from;
+#endif
+        }
+        put(C, partial, at, element / BN, element % BN, words<4>{sum.x, sum.y, sum.z, sum.w});
+    }
+#endif
+#if CLUSTER > 1
+    cluster_synchronize(); // none ends while another reads its shared memory
+#endif
+#if FINISH == FINISH_last_block
+    if (is_last(done + at.tile * CLUSTER + rank, groups))
+        for (int element = first; element < BM * BN; element += 4 * CLUSTER * threads)
+            sum_groups(partial, C, at, element);
+#endif
+}
+
+// The steps before and after: C = 0 where blocks add to it, and the sums of the groups.
+extern "C" __global__ void __launch_bounds__(256) sgemm_clear(float *C)
+{
+    constexpr int count = (size_t)M * N % 4 == 0 ? 4 : 1;
+    const size_t i = (size_t)blockIdx.x * 256 + threadIdx.x;
+    if (i < (size_t)M * N / count)
+        ((words<count> *)C)[i] = words<count>{};
+}
+
+extern "C" __global__ void __launch_bounds__(256) sgemm_sum(const float *partial, float *C)
+{
+    const int word = blockIdx.x * 256 + threadIdx.x, tile = word / (BM * BN / 4);
+    if (tile < tiles_c)
+        sum_groups(partial, C, {tile, tile / tiles_n * BM, tile % tiles_n * BN}, word % (BM * BN / 4) * 4);
+}
+
+#endif

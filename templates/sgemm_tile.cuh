@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// The geometry of sgemm.cu: which elements a block, a warp and a thread have, and where they lie in shared memory.
+#ifndef HONE_SGEMM_TILE_CUH
+#define HONE_SGEMM_TILE_CUH
+
+// Floats that one instruction moves.
+template <int count> struct __align__(4 * count) words {
+    float value[count];
+};
+
+__device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
+__device__ constexpr int widest(int count) { return count % 4 == 0 ? 4 : count % 2 == 0 ? 2 : 1; }
+
+constexpr bool transposed = A_TILE == A_TILE_transposed;
+constexpr int warps_m = BM / WM, warps_n = BN / WN, threads = 32 * warps_m * warps_n * WK;
+constexpr int lanes_m = WM / TM, lanes_n = WN / TN;
+constexpr int tiles_m = ceil_div(M, BM), tiles_n = ceil_div(N, BN), tiles_k = ceil_div(K, BK);
+constexpr int slice = BK / WK;                              // steps of k of a tile that a warp does
+constexpr int word_m = transposed ? widest(TM) : 1;         // rows of a thread that lie side by side
+constexpr int word_n = widest(TN);                          // columns
+// Steps of k whose elements of A one read brings.
+constexpr int depth_a = transposed ? 1 : FRAGMENTS == 1 || slice % 8 == 0 ? widest(slice) : widest(slice / 2);
+constexpr int a_pitch = (transposed ? BM : BK) + PAD;
+constexpr int a_floats = a_pitch * (transposed ? BK : BM), stage_floats = a_floats + BK * BN;
+constexpr int stage_bytes = 4 * stage_floats;
+
+static_assert(lanes_m * lanes_n == 32, "a warp's part is 32 threads' parts");
+static_assert(warps_m * WM == BM && warps_n * WN == BN && slice * WK == BK, "parts fill the tile");
+static_assert(stage_floats % 4 == 0 && a_floats % 4 == 0, "words of 16 bytes");
+
+struct place {
+    int tile, m, n; // of the block: its tile, and the first element's row and column in C
+    int row, column, slice; // of the thread: its first row and column in the tile, its first step of k
+};
+
+__device__ __forceinline__ place this_place()
+{
+    // Tiles in groups of RASTER rows, column by column within a group.
+    const int group = blockIdx.x / (RASTER * tiles_n), in_group = blockIdx.x % (RASTER * tiles_n);
+    const int rows = tiles_m % RASTER == 0 ? RASTER : min(RASTER, tiles_m - group * RASTER);
+    const int tile_m = group * RASTER + in_group % rows, tile_n = in_group / rows;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    return {tile_m * tiles_n + tile_n,
+            tile_m * BM,
+            tile_n * BN,
+            warp / warps_n % warps_m * WM + lane / lanes_n * word_m,
+            warp % warps_n * WN + lane % lanes_n * word_n,
+            warp / (warps_n * warps_m) * slice};
+}
+
+// A thread's i-th row and j-th column in the tile: words of several, one for each lane in turn.
+__device__ __forceinline__ int row_of(const place &at, int i)
+{
+    return at.row + (i / word_m * word_m * lanes_m + i % word_m);
+}
+__device__ __forceinline__ int column_of(const place &at, int j)
+{
+    return at.column + (j / word_n * word_n * lanes_n + j % word_n);
+}
+
+// The steps of k are cut into tiles of BK. Where BK does not divide K, the first tile is the short one: so the loop that
+// follows needs no tests. The tiles are dealt out to SPLIT_K blocks.
+constexpr int short_tile = K - (tiles_k - 1) * BK;
+
+__device__ __forceinline__ int steps_tiles(int split)
+{
+    return tiles_k / SPLIT_K + (split < tiles_k % SPLIT_K);
+}
+__device__ __forceinline__ int first_step(int split)
+{
+    const int tile = split * (tiles_k / SPLIT_K) + min(split, tiles_k % SPLIT_K);
+    return tile == 0 ? 0 : short_tile + (tile - 1) * BK;
+}
+
+// Where A(row, k) lies in its tile. Swizzling, the word is one that differs in neighbouring rows: so words of the same k
+// in eight rows are in different banks.
+__device__ __forceinline__ int a_index(int row, int k)
+{
+    if (transposed)
+        return k * a_pitch + row;
+    constexpr int row_words = BK / 4, line_rows = row_words < 8 ? 8 / row_words : 1;
+    return row * a_pitch + (SWIZZLE ? k ^ row / line_rows % row_words * 4 : k);
+}
+
+template <typename T> __device__ __forceinline__ T *bytes_on(T *pointer, int bytes)
+{
+    return (T *)((char *)pointer + bytes);
+}
+
+// What a thread needs of A's tile for depth_a steps from its k-th on, and of B's for its k-th: from its own first
+// elements on, which `own` points to.
+__device__ __forceinline__ void load_a(float *a, const float *own, const place &at, int k)
+{
+#pragma unroll
+    for (int i = 0; i < TM; i += word_m) {
+        constexpr int count = word_m * depth_a;
+        const int row = row_of(at, i), to_row = row - at.row;
+        const int offset = SWIZZLE ? a_index(row, at.slice + k) - a_index(at.row, at.slice) : a_index(to_row, k);
+        const words<count> read = *(const words<count> *)&own[offset];
+#pragma unroll
+        for (int j = 0; j < count; ++j)
+            a[i * depth_a + j] = read.value[j];
+    }
+}
+
+__device__ __forceinline__ void load_b(float *b, const float *own, int k)
+{
+#pragma unroll
+    for (int j = 0; j < TN; j += word_n) {
+        const words<word_n> read = *(const words<word_n> *)&own[k * BN + j * lanes_n];
+#pragma unroll
+        for (int i = 0; i < word_n; ++i)
+            b[j + i] = read.value[i];
+    }
+}
+
+#endif
