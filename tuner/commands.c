@@ -11,6 +11,7 @@ extern const struct hn_command hn_command_run;
 extern const struct hn_command hn_command_simulate;
 extern const struct hn_command hn_command_space;
 extern const struct hn_command hn_command_compile;
+extern const struct hn_command hn_command_explain;
 extern const struct hn_command hn_command_export;
 extern const struct hn_command hn_command_replay;
 extern const struct hn_command hn_command_cache;
@@ -22,6 +23,7 @@ const struct hn_command *const hn_commands[] = {
     &hn_command_run,
     &hn_command_space,
     &hn_command_compile,
+    &hn_command_explain,
     &hn_command_export,
     &hn_command_replay,
     &hn_command_simulate,

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "cache/recording.h"
 #include "tuner/session/backend.h"
+#include "tuner/session/find_recording.h"
 #include "tuner/session/points.h"
 
 /* Measurements from a recording: every compile and evaluate ends at once with what was recorded. */
@@ -206,83 +203,6 @@ static const struct hn_backend_kind simulated_kind = {
     wait_event, reseed,  NULL,    NULL,     busy_ms, NULL,
 };
 
-/* --- finding the recording
- * --------------------------------------------------------------------------------------- */
-
-static bool fits(const struct hn_task *task, const struct hn_recording *recording)
-{
-    const struct hn_identity *identity = &recording->identity;
-    if (strcmp(identity->kernel, task->identity.kernel) != 0)
-        return false;
-    return !recording->from_hone || (hn_bindings_equal(&identity->problem, task->problem) &&
-                                     strcmp(identity->regime, task->identity.regime) == 0);
-}
-
-static bool is_recording_name(const char *name)
-{
-    size_t length = strlen(name);
-    return (length > 5 && strcmp(name + length - 5, ".json") == 0) ||
-           (length > 8 && strcmp(name + length - 8, ".json.gz") == 0);
-}
-
-static enum hn_status search_folder(const struct hn_task *task, const char *path,
-                                    struct hn_recording *recording, struct hn_error *err)
-{
-    struct dirent **entries;
-    int count = scandir(path, &entries, NULL, alphasort);
-    bool found = false;
-    if (count < 0)
-        return hn_fail(err, HN_ERUN, "%s can not be read: %s", path, strerror(errno));
-    enum hn_status status = HN_OK;
-    for (int i = 0; i < count; i++) {
-        char file[4096];
-        snprintf(file, sizeof file, "%s/%s", path, entries[i]->d_name);
-        if (status == HN_OK && !found && is_recording_name(entries[i]->d_name)) {
-            status = hn_recording_load(file, recording, err);
-            found = status == HN_OK && fits(task, recording);
-            if (status == HN_OK && !found)
-                hn_recording_finish(recording);
-        }
-        free(entries[i]);
-    }
-    free(entries);
-    if (status == HN_OK && !found) {
-        struct hn_text text;
-        hn_text_init(&text);
-        hn_bindings_append(&text, task->problem);
-        status = hn_fail(err, HN_ERUN, "%s holds no recording of %s for %s (%s)", path,
-                         task->identity.kernel, text.data != NULL ? text.data : "this problem",
-                         task->identity.regime);
-        hn_text_finish(&text);
-    }
-    return status;
-}
-
-static enum hn_status load(const struct hn_task *task, const char *path,
-                           struct hn_recording *recording, struct hn_error *err)
-{
-    struct stat info;
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-        return search_folder(task, path, recording, err);
-    enum hn_status status = hn_recording_load(path, recording, err);
-    if (status != HN_OK || fits(task, recording))
-        return status;
-    struct hn_text was;
-    struct hn_text is;
-    hn_text_init(&was);
-    hn_text_init(&is);
-    hn_bindings_append(&was, &recording->identity.problem);
-    hn_bindings_append(&is, task->problem);
-    status = hn_fail(err, HN_ECONFIG, "%s records %s (%s, %s); asked for is %s (%s, %s)", path,
-                     recording->identity.kernel, was.data != NULL ? was.data : "no problem",
-                     recording->identity.regime, task->identity.kernel,
-                     is.data != NULL ? is.data : "no problem", task->identity.regime);
-    hn_text_finish(&was);
-    hn_text_finish(&is);
-    hn_recording_finish(recording);
-    return status;
-}
-
 static enum hn_status index_points(struct simulated *simulated, const char *path,
                                    struct hn_error *err)
 {
@@ -335,11 +255,7 @@ static enum hn_status describe_device(struct simulated *simulated, struct hn_err
  * config. */
 static void note_age(struct simulated *simulated)
 {
-    const struct hn_version *was = &simulated->recording.version;
-    const struct hn_version *is = &simulated->base.task->version;
-    if (simulated->recording.from_hone && (strcmp(was->template_hash, is->template_hash) != 0 ||
-                                           strcmp(was->options_hash, is->options_hash) != 0 ||
-                                           strcmp(was->plan_hash, is->plan_hash) != 0))
+    if (hn_recording_is_stale(simulated->base.task, &simulated->recording))
         snprintf(simulated->base.note, sizeof simulated->base.note,
                  "the recording is stale: template, options or plan have changed since");
 }
@@ -351,7 +267,7 @@ enum hn_status hn_backend_simulated(struct hn_task *task, const char *path,
     if (simulated == NULL)
         return hn_fail_memory(err);
     simulated->base = (struct hn_backend){.kind = &simulated_kind, .task = task, .simulated = true};
-    enum hn_status status = load(task, path, &simulated->recording, err);
+    enum hn_status status = hn_find_recording(task, path, &simulated->recording, err);
     if (status != HN_OK) {
         free(simulated);
         return status;

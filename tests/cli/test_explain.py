@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""hone explain over recordings and caches."""
+
+import json
+import sqlite3
+import unittest
+
+import hone
+
+
+class Explain(hone.Case):
+    def explain(self, *arguments, **settings):
+        return self.hone("explain", hone.DATA / "saxpy.yaml", *arguments, **settings)
+
+    def explained(self, *arguments):
+        return json.loads(self.explain("--json", *arguments).stdout)[0]
+
+    def test_recording_in_full(self):
+        recording = self.record(time_us=lambda BLOCK, ITEMS, LOAD: 10 * {64: 4, 128: 2, 256: 1}[BLOCK] * (1 if LOAD == "ldg" else 1.1))
+        result = self.explain("--simulate", recording)
+        self.assertIn("16 valid points: 16 with a time", result.stdout)
+        self.assertIn("over all 16 points, each of them measured", result.stdout)
+        found = self.explained("--simulate", recording)
+        self.assertEqual(found["effects"]["basis"], "exact")
+        self.assertEqual([p["name"] for p in found["effects"]["parameters"]][0], "BLOCK")
+        self.assertGreater(found["effects"]["parameters"][0]["share"], 0.9)
+        self.assertEqual(found["effects"]["unmeasured"], 0)
+
+    def test_next_value_of_a_range_that_ends_too_early(self):
+        recording = self.record(time_us=lambda BLOCK, ITEMS, LOAD: 40 / (BLOCK / 64) + ITEMS)
+        found = self.explained("--simulate", recording)
+        self.assertEqual([(e["name"], e["value"], e["next"]) for e in found["edges"]], [("BLOCK", 256, 512)])
+        self.assertIn("BLOCK=256 is the greatest of its values, and 128 takes 91% longer: try 512",
+                      self.explain("--simulate", recording).stdout)
+
+    def test_constraint_forbids_the_next_value(self):
+        recording = self.record(time_us=lambda BLOCK, ITEMS, LOAD: 40 / (BLOCK / 64) + 1 / ITEMS)
+        best = self.explained("--simulate", recording)["best"]["point"]
+        self.assertEqual((best["BLOCK"], best["ITEMS"]), (256, 2))
+        self.assertEqual(self.explained("--simulate", recording)["edges"], [])
+
+    def test_flat_ends_are_no_edges(self):
+        self.assertEqual(self.explained("--simulate", self.record(time_us=lambda **_: 10))["edges"], [])
+
+    def test_value_that_always_fails(self):
+        recording = self.record()
+        document = json.loads(recording.read_text())
+        for row in document["cache"].values():
+            if row["BLOCK"] == 64:
+                row["time"] = "CompilationFailedConfig"
+                row["times"] = []
+                row["hone"] = {"outcome": "compile_error", "message": "no", "code_hash": "", "time": 1795168800}
+        recording.write_text(json.dumps(document))
+        found = self.explained("--simulate", recording)
+        self.assertEqual(found["points"]["failed"], 6)
+        self.assertEqual([n["text"] for n in found["next"] if n["kind"] == "constrain"],
+                         ["take BLOCK=64 out, or constrain it: all 6 points with it failed (the first: compile_error)"])
+
+    def test_cache(self):
+        self.tune_simulated()
+        result = self.explain()
+        self.assertIn("saxpy SIZE=1048576 on NVIDIA H200, cold L2, simulated from a recording", result.stdout)
+        self.assertIn("the device's roofs are not in the cache", result.stdout)
+        self.assertEqual(self.explained()["points"]["timed"], 16)
+
+    def test_roofs_of_the_cache(self):
+        self.tune_simulated()
+        with sqlite3.connect(self.cache) as cache:
+            cache.execute("insert into roof (device, capability, sm_count, mig_profile, driver, measured, copy_gb_per_s, "
+                          "l2_gb_per_s, fp32_gflops, launch_us) values ('NVIDIA H200', 90, 132, '', '580.1', 1, 1350.0, "
+                          "8000.0, 60000.0, 1.5)")
+        found = self.explained()
+        self.assertEqual(found["bounds"]["bound"], "memory")
+        self.assertAlmostEqual(found["bounds"]["memory_share"], 12 * 1048576 / 1350 / 1e3 / 10, 3)
+        self.assertIn("what bounds the best: memory, 93% of its roof", self.explain().stdout)
+        self.assertIn("the best reaches 93% of its roof (memory)", self.explain().stdout)
+
+    def test_part_of_the_space(self):
+        self.hone("tune", hone.DATA / "saxpy.yaml", "--simulate", self.record(), "--quiet", "--strategy", "random", "--budget",
+                  "12")
+        found = self.explained()
+        self.assertEqual(found["effects"]["basis"], "forest")
+        self.assertEqual(found["effects"]["unmeasured"], 4)
+        self.assertIn("by a random forest of", self.explain().stdout)
+        self.assertEqual(self.explain().stdout, self.explain().stdout)
+
+    def test_nothing_there(self):
+        self.hone("tune", hone.DATA / "saxpy.yaml", "--simulate", self.record(), "--quiet")
+        config = hone.DATA / "saxpy.yaml"
+        self.fails(3, f"hone: the cache holds no tuning of saxpy for this problem; `hone tune {config}` makes one, and "
+                   "`hone cache list` shows what there is", "explain", config, "-p", "SIZE=2048")
+        self.fails(3, f"hone: the cache holds no tuning of saxpy for this problem; `hone tune {config}` makes one, and "
+                   "`hone cache list` shows what there is", "explain", config, "--device-name", "A100")
+
+    def test_wrong_usage(self):
+        self.misused("--regime: found 'tepid', expected cold or warm", "explain", "--regime", "tepid")
+        self.misused("expected the path of a config", "explain")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tuner/explain/common.h"
+#include "tuner/explain/edges.h"
+#include "tuner/explain/effects.h"
+#include "tuner/explain/forest.h"
+
+static void assert_near(double found, double expected, double tolerance)
+{
+    if (!(fabs(found - expected) <= tolerance))
+        fail_msg("found %.12g, expected %.12g", found, expected);
+}
+
+/* A 4 by 4 by 3 space with records of a function of its points. */
+struct fixture {
+    struct hn_space *space;
+    struct hn_records records;
+};
+
+static struct hn_space *make_space(void)
+{
+    struct hn_error err;
+    struct hn_space *space = hn_space_create();
+    const struct hn_value a[] = {hn_integer(1), hn_integer(2), hn_integer(4), hn_integer(8)};
+    const struct hn_value b[] = {hn_integer(0), hn_integer(1), hn_integer(2), hn_integer(3)};
+    const struct hn_value c[] = {hn_word("plain"), hn_word("ldg"), hn_word("cs")};
+    assert_int_equal(hn_space_add_parameter(space, "A", a, 4, &err), HN_OK);
+    assert_int_equal(hn_space_add_parameter(space, "B", b, 4, &err), HN_OK);
+    assert_int_equal(hn_space_add_parameter(space, "C", c, 3, &err), HN_OK);
+    assert_int_equal(hn_space_build(space, &err), HN_OK);
+    return space;
+}
+
+typedef double log_time(const uint16_t *choice);
+
+/* Every stride-th point. */
+static void record(struct fixture *fixture, log_time *function, uint64_t stride)
+{
+    struct hn_error err;
+    uint64_t size = hn_space_size(fixture->space);
+    fixture->records.items = calloc(size, sizeof *fixture->records.items);
+    for (uint64_t i = 0; i < size; i += stride) {
+        uint16_t choice[3];
+        struct hn_record *record = &fixture->records.items[fixture->records.count++];
+        hn_record_init(record);
+        hn_space_point(fixture->space, i, choice);
+        assert_int_equal(hn_space_bindings(fixture->space, choice, &record->point, &err), HN_OK);
+        record->outcome = HN_OUTCOME_OK;
+        record->objective = exp(function(choice));
+        record->timing.median_us = record->objective;
+    }
+}
+
+static struct fixture begin(log_time *function, uint64_t stride)
+{
+    struct fixture fixture = {.space = make_space()};
+    record(&fixture, function, stride);
+    return fixture;
+}
+
+static void end(struct fixture *fixture)
+{
+    hn_records_free(&fixture->records);
+    hn_space_destroy(fixture->space);
+}
+
+static double additive(const uint16_t *choice)
+{
+    return 0.4 * choice[0] + 0.2 * choice[1] + (choice[2] == 1 ? 0 : 0.1);
+}
+
+static double crossed(const uint16_t *choice)
+{
+    return additive(choice) + (choice[0] == 3 && choice[1] == 3 ? 1 : 0);
+}
+
+static struct hn_effects find(const struct fixture *fixture, struct hn_evidence *evidence)
+{
+    struct hn_error err;
+    struct hn_effects effects;
+    assert_int_equal(hn_evidence_make(fixture->space, &fixture->records, evidence, &err), HN_OK);
+    assert_int_equal(hn_effects_find(evidence, 1, &effects, &err), HN_OK);
+    return effects;
+}
+
+/* Variances of the terms: 0.4^2 * 1.25, 0.2^2 * 1.25, 0.1^2 * 2/9. */
+static void test_exact_shares_of_a_sum(void **state)
+{
+    (void)state;
+    struct fixture fixture = begin(additive, 1);
+    struct hn_evidence evidence;
+    struct hn_effects effects = find(&fixture, &evidence);
+    double a = 0.16 * 1.25;
+    double b = 0.04 * 1.25;
+    double c = 0.01 * 2 / 9;
+    assert_true(effects.known && effects.exact);
+    assert_int_equal(effects.points, 48);
+    assert_near(hn_effects_of(&effects, 0)->share, a / (a + b + c), 1e-9);
+    assert_near(hn_effects_of(&effects, 1)->share, b / (a + b + c), 1e-9);
+    assert_near(hn_effects_of(&effects, 2)->share, c / (a + b + c), 1e-9);
+    for (size_t i = 0; i < effects.pair_count; i++)
+        assert_near(effects.pairs[i].share, 0, 1e-9);
+    assert_int_equal(effects.mains[0].parameter, 0);
+    assert_int_equal(hn_effects_of(&effects, 0)->alone, 3);
+    assert_near(hn_effects_of(&effects, 0)->worst_alone, exp(1.2), 1e-9);
+    hn_effects_finish(&effects);
+    hn_evidence_finish(&evidence);
+    end(&fixture);
+}
+
+/* One cell of 16 is 1 higher: its interaction has variance 1/16 - 2 * (1/64 - 1/256) - 1/256. */
+static void test_exact_share_of_an_interaction(void **state)
+{
+    (void)state;
+    struct fixture fixture = begin(crossed, 1);
+    struct hn_evidence evidence;
+    struct hn_effects effects = find(&fixture, &evidence);
+    double total = 0;
+    double mean = 0;
+    for (size_t i = 0; i < evidence.count; i++)
+        mean += evidence.values[i] / 48;
+    for (size_t i = 0; i < evidence.count; i++)
+        total += (evidence.values[i] - mean) * (evidence.values[i] - mean) / 48;
+    assert_int_equal(effects.pairs[0].parameters[0], 0);
+    assert_int_equal(effects.pairs[0].parameters[1], 1);
+    assert_near(effects.pairs[0].share, (1.0 / 16 - 2 * (1.0 / 64 - 1.0 / 256) - 1.0 / 256) / total,
+                1e-6);
+    assert_near(effects.pairs[1].share, 0, 1e-9);
+    hn_effects_finish(&effects);
+    hn_evidence_finish(&evidence);
+    end(&fixture);
+}
+
+/* Half of the points, by a forest: the order and about the size of the shares. */
+static void test_forest_stands_in(void **state)
+{
+    (void)state;
+    struct fixture fixture = begin(additive, 2);
+    struct hn_evidence evidence;
+    struct hn_effects effects = find(&fixture, &evidence);
+    assert_true(effects.known && !effects.exact && !effects.sampled);
+    assert_int_equal(effects.points, 48);
+    assert_int_equal(effects.unmeasured, 24);
+    assert_true(effects.explained > 0.5);
+    assert_int_equal(effects.mains[0].parameter, 0);
+    assert_int_equal(effects.mains[1].parameter, 1);
+    assert_true(effects.mains[0].share > 0.6);
+    hn_effects_finish(&effects);
+    hn_evidence_finish(&evidence);
+    end(&fixture);
+}
+
+/* The slower half is known by a bound only: shares stay near, where taking the bound for the time
+ * would make A = 4 and A = 8 alike. */
+static void test_lower_bounds(void **state)
+{
+    (void)state;
+    struct fixture fixture = begin(additive, 1);
+    struct hn_evidence evidence;
+    struct hn_forest *forest;
+    struct hn_error err;
+    size_t bounded = 0;
+    double bound = exp(0.9);
+    for (size_t i = 0; i < fixture.records.count; i++) {
+        struct hn_record *record = &fixture.records.items[i];
+        if (record->objective <= bound)
+            continue;
+        record->outcome = HN_OUTCOME_SLOWER;
+        record->objective = bound;
+        bounded++;
+    }
+    assert_int_equal(hn_evidence_make(fixture.space, &fixture.records, &evidence, &err), HN_OK);
+    assert_int_equal(evidence.bounded, bounded);
+    assert_int_equal(hn_forest_grow(&evidence, 1, &forest, &err), HN_OK);
+    double mean = 0;
+    for (size_t i = 0; i < evidence.count; i++) {
+        if (!evidence.lower_bounds[i])
+            continue;
+        assert_true(hn_forest_value(forest, i) >= evidence.values[i]);
+        mean += (hn_forest_value(forest, i) - evidence.values[i]) / (double)bounded;
+    }
+    assert_true(mean > 0.02);
+    hn_forest_destroy(forest);
+    hn_evidence_finish(&evidence);
+    end(&fixture);
+}
+
+static void test_too_few(void **state)
+{
+    (void)state;
+    struct fixture fixture = begin(additive, 6);
+    struct hn_evidence evidence;
+    struct hn_effects effects = find(&fixture, &evidence);
+    assert_false(effects.known);
+    hn_effects_finish(&effects);
+    hn_evidence_finish(&evidence);
+    end(&fixture);
+}
+
+static void test_failures_and_others_points(void **state)
+{
+    (void)state;
+    struct hn_error err;
+    struct fixture fixture = begin(additive, 1);
+    struct hn_evidence evidence;
+    struct hn_value odd = hn_integer(3);
+    hn_record_fail(&fixture.records.items[0], HN_OUTCOME_COMPILE_ERROR, "no");
+    hn_record_fail(&fixture.records.items[1], HN_OUTCOME_SKIPPED, "no");
+    assert_int_equal(hn_bindings_set(&fixture.records.items[2].point, "A", &odd, &err), HN_OK);
+    assert_int_equal(hn_evidence_make(fixture.space, &fixture.records, &evidence, &err), HN_OK);
+    assert_int_equal(evidence.count, 45);
+    assert_int_equal(evidence.failed, 1);
+    assert_int_equal(evidence.foreign, 1);
+    hn_evidence_finish(&evidence);
+    end(&fixture);
+}
+
+/* Of 10 with 4 marked, 2 drawn: both 6/45, one or more 1 - 15/45. */
+static void test_chance(void **state)
+{
+    (void)state;
+    assert_near(hn_common_chance(2, 2, 4, 10), 6.0 / 45, 1e-12);
+    assert_near(hn_common_chance(1, 2, 4, 10), 30.0 / 45, 1e-12);
+    assert_near(hn_common_chance(0, 2, 4, 10), 1, 1e-12);
+}
+
+static void test_common(void **state)
+{
+    (void)state;
+    struct hn_error err;
+    struct fixture fixture = begin(additive, 1);
+    struct hn_evidence evidence;
+    struct hn_common common;
+    assert_int_equal(hn_evidence_make(fixture.space, &fixture.records, &evidence, &err), HN_OK);
+    assert_int_equal(hn_common_find(&evidence, &common, &err), HN_OK);
+    assert_int_equal(common.best, 5);
+    assert_int_equal(common.count, 1);
+    assert_int_equal(common.values[0].parameter, 0);
+    assert_int_equal(common.values[0].value, 0);
+    assert_int_equal(common.values[0].among_best, 5);
+    assert_int_equal(common.values[0].among_all, 12);
+    hn_common_finish(&common);
+    hn_evidence_finish(&evidence);
+    end(&fixture);
+}
+
+static void expect_next(struct hn_value edge, struct hn_value behind, struct hn_value third,
+                        double expected)
+{
+    struct hn_value next;
+    bool found = hn_edge_continue(&edge, &behind, &third, &next);
+    assert_int_equal(found, !isnan(expected));
+    if (found)
+        assert_near(hn_value_number(&next), expected, 1e-12);
+}
+
+static void test_what_would_follow(void **state)
+{
+    (void)state;
+    expect_next(hn_integer(8), hn_integer(4), hn_integer(2), 16);
+    expect_next(hn_integer(6), hn_integer(4), hn_integer(2), 8);
+    expect_next(hn_integer(64), hn_integer(128), hn_integer(256), 32);
+    expect_next(hn_integer(1), hn_integer(2), hn_integer(4), NAN);
+    expect_next(hn_integer(0), hn_integer(1), hn_integer(2), NAN);
+    expect_next(hn_integer(3), hn_integer(9), hn_integer(27), 1);
+    expect_next(hn_integer(2), hn_integer(6), hn_integer(8), NAN);
+    expect_next(hn_real(0.5), hn_real(0.25), hn_real(0.125), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exact_shares_of_a_sum),
+        cmocka_unit_test(test_exact_share_of_an_interaction),
+        cmocka_unit_test(test_forest_stands_in),
+        cmocka_unit_test(test_lower_bounds),
+        cmocka_unit_test(test_too_few),
+        cmocka_unit_test(test_failures_and_others_points),
+        cmocka_unit_test(test_chance),
+        cmocka_unit_test(test_common),
+        cmocka_unit_test(test_what_would_follow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

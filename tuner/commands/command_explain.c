@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/command.h"
+#include "tuner/explain/explain.h"
+#include "tuner/options.h"
+#include "tuner/session/find_recording.h"
+
+extern const struct hn_command hn_command_explain;
+
+enum { KEY_SIMULATE = 1, KEY_DEVICE_NAME, KEY_REGIME };
+
+struct explain {
+    const char *path;
+    const char *recording;   /* --simulate; NULL: the cache */
+    const char *device_name; /* NULL: every device */
+    enum hn_regime regime;
+    struct hn_options options;
+    struct hn_config *config;
+    struct hn_store *store; /* NULL: there is none, with a recording */
+    json_t *results;
+    size_t found;
+    size_t explained; /* of them, with a point measured in full */
+};
+
+static const struct argp_option own_options[] = {
+    {"simulate", KEY_SIMULATE, "PATH", 0,
+     "Explain a recorded tuning (a file, or a folder with one file a problem) instead of the cache",
+     1},
+    {"device-name", KEY_DEVICE_NAME, "NAME", 0,
+     "Only what was measured on this device, or on one with this in its name", 1},
+    {"regime", KEY_REGIME, "cold|warm", 0, "Of this regime (default cold)", 1},
+    {0},
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct explain *explain = state->input;
+    switch (key) {
+    case KEY_SIMULATE:
+        explain->recording = argument;
+        return 0;
+    case KEY_DEVICE_NAME:
+        explain->device_name = argument;
+        return 0;
+    case KEY_REGIME:
+        if (strcmp(argument, "cold") != 0 && strcmp(argument, "warm") != 0)
+            argp_error(state, "--regime: found '%s', expected cold or warm", argument);
+        explain->regime = strcmp(argument, "warm") == 0 ? HN_WARM : HN_COLD;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (explain->path != NULL)
+            argp_error(state, "found a second config '%s'; explain them one by one", argument);
+        explain->path = argument;
+        return 0;
+    case ARGP_KEY_END:
+        if (explain->path == NULL)
+            argp_error(state, "expected the path of a config");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* A recording can be explained without a cache; its roofs are in one, if anywhere. */
+static enum hn_status open_store(struct explain *explain, struct hn_error *err)
+{
+    struct hn_error ignored;
+    char *path = hn_store_default_path(explain->options.cache);
+    if (path == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = hn_store_open(path, HN_STORE_READ, &explain->store,
+                                          explain->recording != NULL ? &ignored : err);
+    free(path);
+    return explain->recording != NULL ? HN_OK : status;
+}
+
+static enum hn_status show(struct explain *explain, const struct hn_task *task,
+                           const struct hn_records *records, bool simulated, bool stale,
+                           struct hn_error *err)
+{
+    struct hn_roofs roofs;
+    struct hn_error ignored;
+    struct hn_explanation explanation;
+    bool known =
+        explain->store != NULL &&
+        hn_store_get_roofs(explain->store, &task->identity.device, NULL, &roofs, &ignored) == HN_OK;
+    const struct hn_explain_input input = {
+        .task = task,
+        .records = records,
+        .roofs = known ? &roofs : NULL,
+        .simulated = simulated,
+        .stale = stale,
+        .config = explain->path,
+    };
+    enum hn_status status = hn_explain(&input, &explanation, err);
+    if (status != HN_OK)
+        return status;
+    if (explain->options.json) {
+        if (json_array_append_new(explain->results, hn_explanation_to_json(&explanation)) != 0)
+            status = hn_fail_memory(err);
+    } else {
+        fputs(explain->found > 0 ? "\n" : "", stdout);
+        hn_explanation_print(&explanation, stdout);
+    }
+    explain->found++;
+    explain->explained += explanation.evidence.best != SIZE_MAX;
+    hn_explanation_finish(&explanation);
+    return status;
+}
+
+static enum hn_status show_recording(struct explain *explain, struct hn_task *task,
+                                     struct hn_error *err)
+{
+    struct hn_recording recording;
+    enum hn_status status = hn_find_recording(task, explain->recording, &recording, err);
+    if (status != HN_OK)
+        return status;
+    bool stale = hn_recording_is_stale(task, &recording);
+    task->identity.device = recording.identity.device;
+    status = show(explain, task, &recording.records, true, stale, err);
+    hn_recording_finish(&recording);
+    return status;
+}
+
+static bool fits(const struct explain *explain, const struct hn_task *task,
+                 const struct hn_tuned *tuned)
+{
+    const struct hn_identity *identity = &tuned->identity;
+    return hn_bindings_equal(&identity->problem, task->problem) &&
+           strcmp(identity->regime, task->identity.regime) == 0 &&
+           strcmp(identity->objective, task->identity.objective) == 0 &&
+           (explain->device_name == NULL ||
+            strstr(identity->device.name, explain->device_name) != NULL);
+}
+
+static bool is_measured_too(const struct hn_tuned_list *list, const struct hn_tuned *simulated)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (!list->items[i].simulated &&
+            hn_identity_equal(&list->items[i].identity, &simulated->identity))
+            return true;
+    return false;
+}
+
+/* Those of every device; what was simulated only where it was not measured too. */
+static enum hn_status show_cached(struct explain *explain, struct hn_task *task,
+                                  struct hn_error *err)
+{
+    struct hn_tuned_list list;
+    enum hn_status status = hn_store_list(explain->store, task->identity.kernel, &list, err);
+    for (size_t i = 0; status == HN_OK && i < list.count; i++) {
+        const struct hn_tuned *tuned = &list.items[i];
+        struct hn_records records;
+        if (!fits(explain, task, tuned) || (tuned->simulated && is_measured_too(&list, tuned)))
+            continue;
+        status = hn_store_load(explain->store, &tuned->identity, &tuned->version, tuned->simulated,
+                               &records, err);
+        if (status != HN_OK)
+            break;
+        task->identity.device = tuned->identity.device;
+        status = show(explain, task, &records, tuned->simulated, tuned->stale, err);
+        hn_records_free(&records);
+    }
+    if (status == HN_OK || list.items != NULL)
+        hn_tuned_list_free(&list);
+    return status;
+}
+
+static enum hn_status show_problem(struct explain *explain, size_t problem, struct hn_error *err)
+{
+    struct hn_task task;
+    enum hn_status status = hn_task_make(explain->config, problem, explain->regime, &task, err);
+    if (status != HN_OK)
+        return status;
+    status = explain->recording != NULL ? show_recording(explain, &task, err)
+                                        : show_cached(explain, &task, err);
+    hn_task_finish(&task);
+    return status;
+}
+
+static enum hn_status execute(struct explain *explain, struct hn_error *err)
+{
+    enum hn_status status =
+        hn_options_config(&explain->options, explain->path, &explain->config, err);
+    if (status == HN_OK)
+        status = open_store(explain, err);
+    if (status != HN_OK)
+        return status;
+    explain->results = json_array();
+    for (size_t i = 0; status == HN_OK && i < explain->config->problem_count; i++)
+        status = show_problem(explain, i, err);
+    if (status == HN_OK && explain->found == 0)
+        return hn_fail(err, HN_ENOTFOUND,
+                       "the cache holds no tuning of %s for %s; `hone tune %s` makes one, and "
+                       "`hone cache list` shows what there is",
+                       explain->config->plan->kernel,
+                       explain->config->problem_count > 1 ? "these problems" : "this problem",
+                       explain->path);
+    if (status == HN_OK && explain->options.json) {
+        json_dumpf(explain->results, stdout, JSON_INDENT(1));
+        putchar('\n');
+    }
+    if (status == HN_OK && explain->explained == 0)
+        status = hn_fail(err, HN_ENOTFOUND, "no point of the space was measured in full");
+    return status;
+}
+
+static enum hn_status run(int argc, char **argv, struct hn_error *err)
+{
+    struct explain explain = {.regime = HN_COLD};
+    const struct hn_command_line line = {
+        .name = "explain",
+        .arguments = "CONFIG",
+        .summary = "Says what the measured points of CONFIG tell: which parameters matter, what "
+                   "the best points have in common, what bounds the best, what to try next.",
+        .details = "Reads the cache, or with --simulate a recorded tuning; needs no GPU.",
+        .groups = HN_OPTIONS_SPACE | HN_OPTIONS_CACHE | HN_OPTIONS_OUTPUT,
+        .own = own_options,
+        .parse = parse,
+        .input = &explain,
+    };
+    hn_options_init(&explain.options);
+    enum hn_status status = hn_options_parse(&line, argc, argv, &explain.options);
+    if (status == HN_OK && explain.options.events != NULL)
+        status = hn_fail(err, HN_EUSAGE, "--events: `hone explain` has none");
+    if (status == HN_OK)
+        status = execute(&explain, err);
+    json_decref(explain.results);
+    hn_store_close(explain.store);
+    hn_config_destroy(explain.config);
+    hn_options_finish(&explain.options);
+    return status;
+}
+
+const struct hn_command hn_command_explain = {
+    "explain", "CONFIG", "what the measured points tell, and what to try next", run, 0};

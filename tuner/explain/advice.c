@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/explain/explain.h"
+
+/* A share of a roof that counts as all that there is. */
+static const double near_roof = 0.9;
+/* A parameter that decides less than this, and changes the best by less, can be left out. */
+static const double idle_share = 0.005;
+static const double idle_ratio = 1.01;
+static const size_t least_failures = 3;
+
+enum { MOST_ADVICE = 32, MOST_OF_A_KIND = 3 };
+
+static void add(struct hn_explanation *explanation, const char *kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void add(struct hn_explanation *explanation, const char *kind, const char *format, ...)
+{
+    va_list arguments;
+    char *text = NULL;
+    if (explanation->advice_count == MOST_ADVICE)
+        return;
+    va_start(arguments, format);
+    if (vasprintf(&text, format, arguments) < 0)
+        text = NULL;
+    va_end(arguments);
+    if (text != NULL)
+        explanation->advice[explanation->advice_count++] = (struct hn_advice){kind, text};
+}
+
+static void advise_widening(struct hn_explanation *explanation)
+{
+    for (size_t i = 0; i < explanation->edges.count && i < MOST_OF_A_KIND; i++) {
+        struct hn_text text;
+        hn_text_init(&text);
+        hn_edge_append(&text, &explanation->edges.items[i]);
+        if (!text.failed)
+            add(explanation, "widen", "widen the space: %s", text.data);
+        hn_text_finish(&text);
+    }
+}
+
+static void advise_grid(struct hn_explanation *explanation)
+{
+    const struct hn_bounds *bounds = &explanation->bounds;
+    int64_t sms = explanation->device.identity.sm_count;
+    if (!bounds->launch_known || sms <= 0)
+        return;
+    if (bounds->blocks < sms) {
+        add(explanation, "grid",
+            "fill the device: the best launches %lld blocks for %lld multiprocessors; offer values "
+            "that give more blocks, or cut the work in another way",
+            (long long)bounds->blocks, (long long)sms);
+        return;
+    }
+    double waves = bounds->resident > 0 ? (double)bounds->blocks / (double)bounds->resident : 0;
+    if (waves > 1 && waves < 4 && waves / ceil(waves) < 0.8)
+        add(explanation, "grid",
+            "even out the last wave: %lld blocks, of which the device holds %lld at once, are %.2f "
+            "waves, so that the last leaves %.0f%% of it idle",
+            (long long)bounds->blocks, (long long)bounds->resident, waves,
+            (ceil(waves) - waves) * 100);
+}
+
+static void advise_spills(struct hn_explanation *explanation)
+{
+    const struct hn_resources *resources = &explanation->bounds.resources;
+    if (resources->spill_store_bytes + resources->spill_load_bytes == 0)
+        return;
+    add(explanation, "spills",
+        "avoid the spills: a thread of the best stores %d and loads %d bytes that do not fit its "
+        "%d registers; offer smaller tiles or less unrolling, or a looser __launch_bounds__ or "
+        "--maxrregcount",
+        resources->spill_store_bytes, resources->spill_load_bytes, resources->registers);
+}
+
+/* What a roof leaves to be gained, or that none explains the time. */
+static void advise_bound(struct hn_explanation *explanation, const char *config)
+{
+    const struct hn_bounds *bounds = &explanation->bounds;
+    if (bounds->bound == NULL)
+        return;
+    if (bounds->share > 1) {
+        add(explanation, "roof",
+            "the best is beyond its roof (%s, %.0f%%), which is a copy that writes as much as it "
+            "reads, or plain multiply-adds: little is left to gain",
+            bounds->bound, bounds->share * 100);
+        return;
+    }
+    if (bounds->share >= near_roof) {
+        add(explanation, "roof",
+            "the best reaches %.0f%% of its roof (%s): no value of any parameter can gain more "
+            "than %.0f%%; doing less would%s",
+            bounds->share * 100, bounds->bound, fmax(1 - bounds->share, 0) * 100,
+            bounds->bound[0] == 'm' ? " (fewer bytes: smaller types, fused kernels)" : "");
+        return;
+    }
+    if (bounds->share > HN_FAR_FROM_ROOF)
+        return;
+    if (bounds->launch_known && bounds->occupancy < 0.5 && bounds->limiter != HN_LIMITER_NONE &&
+        bounds->limiter != HN_LIMITER_BLOCK)
+        add(explanation, "occupancy",
+            "let more warps in, if they wait for memory: occupancy is %.0f%%, held by %s (%d "
+            "registers a thread, %lld bytes of shared memory a block), and no roof is nearer than "
+            "%.0f%%",
+            bounds->occupancy * 100, hn_limiter_name(bounds->limiter), bounds->resources.registers,
+            (long long)bounds->shared_bytes, bounds->share * 100);
+    struct hn_text point;
+    hn_text_init(&point);
+    hn_bindings_append(
+        &point, &hn_evidence_record(&explanation->evidence, explanation->evidence.best)->point);
+    if (!point.failed)
+        add(explanation, "profile",
+            "the nearest roof (%s) explains %.0f%% of the time; a profiler says what the rest is: "
+            "ncu hone run %s -s %s",
+            bounds->bound, bounds->share * 100, config, point.data != NULL ? point.data : "");
+    hn_text_finish(&point);
+}
+
+static void advise_budget(struct hn_explanation *explanation, const char *config)
+{
+    const struct hn_effects *effects = &explanation->effects;
+    struct hn_bindings point;
+    struct hn_text text;
+    if (!effects->known || effects->unmeasured == 0 || !explanation->evidence.logarithmic)
+        return;
+    hn_text_init(&text);
+    if (hn_space_bindings(explanation->evidence.space, effects->promising, &point, NULL) != HN_OK)
+        return;
+    hn_bindings_append(&text, &point);
+    if (effects->explained < 0.5)
+        add(explanation, "budget",
+            "measure more points: what was measured explains %.0f%% of what it was asked for, too "
+            "little to judge the %zu points that were not looked at: hone tune %s --stop-chance 0",
+            fmax(effects->explained, 0) * 100, effects->unmeasured, config);
+    else if (effects->promise < 1.02)
+        add(explanation, "budget",
+            "spend more budget: of %zu points that were not looked at, the best is expected at "
+            "%.2f of the best's time (%s): hone tune %s --stop-chance 0",
+            effects->unmeasured, effects->promise, text.data, config);
+    else
+        add(explanation, "budget",
+            "more budget promises little: of %zu points that were not looked at, none is expected "
+            "below %.2f of the best's time; `hone tune %s` states the chance",
+            effects->unmeasured, effects->promise, config);
+    hn_text_finish(&text);
+    hn_bindings_finish(&point);
+}
+
+static void advise_dropping(struct hn_explanation *explanation)
+{
+    const struct hn_effects *effects = &explanation->effects;
+    size_t told = 0;
+    bool sure = effects->known && (effects->exact || effects->explained > 0.8);
+    for (size_t i = 0; sure && i < effects->parameter_count && told < MOST_OF_A_KIND; i++) {
+        const struct hn_effect *effect = &effects->mains[i];
+        const struct hn_space *space = explanation->evidence.space;
+        double most = hn_effects_most(effects, effect->parameter);
+        size_t values = hn_space_value_count(space, effect->parameter);
+        if (values < 2 || most >= idle_share || effect->alone == 0 ||
+            effect->worst_alone >= idle_ratio)
+            continue;
+        add(explanation, "drop",
+            "leave %s out: its %zu values decide %.1f%% of the variance at most, and none of the "
+            "%zu measured beside the best is more than %.1f%% slower",
+            hn_space_parameter_name(space, effect->parameter), values, most * 100, effect->alone,
+            fmax(effect->worst_alone - 1, 0) * 100);
+        told++;
+    }
+}
+
+/* Of the points with that value: how many were looked at, and how many failed. */
+static void count_failures(const struct hn_evidence *evidence, size_t parameter, uint16_t value,
+                           size_t *all, size_t *failed, const struct hn_record **first)
+{
+    *all = 0;
+    *failed = 0;
+    *first = NULL;
+    for (size_t i = 0; i < evidence->count + evidence->failed; i++) {
+        if (hn_evidence_choice(evidence, i)[parameter] != value)
+            continue;
+        ++*all;
+        if (i < evidence->count)
+            continue;
+        ++*failed;
+        if (*first == NULL)
+            *first = hn_evidence_record(evidence, i);
+    }
+}
+
+static void advise_constraints(struct hn_explanation *explanation)
+{
+    const struct hn_evidence *evidence = &explanation->evidence;
+    size_t told = 0;
+    if (evidence->failed < least_failures)
+        return;
+    for (size_t p = 0; p < evidence->parameters; p++) {
+        for (size_t v = 0; v < hn_space_value_count(evidence->space, p); v++) {
+            size_t all;
+            size_t failed;
+            const struct hn_record *first;
+            count_failures(evidence, p, (uint16_t)v, &all, &failed, &first);
+            if (failed < least_failures || failed < all || told == MOST_OF_A_KIND)
+                continue;
+            struct hn_text text;
+            hn_text_init(&text);
+            hn_value_append(&text, hn_space_value(evidence->space, p, v));
+            if (!text.failed)
+                add(explanation, "constrain",
+                    "take %s=%s out, or constrain it: all %zu points with it failed (the first: "
+                    "%s)",
+                    hn_space_parameter_name(evidence->space, p), text.data, failed,
+                    hn_outcome_name(first->outcome));
+            hn_text_finish(&text);
+            told++;
+        }
+    }
+}
+
+enum hn_status hn_explain_advise(const struct hn_explain_input *input,
+                                 struct hn_explanation *explanation, struct hn_error *err)
+{
+    explanation->advice = calloc(MOST_ADVICE, sizeof *explanation->advice);
+    if (explanation->advice == NULL)
+        return hn_fail_memory(err);
+    if (explanation->evidence.best != SIZE_MAX) {
+        advise_widening(explanation);
+        advise_spills(explanation);
+        advise_grid(explanation);
+        advise_bound(explanation, input->config);
+        advise_budget(explanation, input->config);
+        advise_dropping(explanation);
+    }
+    advise_constraints(explanation);
+    return HN_OK;
+}

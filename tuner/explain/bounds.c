@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/explain/bounds.h"
+
+#include <math.h>
+
+#include "runtime/launch.h"
+#include "runtime/occupancy.h"
+
+static double metric(const struct hn_record *record, const char *name)
+{
+    const struct hn_value *value = hn_bindings_get(&record->metrics, name);
+    double number = value != NULL ? hn_value_number(value) : 0;
+    return number > 0 ? number : 0;
+}
+
+/* Of a roof that allows so many thousands in a microsecond. */
+static double share_of(double amount, double rate, double time_us)
+{
+    return rate > 0 ? amount / rate / 1e3 / time_us : 0;
+}
+
+static void take_larger(struct hn_bounds *bounds, const char *name, double share)
+{
+    if (share <= bounds->share)
+        return;
+    bounds->bound = name;
+    bounds->share = share;
+}
+
+static void find_roof(const struct hn_task *task, const struct hn_device *device,
+                      const struct hn_roofs *roofs, const struct hn_record *record,
+                      struct hn_bounds *bounds)
+{
+    double time_us = record->timing.median_us;
+    bounds->bytes = metric(record, "bytes");
+    bounds->flops = metric(record, "flops");
+    if (!(time_us > 0))
+        return;
+    bounds->gb_per_s = bounds->bytes / time_us / 1e3;
+    bounds->gflops = bounds->flops / time_us / 1e3;
+    if (roofs == NULL || (bounds->bytes == 0 && bounds->flops == 0))
+        return;
+    bool cached = task->regime == HN_WARM && bounds->bytes <= device->l2_bytes / 2.0;
+    bounds->copy_share =
+        share_of(bounds->bytes, cached ? roofs->l2_gb_per_s : roofs->copy_gb_per_s, time_us);
+    bounds->fp32_share = share_of(bounds->flops, roofs->fp32_gflops, time_us);
+    bounds->launch_share = roofs->launch_us / time_us;
+    take_larger(bounds, "launch", bounds->launch_share);
+    take_larger(bounds, cached ? "L2" : "memory", bounds->copy_share);
+    take_larger(bounds, "compute", bounds->fp32_share);
+}
+
+static int64_t product(const int64_t factors[3])
+{
+    return factors[0] * factors[1] * factors[2];
+}
+
+/* Which relief lets more warps in. */
+static enum hn_limiter find_limiter(const struct hn_device *device,
+                                    const struct hn_resources *resources, int64_t threads,
+                                    int64_t dynamic)
+{
+    double now = hn_occupancy(device, resources, threads, dynamic);
+    struct hn_resources fewer = *resources;
+    if (now > 0.999)
+        return HN_LIMITER_NONE;
+    fewer.registers = 16;
+    double registers = hn_occupancy(device, &fewer, threads, dynamic);
+    fewer = *resources;
+    fewer.shared_bytes = 0;
+    double shared = hn_occupancy(device, &fewer, threads, 0);
+    if (registers > now && registers >= shared)
+        return HN_LIMITER_REGISTERS;
+    if (shared > now)
+        return HN_LIMITER_SHARED;
+    fewer.registers = 16;
+    return hn_occupancy(device, &fewer, threads, 0) > now ? HN_LIMITER_BOTH : HN_LIMITER_BLOCK;
+}
+
+static const struct hn_launch_step *largest_step(const struct hn_launch *launch)
+{
+    const struct hn_launch_step *largest = &launch->steps[0];
+    for (size_t i = 1; i < launch->step_count; i++) {
+        const struct hn_launch_step *step = &launch->steps[i];
+        if (product(step->grid) * product(step->block) >
+            product(largest->grid) * product(largest->block))
+            largest = step;
+    }
+    return largest;
+}
+
+static void find_launch(const struct hn_task *task, const struct hn_device *device,
+                        const struct hn_record *record, struct hn_bounds *bounds)
+{
+    struct hn_launch launch;
+    bounds->resources = record->resources;
+    bounds->occupancy = record->resources.occupancy;
+    if (!record->resources.known || task->plan->step_count == 0 ||
+        hn_launch_make(task->plan, task->problem, &record->point, &launch, NULL) != HN_OK)
+        return;
+    if (launch.step_count > 0) {
+        const struct hn_launch_step *step = largest_step(&launch);
+        bounds->launch_known = true;
+        bounds->threads = product(step->block);
+        bounds->blocks = product(step->grid);
+        bounds->shared_bytes = record->resources.shared_bytes + step->shared_bytes;
+        bounds->occupancy =
+            hn_occupancy(device, &record->resources, bounds->threads, step->shared_bytes);
+        bounds->limiter =
+            find_limiter(device, &record->resources, bounds->threads, step->shared_bytes);
+        int64_t warps = (bounds->threads + device->warp_size - 1) / device->warp_size;
+        int64_t room = device->max_threads_per_sm / device->warp_size;
+        bounds->resident =
+            llround(bounds->occupancy * (double)room / (double)warps) * device->identity.sm_count;
+    }
+    hn_launch_finish(&launch);
+}
+
+void hn_bounds_find(const struct hn_task *task, const struct hn_device *device,
+                    const struct hn_roofs *roofs, const struct hn_record *record,
+                    struct hn_bounds *bounds)
+{
+    *bounds = (struct hn_bounds){0};
+    find_roof(task, device, roofs, record, bounds);
+    find_launch(task, device, record, bounds);
+}
+
+const char *hn_limiter_name(enum hn_limiter limiter)
+{
+    switch (limiter) {
+    case HN_LIMITER_REGISTERS:
+        return "registers";
+    case HN_LIMITER_SHARED:
+        return "shared memory";
+    case HN_LIMITER_BOTH:
+        return "registers and shared memory";
+    case HN_LIMITER_BLOCK:
+        return "block size";
+    case HN_LIMITER_NONE:
+        break;
+    }
+    return "none";
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/explain/evidence.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_timed(const struct hn_record *record)
+{
+    return (record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_SLOWER ||
+            record->outcome == HN_OUTCOME_DUPLICATE) &&
+           isfinite(record->objective);
+}
+
+/* A session that was asked for no more than so many evaluations says nothing of a point. */
+static bool is_unknown(const struct hn_record *record)
+{
+    return record->outcome == HN_OUTCOME_SKIPPED;
+}
+
+static enum hn_status allocate(struct hn_evidence *evidence, struct hn_error *err)
+{
+    size_t room = evidence->records->count + 1;
+    evidence->choices = calloc(room * (evidence->parameters + 1), sizeof *evidence->choices);
+    evidence->values = calloc(room, sizeof *evidence->values);
+    evidence->lower_bounds = calloc(room, sizeof *evidence->lower_bounds);
+    evidence->numbers = calloc(room, sizeof *evidence->numbers);
+    bool failed = evidence->choices == NULL || evidence->values == NULL ||
+                  evidence->lower_bounds == NULL || evidence->numbers == NULL;
+    return failed ? hn_fail_memory(err) : HN_OK;
+}
+
+/* Where the values of the next point go. */
+static uint16_t *next_choice(struct hn_evidence *evidence)
+{
+    return evidence->choices + (evidence->count + evidence->failed) * evidence->parameters;
+}
+
+/* Whether the record is a point of the space; then its values are at next_choice. */
+static bool place(struct hn_evidence *evidence, const struct hn_record *record)
+{
+    uint16_t *choice = next_choice(evidence);
+    return record->point.count == evidence->parameters &&
+           hn_space_choice(evidence->space, &record->point, choice, NULL) == HN_OK &&
+           hn_space_contains(evidence->space, choice);
+}
+
+static void take_timed(struct hn_evidence *evidence)
+{
+    for (size_t i = 0; i < evidence->records->count; i++) {
+        const struct hn_record *record = &evidence->records->items[i];
+        if (!is_timed(record))
+            continue;
+        if (!place(evidence, record)) {
+            evidence->foreign++;
+            continue;
+        }
+        bool bounded = record->outcome == HN_OUTCOME_SLOWER;
+        evidence->values[evidence->count] = record->objective;
+        evidence->lower_bounds[evidence->count] = bounded;
+        evidence->numbers[evidence->count++] = (uint32_t)i;
+        evidence->bounded += bounded;
+    }
+}
+
+static void take_failed(struct hn_evidence *evidence)
+{
+    for (size_t i = 0; i < evidence->records->count; i++) {
+        const struct hn_record *record = &evidence->records->items[i];
+        if (is_timed(record) || is_unknown(record))
+            continue;
+        if (place(evidence, record))
+            evidence->numbers[evidence->count + evidence->failed++] = (uint32_t)i;
+        else
+            evidence->foreign++;
+    }
+}
+
+/* A metric that is maximised is kept negated. */
+static void take_logarithms(struct hn_evidence *evidence)
+{
+    double lowest = INFINITY;
+    double highest = -INFINITY;
+    for (size_t i = 0; i < evidence->count; i++) {
+        lowest = fmin(lowest, evidence->values[i]);
+        highest = fmax(highest, evidence->values[i]);
+    }
+    evidence->logarithmic = lowest > 0 || highest < 0;
+    for (size_t i = 0; evidence->logarithmic && i < evidence->count; i++) {
+        double value = evidence->values[i];
+        evidence->values[i] = value > 0 ? log(value) : -log(-value);
+    }
+}
+
+/* The times of the last race count before others. */
+static bool is_better(const struct hn_evidence *evidence, size_t a, size_t b)
+{
+    bool a_final = hn_evidence_record(evidence, a)->final;
+    bool b_final = hn_evidence_record(evidence, b)->final;
+    if (a_final != b_final)
+        return a_final;
+    return evidence->values[a] < evidence->values[b];
+}
+
+static void find_best(struct hn_evidence *evidence)
+{
+    evidence->best = SIZE_MAX;
+    for (size_t i = 0; i < evidence->count; i++) {
+        if (evidence->lower_bounds[i] || hn_evidence_record(evidence, i)->outcome != HN_OUTCOME_OK)
+            continue;
+        if (evidence->best == SIZE_MAX || is_better(evidence, i, evidence->best))
+            evidence->best = i;
+    }
+}
+
+enum hn_status hn_evidence_make(const struct hn_space *space, const struct hn_records *records,
+                                struct hn_evidence *evidence, struct hn_error *err)
+{
+    *evidence = (struct hn_evidence){
+        .space = space,
+        .records = records,
+        .parameters = hn_space_parameter_count(space),
+    };
+    enum hn_status status = allocate(evidence, err);
+    if (status != HN_OK) {
+        hn_evidence_finish(evidence);
+        return status;
+    }
+    take_timed(evidence);
+    take_failed(evidence);
+    take_logarithms(evidence);
+    find_best(evidence);
+    return HN_OK;
+}
+
+void hn_evidence_finish(struct hn_evidence *evidence)
+{
+    free(evidence->choices);
+    free(evidence->values);
+    free(evidence->lower_bounds);
+    free(evidence->numbers);
+    *evidence = (struct hn_evidence){0};
+}
+
+const uint16_t *hn_evidence_choice(const struct hn_evidence *evidence, size_t point)
+{
+    return evidence->choices + point * evidence->parameters;
+}
+
+const struct hn_record *hn_evidence_record(const struct hn_evidence *evidence, size_t point)
+{
+    return &evidence->records->items[evidence->numbers[point]];
+}
+
+double hn_evidence_ratio(const struct hn_evidence *evidence, double value, double other)
+{
+    return evidence->logarithmic ? exp(value - other) : value - other;
+}
+
+size_t hn_evidence_find(const struct hn_evidence *evidence, const uint16_t *choice)
+{
+    for (size_t i = 0; i < evidence->count + evidence->failed; i++)
+        if (memcmp(hn_evidence_choice(evidence, i), choice,
+                   evidence->parameters * sizeof *choice) == 0)
+            return i;
+    return SIZE_MAX;
+}
+
+bool hn_evidence_is_numeric(const struct hn_space *space, size_t parameter)
+{
+    enum hn_value_type type = hn_space_value(space, parameter, 0)->type;
+    return type == HN_INTEGER || type == HN_REAL;
+}
+
+void hn_evidence_order(const struct hn_space *space, size_t parameter, uint16_t *order)
+{
+    size_t count = hn_space_value_count(space, parameter);
+    for (size_t i = 0; i < count; i++) {
+        size_t k = i;
+        double number = hn_value_number(hn_space_value(space, parameter, i));
+        for (; k > 0 && hn_value_number(hn_space_value(space, parameter, order[k - 1])) > number;
+             k--)
+            order[k] = order[k - 1];
+        order[k] = (uint16_t)i;
+    }
+}

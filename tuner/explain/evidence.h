@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_EXPLAIN_EVIDENCE_H
+#define HONE_TUNER_EXPLAIN_EVIDENCE_H
+
+#include "cache/store.h"
+#include "tuner/search/space.h"
+
+/* What a tuning measured, as numbers: the points of the space that have a time, with the logarithm of what is compared.
+ * What was stopped early is a lower bound; failures have no time and are kept apart. Borrows space and records. */
+struct hn_evidence {
+    const struct hn_space *space;
+    const struct hn_records *records;
+    size_t parameters;
+    size_t count;       /* points with a time, lower bounds among them */
+    size_t bounded;     /* of them, lower bounds */
+    size_t failed;      /* points of the space without a time */
+    size_t foreign;     /* records that are no points of the space as it is now */
+    uint16_t *choices;  /* a point's value indices, `parameters` for each; behind the timed ones the failed ones */
+    double *values;     /* of the timed ones: lower is better */
+    bool *lower_bounds; /* of the timed ones */
+    uint32_t *numbers;  /* of the timed and the failed ones: which record */
+    size_t best;        /* of the timed ones; SIZE_MAX: none */
+    bool logarithmic;   /* differences of values are logarithms of ratios; not so for a metric that changes its sign */
+};
+
+enum hn_status hn_evidence_make(const struct hn_space *space, const struct hn_records *records,
+                                struct hn_evidence *evidence, struct hn_error *err);
+void hn_evidence_finish(struct hn_evidence *evidence);
+
+const uint16_t *hn_evidence_choice(const struct hn_evidence *evidence, size_t point);
+const struct hn_record *hn_evidence_record(const struct hn_evidence *evidence, size_t point);
+/* How many times worse a value is than another: 1.25 for 25% more time. Of values that are not logarithmic, their
+ * difference. */
+double hn_evidence_ratio(const struct hn_evidence *evidence, double value, double other);
+/* Finds the timed or failed point with these value indices; SIZE_MAX when it was not looked at. */
+size_t hn_evidence_find(const struct hn_evidence *evidence, const uint16_t *choice);
+
+/* Whether the values of a parameter are numbers, and their order: order[k] is the index of the k-th smallest; it has
+ * room for all of them. */
+bool hn_evidence_is_numeric(const struct hn_space *space, size_t parameter);
+void hn_evidence_order(const struct hn_space *space, size_t parameter, uint16_t *order);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/explain/explain.h"
+
+#include <stdlib.h>
+
+/* Forests and samples are the same for the same records. */
+static const uint64_t seed = 1;
+
+static enum hn_status describe_device(const struct hn_task *task, struct hn_device *device,
+                                      struct hn_error *err)
+{
+    char architecture[16];
+    const struct hn_device_identity *identity = &task->identity.device;
+    snprintf(architecture, sizeof architecture, "sm_%d", identity->capability);
+    enum hn_status status = hn_device_for_architecture(architecture, device, NULL);
+    if (status != HN_OK)
+        status = hn_device_for_architecture("sm_90", device, err);
+    device->identity = *identity;
+    return status;
+}
+
+struct lookup {
+    const struct hn_evidence *evidence;
+    uint16_t *choice;
+};
+
+static bool look_up(void *context, const struct hn_bindings *point, struct hn_edge_time *time)
+{
+    const struct lookup *lookup = context;
+    const struct hn_evidence *evidence = lookup->evidence;
+    if (hn_space_choice(evidence->space, point, lookup->choice, NULL) != HN_OK)
+        return false;
+    size_t found = hn_evidence_find(evidence, lookup->choice);
+    if (found == SIZE_MAX || found >= evidence->count)
+        return false;
+    hn_edge_time_of(hn_evidence_record(evidence, found), time);
+    return true;
+}
+
+static enum hn_status find_edges(struct hn_explanation *explanation, struct hn_error *err)
+{
+    const struct hn_evidence *evidence = &explanation->evidence;
+    struct lookup lookup = {evidence, calloc(evidence->parameters + 1, sizeof *lookup.choice)};
+    if (lookup.choice == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = hn_edges_find(explanation->task, &explanation->device,
+                                          hn_evidence_record(evidence, evidence->best), look_up,
+                                          &lookup, &explanation->edges, err);
+    free(lookup.choice);
+    return status;
+}
+
+enum hn_status hn_explain(const struct hn_explain_input *input, struct hn_explanation *explanation,
+                          struct hn_error *err)
+{
+    *explanation = (struct hn_explanation){
+        .task = input->task,
+        .roofs = input->roofs,
+        .simulated = input->simulated,
+        .stale = input->stale,
+    };
+    enum hn_status status = describe_device(input->task, &explanation->device, err);
+    if (status == HN_OK)
+        status = hn_evidence_make(input->task->space, input->records, &explanation->evidence, err);
+    const struct hn_evidence *evidence = &explanation->evidence;
+    if (status == HN_OK)
+        status = hn_effects_find(evidence, seed, &explanation->effects, err);
+    if (status == HN_OK)
+        status = hn_common_find(evidence, &explanation->common, err);
+    if (status == HN_OK && evidence->best != SIZE_MAX) {
+        hn_bounds_find(input->task, &explanation->device, input->roofs,
+                       hn_evidence_record(evidence, evidence->best), &explanation->bounds);
+        status = find_edges(explanation, err);
+    }
+    if (status == HN_OK)
+        status = hn_explain_advise(input, explanation, err);
+    if (status != HN_OK)
+        hn_explanation_finish(explanation);
+    return status;
+}
+
+void hn_explanation_finish(struct hn_explanation *explanation)
+{
+    hn_evidence_finish(&explanation->evidence);
+    hn_effects_finish(&explanation->effects);
+    hn_common_finish(&explanation->common);
+    hn_edges_finish(&explanation->edges);
+    for (size_t i = 0; i < explanation->advice_count; i++)
+        free(explanation->advice[i].text);
+    free(explanation->advice);
+    *explanation = (struct hn_explanation){0};
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_EXPLAIN_EXPLAIN_H
+#define HONE_TUNER_EXPLAIN_EXPLAIN_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "tuner/explain/bounds.h"
+#include "tuner/explain/common.h"
+#include "tuner/explain/edges.h"
+#include "tuner/explain/effects.h"
+
+/* What the records of one tuning tell: which parameters matter, what the best points have in common, what bounds the
+ * best, and what to try next. Nothing is said that no record supports. */
+
+/* A next thing to try, with what speaks for it. */
+struct hn_advice {
+    const char *kind; /* "widen", "spills", "grid", "roof", "occupancy", "profile", "budget", "drop", "constrain" */
+    char *text;
+};
+
+struct hn_explanation {
+    const struct hn_task *task; /* with the device and version of the records */
+    struct hn_device device;
+    const struct hn_roofs *roofs; /* NULL: not known */
+    bool simulated;
+    bool stale;
+    struct hn_evidence evidence;
+    struct hn_effects effects;
+    struct hn_common common;
+    struct hn_bounds bounds; /* of the best */
+    struct hn_edges edges;
+    struct hn_advice *advice;
+    size_t advice_count;
+};
+
+struct hn_explain_input {
+    const struct hn_task *task; /* the task's identity names the device */
+    const struct hn_records *records;
+    const struct hn_roofs *roofs;
+    bool simulated;
+    bool stale; /* the template or the config have changed since */
+    const char *config; /* its path, for commands that are shown */
+};
+
+/* Borrows the input's parts. */
+enum hn_status hn_explain(const struct hn_explain_input *input, struct hn_explanation *explanation,
+                          struct hn_error *err);
+void hn_explanation_finish(struct hn_explanation *explanation);
+
+/* advice.c: fills in the advice. */
+enum hn_status hn_explain_advise(const struct hn_explain_input *input, struct hn_explanation *explanation,
+                                 struct hn_error *err);
+
+void hn_explanation_print(const struct hn_explanation *explanation, FILE *file);
+/* NULL when out of memory. */
+json_t *hn_explanation_to_json(const struct hn_explanation *explanation);
+
+#endif

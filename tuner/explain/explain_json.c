@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "tuner/explain/explain.h"
+
+static json_t *value_to_json(const struct hn_value *value)
+{
+    switch (value->type) {
+    case HN_INTEGER:
+        return json_integer((json_int_t)value->integer);
+    case HN_REAL:
+        return json_real(value->real);
+    case HN_BOOLEAN:
+        return json_boolean(value->boolean);
+    case HN_WORD:
+        break;
+    }
+    return json_string(value->word);
+}
+
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *point_to_json(const struct hn_bindings *point)
+{
+    json_t *json = json_object();
+    for (size_t i = 0; i < point->count; i++)
+        json_object_set_new(json, point->names[i], value_to_json(&point->values[i]));
+    return json;
+}
+
+/* Against the best value of the parameter. */
+static json_t *values_to_json(const struct hn_explanation *explanation,
+                              const struct hn_effect *effect)
+{
+    const struct hn_evidence *evidence = &explanation->evidence;
+    json_t *values = json_array();
+    double least = INFINITY;
+    size_t count = hn_space_value_count(evidence->space, effect->parameter);
+    for (size_t v = 0; v < count; v++)
+        least = effect->counts[v] > 0 ? fmin(least, effect->means[v]) : least;
+    for (size_t v = 0; v < count; v++)
+        json_array_append_new(
+            values, json_pack("{so so sI}", "value",
+                              value_to_json(hn_space_value(evidence->space, effect->parameter, v)),
+                              "ratio", number(hn_evidence_ratio(evidence, effect->means[v], least)),
+                              "points", (json_int_t)effect->counts[v]));
+    return values;
+}
+
+static json_t *effects_to_json(const struct hn_explanation *explanation)
+{
+    const struct hn_effects *effects = &explanation->effects;
+    const struct hn_space *space = explanation->evidence.space;
+    json_t *parameters = json_array();
+    json_t *interactions = json_array();
+    if (!effects->known) {
+        json_decref(parameters);
+        json_decref(interactions);
+        return json_null();
+    }
+    for (size_t i = 0; i < effects->parameter_count; i++) {
+        const struct hn_effect *effect = &effects->mains[i];
+        json_array_append_new(
+            parameters,
+            json_pack("{ss sf s{sI so} so}", "name",
+                      hn_space_parameter_name(space, effect->parameter), "share", effect->share,
+                      "alone", "points", (json_int_t)effect->alone, "worst_ratio",
+                      effect->alone > 0 ? number(effect->worst_alone) : json_null(), "values",
+                      values_to_json(explanation, effect)));
+    }
+    for (size_t i = 0; i < effects->pair_count; i++)
+        json_array_append_new(
+            interactions, json_pack("{s[ss] sf}", "parameters",
+                                    hn_space_parameter_name(space, effects->pairs[i].parameters[0]),
+                                    hn_space_parameter_name(space, effects->pairs[i].parameters[1]),
+                                    "share", effects->pairs[i].share));
+    return json_pack("{ss sI sb sf so so sI so}", "basis", effects->exact ? "exact" : "forest",
+                     "points", (json_int_t)effects->points, "sampled", effects->sampled,
+                     "explained", effects->explained, "parameters", parameters, "interactions",
+                     interactions, "unmeasured", (json_int_t)effects->unmeasured, "expected_ratio",
+                     effects->unmeasured > 0 ? number(effects->promise) : json_null());
+}
+
+static json_t *common_to_json(const struct hn_explanation *explanation)
+{
+    const struct hn_common *common = &explanation->common;
+    const struct hn_space *space = explanation->evidence.space;
+    json_t *values = json_array();
+    for (size_t i = 0; i < common->count; i++) {
+        const struct hn_common_value *value = &common->values[i];
+        json_array_append_new(
+            values,
+            json_pack("{ss so sI sI sf}", "name", hn_space_parameter_name(space, value->parameter),
+                      "value", value_to_json(hn_space_value(space, value->parameter, value->value)),
+                      "among_best", (json_int_t)value->among_best, "among_all",
+                      (json_int_t)value->among_all, "chance", value->chance));
+    }
+    return json_pack("{sI sI so so}", "best", (json_int_t)common->best, "all",
+                     (json_int_t)common->all, "ratio",
+                     common->best > 0 ? number(common->ratio) : json_null(), "values", values);
+}
+
+static json_t *launch_to_json(const struct hn_bounds *bounds)
+{
+    if (!bounds->launch_known)
+        return json_null();
+    return json_pack("{sI sI sI sf ss sI}", "blocks", (json_int_t)bounds->blocks, "threads",
+                     (json_int_t)bounds->threads, "shared_bytes", (json_int_t)bounds->shared_bytes,
+                     "occupancy", bounds->occupancy, "limiter", hn_limiter_name(bounds->limiter),
+                     "resident_blocks", (json_int_t)bounds->resident);
+}
+
+static json_t *bounds_to_json(const struct hn_explanation *explanation)
+{
+    const struct hn_bounds *bounds = &explanation->bounds;
+    return json_pack("{so sf sf sf sf sf sf sf so sI sI sI}", "bound",
+                     bounds->bound != NULL ? json_string(bounds->bound) : json_null(), "bytes",
+                     bounds->bytes, "flops", bounds->flops, "gb_per_s", bounds->gb_per_s, "gflops",
+                     bounds->gflops, "memory_share", bounds->copy_share, "compute_share",
+                     bounds->fp32_share, "launch_share", bounds->launch_share, "launch",
+                     launch_to_json(bounds), "registers", (json_int_t)bounds->resources.registers,
+                     "spill_store_bytes", (json_int_t)bounds->resources.spill_store_bytes,
+                     "spill_load_bytes", (json_int_t)bounds->resources.spill_load_bytes);
+}
+
+static json_t *edges_to_json(const struct hn_explanation *explanation)
+{
+    json_t *edges = json_array();
+    for (size_t i = 0; i < explanation->edges.count; i++) {
+        const struct hn_edge *edge = &explanation->edges.items[i];
+        json_array_append_new(edges, json_pack("{ss so so sf so}", "name", edge->parameter, "value",
+                                               value_to_json(&edge->value), "behind",
+                                               value_to_json(&edge->behind), "ratio", edge->ratio,
+                                               "next", value_to_json(&edge->next)));
+    }
+    return edges;
+}
+
+static json_t *best_to_json(const struct hn_evidence *evidence)
+{
+    if (evidence->best == SIZE_MAX)
+        return json_null();
+    const struct hn_record *record = hn_evidence_record(evidence, evidence->best);
+    return json_pack("{so sf}", "point", point_to_json(&record->point), "time_us",
+                     record->timing.median_us);
+}
+
+static json_t *valid_to_json(const struct hn_space *space)
+{
+    bool exact;
+    double valid = hn_space_valid(space, &exact);
+    return json_pack("{sf sb}", "count", valid, "exact", exact);
+}
+
+json_t *hn_explanation_to_json(const struct hn_explanation *explanation)
+{
+    const struct hn_evidence *evidence = &explanation->evidence;
+    const struct hn_identity *identity = &explanation->task->identity;
+    json_t *next = json_array();
+    for (size_t i = 0; i < explanation->advice_count; i++)
+        json_array_append_new(next, json_pack("{ss ss}", "kind", explanation->advice[i].kind,
+                                              "text", explanation->advice[i].text));
+    return json_pack(
+        "{ss so ss ss sb sb so s{sI sI sI sI} so so so so so so}", "kernel", identity->kernel,
+        "problem", point_to_json(&identity->problem), "regime", identity->regime, "device",
+        identity->device.name, "simulated", explanation->simulated, "stale", explanation->stale,
+        "valid", valid_to_json(evidence->space), "points", "timed", (json_int_t)evidence->count,
+        "lower_bounds", (json_int_t)evidence->bounded, "failed", (json_int_t)evidence->failed,
+        "foreign", (json_int_t)evidence->foreign, "best", best_to_json(evidence), "effects",
+        effects_to_json(explanation), "common", common_to_json(explanation), "bounds",
+        bounds_to_json(explanation), "edges", edges_to_json(explanation), "next", next);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/explain/explain.h"
+#include "tuner/report/format.h"
+#include "tuner/report/roof.h"
+#include "tuner/report/table.h"
+
+enum { EFFECTS_SHOWN = 8, PAIRS_SHOWN = 4 };
+/* Interactions below are not worth a line. */
+static const double least_share = 0.01;
+
+static void print_title(const struct hn_explanation *explanation, FILE *file)
+{
+    const struct hn_evidence *evidence = &explanation->evidence;
+    const struct hn_identity *identity = &explanation->task->identity;
+    struct hn_text problem;
+    char count[HN_SPACE_COUNT_TEXT];
+    hn_text_init(&problem);
+    hn_bindings_append(&problem, &identity->problem);
+    fprintf(file, "%s%s%s on %s, %s L2%s\n", identity->kernel, problem.length > 0 ? " " : "",
+            problem.length > 0 ? problem.data : "", identity->device.name, identity->regime,
+            explanation->simulated ? ", simulated from a recording" : "");
+    hn_text_finish(&problem);
+    fprintf(file, "  %s valid points: %zu with a time", hn_space_count_text(evidence->space, count),
+            evidence->count);
+    if (evidence->bounded > 0)
+        fprintf(file, " (%zu of them stopped early: lower bounds)", evidence->bounded);
+    if (evidence->failed > 0)
+        fprintf(file, ", %zu failed", evidence->failed);
+    fputc('\n', file);
+    if (evidence->foreign > 0)
+        fprintf(file, "  %zu records are no points of the space as it is now, and are left out\n",
+                evidence->foreign);
+    if (explanation->stale)
+        fputs("  stale: template, options or plan have changed since they were measured\n", file);
+}
+
+static void print_best(const struct hn_explanation *explanation, FILE *file)
+{
+    const struct hn_evidence *evidence = &explanation->evidence;
+    const struct hn_record *best = hn_evidence_record(evidence, evidence->best);
+    char time[HN_FORMAT_SIZE];
+    char merit[HN_FORMAT_SIZE];
+    struct hn_text point;
+    hn_text_init(&point);
+    hn_bindings_append(&point, &best->point);
+    hn_format_time(best->timing.median_us, time);
+    hn_format_merit(explanation->task->plan, best, merit);
+    fprintf(file, "  the best: %s%s%s at %s\n", time, merit[0] != '\0' ? ", " : "", merit,
+            point.data != NULL ? point.data : "");
+    hn_text_finish(&point);
+}
+
+static void append_ratio(struct hn_text *text, const struct hn_evidence *evidence, double ratio)
+{
+    hn_text_printf(text, evidence->logarithmic ? "%.2fx" : "+%.3g", ratio);
+}
+
+/* "ldg 1.00x, plain 1.42x": from the best value on average to the worst. */
+static void append_values(struct hn_text *text, const struct hn_evidence *evidence,
+                          const struct hn_effect *effect)
+{
+    size_t count = hn_space_value_count(evidence->space, effect->parameter);
+    size_t least = SIZE_MAX;
+    size_t most = SIZE_MAX;
+    for (size_t v = 0; v < count; v++) {
+        if (effect->counts[v] == 0)
+            continue;
+        if (least == SIZE_MAX || effect->means[v] < effect->means[least])
+            least = v;
+        if (most == SIZE_MAX || effect->means[v] > effect->means[most])
+            most = v;
+    }
+    if (least == SIZE_MAX)
+        return;
+    hn_value_append(text, hn_space_value(evidence->space, effect->parameter, least));
+    if (most == least)
+        return;
+    hn_text_append(text, " .. ");
+    hn_value_append(text, hn_space_value(evidence->space, effect->parameter, most));
+    hn_text_append(text, " ");
+    append_ratio(text, evidence,
+                 hn_evidence_ratio(evidence, effect->means[most], effect->means[least]));
+}
+
+static void add_effect(struct hn_table *table, const struct hn_evidence *evidence,
+                       const struct hn_effect *effect)
+{
+    struct hn_text values;
+    struct hn_text alone;
+    hn_text_init(&values);
+    hn_text_init(&alone);
+    append_values(&values, evidence, effect);
+    if (effect->alone > 0) {
+        append_ratio(&alone, evidence, effect->worst_alone);
+        hn_text_printf(&alone, " of %zu", effect->alone);
+    }
+    hn_table_cell(table, "%.1f%%", effect->share * 100);
+    hn_table_cell(table, "%s", hn_space_parameter_name(evidence->space, effect->parameter));
+    hn_table_cell(table, "%s", values.data != NULL ? values.data : "");
+    hn_table_cell(table, "%s", alone.data != NULL ? alone.data : "-");
+    hn_text_finish(&values);
+    hn_text_finish(&alone);
+}
+
+static void print_basis(const struct hn_explanation *explanation, FILE *file)
+{
+    const struct hn_effects *effects = &explanation->effects;
+    const char *of = explanation->evidence.logarithmic ? "the logarithm of the time" : "the value";
+    if (strcmp(explanation->task->plan->objective, "time") != 0)
+        of = "the objective";
+    fputs("\nwhich parameters matter\n", file);
+    if (effects->exact) {
+        fprintf(file, "  shares of the variance of %s over all %zu points, each of them measured\n",
+                of, effects->points);
+        return;
+    }
+    fprintf(file, "  shares of the variance of %s over %s%zu valid points, by a random forest of\n",
+            of, effects->sampled ? "a sample of " : "all ", effects->points);
+    fprintf(file,
+            "  the %zu with a time, which explains %.0f%% of the variance of points it has not "
+            "seen%s\n",
+            explanation->evidence.count, fmax(effects->explained, 0) * 100,
+            effects->explained < 0.5 ? ": no more than hints" : "");
+}
+
+static void print_pairs(const struct hn_explanation *explanation, FILE *file)
+{
+    const struct hn_effects *effects = &explanation->effects;
+    const struct hn_space *space = explanation->evidence.space;
+    for (size_t i = 0; i < effects->pair_count && i < PAIRS_SHOWN; i++) {
+        const struct hn_interaction *pair = &effects->pairs[i];
+        if (pair->share < least_share)
+            break;
+        fprintf(file, "%s%s with %s %.1f%%", i == 0 ? "  together, beyond each alone: " : ", ",
+                hn_space_parameter_name(space, pair->parameters[0]),
+                hn_space_parameter_name(space, pair->parameters[1]), pair->share * 100);
+    }
+    if (effects->pair_count > 0 && effects->pairs[0].share >= least_share)
+        fputc('\n', file);
+}
+
+static void print_effects(const struct hn_explanation *explanation, FILE *file)
+{
+    static const char *const headings[] = {">share", "parameter", "on average, best .. worst value",
+                                           "beside the best, worst", NULL};
+    const struct hn_effects *effects = &explanation->effects;
+    if (!effects->known) {
+        fprintf(file,
+                "\nwhich parameters matter\n  too little is known: %zu points were measured in "
+                "full, %d at least are needed, and they must differ\n",
+                explanation->evidence.count - explanation->evidence.bounded, HN_EFFECTS_LEAST);
+        return;
+    }
+    print_basis(explanation, file);
+    struct hn_table *table = hn_table_create(headings);
+    for (size_t i = 0; i < effects->parameter_count && i < EFFECTS_SHOWN; i++)
+        add_effect(table, &explanation->evidence, &effects->mains[i]);
+    hn_table_print(table, file, 2);
+    hn_table_destroy(table);
+    if (effects->parameter_count > EFFECTS_SHOWN)
+        fprintf(file, "  %zu more parameters have smaller shares\n",
+                effects->parameter_count - EFFECTS_SHOWN);
+    print_pairs(explanation, file);
+}
+
+static void print_common(const struct hn_explanation *explanation, FILE *file)
+{
+    static const char *const headings[] = {"value", ">of the best", ">of all", NULL};
+    const struct hn_common *common = &explanation->common;
+    const struct hn_evidence *evidence = &explanation->evidence;
+    if (common->best == 0)
+        return;
+    fprintf(file, "\nwhat the best %zu of %zu have in common", common->best, common->all);
+    if (evidence->logarithmic)
+        fprintf(file, " (within %.1f%% of the best)", (common->ratio - 1) * 100);
+    if (common->count == 0) {
+        fputs("\n  nothing that chance would not give\n", file);
+        return;
+    }
+    fputc('\n', file);
+    struct hn_table *table = hn_table_create(headings);
+    for (size_t i = 0; i < common->count && i < EFFECTS_SHOWN; i++) {
+        const struct hn_common_value *value = &common->values[i];
+        struct hn_text text;
+        hn_text_init(&text);
+        hn_text_printf(&text, "%s=", hn_space_parameter_name(evidence->space, value->parameter));
+        hn_value_append(&text, hn_space_value(evidence->space, value->parameter, value->value));
+        hn_table_cell(table, "%s", text.data != NULL ? text.data : "");
+        hn_table_cell(table, "%zu (%.0f%%)", value->among_best,
+                      (double)value->among_best / (double)common->best * 100);
+        hn_table_cell(table, "%zu (%.0f%%)", value->among_all,
+                      (double)value->among_all / (double)common->all * 100);
+        hn_text_finish(&text);
+    }
+    hn_table_print(table, file, 2);
+    hn_table_destroy(table);
+}
+
+static void print_roof(const struct hn_explanation *explanation, FILE *file)
+{
+    const struct hn_bounds *bounds = &explanation->bounds;
+    if (bounds->bytes == 0 && bounds->flops == 0) {
+        fputs(": not known\n  no metric `bytes` or `flops` says what a launch moves and computes\n",
+              file);
+        return;
+    }
+    if (bounds->bound == NULL)
+        fputs("\n  ", file);
+    else if (bounds->share < HN_FAR_FROM_ROOF)
+        fprintf(file, ": latency, or what the metrics do not count; %s alone explains %.0f%%\n  ",
+                bounds->bound, bounds->share * 100);
+    else
+        fprintf(file, ": %s, %.0f%% of its roof\n  ", bounds->bound, bounds->share * 100);
+    if (bounds->bytes > 0)
+        fprintf(file, "%.0f GB/s", bounds->gb_per_s);
+    if (bounds->bytes > 0 && bounds->bound != NULL)
+        fprintf(file, " (%.0f%% of the roof)", bounds->copy_share * 100);
+    if (bounds->flops > 0)
+        fprintf(file, "%s%.0f GFLOP/s", bounds->bytes > 0 ? ", " : "", bounds->gflops);
+    if (bounds->flops > 0 && bounds->bound != NULL)
+        fprintf(file, " (%.0f%% of the roof)", bounds->fp32_share * 100);
+    if (bounds->bytes > 0 && bounds->flops > 0)
+        fprintf(file, ", %.2g operations a byte", bounds->flops / bounds->bytes);
+    if (bounds->bound != NULL && bounds->bytes > 0 && bounds->flops > 0 &&
+        explanation->roofs->copy_gb_per_s > 0)
+        fprintf(file, " (the roofs meet at %.2g)",
+                explanation->roofs->fp32_gflops / explanation->roofs->copy_gb_per_s);
+    fputc('\n', file);
+    if (bounds->bound != NULL) {
+        struct hn_text text;
+        hn_text_init(&text);
+        hn_roofs_append(&text, explanation->roofs);
+        fprintf(file, "  roofs: %s\n", text.data != NULL ? text.data : "");
+        hn_text_finish(&text);
+    } else {
+        fputs("  the device's roofs are not in the cache: `hone device --measure` measures them\n",
+              file);
+    }
+}
+
+static void print_bounds(const struct hn_explanation *explanation, FILE *file)
+{
+    const struct hn_bounds *bounds = &explanation->bounds;
+    fputs("\nwhat bounds the best", file);
+    print_roof(explanation, file);
+    if (!bounds->launch_known)
+        return;
+    fprintf(file, "  occupancy %.0f%%", bounds->occupancy * 100);
+    if (bounds->limiter != HN_LIMITER_NONE)
+        fprintf(file, ", held by %s", hn_limiter_name(bounds->limiter));
+    fprintf(file, " (%d registers a thread, %lld bytes of shared memory and %lld threads a block)",
+            bounds->resources.registers, (long long)bounds->shared_bytes,
+            (long long)bounds->threads);
+    if (bounds->resources.spill_store_bytes + bounds->resources.spill_load_bytes > 0)
+        fprintf(file, "; spills %d bytes out, %d in", bounds->resources.spill_store_bytes,
+                bounds->resources.spill_load_bytes);
+    else
+        fputs("; no spills", file);
+    fprintf(file, "\n  %lld blocks", (long long)bounds->blocks);
+    if (bounds->resident > 0)
+        fprintf(file, ", of which the device holds %lld at once: %.1f waves",
+                (long long)bounds->resident, (double)bounds->blocks / (double)bounds->resident);
+    fputc('\n', file);
+}
+
+void hn_explanation_print(const struct hn_explanation *explanation, FILE *file)
+{
+    print_title(explanation, file);
+    if (explanation->evidence.best == SIZE_MAX) {
+        fputs("  no point was measured in full: there is nothing to explain\n", file);
+    } else {
+        print_best(explanation, file);
+        print_effects(explanation, file);
+        print_common(explanation, file);
+        print_bounds(explanation, file);
+    }
+    if (explanation->advice_count > 0)
+        fputs("\nwhat to try next\n", file);
+    for (size_t i = 0; i < explanation->advice_count; i++)
+        fprintf(file, "  %zu. %s\n", i + 1, explanation->advice[i].text);
+}
