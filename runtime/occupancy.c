@@ -25,6 +25,13 @@ static cudaOccDeviceProp properties_of(const struct hn_device *device)
 double hn_occupancy(const struct hn_device *device, const struct hn_resources *resources,
                     int64_t threads, int64_t dynamic_bytes)
 {
+    return hn_occupancy_carved(device, resources, threads, dynamic_bytes,
+                               SHAREDMEM_CARVEOUT_DEFAULT);
+}
+
+double hn_occupancy_carved(const struct hn_device *device, const struct hn_resources *resources,
+                           int64_t threads, int64_t dynamic_bytes, int64_t carveout)
+{
     if (threads < 1 || threads > device->max_threads_per_block || dynamic_bytes < 0 ||
         dynamic_bytes > device->shared_per_block_optin - resources->shared_bytes)
         return 0;
@@ -39,8 +46,7 @@ double hn_occupancy(const struct hn_device *device, const struct hn_resources *r
         .maxDynamicSharedSizeBytes = (size_t)dynamic_bytes,
         .numBlockBarriers = 1,
     };
-    cudaOccDeviceState state = {.cacheConfig = CACHE_PREFER_NONE,
-                                .carveoutConfig = SHAREDMEM_CARVEOUT_DEFAULT};
+    cudaOccDeviceState state = {.cacheConfig = CACHE_PREFER_NONE, .carveoutConfig = (int)carveout};
     cudaOccResult result = {.activeBlocksPerMultiprocessor = 0};
     if (cudaOccMaxActiveBlocksPerMultiprocessor(&result, &properties, &attributes, &state,
                                                 (int)threads,

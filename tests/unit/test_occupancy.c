@@ -56,6 +56,25 @@ static void agrees_with_the_rules_of_the_hardware(void **state)
     }
 }
 
+static void goes_down_with_the_carve_out(void **state)
+{
+    (void)state;
+    static const struct {
+        int carveout; /* percent of 228 KiB, rounded up to 8, 16, 32, 64, 100, 132, 164, 196, 228 */
+        int blocks;   /* of 15 KiB and 1 KiB of the system's */
+    } carved[] = {{-1, 8}, {100, 8}, {28, 4}, {25, 4}, {14, 2}, {0, 1}};
+    struct hn_device device;
+    struct hn_resources resources = {.known = true, .registers = 32, .shared_bytes = 15 * 1024};
+    assert_int_equal(hn_device_for_architecture("sm_90", &device, NULL), HN_OK);
+    for (size_t i = 0; i < sizeof carved / sizeof *carved; i++) {
+        double found = hn_occupancy_carved(&device, &resources, 256, 0, carved[i].carveout);
+        if (found != carved[i].blocks * 8 / 64.0)
+            print_error("%d%%: %g, expected %d blocks\n", carved[i].carveout, found,
+                        carved[i].blocks);
+        assert_true(found == carved[i].blocks * 8 / 64.0);
+    }
+}
+
 static const struct {
     int registers;
     int static_bytes;
@@ -115,6 +134,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_with_the_rules_of_the_hardware),
+        cmocka_unit_test(goes_down_with_the_carve_out),
         cmocka_unit_test(says_which_limit_is_exceeded),
         cmocka_unit_test(knows_every_architecture_of_the_table),
     };

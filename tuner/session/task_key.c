@@ -7,16 +7,21 @@
 #include "runtime/occupancy.h"
 #include "tuner/session/task.h"
 
-/* The least of the steps. */
+/* The least of the steps, which launch one kernel: the last carve-out that one of them asks for is
+ * that of all. */
 static double occupancy_of(const struct hn_launch *launch, const struct hn_device *device,
                            const struct hn_resources *resources)
 {
     double least = 1;
+    int64_t carveout = HN_NO_CARVEOUT;
+    for (size_t i = 0; i < launch->step_count; i++)
+        if (launch->steps[i].carveout != HN_NO_CARVEOUT)
+            carveout = launch->steps[i].carveout;
     for (size_t i = 0; i < launch->step_count; i++) {
         const struct hn_launch_step *step = &launch->steps[i];
         double occupancy =
-            hn_occupancy(device, resources, step->block[0] * step->block[1] * step->block[2],
-                         step->shared_bytes);
+            hn_occupancy_carved(device, resources, step->block[0] * step->block[1] * step->block[2],
+                                step->shared_bytes, carveout);
         if (occupancy < least)
             least = occupancy;
     }
