@@ -48,9 +48,23 @@ struct hn_timing {
     int batch;            /* launches a sample */
     int dropped;          /* samples dropped for a changed clock */
     double clock_mhz;     /* median SM clock during the samples, 0 when not known */
+    double host_us;       /* median by the host's clock; 0: not taken, as it is only of plans with a pipeline */
     bool unstable;        /* the interval did not get narrow enough, or too many samples were dropped */
     double *samples_us;   /* in the order taken; NULL when not kept */
     size_t sample_count;
+};
+
+/* A plan with a pipeline: how it was cut, and what its parts take on their own in one chunk and one stream, which is only
+ * measured of the best: median times, 0 where it was not. */
+struct hn_staging {
+    int chunks; /* 0: no pipeline */
+    int streams;
+    double register_ms; /* what registering its host memory took, once; 0: it was not */
+    int copy_engines;   /* of the device */
+    double kernels_us;
+    double upload_us;
+    double download_us;
+    double sequential_us; /* all of it; 0: the parts were not measured */
 };
 
 /* How long the steps of evaluating a variant took, in milliseconds. */
@@ -71,6 +85,7 @@ struct hn_record {
     struct hn_verdict verdict;
     struct hn_timing timing;
     struct hn_costs costs;
+    struct hn_staging staging;
     struct hn_bindings metrics; /* name = number, as evaluated; time is not among them */
     double objective;           /* the value that is compared: lower is better, whatever the direction */
     bool final;                 /* took part in the final race: the timing is that of the race */

@@ -103,12 +103,36 @@ static json_t *timing_to_json(const struct hn_timing *timing)
                              "resolution_us", real_to_json(timing->resolution_us), "batch",
                              timing->batch, "dropped", timing->dropped, "clock_mhz",
                              real_to_json(timing->clock_mhz), "unstable", timing->unstable);
+    if (json != NULL && timing->host_us != 0 &&
+        json_object_set_new(json, "host_us", real_to_json(timing->host_us)) != 0) {
+        json_decref(json);
+        return NULL;
+    }
     if (json != NULL && timing->sample_count > 0 &&
         json_object_set_new(json, "samples_us", samples_to_json(timing)) != 0) {
         json_decref(json);
         return NULL;
     }
     return json;
+}
+
+static json_t *staging_to_json(const struct hn_staging *staging)
+{
+    json_t *json = json_pack("{s:i, s:i}", "chunks", staging->chunks, "streams", staging->streams);
+    int failed = json == NULL ? -1 : 0;
+    if (staging->register_ms != 0)
+        failed |= json_object_set_new(json, "register_ms", real_to_json(staging->register_ms));
+    if (staging->sequential_us != 0)
+        failed |= json_object_update_new(
+            json, json_pack("{s:i, s:o, s:o, s:o, s:o}", "copy_engines", staging->copy_engines,
+                            "kernels_us", real_to_json(staging->kernels_us), "upload_us",
+                            real_to_json(staging->upload_us), "download_us",
+                            real_to_json(staging->download_us), "sequential_us",
+                            real_to_json(staging->sequential_us)));
+    if (failed == 0)
+        return json;
+    json_decref(json);
+    return NULL;
 }
 
 static json_t *costs_to_json(const struct hn_costs *costs)
@@ -144,6 +168,8 @@ json_t *hn_record_to_json(const struct hn_record *record)
         failed |= json_object_set_new(json, "resources", resources_to_json(&record->resources));
     if (is_measured(&record->timing))
         failed |= json_object_set_new(json, "timing", timing_to_json(&record->timing));
+    if (record->staging.chunks != 0)
+        failed |= json_object_set_new(json, "staging", staging_to_json(&record->staging));
     if (failed != 0) {
         json_decref(json);
         return NULL;

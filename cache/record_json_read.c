@@ -176,7 +176,7 @@ static enum hn_status read_timing(const json_t *json, struct hn_timing *timing,
     } reals[] = {
         {"median_us", &timing->median_us}, {"low_us", &timing->low_us},
         {"high_us", &timing->high_us},     {"resolution_us", &timing->resolution_us},
-        {"clock_mhz", &timing->clock_mhz},
+        {"clock_mhz", &timing->clock_mhz}, {"host_us", &timing->host_us},
     };
     enum hn_status status = expect_object(json, "timing", err);
     for (size_t i = 0; status == HN_OK && i < sizeof reals / sizeof *reals; i++)
@@ -189,6 +189,31 @@ static enum hn_status read_timing(const json_t *json, struct hn_timing *timing,
         status = read_boolean(json, "unstable", &timing->unstable, err);
     if (status == HN_OK)
         status = read_samples(json_object_get(json, "samples_us"), timing, err);
+    return status;
+}
+
+static enum hn_status read_staging(const json_t *json, struct hn_staging *staging,
+                                   struct hn_error *err)
+{
+    if (json == NULL)
+        return HN_OK;
+    const struct {
+        const char *name;
+        double *real;
+    } reals[] = {
+        {"register_ms", &staging->register_ms},     {"kernels_us", &staging->kernels_us},
+        {"upload_us", &staging->upload_us},         {"download_us", &staging->download_us},
+        {"sequential_us", &staging->sequential_us},
+    };
+    enum hn_status status = expect_object(json, "staging", err);
+    if (status == HN_OK)
+        status = read_count(json, "chunks", &staging->chunks, err);
+    if (status == HN_OK)
+        status = read_count(json, "streams", &staging->streams, err);
+    if (status == HN_OK)
+        status = read_count(json, "copy_engines", &staging->copy_engines, err);
+    for (size_t i = 0; status == HN_OK && i < sizeof reals / sizeof *reals; i++)
+        status = read_real(json, reals[i].name, reals[i].real, err);
     return status;
 }
 
@@ -244,6 +269,8 @@ enum hn_status hn_record_from_json(const json_t *json, struct hn_record *record,
         status = read_timing(json_object_get(json, "timing"), &record->timing, err);
     if (status == HN_OK)
         status = read_costs(json_object_get(json, "costs"), &record->costs, err);
+    if (status == HN_OK)
+        status = read_staging(json_object_get(json, "staging"), &record->staging, err);
     if (status == HN_OK)
         status = read_metrics(json_object_get(json, "metrics"), &record->metrics, err);
     if (status == HN_OK)

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/stage.h"
+
 /* Textures begin at multiples of 512 bytes. */
 enum { ALIGNMENT = 512 };
 static const uint64_t FLUSH_STEP = 1u << 20;
@@ -335,6 +337,7 @@ void hn_arena_finish(struct hn_arena *arena)
         return;
     const struct hn_driver *driver = arena->context->driver;
     hn_arena_drop_textures(arena);
+    hn_stage_destroy(arena->stage);
     if (arena->set_block != 0)
         driver->p_cuMemFree(arena->set_block);
     if (arena->dynamic_block != 0)

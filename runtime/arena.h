@@ -37,6 +37,8 @@ struct hn_zone_owner {
     size_t behind;
 };
 
+struct hn_stage;
+
 struct hn_arena {
     struct hn_context *context;
     struct hn_support *support;
@@ -64,6 +66,10 @@ struct hn_arena {
     size_t set_count;      /* copies, the first included */
     bool sets_tried;       /* there are as many as memory allows */
     bool sets_filled;
+
+    struct hn_stage *stage; /* of pipelines; NULL: there was none */
+    uint64_t contents;      /* how often it was filled */
+    bool spoiled;           /* inputs were overwritten, which a pipeline is to upload again */
 
     CUtexObject *textures; /* HN_MAX_SETS of each argument, 0 until it is asked for; NULL: none was */
 

@@ -158,6 +158,8 @@ enum hn_status hn_arena_fill(struct hn_arena *arena, uint64_t seed, struct hn_er
 {
     const struct hn_plan *plan = arena->plan;
     arena->seed = seed;
+    arena->contents++;
+    arena->spoiled = false;
     arena->sets_filled = arena->set_count == 1;
     for (size_t i = 0; i < plan->argument_count; i++) {
         if (!hn_argument_is_filled(&plan->arguments[i]))

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/pipeline_run.h"
 #include "runtime/workbench.h"
 
 static const char *const regime_names[] = {[HN_COLD] = "cold", [HN_WARM] = "warm"};
@@ -151,6 +152,7 @@ struct hn_work hn_bench_work(const struct hn_bench *bench, struct hn_variant *va
         .launch = launch_sample,
         .what = variant->what,
         .batchable = hn_variant_is_repeatable(variant),
+        .issued = variant->launch.flow != NULL,
         .step_count = variant->launch.step_count + variant->zeroed_count,
     };
     (void)bench;
@@ -175,7 +177,7 @@ static enum hn_status prepare_verification(void *subject, struct hn_error *err)
 {
     const struct hn_variant *variant = subject;
     enum hn_status status = hn_variant_restore(variant, err);
-    return status == HN_OK ? hn_arena_poison(variant->arena, 0, err) : status;
+    return status == HN_OK ? hn_variant_poison(variant, 0, err) : status;
 }
 
 /* The launch that is checked is timed like any other: most variants are so far from the best that
@@ -189,7 +191,9 @@ static enum hn_status verify_once(struct hn_bench *bench, struct hn_variant *var
     enum hn_status status = hn_sampler_take(&bench->sampler, &work, 1, 1, first, err);
     if (status != HN_OK)
         return status;
-    if (outputs == &bench->own_outputs)
+    if (outputs == &bench->own_outputs && variant->launch.flow != NULL)
+        status = hn_pipeline_collect(variant, "", record, err);
+    if (status == HN_OK && outputs == &bench->own_outputs)
         status = hn_outputs_capture(outputs, err);
     return status == HN_OK ? hn_verify_check(variant, outputs, "", record, err) : status;
 }
@@ -264,6 +268,16 @@ static enum hn_status run(struct hn_bench *bench, struct hn_variant *variant,
     return status;
 }
 
+static void note_staging(const struct hn_variant *variant, struct hn_record *record)
+{
+    const struct hn_flow *flow = variant->launch.flow;
+    if (flow == NULL || record->outcome != HN_OUTCOME_OK)
+        return;
+    record->staging = (struct hn_staging){.chunks = (int)flow->chunk_count,
+                                          .streams = (int)flow->streams,
+                                          .register_ms = hn_pipeline_register_ms(variant)};
+}
+
 enum hn_status hn_bench_evaluate(struct hn_bench *bench, const struct hn_image *image,
                                  const struct hn_bench_request *request, struct hn_record *record,
                                  struct hn_error *err)
@@ -275,6 +289,7 @@ enum hn_status hn_bench_evaluate(struct hn_bench *bench, const struct hn_image *
     double started_ms = hn_now_ms();
     enum hn_status status = hn_bench_prepare(bench, &record->point, image, &variant, record, err);
     record->costs.verify_ms += hn_now_ms() - started_ms;
+    note_staging(&variant, record);
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK)
         status = run(bench, &variant, request, record, err);
     status = hn_bench_settle(bench, &variant, status, record, err);

@@ -141,6 +141,19 @@ static enum hn_status evaluate_copies(const struct hn_value *values, struct hn_f
     return status;
 }
 
+/* What is not cut is copied once or not at all. */
+static void check_copies(const struct hn_plan *plan, struct hn_flow *flow)
+{
+    for (size_t i = 0; flow->chunk_count > 1 && i < flow->pipeline->copy_count; i++) {
+        const struct hn_copy_step *copy = &flow->pipeline->copies[i];
+        for (size_t j = 0; flow->copies[i] && j < copy->argument_count; j++)
+            if ((flow->pipeline->parts[copy->arguments[j]] & HN_PART_CUT) == 0)
+                snprintf(flow->why, sizeof flow->why,
+                         "a step copies all of '%.60s' for each of %zu chunks; list it under 'cut'",
+                         plan->arguments[copy->arguments[j]].name, flow->chunk_count);
+    }
+}
+
 /* Granules are dealt out so that chunks differ by one at most. */
 static void cut(struct hn_flow *flow, int64_t granule)
 {
@@ -204,6 +217,8 @@ enum hn_status hn_flow_make(const struct hn_plan *plan, struct hn_value *values,
                  "%zu chunks of an extent of %lld, which has %lld granule%s of %lld",
                  flow->chunk_count, (long long)flow->over, (long long)granules,
                  granules == 1 ? "" : "s", (long long)granule);
+    if (flow->why[0] == '\0')
+        check_copies(plan, flow);
     if (flow->why[0] != '\0') {
         flow->chunk_count = 0;
         return HN_OK;
@@ -225,9 +240,7 @@ void hn_flow_upload_range(const struct hn_flow *flow, size_t chunk, int64_t *fro
 
 bool hn_flow_needs_upload(const struct hn_flow *flow, size_t chunk, size_t earlier)
 {
-    int64_t from, to;
-    hn_flow_upload_range(flow, earlier, &from, &to);
-    return from < to && to > flow->chunks[chunk].begin - flow->halo;
+    return upload_end(flow, earlier) > flow->chunks[chunk].begin - flow->halo;
 }
 
 void hn_flow_describe(const struct hn_flow *flow, char *text, size_t size)

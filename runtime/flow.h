@@ -38,7 +38,7 @@ void hn_flow_destroy(struct hn_flow *flow);
 
 /* The units that a chunk uploads, from..to - 1: each is in the upload of one chunk. */
 void hn_flow_upload_range(const struct hn_flow *flow, size_t chunk, int64_t *from, int64_t *to);
-/* Whether a chunk's kernels read what an earlier chunk uploads. */
+/* Whether a chunk's kernels may read what an earlier chunk uploads; then so they may of all between the two. */
 bool hn_flow_needs_upload(const struct hn_flow *flow, size_t chunk, size_t earlier);
 
 /* "4 chunks in 2 streams, depth_first, pinned" */

@@ -66,6 +66,17 @@ static double median_clock(const struct measurement *m)
     return hn_median(clocks, known);
 }
 
+/* Of those that were not taken at a low clock; 0 where the host's clock was not read. */
+static double median_host(const struct measurement *m, double max_clock_mhz)
+{
+    double times_us[MAX_TAKEN];
+    size_t count = 0;
+    for (size_t i = 0; i < m->taken_count; i++)
+        if (m->taken[i].clock_mhz == 0.0 || m->taken[i].clock_mhz >= CLOCK_SHARE * max_clock_mhz)
+            times_us[count++] = m->taken[i].host_us;
+    return hn_median(times_us, count);
+}
+
 static enum hn_stop judge(struct measurement *m, const struct hn_stopping_rule *asked,
                           double max_clock_mhz, double started_ms)
 {
@@ -119,6 +130,7 @@ static enum hn_status fill_timing(const struct measurement *m, const struct hn_s
         .batch = (int)batch,
         .dropped = (int)(m->taken_count - m->kept_count),
         .clock_mhz = median_clock(m),
+        .host_us = median_host(m, max_clock_mhz),
         .unstable = !m->trusted || stop == HN_STOP_BOUND,
         .samples_us = samples_us,
     };

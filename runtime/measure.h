@@ -14,6 +14,8 @@ struct hn_work {
     enum hn_status (*prepare)(void *subject, struct hn_error *err);
     /* Queues one launch on a set of the arguments; the last launch of a sample is on set 0. */
     enum hn_status (*launch)(void *subject, size_t set, struct hn_error *err);
+    bool issued;       /* what issuing a launch costs belongs to its time: samples are taken one by one, with nothing before
+                          the launch that would hide it, and the host's clock is read beside the events */
     const char *what;  /* the launch, for messages */
     bool batchable;    /* may be launched several times on what prepare left */
     size_t step_count; /* kernels a launch */
@@ -34,6 +36,7 @@ struct hn_sampler {
 struct hn_sample {
     double time_us;
     double clock_mhz;
+    double host_us; /* by the host's clock, until it has seen the end; only where it is issued, else 0 */
     bool clean;
 };
 

@@ -142,9 +142,9 @@ static enum hn_status flush(struct hn_arena *arena, struct hn_error *err)
                            : status;
 }
 
-static enum hn_status queue_sample(struct hn_sampler *sampler, const struct hn_work *work,
-                                   size_t batch, size_t slot, uint64_t spin_ns,
-                                   struct hn_error *err)
+/* All that comes before the first event of a sample. */
+static enum hn_status queue_before(struct hn_sampler *sampler, const struct hn_work *work,
+                                   size_t slot, uint64_t spin_ns, struct hn_error *err)
 {
     struct hn_arena *arena = sampler->arena;
     enum hn_status status = work->prepare(work->subject, err);
@@ -153,6 +153,14 @@ static enum hn_status queue_sample(struct hn_sampler *sampler, const struct hn_w
     if (status == HN_OK)
         status = hn_support_spin(arena->support, spin_ns,
                                  arena->stamps + slot * sizeof(struct hn_stamp), err);
+    return status;
+}
+
+static enum hn_status queue_sample(struct hn_sampler *sampler, const struct hn_work *work,
+                                   size_t batch, size_t slot, uint64_t spin_ns,
+                                   struct hn_error *err)
+{
+    enum hn_status status = queue_before(sampler, work, slot, spin_ns, err);
     if (status == HN_OK)
         status = record(sampler, sampler->starts[slot], err);
     if (status == HN_OK)
@@ -175,6 +183,7 @@ static enum hn_status read_samples(struct hn_sampler *sampler, size_t batch, siz
         float elapsed_ms = 0.0f;
         result = driver->p_cuEventElapsedTime(&elapsed_ms, sampler->starts[i], sampler->ends[i]);
         status = hn_context_check(context, result, "cuEventElapsedTime", err);
+        samples[i].host_us = 0.0;
         samples[i].clean = clean;
         samples[i].time_us = 1e3 * (double)elapsed_ms / (double)batch;
         samples[i].clock_mhz = stamps[i].nanoseconds == 0
@@ -184,8 +193,37 @@ static enum hn_status read_samples(struct hn_sampler *sampler, size_t batch, siz
     return status;
 }
 
-enum hn_status hn_sampler_take(struct hn_sampler *sampler, const struct hn_work *work, size_t batch,
-                               size_t count, struct hn_sample *samples, struct hn_error *err)
+/* The device waits for the host: the first event is recorded on an idle stream. */
+static enum hn_status take_issued(struct hn_sampler *sampler, const struct hn_work *work,
+                                  struct hn_sample *sample, struct hn_error *err)
+{
+    struct hn_arena *arena = sampler->arena;
+    struct hn_context *context = arena->context;
+    double started_ms = 0.0;
+    enum hn_status status = queue_before(sampler, work, 0, SPIN_NS, err);
+    if (status == HN_OK)
+        status = hn_context_synchronize(context, work->what, err);
+    if (status == HN_OK) {
+        started_ms = hn_now_ms();
+        status = record(sampler, sampler->starts[0], err);
+    }
+    if (status == HN_OK)
+        status = work->launch(work->subject, 0, err);
+    if (status == HN_OK)
+        status = record(sampler, sampler->ends[0], err);
+    if (status == HN_OK)
+        status = hn_context_check(context, context->driver->p_cuEventSynchronize(sampler->ends[0]),
+                                  work->what, err);
+    double ended_ms = hn_now_ms();
+    if (status == HN_OK)
+        status = read_samples(sampler, 1, 1, false, sample, err);
+    sample->host_us = 1e3 * (ended_ms - started_ms);
+    return status;
+}
+
+static enum hn_status take_queued(struct hn_sampler *sampler, const struct hn_work *work,
+                                  size_t batch, size_t count, struct hn_sample *samples,
+                                  struct hn_error *err)
 {
     struct hn_context *context = sampler->arena->context;
     uint64_t spin_ns = SPIN_NS + SPIN_NS_PER_KERNEL * batch * work->step_count;
@@ -202,6 +240,17 @@ enum hn_status hn_sampler_take(struct hn_sampler *sampler, const struct hn_work 
     if (status != HN_OK)
         return status;
     return read_samples(sampler, batch, count, clean, samples, err);
+}
+
+enum hn_status hn_sampler_take(struct hn_sampler *sampler, const struct hn_work *work, size_t batch,
+                               size_t count, struct hn_sample *samples, struct hn_error *err)
+{
+    if (!work->issued)
+        return take_queued(sampler, work, batch, count, samples, err);
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < count && status == HN_OK; i++)
+        status = take_issued(sampler, work, &samples[i], err);
+    return status;
 }
 
 static size_t batch_for(double launch_us)

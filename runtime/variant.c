@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/pipeline_run.h"
+
 #include "runtime/l2_set_aside.h"
 
 static enum hn_status evaluate_scalar(const struct hn_argument *argument,
@@ -31,7 +33,8 @@ static enum hn_status evaluate_scalar(const struct hn_argument *argument,
     return HN_OK;
 }
 
-static enum hn_status evaluate_scalars(struct hn_variant *variant, struct hn_error *err)
+static enum hn_status evaluate_scalars(const struct hn_variant *variant, uint64_t *scalars,
+                                       struct hn_error *err)
 {
     const struct hn_plan *plan = variant->arena->plan;
     for (size_t i = 0; i < plan->argument_count; i++) {
@@ -41,12 +44,27 @@ static enum hn_status evaluate_scalars(struct hn_variant *variant, struct hn_err
         enum hn_status status =
             hn_argument_applies(&plan->arguments[i], variant->values, &applies, err);
         if (status == HN_OK && applies)
-            status =
-                evaluate_scalar(&plan->arguments[i], variant->values, &variant->scalars[i], err);
+            status = evaluate_scalar(&plan->arguments[i], variant->values, &scalars[i], err);
         if (status != HN_OK)
             return status;
     }
     return HN_OK;
+}
+
+/* Of the whole extent, and behind that of each chunk. */
+static enum hn_status evaluate_all_scalars(struct hn_variant *variant, struct hn_error *err)
+{
+    const struct hn_plan *plan = variant->arena->plan;
+    const struct hn_flow *flow = variant->launch.flow;
+    enum hn_status status = evaluate_scalars(variant, variant->scalars, err);
+    for (size_t c = 0; flow != NULL && c < flow->chunk_count && status == HN_OK; c++) {
+        const struct hn_chunk *chunk = &flow->chunks[c];
+        hn_plan_set_chunk(plan, variant->values, chunk->begin, chunk->count, (int64_t)c);
+        status = evaluate_scalars(variant, variant->scalars + (c + 1) * plan->argument_count, err);
+    }
+    if (flow != NULL)
+        hn_plan_set_chunk(plan, variant->values, 0, flow->over, 0);
+    return status;
 }
 
 /* A result of the driver on a variant's behalf: what ends the context is a status, the rest is the
@@ -160,12 +178,14 @@ static enum hn_status find_functions(struct hn_variant *variant, const struct hn
 static enum hn_status allocate(struct hn_variant *variant, struct hn_error *err)
 {
     size_t arguments = variant->arena->plan->argument_count;
+    size_t chunks = variant->launch.flow == NULL ? 0 : variant->launch.flow->chunk_count;
     size_t longest = 0;
     for (size_t i = 0; i < variant->launch.step_count; i++)
         if (variant->launch.steps[i].step->argument_count > longest)
             longest = variant->launch.steps[i].step->argument_count;
     variant->functions = calloc(variant->launch.step_count + 1, sizeof *variant->functions);
-    variant->scalars = calloc(arguments + 1, sizeof *variant->scalars);
+    variant->scalars = calloc((chunks + 1) * arguments + 1, sizeof *variant->scalars);
+    variant->staged = calloc(arguments + 1, sizeof *variant->staged);
     variant->addresses = calloc(arguments + 1, sizeof *variant->addresses);
     variant->parameters = calloc(longest + 1, sizeof *variant->parameters);
     variant->symbols = calloc(arguments + 1, sizeof *variant->symbols);
@@ -173,31 +193,24 @@ static enum hn_status allocate(struct hn_variant *variant, struct hn_error *err)
     variant->metric_values = calloc(arguments + 1, sizeof *variant->metric_values);
     if (variant->functions == NULL || variant->scalars == NULL || variant->addresses == NULL ||
         variant->parameters == NULL || variant->symbols == NULL || variant->zeroed == NULL ||
-        variant->metric_values == NULL)
+        variant->metric_values == NULL || variant->staged == NULL)
         return hn_fail_memory(err);
     return HN_OK;
-}
-
-static bool takes(const struct hn_launch *launch, size_t argument)
-{
-    for (size_t s = 0; s < launch->step_count; s++)
-        for (size_t i = 0; i < launch->steps[s].step->argument_count; i++)
-            if (launch->steps[s].step->arguments[i] == argument)
-                return true;
-    return false;
 }
 
 static void find_zeroed(struct hn_variant *variant)
 {
     const struct hn_plan *plan = variant->arena->plan;
     for (size_t i = 0; i < plan->argument_count; i++)
-        if (plan->arguments[i].zero_inside && takes(&variant->launch, i))
+        if (plan->arguments[i].zero_inside && hn_launch_takes(&variant->launch, i))
             variant->zeroed[variant->zeroed_count++] = i;
 }
 
 bool hn_variant_is_repeatable(const struct hn_variant *variant)
 {
     const struct hn_plan *plan = variant->arena->plan;
+    if (variant->launch.flow != NULL)
+        return false;
     for (size_t i = 0; i < plan->argument_count; i++) {
         const struct hn_argument *argument = &plan->arguments[i];
         bool counter = argument->role == HN_ROLE_COUNTER && !argument->zero_inside;
@@ -219,7 +232,7 @@ enum hn_status hn_variant_init(struct hn_variant *variant, struct hn_arena *aren
     if (status == HN_OK)
         status = hn_plan_values(arena->plan, problem, point, &variant->values, err);
     if (status == HN_OK)
-        status = evaluate_scalars(variant, err);
+        status = evaluate_all_scalars(variant, err);
     if (status == HN_OK)
         status = load_module(variant, image, record, err);
     if (status == HN_OK)
@@ -244,6 +257,7 @@ void hn_variant_finish(struct hn_variant *variant)
     if (variant->module != NULL)
         variant->arena->context->driver->p_cuModuleUnload(variant->module);
     hn_launch_finish(&variant->launch);
+    free(variant->staged);
     free(variant->metric_values);
     free(variant->zeroed);
     free(variant->symbols);
@@ -253,6 +267,7 @@ void hn_variant_finish(struct hn_variant *variant)
     free(variant->functions);
     free(variant->values);
     variant->module = NULL;
+    variant->staged = NULL;
     variant->metric_values = NULL;
     variant->zeroed = NULL;
     variant->symbols = NULL;
@@ -271,7 +286,7 @@ static enum hn_status make_textures(struct hn_variant *variant, struct hn_record
     for (size_t i = 0; i < plan->argument_count; i++) {
         char what[160];
         CUtexObject texture;
-        if (plan->arguments[i].role != HN_ROLE_TEXTURE || !takes(&variant->launch, i))
+        if (plan->arguments[i].role != HN_ROLE_TEXTURE || !hn_launch_takes(&variant->launch, i))
             continue;
         snprintf(what, sizeof what, "texture '%.60s' over '%.60s'", plan->arguments[i].name,
                  plan->arguments[i].from);
@@ -295,143 +310,7 @@ enum hn_status hn_variant_place(struct hn_variant *variant, struct hn_record *re
                        (double)needed / 0x1p30);
     if (status == HN_OK && fits)
         status = make_textures(variant, record, err);
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK && variant->launch.flow != NULL)
+        status = hn_pipeline_place(variant, record, err);
     return status;
-}
-
-static unsigned int fill_attributes(const struct hn_launch_step *step, CUdeviceptr window_base,
-                                    CUlaunchAttribute *attributes)
-{
-    unsigned int count = 0;
-    if (hn_launch_step_has_clusters(step)) {
-        CUlaunchAttribute *cluster = &attributes[count++];
-        *cluster = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
-        cluster->value.clusterDim.x = (unsigned int)step->cluster[0];
-        cluster->value.clusterDim.y = (unsigned int)step->cluster[1];
-        cluster->value.clusterDim.z = (unsigned int)step->cluster[2];
-    }
-    if (step->cooperative) {
-        CUlaunchAttribute *cooperative = &attributes[count++];
-        *cooperative = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE};
-        cooperative->value.cooperative = 1;
-    }
-    if (step->window.bytes > 0) {
-        CUlaunchAttribute *window = &attributes[count++];
-        *window = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW};
-        window->value.accessPolicyWindow = (CUaccessPolicyWindow){
-            .base_ptr = (void *)(uintptr_t)window_base,
-            .num_bytes = (size_t)step->window.bytes,
-            .hitRatio = (float)step->window.hit_ratio,
-            .hitProp = (CUaccessProperty)step->window.hit,
-            .missProp = (CUaccessProperty)step->window.miss,
-        };
-    }
-    return count;
-}
-
-/* Clusters, cooperation and windows are attributes of a launch; all others go the older way. */
-static CUresult launch_step(const struct hn_context *context, CUfunction function,
-                            const struct hn_launch_step *step, CUdeviceptr window_base,
-                            void **parameters)
-{
-    CUlaunchAttribute attributes[3];
-    const CUlaunchConfig config = {
-        .gridDimX = (unsigned int)step->grid[0],
-        .gridDimY = (unsigned int)step->grid[1],
-        .gridDimZ = (unsigned int)step->grid[2],
-        .blockDimX = (unsigned int)step->block[0],
-        .blockDimY = (unsigned int)step->block[1],
-        .blockDimZ = (unsigned int)step->block[2],
-        .sharedMemBytes = (unsigned int)step->shared_bytes,
-        .hStream = context->stream,
-        .attrs = attributes,
-        .numAttrs = fill_attributes(step, window_base, attributes),
-    };
-    if (config.numAttrs > 0)
-        return context->driver->p_cuLaunchKernelEx(&config, function, parameters, NULL);
-    return context->driver->p_cuLaunchKernel(function, config.gridDimX, config.gridDimY,
-                                             config.gridDimZ, config.blockDimX, config.blockDimY,
-                                             config.blockDimZ, config.sharedMemBytes,
-                                             config.hStream, parameters, NULL);
-}
-
-/* Of a buffer, or the handle of a texture object. */
-static CUresult address_of(const struct hn_variant *variant, size_t set, size_t argument,
-                           CUdeviceptr *address)
-{
-    struct hn_arena *arena = variant->arena;
-    if (arena->plan->arguments[argument].role != HN_ROLE_TEXTURE) {
-        *address = hn_arena_address(arena, set, argument);
-        return CUDA_SUCCESS;
-    }
-    return takes(&variant->launch, argument) ? hn_arena_texture(arena, set, argument, address)
-                                             : CUDA_SUCCESS;
-}
-
-/* Where the driver finds an argument. */
-static void *parameter_of(const struct hn_variant *variant, size_t argument)
-{
-    if (variant->arena->plan->arguments[argument].value != NULL)
-        return &variant->scalars[argument];
-    if (variant->arena->buffers[argument].host != NULL)
-        return variant->arena->buffers[argument].host;
-    return &variant->addresses[argument];
-}
-
-static CUresult zero_counters(const struct hn_variant *variant)
-{
-    const struct hn_context *context = variant->arena->context;
-    CUresult result = CUDA_SUCCESS;
-    for (size_t i = 0; i < variant->zeroed_count && result == CUDA_SUCCESS; i++) {
-        size_t argument = variant->zeroed[i];
-        result = context->driver->p_cuMemsetD8Async(variant->addresses[argument], 0,
-                                                    variant->arena->buffers[argument].bytes,
-                                                    context->stream);
-    }
-    return result;
-}
-
-CUresult hn_variant_launch(struct hn_variant *variant, size_t set)
-{
-    const struct hn_arena *arena = variant->arena;
-    const struct hn_plan *plan = arena->plan;
-    for (size_t i = 0; i < plan->argument_count; i++) {
-        CUresult result = address_of(variant, set, i, &variant->addresses[i]);
-        if (result != CUDA_SUCCESS)
-            return result;
-    }
-    CUresult zeroed = zero_counters(variant);
-    if (zeroed != CUDA_SUCCESS)
-        return zeroed;
-    for (size_t s = 0; s < variant->launch.step_count; s++) {
-        const struct hn_launch_step *step = &variant->launch.steps[s];
-        for (size_t i = 0; i < step->step->argument_count; i++) {
-            size_t argument = step->step->arguments[i];
-            variant->parameters[i] = parameter_of(variant, argument);
-        }
-        variant->launched = true;
-        CUresult result = launch_step(arena->context, variant->functions[s], step,
-                                      variant->addresses[step->step->geometry.window.argument],
-                                      variant->parameters);
-        if (result != CUDA_SUCCESS)
-            return result;
-    }
-    return CUDA_SUCCESS;
-}
-
-void hn_variant_describe(const struct hn_variant *variant, char *text, size_t size)
-{
-    const struct hn_launch_step *step = &variant->launch.steps[0];
-    char more[160] = "";
-    if (hn_launch_step_has_clusters(step))
-        snprintf(more, sizeof more, ", cluster (%lld, %lld, %lld)", (long long)step->cluster[0],
-                 (long long)step->cluster[1], (long long)step->cluster[2]);
-    size_t used = strlen(more);
-    if (step->window.bytes > 0)
-        snprintf(more + used, sizeof more - used, ", L2 window %lld B",
-                 (long long)step->window.bytes);
-    snprintf(text, size, "%s <<<(%lld, %lld, %lld), (%lld, %lld, %lld), %lld B%s%s>>>",
-             step->step->entry, (long long)step->grid[0], (long long)step->grid[1],
-             (long long)step->grid[2], (long long)step->block[0], (long long)step->block[1],
-             (long long)step->block[2], (long long)step->shared_bytes, more,
-             step->cooperative ? ", cooperative" : "");
 }

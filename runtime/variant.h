@@ -3,12 +3,20 @@
 #define HONE_RUNTIME_VARIANT_H
 
 #include "runtime/arena.h"
+#include "runtime/flow.h"
 #include "runtime/launch.h"
 
 /* A variable of the module that takes the contents of a buffer. */
 struct hn_variant_symbol {
     CUdeviceptr address;
     size_t source; /* the argument with the buffer */
+};
+
+/* An argument in a pipeline. */
+struct hn_staged {
+    struct hn_host_buffer *buffer; /* of the stage; NULL: it is not in host memory */
+    CUdeviceptr base;              /* what kernels address */
+    uint64_t unit;                 /* bytes of a unit of the extent; 0: it is not cut */
 };
 
 /* A variant (or a reference) ready to be launched: module loaded, functions found, geometry and scalars evaluated. */
@@ -18,7 +26,9 @@ struct hn_variant {
     struct hn_launch launch;
     CUmodule module;
     CUfunction *functions; /* one a step */
-    uint64_t *scalars;     /* one an argument: the value's bytes, at the front */
+    uint64_t *scalars;     /* one an argument: the value's bytes, at the front; behind them those of each chunk */
+    struct hn_staged *staged; /* one an argument, of a launch with a flow */
+    unsigned char skip;       /* hn_skip: what a pipeline leaves out */
     struct hn_variant_symbol *symbols;
     size_t symbol_count;
     size_t *zeroed;          /* counters that are zeroed as part of a launch, as one of its steps takes them */
@@ -45,6 +55,9 @@ enum hn_status hn_variant_place(struct hn_variant *variant, struct hn_record *re
 /* Puts arguments (the first set) and symbols into the state that a launch expects. */
 enum hn_status hn_variant_restore(const struct hn_variant *variant, struct hn_error *err);
 
+/* Poisons what a launch has to write, from that seed; behind hn_variant_restore. */
+enum hn_status hn_variant_poison(const struct hn_variant *variant, uint64_t seed, struct hn_error *err);
+
 /* The part of hn_variant_init that checks windows of the L2 cache against their buffers, and whether the driver sets
  * aside what they want; what is refused is an invalid launch. */
 enum hn_status hn_variant_open_windows(const struct hn_variant *variant, struct hn_record *record,
@@ -59,7 +72,14 @@ enum hn_status hn_variant_find_symbols(struct hn_variant *variant, struct hn_rec
 /* Whether it can be launched several times on what one hn_variant_restore made. */
 bool hn_variant_is_repeatable(const struct hn_variant *variant);
 
-/* Queues all steps on a set of the arguments. */
+/* Whether one of the steps takes it. */
+bool hn_launch_takes(const struct hn_launch *launch, size_t argument);
+/* Queues step `number` of the launch, of whose chunks each has its own, with these scalars and the addresses as they
+ * are. */
+CUresult hn_variant_launch_step(struct hn_variant *variant, size_t number, const struct hn_launch_step *step,
+                                uint64_t *scalars, CUstream stream);
+
+/* Queues all steps on a set of the arguments; of a pipeline everything, and it waits for what is pageable. */
 CUresult hn_variant_launch(struct hn_variant *variant, size_t set);
 
 /* The launch as text for messages: "matmul <<<(128, 128, 1), (32, 32, 1), 0 B>>>". Names the first step. */

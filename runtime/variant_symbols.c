@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "runtime/pipeline_run.h"
 #include "runtime/variant.h"
 
 /* The reference's template is not the variants': it may do without the variables. */
@@ -91,8 +92,12 @@ enum hn_status hn_variant_restore(const struct hn_variant *variant, struct hn_er
     struct hn_context *context = arena->context;
     enum hn_status status =
         hn_context_check(context, hn_variant_use_cache(variant), "setting L2 cache aside", err);
+    if (status == HN_OK && arena->spoiled)
+        status = hn_arena_fill(arena, arena->seed, err);
     if (status == HN_OK)
         status = hn_arena_restore(arena, err);
+    if (status == HN_OK && variant->launch.flow != NULL)
+        status = hn_pipeline_restore(variant, err);
     for (size_t i = 0; i < variant->symbol_count && status == HN_OK; i++) {
         const struct hn_variant_symbol *symbol = &variant->symbols[i];
         const struct hn_buffer *buffer = &arena->buffers[symbol->source];
@@ -100,5 +105,14 @@ enum hn_status hn_variant_restore(const struct hn_variant *variant, struct hn_er
                                                                buffer->bytes, context->stream);
         status = hn_context_check(context, result, "setting a symbol", err);
     }
+    return status;
+}
+
+enum hn_status hn_variant_poison(const struct hn_variant *variant, uint64_t seed,
+                                 struct hn_error *err)
+{
+    enum hn_status status = hn_arena_poison(variant->arena, seed, err);
+    if (status == HN_OK && variant->launch.flow != NULL)
+        status = hn_pipeline_poison(variant, seed, err);
     return status;
 }

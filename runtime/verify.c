@@ -6,13 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "runtime/pipeline_run.h"
+
 enum hn_status hn_verify_launch(struct hn_variant *variant, uint64_t poison,
                                 struct hn_record *record, struct hn_error *err)
 {
     struct hn_arena *arena = variant->arena;
     enum hn_status status = hn_variant_restore(variant, err);
     if (status == HN_OK)
-        status = hn_arena_poison(arena, poison, err);
+        status = hn_variant_poison(variant, poison, err);
     if (status != HN_OK)
         return status;
     char what[512];
@@ -27,6 +29,8 @@ enum hn_status hn_verify_launch(struct hn_variant *variant, uint64_t poison,
     status = hn_context_check(arena->context, result, what, err);
     if (status == HN_OK)
         status = hn_context_synchronize(arena->context, what, err);
+    if (status == HN_OK && variant->launch.flow != NULL)
+        status = hn_pipeline_collect(variant, "", record, err);
     return status;
 }
 
@@ -144,9 +148,10 @@ static const char *filled_as(enum hn_role role)
     return role == HN_ROLE_INOUT ? "the pristine copy of" : "what is kept for symbol";
 }
 
-static void judge_inputs(const struct hn_arena *arena, struct hn_outputs *outputs, const char *when,
-                         struct hn_record *record)
+static void judge_inputs(const struct hn_variant *variant, struct hn_outputs *outputs,
+                         const char *when, struct hn_record *record)
 {
+    const struct hn_arena *arena = variant->arena;
     for (size_t i = 0; i < arena->plan->argument_count; i++) {
         const struct hn_argument *argument = &arena->plan->arguments[i];
         if (hn_argument_is_filled(argument) &&
@@ -341,15 +346,20 @@ enum hn_status hn_verify_check(struct hn_variant *variant, struct hn_outputs *ou
                                const char *when, struct hn_record *record, struct hn_error *err)
 {
     struct hn_arena *arena = variant->arena;
-    enum hn_status status = queue_checks(arena, outputs, err);
+    enum hn_status status = HN_OK;
+    if (variant->launch.flow != NULL)
+        status = hn_pipeline_collect(variant, when, record, err);
+    if (status == HN_OK)
+        status = queue_checks(arena, outputs, err);
     if (status == HN_OK)
         status = hn_arena_read_results(arena, err);
     if (status != HN_OK)
         return status;
     judge_zones(arena, when, record);
-    judge_inputs(arena, outputs, when, record);
+    judge_inputs(variant, outputs, when, record);
     judge_flush(arena, when, record);
     bool damaged = record->outcome == HN_OUTCOME_OUT_OF_BOUNDS;
+    arena->spoiled = arena->spoiled && damaged;
     note_metrics(variant);
     status = judge_outputs(variant, outputs, when, record, err);
     if (status == HN_OK && damaged)

@@ -95,6 +95,11 @@ CUresult double_kernel_run(struct double_device *device, struct double_function 
 CUresult double_template_run(struct double_device *device, struct double_function *function,
                              const struct double_geometry *geometry, void **parameters);
 
+/* Those of pipeline.cu. */
+typedef CUresult double_kernel(struct double_device *device, struct double_function *function,
+                               const struct double_geometry *geometry, void **parameters);
+double_kernel double_gather, double_add, double_smooth_reference;
+
 /* The kernel of tests/fault/fault.cu. */
 CUresult double_fault_run(struct double_device *device, struct double_function *function,
                           const struct double_geometry *geometry, void **parameters);

@@ -393,10 +393,12 @@ static const struct {
     CUresult (*run)(struct double_device *device, struct double_function *function,
                     const struct double_geometry *geometry, void **parameters);
 } kernels[] = {
+    {"add", double_add},
     {"attributes", attributes},
     {"attributes_reference", attributes_reference},
     {"field", field},
     {"field_reference", field_reference},
+    {"gather", double_gather},
     {"hone_roof_fp32", roof_fp32},
     {"hone_roof_l2", roof_l2},
     {"hone_roof_launch", roof_launch},
@@ -406,6 +408,7 @@ static const struct {
     {"keep_reference", keep_reference},
     {"look_up", look_up},
     {"look_up_reference", look_up_reference},
+    {"smooth_reference", double_smooth_reference},
     {"sum_blocks", sum_blocks},
     {"sum_partial", sum_partial},
     {"sum_reference", sum_reference},

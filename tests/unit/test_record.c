@@ -31,12 +31,14 @@ static void make_record(struct hn_record *record)
     strcpy(record->code_hash, "0123456789abcdef0123456789abcdef");
     record->resources = (struct hn_resources){true, 255, 49152, 16, 8, 4, 12, 0.1, 0};
     record->verdict = (struct hn_verdict){HN_SELF_VERIFIED, 1e-300, 1.0 / 3, 7.25, 2};
-    record->timing = (struct hn_timing){2674.1 / 3, 2670, 2680, 0.5, 3, 1, 1980, true, NULL, 3};
+    record->timing =
+        (struct hn_timing){2674.1 / 3, 2670, 2680, 0.5, 3, 1, 1980, 2700, true, NULL, 3};
     record->timing.samples_us = calloc(3, sizeof(double));
     assert_non_null(record->timing.samples_us);
     for (int i = 0; i < 3; i++)
         record->timing.samples_us[i] = 2674.1 / (3 + i);
     record->costs = (struct hn_costs){145.25, 3.5, 0.1};
+    record->staging = (struct hn_staging){16, 4, 120.5, 3, 700.5, 640, 320.25, 1700};
     set(&record->metrics, "gflops", hn_real(51234.5));
     record->objective = 2674.1 / 3;
     record->final = true;
@@ -48,7 +50,7 @@ static void assert_timing_equal(const struct hn_timing *a, const struct hn_timin
     assert_true(a->median_us == b->median_us && a->low_us == b->low_us &&
                 a->high_us == b->high_us && a->resolution_us == b->resolution_us);
     assert_true(a->batch == b->batch && a->dropped == b->dropped && a->clock_mhz == b->clock_mhz &&
-                a->unstable == b->unstable);
+                a->unstable == b->unstable && a->host_us == b->host_us);
     assert_int_equal(a->sample_count, b->sample_count);
     for (size_t i = 0; i < a->sample_count; i++)
         assert_true(a->samples_us[i] == b->samples_us[i]);
@@ -79,6 +81,7 @@ static void assert_records_equal(const struct hn_record *a, const struct hn_reco
     assert_true(a->costs.compile_ms == b->costs.compile_ms &&
                 a->costs.verify_ms == b->costs.verify_ms &&
                 a->costs.measure_ms == b->costs.measure_ms);
+    assert_memory_equal(&a->staging, &b->staging, sizeof a->staging);
     assert_true(a->objective == b->objective && a->final == b->final && a->time == b->time);
 }
 

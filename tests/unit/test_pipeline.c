@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/flow.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench_fixture.h"
+
+static struct bench_fixture smooth;
+static const struct hn_bench_request both = {.verify = true, .measure = true};
+static const struct hn_bench_request verify_only = {.verify = true};
+
+static int load(void **state)
+{
+    (void)state;
+    bench_fixture_load(&smooth, "double/pipeline.yaml", 90);
+    return 0;
+}
+
+static int unload(void **state)
+{
+    (void)state;
+    bench_fixture_unload(&smooth);
+    return 0;
+}
+
+static int open_bench(void **state)
+{
+    struct hn_error err = {.message = ""};
+    (void)state;
+    if (bench_fixture_open(&smooth, HN_COLD, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    return 0;
+}
+
+static int close_bench(void **state)
+{
+    (void)state;
+    bench_fixture_close(&smooth);
+    return 0;
+}
+
+/* A point in canonical text, of which `changes` says what is not as usual. */
+static void make_point(const char *changes, char text[256])
+{
+    struct hn_bindings point;
+    struct hn_bindings other;
+    struct hn_text whole;
+    hn_bindings_init(&other);
+    hn_text_init(&whole);
+    assert_int_equal(hn_bindings_parse("CHUNKS=3,FAULT=0,GRANULE=1,HOST_MEMORY=pinned,"
+                                       "ORDER=depth_first,PIECES=1,STAGES_ON=device,STREAMS=2",
+                                       &point, NULL),
+                     HN_OK);
+    assert_int_equal(hn_bindings_parse(changes, &other, NULL), HN_OK);
+    assert_int_equal(hn_bindings_merge(&point, &other, NULL), HN_OK);
+    hn_bindings_append(&whole, &point);
+    snprintf(text, 256, "%s", whole.data);
+    hn_text_finish(&whole);
+    hn_bindings_finish(&other);
+    hn_bindings_finish(&point);
+}
+
+static struct hn_record evaluate(const char *changes, const struct hn_bench_request *request)
+{
+    char point[256];
+    make_point(changes, point);
+    return bench_fixture_evaluate(&smooth, point, request);
+}
+
+static void expect(const char *changes, enum hn_outcome outcome, const char *message)
+{
+    struct hn_record record = evaluate(changes, &both);
+    if (record.outcome != outcome)
+        fail_msg("%s: found %s (%s), expected %s", changes, hn_outcome_name(record.outcome),
+                 record.message == NULL ? "" : record.message, hn_outcome_name(outcome));
+    if (message != NULL)
+        assert_string_equal(record.message, message);
+    hn_record_finish(&record);
+}
+
+/* The double copies as late as it may: a kernel or a host that does not wait finds poison. */
+static void every_memory_and_order_gives_the_right_result(void **state)
+{
+    static const char *const memories[] = {"pageable",       "registered", "pinned",
+                                           "write_combined", "mapped",     "managed"};
+    static const char *const cuts[] = {"CHUNKS=1,STREAMS=1", "CHUNKS=8,STREAMS=3",
+                                       "CHUNKS=40,STREAMS=2,PIECES=3,GRANULE=250"};
+    char changes[160];
+    (void)state;
+    for (size_t m = 0; m < sizeof memories / sizeof memories[0]; m++)
+        for (size_t c = 0; c < sizeof cuts / sizeof cuts[0]; c++) {
+            snprintf(changes, sizeof changes, "HOST_MEMORY=%s,ORDER=%s,STAGES_ON=%s,%s",
+                     memories[m], (m + c) % 2 == 0 ? "depth_first" : "breadth_first",
+                     c == 1 ? "host" : "device", cuts[c]);
+            expect(changes, HN_OUTCOME_OK, NULL);
+        }
+}
+
+static void what_goes_wrong_is_found_in_every_memory(void **state)
+{
+    static const char *const memories[] = {"pinned", "mapped", "managed", "pageable"};
+    char changes[160];
+    (void)state;
+    for (size_t m = 0; m < sizeof memories / sizeof memories[0]; m++) {
+        const char *memory = memories[m];
+        bool in_place = m == 1 || m == 2;
+        snprintf(changes, sizeof changes, "FAULT=1,HOST_MEMORY=%s", memory);
+        expect(changes, HN_OUTCOME_OUT_OF_BOUNDS, "wrote into input 'x'");
+        snprintf(changes, sizeof changes, "FAULT=3,HOST_MEMORY=%s", memory);
+        expect(changes, HN_OUTCOME_OUT_OF_BOUNDS,
+               in_place ? "wrote at byte 80000 of the host buffer of 'y', which has 80000 bytes"
+                        : "wrote at byte 80000 of 'y', which has 80000 bytes");
+        snprintf(changes, sizeof changes, "FAULT=2,HOST_MEMORY=%s", memory);
+        expect(changes, HN_OUTCOME_WRONG_RESULT, NULL);
+        snprintf(changes, sizeof changes, "FAULT=4,HOST_MEMORY=%s", memory);
+        expect(changes, HN_OUTCOME_WRONG_RESULT, NULL);
+        snprintf(changes, sizeof changes, "HOST_MEMORY=%s", memory);
+        expect(changes, HN_OUTCOME_OK, NULL);
+    }
+}
+
+static void what_can_not_be_cut_is_no_launch(void **state)
+{
+    (void)state;
+    expect("CHUNKS=50,GRANULE=256", HN_OUTCOME_INVALID_LAUNCH,
+           "50 chunks of an extent of 10000, which has 40 granules of 256");
+}
+
+static double time_of(const char *changes, double *host_us)
+{
+    struct hn_record record = evaluate(changes, &both);
+    double time_us = record.timing.median_us;
+    assert_int_equal(record.outcome, HN_OUTCOME_OK);
+    assert_int_equal(record.timing.batch, 1);
+    assert_true(record.staging.chunks > 0);
+    if (host_us != NULL)
+        *host_us = record.timing.host_us;
+    hn_record_finish(&record);
+    return time_us;
+}
+
+/* x and y: 120 kB up in 2 copies of 50 GB/s, 80 kB down, two kernels of 105 us, and the whole ones.
+ */
+static void copies_and_kernels_overlap(void **state)
+{
+    double host_us = 0.0;
+    (void)state;
+    double sequential_us = time_of("CHUNKS=1,STREAMS=1", &host_us);
+    assert_true(host_us > 0.0);
+    assert_true(fabs(sequential_us - (1 + 2 * 1 + 2.4 + 210 + 1 + 1.6 + 1)) < 3.0);
+    double pageable_us = time_of("CHUNKS=1,STREAMS=1,HOST_MEMORY=pageable", NULL);
+    assert_true(pageable_us > sequential_us + 12.0);
+    double mapped_us = time_of("CHUNKS=1,STREAMS=1,HOST_MEMORY=mapped", NULL);
+    assert_true(mapped_us < sequential_us);
+}
+
+static void make_launch(const char *changes, struct hn_launch *launch)
+{
+    char text[256];
+    struct hn_bindings point;
+    struct hn_error err = {.message = ""};
+    make_point(changes, text);
+    assert_int_equal(hn_bindings_parse(text, &point, NULL), HN_OK);
+    if (hn_launch_make(smooth.config->plan, &smooth.config->problems[0], &point, launch, &err) !=
+        HN_OK)
+        fail_msg("%s", err.message);
+    hn_bindings_finish(&point);
+}
+
+static void chunks_cover_the_extent(void **state)
+{
+    struct hn_launch launch;
+    (void)state;
+    make_launch("CHUNKS=8,GRANULE=256", &launch);
+    const struct hn_flow *flow = launch.flow;
+    int64_t end = 0;
+    int64_t uploaded = 0;
+    assert_int_equal(flow->chunk_count, 8);
+    for (size_t c = 0; c < flow->chunk_count; c++) {
+        const struct hn_chunk *chunk = &flow->chunks[c];
+        int64_t from, to;
+        assert_int_equal(chunk->begin, end);
+        assert_int_equal(chunk->begin % 256, 0);
+        assert_int_equal(chunk->steps[0].grid[0], (chunk->count + 127) / 128);
+        end = chunk->begin + chunk->count;
+        hn_flow_upload_range(flow, c, &from, &to);
+        assert_int_equal(from, uploaded);
+        assert_int_equal(to, end + 3 < 10000 ? end + 3 : 10000);
+        uploaded = to;
+        assert_true(c == 0 || hn_flow_needs_upload(flow, c, c - 1));
+        assert_true(c < 2 || !hn_flow_needs_upload(flow, c, c - 2));
+    }
+    assert_int_equal(end, 10000);
+    assert_int_equal(launch.steps[0].grid[0], 79);
+    hn_launch_finish(&launch);
+}
+
+static void plans_with_pipelines_read_back(void **state)
+{
+    struct hn_plan *plan = NULL;
+    struct hn_error err = {.message = ""};
+    (void)state;
+    json_t *json = hn_plan_to_json(smooth.config->plan);
+    if (hn_plan_from_json(json, &plan, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    json_t *again = hn_plan_to_json(plan);
+    assert_true(json_equal(json, again));
+    assert_string_equal(hn_plan_hash(plan).hex, hn_plan_hash(smooth.config->plan).hex);
+    assert_non_null(json_object_get(json, "pipeline"));
+    json_decref(again);
+    json_decref(json);
+    hn_plan_destroy(plan);
+}
+
+static void too_much_managed_memory_is_refused(void **state)
+{
+    struct hn_error err = {.message = ""};
+    (void)state;
+    setenv("HONE_DOUBLE_MEMORY", "5000000", 1);
+    if (bench_fixture_open(&smooth, HN_COLD, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    struct hn_record record = evaluate("HOST_MEMORY=managed", &verify_only);
+    assert_int_equal(record.outcome, HN_OUTCOME_OUT_OF_MEMORY);
+    assert_non_null(strstr(record.message, "GiB of managed memory; at most a quarter of the "));
+    hn_record_finish(&record);
+    expect("", HN_OUTCOME_OK, NULL);
+    bench_fixture_close(&smooth);
+    unsetenv("HONE_DOUBLE_MEMORY");
+}
+
+static bool run_with_failing_call(int call, const char *point, const struct hn_image *image)
+{
+    char number[16];
+    struct hn_record record;
+    struct hn_error err = {.message = ""};
+    snprintf(number, sizeof number, "%d", call);
+    setenv("HONE_DOUBLE_FAIL", number, 1);
+    hn_record_init(&record);
+    hn_bindings_parse(point, &record.point, NULL);
+    enum hn_status status = bench_fixture_open(&smooth, HN_COLD, &err);
+    if (status == HN_OK)
+        status = hn_bench_evaluate(smooth.bench, image, &verify_only, &record, &err);
+    bench_fixture_close(&smooth);
+    unsetenv("HONE_DOUBLE_FAIL");
+    bool failed = status != HN_OK || record.outcome != HN_OUTCOME_OK;
+    if (status != HN_OK)
+        assert_true(status == HN_ERUN && err.message[0] != '\0');
+    else if (record.outcome != HN_OUTCOME_OK)
+        assert_non_null(record.message);
+    hn_record_finish(&record);
+    return failed;
+}
+
+/* With a fault of the device, and with a plain rejection. */
+static void every_failing_call_ends_cleanly(void **state)
+{
+    static const char *const codes[] = {"999", "2"};
+    static const char *const memories[] = {"HOST_MEMORY=registered,STAGES_ON=host",
+                                           "HOST_MEMORY=managed", "HOST_MEMORY=mapped"};
+    struct hn_image image;
+    char point[256];
+    (void)state;
+    setenv("HONE_DOUBLE_STRICT", "0", 1);
+    for (size_t run = 0; run < 6; run++) {
+        int passed = 0;
+        int call = 100;
+        setenv("HONE_DOUBLE_ERROR", codes[run % 2], 1);
+        make_point(memories[run / 2], point);
+        bench_fixture_compile(&smooth, point, &image);
+        for (; passed < 60 && call < 2000; call++)
+            passed = run_with_failing_call(call, point, &image) ? 0 : passed + 1;
+        assert_true(call > 260 && call < 2000);
+        hn_image_finish(&image);
+    }
+    unsetenv("HONE_DOUBLE_ERROR");
+    setenv("HONE_DOUBLE_STRICT", "1", 1);
+}
+
+#define WITH_BENCH(test) cmocka_unit_test_setup_teardown(test, open_bench, close_bench)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_BENCH(every_memory_and_order_gives_the_right_result),
+        WITH_BENCH(what_goes_wrong_is_found_in_every_memory),
+        WITH_BENCH(what_can_not_be_cut_is_no_launch),
+        WITH_BENCH(copies_and_kernels_overlap),
+        cmocka_unit_test(chunks_cover_the_extent),
+        cmocka_unit_test(plans_with_pipelines_read_back),
+        cmocka_unit_test(too_much_managed_memory_is_refused),
+        cmocka_unit_test(every_failing_call_ends_cleanly),
+    };
+    return cmocka_run_group_tests(tests, load, unload);
+}
