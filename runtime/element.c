@@ -157,71 +157,33 @@ double hn_element_decode(const void *bytes, enum hn_element element)
     }
 }
 
+/* Little endian, as the host. */
+static uint64_t bits_of(const void *bytes, enum hn_element element)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, bytes, hn_element_size(element));
+    return bits;
+}
+
 uint64_t hn_element_count(const void *bytes, enum hn_element element)
 {
     bool is_signed = hn_element_name(element)[0] == 'i';
-    size_t size = hn_element_size(element);
-    uint64_t number = 0;
-    memcpy(&number, bytes, size); /* little endian */
-    bool negative = is_signed && (number >> (8 * size - 1)) != 0;
+    uint64_t number = bits_of(bytes, element);
+    bool negative = is_signed && (number >> (8 * hn_element_size(element) - 1)) != 0;
     return negative ? 0 : number;
 }
 
 void hn_element_format(const void *bytes, enum hn_element element, char *text, size_t size)
 {
-    union {
-        int8_t i8;
-        int16_t i16;
-        int32_t i32;
-        int64_t i64;
-        uint8_t u8;
-        uint16_t u16;
-        uint32_t u32;
-        uint64_t u64;
-        float f32;
-        double f64;
-    } value = {0};
-    memcpy(&value, bytes, hn_element_size(element));
-    bool half = element == HN_FLOAT16 || element == HN_BFLOAT16;
-    if ((element == HN_FLOAT32 && value.u32 == UINT32_MAX) ||
-        (element == HN_FLOAT64 && value.u64 == UINT64_MAX) || (half && value.u16 == UINT16_MAX)) {
+    uint64_t bits = bits_of(bytes, element);
+    size_t unused_bits = 64 - 8 * hn_element_size(element);
+    int digits = element == HN_FLOAT64 ? 17 : element == HN_FLOAT32 ? 9 : 6;
+    if (hn_element_name(element)[0] == 'i')
+        snprintf(text, size, "%" PRId64, (int64_t)(bits << unused_bits) >> unused_bits);
+    else if (hn_element_name(element)[0] == 'u')
+        snprintf(text, size, "%" PRIu64, bits);
+    else if (bits == UINT64_MAX >> unused_bits)
         snprintf(text, size, "never written");
-        return;
-    }
-    switch (element) {
-    case HN_INT8:
-        snprintf(text, size, "%" PRId8, value.i8);
-        break;
-    case HN_INT16:
-        snprintf(text, size, "%" PRId16, value.i16);
-        break;
-    case HN_INT32:
-        snprintf(text, size, "%" PRId32, value.i32);
-        break;
-    case HN_INT64:
-        snprintf(text, size, "%" PRId64, value.i64);
-        break;
-    case HN_UINT8:
-        snprintf(text, size, "%" PRIu8, value.u8);
-        break;
-    case HN_UINT16:
-        snprintf(text, size, "%" PRIu16, value.u16);
-        break;
-    case HN_UINT32:
-        snprintf(text, size, "%" PRIu32, value.u32);
-        break;
-    case HN_UINT64:
-        snprintf(text, size, "%" PRIu64, value.u64);
-        break;
-    case HN_FLOAT32:
-        snprintf(text, size, "%.9g", (double)value.f32);
-        break;
-    case HN_FLOAT16:
-    case HN_BFLOAT16:
-        snprintf(text, size, "%.6g", hn_element_decode(bytes, element));
-        break;
-    default:
-        snprintf(text, size, "%.17g", value.f64);
-        break;
-    }
+    else
+        snprintf(text, size, "%.*g", digits, hn_element_decode(bytes, element));
 }

@@ -147,6 +147,16 @@ static void elements_are_written(void **state)
     int8_t byte = -3;
     hn_element_format(&byte, HN_INT8, text, sizeof text);
     assert_string_equal(text, "-3");
+    int64_t least = INT64_MIN;
+    hn_element_format(&least, HN_INT64, text, sizeof text);
+    assert_string_equal(text, "-9223372036854775808");
+    uint32_t most = UINT32_MAX;
+    hn_element_format(&most, HN_UINT32, text, sizeof text);
+    assert_string_equal(text, "4294967295");
+    hn_element_format(&most, HN_FLOAT32, text, sizeof text);
+    assert_string_equal(text, "never written");
+    hn_element_format(&(double){0.1}, HN_FLOAT64, text, sizeof text);
+    assert_string_equal(text, "0.10000000000000001");
 }
 
 int main(void)
