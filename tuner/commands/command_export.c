@@ -6,7 +6,8 @@
 
 #include "runtime/driver.h"
 #include "tuner/command.h"
-#include "tuner/export/export.h"
+#include "tuner/export/export_images.h"
+#include "tuner/interrupt.h"
 #include "tuner/options.h"
 
 extern const struct hn_command hn_command_export;
@@ -21,8 +22,17 @@ enum {
     KEY_RECORDED,
 };
 
-enum format { FORMAT_HEADER, FORMAT_JSON, FORMAT_CSV, FORMAT_SOURCE, FORMAT_CUBIN, FORMAT_COUNT };
-static const char *const format_names[] = {"header", "json", "csv", "source", "cubin"};
+enum format {
+    FORMAT_HEADER,
+    FORMAT_JSON,
+    FORMAT_CSV,
+    FORMAT_SOURCE,
+    FORMAT_CUBIN,
+    FORMAT_CUBIN_HEADER,
+    FORMAT_COUNT
+};
+static const char *const format_names[] = {"header", "json",  "csv",
+                                           "source", "cubin", "cubin-header"};
 
 struct arguments {
     const char *kernel;
@@ -36,11 +46,13 @@ struct arguments {
     const char *config;
     const char **recorded;
     size_t recorded_count;
+    struct hn_options options;
 };
 
 static const struct argp_option own_options[] = {
     {"output", 'o', "FILE", 0, "Write to FILE instead of standard output", 1},
-    {"format", KEY_FORMAT, "FORMAT", 0, "header (the default), json, csv, source or cubin", 1},
+    {"format", KEY_FORMAT, "FORMAT", 0,
+     "header (the default), json, csv, source, cubin or cubin-header", 1},
     {"problem", 'p', "NAME=VALUE", 0,
      "Only configurations tuned for this problem value; may be repeated", 1},
     {"device-name", KEY_DEVICE_NAME, "NAME", 0,
@@ -67,9 +79,11 @@ static enum format parse_format(const char *name, struct argp_state *state)
             return (enum format)i;
     }
     const char *nearest = hn_text_nearest(name, format_names, FORMAT_COUNT);
-    argp_error(state, "--format: found '%s', expected header, json, csv, source or cubin%s%s%s",
-               name, nearest == NULL ? "" : "; nearest is '", nearest == NULL ? "" : nearest,
-               nearest == NULL ? "" : "'");
+    argp_error(
+        state,
+        "--format: found '%s', expected header, json, csv, source, cubin or cubin-header%s%s%s",
+        name, nearest == NULL ? "" : "; nearest is '", nearest == NULL ? "" : nearest,
+        nearest == NULL ? "" : "'");
     return FORMAT_HEADER;
 }
 
@@ -182,10 +196,30 @@ static enum hn_status read_cubin(struct hn_store *store, const struct hn_export 
     return out->failed ? hn_fail_memory(err) : HN_OK;
 }
 
-static enum hn_status make(struct hn_store *store, const struct hn_export *export,
-                           enum format format, struct hn_text *out, struct hn_error *err)
+static enum hn_status make_embedded(struct hn_store *store, const struct hn_export *export,
+                                    const struct arguments *arguments, struct hn_text *out,
+                                    struct hn_error *err)
 {
-    switch (format) {
+    const struct hn_options *options = &arguments->options;
+    struct hn_export_images images;
+    const struct hn_export_images_request request = {
+        .architectures = options->architecture,
+        .jobs = options->jobs,
+        .compile_timeout_s = options->compile_timeout_s,
+        .quiet = arguments->quiet || arguments->output == NULL};
+    hn_interrupt_install();
+    enum hn_status status = hn_export_gather_images(store, export, &request, &images, err);
+    if (status == HN_OK)
+        status = hn_export_embedded(export, &images, out, err);
+    hn_export_images_finish(&images);
+    return status;
+}
+
+static enum hn_status make(struct hn_store *store, const struct hn_export *export,
+                           const struct arguments *arguments, struct hn_text *out,
+                           struct hn_error *err)
+{
+    switch (arguments->format) {
     case FORMAT_JSON:
         return hn_export_json(export, out, err);
     case FORMAT_CSV:
@@ -194,6 +228,8 @@ static enum hn_status make(struct hn_store *store, const struct hn_export *expor
         return hn_export_source(export, out, err);
     case FORMAT_CUBIN:
         return read_cubin(store, export, out, err);
+    case FORMAT_CUBIN_HEADER:
+        return make_embedded(store, export, arguments, out, err);
     default:
         return hn_export_header(export, out, err);
     }
@@ -267,7 +303,7 @@ static enum hn_status export_from(struct hn_store *store, const struct arguments
                                               .recorded_count = arguments->recorded_count};
     enum hn_status status = hn_export_open(store, &request, &export, err);
     if (status == HN_OK)
-        status = make(store, &export, arguments->format, &out, err);
+        status = make(store, &export, arguments, &out, err);
     if (status == HN_OK)
         status = write_out(arguments, &export, &out, err);
     hn_text_finish(&out);
@@ -287,7 +323,7 @@ static enum hn_status open_cache(const char *given, struct hn_store **store, str
 static enum hn_status run(int argc, char **argv, struct hn_error *err)
 {
     struct arguments arguments = {0};
-    struct hn_options options;
+    struct hn_options *options = &arguments.options;
     const struct hn_command_line line = {
         .name = "export",
         .arguments = "NAME",
@@ -297,24 +333,24 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
                    "functions of the "
                    "problem, and a choice among several devices and problems. json and csv list "
                    "all configurations.",
-        .groups = HN_OPTIONS_CACHE,
+        .groups = HN_OPTIONS_CACHE | HN_OPTIONS_COMPILE,
         .own = own_options,
         .parse = parse,
         .input = &arguments,
     };
-    hn_options_init(&options);
-    enum hn_status status = hn_options_parse(&line, argc, argv, &options);
+    hn_options_init(options);
+    enum hn_status status = hn_options_parse(&line, argc, argv, options);
     if (status != HN_OK)
         goto finish_options;
     struct hn_store *store = NULL;
-    status = arguments.recorded_count > 0 ? HN_OK : open_cache(options.cache, &store, err);
+    status = arguments.recorded_count > 0 ? HN_OK : open_cache(options->cache, &store, err);
     if (status == HN_OK)
         status = export_from(store, &arguments, err);
     hn_store_close(store);
 finish_options:
     free(arguments.recorded);
     hn_bindings_finish(&arguments.problem);
-    hn_options_finish(&options);
+    hn_options_finish(options);
     return status;
 }
 

@@ -165,6 +165,8 @@ enum hn_status hn_export_open(struct hn_store *store, const struct hn_export_req
     if (status != HN_OK)
         return status;
     hn_export_order(export, chosen);
+    memcpy(export->template_hash, export->results[0]->version.template_hash,
+           sizeof export->template_hash);
     if (request->config != NULL)
         status = hn_export_take_config(export, request->config, err);
     else if (store != NULL)
@@ -200,8 +202,7 @@ enum hn_status hn_export_need_plan(const struct hn_export *export, struct hn_err
 
 bool hn_export_is_stale(const struct hn_export *export, size_t config)
 {
-    return strcmp(export->configs[config]->version.template_hash,
-                  export->configs[0]->version.template_hash) != 0;
+    return strcmp(export->configs[config]->version.template_hash, export->template_hash) != 0;
 }
 
 char *hn_export_identifier(const char *kernel, const char *prefix, bool upper)

@@ -22,7 +22,8 @@ struct hn_export {
     size_t *config_of; /* the number of each result's configuration */
     size_t left_out; /* tuned with other parameters than the chosen one */
     struct hn_stored_plan stored;
-    struct hn_plan *plan; /* of the chosen one; NULL when the cache keeps none */
+    struct hn_plan *plan; /* of the chosen one, or of the config; NULL when the cache keeps none */
+    char template_hash[33]; /* of the template that goes with the plan */
 };
 
 struct hn_export_request {

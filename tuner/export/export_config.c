@@ -45,6 +45,7 @@ static void mark_stale(struct hn_export *export, const struct hn_plan *plan,
                        const struct hn_template *template)
 {
     struct hn_hash options = hn_plan_options_hash(plan);
+    memcpy(export->template_hash, template->hash.hex, sizeof export->template_hash);
     for (size_t i = 0; i < export->all.count; i++) {
         struct hn_tuned *tuned = &export->all.items[i];
         if (strcmp(tuned->version.template_hash, template->hash.hex) != 0 ||

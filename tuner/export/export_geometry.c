@@ -198,67 +198,31 @@ static enum hn_status append_pitch(const struct hn_export *export,
 }
 
 static enum hn_status append_body(const struct hn_export *export, size_t config,
-                                  const struct function *function, struct hn_text *text,
-                                  struct hn_error *err)
+                                  const struct hn_export_slots *slots, const void *context,
+                                  struct hn_text *text, struct hn_error *err)
 {
-    struct hn_export_slots slots = {0};
-    enum hn_status status = hn_export_slots_make(export, config, &slots, err);
-    if (status == HN_OK && function->argument != NULL)
-        status = append_pitch(export, &slots, function->argument, text, err);
-    else if (status == HN_OK &&
-             (function->part == PART_WINDOW_HIT || function->part == PART_WINDOW_MISS))
-        status = append_access(export, config, function->of, function->part, text, err);
-    else if (status == HN_OK)
-        status = append_part(export, &slots, function, text, err);
-    hn_export_slots_finish(&slots);
-    return status;
-}
-
-static void append_definition(const struct hn_export *export, const struct function *function,
-                              char *const *bodies, struct hn_text *text)
-{
-    const struct part_info *info = &function->info;
-    const char *step = function->step;
-    hn_text_printf(text, "static inline %s %s_config%s_%s(int config", info->type, export->lower,
-                   step, info->name);
-    hn_export_append_problem_parameters(export, ", ", text);
-    hn_text_printf(text, ")\n{\n    %s %s = %s;\n", info->type, info->variable, info->initial);
-    for (size_t i = 0; i < export->plan->problem_count; i++)
-        hn_text_printf(text, "    (void)problem_%s;\n", export->plan->problem[i]);
-    hn_export_append_switch(bodies, export->count, text);
-    hn_text_printf(text, "    return %s;\n}\n\n", info->variable);
-
-    hn_text_printf(text, "static inline %s %s%s_%s(", info->type, export->lower, step, info->name);
-    if (export->plan->problem_count == 0)
-        hn_text_append(text, "void");
-    hn_export_append_problem_parameters(export, "", text);
-    hn_text_printf(text, ")\n{\n    return %s_config%s_%s(%s_CONFIG", export->lower, step,
-                   info->name, export->upper);
-    hn_export_append_problem_arguments(export, ", ", text);
-    hn_text_append(text, ");\n}\n\n");
+    const struct function *function = context;
+    if (function->argument != NULL)
+        return append_pitch(export, slots, function->argument, text, err);
+    if (function->part == PART_WINDOW_HIT || function->part == PART_WINDOW_MISS)
+        return append_access(export, config, function->of, function->part, text, err);
+    return append_part(export, slots, function, text, err);
 }
 
 static enum hn_status append_function(const struct hn_export *export,
                                       const struct function *function, struct hn_text *text,
                                       struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
-    char **bodies = calloc(export->count, sizeof *bodies);
-    if (bodies == NULL)
-        return hn_fail_memory(err);
-    for (size_t i = 0; i < export->count && status == HN_OK; i++) {
-        struct hn_text body = {0};
-        status = append_body(export, i, function, &body, err);
-        bodies[i] = hn_text_take(&body);
-        if (status == HN_OK && bodies[i] == NULL)
-            status = hn_fail_memory(err);
-    }
-    if (status == HN_OK)
-        append_definition(export, function, bodies, text);
-    for (size_t i = 0; i < export->count; i++)
-        free(bodies[i]);
-    free(bodies);
-    return status;
+    const struct part_info *info = &function->info;
+    char name[96];
+    snprintf(name, sizeof name, "%s_%.60s", function->step, info->name);
+    const struct hn_export_function of_header = {.name = name + (name[0] == '_'),
+                                                 .type = info->type,
+                                                 .variable = info->variable,
+                                                 .initial = info->initial,
+                                                 .append_body = append_body,
+                                                 .context = function};
+    return hn_export_append_function(export, &of_header, text, err);
 }
 
 /* The other functions call them. */
@@ -308,6 +272,8 @@ enum hn_status hn_export_append_geometry(const struct hn_export *export, struct 
         status = append_steps(export, &functions, err);
     if (status == HN_OK)
         status = hn_export_append_usable(export, &functions, err);
+    if (status == HN_OK)
+        status = hn_export_append_arguments(export, &functions, err);
     char *code = hn_text_take(&functions);
     if (status == HN_OK && code == NULL)
         status = hn_fail_memory(err);

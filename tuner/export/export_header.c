@@ -98,18 +98,6 @@ struct call {
     const char *window; /* the argument under a window of the L2 cache */
 };
 
-/* Whether the problem decides, at run time, if a step is launched; else its parameters have
- * decided. */
-static bool depends_on_problem(const struct hn_plan *plan, const struct hn_expression *condition)
-{
-    for (size_t slot = 0; condition != NULL && slot < plan->name_count; slot++)
-        for (size_t i = 0; i < plan->problem_count; i++)
-            if (hn_expression_uses(condition, slot) &&
-                strcmp(plan->names[slot], plan->problem[i]) == 0)
-                return true;
-    return false;
-}
-
 static void append_arguments(const struct hn_export *export, const struct hn_step *step,
                              const char *before, struct hn_text *text)
 {
@@ -205,7 +193,7 @@ static enum hn_status append_call(const struct hn_export *export, const struct h
         hn_text_printf(&problem, "%s%s", i > 0 ? ", " : "", export->plan->problem[i]);
     for (size_t s = 0; s < export->plan->step_count; s++) {
         const struct hn_step *step = &export->plan->steps[s];
-        bool asks = depends_on_problem(export->plan, step->condition);
+        bool asks = hn_export_uses_problem(export->plan, step->condition);
         bool applies = false;
         hn_step_applies(step, values, &applies, NULL);
         if (!applies && !asks)
@@ -400,6 +388,11 @@ enum hn_status hn_export_header(const struct hn_export *export, struct hn_text *
                                 struct hn_error *err)
 {
     enum hn_status status = hn_export_need_plan(export, err);
+    if (status == HN_OK && export->plan->pipeline != NULL)
+        status = hn_fail(err, HN_ECONFIG,
+                         "the pipeline of '%s' spans host and device, which no header can launch; "
+                         "export source, cubin, json or csv",
+                         export->kernel);
     if (status == HN_OK)
         status = append_head(export, text, err);
     if (status != HN_OK)
@@ -418,6 +411,8 @@ enum hn_status hn_export_header(const struct hn_export *export, struct hn_text *
     status = hn_export_append_geometry(export, text, err);
     if (status == HN_OK)
         status = hn_export_append_select(export, text, err);
+    if (status == HN_OK)
+        status = hn_export_append_launch(export, text, err);
     if (status != HN_OK)
         return status;
     hn_text_printf(text, "#endif /* __CUDACC_RTC__ */\n\n#endif /* %s_TUNED_H */\n\n",

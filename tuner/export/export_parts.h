@@ -47,6 +47,39 @@ void hn_export_append_value(const struct hn_export *export, const char *name, co
 /* A string as a C literal, and a time with a point or an exponent. */
 void hn_export_append_literal(struct hn_text *text, const char *string);
 void hn_export_append_time(struct hn_text *text, double time_us);
+/* A function of the header: hone_…_config_<name>(config, problem…), and hone_…_<name>(problem…) of HONE_…_CONFIG. Each
+ * configuration has its own statements, which set the variable. */
+struct hn_export_slots;
+struct hn_export_function {
+    const char *name;
+    const char *type;
+    const char *variable;
+    const char *initial;
+    enum hn_status (*append_body)(const struct hn_export *export, size_t config, const struct hn_export_slots *slots,
+                                  const void *context, struct hn_text *text, struct hn_error *err);
+    const void *context;
+};
+enum hn_status hn_export_append_function(const struct hn_export *export, const struct hn_export_function *function,
+                                         struct hn_text *text, struct hn_error *err);
+/* Bytes of buffers and values of scalars, as functions of the header. */
+enum hn_status hn_export_append_arguments(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
+/* Whether a step takes that argument; and whether the caller gives it: scalars that follow from problem and point are
+ * computed. */
+bool hn_export_is_taken(const struct hn_plan *plan, size_t argument);
+bool hn_export_is_given(const struct hn_argument *argument);
+/* The template's text; NULL when the cache has none. It is stored under its own name: as the cache was told, its path or
+ * the end of it. */
+const char *hn_export_template(const struct hn_export *export);
+/* Whether an expression depends on the problem. */
+bool hn_export_uses_problem(const struct hn_plan *plan, const struct hn_expression *expression);
+/* The kernel of each step of a configuration, of those launched for its problem; NULL where it has no such step. Room
+ * for all steps; borrowed. */
+enum hn_status hn_export_find_entries(const struct hn_export *export, size_t config, char *const *launched,
+                                      const char **entries, struct hn_error *err);
+/* #defines, options and names, for programs that compile a configuration. */
+enum hn_status hn_export_append_prelude(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
+/* For programs that use the driver: the same, and a launch of the whole plan. */
+enum hn_status hn_export_append_launch(const struct hn_export *export, struct hn_text *text, struct hn_error *err);
 /* "switch (config) { case 0: case 3: <body> …", one body a configuration, equal ones once; where all are equal there is
  * nothing to choose at run time. */
 void hn_export_append_switch(char *const *bodies, size_t count, struct hn_text *text);

@@ -97,3 +97,59 @@ void hn_export_append_switch(char *const *bodies, size_t count, struct hn_text *
     }
     hn_text_append(text, "    default:\n    break;\n    }\n");
 }
+
+static void append_definition(const struct hn_export *export,
+                              const struct hn_export_function *function, char *const *bodies,
+                              struct hn_text *text)
+{
+    hn_text_printf(text, "static inline %s %s_config_%s(int config", function->type, export->lower,
+                   function->name);
+    hn_export_append_problem_parameters(export, ", ", text);
+    hn_text_printf(text, ")\n{\n    %s %s = %s;\n", function->type, function->variable,
+                   function->initial);
+    for (size_t i = 0; i < export->plan->problem_count; i++)
+        hn_text_printf(text, "    (void)problem_%s;\n", export->plan->problem[i]);
+    hn_export_append_switch(bodies, export->count, text);
+    hn_text_printf(text, "    return %s;\n}\n\n", function->variable);
+
+    hn_text_printf(text, "static inline %s %s_%s(", function->type, export->lower, function->name);
+    if (export->plan->problem_count == 0)
+        hn_text_append(text, "void");
+    hn_export_append_problem_parameters(export, "", text);
+    hn_text_printf(text, ")\n{\n    return %s_config_%s(%s_CONFIG", export->lower, function->name,
+                   export->upper);
+    hn_export_append_problem_arguments(export, ", ", text);
+    hn_text_append(text, ");\n}\n\n");
+}
+
+static enum hn_status make_body(const struct hn_export *export, size_t config,
+                                const struct hn_export_function *function, char **body,
+                                struct hn_error *err)
+{
+    struct hn_export_slots slots = {0};
+    struct hn_text text = {0};
+    enum hn_status status = hn_export_slots_make(export, config, &slots, err);
+    if (status == HN_OK)
+        status = function->append_body(export, config, &slots, function->context, &text, err);
+    hn_export_slots_finish(&slots);
+    *body = hn_text_take(&text);
+    return status == HN_OK && *body == NULL ? hn_fail_memory(err) : status;
+}
+
+enum hn_status hn_export_append_function(const struct hn_export *export,
+                                         const struct hn_export_function *function,
+                                         struct hn_text *text, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    char **bodies = calloc(export->count, sizeof *bodies);
+    if (bodies == NULL)
+        return hn_fail_memory(err);
+    for (size_t i = 0; i < export->count && status == HN_OK; i++)
+        status = make_body(export, i, function, &bodies[i], err);
+    if (status == HN_OK)
+        append_definition(export, function, bodies, text);
+    for (size_t i = 0; i < export->count; i++)
+        free(bodies[i]);
+    free(bodies);
+    return status;
+}

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "runtime/source.h"
-#include "tuner/export/export.h"
+#include "tuner/export/export_parts.h"
 
 enum { INCLUDE_DEPTH = 32 };
 
@@ -17,8 +17,7 @@ static const char *find_file(const struct hn_stored_plan *stored, const char *na
     return NULL;
 }
 
-/* The template is stored under its own name: as the cache was told, its path or the end of it. */
-static const char *find_template(const struct hn_export *export)
+const char *hn_export_template(const struct hn_export *export)
 {
     const char *path = export->plan->template_path;
     const char *slash = strrchr(path, '/');
@@ -114,7 +113,7 @@ enum hn_status hn_export_source(const struct hn_export *export, struct hn_text *
     enum hn_status status = hn_export_need_plan(export, err);
     if (status != HN_OK)
         return status;
-    const char *template = find_template(export);
+    const char *template = hn_export_template(export);
     if (template == NULL)
         return hn_fail(err, HN_EFORMAT, "the cache keeps a plan of '%s', but not its template %s",
                        export->kernel, export->plan->template_path);

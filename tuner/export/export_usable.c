@@ -18,7 +18,7 @@ struct writer {
     struct hn_error *err;
 };
 
-static bool uses_problem(const struct hn_plan *plan, const struct hn_expression *expression)
+bool hn_export_uses_problem(const struct hn_plan *plan, const struct hn_expression *expression)
 {
     for (size_t slot = 0; slot < plan->name_count; slot++) {
         if (!hn_plan_uses(plan, expression, slot))
@@ -51,7 +51,7 @@ static void append_own_problem(const struct writer *writer, const struct hn_expr
 static enum hn_status append_condition(const struct writer *writer,
                                        const struct hn_expression *condition)
 {
-    if (!uses_problem(writer->export->plan, condition)) {
+    if (!hn_export_uses_problem(writer->export->plan, condition)) {
         struct hn_value value;
         bool holds = hn_expression_evaluate(condition, writer->values, &value, NULL) == HN_OK &&
                      hn_value_truth(&value);
@@ -150,7 +150,7 @@ static enum hn_status append_any_step(const struct writer *writer)
 static bool never_applies(const struct writer *writer, const struct hn_step *step)
 {
     bool applies = true;
-    if (step->condition == NULL || uses_problem(writer->export->plan, step->condition))
+    if (step->condition == NULL || hn_export_uses_problem(writer->export->plan, step->condition))
         return false;
     return hn_step_applies(step, writer->values, &applies, NULL) == HN_OK && !applies;
 }
@@ -162,7 +162,7 @@ static enum hn_status append_constraint(const struct writer *writer,
     struct hn_text condition = {0};
     struct writer aside = *writer;
     aside.text = &condition;
-    enum hn_status status = uses_problem(writer->export->plan, constraint)
+    enum hn_status status = hn_export_uses_problem(writer->export->plan, constraint)
                                 ? append_condition(&aside, constraint)
                                 : HN_OK;
     if (status == HN_OK && condition.length > 0 && strcmp(condition.data, "((1) != 0)") != 0)
