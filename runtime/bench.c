@@ -292,6 +292,9 @@ enum hn_status hn_bench_evaluate(struct hn_bench *bench, const struct hn_image *
     note_staging(&variant, record);
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK)
         status = run(bench, &variant, request, record, err);
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK && request->parts &&
+        variant.launch.flow != NULL)
+        status = hn_bench_measure_parts(bench, image, record, err);
     status = hn_bench_settle(bench, &variant, status, record, err);
     hn_variant_finish(&variant);
     if (status == HN_OK && !bench->context.dead)

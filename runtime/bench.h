@@ -55,6 +55,7 @@ struct hn_bench_request {
     bool verify;
     bool measure;
     bool full;        /* no early stop */
+    bool parts;       /* of a plan with a pipeline, what its parts take alone; nothing for others */
     double censor_us; /* stop early once the variant's lower end is clearly above this; 0: nothing to beat yet */
     double censor_clock_mhz; /* the SM clock that this was measured at; 0: not known */
     double target;    /* relative half width of the interval to reach, 0: the default of 0.005 */

@@ -122,7 +122,10 @@ static enum hn_status evaluate_fields(const struct hn_plan *plan, const struct h
         !is_between(flow, HN_PIPELINE_CHUNKS, chunks, 1, HN_MAX_CHUNKS) ||
         !is_between(flow, HN_PIPELINE_STREAMS, streams, 1, HN_MAX_STREAMS))
         return HN_OK;
-    flow->streams = (size_t)streams;
+    /* What makes no difference is not told apart. */
+    flow->streams = (size_t)(streams < chunks ? streams : chunks);
+    if (flow->streams == 1)
+        flow->order = HN_DEPTH_FIRST;
     flow->chunk_count = (size_t)chunks;
     return check_counts(plan, values, flow, err);
 }

@@ -53,6 +53,10 @@ enum hn_status hn_bench_clear_unchecked(struct hn_bench *bench, struct hn_error 
 enum hn_status hn_bench_repair_references(struct hn_bench *bench, struct hn_error *err);
 void hn_bench_drop_references(struct hn_bench *bench);
 
+/* Of a plan with a pipeline: times its parts alone in one chunk and one stream, into record->staging. */
+enum hn_status hn_bench_measure_parts(struct hn_bench *bench, const struct hn_image *image, struct hn_record *record,
+                                      struct hn_error *err);
+
 struct hn_work hn_bench_work(const struct hn_bench *bench, struct hn_variant *variant);
 
 #endif

@@ -7,6 +7,7 @@
 #include "runtime/compile.h"
 #include "tuner/command.h"
 #include "tuner/report/format.h"
+#include "tuner/report/staging.h"
 #include "tuner/single_point.h"
 #include "tuner/workers/turn.h"
 
@@ -136,7 +137,8 @@ static enum hn_status evaluate(const struct once *once, const struct hn_task *ta
 {
     struct hn_source source;
     struct hn_image image;
-    struct hn_bench_request request = {.verify = true, .measure = !once->verify_only, .full = true};
+    struct hn_bench_request request = {
+        .verify = true, .measure = !once->verify_only, .full = true, .parts = !once->verify_only};
     struct hn_launch launch;
     char key[33];
     hn_image_init(&image);
@@ -194,11 +196,22 @@ static void print_record(const struct hn_task *task, const struct hn_record *rec
                record->timing.sample_count, task->identity.regime, merit[0] != '\0' ? ", " : "",
                merit);
     }
+    hn_staging_print(record, "  pipeline     ", stdout);
     if (record->resources.known)
         printf("  resources    %d registers, %d B shared, %d B spilled, occupancy %.0f%%\n",
                record->resources.registers, record->resources.shared_bytes,
                record->resources.spill_store_bytes + record->resources.spill_load_bytes,
                record->resources.occupancy * 100);
+}
+
+static void append_result(const struct once *once, const struct hn_task *task,
+                          const struct hn_record *record)
+{
+    json_t *json = hn_record_to_json(record);
+    hn_staging_add_json(record, json);
+    json_array_append_new(once->results,
+                          json_pack("{ss so so}", "kernel", task->plan->kernel, "problem",
+                                    hn_bindings_to_json(task->problem), "record", json));
 }
 
 static enum hn_status run_on_bench(struct once *once, struct hn_task *task, struct hn_bench *bench,
@@ -212,10 +225,7 @@ static enum hn_status run_on_bench(struct once *once, struct hn_task *task, stru
     if (status == HN_OK)
         status = evaluate(once, task, bench, &record, err);
     if (status == HN_OK && once->options.json)
-        json_array_append_new(once->results,
-                              json_pack("{ss so so}", "kernel", task->plan->kernel, "problem",
-                                        hn_bindings_to_json(task->problem), "record",
-                                        hn_record_to_json(&record)));
+        append_result(once, task, &record);
     else if (status == HN_OK)
         print_record(task, &record);
     once->wrong = once->wrong || (status == HN_OK && record.outcome != HN_OUTCOME_OK);

@@ -10,6 +10,7 @@
 #include "tuner/report/format.h"
 #include "tuner/report/phases.h"
 #include "tuner/report/roof.h"
+#include "tuner/report/staging.h"
 #include "tuner/report/table.h"
 
 enum { BEST_SHOWN = 5 };
@@ -346,6 +347,7 @@ static enum hn_status print_found(const struct hn_session *session,
         fputc('\n', file);
         print_best(scale, &best, ranking->tied, file);
         print_ladder(scale, &ladder, file);
+        hn_staging_print(&best.records[0], "  pipeline  ", file);
         print_copy(hn_session_state(session), file);
         print_roofs(scale, file);
     }
@@ -392,6 +394,7 @@ static json_t *record_to_json(const struct scale *scale, const struct hn_record 
 {
     struct hn_roof roof;
     json_t *json = hn_record_to_json(record);
+    hn_staging_add_json(record, json);
     if (json != NULL && scale->roofs != NULL &&
         hn_roof_of(scale->roofs, scale->backend, record, &roof))
         json_object_set_new(json, "roof",

@@ -75,6 +75,7 @@ static enum hn_status evaluate(struct hn_backend *backend, uint64_t ticket,
     json_object_set_new(message.json, "verify", json_boolean(request->verify));
     json_object_set_new(message.json, "measure", json_boolean(request->measure));
     json_object_set_new(message.json, "full", json_boolean(request->full));
+    json_object_set_new(message.json, "parts", json_boolean(request->parts));
     json_object_set_new(message.json, "censor_us", json_real(request->censor_us));
     json_object_set_new(message.json, "censor_clock_mhz", json_real(request->censor_clock_mhz));
     json_object_set_new(message.json, "target", json_real(request->target));

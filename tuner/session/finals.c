@@ -326,10 +326,35 @@ static enum hn_status measure_copy(struct finals *finals, struct hn_error *err)
     struct hn_session *session = finals->session;
     const struct hn_value *bytes = hn_bindings_get(&flight_of(finals, 0)->record.metrics, "bytes");
     double moved = bytes != NULL ? hn_value_number(bytes) : 0;
-    if (moved < 2 || session->backend->kind->copy_rate == NULL)
+    if (moved < 2 || session->backend->kind->copy_rate == NULL ||
+        session->backend->task->plan->pipeline != NULL)
         return HN_OK;
     return session->backend->kind->copy_rate(session->backend, moved / 2,
                                              &session->state.copy_gb_per_s, err);
+}
+
+/* What the parts of the best pipeline take alone: its time is set against them. */
+static enum hn_status measure_parts(struct finals *finals, struct hn_error *err)
+{
+    struct hn_session *session = finals->session;
+    struct hn_flight *flight = flight_of(finals, 0);
+    struct hn_bench_request request = {.parts = true};
+    struct hn_backend_event event;
+    if (session->backend->task->plan->pipeline == NULL || flight->image.cubin == NULL)
+        return HN_OK;
+    hn_session_show(session, "measuring the parts of the best pipeline alone");
+    enum hn_status status = session->backend->kind->evaluate(
+        session->backend, finals->numbers[0], &flight->record.point, &flight->image, &request, err);
+    if (status == HN_OK)
+        status = wait_for(finals, HN_EVENT_EVALUATED, &event, err);
+    if (status != HN_OK || event.kind != HN_EVENT_EVALUATED)
+        return status;
+    if (event.record.outcome == HN_OUTCOME_OK) {
+        flight->record.staging = event.record.staging;
+        status = hn_session_keep(session, finals->numbers[0], err);
+    }
+    hn_record_finish(&event.record);
+    return status;
 }
 
 static enum hn_status hold(struct finals *finals, bool *again, struct hn_error *err)
@@ -353,6 +378,8 @@ static enum hn_status hold(struct finals *finals, bool *again, struct hn_error *
         status = keep_images(finals, err);
     if (status == HN_OK && !*again && finals->count > 0)
         status = measure_copy(finals, err);
+    if (status == HN_OK && !*again && finals->count > 0 && hn_interrupted() == 0)
+        status = measure_parts(finals, err);
     return status;
 }
 

@@ -186,6 +186,7 @@ static enum hn_status evaluate(struct gpu *gpu, const struct hn_message *request
         .verify = flag(json, "verify"),
         .measure = flag(json, "measure"),
         .full = flag(json, "full"),
+        .parts = flag(json, "parts"),
         .censor_us = json_number_value(json_object_get(json, "censor_us")),
         .censor_clock_mhz = json_number_value(json_object_get(json, "censor_clock_mhz")),
         .target = json_number_value(json_object_get(json, "target")),
