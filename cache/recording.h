@@ -24,6 +24,9 @@ struct hn_recording {
 /* HN_EFORMAT: what was found where; HN_ERUN: can not be read. */
 enum hn_status hn_recording_load(const char *path, struct hn_recording *recording, struct hn_error *err);
 enum hn_status hn_recording_save(const char *path, const struct hn_recording *recording, struct hn_error *err);
+/* As T4, the autotuning community's results format: all but what was skipped; of what was stopped early, a lower bound.
+ * Nothing reads it back. */
+enum hn_status hn_recording_save_t4(const char *path, const struct hn_recording *recording, struct hn_error *err);
 void hn_recording_finish(struct hn_recording *recording);
 
 #endif

@@ -22,6 +22,9 @@ enum hn_status hn_gzip_write(const char *path, const char *text, size_t size, st
  * json_decref the root. */
 enum hn_status hn_recording_parse(const char *text, size_t size, bool samples, json_t **root, struct hn_error *err);
 
+/* JSON with reals in their shortest exact form, which jansson does not write, and spaces as Kernel Tuner's. */
+void hn_json_append(struct hn_text *text, const json_t *json);
+
 /* "2026-11-21 09:54:05.502007+00:00", as Kernel Tuner stamps its rows. Reading gives 0 for what is
  * no time. */
 void hn_timestamp_append(struct hn_text *text, double time);

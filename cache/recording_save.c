@@ -5,10 +5,6 @@
 #include "cache/record_json.h"
 #include "cache/recording_parts.h"
 
-/* Writes JSON with reals in their shortest exact form, which jansson does not, and spaces as Kernel
- * Tuner's. */
-static void append_json(struct hn_text *text, const json_t *json);
-
 static void append_scalar(struct hn_text *text, const json_t *json)
 {
     if (json_is_real(json)) {
@@ -36,14 +32,14 @@ static void append_object(struct hn_text *text, const json_t *json)
         hn_text_append(text, separator);
         append_scalar(text, key);
         hn_text_append(text, ": ");
-        append_json(text, item);
+        hn_json_append(text, item);
         json_decref(key);
         separator = ", ";
     }
     hn_text_append(text, "}");
 }
 
-static void append_json(struct hn_text *text, const json_t *json)
+void hn_json_append(struct hn_text *text, const json_t *json)
 {
     if (json_is_object(json)) {
         append_object(text, json);
@@ -56,7 +52,7 @@ static void append_json(struct hn_text *text, const json_t *json)
     hn_text_append(text, "[");
     for (size_t i = 0; i < json_array_size(json); i++) {
         hn_text_append(text, i == 0 ? "" : ", ");
-        append_json(text, json_array_get(json, i));
+        hn_json_append(text, json_array_get(json, i));
     }
     hn_text_append(text, "]");
 }
@@ -68,7 +64,7 @@ static void append_member(struct hn_text *text, const char *name, json_t *json)
     if (json == NULL)
         text->failed = true;
     else
-        append_json(text, json);
+        hn_json_append(text, json);
     hn_text_append(text, ",\n");
     json_decref(json);
 }
@@ -188,7 +184,7 @@ static void append_row(struct hn_text *text, const struct hn_recording *recordin
     if (row == NULL)
         text->failed = true;
     else
-        append_json(text, row);
+        hn_json_append(text, row);
     json_decref(row);
 }
 

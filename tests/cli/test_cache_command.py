@@ -59,6 +59,26 @@ class CacheCommand(hone.Case):
         self.assertEqual(tuning["outcomes"], {"ok": 3, "invalid_launch": 1, "compile_error": 1, "wrong_result": 1})
         self.assertEqual(len(tuning["records"]), 6)
 
+    def test_export_as_t4(self):
+        self.load()
+        self.hone("cache", "export", "example", self.folder / "t4.json", "--format", "t4")
+        document = json.loads((self.folder / "t4.json").read_text())
+        self.assertEqual((document["schema_version"], document["metadata"]["timeunit"]), ("1.0.0", "milliseconds"))
+        results = {tuple(r["configuration"].values()): r for r in document["results"]}
+        self.assertEqual({point: r["invalidity"] for point, r in results.items()},
+                         {(0, 16): "correct", (1, 16): "correct", (0, 32): "correct", (1, 32): "correctness",
+                          (0, 64): "compile", (1, 64): "constraints"})
+        best = results[1, 16]
+        self.assertEqual(best["measurements"][0], {"name": "time", "value": 2.5, "unit": "ms"})
+        self.assertEqual((best["objectives"], best["correctness"], best["times"]["runtimes"]),
+                         (["time"], 1, [2.4375, 2.5, 2.5625]))
+        self.assertEqual((results[1, 32]["correctness"], results[1, 32]["measurements"]), (0, []))
+
+    def test_export_in_an_unknown_format(self):
+        self.load()
+        result = self.hone("cache", "export", "example", "x", "--format", "yaml", expect=2)
+        self.assertIn("hone cache export: --format: found 'yaml', expected recording or t4\n", result.stderr)
+
     def test_simulated_says_so(self):
         self.tune_simulated()
         self.assertIn("simulated", self.hone("cache", "list").stdout)

@@ -74,6 +74,17 @@ class KernelTuner(hone.Case):
         self.hone("cache", "export", tuning["kernel"], out)
         self.assertEqual(self.simulated(out, *names), self.simulated(source, *names))
 
+    def test_our_t4_is_what_its_schema_says(self):
+        self.hone("cache", "import", hone.SOURCE / "tests/data/recording/example.json")
+        out = self.folder / "t4.json"
+        self.hone("cache", "export", "example", out, "--format", "t4")
+        check = ("import json, sys, jsonschema\n"
+                 "from kernel_tuner.file_utils import output_file_schema\n"
+                 "jsonschema.validate(json.load(open(sys.argv[1])), output_file_schema('results')[1])")
+        result = subprocess.run([find_python(), "-c", check, str(out)], text=True, capture_output=True,
+                                env=dict(os.environ, PYTHONPATH=str(PLACE)))
+        self.assertEqual(result.returncode, 0, result.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -16,6 +16,7 @@ struct hn_cache_command {
     struct hn_bindings problem; /* -p: only tunings with these values */
     const char *device_name;    /* --device-name: only tunings of this device; the device of what is imported */
     bool images;                /* also take over compiled kernels */
+    bool t4;                    /* export as T4, not as recordings */
     bool all;                   /* of a comparison: also what is equal */
     double threshold;           /* of a comparison, relative: medians that differ by less are as fast */
     struct hn_prune prune;

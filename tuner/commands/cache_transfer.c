@@ -37,8 +37,9 @@ static void append_slug(struct hn_text *text, const char *string)
     }
 }
 
-/* "FOLDER/matmul-k-32-m-4096-nvidia-h200-cold.json.gz"; NULL when out of memory. */
-static char *file_in_folder(const char *folder, const struct hn_tuned *tuned)
+/* "FOLDER/matmul-k-32-m-4096-nvidia-h200-cold.json.gz", or "...-cold-t4.json"; NULL when out of
+ * memory. */
+static char *file_in_folder(const char *folder, const struct hn_tuned *tuned, bool t4)
 {
     struct hn_text text;
     const struct hn_identity *identity = &tuned->identity;
@@ -59,7 +60,7 @@ static char *file_in_folder(const char *folder, const struct hn_tuned *tuned)
         struct hn_hash hash = hn_hash_string(identity->signature);
         hn_text_printf(&text, "-kernel-tuner-%.6s", hash.hex);
     }
-    hn_text_append(&text, ".json.gz");
+    hn_text_append(&text, t4 ? "-t4.json" : ".json.gz");
     free(problem);
     return hn_text_take(&text);
 }
@@ -149,7 +150,8 @@ static enum hn_status export_one(const struct hn_cache_command *command,
     struct hn_recording recording;
     enum hn_status status = make_recording(command, tuned, &recording, err);
     if (status == HN_OK)
-        status = hn_recording_save(path, &recording, err);
+        status = command->t4 ? hn_recording_save_t4(path, &recording, err)
+                             : hn_recording_save(path, &recording, err);
     if (status == HN_OK && !command->options.quiet)
         printf("%s: %zu points of %s on %s\n", path, recording.records.count,
                tuned->identity.kernel, tuned->identity.device.name);
@@ -218,7 +220,7 @@ static enum hn_status export_to_folder(const struct hn_cache_command *command,
     enum hn_status status = paths == NULL ? hn_fail_memory(err) : HN_OK;
     (void)mkdir(folder, 0777);
     for (size_t i = 0; status == HN_OK && i < list->count; i++) {
-        paths[i] = file_in_folder(folder, &list->items[i]);
+        paths[i] = file_in_folder(folder, &list->items[i], command->t4);
         if (paths[i] == NULL)
             status = hn_fail_memory(err);
     }

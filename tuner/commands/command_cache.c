@@ -18,7 +18,8 @@ enum {
     KEY_SIMULATED,
     KEY_OLDER_THAN,
     KEY_DRY_RUN,
-    KEY_PRUNE_IMAGES
+    KEY_PRUNE_IMAGES,
+    KEY_FORMAT
 };
 
 #define THRESHOLD                                                                                  \
@@ -30,6 +31,14 @@ enum {
 static const struct argp_option filter_options[] = {
     {"problem", 'p', "NAME=VALUE", 0, "Only tunings with this problem value; may be repeated", 1},
     {"device-name", KEY_DEVICE_NAME, "NAME", 0, "Only tunings of this device", 1},
+    {0},
+};
+
+static const struct argp_option export_options[] = {
+    {"problem", 'p', "NAME=VALUE", 0, "Only tunings with this problem value; may be repeated", 1},
+    {"device-name", KEY_DEVICE_NAME, "NAME", 0, "Only tunings of this device", 1},
+    {"format", KEY_FORMAT, "FORMAT", 0,
+     "recording (the default), or t4: results for the autotuning community's tools", 1},
     {0},
 };
 
@@ -85,7 +94,7 @@ static const struct part {
     {"export", "NAME FILE", "Writes the tunings of a kernel as recordings.",
      "A recording is Kernel Tuner's cache file with Hone's data added; a name that ends in .gz is "
      "compressed. Several tunings need a folder as FILE.",
-     filter_options, HN_STORE_READ, 2, 2, hn_cache_export},
+     export_options, HN_STORE_READ, 2, 2, hn_cache_export},
     {"import", "FILE...",
      "Takes over recordings of Hone, cache files of Kernel Tuner and other caches.",
      "Each file is taken over as a whole or not at all, and once only.", import_options,
@@ -173,6 +182,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     switch (key) {
     case KEY_ALL:
         input->command->all = true;
+        return 0;
+    case KEY_FORMAT:
+        if (strcmp(argument, "recording") != 0 && strcmp(argument, "t4") != 0)
+            argp_error(state, "--format: found '%s', expected recording or t4", argument);
+        input->command->t4 = strcmp(argument, "t4") == 0;
         return 0;
     case KEY_THRESHOLD:
         input->command->threshold = parse_number("threshold", argument, state) / 100;
