@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/compile.h"
+#include "runtime/libhone/kernel.h"
+#include "runtime/source.h"
+
+static bool same_strings(char *const *a, size_t a_count, char *const *b, size_t b_count)
+{
+    bool same = a_count == b_count;
+    for (size_t i = 0; same && i < a_count; i++)
+        same = strcmp(a[i], b[i]) == 0;
+    return same;
+}
+
+/* Whether the program is the same for the problem that it was tuned for and the one asked for: what
+ * is frozen of a problem is in the text. */
+static bool same_program(const struct hn_lib_choice *choice)
+{
+    const struct hn_plan *plan = choice->plan->plan;
+    const struct hn_template *template = &choice->plan->template;
+    struct hn_source asked, tuned;
+    bool same = false;
+    if (hn_bindings_equal(&choice->tuned->identity.problem, choice->problem))
+        return true;
+    if (hn_source_make(plan, template, choice->problem, choice->point, &asked, NULL) != HN_OK)
+        return false;
+    if (hn_source_make(plan, template, &choice->tuned->identity.problem, choice->point, &tuned,
+                       NULL) == HN_OK) {
+        same = strcmp(asked.text, tuned.text) == 0 &&
+               same_strings(asked.entries, asked.entry_count, tuned.entries, tuned.entry_count) &&
+               same_strings(asked.options, asked.option_count, tuned.options, tuned.option_count);
+        hn_source_finish(&tuned);
+    }
+    hn_source_finish(&asked);
+    return same;
+}
+
+/* Splits lines. */
+static enum hn_status take_entries(char *lines, struct hn_image *image)
+{
+    char *rest = lines;
+    size_t count = 1;
+    for (const char *at = lines; *at != '\0'; at++)
+        count += *at == '\n';
+    image->entries = calloc(count, sizeof *image->entries);
+    for (char *line; image->entries != NULL && (line = strsep(&rest, "\n")) != NULL;) {
+        image->entries[image->entry_count] = strdup(line);
+        if (image->entries[image->entry_count] == NULL)
+            return HN_ENOMEM;
+        image->entry_count++;
+    }
+    return image->entries == NULL ? HN_ENOMEM : HN_OK;
+}
+
+static bool read_kept(struct hone_cache *cache, const struct hn_lib_choice *choice,
+                      struct hn_image *image)
+{
+    char *entries = NULL;
+    if (choice->tuned == NULL || cache->store == NULL ||
+        choice->tuned->identity.device.capability != choice->device->identity.capability ||
+        !same_program(choice) ||
+        hn_store_get_image(cache->store, &choice->tuned->identity, &choice->tuned->version,
+                           choice->point, &image->cubin, &image->size, &entries, NULL) != HN_OK)
+        return false;
+    bool taken = take_entries(entries, image) == HN_OK;
+    image->outcome = HN_OUTCOME_OK;
+    free(entries);
+    return taken;
+}
+
+bool hn_lib_image_is_kept(struct hone_cache *cache, const struct hn_lib_choice *choice)
+{
+    struct hn_image image;
+    hn_image_init(&image);
+    bool kept = read_kept(cache, choice, &image);
+    hn_image_finish(&image);
+    return kept;
+}
+
+static enum hn_status compile(struct hone_cache *cache, const struct hn_template *template,
+                              const struct hn_source *source, const char *architecture,
+                              struct hn_image *image, struct hn_error *err)
+{
+    const char **names = calloc(2 * template->include_count + 1, sizeof *names);
+    if (names == NULL)
+        return hn_fail_memory(err);
+    const char **texts = names + template->include_count;
+    for (size_t i = 0; i < template->include_count; i++) {
+        names[i] = template->includes[i].name;
+        texts[i] = template->includes[i].text;
+    }
+    const struct hn_compile_request request = {
+        .name = template->path,
+        .text = source->text,
+        .include_names = names,
+        .include_texts = texts,
+        .include_count = template->include_count,
+        .entries = (const char *const *)source->entries,
+        .entry_count = source->entry_count,
+        .options = (const char *const *)source->options,
+        .option_count = source->option_count,
+        .architecture = architecture,
+    };
+    enum hn_status status = hn_compile(&cache->nvrtc, &request, image, err);
+    free(names);
+    return status;
+}
+
+static enum hn_status open_nvrtc(struct hone_cache *cache, struct hn_error *err)
+{
+    if (cache->has_nvrtc)
+        return HN_OK;
+    enum hn_status status = hn_nvrtc_open(&cache->nvrtc, err);
+    cache->has_nvrtc = status == HN_OK;
+    return status;
+}
+
+static enum hn_status make_image(struct hone_cache *cache, const struct hn_lib_choice *choice,
+                                 struct hn_image *image, struct hn_error *err)
+{
+    char architecture[16];
+    struct hn_source source;
+    enum hn_status status = open_nvrtc(cache, err);
+    if (status != HN_OK)
+        return status;
+    snprintf(architecture, sizeof architecture, "sm_%d", choice->device->identity.capability);
+    status = hn_source_make(choice->plan->plan, &choice->plan->template, choice->problem,
+                            choice->point, &source, err);
+    if (status != HN_OK)
+        return status;
+    status = compile(cache, &choice->plan->template, &source, architecture, image, err);
+    hn_source_finish(&source);
+    if (status == HN_OK && image->outcome != HN_OUTCOME_OK)
+        return hn_fail(err, HN_ERUN, "%s: %.900s", choice->plan->template.path,
+                       image->message == NULL ? "it does not compile" : image->message);
+    return status;
+}
+
+enum hone_status hn_lib_image_get(struct hone_cache *cache, const struct hn_lib_choice *choice,
+                                  struct hn_image *image, bool *compiled, struct hone_error *err)
+{
+    struct hn_error reason = {""};
+    *compiled = false;
+    if (read_kept(cache, choice, image))
+        return HONE_OK;
+    hn_image_finish(image);
+    hn_image_init(image);
+    if (choice->forbid_compile)
+        return hn_lib_fail(err, HONE_NEEDS_COMPILER,
+                           "'%.300s' keeps no machine code of %s that fits this problem and "
+                           "compute capability %d.%d, and options.forbid_compile is set",
+                           cache->path, choice->plan->plan->kernel,
+                           choice->device->identity.capability / 10,
+                           choice->device->identity.capability % 10);
+    enum hn_status status = make_image(cache, choice, image, &reason);
+    *compiled = true;
+    if (status == HN_OK || status == HN_ENOMEM)
+        return hn_lib_take(err, status, &reason);
+    return hn_lib_fail(err, HONE_COMPILE_FAILED, "%.1000s", reason.message);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cache/record_json_parts.h"
+#include "runtime/libhone/kernel.h"
+
+const struct hone_info *hone_kernel_info(const struct hone_kernel *kernel)
+{
+    return kernel == NULL ? NULL : &kernel->info;
+}
+
+/* Takes a string over, which may be NULL for want of memory. */
+static const char *keep(struct hone_kernel *kernel, char *string, bool *failed)
+{
+    size_t free_place = 0;
+    while (kernel->strings[free_place] != NULL)
+        free_place++;
+    kernel->strings[free_place] = string;
+    *failed = *failed || string == NULL;
+    return string;
+}
+
+static char *record_text(const struct hn_record *record)
+{
+    json_t *json = hn_record_to_json(record);
+    char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(json);
+    return text;
+}
+
+static char *stale_text(const struct hn_tuned *tuned, const struct hn_device *device)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    if (strcmp(tuned->version.driver, device->driver) != 0)
+        hn_text_printf(&text, "driver %s -> %s", tuned->version.driver, device->driver);
+    if (tuned->stale)
+        hn_text_printf(&text, "%sa later session had another version", text.length > 0 ? ", " : "");
+    return hn_text_take(&text);
+}
+
+/* One string of everything that the record's identity says, and the pieces pointing into it. */
+static void describe_record(struct hone_kernel *kernel, const struct hn_tuned *tuned, bool *failed)
+{
+    struct hone_info *info = &kernel->info;
+    const struct hn_timing *timing = &tuned->best.timing;
+    struct hn_text text;
+    size_t at[5];
+    const char *const parts[5] = {tuned->identity.device.name, tuned->identity.regime,
+                                  tuned->identity.objective, tuned->version.driver,
+                                  tuned->version.nvrtc};
+    hn_text_init(&text);
+    for (size_t i = 0; i < 5; i++) {
+        at[i] = text.length;
+        hn_text_append_bytes(&text, parts[i], strlen(parts[i]) + 1);
+    }
+    const char *all = keep(kernel, hn_text_take(&text), failed);
+    if (all == NULL)
+        return;
+    info->device = all + at[0];
+    info->regime = all + at[1];
+    info->objective = all + at[2];
+    info->driver = all + at[3];
+    info->nvrtc = all + at[4];
+    info->verification = hn_verification_names[tuned->best.verdict.kind];
+    info->simulated = tuned->simulated;
+    info->median_us = timing->median_us;
+    info->low_us = timing->low_us;
+    info->high_us = timing->high_us;
+    info->recorded = tuned->best.time;
+    info->tuned_problem = keep(kernel, hn_bindings_text(&tuned->identity.problem), failed);
+    info->stale_because = keep(kernel, stale_text(tuned, kernel->device), failed);
+    info->stale = info->stale_because != NULL && info->stale_because[0] != '\0';
+    info->record = keep(kernel, record_text(&tuned->best), failed);
+}
+
+static enum hone_grade grade_of(enum hn_grade grade)
+{
+    static const enum hone_grade grades[] = {
+        [HN_GRADE_NONE] = HONE_GRADE_DEFAULT,
+        [HN_GRADE_ANY] = HONE_GRADE_ANY,
+        [HN_GRADE_ARCHITECTURE] = HONE_GRADE_ARCHITECTURE,
+        [HN_GRADE_PROBLEM] = HONE_GRADE_PROBLEM,
+        [HN_GRADE_EXACT] = HONE_GRADE_EXACT,
+    };
+    return grades[grade];
+}
+
+enum hone_status hn_lib_info_make(struct hone_kernel *kernel, const struct hn_lib_choice *choice,
+                                  bool compiled, struct hone_error *err)
+{
+    bool failed = false;
+    kernel->info = (struct hone_info){.kernel = kernel->plan->plan->kernel,
+                                      .grade = grade_of(choice->grade),
+                                      .compiled = compiled,
+                                      .stale_because = "",
+                                      .tuned_problem = "",
+                                      .device = "",
+                                      .regime = "",
+                                      .objective = "",
+                                      .verification = "",
+                                      .driver = "",
+                                      .nvrtc = "",
+                                      .record = "{}"};
+    kernel->info.problem = keep(kernel, hn_bindings_text(&kernel->problem), &failed);
+    kernel->info.point = keep(kernel, hn_bindings_text(&kernel->point), &failed);
+    if (choice->tuned != NULL)
+        describe_record(kernel, choice->tuned, &failed);
+    return failed ? hn_lib_fail(err, HONE_NO_MEMORY, "out of memory") : HONE_OK;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/libhone/kernel.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void free_workspaces(struct hone_kernel *kernel)
+{
+    struct hn_lib_workspace *workspace = atomic_load(&kernel->workspaces);
+    while (workspace != NULL) {
+        struct hn_lib_workspace *next = workspace->next;
+        kernel->cache->driver.p_cuMemFree(workspace->address);
+        free(workspace);
+        workspace = next;
+    }
+}
+
+/* In its own context, and leaves the one that is current as it was. A context that is gone has
+ * freed all that was in it. */
+static void unload(struct hone_kernel *kernel)
+{
+    const struct hn_driver *driver = &kernel->cache->driver;
+    CUcontext current = NULL;
+    if (kernel->module == NULL || driver->p_cuCtxGetCurrent(&current) != CUDA_SUCCESS ||
+        driver->p_cuCtxSetCurrent(kernel->context) != CUDA_SUCCESS)
+        return;
+    free_workspaces(kernel);
+    driver->p_cuModuleUnload(kernel->module);
+    driver->p_cuCtxSetCurrent(current);
+}
+
+void hn_lib_kernel_destroy(struct hone_kernel *kernel)
+{
+    if (kernel == NULL)
+        return;
+    unload(kernel);
+    for (size_t i = 0; i < sizeof kernel->strings / sizeof *kernel->strings; i++)
+        free(kernel->strings[i]);
+    hn_launch_finish(&kernel->launch);
+    hn_bindings_finish(&kernel->problem);
+    hn_bindings_finish(&kernel->point);
+    free(kernel->symbols);
+    free(kernel->steps);
+    free(kernel->types);
+    free(kernel->slots);
+    free(kernel);
+}
+
+/* What is kept with a function, for all its launches: the most dynamic shared memory of those steps
+ * that launch it. */
+static int most_shared_bytes(const struct hone_kernel *kernel, const struct hn_image *image,
+                             size_t step)
+{
+    int64_t most = 0;
+    for (size_t i = 0; i < image->entry_count; i++)
+        if (strcmp(image->entries[i], image->entries[step]) == 0 &&
+            kernel->launch.steps[i].shared_bytes > most)
+            most = kernel->launch.steps[i].shared_bytes;
+    return (int)most;
+}
+
+static enum hone_status set_attributes(const struct hone_kernel *kernel, size_t step,
+                                       int shared_bytes, struct hone_error *err)
+{
+    const struct hn_launch_step *launch = &kernel->launch.steps[step];
+    int64_t blocks = launch->cluster[0] * launch->cluster[1] * launch->cluster[2];
+    const struct {
+        CUfunction_attribute attribute;
+        int value;
+        bool needed;
+        const char *what;
+    } attributes[] = {
+        {CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes, shared_bytes > 0,
+         "asking for dynamic shared memory"},
+        {CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, (int)launch->carveout,
+         launch->carveout != HN_NO_CARVEOUT, "asking for a carve-out"},
+        {CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1, blocks > HN_PORTABLE_CLUSTER,
+         "asking for clusters of more than 8 blocks"},
+    };
+    enum hone_status status = HONE_OK;
+    for (size_t i = 0; status == HONE_OK && i < sizeof attributes / sizeof *attributes; i++)
+        if (attributes[i].needed)
+            status = hn_lib_cuda(
+                kernel->cache,
+                kernel->cache->driver.p_cuFuncSetAttribute(
+                    kernel->steps[step].function, attributes[i].attribute, attributes[i].value),
+                attributes[i].what, err);
+    return status;
+}
+
+static void add_attributes(const struct hn_launch_step *launch, struct hn_lib_step *step)
+{
+    unsigned int count = 0;
+    if (hn_launch_step_has_clusters(launch)) {
+        CUlaunchAttribute *cluster = &step->attributes[count++];
+        cluster->id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+        cluster->value.clusterDim.x = (unsigned int)launch->cluster[0];
+        cluster->value.clusterDim.y = (unsigned int)launch->cluster[1];
+        cluster->value.clusterDim.z = (unsigned int)launch->cluster[2];
+    }
+    if (launch->cooperative) {
+        step->attributes[count].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+        step->attributes[count++].value.cooperative = 1;
+    }
+    step->window_attribute = SIZE_MAX;
+    if (launch->window.bytes > 0) {
+        step->window_attribute = count;
+        step->window_argument = launch->step->geometry.window.argument;
+        CUlaunchAttribute *window = &step->attributes[count++];
+        window->id = CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW;
+        window->value.accessPolicyWindow = (CUaccessPolicyWindow){
+            .num_bytes = (size_t)launch->window.bytes,
+            .hitRatio = (float)launch->window.hit_ratio,
+            .hitProp = (CUaccessProperty)launch->window.hit,
+            .missProp = (CUaccessProperty)launch->window.miss,
+        };
+    }
+    step->config.numAttrs = count;
+}
+
+static enum hone_status make_step(struct hone_kernel *kernel, const struct hn_image *image,
+                                  size_t index, struct hone_error *err)
+{
+    const struct hn_launch_step *launch = &kernel->launch.steps[index];
+    struct hn_lib_step *step = &kernel->steps[index];
+    step->config = (CUlaunchConfig){
+        .gridDimX = (unsigned int)launch->grid[0],
+        .gridDimY = (unsigned int)launch->grid[1],
+        .gridDimZ = (unsigned int)launch->grid[2],
+        .blockDimX = (unsigned int)launch->block[0],
+        .blockDimY = (unsigned int)launch->block[1],
+        .blockDimZ = (unsigned int)launch->block[2],
+        .sharedMemBytes = (unsigned int)launch->shared_bytes,
+    };
+    add_attributes(launch, step);
+    if (launch->step->argument_count > HN_LIB_MAX_ARGUMENTS)
+        return hn_lib_fail(err, HONE_UNSUPPORTED,
+                           "step '%s' has %zu arguments; the library takes %d", launch->step->entry,
+                           launch->step->argument_count, (int)HN_LIB_MAX_ARGUMENTS);
+    step->argument_count = launch->step->argument_count;
+    for (size_t i = 0; i < step->argument_count; i++)
+        step->arguments[i] = (unsigned short)launch->step->arguments[i];
+    enum hone_status status =
+        hn_lib_cuda(kernel->cache,
+                    kernel->cache->driver.p_cuModuleGetFunction(&step->function, kernel->module,
+                                                                image->entries[index]),
+                    image->entries[index], err);
+    if (status != HONE_OK)
+        return status;
+    return set_attributes(kernel, index, most_shared_bytes(kernel, image, index), err);
+}
+
+static enum hone_status make_steps(struct hone_kernel *kernel, const struct hn_image *image,
+                                   struct hone_error *err)
+{
+    if (image->entry_count != kernel->launch.step_count)
+        return hn_lib_fail(err, HONE_BAD_FILE, "the image has %zu kernels; the plan launches %zu",
+                           image->entry_count, kernel->launch.step_count);
+    kernel->steps = calloc(kernel->launch.step_count + 1, sizeof *kernel->steps);
+    if (kernel->steps == NULL)
+        return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
+    kernel->step_count = kernel->launch.step_count;
+    CUresult result =
+        kernel->cache->driver.p_cuModuleLoadDataEx(&kernel->module, image->cubin, 0, NULL, NULL);
+    if (result != CUDA_SUCCESS)
+        kernel->module = NULL;
+    enum hone_status status = hn_lib_cuda(kernel->cache, result, "loading the module", err);
+    for (size_t i = 0; status == HONE_OK && i < kernel->step_count; i++)
+        status = make_step(kernel, image, i, err);
+    return status;
+}
+
+static enum hone_status evaluate(struct hone_kernel *kernel, const struct hn_lib_choice *choice,
+                                 struct hn_value **values, struct hone_error *err)
+{
+    struct hn_error reason = {""};
+    enum hn_status status = hn_bindings_copy(&kernel->problem, choice->problem, &reason);
+    if (status == HN_OK)
+        status = hn_bindings_copy(&kernel->point, choice->point, &reason);
+    if (status == HN_OK)
+        status = hn_launch_make(choice->plan->plan, choice->problem, choice->point, &kernel->launch,
+                                &reason);
+    if (status == HN_OK)
+        status =
+            hn_plan_values(choice->plan->plan, &kernel->problem, &kernel->point, values, &reason);
+    return hn_lib_take(err, status, &reason);
+}
+
+enum hone_status hn_lib_kernel_make(struct hone_cache *cache, const struct hn_lib_choice *choice,
+                                    const struct hn_image *image, struct hone_kernel **kernel,
+                                    struct hone_error *err)
+{
+    struct hn_value *values = NULL;
+    struct hone_kernel *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
+    made->cache = cache;
+    made->context = choice->context;
+    made->plan = choice->plan;
+    made->device = choice->device;
+    hn_bindings_init(&made->problem);
+    hn_bindings_init(&made->point);
+    enum hone_status status = evaluate(made, choice, &values, err);
+    if (status == HONE_OK)
+        status = hn_lib_slots_make(made, values, err);
+    if (status == HONE_OK)
+        status = make_steps(made, image, err);
+    if (status == HONE_OK)
+        status = hn_lib_symbols_find(made, values, err);
+    free(values);
+    for (size_t i = 0; i < made->slot_count; i++)
+        made->has_zeroed = made->has_zeroed || made->slots[i].zeroed;
+    made->has_zeroed = made->has_zeroed || made->symbol_count > made->symbols_to_set;
+    if (status == HONE_OK)
+        *kernel = made;
+    else
+        hn_lib_kernel_destroy(made);
+    return status;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_LIBHONE_KERNEL_H
+#define HONE_RUNTIME_LIBHONE_KERNEL_H
+
+#include "runtime/image.h"
+#include "runtime/launch.h"
+#include "runtime/libhone/library.h"
+
+/* A kernel that can be launched. Nothing of it changes after it was made, but what is atomic. */
+
+/* More arguments than this do not fit on the stack of a launch. */
+enum { HN_LIB_MAX_ARGUMENTS = 64 };
+
+/* An argument of hone_launch; its index is its place in the plan. */
+struct hn_lib_slot {
+    const char *name;
+    enum hone_argument_kind kind;
+    enum hone_need need;
+    uint32_t value_bytes; /* of a scalar or HONE_BYTES */
+    uint64_t bytes;       /* of a buffer */
+    uint64_t preset;      /* of a scalar: what it is when left out; of an owned buffer its offset in the workspace */
+    bool taken;           /* by a step */
+    bool zeroed;          /* before every launch */
+};
+
+struct hn_lib_step {
+    CUfunction function;
+    CUlaunchConfig config; /* without the stream */
+    CUlaunchAttribute attributes[3];
+    size_t window_attribute; /* whose base is argument window_argument; SIZE_MAX: none */
+    size_t window_argument;
+    unsigned short arguments[HN_LIB_MAX_ARGUMENTS];
+    size_t argument_count;
+};
+
+/* A variable of the module. */
+struct hn_lib_symbol {
+    const char *name;
+    const char *from; /* the input whose contents it takes, else its own name */
+    CUdeviceptr address;
+    uint64_t bytes;
+    bool zeroed; /* before every launch; else hone_set_symbols sets it */
+};
+
+/* The scratch memory of a stream. */
+struct hn_lib_workspace {
+    struct hn_lib_workspace *next;
+    CUstream stream;
+    const void *thread; /* of CU_STREAM_PER_THREAD, which is another stream in each */
+    CUdeviceptr address;
+};
+
+struct hone_kernel {
+    struct hone_kernel *next; /* of the cache */
+    struct hone_cache *cache;
+    CUcontext context;
+    const struct hn_lib_plan *plan;
+    struct hn_bindings problem;
+    struct hn_bindings point;
+    struct hn_launch launch;
+    const struct hn_device *device;
+    CUmodule module;
+    struct hn_lib_slot *slots;
+    size_t slot_count;
+    char *types; /* of the slots, HN_TYPE_SIZE each */
+    struct hn_lib_step *steps;
+    size_t step_count;
+    struct hn_lib_symbol *symbols;
+    size_t symbol_count;
+    size_t symbols_to_set;
+    atomic_bool symbols_are_set;
+    bool has_zeroed; /* arguments or symbols */
+    uint64_t workspace_bytes;
+    _Atomic(struct hn_lib_workspace *) workspaces;
+    atomic_long captured; /* launches */
+    struct hone_info info;
+    char *strings[8]; /* of info */
+};
+
+/* What a kernel is to be made from. All is borrowed. */
+struct hn_lib_choice {
+    const struct hn_lib_plan *plan;
+    const struct hn_tuned *tuned; /* NULL: the default point */
+    enum hn_grade grade;
+    const struct hn_bindings *problem;
+    const struct hn_bindings *point;
+    const struct hn_device *device;
+    CUcontext context;
+    bool forbid_compile;
+};
+
+/* The kernel for a problem, by what the cache holds and the options say. With the lock held, as all that follows but
+ * what says otherwise. */
+enum hone_status hn_lib_choose(struct hone_cache *cache, CUcontext context, const char *kernel,
+                               const struct hn_bindings *problem, const struct hone_options *options,
+                               struct hone_kernel **handle, struct hone_error *err);
+
+/* Machine code for it: the cache's, or compiled. */
+enum hone_status hn_lib_image_get(struct hone_cache *cache, const struct hn_lib_choice *choice,
+                                  struct hn_image *image, bool *compiled, struct hone_error *err);
+/* Whether the cache has machine code that was compiled from the same text. */
+bool hn_lib_image_is_kept(struct hone_cache *cache, const struct hn_lib_choice *choice);
+
+/* Loads the image into the current context. *kernel belongs to the caller until it is put into the cache's list. */
+enum hone_status hn_lib_kernel_make(struct hone_cache *cache, const struct hn_lib_choice *choice,
+                                    const struct hn_image *image, struct hone_kernel **kernel,
+                                    struct hone_error *err);
+void hn_lib_kernel_destroy(struct hone_kernel *kernel);
+
+/* Parts of it. */
+enum hone_status hn_lib_slots_make(struct hone_kernel *kernel, const struct hn_value *values,
+                                   struct hone_error *err);
+enum hone_status hn_lib_symbols_find(struct hone_kernel *kernel, const struct hn_value *values,
+                                     struct hone_error *err);
+enum hone_status hn_lib_info_make(struct hone_kernel *kernel, const struct hn_lib_choice *choice, bool compiled,
+                                  struct hone_error *err);
+
+/* The bytes of a scalar argument's value. */
+enum hn_status hn_lib_scalar(const struct hn_argument *argument, const struct hn_value *values, uint64_t *bits,
+                             struct hn_error *err);
+/* What a buffer takes. */
+enum hn_status hn_lib_buffer_bytes(const struct hn_argument *argument, const struct hn_value *values, uint64_t *bytes,
+                                   struct hn_error *err);
+
+/* The stream's scratch memory, allocated when it has none yet. Not to be called with the lock held. */
+enum hone_status hn_lib_workspace_get(struct hone_kernel *kernel, CUstream stream, CUdeviceptr *address,
+                                      struct hone_error *err);
+
+/* Launches, with all arguments resolved: values[i] is slot i's bits, or of HONE_BYTES the host address. */
+enum hone_status hn_lib_launch_steps(struct hone_kernel *kernel, CUstream stream, uint64_t *values,
+                                     struct hone_error *err);
+
+/* Writes what a launch is given, before it takes place, where the cache captures and the handle's share is not used up. */
+enum hone_status hn_lib_capture(struct hone_kernel *kernel, CUstream stream, const uint64_t *values,
+                                struct hone_error *err);
+
+#endif

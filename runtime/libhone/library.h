@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_LIBHONE_LIBRARY_H
+#define HONE_RUNTIME_LIBHONE_LIBRARY_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "cache/lookup.h"
+#include "runtime/driver.h"
+#include "runtime/libhone/hone.h"
+#include "runtime/nvrtc.h"
+#include "runtime/plan.h"
+#include "runtime/template.h"
+
+/* What the files of libhone share: an open cache and what was read from it. Everything here is added to and never taken
+ * away until the cache is closed; `lock` is held by whoever adds. */
+
+/* The plan and template of a version. */
+struct hn_lib_plan {
+    struct hn_lib_plan *next;
+    struct hn_version version;
+    char *json;
+    struct hn_plan *plan;
+    struct hn_template template;
+    bool has_pipeline;
+};
+
+/* What is tuned of one kernel, sorted by the text of the problem. */
+struct hn_lib_index {
+    struct hn_lib_index *next;
+    char *kernel;
+    struct hn_tuned_list list;
+    char **problems; /* texts, in the order of the list */
+};
+
+/* The device of a context. */
+struct hn_lib_device {
+    struct hn_lib_device *next;
+    CUcontext context;
+    struct hn_device device;
+};
+
+/* A handle that was given out, by what was asked for. */
+struct hn_lib_memo {
+    struct hn_lib_memo *next;
+    uint64_t hash;
+    CUcontext context;
+    char *kernel;
+    struct hone_value *problem; /* in the caller's order; names and words are copies */
+    size_t problem_count;
+    struct hone_options options;
+    struct hone_kernel *handle;
+};
+
+enum { HN_LIB_BUCKETS = 256 };
+
+struct hone_cache {
+    char *path;
+    bool is_folder;
+    struct hn_store *store; /* NULL for a folder */
+    pthread_mutex_t lock;
+    atomic_bool has_driver;
+    struct hn_driver driver;
+    bool has_nvrtc;
+    struct hn_nvrtc nvrtc;
+    struct hn_lib_plan *plans;
+    struct hn_lib_index *indices;
+    struct hn_lib_device *devices;
+    struct hone_kernel *kernels;
+    _Atomic(struct hn_lib_memo *) memos[HN_LIB_BUCKETS];
+    char *capture_folder; /* NULL: nothing is captured */
+    long capture_launches; /* of each handle */
+    atomic_long captures;
+};
+
+/* Fails with a message; err may be NULL. Never the driver's doing. */
+enum hone_status hn_lib_fail(struct hone_error *err, enum hone_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The same for what the rest of Hone says. */
+enum hone_status hn_lib_take(struct hone_error *err, enum hn_status status, const struct hn_error *reason);
+/* HONE_OK for CUDA_SUCCESS. */
+enum hone_status hn_lib_cuda(const struct hone_cache *cache, CUresult result, const char *what,
+                             struct hone_error *err);
+
+/* The rest is called with the lock held. */
+
+/* All that is tuned of a kernel. HONE_NOT_FOUND: nothing; the message says what there is. */
+enum hone_status hn_lib_index_get(struct hone_cache *cache, const char *kernel, struct hn_lib_index **index,
+                                  struct hone_error *err);
+/* It is read again when it is next asked for; those that were given out stay. */
+void hn_lib_index_forget(struct hone_cache *cache, const char *kernel);
+/* What hn_lookup gives over the whole list, found faster. */
+const struct hn_tuned *hn_lib_index_find(const struct hn_lib_index *index, const struct hn_lookup_query *query,
+                                         struct hn_lookup_rank *rank);
+void hn_lib_index_finish(struct hn_lib_index *index);
+
+/* The plan of a version. HONE_NOT_FOUND where the cache has none: results that were imported without. */
+enum hone_status hn_lib_plan_get(struct hone_cache *cache, const struct hn_version *version,
+                                 const struct hn_lib_plan **plan, struct hone_error *err);
+/* Takes over json and files. */
+enum hone_status hn_lib_plan_add(struct hone_cache *cache, const struct hn_version *version,
+                                 struct hn_stored_plan *stored, const struct hn_lib_plan **plan,
+                                 struct hone_error *err);
+void hn_lib_plan_finish(struct hn_lib_plan *plan);
+
+/* The recordings in the cache's folder that are of that kernel. */
+enum hone_status hn_lib_recordings_read(struct hone_cache *cache, const char *kernel, struct hn_tuned_list *list,
+                                        struct hone_error *err);
+
+/* Runs `hone tune` for a problem. config: NULL where only the options can tell. */
+enum hone_status hn_lib_tune(struct hone_cache *cache, const struct hn_bindings *problem, const char *config,
+                             const struct hn_device *device, const struct hone_options *options,
+                             struct hone_error *err);
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/libhone/kernel.h"
+
+_Static_assert(HONE_BFLOAT16 - HONE_INT8 == HN_BFLOAT16 - HN_INT8, "kinds follow the elements");
+
+enum { ALIGNMENT = 512 };
+
+enum hn_status hn_lib_scalar(const struct hn_argument *argument, const struct hn_value *values,
+                             uint64_t *bits, struct hn_error *err)
+{
+    *bits = 0;
+    if (hn_element_is_real(argument->element)) {
+        double real = 0;
+        enum hn_status status = hn_expression_number(argument->value, values, &real, err);
+        hn_element_encode(real, argument->element, bits);
+        return status;
+    }
+    int64_t integer = 0;
+    int64_t low = 0;
+    int64_t high = 0;
+    enum hn_status status = hn_expression_integer(argument->value, values, &integer, err);
+    hn_element_range(argument->element, &low, &high);
+    if (status == HN_OK && (integer < low || integer > high))
+        return hn_fail(err, HN_EVALUE, "argument '%s' is %lld, which %s can not hold",
+                       argument->name, (long long)integer, hn_element_name(argument->element));
+    memcpy(bits, &integer, hn_element_size(argument->element)); /* little endian */
+    return status;
+}
+
+enum hn_status hn_lib_buffer_bytes(const struct hn_argument *argument,
+                                   const struct hn_value *values, uint64_t *bytes,
+                                   struct hn_error *err)
+{
+    static const int64_t most = (int64_t)1 << 50;
+    int64_t count = 0;
+    uint64_t row = 0;
+    uint64_t pitch = 0;
+    int64_t element_bytes = (int64_t)hn_argument_bytes(argument);
+    enum hn_status status = hn_expression_integer(argument->count, values, &count, err);
+    if (status == HN_OK && (count < 1 || count > most / element_bytes))
+        return hn_fail(err, HN_EVALUE, "argument '%s' has a count of %lld; expected 1 to %lld",
+                       argument->name, (long long)count, (long long)(most / element_bytes));
+    if (status == HN_OK)
+        status = hn_argument_evaluate_rows(argument, values, &row, &pitch, err);
+    *bytes = row == 0 ? (uint64_t)(count * element_bytes)
+                      : (uint64_t)count * argument->lanes / row * pitch;
+    return status;
+}
+
+static bool is_taken(const struct hn_launch *launch, size_t argument)
+{
+    for (size_t s = 0; s < launch->step_count; s++)
+        for (size_t i = 0; i < launch->steps[s].step->argument_count; i++)
+            if (launch->steps[s].step->arguments[i] == argument)
+                return true;
+    return false;
+}
+
+static enum hn_status make_scalar(const struct hn_argument *argument, const struct hn_value *values,
+                                  struct hn_lib_slot *slot, struct hn_error *err)
+{
+    slot->kind = (enum hone_argument_kind)((int)HONE_INT8 + (int)argument->element);
+    slot->value_bytes = (uint32_t)hn_element_size(argument->element);
+    bool constant = hn_expression_slots(argument->value) == 0;
+    slot->need = constant || !slot->taken ? HONE_OPTIONAL : HONE_FIXED;
+    return hn_lib_scalar(argument, values, &slot->preset, err);
+}
+
+/* The contents of an input as one structure. */
+static enum hn_status make_structure(const struct hn_plan *plan, size_t index,
+                                     const struct hn_value *values, struct hn_lib_slot *slot,
+                                     struct hn_error *err)
+{
+    uint64_t bytes = 0;
+    const struct hn_argument *source = &plan->arguments[hn_plan_source(plan, index)];
+    slot->kind = HONE_BYTES;
+    enum hn_status status = hn_lib_buffer_bytes(source, values, &bytes, err);
+    slot->value_bytes = (uint32_t)bytes;
+    return status;
+}
+
+static enum hn_status make_buffer(const struct hn_argument *argument, const struct hn_value *values,
+                                  struct hn_lib_slot *slot, struct hn_error *err)
+{
+    bool owned = argument->role == HN_ROLE_SCRATCH || argument->role == HN_ROLE_COUNTER ||
+                 argument->role == HN_ROLE_METRIC;
+    slot->kind = HONE_BUFFER;
+    slot->zeroed = slot->taken && argument->role == HN_ROLE_COUNTER;
+    if (owned)
+        slot->need = HONE_OWNED;
+    return hn_lib_buffer_bytes(argument, values, &slot->bytes, err);
+}
+
+static enum hn_status make_slot(struct hone_kernel *kernel, size_t index,
+                                const struct hn_value *values, struct hn_error *err)
+{
+    const struct hn_plan *plan = kernel->plan->plan;
+    const struct hn_argument *argument = &plan->arguments[index];
+    struct hn_lib_slot *slot = &kernel->slots[index];
+    slot->name = argument->name;
+    slot->taken = is_taken(&kernel->launch, index);
+    slot->need = slot->taken ? HONE_REQUIRED : HONE_OPTIONAL;
+    if (argument->role == HN_ROLE_TEXTURE) {
+        slot->kind = HONE_TEXTURE;
+        slot->value_bytes = sizeof(CUtexObject);
+        return HN_OK;
+    }
+    if (argument->value != NULL)
+        return make_scalar(argument, values, slot, err);
+    if (argument->role == HN_ROLE_VALUE)
+        return make_structure(plan, index, values, slot, err);
+    return make_buffer(argument, values, slot, err);
+}
+
+enum hone_status hn_lib_slots_make(struct hone_kernel *kernel, const struct hn_value *values,
+                                   struct hone_error *err)
+{
+    struct hn_error reason = {""};
+    enum hn_status status = HN_OK;
+    const struct hn_plan *plan = kernel->plan->plan;
+    /* Symbols stand behind the arguments. */
+    size_t count = 0;
+    while (count < plan->argument_count && hn_argument_is_passed(&plan->arguments[count]))
+        count++;
+    if (count > HN_LIB_MAX_ARGUMENTS)
+        return hn_lib_fail(err, HONE_UNSUPPORTED, "%s has %zu arguments; the library takes %d",
+                           plan->kernel, count, (int)HN_LIB_MAX_ARGUMENTS);
+    kernel->slots = calloc(count + 1, sizeof *kernel->slots);
+    kernel->types = calloc(count + 1, HN_TYPE_SIZE);
+    if (kernel->slots == NULL || kernel->types == NULL)
+        return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
+    kernel->slot_count = count;
+    for (size_t i = 0; status == HN_OK && i < count; i++) {
+        struct hn_lib_slot *slot = &kernel->slots[i];
+        status = make_slot(kernel, i, values, &reason);
+        hn_argument_format_type(&plan->arguments[i], kernel->types + i * HN_TYPE_SIZE);
+        if (slot->need != HONE_OWNED || !slot->taken)
+            continue;
+        slot->preset = kernel->workspace_bytes;
+        kernel->workspace_bytes += (slot->bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    }
+    return hn_lib_take(err, status, &reason);
+}
+
+size_t hone_kernel_argument_count(const struct hone_kernel *kernel)
+{
+    return kernel == NULL ? 0 : kernel->slot_count;
+}
+
+enum hone_status hone_kernel_argument(const struct hone_kernel *kernel, size_t index,
+                                      struct hone_argument_info *info)
+{
+    if (kernel == NULL || info == NULL || index >= kernel->slot_count)
+        return HONE_INVALID;
+    const struct hn_lib_slot *slot = &kernel->slots[index];
+    *info = (struct hone_argument_info){
+        .name = slot->name,
+        .kind = slot->kind,
+        .type = kernel->types + index * HN_TYPE_SIZE,
+        .role = hn_role_name(kernel->plan->plan->arguments[index].role),
+        .need = slot->need,
+        .bytes = slot->kind == HONE_BUFFER ? slot->bytes : slot->value_bytes,
+    };
+    return HONE_OK;
+}

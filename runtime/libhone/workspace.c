@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "runtime/libhone/kernel.h"
+
+/* Which thread a stream belongs to: the default stream of a thread has the same handle in all. */
+static const void *thread_of(CUstream stream)
+{
+    return stream == CU_STREAM_PER_THREAD ? (const void *)(uintptr_t)pthread_self() : NULL;
+}
+
+static const struct hn_lib_workspace *find(const struct hone_kernel *kernel, CUstream stream,
+                                           const void *thread)
+{
+    const struct hn_lib_workspace *workspace =
+        atomic_load_explicit(&kernel->workspaces, memory_order_acquire);
+    while (workspace != NULL && (workspace->stream != stream || workspace->thread != thread))
+        workspace = workspace->next;
+    return workspace;
+}
+
+static enum hone_status allocate(struct hone_kernel *kernel, CUdeviceptr *address,
+                                 struct hone_error *err)
+{
+    const struct hn_driver *driver = &kernel->cache->driver;
+    CUcontext current = NULL;
+    CUresult result = driver->p_cuCtxGetCurrent(&current);
+    if (result == CUDA_SUCCESS)
+        result = driver->p_cuCtxSetCurrent(kernel->context);
+    if (result == CUDA_SUCCESS) {
+        result = driver->p_cuMemAlloc(address, kernel->workspace_bytes);
+        driver->p_cuCtxSetCurrent(current);
+    }
+    return hn_lib_cuda(kernel->cache, result, "allocating scratch memory", err);
+}
+
+static enum hone_status add(struct hone_kernel *kernel, CUstream stream, const void *thread,
+                            struct hone_error *err)
+{
+    struct hn_lib_workspace *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
+    enum hone_status status = allocate(kernel, &made->address, err);
+    if (status != HONE_OK) {
+        free(made);
+        return status;
+    }
+    made->stream = stream;
+    made->thread = thread;
+    made->next = atomic_load_explicit(&kernel->workspaces, memory_order_relaxed);
+    atomic_store_explicit(&kernel->workspaces, made, memory_order_release);
+    return HONE_OK;
+}
+
+enum hone_status hn_lib_workspace_get(struct hone_kernel *kernel, CUstream stream,
+                                      CUdeviceptr *address, struct hone_error *err)
+{
+    const void *thread = thread_of(stream);
+    const struct hn_lib_workspace *workspace = find(kernel, stream, thread);
+    enum hone_status status = HONE_OK;
+    if (workspace == NULL) {
+        pthread_mutex_lock(&kernel->cache->lock);
+        workspace = find(kernel, stream, thread);
+        if (workspace == NULL)
+            status = add(kernel, stream, thread, err);
+        workspace = find(kernel, stream, thread);
+        pthread_mutex_unlock(&kernel->cache->lock);
+    }
+    *address = workspace == NULL ? 0 : workspace->address;
+    return status;
+}
+
+enum hone_status hone_prepare(struct hone_kernel *kernel, CUstream stream, struct hone_error *err)
+{
+    CUdeviceptr address = 0;
+    if (kernel == NULL)
+        return hn_lib_fail(err, HONE_INVALID, "hone_prepare: 'kernel' is NULL");
+    return kernel->workspace_bytes == 0 ? HONE_OK
+                                        : hn_lib_workspace_get(kernel, stream, &address, err);
+}

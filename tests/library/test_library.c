@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: MIT */
+#include "library_fixture.h"
+
+enum { N = 65536 };
+
+static CUcontext context;
+static CUdevice device;
+
+static int set_up(void **state)
+{
+    (void)state;
+    CHECK_CUDA(cuInit(0));
+    CHECK_CUDA(cuDeviceGet(&device, 0));
+    CHECK_CUDA(cuDevicePrimaryCtxRetain(&context, device));
+    CHECK_CUDA(cuCtxSetCurrent(context));
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    CHECK_CUDA(cuDevicePrimaryCtxRelease(device));
+    return 0;
+}
+
+/* Buffers of a kernel y = a * x. */
+struct scale {
+    CUdeviceptr x;
+    CUdeviceptr y;
+};
+
+static struct scale new_scale(int n)
+{
+    float *host = calloc((size_t)n, sizeof *host);
+    for (int i = 0; i < n; i++)
+        host[i] = (float)(i % 1000);
+    struct scale scale = {new_buffer(host, (size_t)n * sizeof *host),
+                          new_buffer(host, (size_t)n * sizeof *host)};
+    free(host);
+    return scale;
+}
+
+static void check_scale(const struct scale *scale, int n, float a)
+{
+    float *host = calloc((size_t)n, sizeof *host);
+    CHECK_CUDA(cuCtxSynchronize());
+    CHECK_CUDA(cuMemcpyDtoH(host, scale->y, (size_t)n * sizeof *host));
+    for (int i = 0; i < n; i++)
+        if (fabsf(host[i] - a * (float)(i % 1000)) > 1e-3f)
+            fail_msg("element %d is %g, expected %g", i, (double)host[i],
+                     (double)(a * (float)(i % 1000)));
+    free(host);
+}
+
+static void free_scale(const struct scale *scale)
+{
+    CHECK_CUDA(cuMemFree(scale->x));
+    CHECK_CUDA(cuMemFree(scale->y));
+}
+
+static void launch_scale(struct hone_kernel *kernel, const struct scale *scale, float a)
+{
+    struct hone_error err = {.message = ""};
+    const struct hone_argument arguments[] = {hone_buffer("x", scale->x),
+                                              hone_buffer("y", scale->y), hone_float32("a", a)};
+    expect_ok(hone_launch(kernel, NULL, arguments, 3, &err), &err);
+}
+
+static void an_exact_record_is_launched_from_its_image(void **state)
+{
+    (void)state;
+    struct hone_cache *cache = open_cache();
+    struct hone_options options = {.on_miss = HONE_MISS_FAIL, .forbid_compile = 1};
+    struct hone_kernel *kernel = get_kernel(cache, "scale", "n", N, &options);
+    const struct hone_info *info = hone_kernel_info(kernel);
+    assert_int_equal(info->grade, HONE_GRADE_EXACT);
+    assert_int_equal(info->compiled, 0);
+    assert_int_equal(info->stale, 0);
+    assert_string_equal(info->kernel, "scale");
+    assert_string_equal(info->problem, "n=65536");
+    assert_string_equal(info->tuned_problem, "n=65536");
+    assert_string_equal(info->verification, "verified");
+    assert_string_equal(info->regime, "cold");
+    assert_string_equal(info->objective, "time");
+    assert_non_null(strstr(info->point, "BLOCK="));
+    assert_non_null(strstr(info->record, "\"outcome\":\"ok\""));
+    assert_true(info->median_us > 0 && info->low_us <= info->median_us &&
+                info->median_us <= info->high_us);
+    assert_true(info->recorded > 1.7e9);
+
+    struct scale scale = new_scale(N);
+    launch_scale(kernel, &scale, 2.5f);
+    check_scale(&scale, N, 2.5f);
+    launch_scale(kernel, &scale, -3);
+    check_scale(&scale, N, -3);
+    free_scale(&scale);
+    hone_close(cache);
+}
+
+static void arguments_tell_what_they_are(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *type, *role;
+        enum hone_argument_kind kind;
+        enum hone_need need;
+        uint64_t bytes;
+    } expected[] = {
+        {"x", "float32", "input", HONE_BUFFER, HONE_REQUIRED, 4 * N},
+        {"y", "float32", "output", HONE_BUFFER, HONE_REQUIRED, 4 * N},
+        {"a", "float32", "value", HONE_FLOAT32, HONE_OPTIONAL, 4},
+        {"n", "int32", "value", HONE_INT32, HONE_FIXED, 4},
+    };
+    struct hone_cache *cache = open_cache();
+    struct hone_kernel *kernel = get_kernel(cache, "scale", "n", N, NULL);
+    assert_int_equal(hone_kernel_argument_count(kernel), 4);
+    for (size_t i = 0; i < 4; i++) {
+        struct hone_argument_info info;
+        assert_int_equal(hone_kernel_argument(kernel, i, &info), HONE_OK);
+        assert_string_equal(info.name, expected[i].name);
+        assert_string_equal(info.type, expected[i].type);
+        assert_string_equal(info.role, expected[i].role);
+        assert_int_equal(info.kind, expected[i].kind);
+        assert_int_equal(info.need, expected[i].need);
+        assert_int_equal(info.bytes, expected[i].bytes);
+    }
+    struct hone_argument_info info;
+    assert_int_equal(hone_kernel_argument(kernel, 4, &info), HONE_INVALID);
+    assert_int_equal(hone_kernel_symbol_count(kernel), 0);
+    hone_close(cache);
+}
+
+/* Each is wrong in its own way, and none launches anything. */
+static void wrong_arguments_are_refused(void **state)
+{
+    (void)state;
+    struct hone_cache *cache = open_cache();
+    struct hone_kernel *kernel = get_kernel(cache, "scale", "n", N, NULL);
+    struct scale scale = new_scale(N);
+    const struct hone_argument x = hone_buffer("x", scale.x), y = hone_buffer("y", scale.y);
+    struct {
+        struct hone_argument arguments[5];
+        size_t count;
+        const char *message;
+    } wrong[] = {
+        {{x}, 1, "argument 'y' of scale is missing"},
+        {{y, x}, 2, "found argument 'y' where scale takes 'x': arguments stand"},
+        {{x, hone_buffer("z", scale.y)}, 2, "takes 'y', and nothing of that name"},
+        {{x, hone_uint64("y", scale.y)}, 2, "given by hone_uint64, expected hone_buffer"},
+        {{x, y, hone_float64("a", 2)}, 3, "given by hone_float64, expected hone_float32"},
+        {{x, y, hone_int32("n", N - 1)}, 3, "not what it is for the problem n=65536"},
+        {{x, y, hone_int32("n", N), y}, 4, "argument 'y': it is given twice"},
+        {{x, y, hone_int32("m", N)}, 3, "argument 'm': the kernel has none"},
+        {{x, hone_buffer(NULL, scale.y)}, 2, "found argument '(NULL)'"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct hone_error err = {.message = ""};
+        expect_failure(hone_launch(kernel, NULL, wrong[i].arguments, wrong[i].count, &err),
+                       HONE_INVALID, &err, wrong[i].message);
+        assert_int_equal(hone_launch(kernel, NULL, wrong[i].arguments, wrong[i].count, NULL),
+                         HONE_INVALID);
+    }
+    check_scale(&scale, N, 1);
+    const struct hone_argument right[] = {x, y, hone_float32("a", 4), hone_int32("n", N)};
+    assert_int_equal(hone_launch(kernel, NULL, right, 4, NULL), HONE_OK);
+    check_scale(&scale, N, 4);
+    free_scale(&scale);
+    hone_close(cache);
+}
+
+static void wrong_use_returns_a_status(void **state)
+{
+    (void)state;
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = open_cache();
+    struct hone_kernel *kernel = NULL;
+    const struct hone_value n = hone_integer("n", N);
+    const struct hone_value other = hone_integer("m", N);
+    const struct hone_value no_word = hone_word("n", "two words");
+    struct hone_options options = {.on_miss = (enum hone_miss)77};
+    expect_failure(hone_open("/nowhere/hone.db", &cache, &err), HONE_NOT_FOUND, &err, "/nowhere");
+    assert_null(cache);
+    expect_failure(hone_open(__FILE__ "", NULL, &err), HONE_INVALID, &err, "NULL");
+    cache = open_cache();
+    expect_failure(hone_get(NULL, "scale", &n, 1, NULL, &kernel, &err), HONE_INVALID, &err,
+                   "cache");
+    expect_failure(hone_get(cache, NULL, &n, 1, NULL, &kernel, &err), HONE_INVALID, &err, "kernel");
+    expect_failure(hone_get(cache, "scale", &n, 1, NULL, NULL, &err), HONE_INVALID, &err, "handle");
+    expect_failure(hone_get(cache, "scale", NULL, 1, NULL, &kernel, &err), HONE_INVALID, &err,
+                   "problem");
+    expect_failure(hone_get(cache, "scale", &no_word, 1, NULL, &kernel, &err), HONE_INVALID, &err,
+                   "problem value 0");
+    expect_failure(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), HONE_INVALID, &err,
+                   "on_miss");
+    expect_failure(hone_get(cache, "scale", &other, 1, NULL, &kernel, &err), HONE_INVALID, &err,
+                   "names");
+    expect_failure(hone_get(cache, "scales", &n, 1, NULL, &kernel, &err), HONE_NOT_FOUND, &err,
+                   "nothing tuned of kernel 'scales'");
+    assert_null(kernel);
+    expect_failure(hone_launch(NULL, NULL, NULL, 0, &err), HONE_INVALID, &err, "kernel");
+    expect_failure(hone_prepare(NULL, NULL, &err), HONE_INVALID, &err, "kernel");
+    expect_failure(hone_set_symbols(NULL, NULL, NULL, 0, &err), HONE_INVALID, &err, "kernel");
+    assert_null(hone_kernel_info(NULL));
+    assert_string_equal(hone_status_name((enum hone_status)1000), "unknown status");
+    hone_close(NULL);
+    hone_close(cache);
+}
+
+static void files_that_are_no_caches_are_refused(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/hone-library-XXXXXX";
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = NULL;
+    FILE *file = fdopen(mkstemp(path), "w");
+    assert_non_null(file);
+    fputs("this is no database, but long enough to look like one ...............................\n"
+          "and a second line that makes it longer than the header of a database has to be\n",
+          file);
+    fclose(file);
+    expect_failure(hone_open(path, &cache, &err), HONE_BAD_FILE, &err, path);
+    assert_null(cache);
+    remove(path);
+}
+
+static void without_a_context_nothing_is_made(void **state)
+{
+    (void)state;
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = open_cache();
+    struct hone_kernel *kernel = NULL;
+    const struct hone_value n = hone_integer("n", N);
+    CHECK_CUDA(cuCtxSetCurrent(NULL));
+    expect_failure(hone_get(cache, "scale", &n, 1, NULL, &kernel, &err), HONE_CUDA, &err,
+                   "no CUDA context is current");
+    assert_int_equal(err.cuda, CUDA_ERROR_INVALID_CONTEXT);
+    CHECK_CUDA(cuCtxSetCurrent(context));
+    expect_ok(hone_get(cache, "scale", &n, 1, NULL, &kernel, &err), &err);
+    hone_close(cache);
+}
+
+static void the_same_question_gives_the_same_handle(void **state)
+{
+    (void)state;
+    struct hone_cache *cache = open_cache();
+    struct hone_options separate = {.separate = 1};
+    struct hone_options strict = {.on_miss = HONE_MISS_FAIL};
+    struct hone_kernel *first = get_kernel(cache, "scale", "n", N, NULL);
+    assert_ptr_equal(get_kernel(cache, "scale", "n", N, NULL), first);
+    assert_ptr_not_equal(get_kernel(cache, "scale", "n", 1000, NULL), first);
+    assert_ptr_not_equal(get_kernel(cache, "scale", "n", N, &separate), first);
+    assert_ptr_not_equal(get_kernel(cache, "scale", "n", N, &separate),
+                         get_kernel(cache, "scale", "n", N, &separate));
+    assert_ptr_not_equal(get_kernel(cache, "scale", "n", N, &strict), first);
+    assert_ptr_equal(get_kernel(cache, "scale", "n", N, NULL), first);
+    hone_close(cache);
+}
+
+/* 5000 was not tuned: the code of 65536 does, which n is not compiled into. */
+static void a_miss_takes_the_nearest_record(void **state)
+{
+    (void)state;
+    struct hone_cache *cache = open_cache();
+    struct hone_options options = {.on_miss = HONE_MISS_NEAREST, .forbid_compile = 1};
+    struct hone_kernel *kernel = get_kernel(cache, "scale", "n", 5000, &options);
+    const struct hone_info *info = hone_kernel_info(kernel);
+    assert_int_equal(info->grade, HONE_GRADE_PROBLEM);
+    assert_string_equal(info->problem, "n=5000");
+    assert_string_equal(info->tuned_problem, "n=65536");
+    struct scale scale = new_scale(5000);
+    launch_scale(kernel, &scale, 7);
+    check_scale(&scale, 5000, 7);
+    free_scale(&scale);
+    hone_close(cache);
+}
+
+static void a_miss_fails_or_takes_the_default_as_asked(void **state)
+{
+    (void)state;
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = open_cache();
+    struct hone_kernel *kernel = NULL;
+    const struct hone_value n = hone_integer("n", 5000);
+    struct hone_options options = {.on_miss = HONE_MISS_FAIL};
+    expect_failure(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), HONE_NOT_FOUND, &err,
+                   "nothing is tuned of scale for n=5000");
+    options = (struct hone_options){.on_miss = HONE_MISS_DEFAULT, .forbid_compile = 1};
+    expect_failure(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), HONE_NEEDS_COMPILER,
+                   &err, "forbid_compile");
+    options.forbid_compile = 0;
+    expect_ok(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), &err);
+    const struct hone_info *info = hone_kernel_info(kernel);
+    assert_int_equal(info->grade, HONE_GRADE_DEFAULT);
+    assert_int_equal(info->compiled, 1);
+    assert_string_equal(info->point, "BLOCK=128,FAULT=0,ITEMS=1");
+    assert_string_equal(info->record, "{}");
+    struct scale scale = new_scale(5000);
+    launch_scale(kernel, &scale, 0.5f);
+    check_scale(&scale, 5000, 0.5f);
+    free_scale(&scale);
+    hone_close(cache);
+}
+
+/* Two kernels through scratch, or one with a counter: whichever won, and as the default point has
+ * it. */
+static void composite_plans_have_scratch_of_their_own(void **state)
+{
+    (void)state;
+    enum { COUNT = 4096 };
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = open_cache();
+    static const char *const finishes[] = {"two_pass", "last_block"};
+    int host[COUNT];
+    int sum = 0;
+    for (int i = 0; i < COUNT; i++)
+        host[i] = i % 7;
+    for (int i = 0; i < COUNT; i++)
+        sum += host[i];
+    CUdeviceptr x = new_buffer(host, sizeof host), result = new_buffer(host, sizeof(int));
+    CUstream stream;
+    CHECK_CUDA(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
+    for (size_t f = 0; f < 2; f++) {
+        char name[32];
+        snprintf(name, sizeof name, "sum_%s", finishes[f]);
+        struct hone_kernel *kernel = get_kernel(cache, name, "n", COUNT, NULL);
+        assert_non_null(strstr(hone_kernel_info(kernel)->point, finishes[f]));
+        expect_ok(hone_prepare(kernel, stream, &err), &err);
+        const struct hone_argument arguments[] = {hone_buffer("x", x), hone_buffer("sum", result)};
+        for (int i = 0; i < 4; i++) {
+            int found = -1;
+            CHECK_CUDA(cuMemcpyHtoD(result, &found, sizeof found));
+            expect_ok(hone_launch(kernel, i % 2 == 0 ? stream : NULL, arguments, 2, &err), &err);
+            CHECK_CUDA(cuCtxSynchronize());
+            CHECK_CUDA(cuMemcpyDtoH(&found, result, sizeof found));
+            assert_int_equal(found, sum);
+        }
+    }
+    CHECK_CUDA(cuStreamDestroy(stream));
+    CHECK_CUDA(cuMemFree(x));
+    CHECK_CUDA(cuMemFree(result));
+    hone_close(cache);
+}
+
+static void scratch_can_be_the_callers(void **state)
+{
+    (void)state;
+    enum { COUNT = 4096 };
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = open_cache();
+    struct hone_kernel *kernel = get_kernel(cache, "sum_last_block", "n", COUNT, NULL);
+    int host[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        host[i] = 1;
+    CUdeviceptr buffers[4];
+    for (int i = 0; i < 4; i++)
+        buffers[i] = new_buffer(host, sizeof host);
+    const struct hone_argument arguments[] = {
+        hone_buffer("x", buffers[0]), hone_buffer("partial", buffers[1]),
+        hone_buffer("sum", buffers[2]), hone_buffer("done", buffers[3])};
+    struct hone_argument_info info;
+    assert_int_equal(hone_kernel_argument(kernel, 1, &info), HONE_OK);
+    assert_int_equal(info.need, HONE_OWNED);
+    expect_ok(hone_launch(kernel, NULL, arguments, 4, &err), &err);
+    int found = 0;
+    CHECK_CUDA(cuCtxSynchronize());
+    CHECK_CUDA(cuMemcpyDtoH(&found, buffers[2], sizeof found));
+    assert_int_equal(found, COUNT);
+    CHECK_CUDA(cuMemcpyDtoH(&found, buffers[1], sizeof found));
+    assert_int_not_equal(found, 1);
+    for (int i = 0; i < 4; i++)
+        CHECK_CUDA(cuMemFree(buffers[i]));
+    hone_close(cache);
+}
+
+static void symbols_are_set_before_a_launch(void **state)
+{
+    (void)state;
+    enum { COUNT = 5000 };
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = open_cache();
+    struct hone_options options = {.on_miss = HONE_MISS_DEFAULT};
+    struct hone_kernel *kernel = get_kernel(cache, "look_up", "n", COUNT, &options);
+    int x[COUNT], weights[16], offsets[4] = {1, 2, 3, 4}, y[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        x[i] = i;
+    for (int i = 0; i < 16; i++)
+        weights[i] = i * i;
+    CUdeviceptr device_x = new_buffer(x, sizeof x), device_y = new_buffer(x, sizeof x);
+    CUdeviceptr device_weights = new_buffer(weights, sizeof weights);
+    const struct hone_argument arguments[] = {hone_buffer("x", device_x),
+                                              hone_buffer("weights", device_weights),
+                                              hone_buffer("y", device_y)};
+    expect_failure(hone_launch(kernel, NULL, arguments, 3, &err), HONE_INVALID, &err,
+                   "call hone_set_symbols");
+    bool constant = strstr(hone_kernel_info(kernel)->point, "MEMORY=constant") != NULL;
+    assert_int_equal(hone_kernel_symbol_count(kernel), constant ? 2 : 1);
+    const char *name = NULL;
+    uint64_t bytes = 0;
+    assert_int_equal(hone_kernel_symbol(kernel, constant ? 1 : 0, &name, &bytes), HONE_OK);
+    assert_string_equal(name, "offsets");
+    assert_int_equal(bytes, sizeof offsets);
+    const struct hone_argument symbols[] = {hone_buffer("weights", device_weights),
+                                            hone_bytes("offsets", offsets, sizeof offsets)};
+    expect_failure(hone_set_symbols(kernel, NULL, symbols, 1, &err), HONE_INVALID, &err, "offsets");
+    expect_ok(hone_set_symbols(kernel, NULL, symbols, 2, &err), &err);
+    for (int turn = 0; turn < 2; turn++) {
+        expect_ok(hone_launch(kernel, NULL, arguments, 3, &err), &err);
+        CHECK_CUDA(cuCtxSynchronize());
+        CHECK_CUDA(cuMemcpyDtoH(y, device_y, sizeof y));
+        for (int i = 0; i < COUNT; i++)
+            assert_int_equal(y[i], 3 * weights[x[i] & 15] + offsets[x[i] & 3]);
+    }
+    CHECK_CUDA(cuMemFree(device_x));
+    CHECK_CUDA(cuMemFree(device_y));
+    CHECK_CUDA(cuMemFree(device_weights));
+    hone_close(cache);
+}
+
+static void every_role_is_served(void **state)
+{
+    (void)state;
+    enum { COUNT = 1000 };
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = open_cache();
+    struct hone_kernel *kernel = get_kernel(cache, "accumulate", "n", COUNT, NULL);
+    float x[COUNT], y[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        x[i] = (float)i;
+    memset(y, 0, sizeof y);
+    CUdeviceptr device_x = new_buffer(x, sizeof x), device_y = new_buffer(y, sizeof y);
+    const struct hone_argument arguments[] = {hone_buffer("x", device_x),
+                                              hone_buffer("y", device_y)};
+    for (int i = 0; i < 3; i++)
+        expect_ok(hone_launch(kernel, NULL, arguments, 2, &err), &err);
+    CHECK_CUDA(cuCtxSynchronize());
+    CHECK_CUDA(cuMemcpyDtoH(y, device_y, sizeof y));
+    for (int i = 0; i < COUNT; i++)
+        assert_true(fabsf(y[i] - 3 * x[i]) < 1e-3f);
+    CHECK_CUDA(cuMemFree(device_x));
+    CHECK_CUDA(cuMemFree(device_y));
+    hone_close(cache);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_exact_record_is_launched_from_its_image),
+        cmocka_unit_test(arguments_tell_what_they_are),
+        cmocka_unit_test(wrong_arguments_are_refused),
+        cmocka_unit_test(wrong_use_returns_a_status),
+        cmocka_unit_test(files_that_are_no_caches_are_refused),
+        cmocka_unit_test(without_a_context_nothing_is_made),
+        cmocka_unit_test(the_same_question_gives_the_same_handle),
+        cmocka_unit_test(a_miss_takes_the_nearest_record),
+        cmocka_unit_test(a_miss_fails_or_takes_the_default_as_asked),
+        cmocka_unit_test(composite_plans_have_scratch_of_their_own),
+        cmocka_unit_test(scratch_can_be_the_callers),
+        cmocka_unit_test(symbols_are_set_before_a_launch),
+        cmocka_unit_test(every_role_is_served),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
