@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: MIT
 # hone_tuned_header(<target> KERNEL <name> [CACHE <file>] [DEVICE_NAME <name>] [PROBLEM <NAME=VALUE>...]
-#                   [PREFIX <prefix>] [OUTPUT <file>] [CONFIG <file>] [RECORDED <file or folder>...])
+#                   [PREFIX <prefix>] [OUTPUT <file>] [CONFIG <file>] [RECORDED <file or folder>...]
+#                   [FORMAT header|cubin-header] [ARCH <sm_90>...])
 # Writes <name>_tuned.h (or OUTPUT) from Hone's cache at build time and puts its folder on the target's include path.
 # With CACHE it is written again whenever that file changes; with RECORDED the results are those of recorded tunings, and
-# CONFIG is the config that they were made with; the header is written again when one of them changes. `hone` is looked for on the PATH; HONE_EXECUTABLE overrides.
+# CONFIG is the config that they were made with; the header is written again when one of them changes. FORMAT cubin-header
+# embeds machine code for the architectures of ARCH. `hone` is looked for on the PATH; HONE_EXECUTABLE overrides.
 
 function(hone_tuned_header target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "KERNEL;CACHE;DEVICE_NAME;PREFIX;OUTPUT;CONFIG" "PROBLEM;RECORDED")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "KERNEL;CACHE;DEVICE_NAME;PREFIX;OUTPUT;CONFIG;FORMAT" "PROBLEM;RECORDED;ARCH")
   if(NOT arg_KERNEL)
     message(FATAL_ERROR "hone_tuned_header: KERNEL is missing")
   endif()
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "hone_tuned_header: found '${arg_UNPARSED_ARGUMENTS}', expected KERNEL, CACHE, DEVICE_NAME, "
-      "PROBLEM, PREFIX, OUTPUT, CONFIG or RECORDED")
+      "PROBLEM, PREFIX, OUTPUT, CONFIG, RECORDED, FORMAT or ARCH")
   endif()
   if(TARGET hone)
     set(hone hone)
@@ -49,6 +51,13 @@ function(hone_tuned_header target)
     list(APPEND options --config "${arg_CONFIG}")
     list(APPEND depends "${arg_CONFIG}")
   endif()
+  if(arg_FORMAT)
+    list(APPEND options --format "${arg_FORMAT}")
+  endif()
+  if(arg_ARCH)
+    list(JOIN arg_ARCH "," architectures)
+    list(APPEND options --arch "${architectures}")
+  endif()
   foreach(recorded IN LISTS arg_RECORDED)
     cmake_path(ABSOLUTE_PATH recorded BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
     list(APPEND options --recorded "${recorded}")
@@ -64,7 +73,7 @@ function(hone_tuned_header target)
   file(MAKE_DIRECTORY "${folder}")
   add_custom_command(OUTPUT "${header}"
     COMMAND "${hone}" export "${arg_KERNEL}" --quiet -o "${header}" ${options}
-    DEPENDS ${depends} VERBATIM COMMENT "Exporting the tuned configuration of ${arg_KERNEL}")
+    DEPENDS ${depends} "${hone}" VERBATIM COMMENT "Exporting the tuned configuration of ${arg_KERNEL}")
   target_sources(${target} PRIVATE "${header}")
   target_include_directories(${target} PRIVATE "${folder}")
 endfunction()

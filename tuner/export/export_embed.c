@@ -136,7 +136,7 @@ static const char load_body[] =
     "    const struct %s_image *image = %s_find_image(config, 10 * major + minor);\n"
     "    if (image == NULL)\n"
     "        return CUDA_ERROR_NO_BINARY_FOR_GPU;\n"
-    "    result = cuModuleLoadData(&kernel->module, image->image);\n"
+    "    result = cuModuleLoadDataEx(&kernel->module, image->image, 0, NULL, NULL);\n"
     "    if (result == CUDA_SUCCESS)\n"
     "        result = %s_functions(kernel->module, image->entries, kernel->functions);\n"
     "    return result;\n"

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* Adds up numbers with the reduction that Hone tuned, from machine code that is part of this program: it needs neither
+ * NVRTC nor a toolkit nor libhone when it runs, only the driver.  usage: sum [how many] */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "reduce_embedded.h" /* hone export reduce --format cubin-header; includes cuda.h */
+
+static void check(CUresult result, const char *what)
+{
+    const char *text = "unknown error";
+    if (result == CUDA_SUCCESS)
+        return;
+    cuGetErrorString(result, &text);
+    fprintf(stderr, "%s: %s\n", what, text);
+    exit(1);
+}
+
+static int attribute(CUdevice device, CUdevice_attribute which)
+{
+    int value = 0;
+    check(cuDeviceGetAttribute(&value, which, device), "cuDeviceGetAttribute");
+    return value;
+}
+
+static CUdeviceptr allocate(size_t bytes)
+{
+    CUdeviceptr buffer = 0;
+    check(cuMemAlloc(&buffer, bytes > 0 ? bytes : 1), "cuMemAlloc");
+    return buffer;
+}
+
+int main(int argc, char **argv)
+{
+    long long size = argc > 1 ? atoll(argv[1]) : 1 << 20;
+    if (size < 1) {
+        fprintf(stderr, "found '%s', expected how many numbers to add up\n", argv[1]);
+        return 2;
+    }
+
+    char name[256];
+    CUdevice device;
+    CUcontext context;
+    check(cuInit(0), "cuInit");
+    check(cuDeviceGet(&device, 0), "cuDeviceGet");
+    check(cuDeviceGetName(name, sizeof name, device), "cuDeviceGetName");
+    check(cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
+    check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+    int sms = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    int capability = 10 * attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+                     attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+
+    /* Of all that was tuned, what serves this device and problem best. */
+    struct hone_reduce_kernel kernel;
+    struct hone_reduce_match match = hone_reduce_lookup(name, capability, sms, 1, size, sms);
+    if (match.config < 0) {
+        fprintf(stderr, "no tuned configuration can add up %lld numbers\n", size);
+        return 1;
+    }
+    check(hone_reduce_load(match.config, &kernel), "hone_reduce_load");
+    printf("configuration %d, tuned on %s for %lld numbers\n", match.config,
+           hone_reduce_results[match.result].device,
+           (long long)hone_reduce_results[match.result].problem_SIZE);
+
+    float *numbers = malloc((size_t)size * sizeof *numbers);
+    if (numbers == NULL) {
+        fprintf(stderr, "out of memory\n");
+        return 1;
+    }
+    double expected = 0;
+    for (long long i = 0; i < size; i++) {
+        numbers[i] = (float)(i % 7) - 2.5f;
+        expected += numbers[i];
+    }
+
+    /* How large the buffers have to be depends on the configuration. */
+    int c = match.config;
+    CUdeviceptr in = allocate(hone_reduce_config_in_size(c, size, sms));
+    CUdeviceptr out = allocate(hone_reduce_config_out_size(c, size, sms));
+    CUdeviceptr partial = allocate(hone_reduce_config_partial_size(c, size, sms));
+    CUdeviceptr total = allocate(hone_reduce_config_total_size(c, size, sms));
+    CUdeviceptr done = allocate(hone_reduce_config_done_size(c, size, sms));
+    float sum = 0;
+    check(cuMemcpyHtoD(in, numbers, (size_t)size * sizeof *numbers), "cuMemcpyHtoD");
+    check(hone_reduce_launch(kernel.functions, c, 0, size, sms, in, out, partial, total, done), "hone_reduce_launch");
+    check(cuMemcpyDtoH(&sum, out, sizeof sum), "the kernel");
+
+    double error = sum > expected ? sum - expected : expected - sum;
+    int right = error <= 1e-5 * (double)size;
+    printf("sum %.9g, expected %.9g: %s\n", sum, expected, right ? "right" : "WRONG");
+
+    const CUdeviceptr buffers[] = {in, out, partial, total, done};
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
+        check(cuMemFree(buffers[i]), "cuMemFree");
+    check(hone_reduce_unload(&kernel), "hone_reduce_unload");
+    check(cuDevicePrimaryCtxRelease(device), "cuDevicePrimaryCtxRelease");
+    free(numbers);
+    return right ? 0 : 1;
+}

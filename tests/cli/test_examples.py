@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""The programs of examples/ that use exported headers: built as their READMEs say, and run on the driver double."""
+
+import os
+import shutil
+import subprocess
+import unittest
+
+import double
+import hone
+
+EXAMPLES = hone.SOURCE / "examples"
+RECORDED = hone.SOURCE / "cache" / "recorded" / "nvidia-h200"
+WARNINGS = "-Wall -Wextra -Wpedantic -Wconversion -Werror"
+NVCC = shutil.which("nvcc", path=os.environ.get("PATH", "") + ":/usr/local/cuda/bin")
+
+
+class Examples(hone.Case):
+    def run_all(self, *commands, expect=0, **environment):
+        """Runs commands in the test's folder; the output of the last one."""
+        settings = dict(os.environ, HONE_CACHE=str(self.cache), **environment)
+        for command in commands:
+            done = subprocess.run([str(part) for part in command], cwd=self.folder, env=settings, text=True,
+                                  capture_output=True, timeout=300)
+            self.assertEqual(done.returncode, expect if command == commands[-1] else 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def build(self, example, *settings):
+        self.run_all(["cmake", "-S", EXAMPLES / example, "-B", "b", f"-DHONE_EXECUTABLE={hone.HONE}", *settings],
+                     ["cmake", "--build", "b"])
+
+    @unittest.skipUnless(shutil.which("cmake"), "there is no cmake")
+    def test_embedded_cubin(self):
+        """Machine code in the program, for two architectures; the driver is all that it needs."""
+        self.build("embedded_cubin", f"-DCUDA_DRIVER={double.DOUBLE}/libcuda.so", f"-DCMAKE_C_FLAGS={WARNINGS}")
+        needed = self.run_all(["ldd", "b/sum"], LD_LIBRARY_PATH=double.DOUBLE)
+        self.assertIn("libcuda.so.1", needed)
+        self.assertNotRegex(needed, "nvrtc|hone|cudart")
+        text = self.run_all(["b/sum", "1000"], LD_LIBRARY_PATH=double.DOUBLE, HONE_DOUBLE_STRICT="1")
+        self.assertEqual(text, "configuration 0, tuned on NVIDIA H200 for 268435456 numbers\n"
+                               "sum 497, expected 497: right\n")
+
+    def test_embedded_cubin_in_cpp(self):
+        self.hone("export", "reduce", "--format", "cubin-header", "--config", hone.SOURCE / "configs" / "reduce.yaml",
+                  "--recorded", RECORDED, "--arch", "sm_90", "-o", "reduce_embedded.h")
+        self.write("main.cpp", '#include "reduce_embedded.h"\n#include "reduce_embedded.h"\n'
+                   "int main() { return hone_reduce_find_image(0, 90) == NULL || hone_reduce_find_image(0, 89) != NULL ||\n"
+                   "                    hone_reduce_find_image(0, 100) != NULL || hone_reduce_find_image(1, 90) != NULL; }\n")
+        self.run_all(["g++", "-std=c++17", *WARNINGS.split(), "-isystem", self.cuda_include(), "main.cpp", "-o", "main",
+                      f"{double.DOUBLE}/libcuda.so.1"], ["./main"], LD_LIBRARY_PATH=double.DOUBLE)
+
+    def cuda_include(self):
+        """The folder of cuda.h that the build was made with."""
+        with open(os.path.join(os.path.dirname(double.DOUBLE), os.pardir, "CMakeCache.txt")) as cache:
+            return next(line.split("=", 1)[1].strip() for line in cache if line.startswith("HONE_CUDA_INCLUDE:"))
+
+    def test_images_of_the_cache(self):
+        """What the cache keeps is embedded as it is, without a compiler."""
+        for name in ("scale.yaml", "scale.cu", "scale_reference.cu"):
+            shutil.copy(double.DATA / name, self.folder)
+        driver = {"LD_LIBRARY_PATH": double.DOUBLE, "TMPDIR": str(self.folder)}
+        self.hone("tune", "scale.yaml", "-s", "BLOCK=256", "--quiet", **driver)
+        arguments = ["export", "scale", "--format", "cubin-header", "-o", "scale.h"]
+        result = self.hone(*arguments, HONE_NVRTC="/nowhere")
+        self.assertNotIn("compiling", result.stderr)
+        result = self.hone(*arguments, "--arch", "sm_80,sm_90")
+        self.assertIn("compiling 1 of 2 images\n", result.stderr)
+        result = self.hone(*arguments, "--arch", "sm_80,sm_91", expect=2)
+        self.assertIn("unknown architecture 'sm_91'; known are sm_75", result.stderr)
+
+    def test_image_that_does_not_compile(self):
+        self.record(name="a.json")
+        config = self.copy_config()
+        self.spoil(self.folder / "saxpy.cu", "extern", "#error not here\nextern")
+        result = self.hone("export", "saxpy", "--config", config, "--recorded", "a.json", "--format", "cubin-header",
+                           expect=1)
+        self.assertIn("'saxpy' does not compile for sm_90 at BLOCK=128,ITEMS=2,LOAD=ldg: ", result.stderr)
+        self.assertIn("not here", result.stderr)
+
+    @unittest.skipUnless(NVCC, "there is no nvcc")
+    def test_header_only(self):
+        self.hone("export", "reduce", "--config", hone.SOURCE / "configs" / "reduce.yaml", "--recorded", RECORDED, "-o",
+                  "reduce_tuned.h")
+        self.run_all([NVCC, "-arch=sm_90", "-std=c++17", "-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra", "-I.",
+                      f"-I{hone.SOURCE}/templates", "-c", "-o", "main.o", EXAMPLES / "header_only" / "main.cu"])
+
+
+if __name__ == "__main__":
+    unittest.main()
