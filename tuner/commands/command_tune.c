@@ -198,12 +198,34 @@ static void print_start(const struct hn_task *task, const struct hn_session_stat
     fputc('\n', stderr);
 }
 
+static enum hn_status run_session(const struct tune *tune, struct hn_session *session,
+                                  const struct hn_backend *backend, struct hn_error *err)
+{
+    const struct hn_options *options = &tune->options;
+    struct hn_progress progress;
+    struct hn_roofs roofs;
+    struct hn_error ignored;
+    bool known = hn_roof_is_known(backend->task->plan) &&
+                 hn_store_get_roofs(tune->store, &backend->task->identity.device, NULL, &roofs,
+                                    &ignored) == HN_OK;
+    const struct hn_progress_view view = {
+        .backend = backend,
+        .roofs = known ? &roofs : NULL,
+        .budget_count = options->budget_count,
+        .budget_s = options->budget_s,
+        .stop_chance = tune->strategy->chance != NULL ? options->stop_chance : 0,
+    };
+    hn_progress_init(&progress, &view, options->quiet);
+    enum hn_status status = hn_session_run(session, hn_progress_show, &progress, err);
+    hn_progress_finish(&progress);
+    return status;
+}
+
 static enum hn_status tune_task(struct tune *tune, struct hn_task *task, double started_ms,
                                 struct hn_error *err)
 {
     struct hn_backend *backend = NULL;
     struct hn_session *session = NULL;
-    struct hn_progress progress;
     struct hn_session_options options = {
         .strategy = tune->strategy,
         .seed = tune->options.seed,
@@ -222,9 +244,7 @@ static enum hn_status tune_task(struct tune *tune, struct hn_task *task, double 
     if (status == HN_OK) {
         if (!tune->options.quiet)
             print_start(task, hn_session_state(session));
-        hn_progress_init(&progress, task->plan, options.budget_count, tune->options.quiet);
-        status = hn_session_run(session, hn_progress_show, &progress, err);
-        hn_progress_finish(&progress);
+        status = run_session(tune, session, backend, err);
         struct hn_error ignored;
         enum hn_status reported =
             report(tune, session, backend, status == HN_OK, status == HN_OK ? err : &ignored);

@@ -44,7 +44,7 @@ struct hn_session_state {
     double noise;      /* relative; 0 when not measured */
     double copy_gb_per_s; /* of a device-to-device memcpy of what the best moves; 0 when not measured */
     const char *phase; /* "preparing", "searching", "racing 5 finalists" */
-    double chance;     /* that a point exists that is better by 2%, as the strategy estimates at the end; NAN: unknown */
+    double chance;     /* that a point exists that is better by 2%, as the strategy estimated last; NAN: unknown */
     bool stopped;      /* because the chance was low */
     unsigned sources;  /* other tunings that the search began with */
     bool interrupted;

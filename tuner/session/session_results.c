@@ -74,6 +74,8 @@ static enum hn_status compare_with_best(struct hn_session *session, size_t numbe
     if (session->best == SIZE_MAX ||
         tickets[number].result.objective < tickets[session->best].result.objective)
         status = hn_session_set_best(session, number, err);
+    if (status == HN_OK && session->best == number)
+        hn_session_show(session, session->state.phase);
     if (status == HN_OK && !tickets[number].cached)
         hn_session_keep_close(session, number);
     return status;

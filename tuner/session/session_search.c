@@ -298,6 +298,7 @@ static bool is_in_vain(struct hn_session *session)
         return false;
     session->next_doubt = session->state.proposed + doubt_interval + session->state.proposed / 8;
     double chance = options->strategy->chance(session->strategy);
+    session->state.chance = chance;
     session->state.stopped = chance < options->stop_chance;
     return session->state.stopped;
 }

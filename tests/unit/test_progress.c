@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tuner/report/progress_lines.h"
+
+static void assert_clipped(const char *text, size_t columns, const char *expected)
+{
+    char *clipped = hn_progress_clip(text, columns);
+    assert_non_null(clipped);
+    assert_string_equal(clipped, expected);
+    free(clipped);
+}
+
+static void test_clip(void **state)
+{
+    (void)state;
+    assert_clipped("abcdef", 3, "abc");
+    assert_clipped("abc", 3, "abc");
+    assert_clipped("", 3, "");
+    assert_clipped("█▌░x", 2, "█▌");
+    assert_clipped("\033[31mabc\033[0md", 2, "\033[31mab\033[0m");
+    assert_clipped("\033[31mabc\033[0m", 3, "\033[31mabc\033[0m\033[0m");
+}
+
+static void test_columns(void **state)
+{
+    (void)state;
+    assert_int_equal(hn_progress_columns(""), 0);
+    assert_int_equal(hn_progress_columns("\033[1m█▌\033[0m a"), 4);
+}
+
+static void assert_spark(struct hn_progress_view *view, uint64_t finished, size_t columns,
+                         const char *expected)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_progress_sparkline(view, finished, columns, &text);
+    assert_string_equal(text.data != NULL ? text.data : "", expected);
+    hn_text_finish(&text);
+}
+
+static void test_sparkline(void **state)
+{
+    (void)state;
+    struct hn_progress_view view = {.unicode = true};
+    assert_spark(&view, 10, 4, "");
+    view.trail[0] = (struct hn_progress_step){1, 800};
+    view.trail_count = 1;
+    assert_spark(&view, 10, 4, "▁▁▁▁");
+    /* 800, 200, 100: from the top by two thirds of the way to the bottom. */
+    view.trail[1] = (struct hn_progress_step){5, 200};
+    view.trail[2] = (struct hn_progress_step){10, 100};
+    view.trail_count = 3;
+    assert_spark(&view, 10, 5, "██▃▃▁");
+    view.unicode = false;
+    assert_spark(&view, 10, 5, "##,,_");
+}
+
+/* A metric that is maximised is kept negated. */
+static void test_sparkline_of_a_metric(void **state)
+{
+    (void)state;
+    struct hn_progress_view view = {
+        .unicode = false, .trail = {{1, -100}, {2, -400}, {3, -800}}, .trail_count = 3};
+    assert_spark(&view, 3, 3, "##_");
+}
+
+static void test_note_keeps_improvements(void **state)
+{
+    (void)state;
+    struct hn_record record = {.objective = 5};
+    struct hn_session_state now = {.finished = 1};
+    struct hn_progress_view view = {.trail_count = 0};
+    hn_progress_note(&view, &now);
+    assert_int_equal(view.trail_count, 0);
+    now.best = &record;
+    hn_progress_note(&view, &now);
+    now.finished = 2;
+    hn_progress_note(&view, &now);
+    assert_int_equal(view.trail_count, 1);
+    for (int i = 0; i < 2 * HN_PROGRESS_TRAIL; i++) {
+        record.objective = 4.0 / (1 + i);
+        now.finished++;
+        hn_progress_note(&view, &now);
+        assert_true(view.trail_count <= HN_PROGRESS_TRAIL);
+    }
+    assert_int_equal(view.trail[0].finished, 1);
+    assert_true(view.trail[view.trail_count - 1].objective == record.objective);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_clip),
+        cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_sparkline),
+        cmocka_unit_test(test_sparkline_of_a_metric),
+        cmocka_unit_test(test_note_keeps_improvements),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
