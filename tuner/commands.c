@@ -14,6 +14,7 @@ extern const struct hn_command hn_command_compile;
 extern const struct hn_command hn_command_explain;
 extern const struct hn_command hn_command_export;
 extern const struct hn_command hn_command_replay;
+extern const struct hn_command hn_command_report;
 extern const struct hn_command hn_command_cache;
 extern const struct hn_command hn_command_device;
 extern const struct hn_command hn_command_worker;
@@ -26,6 +27,7 @@ const struct hn_command *const hn_commands[] = {
     &hn_command_explain,
     &hn_command_export,
     &hn_command_replay,
+    &hn_command_report,
     &hn_command_simulate,
     &hn_command_cache,
     &hn_command_device,

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/roofs.h"
+#include "tuner/command.h"
+#include "tuner/commands/cache_command.h"
+#include "tuner/report/report.h"
+
+extern const struct hn_command hn_command_report;
+
+enum { KEY_DEVICE_NAME = 1, KEY_CONFIG, KEY_ROOFS, KEY_HISTORY, KEY_QUIET };
+
+struct list {
+    const char **items; /* borrowed from argv */
+    size_t count;
+};
+
+struct input {
+    struct hn_cache_command command;
+    struct list names;   /* kernels of the cache, recordings, folders of recordings */
+    struct list configs; /* --config */
+    const char *output;
+    const char *roofs; /* --roofs */
+    bool quiet;
+    struct hn_report report;
+};
+
+static const struct argp_option own_options[] = {
+    {"output", 'o', "FILE", 0, "Write to FILE instead of standard output", 1},
+    {"problem", 'p', "NAME=VALUE", 0, "Only tunings with this problem value; may be repeated", 1},
+    {"device-name", KEY_DEVICE_NAME, "NAME", 0, "Only tunings of this device", 1},
+    {"history", KEY_HISTORY, 0, 0,
+     "Also what former versions of the template, driver or compiler measured", 1},
+    {"config", KEY_CONFIG, "PATH", 0,
+     "A config, or a folder of them: their ladders, and the path in command lines; may be repeated",
+     1},
+    {"roofs", KEY_ROOFS, "FILE", 0,
+     "What devices can do at best, as `hone device --json` prints it, for those that the cache "
+     "does not know",
+     1},
+    {"quiet", KEY_QUIET, 0, 0, "Do not say where it went", 1},
+    {0},
+};
+
+static error_t add(struct list *list, const char *item)
+{
+    const char **grown = realloc(list->items, (list->count + 1) * sizeof *list->items);
+    if (grown == NULL)
+        return ENOMEM;
+    list->items = grown;
+    list->items[list->count++] = item;
+    return 0;
+}
+
+static void add_problem(struct input *input, const char *text, struct argp_state *state)
+{
+    struct hn_error err;
+    struct hn_bindings problem;
+    hn_bindings_init(&problem);
+    if (hn_bindings_parse(text, &problem, &err) != HN_OK ||
+        hn_bindings_merge(&input->command.problem, &problem, &err) != HN_OK)
+        argp_error(state, "--problem: %s", err.message);
+    hn_bindings_finish(&problem);
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct input *input = state->input;
+    switch (key) {
+    case 'o':
+        input->output = argument;
+        return 0;
+    case 'p':
+        add_problem(input, argument, state);
+        return 0;
+    case KEY_DEVICE_NAME:
+        input->command.device_name = argument;
+        return 0;
+    case KEY_HISTORY:
+        input->command.versions = true;
+        return 0;
+    case KEY_CONFIG:
+        return add(&input->configs, argument);
+    case KEY_ROOFS:
+        input->roofs = argument;
+        return 0;
+    case KEY_QUIET:
+        input->quiet = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        return add(&input->names, argument);
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static bool ends_with(const char *string, const char *end)
+{
+    size_t length = strlen(string);
+    return length >= strlen(end) && strcmp(string + length - strlen(end), end) == 0;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+static bool is_path(const char *name)
+{
+    return strchr(name, '/') != NULL || ends_with(name, ".json") || ends_with(name, ".json.gz");
+}
+
+/* Calls `take` with every file of the folder that ends so, in the order of their names. */
+static enum hn_status
+for_each_file(const char *folder, const char *const *ends, struct input *input,
+              enum hn_status (*take)(struct input *, const char *, struct hn_error *),
+              struct hn_error *err)
+{
+    struct dirent **entries;
+    enum hn_status status = HN_OK;
+    int count = scandir(folder, &entries, NULL, alphasort);
+    if (count < 0)
+        return hn_fail(err, HN_ERUN, "'%s' can not be read: %s", folder, strerror(errno));
+    for (int i = 0; i < count; i++) {
+        bool fits = false;
+        for (size_t e = 0; ends[e] != NULL; e++)
+            fits = fits || ends_with(entries[i]->d_name, ends[e]);
+        struct hn_text path = {0};
+        hn_text_printf(&path, "%s%s%s", folder, ends_with(folder, "/") ? "" : "/",
+                       entries[i]->d_name);
+        if (status == HN_OK && fits)
+            status = path.failed ? hn_fail_memory(err) : take(input, path.data, err);
+        hn_text_finish(&path);
+        free(entries[i]);
+    }
+    free(entries);
+    return status;
+}
+
+/* Those that -p and --device-name leave out are taken away again. */
+static enum hn_status add_recording(struct input *input, const char *path, struct hn_error *err)
+{
+    struct hn_report *report = &input->report;
+    enum hn_status status = hn_report_add_recording(report, path, err);
+    if (status == HN_OK &&
+        !hn_cache_fits(&input->command, &report->tunings[report->count - 1].identity))
+        hn_report_drop_last(report);
+    return status;
+}
+
+/* The cache is there to be read once it is needed; recordings do without one. */
+static enum hn_status open_cache(struct input *input, struct hn_error *err)
+{
+    struct hn_cache_command *command = &input->command;
+    if (command->path == NULL)
+        command->path = hn_store_default_path(command->options.cache);
+    if (command->path == NULL)
+        return hn_fail_memory(err);
+    return command->store != NULL
+               ? HN_OK
+               : hn_store_open(command->path, HN_STORE_READ, &command->store, err);
+}
+
+static enum hn_status add_kernel(struct input *input, const char *kernel, struct hn_error *err)
+{
+    struct hn_tuned_list list;
+    enum hn_status status = open_cache(input, err);
+    if (status == HN_OK)
+        status = hn_cache_select(&input->command, kernel, &list, err);
+    if (status != HN_OK)
+        return status;
+    for (size_t i = 0; status == HN_OK && i < list.count; i++) {
+        status = hn_report_add_tuned(&input->report, input->command.store, input->command.path,
+                                     &list.items[i], err);
+        if (status == HN_OK)
+            status = hn_report_apply_plan(&input->report.tunings[input->report.count - 1],
+                                          input->command.store, err);
+    }
+    hn_tuned_list_free(&list);
+    return status;
+}
+
+static enum hn_status add_name(struct input *input, const char *name, struct hn_error *err)
+{
+    static const char *const ends[] = {".json", ".json.gz", NULL};
+    if (!is_path(name))
+        return add_kernel(input, name, err);
+    return is_folder(name) ? for_each_file(name, ends, input, add_recording, err)
+                           : add_recording(input, name, err);
+}
+
+static enum hn_status gather(struct input *input, struct hn_error *err)
+{
+    enum hn_status status = input->names.count == 0 ? add_kernel(input, NULL, err) : HN_OK;
+    for (size_t i = 0; status == HN_OK && i < input->names.count; i++)
+        status = add_name(input, input->names.items[i], err);
+    if (status == HN_OK && input->report.count == 0)
+        return hn_fail(err, HN_ENOTFOUND, "none of the recordings fits");
+    return status;
+}
+
+static enum hn_status apply_config(struct input *input, const char *path, struct hn_error *err)
+{
+    struct hn_config *config;
+    enum hn_status status = hn_config_load(path, &config, err);
+    if (status != HN_OK)
+        return status;
+    for (size_t i = 0; status == HN_OK && i < input->report.count; i++) {
+        struct hn_report_tuning *tuning = &input->report.tunings[i];
+        if (strcmp(tuning->identity.kernel, config->plan->kernel) == 0)
+            status = hn_report_apply_config(tuning, config, err);
+    }
+    hn_config_destroy(config);
+    return status;
+}
+
+/* Of a folder, what can not be read is said and left out. */
+static enum hn_status try_config(struct input *input, const char *path, struct hn_error *err)
+{
+    enum hn_status status = apply_config(input, path, err);
+    if (status != HN_ECONFIG)
+        return status;
+    fprintf(stderr, "hone: left out: %s\n", err->message);
+    err->message[0] = '\0';
+    return HN_OK;
+}
+
+static enum hn_status apply_configs(struct input *input, struct hn_error *err)
+{
+    static const char *const ends[] = {".yaml", ".yml", NULL};
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; status == HN_OK && i < input->configs.count; i++) {
+        const char *path = input->configs.items[i];
+        status = is_folder(path) ? for_each_file(path, ends, input, try_config, err)
+                                 : apply_config(input, path, err);
+    }
+    return status;
+}
+
+/* From what `hone device --json` printed. */
+static enum hn_status read_roofs(const json_t *document, struct hn_report_tuning *tuning,
+                                 struct hn_error *err)
+{
+    const json_t *device;
+    size_t i;
+    json_array_foreach(json_object_get(document, "devices"), i, device)
+    {
+        const char *name = json_string_value(json_object_get(device, "name"));
+        const json_t *roofs = json_object_get(device, "roofs");
+        if (name == NULL || strcmp(name, tuning->identity.device.name) != 0 ||
+            !json_is_object(roofs))
+            continue;
+        tuning->has_roofs = true;
+        return hn_roofs_from_json(roofs, &tuning->roofs, err);
+    }
+    return HN_OK;
+}
+
+static enum hn_status load_roofs(const char *path, json_t **document, struct hn_error *err)
+{
+    enum { LIMIT = 16 << 20 };
+    json_error_t reason;
+    char *text = NULL;
+    *document = NULL;
+    if (path == NULL)
+        return HN_OK;
+    enum hn_status status = hn_text_read_file(path, LIMIT, &text, NULL, err);
+    if (status != HN_OK)
+        return status;
+    *document = json_loads(text, 0, &reason);
+    free(text);
+    if (json_is_array(json_object_get(*document, "devices")))
+        return HN_OK;
+    json_decref(*document);
+    *document = NULL;
+    return hn_fail(err, HN_EFORMAT, "--roofs: '%s' is not what `hone device --json` prints", path);
+}
+
+static enum hn_status apply_roofs(struct input *input, struct hn_error *err)
+{
+    struct hn_error ignored;
+    json_t *document;
+    enum hn_status status = load_roofs(input->roofs, &document, err);
+    bool has_cache = status == HN_OK && open_cache(input, &ignored) == HN_OK;
+    for (size_t i = 0; status == HN_OK && i < input->report.count; i++) {
+        struct hn_report_tuning *tuning = &input->report.tunings[i];
+        tuning->has_roofs =
+            has_cache && hn_store_get_roofs(input->command.store, &tuning->identity.device, NULL,
+                                            &tuning->roofs, &ignored) == HN_OK;
+        if (!tuning->has_roofs)
+            status = read_roofs(document, tuning, err);
+    }
+    json_decref(document);
+    return status;
+}
+
+static enum hn_status write_out(const struct input *input, const struct hn_text *page,
+                                struct hn_error *err)
+{
+    if (input->output == NULL || strcmp(input->output, "-") == 0) {
+        if (isatty(STDOUT_FILENO))
+            return hn_fail(err, HN_EUSAGE, "a report is a page of HTML: name a file with -o");
+        fwrite(page->data, 1, page->length, stdout);
+        return HN_OK;
+    }
+    enum hn_status status = hn_text_write_file(input->output, page->data, page->length, err);
+    if (status == HN_OK && !input->quiet)
+        fprintf(stderr, "wrote %s: %zu tuning%s, %.0f KiB\n", input->output, input->report.count,
+                input->report.count == 1 ? "" : "s", (double)page->length / 1024);
+    return status;
+}
+
+static enum hn_status make(struct input *input, struct hn_error *err)
+{
+    struct hn_text page = {0};
+    enum hn_status status = gather(input, err);
+    if (status == HN_OK)
+        status = apply_configs(input, err);
+    if (status == HN_OK)
+        status = apply_roofs(input, err);
+    if (status == HN_OK)
+        status = hn_report_page(&input->report, &page, err);
+    if (status == HN_OK)
+        status = write_out(input, &page, err);
+    hn_text_finish(&page);
+    return status;
+}
+
+static enum hn_status run(int argc, char **argv, struct hn_error *err)
+{
+    struct input input = {.quiet = false};
+    const struct hn_command_line line = {
+        .name = "report",
+        .arguments = "[NAME|FILE...]",
+        .summary = "Writes what was tuned as one HTML page to look at.",
+        .details = "NAME is a kernel of the cache, FILE a recorded tuning or a folder of them "
+                   "(anything with a '/', or that ends in .json or .json.gz); without either, all "
+                   "that the cache holds. The page needs neither network nor server.",
+        .groups = HN_OPTIONS_CACHE,
+        .own = own_options,
+        .parse = parse,
+        .input = &input,
+    };
+    hn_options_init(&input.command.options);
+    hn_bindings_init(&input.command.problem);
+    hn_report_init(&input.report);
+    enum hn_status status = hn_options_parse(&line, argc, argv, &input.command.options);
+    if (status == HN_OK)
+        status = make(&input, err);
+    hn_report_finish(&input.report);
+    hn_store_close(input.command.store);
+    free(input.command.path);
+    free(input.names.items);
+    free(input.configs.items);
+    hn_bindings_finish(&input.command.problem);
+    hn_options_finish(&input.command.options);
+    return status;
+}
+
+const struct hn_command hn_command_report = {
+    .name = "report",
+    .arguments = "[NAME...]",
+    .summary = "write what was tuned as one HTML page to look at",
+    .run = run,
+};

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_REPORT_REPORT_H
+#define HONE_TUNER_REPORT_REPORT_H
+
+#include <jansson.h>
+
+#include "cache/recording.h"
+#include "cache/store_roofs.h"
+#include "tuner/config/config.h"
+
+/* What `hone report` shows: tunings with all their records, from a cache or from recordings, as one HTML file that
+ * needs nothing else. docs/report.md describes the page. */
+
+/* A step of the config's ladder. */
+struct hn_report_step {
+    struct hn_bindings set; /* as written */
+    size_t record;          /* what was measured at it; SIZE_MAX: nothing */
+};
+
+struct hn_report_tuning {
+    struct hn_identity identity;
+    struct hn_version version;
+    struct hn_records records;
+    size_t *order;     /* the records in the order in which they were made */
+    char **parameters; /* in declared order, as far as that is known */
+    size_t parameter_count;
+    size_t best; /* of the records; SIZE_MAX: none is valid */
+    bool simulated;
+    bool stale;
+    char *source;  /* the file that it comes from */
+    char *command; /* that measured it, or NULL */
+    char *config;  /* path for command lines, or NULL */
+    char *merit;   /* the metric that is the figure of merit, or NULL */
+    struct hn_report_step *ladder;
+    size_t ladder_count;
+    bool has_roofs;
+    struct hn_roofs roofs;
+};
+
+struct hn_report {
+    struct hn_report_tuning *tunings;
+    size_t count;
+};
+
+void hn_report_init(struct hn_report *report);
+void hn_report_finish(struct hn_report *report);
+
+/* A tuning of the cache, or of a recording, behind the others. */
+enum hn_status hn_report_add_tuned(struct hn_report *report, struct hn_store *store, const char *path,
+                                   const struct hn_tuned *tuned, struct hn_error *err);
+enum hn_status hn_report_add_recording(struct hn_report *report, const char *path, struct hn_error *err);
+
+void hn_report_drop_last(struct hn_report *report);
+
+/* SIZE_MAX: there is none. */
+size_t hn_report_find(const struct hn_records *records, const struct hn_bindings *point);
+/* Takes ladder, figure of merit and path from a config of the tuning's kernel; or from the plan that the cache keeps. */
+enum hn_status hn_report_apply_config(struct hn_report_tuning *tuning, const struct hn_config *config,
+                                      struct hn_error *err);
+enum hn_status hn_report_apply_plan(struct hn_report_tuning *tuning, struct hn_store *store, struct hn_error *err);
+
+/* Parts of the document: its records as columns, the samples of the best. Added to `tuning`; -1 when out of memory. */
+int hn_report_add_columns(const struct hn_report_tuning *tuning, json_t *json);
+int hn_report_add_samples(const struct hn_report_tuning *tuning, json_t *json);
+/* A string whatever bytes it holds. */
+json_t *hn_report_string(const char *string);
+/* A value of a parameter or problem as its text, which rounds nothing. */
+json_t *hn_report_value(const struct hn_value *value);
+
+/* All of it as JSON; NULL when out of memory. */
+json_t *hn_report_to_json(const struct hn_report *report);
+/* Appends the page. */
+enum hn_status hn_report_page(const struct hn_report *report, struct hn_text *page, struct hn_error *err);
+
+/* The page without its data, as the build has put it together from tuner/report/web. */
+extern const char hn_report_template[];
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "runtime/roofs.h"
+#include "tuner/report/report.h"
+
+static json_t *names_of_outcomes(void)
+{
+    json_t *names = json_array();
+    for (int i = 0; i < HN_OUTCOME_COUNT; i++)
+        (void)json_array_append_new(names, json_string(hn_outcome_name((enum hn_outcome)i)));
+    return names;
+}
+
+static json_t *bindings_to_json(const struct hn_bindings *bindings)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < bindings->count; i++)
+        (void)json_object_set_new(object, bindings->names[i],
+                                  hn_report_value(&bindings->values[i]));
+    return object;
+}
+
+static json_t *device_to_json(const struct hn_device_identity *device)
+{
+    return json_pack("{s:o, s:i, s:i, s:o}", "name", hn_report_string(device->name), "capability",
+                     device->capability, "sm_count", device->sm_count, "mig_profile",
+                     hn_report_string(device->mig_profile));
+}
+
+static json_t *version_to_json(const struct hn_version *version)
+{
+    return json_pack("{s:o, s:o, s:s, s:s, s:s, s:i}", "driver", hn_report_string(version->driver),
+                     "nvrtc", hn_report_string(version->nvrtc), "template", version->template_hash,
+                     "options", version->options_hash, "plan", version->plan_hash, "protocol",
+                     version->protocol);
+}
+
+/* The time stamp as a whole number, which is not rounded as other figures are. */
+static json_t *roofs_to_json(const struct hn_report_tuning *tuning)
+{
+    if (!tuning->has_roofs)
+        return json_null();
+    json_t *json = hn_roofs_to_json(&tuning->roofs);
+    if (json != NULL)
+        (void)json_object_set_new(json, "measured",
+                                  json_integer((json_int_t)tuning->roofs.measured));
+    return json;
+}
+
+static size_t place_of(const struct hn_report_tuning *tuning, size_t record)
+{
+    for (size_t i = 0; record != SIZE_MAX && i < tuning->records.count; i++)
+        if (tuning->order[i] == record)
+            return i;
+    return SIZE_MAX;
+}
+
+static json_t *place_to_json(const struct hn_report_tuning *tuning, size_t record)
+{
+    size_t place = place_of(tuning, record);
+    return place == SIZE_MAX ? json_null() : json_integer((json_int_t)place);
+}
+
+static json_t *ladder_to_json(const struct hn_report_tuning *tuning)
+{
+    json_t *ladder = json_array();
+    for (size_t i = 0; i < tuning->ladder_count; i++) {
+        const struct hn_report_step *step = &tuning->ladder[i];
+        (void)json_array_append_new(ladder,
+                                    json_pack("{s:o, s:o}", "set", bindings_to_json(&step->set),
+                                              "record", place_to_json(tuning, step->record)));
+    }
+    return ladder;
+}
+
+static json_t *tuning_to_json(const struct hn_report_tuning *tuning)
+{
+    const struct hn_identity *identity = &tuning->identity;
+    bool kernel_tuners = tuning->version.protocol == HN_KERNEL_TUNER_PROTOCOL;
+    json_t *json = json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:b, s:I}", "kernel",
+        hn_report_string(identity->kernel), "signature", hn_report_string(identity->signature),
+        "problem", bindings_to_json(&identity->problem), "regime",
+        hn_report_string(identity->regime), "objective", hn_report_string(identity->objective),
+        "device", device_to_json(&identity->device), "version", version_to_json(&tuning->version),
+        "source", hn_report_string(tuning->source), "command_line",
+        hn_report_string(tuning->command), "config", hn_report_string(tuning->config), "merit",
+        hn_report_string(tuning->merit), "simulated", tuning->simulated, "stale", tuning->stale,
+        "kernel_tuner", kernel_tuners, "count", (json_int_t)tuning->records.count);
+    if (json == NULL)
+        return NULL;
+    int failed = json_object_set_new(json, "best", place_to_json(tuning, tuning->best));
+    failed |= json_object_set_new(json, "roofs", roofs_to_json(tuning));
+    failed |= json_object_set_new(json, "ladder", ladder_to_json(tuning));
+    failed |= hn_report_add_columns(tuning, json);
+    failed |= hn_report_add_samples(tuning, json);
+    if (failed == 0)
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
+json_t *hn_report_to_json(const struct hn_report *report)
+{
+    json_t *tunings = json_array();
+    for (size_t i = 0; i < report->count; i++) {
+        json_t *tuning = tuning_to_json(&report->tunings[i]);
+        if (tuning == NULL || json_array_append_new(tunings, tuning) != 0) {
+            json_decref(tunings);
+            return NULL;
+        }
+    }
+    return json_pack("{s:i, s:s, s:I, s:i, s:o, s:o}", "format", 1, "hone", HONE_VERSION,
+                     "generated", (json_int_t)time(NULL), "protocol", HN_MEASURING_PROTOCOL,
+                     "outcomes", names_of_outcomes(), "tunings", tunings);
+}

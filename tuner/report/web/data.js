@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+// The data of the page: tunings, whose records are kept as columns.
+import {figure, time, date, NONE} from "./format.js";
+
+/** One tuning. Records are numbered in the order in which they were made. */
+export class Tuning {
+  constructor(raw, outcomes, number) {
+    Object.assign(this, raw);
+    this.number = number;
+    this.outcomeNames = outcomes;
+    this.cache = new Map();
+    [this.objectiveName, this.direction] = this.objective.split(" ");
+    this.timed = this.objectiveName === "time";
+    this.lowerIsBetter = this.direction !== "maximize";
+    this.outcome = this.column("outcome").map(index => outcomes[index]);
+    this.time = this.column("time");
+    this.low = this.column("low");
+    this.high = this.column("high");
+    this.cost = this.timed ? this.time : this.metric(this.objectiveName);
+    this.varying = this.parameters.map((_, p) => p).filter(p => this.parameters[p].values.length > 1);
+    this.ranked = this.records(i => this.isValid(i)).sort((a, b) => this.compare(a, b));
+    this.rank = new Array(this.count).fill(null);
+    this.ranked.forEach((record, place) => { this.rank[record] = place + 1; });
+    this.hasRace = this.column("final").some(final => final === 1);
+  }
+
+  /** A column of figures; null where a record has none. */
+  column(name) {
+    if (!this.cache.has(name)) this.cache.set(name, this.expand(this.columns[name]));
+    return this.cache.get(name);
+  }
+
+  metric(name) {
+    const key = `metric ${name}`;
+    if (!this.cache.has(key)) this.cache.set(key, this.expand(this.metrics[name]));
+    return this.cache.get(key);
+  }
+
+  /** What is the same for all records is written once. */
+  expand(column) {
+    return Array.isArray(column) ? column : new Array(this.count).fill(column ?? null);
+  }
+
+  records(test) {
+    const found = [];
+    for (let i = 0; i < this.count; i++) if (test(i)) found.push(i);
+    return found;
+  }
+
+  /** A time that was measured in full; a duplicate has its original's. */
+  isValid(i) {
+    return (this.outcome[i] === "ok" || this.outcome[i] === "duplicate") && this.cost[i] !== null;
+  }
+
+  /** Stopped early: its time is a lower bound. */
+  isCensored(i) {
+    return this.outcome[i] === "slower" && this.cost[i] !== null;
+  }
+
+  isFailure(i) {
+    return !["ok", "duplicate", "slower", "skipped"].includes(this.outcome[i]);
+  }
+
+  /** Below 0 where a is better. */
+  compare(a, b) {
+    return this.lowerIsBetter ? this.cost[a] - this.cost[b] : this.cost[b] - this.cost[a];
+  }
+
+  better(x, y) {
+    return this.lowerIsBetter ? x < y : x > y;
+  }
+
+  /** How many times worse a cost is than the best: 1 and more. */
+  ratio(cost) {
+    const best = this.cost[this.best];
+    return this.lowerIsBetter ? cost / best : best / cost;
+  }
+
+  /** Its interval overlaps that of the best: nothing that was measured tells them apart. */
+  isTied(i) {
+    return this.timed && this.best !== null && i !== this.best && this.outcome[i] === "ok" &&
+      this.low[i] <= this.high[this.best] && this.low[this.best] <= this.high[i];
+  }
+
+  get ties() {
+    return this.records(i => this.isTied(i)).sort((a, b) => this.compare(a, b));
+  }
+
+  value(p, i) {
+    const index = this.points[p][i];
+    return index === null ? NONE : this.parameters[p].values[index];
+  }
+
+  /** "TILE=32, PAD=1": the parameters that vary. */
+  pointText(i, separator = " ") {
+    return this.varying.map(p => `${this.parameters[p].name}=${this.value(p, i)}`).join(separator) || "the only point";
+  }
+
+  costText(i) {
+    const cost = this.cost[i];
+    if (cost === null) return NONE;
+    return (this.isCensored(i) ? "≥ " : "") + this.costFigure(cost);
+  }
+
+  costFigure(cost) {
+    return this.timed ? time(cost) : figure(cost);
+  }
+
+  get problemText() {
+    return Object.entries(this.problem).map(([name, value]) => `${name}=${value}`).join(", ");
+  }
+
+  get title() {
+    const parts = [this.kernel, this.problemText, this.device.name, `${this.regime} L2`];
+    if (this.started > 0) parts.push(date(this.started));
+    if (this.simulated) parts.push("simulated");
+    return parts.filter(part => part !== "").join(" · ");
+  }
+
+  message(i) {
+    const original = this.column("original")[i];
+    if (this.outcome[i] === "duplicate" && original !== null) return `same machine code and launch as ${this.pointText(original)}`;
+    const index = this.column("message")[i];
+    if (index === null) return "";
+    return index < 0 ? "(left out of the report for its size)" : this.messages[index];
+  }
+
+  /** What a reader has to know before trusting the time. */
+  remarks(i) {
+    const kind = this.column("verification")[i];
+    const timed = this.cost[i] !== null;
+    return [
+      [i === this.best, "best"], [this.isTied(i), "tied"], [this.isCensored(i), "lower bound"],
+      [timed && kind === 0, "UNVERIFIED"], [timed && kind === 1, "self-verified"],
+      [timed && this.column("unstable")[i] === 1, "unstable"], [this.outcome[i] === "duplicate", "duplicate"],
+      [this.simulated, "simulated"], [this.stale, "stale"],
+    ].filter(([holds]) => holds).map(([, remark]) => remark);
+  }
+
+  /** What a launch takes at least on this device, by its metrics bytes and flops (the roofline model of Williams,
+   * Waterman and Patterson, 2009), and what bounds it; null where that is not known. */
+  bound(i) {
+    const roofs = this.roofs;
+    const moved = this.metrics.bytes === undefined ? 0 : this.metric("bytes")[i] ?? 0;
+    const computed = this.metrics.flops === undefined ? 0 : this.metric("flops")[i] ?? 0;
+    if (roofs === null || (moved === 0 && computed === 0)) return null;
+    const bounds = [["launch", roofs.launch_us], ["copy", moved / roofs.copy_gb_per_s / 1e3],
+                    ["FP32", computed / roofs.fp32_gflops / 1e3]];
+    const [name, us] = bounds.reduce((longest, other) => (other[1] > longest[1] ? other : longest));
+    return {name, us};
+  }
+
+  roofText(i) {
+    const bound = this.time[i] === null ? null : this.bound(i);
+    return bound === null ? NONE : `${(100 * bound.us / this.time[i]).toFixed(0)}% ${bound.name}`;
+  }
+
+  /** The command that runs the point once more, for a shell. */
+  command(i) {
+    const words = ["hone", "run", this.config ?? `${this.kernel}.yaml`];
+    for (const [name, value] of Object.entries(this.problem)) words.push("-p", `${name}=${value}`);
+    const set = this.parameters.map((parameter, p) => `${parameter.name}=${this.value(p, i)}`);
+    if (set.length > 0) words.push("-s", set.join(","));
+    if (this.regime === "warm") words.push("--regime", "warm");
+    return words.map(quote).join(" ");
+  }
+}
+
+export function quote(word) {
+  return /^[\w.,=:/+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+export function loadTunings(text) {
+  const document = JSON.parse(text);
+  return {...document, tunings: document.tunings.map((raw, number) => new Tuning(raw, document.outcomes, number))};
+}
+
+/** The value below which the given part of a sorted list lies. */
+export function quantile(sorted, part) {
+  if (sorted.length === 0) return NaN;
+  const place = (sorted.length - 1) * part;
+  const below = Math.floor(place);
+  const above = Math.min(below + 1, sorted.length - 1);
+  return sorted[below] + (sorted[above] - sorted[below]) * (place - below);
+}

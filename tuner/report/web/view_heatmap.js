@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// Two parameters against each other, as a table whose cells are coloured.
+import {html, section, replace, select} from "./dom.js";
+import {quantile} from "./data.js";
+import {figure, plural} from "./format.js";
+import {state, watch, setFilter} from "./state.js";
+import {byEffect} from "./view_effects.js";
+
+const chosen = {x: null, y: null, statistic: "best"};
+
+const STATISTICS = {
+  best: (sorted, tuning) => (tuning.lowerIsBetter ? sorted[0] : sorted.at(-1)),
+  median: sorted => quantile(sorted, 0.5),
+};
+
+/** cells[y][x]: the records of that pair of values. */
+function gather(tuning) {
+  const {x, y} = chosen;
+  const cells = tuning.parameters[y].values.map(() => tuning.parameters[x].values.map(() => ({records: [], failed: 0, censored: 0, all: 0})));
+  for (let i = 0; i < tuning.count; i++) {
+    const cell = cells[tuning.points[y][i]]?.[tuning.points[x][i]];
+    if (!cell || !state.selected[i]) continue;
+    cell.all++;
+    if (tuning.isValid(i) || tuning.isCensored(i)) cell.records.push(i);
+    if (tuning.isCensored(i)) cell.censored++;
+    if (tuning.isFailure(i)) cell.failed++;
+  }
+  return cells;
+}
+
+function restrict(tuning, xIndex, yIndex) {
+  const {x, y} = chosen;
+  const label = `${tuning.parameters[x].name}=${tuning.parameters[x].values[xIndex]}, ${tuning.parameters[y].name}=${tuning.parameters[y].values[yIndex]}`;
+  setFilter("cell", {label, test: i => tuning.points[x][i] === xIndex && tuning.points[y][i] === yIndex});
+}
+
+function drawCell(tuning, cell, value, worst, xIndex, yIndex) {
+  if (value === null) {
+    const why = cell.failed > 0 ? `${cell.failed} failed` : cell.all > 0 ? "no time" : "";
+    return html("td", {class: "nothing"}, why);
+  }
+  const ratio = tuning.ratio(value);
+  const heat = worst > 1 ? 1 - Math.log(ratio) / Math.log(worst) : 1;
+  const bounded = cell.censored === cell.records.length ? "≥ " : "";
+  const button = html("button", {type: "button", title: `${plural(cell.records.length, "point")}${cell.censored ? `, ${cell.censored} lower bounds` : ""}: ${bounded}${figure(ratio, 3)} times the best; show only these`,
+    onclick: () => restrict(tuning, xIndex, yIndex)}, bounded + tuning.costFigure(value));
+  const td = html("td", {class: `heat${heat > 0.68 ? " hot" : ""}`}, button);
+  td.style.setProperty("--heat", `${(heat * 100).toFixed(0)}%`);
+  return td;
+}
+
+function draw(host, tuning) {
+  replace(host);
+  if (chosen.x === null || chosen.x === chosen.y) {
+    host.append(html("p", {class: "empty"}, "Two different parameters with more than one value are needed."));
+    return;
+  }
+  const cells = gather(tuning);
+  const values = cells.map(row => row.map(cell => (cell.records.length === 0 ? null :
+    STATISTICS[chosen.statistic](cell.records.map(i => tuning.cost[i]).sort((a, b) => a - b), tuning))));
+  const worst = Math.max(1, ...values.flat().filter(value => value !== null).map(value => tuning.ratio(value)));
+  const [x, y] = [tuning.parameters[chosen.x], tuning.parameters[chosen.y]];
+  const what = `${chosen.statistic === "best" ? "Best" : "Median"} ${tuning.timed ? "time" : tuning.objectiveName}`;
+  host.append(html("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "Heat map"}, html("table", {class: "heatmap"},
+    html("caption", {}, `${what} for ${y.name} (down) and ${x.name} (across); the stronger the colour, the better`),
+    html("thead", {}, html("tr", {}, html("th", {scope: "col"}, `${y.name} \\ ${x.name}`), x.values.map(value => html("th", {scope: "col"}, value)))),
+    html("tbody", {}, y.values.map((value, row) => html("tr", {}, html("th", {scope: "row"}, value),
+      cells[row].map((cell, column) => drawCell(tuning, cell, values[row][column], worst, column, row))))))));
+}
+
+export function heatmapView() {
+  const body = section("heatmap", "Heat map", "Two parameters against each other, all others left free. A cell shows only its records.", true);
+  const controls = html("div", {class: "controls"});
+  const host = html("div");
+  body.append(controls, host);
+  const choose = name => value => {
+    chosen[name] = name === "statistic" ? value : Number(value);
+    draw(host, state.tuning);
+  };
+  watch("tuning", tuning => {
+    const [first, second] = byEffect(tuning);
+    chosen.x = second ? first.p : null;
+    chosen.y = second ? second.p : null;
+    const options = tuning.varying.map(p => [p, tuning.parameters[p].name]);
+    replace(controls, select("across", options, chosen.x, choose("x")), select("down", options, chosen.y, choose("y")),
+      select("cells show", [["best", "the best"], ["median", "the median"]], chosen.statistic, choose("statistic")));
+  });
+  watch("selection", tuning => draw(host, tuning));
+}

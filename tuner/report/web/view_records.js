@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// All records as a table: sorted by its headings, filtered by a line of text, with commands to copy.
+import {html, section, replace, copyButton, announce} from "./dom.js";
+import {bytes, figure, percent, spread, NONE} from "./format.js";
+import {state, watch, setFilter} from "./state.js";
+import {parseQuery} from "./query.js";
+import {showRecord} from "./record.js";
+
+const PAGE = 50;
+
+const view = {sort: "rank", ascending: true, page: 0, columns: [], order: []};
+
+/** key: what a column is sorted by, null comes last; text: what it shows. */
+function columnsOf(tuning) {
+  const get = name => i => tuning.column(name)[i];
+  const columns = [
+    {name: "rank", figure: true, key: i => tuning.rank[i], text: i => tuning.rank[i] ?? NONE},
+    {name: "outcome", key: i => tuning.outcome[i], text: i => tuning.outcome[i]},
+    {name: tuning.timed ? "time" : tuning.objectiveName, figure: true, key: i => tuning.cost[i], text: i => tuning.costText(i)},
+  ];
+  if (tuning.timed) {
+    columns.push({name: "±95%", figure: true, key: i => (tuning.time[i] === null ? null : (tuning.high[i] - tuning.low[i]) / tuning.time[i]),
+      text: i => spread(tuning.low[i], tuning.time[i], tuning.high[i])});
+  }
+  for (const name of Object.keys(tuning.metrics).filter(metric => !["bytes", "flops", tuning.objectiveName].includes(metric))) {
+    columns.push({name, figure: true, key: i => tuning.metric(name)[i], text: i => figure(tuning.metric(name)[i] ?? NaN)});
+  }
+  columns.push({name: "of roof", figure: true, key: i => (tuning.time[i] === null || !tuning.bound(i) ? null : tuning.bound(i).us / tuning.time[i]), text: i => tuning.roofText(i)});
+  columns.push({name: "registers", figure: true, key: get("registers"), text: i => get("registers")(i) ?? NONE},
+    {name: "shared", figure: true, key: get("shared"), text: i => bytes(get("shared")(i) ?? NaN)},
+    {name: "spills", figure: true, key: get("spills"), text: i => bytes(get("spills")(i) ?? NaN)},
+    {name: "occupancy", figure: true, key: get("occupancy"), text: i => percent(get("occupancy")(i) ?? NaN)});
+  for (const p of tuning.varying) {
+    columns.push({name: tuning.parameters[p].name, parameter: true, key: i => tuning.points[p][i], text: i => tuning.value(p, i)});
+  }
+  columns.push({name: "remarks", key: i => tuning.remarks(i).join(", ") || null, text: i => tuning.remarks(i).join(", ")},
+    {name: "message", key: i => tuning.message(i) || null, text: i => tuning.message(i), long: true});
+  return columns.filter(column => column.name === "rank" || column.name === "outcome" || tuning.records(i => column.key(i) !== null).length > 0);
+}
+
+function order(tuning) {
+  const column = view.columns.find(({name}) => name === view.sort) ?? view.columns[0];
+  const sign = view.ascending ? 1 : -1;
+  const keyed = tuning.records(i => state.selected[i]).map(i => [column.key(i), i]);
+  keyed.sort(([a, i], [b, j]) => {
+    if (a === null || b === null) return (a === null) - (b === null) || i - j;
+    return (a < b ? -1 : a > b ? 1 : 0) * sign || i - j;
+  });
+  view.order = keyed.map(([, i]) => i);
+}
+
+function heading(column, sortBy) {
+  const sorted = column.name === view.sort;
+  const state_ = sorted ? (view.ascending ? "ascending" : "descending") : null;
+  return html("th", {scope: "col", class: column.figure ? "figure" : null, "aria-sort": state_},
+    html("button", {type: "button", onclick: () => sortBy(column.name)}, column.name, html("span", {class: "arrow", "aria-hidden": "true"}, sorted ? (view.ascending ? " ▲" : " ▼") : "")));
+}
+
+function recordRow(tuning, i) {
+  const cells = view.columns.map(column => html("td", {class: column.figure ? "figure" : column.long ? "long" : null, title: column.long ? column.text(i) : null}, String(column.text(i))));
+  return html("tr", {class: `${i === tuning.best ? "winner" : ""}${tuning.isFailure(i) ? "failed" : ""}`}, cells,
+    html("td", {class: "actions"}, html("button", {type: "button", class: "link", "aria-label": `All of record ${i + 1}`, onclick: () => showRecord(i)}, "all"),
+      " ", copyButton(() => tuning.command(i), `Copy the command of record ${i + 1}`)));
+}
+
+function drawTable(host, status, tuning, sortBy) {
+  const pages = Math.max(1, Math.ceil(view.order.length / PAGE));
+  view.page = Math.min(view.page, pages - 1);
+  const shown = view.order.slice(view.page * PAGE, (view.page + 1) * PAGE);
+  const focused = document.activeElement?.closest?.("#records th")?.textContent.replace(/ [▲▼]$/, "");
+  replace(host, html("table", {class: "records"}, html("caption", {}, `Records of ${tuning.kernel}`),
+    html("thead", {}, html("tr", {}, view.columns.map(column => heading(column, sortBy)), html("th", {scope: "col"}, "command"))),
+    html("tbody", {}, shown.map(i => recordRow(tuning, i)))));
+  if (focused) [...host.querySelectorAll("th")].find(th => th.textContent.replace(/ [▲▼]$/, "") === focused)?.querySelector("button")?.focus();
+  const first = shown.length === 0 ? 0 : view.page * PAGE + 1;
+  const turn = by => () => {
+    view.page += by;
+    drawTable(host, status, tuning, sortBy);
+  };
+  replace(status, html("span", {id: "records-count"}, `${first} to ${view.page * PAGE + shown.length} of ${view.order.length.toLocaleString("en")} records`),
+    html("button", {type: "button", disabled: view.page === 0, onclick: turn(-1)}, "previous"),
+    html("button", {type: "button", disabled: view.page >= pages - 1, onclick: turn(1)}, "next"));
+}
+
+export function recordsView() {
+  const body = section("records", "Records", null);
+  const problems = html("span", {class: "problems", id: "query-problems", role: "status"});
+  const input = html("input", {type: "search", id: "query", size: 44, spellcheck: "false", autocomplete: "off", "aria-describedby": "query-problems"});
+  const host = html("div", {class: "scroll tall", tabindex: 0, role: "group", "aria-label": "Records"});
+  const status = html("div", {class: "controls pager"});
+  body.append(html("div", {class: "controls"}, html("label", {for: "query"}, "filter "), input, problems),
+    html("p", {class: "hint"}, "Words are looked for in point, outcome, remarks and message; NAME=VALUE and <, <=, >, >=, != compare a parameter, a metric, time (in µs), registers, shared, spills (in bytes) or occupancy (0 to 1)."),
+    status, host);
+  const update = tuning => {
+    order(tuning);
+    drawTable(host, status, tuning, name => {
+      view.ascending = name === view.sort ? !view.ascending : true;
+      view.sort = name;
+      view.page = 0;
+      update(tuning);
+      announce(`Sorted by ${name}, ${view.ascending ? "ascending" : "descending"}`);
+    });
+  };
+  const ask = () => {
+    const {test, problems: found} = parseQuery(state.tuning, input.value);
+    problems.textContent = found.join("; ");
+    setFilter("query", test ? {label: `“${input.value.trim()}”`, test, clear: () => { input.value = ""; }} : null);
+  };
+  let waiting = 0;
+  input.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(ask, 150);
+  });
+  watch("tuning", tuning => {
+    Object.assign(view, {sort: "rank", ascending: true, page: 0, columns: columnsOf(tuning)});
+    input.value = "";
+    problems.textContent = "";
+  });
+  watch("selection", tuning => {
+    view.page = 0;
+    update(tuning);
+  });
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// What was found, with what, and how far it can be trusted.
+import {html, section, replace, table, commandLine} from "./dom.js";
+import {date, duration, figure, percent, plural, spread, time, bytes, NONE} from "./format.js";
+import {state, watch, showTuning} from "./state.js";
+import {quote} from "./data.js";
+
+const TOP = 10;
+
+function warnings(tuning) {
+  const list = [];
+  const best = tuning.best;
+  const kind = best === null ? null : tuning.column("verification")[best];
+  if (tuning.simulated) list.push("Simulated: the times were taken from a recording, not measured by this tuning.");
+  if (tuning.stale) list.push("Stale: a later tuning had another template, plan, option or driver, or Hone measures otherwise now.");
+  if (tuning.kernel_tuner) list.push("By Kernel Tuner: means of plain launches; nothing was verified by Hone.");
+  if (kind === 0 && !tuning.kernel_tuner) list.push("Unverified: the config has no reference, so that nothing says that the results are right.");
+  if (kind === 1) list.push("Self-verified: the results were compared with those of the template at its default point, not with a reference.");
+  if (best !== null && tuning.column("unstable")[best] === 1) list.push("Unstable: the interval of the best did not get narrow enough.");
+  return list.map(text => html("p", {class: "banner", role: "note"}, text));
+}
+
+function key(name, big, small) {
+  return html("div", {class: "figure-box"}, html("p", {class: "name"}, name), html("p", {class: "big"}, big), html("p", {class: "small"}, small));
+}
+
+function figures(tuning) {
+  const {best} = tuning;
+  if (best === null) return html("p", {class: "banner"}, "No point is valid: see the outcomes.");
+  const ties = tuning.ties.length;
+  const merit = tuning.merit && tuning.merit !== tuning.objectiveName ? tuning.merit : null;
+  const bound = tuning.bound(best);
+  const worst = tuning.ranked.at(-1);
+  return html("div", {class: "figures"},
+    key(tuning.timed ? "best time" : `best ${tuning.objectiveName}`, tuning.costFigure(tuning.cost[best]),
+      tuning.timed ? `${spread(tuning.low[best], tuning.time[best], tuning.high[best])} (95% interval of the median), ${tuning.regime} L2` : `${tuning.lowerIsBetter ? "lower" : "higher"} is better, ${tuning.regime} L2`),
+    merit ? key(merit, figure(tuning.metric(merit)[best] ?? NaN), "of the best, by the config's metric") : null,
+    bound ? key("of the roof", percent(bound.us / tuning.time[best], 1), `${bound.name} roof: ${time(bound.us)} at least`) : null,
+    key("against the slowest", `${figure(tuning.ratio(tuning.cost[worst]), 3)}×`, `slowest measured: ${tuning.costFigure(tuning.cost[worst])}`),
+    key("tied with the best", ties === 0 ? "none" : String(ties), ties === 0 ? "no interval overlaps that of the best" : "their intervals overlap that of the best"),
+    key("points", tuning.count.toLocaleString("en"), `${tuning.ranked.length.toLocaleString("en")} with a time in full`));
+}
+
+function bestPoint(tuning) {
+  if (tuning.best === null) return null;
+  const rows = tuning.parameters.map((parameter, p) => [parameter.name, tuning.value(p, tuning.best),
+    parameter.values.length === 1 ? "the only value" : parameter.values.filter(value => value !== tuning.value(p, tuning.best)).join(", ")]);
+  return html("div", {}, html("h3", {}, "The best point"),
+    table("Parameters of the best point", ["parameter", "best", "also tried"], rows, {class: "plain"}),
+    html("p", {class: "commands"}, commandLine(tuning.command(tuning.best)), commandLine(`hone export ${quote(tuning.kernel)}`)));
+}
+
+function provenance(tuning) {
+  const {device, version} = tuning;
+  const facts = [
+    ["device", `${device.name}${device.capability > 0 ? `, compute capability ${Math.floor(device.capability / 10)}.${device.capability % 10}, ${device.sm_count} SMs` : ""}${device.mig_profile ? `, MIG ${device.mig_profile}` : ""}`],
+    ["driver, NVRTC", `${version.driver || "unknown"}, ${version.nvrtc || "unknown"}`],
+    ["measured", `${date(tuning.started, true)}${tuning.ended > tuning.started ? ` and for ${duration(tuning.ended - tuning.started)}` : ""}`],
+    ["regime", tuning.regime === "cold" ? "cold: L2 flushed before each launch" : "warm: L2 left as the launch before left it"],
+    ["protocol", tuning.kernel_tuner ? "Kernel Tuner's" : `${version.protocol}${version.protocol === state.report.protocol ? "" : ` (this Hone's is ${state.report.protocol})`}`],
+    ["objective", tuning.objective],
+    ["problem", tuning.problemText || "none"],
+    ["config", tuning.config ?? "not known"],
+    ["command", tuning.command_line || "not known"],
+    ["from", tuning.source],
+    ["roofs", tuning.roofs === null ? "not known: hone device --measure" :
+      `copy ${figure(tuning.roofs.copy_gb_per_s)} GB/s, L2 ${figure(tuning.roofs.l2_gb_per_s)} GB/s, FP32 ${figure(tuning.roofs.fp32_gflops / 1000, 3)} TFLOP/s, launch ${figure(tuning.roofs.launch_us, 3)} µs; measured ${date(tuning.roofs.measured)} with driver ${tuning.roofs.driver}`],
+    ["hashes", [["template", version.template], ["options", version.options], ["plan", version.plan]]
+      .filter(([, hash]) => hash).map(([name, hash]) => `${name} ${hash.slice(0, 12)}`).join(", ") || "none"],
+    ["arguments", tuning.signature || "not known"],
+  ];
+  return html("div", {}, html("h3", {}, "Where it comes from"),
+    html("dl", {class: "facts"}, facts.map(([name, text]) => html("div", {}, html("dt", {}, name), html("dd", {}, text)))));
+}
+
+function topTable(tuning) {
+  const rows = tuning.ranked.filter(i => tuning.outcome[i] === "ok").slice(0, TOP).map((i, place) => [String(place + 1), tuning.costText(i),
+    tuning.timed ? spread(tuning.low[i], tuning.time[i], tuning.high[i]) : NONE,
+    tuning.merit ? figure(tuning.metric(tuning.merit)[i] ?? NaN) : NONE, tuning.roofText(i),
+    String(tuning.column("registers")[i] ?? NONE), bytes(tuning.column("shared")[i] ?? NaN),
+    percent(tuning.column("occupancy")[i] ?? NaN), tuning.pointText(i), tuning.remarks(i).join(", ")]);
+  return html("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "The best points"},
+    table(`The best ${rows.length}`, [">#", tuning.timed ? ">time" : `>${tuning.objectiveName}`, ">±95%", `>${tuning.merit ?? "metric"}`,
+      ">of roof", ">registers", ">shared", ">occupancy", "~point", "remarks"], rows));
+}
+
+export function summaryView() {
+  const body = section("summary", "Summary");
+  watch("tuning", tuning => {
+    document.title = `${tuning.kernel} – Hone report`;
+    replace(body, warnings(tuning), figures(tuning),
+      html("div", {class: "columns"}, bestPoint(tuning), provenance(tuning)), topTable(tuning));
+  });
+}
+
+/** All tunings of the report, of which one is shown. */
+export function overviewView() {
+  if (state.report.tunings.length < 2) return;
+  const body = section("tunings", "Tunings", "All that this report holds. A name shows that tuning in the sections below.");
+  const open = tuning => html("button", {type: "button", class: "link", onclick: () => {
+    showTuning(tuning);
+    document.getElementById("summary").focus();
+  }}, tuning.kernel);
+  const rows = state.report.tunings.map(tuning => {
+    const {best} = tuning;
+    return [open(tuning), tuning.problemText, tuning.device.name, tuning.regime,
+      best === null ? NONE : tuning.costText(best), best === null || !tuning.timed ? NONE : spread(tuning.low[best], tuning.time[best], tuning.high[best]),
+      best === null || !tuning.merit ? NONE : `${figure(tuning.metric(tuning.merit)[best] ?? NaN)} ${tuning.merit}`,
+      best === null ? NONE : tuning.roofText(best), String(tuning.count), date(tuning.started),
+      best === null ? "no valid point" : tuning.remarks(best).filter(remark => remark !== "best").join(", ") || "verified"];
+  });
+  body.append(html("div", {class: "scroll tall", tabindex: 0, role: "group", "aria-label": "All tunings"},
+    table("All tunings", ["kernel", "~problem", "device", "L2", ">best", ">±95%", ">merit", ">of roof", ">points", "date", "~remarks"], rows)));
+  watch("tuning", shown => {
+    body.querySelectorAll("tbody tr").forEach((row, r) => row.classList.toggle("shown", r === shown.number));
+  });
+}
