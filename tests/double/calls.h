@@ -34,6 +34,10 @@ bool double_is_valid(CUdeviceptr address, size_t bytes);
 /* streams.c. All but the first stream do as late as they may what they are given to copy, so that who does not wait for
  * it finds what was there before. A kernel runs at once, behind all that its stream has to do before. */
 void double_streams_drain(void);
+/* With HONE_DOUBLE_LATE kernels wait too, where nothing of what follows is done: then true. There are at most 16
+ * parameters of up to 8 bytes, and behind the last is NULL. */
+bool double_stream_defer(CUstream stream, struct double_function *function, const struct double_geometry *geometry,
+                         void **parameters);
 /* Before a kernel of this stream runs, and behind it. */
 void double_stream_begin(CUstream stream);
 void double_stream_end(CUstream stream);

@@ -502,6 +502,8 @@ static CUresult launch(CUstream stream, CUfunction function, const struct double
         return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
     if (state.device.pending != CUDA_SUCCESS || state.device.hangs)
         return CUDA_SUCCESS;
+    if (double_stream_defer(stream, own, geometry, parameters))
+        return CUDA_SUCCESS;
     double_stream_begin(stream);
     CUresult result = double_kernel_run(&state.device, own, geometry, parameters);
     double_stream_end(stream);

@@ -6,13 +6,18 @@
 
 #include "calls.h"
 
-/* Something that a stream has not done yet: a copy, or waiting until another stream has done so
- * much. */
+enum { MOST_PARAMETERS = 16 };
+
+/* Something that a stream has not done yet: a kernel, waiting until another stream has done so
+ * much, or a copy. */
 struct task {
+    struct double_function *function;
+    struct double_geometry geometry;
+    uint64_t values[MOST_PARAMETERS];
     void *to;
     const void *from;
     size_t bytes;
-    struct CUstream_st *other; /* NULL: a copy */
+    struct CUstream_st *other;
     uint64_t done;
 };
 
@@ -40,11 +45,21 @@ static struct {
     double download_us;
 } engines;
 
+static void run_kernel(struct task *task)
+{
+    void *parameters[MOST_PARAMETERS];
+    for (int i = 0; i < MOST_PARAMETERS; i++)
+        parameters[i] = &task->values[i];
+    double_kernel_run(double_the_device(), task->function, &task->geometry, parameters);
+}
+
 static void drain(struct CUstream_st *stream, uint64_t until)
 {
     while (stream->done < until) {
-        const struct task task = stream->tasks[stream->done++];
-        if (task.other != NULL)
+        struct task task = stream->tasks[stream->done++];
+        if (task.function != NULL)
+            run_kernel(&task);
+        else if (task.other != NULL)
             drain(task.other, task.done);
         else
             memmove(task.to, task.from, task.bytes);
@@ -76,6 +91,17 @@ static CUresult give(struct CUstream_st *stream, struct task task)
     stream->tasks = grown;
     grown[stream->given++] = task;
     return CUDA_SUCCESS;
+}
+
+bool double_stream_defer(CUstream stream, struct double_function *function,
+                         const struct double_geometry *geometry, void **parameters)
+{
+    struct task task = {.function = function, .geometry = *geometry};
+    if (stream == NULL || stream == &first || getenv("HONE_DOUBLE_LATE") == NULL)
+        return false;
+    for (int i = 0; i < MOST_PARAMETERS && parameters[i] != NULL; i++)
+        memcpy(&task.values[i], parameters[i], sizeof task.values[i]);
+    return give(stream, task) == CUDA_SUCCESS;
 }
 
 static double *clock_of(struct CUstream_st *stream)
