@@ -68,11 +68,13 @@
 #ifndef CLUSTER
 #define CLUSTER 1
 #endif
-#ifndef FINISH // what such a group of blocks found: is the result; is added to it; is added up by the last one, or by a second kernel
+#ifndef FINISH // what such a group of blocks found is the result; or is added to it, either to zeros or to what the first group stored;
+               // or is added up by the last group, or by a second kernel
 #define FINISH_store 1
 #define FINISH_atomic 2
-#define FINISH_last_block 3
-#define FINISH_second_step 4
+#define FINISH_first_stores 3
+#define FINISH_last_block 4
+#define FINISH_second_step 5
 #define FINISH FINISH_store
 #endif
 #ifndef MIN_BLOCKS // that a multiprocessor is to have room for

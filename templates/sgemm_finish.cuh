@@ -31,14 +31,15 @@ template <int count> __device__ __forceinline__ void add_atomically(float *at, c
 
 // Stores a word of C, or adds it; beyond the edges there is nothing.
 template <int count>
-__device__ __forceinline__ void to_result(float *C, const place &at, int row, int column, const words<count> &value)
+__device__ __forceinline__ void to_result(bool add, float *C, const place &at, int row, int column,
+                                          const words<count> &value)
 {
     const int m = at.m + row, n = at.n + column;
     if ((M % BM != 0 && m >= M) || (N % BN != 0 && n >= N))
         return;
     float *const to = C + (size_t)m * N + n;
     if (N % count == 0) {
-        if (FINISH == FINISH_atomic)
+        if (add)
             add_atomically(to, value);
         else
             *(words<count> *)to = value;
@@ -48,7 +49,7 @@ __device__ __forceinline__ void to_result(float *C, const place &at, int row, in
     for (int i = 0; i < count; ++i)
         if (n + i < N) {
             const words<1> one = {value.value[i]};
-            if (FINISH == FINISH_atomic)
+            if (add)
                 add_atomically(to + i, one);
             else
                 to[i] = one.value[0];
@@ -62,13 +63,13 @@ __device__ __forceinline__ size_t kept_at(int group, int tile, int element)
 }
 
 template <int count>
-__device__ __forceinline__ void put(float *C, float *partial, const place &at, int row, int column,
+__device__ __forceinline__ void put(bool add, float *C, float *partial, const place &at, int row, int column,
                                     const words<count> &value)
 {
-    if (FINISH == FINISH_store || FINISH == FINISH_atomic)
-        to_result(C, at, row, column, value);
-    else
+    if (FINISH == FINISH_last_block || FINISH == FINISH_second_step)
         *(words<count> *)&partial[kept_at(blockIdx.z / CLUSTER, at.tile, row * BN + column)] = value;
+    else
+        to_result(add, C, at, row, column, value);
 }
 
 // Adds up what all groups kept for the four elements from `element` of a tile on.
@@ -78,7 +79,7 @@ __device__ __forceinline__ void sum_groups(const float *partial, float *C, const
 #pragma unroll 8
     for (int group = 1; group < groups; ++group)
         sum = sum + __ldcg((const float4 *)&partial[kept_at(group, at.tile, element)]);
-    to_result(C, at, element / BN, element % BN, words<4>{sum.x, sum.y, sum.z, sum.w});
+    to_result(false, C, at, element / BN, element % BN, words<4>{sum.x, sum.y, sum.z, sum.w});
 }
 
 // Whether this block is the last of `blocks` that come here with the same counter, which it leaves at 0. What the others
@@ -95,31 +96,64 @@ __device__ __forceinline__ bool is_last(unsigned *counter, unsigned blocks)
     return last;
 }
 
+// Whether this block has to add to what the first of `groups` blocks with the same counters stored: that one does not,
+// all others wait until it has. Both counters are 0 before and after.
+__device__ __forceinline__ bool comes_later(unsigned *tickets, unsigned *stored)
+{
+    __shared__ bool later;
+    if (threadIdx.x == 0) {
+        later = atomicInc(tickets, groups - 1) != 0;
+        if (later) {
+            while (*(volatile unsigned *)stored == 0)
+                ;
+            __threadfence();
+            atomicInc(stored, groups - 1); // the last to see it makes it 0 again
+        }
+    }
+    __syncthreads();
+    return later;
+}
+
+__device__ __forceinline__ void tell_stored(unsigned *stored)
+{
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0)
+        atomicExch(stored, 1);
+}
+
 __device__ __forceinline__ void finish(const float (&c)[TM][TN], float *shared, const place &at, float *C, float *partial,
                                        unsigned *done)
 {
-    const int rank = CLUSTER > 1 ? cluster_rank() : 0, first = 4 * (rank * threads + threadIdx.x);
-    float *const own = shared + at.slice / slice * (BM * BN);
+    const int rank = CLUSTER > 1 ? cluster_rank() : 0;
+    [[maybe_unused]] const int first = 4 * (rank * threads + threadIdx.x);
+    unsigned *const tickets = done + at.tile * CLUSTER + rank, *const stored = tickets + tiles_c * CLUSTER;
+    bool add = FINISH == FINISH_atomic;
+    if (!through_shared && FINISH == FINISH_first_stores)
+        add = comes_later(tickets, stored);
 #pragma unroll
     for (int i = 0; i < TM; ++i)
 #pragma unroll
         for (int j = 0; j < TN; j += word_n) {
+            const int row = row_of(at, i), column = column_of(at, j);
             words<word_n> sum;
 #pragma unroll
             for (int l = 0; l < word_n; ++l)
                 sum.value[l] = c[i][j + l];
             if (through_shared)
-                *(words<word_n> *)&own[row_of(at, i) * BN + column_of(at, j)] = sum;
+                *(words<word_n> *)&shared[at.slice / slice * (BM * BN) + row * BN + column] = sum;
             else
-                put(C, partial, at, row_of(at, i), column_of(at, j), sum);
+                put(add, C, partial, at, row, column, sum);
         }
 
+#if WK * CLUSTER > 1 // each block of a cluster adds up its share of the elements
 #if CLUSTER > 1
     cluster_synchronize();
-#elif WK > 1
+#else
     __syncthreads();
 #endif
-#if WK * CLUSTER > 1 // each block of a cluster adds up its share of the elements
+    if (FINISH == FINISH_first_stores)
+        add = comes_later(tickets, stored);
     for (int element = first; element < BM * BN; element += 4 * CLUSTER * threads) {
         float4 sum = make_float4(0, 0, 0, 0);
 #pragma unroll
@@ -131,20 +165,22 @@ __device__ __forceinline__ void finish(const float (&c)[TM][TN], float *shared, 
             sum = sum + *(const float4 *)from;
 #endif
         }
-        put(C, partial, at, element / BN, element % BN, words<4>{sum.x, sum.y, sum.z, sum.w});
+        put(add, C, partial, at, element / BN, element % BN, words<4>{sum.x, sum.y, sum.z, sum.w});
     }
-#endif
 #if CLUSTER > 1
     cluster_synchronize(); // none ends while another reads its shared memory
 #endif
-#if FINISH == FINISH_last_block
-    if (is_last(done + at.tile * CLUSTER + rank, groups))
+#endif
+
+    if (FINISH == FINISH_first_stores && !add)
+        tell_stored(stored);
+    if (FINISH == FINISH_last_block && is_last(tickets, groups))
         for (int element = first; element < BM * BN; element += 4 * CLUSTER * threads)
             sum_groups(partial, C, at, element);
-#endif
 }
 
 // The steps before and after: C = 0 where blocks add to it, and the sums of the groups.
+#if FINISH == FINISH_atomic
 extern "C" __global__ void __launch_bounds__(256) sgemm_clear(float *C)
 {
     constexpr int count = (size_t)M * N % 4 == 0 ? 4 : 1;
@@ -152,12 +188,13 @@ extern "C" __global__ void __launch_bounds__(256) sgemm_clear(float *C)
     if (i < (size_t)M * N / count)
         ((words<count> *)C)[i] = words<count>{};
 }
-
+#elif FINISH == FINISH_second_step
 extern "C" __global__ void __launch_bounds__(256) sgemm_sum(const float *partial, float *C)
 {
     const int word = blockIdx.x * 256 + threadIdx.x, tile = word / (BM * BN / 4);
     if (tile < tiles_c)
         sum_groups(partial, C, {tile, tile / tiles_n * BM, tile % tiles_n * BN}, word % (BM * BN / 4) * 4);
 }
+#endif
 
 #endif

@@ -267,7 +267,7 @@ def points_of(hone, path, config, problem, restrict, count):
         return [dict((k, yaml.safe_load(v)) for k, v in (pair.split("=") for pair in line.split()[0].split(",")))
                 for line in lines]
 
-    counted = space(hone, path, problem, restrictions, "--count")[0].split("\t")[0]
+    counted = "".join(space(hone, path, problem, restrictions, "--count")[:1]).split("\t")[0]
     if counted.isdigit() and int(counted) <= MOST_LISTED:
         return points(space(hone, path, problem, restrictions, "--list", "all"))
     found = points(space(hone, path, problem, restrictions, "--sample", str(count)))
