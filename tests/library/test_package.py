@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+"""libhone as it is installed: what it exports, and that programs outside of this tree find it, build and run."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import unittest
+
+import test_library
+from test_library import double
+
+BUILD = pathlib.Path(os.environ.get("HONE_BUILD", "build"))
+SOURCE = double.hone.SOURCE
+NVCC = shutil.which("nvcc") or (os.path.exists("/usr/local/cuda/bin/nvcc") and "/usr/local/cuda/bin/nvcc")
+
+
+def code_blocks(path, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", path.read_text(), re.M | re.S)
+
+
+class Package(test_library.Case):
+    def setUp(self):
+        super().setUp()
+        self.prefix = self.folder / "prefix"
+        self.call("cmake", "--install", BUILD, "--prefix", self.prefix)
+        self.libraries = next(self.prefix.glob("**/libhone.so")).parent
+
+    def call(self, *words, **changes):
+        settings = dict(os.environ, TMPDIR=str(self.folder), **changes)
+        result = subprocess.run([str(word) for word in words], cwd=self.folder, env=settings, text=True,
+                                stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
+        self.assertEqual(result.returncode, 0, f"{words}: {result.stdout}{result.stderr}")
+        return result.stdout
+
+    def run_on_double(self, program, *arguments):
+        self.tune_all()
+        return self.call(program, *arguments, LD_LIBRARY_PATH=f"{double.DOUBLE}:{self.libraries}")
+
+    def test_nothing_but_hone_is_exported(self):
+        header = (self.prefix / "include" / "hone.h").read_text()
+        declared = set(re.findall(r"^[a-z].*?\b\**(hone_\w+)\(", header, re.M)) - set(
+            re.findall(r"^static inline struct \w+ (hone_\w+)\(", header, re.M))
+        for arguments, file in ((["-D"], "libhone.so"), (["-g"], "libhone.a")):
+            listing = self.call("nm", *arguments, "--defined-only", self.libraries / file)
+            names = {line.split()[2].split("@")[0] for line in listing.splitlines() if len(line.split()) == 3}
+            self.assertEqual(names - {"HONE_0"}, declared, file)
+        dynamic = self.call("readelf", "-d", self.libraries / "libhone.so")
+        self.assertIn("soname: [libhone.so.0]", dynamic)
+        self.assertNotIn("libcuda", dynamic)
+
+    def test_the_header_is_clean_c_and_cpp(self):
+        flags = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-fsyntax-only",
+                 "-isystem", "/usr/local/cuda/include", "-I", self.prefix / "include"]
+        if "CUDA_INCLUDE" in os.environ:
+            flags += ["-isystem", os.environ["CUDA_INCLUDE"]]
+        text = "#include <hone.h>\nint main(void) { return hone_float32(\"a\", 1).kind == HONE_FLOAT32 ? 0 : 1; }\n"
+        self.call("cc", "-std=c11", *flags, self.write("header.c", text))
+        self.call("c++", "-std=c++11", *flags, self.write("header.cpp", text))
+
+    def test_a_cmake_project_finds_the_package(self):
+        build = self.folder / "example"
+        self.call("cmake", "-S", SOURCE / "examples" / "c_driver_api", "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}",
+                  f"-DCUDA_DRIVER={double.DOUBLE}/libcuda.so.1")
+        self.call("cmake", "--build", build)
+        for program in ("c_driver_api", "c_driver_api_static"):
+            self.tune_all()
+            shown = self.run_on_double(build / program, self.cache)
+            self.assertIn("scale n=65536: ", shown)
+            self.assertIn("tuned for this", shown)
+            self.assertIn("0 of 65536 elements are wrong", shown)
+            shown = self.run_on_double(build / program, self.cache, "5000")
+            self.assertIn("tuned on this device for another problem", shown)
+            self.assertIn("0 of 5000 elements are wrong", shown)
+
+    def test_pkg_config_tells_how_to_build(self):
+        if shutil.which("pkg-config") is None:
+            self.skipTest("there is no pkg-config")
+        where = {"PKG_CONFIG_PATH": str(self.libraries / "pkgconfig")}
+        self.assertEqual(self.call("pkg-config", "--modversion", "hone", **where).strip(),
+                         re.search(r"project\(hone VERSION (\S+)", (SOURCE / "CMakeLists.txt").read_text()).group(1))
+        for option, archive in ((), ()), (("--static",), ("-Wl,-Bstatic", "-lhone", "-Wl,-Bdynamic")):
+            flags = self.call("pkg-config", "--cflags", "--libs", *option, "hone", **where).split()
+            if archive:
+                flags = [word for flag in flags for word in (archive if flag == "-lhone" else (flag,))]
+            self.call("cc", SOURCE / "examples" / "c_driver_api" / "main.c", "-isystem", "/usr/local/cuda/include", *flags,
+                      f"{double.DOUBLE}/libcuda.so.1", "-o", self.folder / "program")
+            self.assertIn("0 of 100 elements", self.run_on_double(self.folder / "program", self.cache, "100"))
+
+    def test_the_manuals_example_compiles_and_runs(self):
+        programs = [block for block in code_blocks(SOURCE / "docs" / "library.md", "c") if "int main(" in block]
+        self.assertEqual(len(programs), 1)
+        self.call("cc", "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", self.write("manual.c", programs[0]),
+                  "-I", self.prefix / "include", "-isystem", "/usr/local/cuda/include", "-L", self.libraries, "-lhone",
+                  f"{double.DOUBLE}/libcuda.so.1", "-o", self.folder / "manual")
+        self.tune_all()
+        self.assertIn("y[1000] = 3000", self.run_on_double(self.folder / "manual", self.cache))
+
+    @unittest.skipUnless(NVCC, "there is no nvcc")
+    def test_the_runtime_example_builds(self):
+        self.call(NVCC, "-arch=sm_75", "-Werror", "all-warnings", SOURCE / "examples" / "cuda_runtime" / "main.cu", "-I",
+                  self.prefix / "include", "-L", self.libraries, "-lhone", "-o", self.folder / "runtime")
+
+
+if __name__ == "__main__":
+    unittest.main()
