@@ -80,6 +80,33 @@ class Launches(double.Case):
         header = self.hone("export", "windows").stdout
         self.assertIn("attributes[config.numAttrs++].val.accessPolicyWindow = {x, hone_windows_window_bytes(n),", header)
 
+    def test_pipelines(self):
+        """The parts of the best are measured alone, kept with it, and shown by whatever shows the record."""
+        points = ("-s", "FAULT=0,GRANULE=256,PIECES=1,STAGES_ON=device,CHUNKS=1,8,50,STREAMS=1,2,ORDER=depth_first,"
+                  "HOST_MEMORY=pageable,pinned,registered")
+        self.config = self.folder / "pipeline.yaml"
+        tuned, = self.tune(*points)
+        outcomes = {double.name(record["point"]): record["outcome"] for record in tuned["records"]}
+        self.assertEqual({outcome for point, outcome in outcomes.items() if "CHUNKS=50" in point}, {"invalid_launch"})
+        self.assertIn("ok", outcomes.values())
+        for record in tuned["records"]:
+            if record["outcome"] == "ok":
+                self.assertGreater(record["timing"]["host_us"], 0)
+                self.assertEqual(record["staging"]["chunks"], record["point"]["CHUNKS"])
+        parts = tuned["best"]["staging"]
+        self.assertAlmostEqual(parts["kernels_us"], 210, delta=3)
+        self.assertAlmostEqual(parts["sequential_us"], parts["kernels_us"] + parts["upload_us"] + parts["download_us"],
+                               delta=3)
+        self.assertEqual(parts["limit_us"], max(parts["kernels_us"], parts["upload_us"], parts["download_us"]))
+        summary = self.hone("tune", self.config, "--quiet", *points).stdout
+        self.assertRegex(summary, r"pipeline  alone: kernels tE 2\d\d\.\d us, transfers tT \d\.\d+ us up and ")
+        self.assertRegex(summary, r"pipeline  measured: .* of the limit; ")
+        shown = self.hone("run", self.config, "-s", "CHUNKS=8,STREAMS=2,HOST_MEMORY=registered").stdout
+        self.assertRegex(shown, r"pipeline     8 chunks in 2 streams; .* by the host's clock.* registering its host memory")
+        self.assertIn("estimates: tE + tT/8", shown)
+        self.hone("replay", self.config, "--max-slowdown", "50%")
+        self.hone("compile", self.config, "-s", "CHUNKS=8,STREAMS=2,FAULT=0")
+
     def test_options_and_tolerances_of_a_parameter(self):
         """One element is off by 1 where |y| is up to 2.5: too much but where a parameter widens the tolerance."""
         config = self.folder / "scale.yaml"

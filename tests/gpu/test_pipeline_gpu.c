@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench_fixture.h"
+#include "cache/staging.h"
+
+/* Pipelines on a GPU: every kind of host memory and both orders, right and wrong. */
+
+enum { SKIPPED = 77 };
+static int capability;
+static struct bench_fixture smooth;
+
+static const char *const memories[] = {"pageable",       "registered", "pinned",
+                                       "write_combined", "mapped",     "managed"};
+static const char *const orders[] = {"depth_first", "breadth_first"};
+enum { MEMORIES = 6, ORDERS = 2 };
+
+static void open_with(const char *size)
+{
+    struct hn_error err = {.message = ""};
+    bench_fixture_load(&smooth, "double/pipeline.yaml", capability);
+    if (hn_config_set_problem(smooth.config, size, &err) != HN_OK ||
+        bench_fixture_open(&smooth, HN_COLD, &err) != HN_OK)
+        fail_msg("%s", err.message);
+}
+
+static int open_small(void **state)
+{
+    (void)state;
+    open_with("SIZE=10000");
+    return 0;
+}
+
+static int open_large(void **state)
+{
+    (void)state;
+    open_with("SIZE=4194304");
+    return 0;
+}
+
+static int close_bench(void **state)
+{
+    (void)state;
+    bench_fixture_close(&smooth);
+    bench_fixture_unload(&smooth);
+    return 0;
+}
+
+struct cut {
+    int chunks;
+    int streams;
+    int granule;
+    int pieces;
+    const char *stages_on;
+};
+
+static struct hn_record evaluate(const struct cut *cut, const char *memory, const char *order,
+                                 int fault, bool measure)
+{
+    const struct hn_bench_request request = {
+        .verify = true, .measure = measure, .full = true, .parts = measure};
+    char point[256];
+    snprintf(point, sizeof point,
+             "CHUNKS=%d,FAULT=%d,GRANULE=%d,HOST_MEMORY=%s,ORDER=%s,PIECES=%d,STAGES_ON=%s,"
+             "STREAMS=%d",
+             cut->chunks, fault, cut->granule, memory, order, cut->pieces, cut->stages_on,
+             cut->streams);
+    struct hn_record record = bench_fixture_evaluate(&smooth, point, &request);
+    printf("%s: %s%s%s\n", point, hn_outcome_name(record.outcome),
+           record.message == NULL ? "" : ": ", record.message == NULL ? "" : record.message);
+    if (measure)
+        printf("  %.2f us, host %.2f us; kernels %.2f, up %.2f, down %.2f, sequential %.2f, limit "
+               "%.2f us; registering %.2f ms\n",
+               record.timing.median_us, record.timing.host_us, record.staging.kernels_us,
+               record.staging.upload_us, record.staging.download_us, record.staging.sequential_us,
+               hn_staging_limit_us(&record.staging), record.staging.register_ms);
+    return record;
+}
+
+static void expect(const struct cut *cut, const char *memory, const char *order, int fault,
+                   enum hn_outcome outcome, const char *part)
+{
+    struct hn_record record = evaluate(cut, memory, order, fault, false);
+    if (record.outcome != outcome)
+        fail_msg("found %s (%s), expected %s", hn_outcome_name(record.outcome),
+                 record.message == NULL ? "" : record.message, hn_outcome_name(outcome));
+    if (part != NULL && strstr(record.message, part) == NULL)
+        fail_msg("'%s' is not in '%s'", part, record.message);
+    hn_record_finish(&record);
+}
+
+static void every_cut_gives_the_right_result(void **state)
+{
+    static const struct cut cuts[] = {{1, 1, 1, 1, "device"},
+                                      {8, 3, 1, 1, "host"},
+                                      {40, 2, 250, 3, "device"},
+                                      {40, 3, 256, 1, "host"}};
+    (void)state;
+    for (size_t m = 0; m < MEMORIES; m++)
+        for (size_t o = 0; o < ORDERS; o++)
+            for (size_t c = 0; c < sizeof cuts / sizeof cuts[0]; c++)
+                expect(&cuts[c], memories[m], orders[o], 0, HN_OUTCOME_OK, NULL);
+}
+
+static void what_goes_wrong_is_found(void **state)
+{
+    static const struct cut cut = {3, 2, 1, 1, "device"};
+    (void)state;
+    for (size_t m = 0; m < MEMORIES; m++) {
+        bool in_place = m >= 4;
+        expect(&cut, memories[m], orders[0], 1, HN_OUTCOME_OUT_OF_BOUNDS, "wrote into input 'x'");
+        expect(&cut, memories[m], orders[0], 2, HN_OUTCOME_WRONG_RESULT, "y[10000] is ");
+        expect(&cut, memories[m], orders[1], 3, HN_OUTCOME_OUT_OF_BOUNDS,
+               in_place ? "wrote at byte 80000 of the host buffer of 'y'"
+                        : "wrote at byte 80000 of 'y'");
+        expect(&cut, memories[m], orders[0], 4, HN_OUTCOME_WRONG_RESULT, "y[1");
+        expect(&cut, memories[m], orders[0], 0, HN_OUTCOME_OK, NULL);
+    }
+}
+
+/* 48 MiB up, 32 MiB down. */
+static void large_ones_are_right_and_overlap(void **state)
+{
+    static const struct cut whole = {1, 1, 1, 1, "device"};
+    static const struct cut cut = {8, 3, 1, 1, "device"};
+    double time_us[MEMORIES];
+    (void)state;
+    for (size_t m = 0; m < MEMORIES; m++)
+        for (size_t o = 0; o < ORDERS; o++) {
+            struct hn_record record = evaluate(&cut, memories[m], orders[o], 0, true);
+            assert_int_equal(record.outcome, HN_OUTCOME_OK);
+            assert_true(record.timing.host_us > 0.98 * record.timing.median_us);
+            assert_true(record.staging.kernels_us > 0.0);
+            assert_true((record.staging.register_ms > 0.0) == (m == 1));
+            time_us[m] = record.timing.median_us;
+            hn_record_finish(&record);
+        }
+    struct hn_record record = evaluate(&whole, "pinned", orders[0], 0, true);
+    assert_int_equal(record.outcome, HN_OUTCOME_OK);
+    assert_true(time_us[2] < record.timing.median_us);
+    assert_true(time_us[2] < time_us[0]);
+    hn_record_finish(&record);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_cut_gives_the_right_result, open_small, close_bench),
+        cmocka_unit_test_setup_teardown(what_goes_wrong_is_found, open_small, close_bench),
+        cmocka_unit_test_setup_teardown(large_ones_are_right_and_overlap, open_large, close_bench),
+    };
+    capability = bench_fixture_find_device();
+    if (capability == 0)
+        return SKIPPED;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
