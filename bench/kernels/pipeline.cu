@@ -3,16 +3,14 @@
 // as much, the kernel alone, all in one stream, and the best of some chunks and streams. All of it is pinned memory.
 #include "paired.cuh"
 
-#define HONE_PIPELINE_APPLY
-#include "pipeline_tuned.h"
-#include "../../templates/pipeline.cu"
+#include "pipeline_tuned.cu"
 
 #if HOST_MEMORY != HOST_MEMORY_pinned && HOST_MEMORY != HOST_MEMORY_write_combined
-#error "pipeline_tuned.h was tuned to other than pinned memory"
+#error "the pipeline was tuned to other than pinned memory"
 #endif
 
-static constexpr int64_t size = HONE_PIPELINE_TUNED_SIZE;
-static constexpr int work = HONE_PIPELINE_TUNED_WORK;
+static constexpr int64_t size = TUNED_SIZE;
+static constexpr int work = TUNED_WORK;
 static constexpr int64_t granule = 1024;
 static constexpr int most_streams = 32;
 
