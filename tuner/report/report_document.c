@@ -3,8 +3,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "cache/record_json.h"
 #include "runtime/roofs.h"
 #include "tuner/report/report.h"
+#include "tuner/report/staging.h"
 
 static json_t *names_of_outcomes(void)
 {
@@ -76,6 +78,21 @@ static json_t *ladder_to_json(const struct hn_report_tuning *tuning)
     return ladder;
 }
 
+/* Of the best, how its pipeline is set against its parts. */
+static json_t *staging_to_json(const struct hn_report_tuning *tuning)
+{
+    if (tuning->best == SIZE_MAX || tuning->records.items[tuning->best].staging.chunks == 0)
+        return json_null();
+    const struct hn_record *best = &tuning->records.items[tuning->best];
+    json_t *json = hn_record_to_json(best);
+    hn_staging_add_json(best, json);
+    json_t *staging = json_incref(json_object_get(json, "staging"));
+    json_decref(json);
+    if (best->timing.host_us > 0 && staging != NULL)
+        json_object_set_new(staging, "host_us", json_real(best->timing.host_us));
+    return staging;
+}
+
 static json_t *tuning_to_json(const struct hn_report_tuning *tuning)
 {
     const struct hn_identity *identity = &tuning->identity;
@@ -94,6 +111,7 @@ static json_t *tuning_to_json(const struct hn_report_tuning *tuning)
         return NULL;
     int failed = json_object_set_new(json, "best", place_to_json(tuning, tuning->best));
     failed |= json_object_set_new(json, "roofs", roofs_to_json(tuning));
+    failed |= json_object_set_new(json, "staging", staging_to_json(tuning));
     failed |= json_object_set_new(json, "ladder", ladder_to_json(tuning));
     failed |= hn_report_add_columns(tuning, json);
     failed |= hn_report_add_samples(tuning, json);

@@ -34,10 +34,11 @@ function figures(tuning) {
   return html("div", {class: "figures"},
     key(tuning.timed ? "best time" : `best ${tuning.objectiveName}`, tuning.costFigure(tuning.cost[best]),
       tuning.timed ? `${spread(tuning.low[best], tuning.time[best], tuning.high[best])} (95% interval of the median), ${tuning.regime} L2` : `${tuning.lowerIsBetter ? "lower" : "higher"} is better, ${tuning.regime} L2`),
-    merit ? key(merit, figure(tuning.metric(merit)[best] ?? NaN), "of the best, by the config's metric") : null,
+    merit ? key(merit, figure(tuning.metric(merit)[best] ?? NaN), "of the best, a metric of the config") : null,
     bound ? key("of the roof", percent(bound.us / tuning.time[best], 1), `${bound.name} roof: ${time(bound.us)} at least`) : null,
     key("against the slowest", `${figure(tuning.ratio(tuning.cost[worst]), 3)}×`, `slowest measured: ${tuning.costFigure(tuning.cost[worst])}`),
-    key("tied with the best", ties === 0 ? "none" : String(ties), ties === 0 ? "no interval overlaps that of the best" : "their intervals overlap that of the best"),
+    tuning.timed ? key("tied with the best", ties === 0 ? "none" : String(ties), ties === 0 ? "no interval overlaps that of the best" : "their intervals overlap that of the best")
+      : key("time of the best", time(tuning.time[best]), `${tuning.spreadText(best)}; ties in ${tuning.objectiveName} are not known`),
     key("points", tuning.count.toLocaleString("en"), `${tuning.ranked.length.toLocaleString("en")} with a time in full`));
 }
 
@@ -45,8 +46,7 @@ function bestPoint(tuning) {
   if (tuning.best === null) return null;
   const rows = tuning.parameters.map((parameter, p) => [parameter.name, tuning.value(p, tuning.best),
     parameter.values.length === 1 ? "the only value" : parameter.values.filter(value => value !== tuning.value(p, tuning.best)).join(", ")]);
-  return html("div", {}, html("h3", {}, "The best point"),
-    table("Parameters of the best point", ["parameter", "best", "also tried"], rows, {class: "plain"}),
+  return html("div", {}, table("The best point", ["parameter", "best", "also tried"], rows, {class: "plain"}),
     html("p", {class: "commands"}, commandLine(tuning.command(tuning.best)), commandLine(`hone export ${quote(tuning.kernel)}`)));
 }
 
@@ -73,14 +73,37 @@ function provenance(tuning) {
     html("dl", {class: "facts"}, facts.map(([name, text]) => html("div", {}, html("dt", {}, name), html("dd", {}, text)))));
 }
 
+/** What the best pipeline is set against: its parts measured alone, and what they allow. */
+function pipelineParts(tuning) {
+  const {staging} = tuning;
+  if (!staging) return null;
+  const rows = [["by events, from the first copy to the last", tuning.costText(tuning.best)]];
+  const add = (name, us) => { if (us > 0) rows.push([name, time(us)]); };
+  add("by the host's clock", staging.host_us);
+  if (staging.register_ms > 0) add("registering its host memory, once", staging.register_ms * 1000);
+  if (staging.limit_us > 0) {
+    const n = staging.streams > 1 ? staging.chunks : 1;
+    add("kernels alone, tE", staging.kernels_us);
+    add("upload alone", staging.upload_us);
+    add("download alone", staging.download_us);
+    add("one after another", staging.sequential_us);
+    add(`estimate tE + tT/${n}`, staging.compute_bound_us);
+    add(`estimate tT + tE/${n}`, staging.transfer_bound_us);
+    rows.push([`limit with ${plural(staging.copy_engines, "copy engine")}`,
+      `${time(staging.limit_us)}, ${percent(staging.limit_us / tuning.time[tuning.best], 1)} of it reached`]);
+  }
+  return table(`The best pipeline: ${plural(staging.chunks, "chunk")} in ${plural(staging.streams, "stream")}`,
+    ["~what", ">time"], rows, {class: "plain"});
+}
+
 function topTable(tuning) {
+  const merit = tuning.merit !== tuning.objectiveName ? tuning.merit : null;
   const rows = tuning.ranked.filter(i => tuning.outcome[i] === "ok").slice(0, TOP).map((i, place) => [String(place + 1), tuning.costText(i),
-    tuning.timed ? spread(tuning.low[i], tuning.time[i], tuning.high[i]) : NONE,
-    tuning.merit ? figure(tuning.metric(tuning.merit)[i] ?? NaN) : NONE, tuning.roofText(i),
+    ...(tuning.timed ? [] : [time(tuning.time[i])]), tuning.spreadText(i), ...(merit ? [tuning.rateText(merit, i)] : []), tuning.roofText(i),
     String(tuning.column("registers")[i] ?? NONE), bytes(tuning.column("shared")[i] ?? NaN),
     percent(tuning.column("occupancy")[i] ?? NaN), tuning.pointText(i), tuning.remarks(i).join(", ")]);
   return html("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "The best points"},
-    table(`The best ${rows.length}`, [">#", tuning.timed ? ">time" : `>${tuning.objectiveName}`, ">±95%", `>${tuning.merit ?? "metric"}`,
+    table(`The best ${rows.length}`, [">#", ...(tuning.timed ? [] : [`>${tuning.objectiveName}`]), ">time", ">±95%", ...(merit ? [`>${merit}`] : []),
       ">of roof", ">registers", ">shared", ">occupancy", "~point", "remarks"], rows));
 }
 
@@ -89,7 +112,7 @@ export function summaryView() {
   watch("tuning", tuning => {
     document.title = `${tuning.kernel} – Hone report`;
     replace(body, warnings(tuning), figures(tuning),
-      html("div", {class: "columns"}, bestPoint(tuning), provenance(tuning)), topTable(tuning));
+      html("div", {class: "columns"}, bestPoint(tuning), provenance(tuning)), pipelineParts(tuning), topTable(tuning));
   });
 }
 
@@ -104,7 +127,7 @@ export function overviewView() {
   const rows = state.report.tunings.map(tuning => {
     const {best} = tuning;
     return [open(tuning), tuning.problemText, tuning.device.name, tuning.regime,
-      best === null ? NONE : tuning.costText(best), best === null || !tuning.timed ? NONE : spread(tuning.low[best], tuning.time[best], tuning.high[best]),
+      best === null ? NONE : tuning.costText(best), best === null ? NONE : tuning.spreadText(best),
       best === null || !tuning.merit ? NONE : `${figure(tuning.metric(tuning.merit)[best] ?? NaN)} ${tuning.merit}`,
       best === null ? NONE : tuning.roofText(best), String(tuning.count), date(tuning.started),
       best === null ? "no valid point" : tuning.remarks(best).filter(remark => remark !== "best").join(", ") || "verified"];
