@@ -73,7 +73,8 @@ class Case(hone.Case):
     def read_events(self, path=None):
         """The records of an events file, in order; a last line that was cut off does not count."""
         text = (path or self.events).read_text() if (path or self.events).exists() else ""
-        return [json.loads(line)["record"] for line in text.splitlines(keepends=True) if line.endswith("\n")]
+        events = [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+        return [event["record"] for event in events if event["event"] == "record"]
 
     def wait_for_events(self, count, process):
         end = time.monotonic() + 60

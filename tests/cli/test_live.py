@@ -225,9 +225,20 @@ class Failures(double.Case):
         self.hone("tune", self.config, "--quiet", "--cache", folder / "hone.db", expect=1)
 
     def test_events_can_not_be_written(self):
-        """The run ends with the reason; what was measured is in the cache."""
+        """The run does not begin."""
         result = self.hone("tune", self.config, "--quiet", "--events", "/dev/full", expect=1)
         self.assertEqual(result.stderr, "hone: the events (--events) can not be written: No space left on device\n")
+        self.assertEqual(self.sql("SELECT count(*) FROM record"), [(0,)])
+
+    def test_events_can_not_be_written_any_more(self):
+        """The run ends with the reason; what was measured is in the cache."""
+        os.mkfifo(self.events)
+        process = self.start("tune", self.config, "--quiet", "--events", self.events)
+        with open(self.events) as events:
+            for _ in range(3):
+                events.readline()
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, errors), (1, "hone: the events (--events) can not be written: Broken pipe\n"))
         self.assertGreater(self.sql("SELECT count(*) FROM record")[0][0], 0)
 
     def test_disk_full(self):

@@ -30,6 +30,41 @@ class Tune(hone.Case):
         result = self.tune("--json", "--quiet")
         json.loads(result.stdout)
 
+    def test_events(self):
+        path = self.folder / "events.jsonl"
+        self.tune("--quiet", "--events", path)
+        events = [json.loads(line) for line in path.read_text().splitlines()]
+        self.assertTrue(all(event["problem"] == {"SIZE": 1048576} for event in events))
+        self.assertEqual([event["event"] for event in events], ["start", *["record"] * 16, "end"])
+        start, end = events[0], events[-1]
+        self.assertEqual([start[key] for key in ("kernel", "device", "regime", "simulated", "strategy", "seed", "points", "budget")],
+                         ["saxpy", "NVIDIA H200", "cold", True, "auto", 1, 16, None])
+        self.assertEqual([end[key] for key in ("finished", "reused", "outcomes", "best_us", "stopped", "interrupted")],
+                         [16, 0, {"ok": 16}, 10, False, False])
+        self.assertEqual(end["best"], {"BLOCK": 128, "ITEMS": 2, "LOAD": "ldg"})
+        self.assertLessEqual(start["time"], end["time"])
+        again = self.folder / "again.jsonl"
+        self.tune("--quiet", "--events", again)
+        events = [json.loads(line) for line in again.read_text().splitlines()]
+        self.assertEqual([(event["event"], event.get("reused")) for event in events], [("start", None), ("end", 16)])
+
+    def test_events_of_a_rule_that_stops(self):
+        path = self.folder / "events.jsonl"
+        recorded = hone.SOURCE / "cache" / "recorded" / "nvidia-h200"
+        self.hone("tune", hone.SOURCE / "configs" / "matmul.yaml", "-p", "K=32", "--simulate", recorded, "--quiet", "--events", path)
+        events = [json.loads(line) for line in path.read_text().splitlines()]
+        chances = [event for event in events if event["event"] == "chance"]
+        self.assertGreater(len(chances), 0)
+        self.assertLess(chances[-1]["chance"], 0.05)
+        self.assertTrue(events[-1]["stopped"])
+
+    def test_range_that_ends_early(self):
+        recording = self.record(time_us=lambda BLOCK, ITEMS, LOAD: 40 / (BLOCK / 64) + ITEMS)
+        result = self.hone("tune", hone.DATA / "saxpy.yaml", "--simulate", recording, "--quiet")
+        self.assertIn("\n  the range ends early: BLOCK=256 is the greatest of its values, and 128 takes 91% longer: try 512\n",
+                      result.stdout)
+        self.assertNotIn("the range ends early", self.tune("--quiet", "--cache", self.folder / "other.db").stdout)
+
     def test_same_seed_same_order(self):
         outputs = []
         for name in ("a.db", "b.db"):

@@ -11,6 +11,7 @@
 #include "tuner/report/phases.h"
 #include "tuner/report/roof.h"
 #include "tuner/report/staging.h"
+#include "tuner/report/summary_edges.h"
 #include "tuner/report/table.h"
 
 enum { BEST_SHOWN = 5 };
@@ -356,6 +357,18 @@ static enum hn_status print_found(const struct hn_session *session,
     return status;
 }
 
+static enum hn_status print_edges(const struct hn_session *session,
+                                  const struct hn_backend *backend, FILE *file,
+                                  struct hn_error *err)
+{
+    struct hn_edges edges;
+    enum hn_status status = hn_summary_edges(session, backend, &edges, err);
+    if (status == HN_OK)
+        hn_summary_print_edges(&edges, file);
+    hn_edges_finish(&edges);
+    return status;
+}
+
 enum hn_status hn_summary_print(const struct hn_session *session, const struct hn_backend *backend,
                                 const struct hn_roofs *roofs, FILE *file, struct hn_error *err)
 {
@@ -369,6 +382,8 @@ enum hn_status hn_summary_print(const struct hn_session *session, const struct h
     status = print_found(session, &ranking, &scale, file, err);
     print_outcomes(state, file);
     print_chance(state, file);
+    if (status == HN_OK)
+        status = print_edges(session, backend, file, err);
     if (status == HN_OK)
         status = print_failures(session, &ranking, file, err);
     if (!backend->simulated) {

@@ -304,7 +304,9 @@ enum hn_status hn_session_run(struct hn_session *session, hn_session_watch *watc
 {
     session->watch = watch;
     session->watcher = watcher;
-    enum hn_status status = search_and_race(session, err);
+    enum hn_status status = hn_session_tell_start(session, err);
+    if (status == HN_OK)
+        status = search_and_race(session, err);
     hn_session_tell(session);
     session->state.interrupted = hn_interrupted() != 0;
     if (session->options.strategy->chance != NULL)
@@ -312,5 +314,8 @@ enum hn_status hn_session_run(struct hn_session *session, hn_session_watch *watc
     /* What was finished is kept whatever happened; the first failure is the one that is told. */
     enum hn_status committed = hn_session_commit(session, status == HN_OK ? err : NULL);
     hn_session_show(session, "done");
-    return status != HN_OK ? status : committed;
+    enum hn_status told = hn_session_tell_end(session, status == HN_OK ? err : NULL);
+    if (status == HN_OK)
+        status = committed;
+    return status != HN_OK ? status : told;
 }

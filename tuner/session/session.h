@@ -81,6 +81,8 @@ void hn_ranking_finish(struct hn_ranking *ranking);
 enum hn_status hn_session_ladder(const struct hn_session *session, uint32_t **tickets, size_t *count,
                                  struct hn_error *err);
 
+/* The finished ticket of a point; SIZE_MAX when there is none. */
+size_t hn_session_find(const struct hn_session *session, const struct hn_bindings *point);
 enum hn_outcome hn_session_outcome(const struct hn_session *session, size_t ticket);
 /* The record of a finished ticket, the caller's to finish: most are read from the store. HN_ENOTFOUND when somebody has
  * taken it out of there meanwhile. */

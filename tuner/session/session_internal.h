@@ -81,6 +81,12 @@ void hn_session_reopen(struct hn_ticket *ticket);
 /* Seconds since the epoch. */
 double hn_session_epoch_s(void);
 
+/* session_events.c: a line of --events each; nothing where there is none. HN_ERUN: it can not be written. */
+enum hn_status hn_session_tell_start(struct hn_session *session, struct hn_error *err);
+enum hn_status hn_session_tell_record(struct hn_session *session, const struct hn_record *record, struct hn_error *err);
+enum hn_status hn_session_tell_chance(struct hn_session *session, double chance, struct hn_error *err);
+enum hn_status hn_session_tell_end(struct hn_session *session, struct hn_error *err);
+
 /* session.c */
 enum hn_status hn_session_prepare(struct hn_session *session, struct hn_error *err);
 enum hn_status hn_session_loop(struct hn_session *session, struct hn_error *err);

@@ -110,6 +110,21 @@ enum hn_status hn_session_ladder(const struct hn_session *session, uint32_t **ti
     return HN_OK;
 }
 
+size_t hn_session_find(const struct hn_session *session, const struct hn_bindings *point)
+{
+    size_t found = SIZE_MAX;
+    const struct hn_space *space = session->task->space;
+    uint16_t *choice = calloc(hn_space_parameter_count(space) + 1, sizeof *choice);
+    if (choice != NULL && hn_space_choice(space, point, choice, NULL) == HN_OK) {
+        uint32_t key = hn_points_find(&session->points, choice);
+        if (key != HN_NO_KEY)
+            found = hn_tickets_of_point(&session->tickets, key);
+    }
+    free(choice);
+    bool finished = found != SIZE_MAX && session->tickets.items[found].state == HN_TICKET_FINISHED;
+    return finished ? found : SIZE_MAX;
+}
+
 enum hn_outcome hn_session_outcome(const struct hn_session *session, size_t ticket)
 {
     return (enum hn_outcome)result_at(session, ticket)->outcome;

@@ -30,25 +30,6 @@ static enum hn_status begin(struct hn_session *session, struct hn_error *err)
                          session->backend->simulated, &session->session_id, err);
 }
 
-static enum hn_status write_event(struct hn_session *session, const struct hn_record *record,
-                                  struct hn_error *err)
-{
-    FILE *events = session->options.events;
-    if (events == NULL)
-        return HN_OK;
-    json_t *json =
-        json_pack("{ss so so}", "event", "record", "problem",
-                  hn_bindings_to_json(session->task->problem), "record", hn_record_to_json(record));
-    if (json != NULL)
-        json_dumpf(json, events, JSON_COMPACT);
-    json_decref(json);
-    fputc('\n', events);
-    if (fflush(events) != 0 || ferror(events))
-        return hn_fail(err, HN_ERUN, "the events (--events) can not be written: %s",
-                       strerror(errno));
-    return HN_OK;
-}
-
 enum hn_status hn_session_keep(struct hn_session *session, size_t number, struct hn_error *err)
 {
     struct hn_ticket *ticket = &session->tickets.items[number];
@@ -59,7 +40,7 @@ enum hn_status hn_session_keep(struct hn_session *session, size_t number, struct
     if (status == HN_OK && session->store != NULL)
         status = hn_store_put(session->store, session->session_id, record, err);
     ticket->kept = status == HN_OK && session->store != NULL;
-    return status == HN_OK ? write_event(session, record, err) : status;
+    return status == HN_OK ? hn_session_tell_record(session, record, err) : status;
 }
 
 /* During the search the best is by time alone, so that the progress line tells of each improvement.

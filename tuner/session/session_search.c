@@ -290,17 +290,17 @@ static bool budget_is_used(const struct hn_session *session)
 }
 
 /* Asks the strategy, now and then, whether something better may be there. */
-static bool is_in_vain(struct hn_session *session)
+static enum hn_status doubt(struct hn_session *session, struct hn_error *err)
 {
     const struct hn_session_options *options = &session->options;
     if (options->strategy->chance == NULL || session->state.proposed < doubt_first ||
         session->state.proposed < session->next_doubt)
-        return false;
+        return HN_OK;
     session->next_doubt = session->state.proposed + doubt_interval + session->state.proposed / 8;
     double chance = options->strategy->chance(session->strategy);
     session->state.chance = chance;
     session->state.stopped = chance < options->stop_chance;
-    return session->state.stopped;
+    return hn_session_tell_chance(session, chance, err);
 }
 
 static bool has_room(struct hn_session *session, uint64_t t)
@@ -325,11 +325,15 @@ static enum hn_status propose(struct hn_session *session, struct hn_error *err)
         session->exhausted = is_exhausted(session);
         if (session->exhausted || !has_room(session, t))
             break;
-        session->exhausted = is_in_vain(session) || !session->options.strategy->propose(
-                                                        session->strategy, t, session->choice);
+        enum hn_status status = doubt(session, err);
+        if (status != HN_OK)
+            return status;
+        session->exhausted =
+            session->state.stopped ||
+            !session->options.strategy->propose(session->strategy, t, session->choice);
         if (session->exhausted)
             break;
-        enum hn_status status = admit(session, false, err);
+        status = admit(session, false, err);
         session->repeats = session->state.proposed > known ? 0 : session->repeats + 1;
         /* What is told is let go of: launches that are known not to fit finish right here. */
         if (status == HN_OK && !session->options.strategy->needs_feedback) {
