@@ -17,15 +17,16 @@ __device__ __forceinline__ float4 operator+(const float4 &a, const float4 &b)
 template <int count> __device__ __forceinline__ void add_atomically(float *at, const words<count> &value)
 {
 #if __CUDA_ARCH__ >= 900
-    if (count == 4) {
+    constexpr bool whole = count == 4;
+    if (whole)
         asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(at), "f"(value.value[0]),
                      "f"(value.value[1 % count]), "f"(value.value[2 % count]), "f"(value.value[3 % count])
                      : "memory");
-        return;
-    }
+#else
+    constexpr bool whole = false;
 #endif
 #pragma unroll
-    for (int i = 0; i < count; ++i)
+    for (int i = 0; i < (whole ? 0 : count); ++i)
         atomicAdd(at + i, value.value[i]);
 }
 
@@ -35,25 +36,23 @@ __device__ __forceinline__ void to_result(bool add, float *C, const place &at, i
                                           const words<count> &value)
 {
     const int m = at.m + row, n = at.n + column;
-    if ((M % BM != 0 && m >= M) || (N % BN != 0 && n >= N))
+    if (M % BM != 0 && m >= M)
         return;
     float *const to = C + (size_t)m * N + n;
-    if (N % count == 0) {
-        if (add)
-            add_atomically(to, value);
-        else
-            *(words<count> *)to = value;
-        return;
-    }
+    constexpr int step = N % count == 0 ? count : 1; // rows that are not aligned take single floats
 #pragma unroll
-    for (int i = 0; i < count; ++i)
-        if (n + i < N) {
-            const words<1> one = {value.value[i]};
-            if (add)
-                add_atomically(to + i, one);
-            else
-                to[i] = one.value[0];
-        }
+    for (int i = 0; i < count; i += step) {
+        words<step> part;
+#pragma unroll
+        for (int j = 0; j < step; ++j)
+            part.value[j] = value.value[i + j];
+        if (N % BN != 0 && n + i >= N)
+            continue;
+        if (add)
+            add_atomically(to + i, part);
+        else
+            *(words<step> *)(to + i) = part;
+    }
 }
 
 // Where the sum of a group of blocks for an element is kept. Tiles lie one after the other, a group behind the other.
