@@ -115,6 +115,9 @@ struct hn_tuned_list {
 /* Every tuned identity, best first in nothing: ordered by kernel, device, problem. kernel NULL: all kernels. */
 enum hn_status hn_store_list(struct hn_store *store, const char *kernel, struct hn_tuned_list *list,
                              struct hn_error *err);
+/* The same for one problem, whatever the device: fast in a cache of many. */
+enum hn_status hn_store_list_problem(struct hn_store *store, const char *kernel, const struct hn_bindings *problem,
+                                     struct hn_tuned_list *list, struct hn_error *err);
 void hn_tuned_list_free(struct hn_tuned_list *list);
 
 /* HN_ENOTFOUND when no image of that point and version is kept. Free *cubin and *entry. */

@@ -86,12 +86,13 @@ static enum hn_status append_tuned(struct hn_store *store, struct hn_statement *
 
 /* A row for each task, measured and simulated apart, with the version of its newest session that
  * has an ok record (?2: or each version that has one), and whether a still newer session had
- * another version. */
+ * another version. With ?3 of that problem only. */
 static const char tasks[] =
     "WITH ranked AS (SELECT s.task_id, s.version_id, s.simulated,"
     " EXISTS(SELECT 1 FROM record r WHERE r.session_id = s.id AND r.outcome = 'ok') AS good,"
     " ROW_NUMBER() OVER (PARTITION BY s.task_id, s.simulated ORDER BY s.started DESC, s.id DESC)"
-    " AS age FROM session s),"
+    " AS age FROM session s"
+    " WHERE ?3 IS NULL OR s.task_id IN (SELECT id FROM task WHERE kernel = ?1 AND problem = ?3)),"
     " best AS (SELECT *, ROW_NUMBER() OVER (PARTITION BY task_id, simulated ORDER BY age) AS place,"
     " ROW_NUMBER() OVER (PARTITION BY task_id, simulated, version_id ORDER BY age) AS version_place"
     " FROM ranked WHERE good)"
@@ -104,8 +105,8 @@ static const char tasks[] =
     " ORDER BY t.kernel, t.device, t.capability, t.sm_count, t.mig_profile, t.problem, t.regime,"
     " t.objective, t.signature, b.simulated, b.age";
 
-static enum hn_status list_tasks(struct hn_store *store, const char *kernel, bool versions,
-                                 struct hn_tuned_list *list, struct hn_error *err)
+static enum hn_status list_tasks(struct hn_store *store, const char *kernel, const char *problem,
+                                 bool versions, struct hn_tuned_list *list, struct hn_error *err)
 {
     struct hn_statement *statement;
     bool row = false;
@@ -114,6 +115,7 @@ static enum hn_status list_tasks(struct hn_store *store, const char *kernel, boo
     if (status == HN_OK) {
         hn_bind_text(statement, kernel);
         hn_bind_integer(statement, versions);
+        hn_bind_text(statement, problem);
         status = hn_statement_step(statement, &row, err);
     }
     while (status == HN_OK && row) {
@@ -130,13 +132,26 @@ static enum hn_status list_tasks(struct hn_store *store, const char *kernel, boo
 enum hn_status hn_store_list(struct hn_store *store, const char *kernel, struct hn_tuned_list *list,
                              struct hn_error *err)
 {
-    return list_tasks(store, kernel, false, list, err);
+    return list_tasks(store, kernel, NULL, false, list, err);
+}
+
+enum hn_status hn_store_list_problem(struct hn_store *store, const char *kernel,
+                                     const struct hn_bindings *problem, struct hn_tuned_list *list,
+                                     struct hn_error *err)
+{
+    *list = (struct hn_tuned_list){.items = NULL};
+    char *text = hn_store_text_of(problem);
+    if (text == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = list_tasks(store, kernel, text, false, list, err);
+    free(text);
+    return status;
 }
 
 enum hn_status hn_store_list_versions(struct hn_store *store, const char *kernel,
                                       struct hn_tuned_list *list, struct hn_error *err)
 {
-    return list_tasks(store, kernel, true, list, err);
+    return list_tasks(store, kernel, NULL, true, list, err);
 }
 
 enum hn_status hn_store_get_command(struct hn_store *store, int64_t session_id, char **command,

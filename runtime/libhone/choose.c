@@ -88,11 +88,10 @@ static bool is_usable(const struct hn_tuned *tuned, void *context)
     return search->options->forbid_compile == 0 || hn_lib_image_is_kept(search->cache, &choice);
 }
 
-static const struct hn_tuned *find_tuned(struct search *search, bool usable,
-                                         struct hn_lookup_rank *rank)
+static struct hn_lookup_query query_of(struct search *search, bool usable)
 {
     const struct hn_device_identity *identity = &search->device->identity;
-    struct hn_lookup_query query = {
+    return (struct hn_lookup_query){
         .device_name = identity->name,
         .capability = identity->capability,
         .sm_count = identity->sm_count,
@@ -102,6 +101,12 @@ static const struct hn_tuned *find_tuned(struct search *search, bool usable,
         .usable = usable ? is_usable : NULL,
         .context = search,
     };
+}
+
+static const struct hn_tuned *find_tuned(struct search *search, bool usable,
+                                         struct hn_lookup_rank *rank)
+{
+    struct hn_lookup_query query = query_of(search, usable);
     *rank = (struct hn_lookup_rank){.grade = HN_GRADE_NONE};
     return search->index == NULL ? NULL : hn_lib_index_find(search->index, &query, rank);
 }
@@ -194,6 +199,15 @@ static enum hone_status choose(struct search *search, struct hn_lib_choice *choi
     return choose_default(search, choice, err);
 }
 
+/* What was tuned for this very problem, among nothing else; NULL where there is none. */
+static const struct hn_tuned *find_exact(struct search *search, const struct hn_tuned_list *list)
+{
+    struct hn_lookup_rank rank;
+    struct hn_lookup_query query = query_of(search, true);
+    const struct hn_tuned *tuned = hn_lookup(list->items, list->count, &query, &rank);
+    return tuned != NULL && rank.grade == HN_GRADE_EXACT ? tuned : NULL;
+}
+
 static enum hone_status load(struct search *search, const struct hn_lib_choice *choice,
                              struct hone_kernel **handle, struct hone_error *err)
 {
@@ -218,6 +232,15 @@ static enum hone_status load(struct search *search, const struct hn_lib_choice *
     return status;
 }
 
+static enum hone_status choose_among_all(struct search *search, struct hn_lib_choice *choice,
+                                         struct hone_error *err)
+{
+    enum hone_status status = hn_lib_index_get(search->cache, search->kernel, &search->index, err);
+    if (status == HONE_NOT_FOUND && search->options->on_miss == HONE_MISS_TUNE)
+        status = HONE_OK;
+    return status == HONE_OK ? choose(search, choice, err) : status;
+}
+
 enum hone_status hn_lib_choose(struct hone_cache *cache, CUcontext context, const char *kernel,
                                const struct hn_bindings *problem,
                                const struct hone_options *options, struct hone_kernel **handle,
@@ -229,12 +252,17 @@ enum hone_status hn_lib_choose(struct hone_cache *cache, CUcontext context, cons
                             .kernel = kernel,
                             .problem = problem,
                             .options = options};
+    struct hn_tuned_list list = {.items = NULL};
     enum hone_status status = find_device(cache, context, &search.device, err);
     if (status == HONE_OK)
-        status = hn_lib_index_get(cache, kernel, &search.index, err);
-    if (status == HONE_NOT_FOUND && options->on_miss == HONE_MISS_TUNE)
-        status = HONE_OK;
+        status = hn_lib_index_list_problem(cache, kernel, problem, &list, err);
+    const struct hn_tuned *exact = status == HONE_OK ? find_exact(&search, &list) : NULL;
+    if (exact != NULL)
+        status = choose_tuned(&search, exact, HN_GRADE_EXACT, &choice, err);
+    else if (status == HONE_OK)
+        status = choose_among_all(&search, &choice, err);
     if (status == HONE_OK)
-        status = choose(&search, &choice, err);
-    return status == HONE_OK ? load(&search, &choice, handle, err) : status;
+        status = load(&search, &choice, handle, err);
+    hn_tuned_list_free(&list);
+    return status;
 }

@@ -125,6 +125,18 @@ static size_t lower_bound(const struct hn_lib_index *index, const char *problem)
     return low;
 }
 
+enum hone_status hn_lib_index_list_problem(struct hone_cache *cache, const char *kernel,
+                                           const struct hn_bindings *problem,
+                                           struct hn_tuned_list *list, struct hone_error *err)
+{
+    struct hn_error reason = {""};
+    *list = (struct hn_tuned_list){.items = NULL};
+    if (cache->store == NULL)
+        return HONE_OK;
+    return hn_lib_take(err, hn_store_list_problem(cache->store, kernel, problem, list, &reason),
+                       &reason);
+}
+
 /* An exact answer is among those with the problem's text, and no other is better. */
 const struct hn_tuned *hn_lib_index_find(const struct hn_lib_index *index,
                                          const struct hn_lookup_query *query,

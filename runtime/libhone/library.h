@@ -88,6 +88,10 @@ enum hone_status hn_lib_cuda(const struct hone_cache *cache, CUresult result, co
 /* All that is tuned of a kernel. HONE_NOT_FOUND: nothing; the message says what there is. */
 enum hone_status hn_lib_index_get(struct hone_cache *cache, const char *kernel, struct hn_lib_index **index,
                                   struct hone_error *err);
+/* What is tuned of a kernel for one problem, without reading all the rest; nothing of a folder. */
+enum hone_status hn_lib_index_list_problem(struct hone_cache *cache, const char *kernel,
+                                           const struct hn_bindings *problem, struct hn_tuned_list *list,
+                                           struct hone_error *err);
 /* It is read again when it is next asked for; those that were given out stay. */
 void hn_lib_index_forget(struct hone_cache *cache, const char *kernel);
 /* What hn_lookup gives over the whole list, found faster. */
