@@ -14,11 +14,13 @@ static CUresult set_limit(struct hn_context *context, int64_t set_aside)
     const struct hn_driver *driver = context->driver;
     size_t granted = 0;
     CUresult result = driver->p_cuCtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, (size_t)set_aside);
-    if (result == CUDA_SUCCESS && set_aside > 0)
-        result = driver->p_cuCtxGetLimit(&granted, CU_LIMIT_PERSISTING_L2_CACHE_SIZE);
-    if (result == CUDA_SUCCESS && set_aside > 0 && granted == 0)
-        result = CUDA_ERROR_UNSUPPORTED_LIMIT;
-    return result;
+    if (result != CUDA_SUCCESS)
+        return result;
+    context->l2.set_aside = set_aside;
+    if (set_aside == 0)
+        return CUDA_SUCCESS;
+    result = driver->p_cuCtxGetLimit(&granted, CU_LIMIT_PERSISTING_L2_CACHE_SIZE);
+    return result == CUDA_SUCCESS && granted == 0 ? CUDA_ERROR_UNSUPPORTED_LIMIT : result;
 }
 
 CUresult hn_l2_use(struct hn_context *context, const void *user, int64_t set_aside)
@@ -29,11 +31,9 @@ CUresult hn_l2_use(struct hn_context *context, const void *user, int64_t set_asi
     CUresult result = reset_lines(context);
     if (result == CUDA_SUCCESS && l2->set_aside != set_aside)
         result = set_limit(context, set_aside);
-    if (result != CUDA_SUCCESS)
-        return result;
-    l2->user = user;
-    l2->set_aside = set_aside;
-    return CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS)
+        l2->user = user;
+    return result;
 }
 
 CUresult hn_l2_reset(struct hn_context *context)

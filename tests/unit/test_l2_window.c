@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,6 +148,49 @@ static void cold_samples_find_nothing_persisting(void **state)
     bench_fixture_close(&windows);
 }
 
+static bool run_with_failing_call(int call, const struct hn_image *image)
+{
+    char number[16];
+    struct hn_record record;
+    struct hn_error err = {.message = ""};
+    snprintf(number, sizeof number, "%d", call);
+    setenv("HONE_DOUBLE_FAIL", number, 1);
+    hn_record_init(&record);
+    hn_bindings_parse(WHOLE, &record.point, NULL);
+    enum hn_status status = bench_fixture_open(&windows, HN_COLD, &err);
+    if (status == HN_OK)
+        status = hn_bench_evaluate(windows.bench, image, &verify_only, &record, &err);
+    bench_fixture_close(&windows);
+    unsetenv("HONE_DOUBLE_FAIL");
+    bool failed = status != HN_OK || record.outcome != HN_OUTCOME_OK;
+    if (status != HN_OK)
+        assert_true(status == HN_ERUN && err.message[0] != '\0');
+    else if (record.outcome != HN_OUTCOME_OK)
+        assert_non_null(record.message);
+    hn_record_finish(&record);
+    return failed;
+}
+
+/* With a fault of the device, and with a plain rejection. */
+static void every_failing_call_ends_cleanly(void **state)
+{
+    static const char *const codes[] = {"999", "2"};
+    struct hn_image image;
+    (void)state;
+    bench_fixture_compile(&windows, WHOLE, &image);
+    setenv("HONE_DOUBLE_STRICT", "0", 1);
+    for (int c = 0; c < 2; c++) {
+        int passed = 0;
+        setenv("HONE_DOUBLE_ERROR", codes[c], 1);
+        /* Calls that only release something fail without a trace. */
+        for (int call = 1; passed < 30; call++)
+            passed = run_with_failing_call(call, &image) ? 0 : passed + 1;
+    }
+    unsetenv("HONE_DOUBLE_ERROR");
+    setenv("HONE_DOUBLE_STRICT", "1", 1);
+    hn_image_finish(&image);
+}
+
 static void keys_tell_windows_apart(void **state)
 {
     (void)state;
@@ -174,6 +218,7 @@ int main(void)
         cmocka_unit_test(some_devices_have_none),
         cmocka_unit_test(a_driver_that_sets_nothing_aside_is_a_refusal),
         cmocka_unit_test(cold_samples_find_nothing_persisting),
+        cmocka_unit_test(every_failing_call_ends_cleanly),
         cmocka_unit_test(keys_tell_windows_apart),
     };
     return cmocka_run_group_tests(tests, load, unload);

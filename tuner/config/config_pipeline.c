@@ -251,6 +251,24 @@ static enum hn_status check_words(const struct hn_config_reader *reader,
     return HN_OK;
 }
 
+/* A chunk sees a part of what is cut, of which a window would have to be another one each. */
+static enum hn_status check_windows(const struct hn_config_reader *reader,
+                                    const struct hn_yaml *node)
+{
+    const struct hn_plan *plan = reader->config->plan;
+    for (size_t i = 0; i < plan->step_count; i++) {
+        const struct hn_window_plan *window = &plan->steps[i].geometry.window;
+        if (window->parts[HN_WINDOW_BYTES] == NULL ||
+            (plan->pipeline->parts[window->argument] & HN_PART_CUT) == 0)
+            continue;
+        return hn_config_fail(reader, node,
+                              "'%s' is cut into chunks and has an l2_window; expected one over a "
+                              "buffer that is whole",
+                              plan->arguments[window->argument].name);
+    }
+    return HN_OK;
+}
+
 enum hn_status hn_config_check_pipeline(const struct hn_config_reader *reader)
 {
     const struct hn_plan *plan = reader->config->plan;
@@ -269,7 +287,7 @@ enum hn_status hn_config_check_pipeline(const struct hn_config_reader *reader)
                                   "the same size at all points",
                                   plan->arguments[i].name, parameter);
     }
-    return status;
+    return status == HN_OK ? check_windows(reader, node) : status;
 }
 
 enum hn_status hn_config_try_pipeline(const struct hn_config_reader *reader, size_t problem,
