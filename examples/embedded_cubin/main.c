@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Adds up numbers with the reduction that Hone tuned, from machine code that is part of this program: it needs neither
- * NVRTC nor a toolkit nor libhone when it runs, only the driver.  usage: sum [how many] */
+/* Adds up numbers with the reduction that Hone tuned, from machine code that is part of this
+ * program: it needs neither NVRTC nor a toolkit nor libhone when it runs, only the driver.  usage:
+ * sum [how many] */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -82,7 +83,8 @@ int main(int argc, char **argv)
     CUdeviceptr done = allocate(hone_reduce_config_done_size(c, size, sms));
     float sum = 0;
     check(cuMemcpyHtoD(in, numbers, (size_t)size * sizeof *numbers), "cuMemcpyHtoD");
-    check(hone_reduce_launch(kernel.functions, c, 0, size, sms, in, out, partial, total, done), "hone_reduce_launch");
+    check(hone_reduce_launch(kernel.functions, c, 0, size, sms, in, out, partial, total, done),
+          "hone_reduce_launch");
     check(cuMemcpyDtoH(&sum, out, sizeof sum), "the kernel");
 
     double error = sum > expected ? sum - expected : expected - sum;

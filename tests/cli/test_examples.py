@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """The programs of examples/ that use exported headers: built as their READMEs say, and run on the driver double."""
 
+import json
 import os
+import pathlib
 import shutil
 import subprocess
+import time
 import unittest
 
 import double
@@ -76,6 +79,50 @@ class Examples(hone.Case):
                            expect=1)
         self.assertIn("'saxpy' does not compile for sm_90 at BLOCK=128,ITEMS=2,LOAD=ldg: ", result.stderr)
         self.assertIn("not here", result.stderr)
+
+    def record_sgemm(self, folder, shapes):
+        """Recordings of sgemm with drawn points, which nobody has measured."""
+        (self.folder / folder).mkdir()
+        config = hone.SOURCE / "configs" / "sgemm.yaml"
+        points = []
+        for m, n, k in ((4096, 4096, 4096), (4, 4096, 4096), (32, 32, 1048576)):
+            text = self.hone("space", config, "-p", f"M={m}", "-p", f"N={n}", "-p", f"K={k}", "--sample", "4").stdout
+            lines = [line.split()[-1] for line in text.splitlines() if "BM=" in line]
+            points += [{name: int(value) if value.lstrip("-").isdigit() else value
+                        for name, value in (pair.split("=") for pair in line.split(","))} for line in lines]
+        self.assertEqual(len(points), 12)
+        for i, (m, n, k) in enumerate(shapes):
+            point = points[i % len(points)]
+            row = dict(self.row(point, 100 + i))
+            row["hone"]["metrics"] = {}
+            document = json.loads(self.record(name="any.json").read_text())
+            document["hone"]["problem"] = {"M": m, "N": n, "K": k}
+            document.update(kernel_name="sgemm", tune_params_keys=list(point), cache={"point": row},
+                            tune_params={name: [value] for name, value in point.items()})
+            self.write(f"{folder}/{m}-{n}-{k}.json", json.dumps(document))
+
+    @unittest.skipUnless(shutil.which("cmake"), "there is no cmake")
+    def test_sgemm(self):
+        """One header for 30 shapes; kernels compiled by NVRTC when the program runs."""
+        include = self.cuda_include()
+        nvrtc = sorted(pathlib.Path(include).parent.glob("lib*/libnvrtc.so*"))
+        if not nvrtc:
+            self.skipTest("there is no NVRTC beside the headers")
+        shapes = [(64 << i % 6, 128 << i // 6, 256 + i) for i in range(30)]
+        self.record_sgemm("recorded", shapes)
+        self.build("sgemm", f"-DCUDA_DRIVER={double.DOUBLE}/libcuda.so", f"-DCUDA_INCLUDE={include}",
+                   f"-DCUDA_NVRTC={nvrtc[0]}", f"-DHONE_RECORDED={self.folder}/recorded", f"-DCMAKE_C_FLAGS={WARNINGS}")
+        header = self.folder / "b" / "hone_tuned" / "sgemm_tuned.h"
+        self.assertIn("#define HONE_SGEMM_RESULT_COUNT 30\n", header.read_text())
+        self.write("main.cpp", f'#include <cuda.h>\n#include "{header}"\n'
+                   "int main() { return !hone_sgemm_fits(hone_sgemm_results[0].config, 64, 128, 256); }\n")
+        started = time.monotonic()
+        self.run_all(["g++", "-std=c++17", *WARNINGS.split(), "-isystem", include, "main.cpp", "-o", "main",
+                      f"{double.DOUBLE}/libcuda.so.1"], ["./main"], LD_LIBRARY_PATH=double.DOUBLE)
+        self.assertLess(time.monotonic() - started, 20)
+        text = self.run_all(["b/sgemm", "100", "200", "300", "alone"], LD_LIBRARY_PATH=double.DOUBLE)
+        self.assertRegex(text, r"relative error in three rows: \S+: right\n[\d.]+ us, \d+ GFLOP/s\n$")
+        self.run_all(["b/sgemm", "0", "200", "300"], LD_LIBRARY_PATH=double.DOUBLE, expect=2)
 
     @unittest.skipUnless(NVCC, "there is no nvcc")
     def test_header_only(self):

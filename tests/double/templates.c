@@ -388,21 +388,6 @@ static CUresult roof_launch(struct double_device *device, struct double_function
     return CUDA_SUCCESS;
 }
 
-/* templates/reduce.cu: the first kernel does it all. */
-static CUresult reduce(struct double_device *device, struct double_function *function,
-                       const struct double_geometry *geometry, void **parameters)
-{
-    const float *in = TAKE(const float *, 0);
-    double sum = 0;
-    (void)function;
-    (void)geometry;
-    for (int64_t i = 0; i < TAKE(int64_t, 2); i++)
-        sum += in[i];
-    *TAKE(float *, 1) = (float)sum;
-    device->now_us += 20.0 * double_noise(device);
-    return CUDA_SUCCESS;
-}
-
 static const struct {
     const char *name;
     CUresult (*run)(struct double_device *device, struct double_function *function,
@@ -424,8 +409,11 @@ static const struct {
     {"look_up", look_up},
     {"look_up_reference", look_up_reference},
     {"smooth_reference", double_smooth_reference},
-    {"reduce", reduce},
-    {"reduce_partial", roof_launch},
+    {"reduce", double_reduce},
+    {"reduce_partial", double_nothing},
+    {"sgemm", double_sgemm},
+    {"sgemm_clear", double_nothing},
+    {"sgemm_sum", double_nothing},
     {"sum_blocks", sum_blocks},
     {"sum_partial", sum_partial},
     {"sum_reference", sum_reference},

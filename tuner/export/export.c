@@ -180,6 +180,7 @@ void hn_export_finish(struct hn_export *export)
 {
     hn_plan_destroy(export->plan);
     hn_stored_plan_free(&export->stored);
+    free(export->fallback);
     free(export->config_of);
     free(export->configs);
     free(export->results);

@@ -20,6 +20,9 @@ struct hn_export {
     const struct hn_tuned **configs;
     size_t count;
     size_t *config_of; /* the number of each result's configuration */
+    /* Behind them, the template's default point, which is no result: for problems that no configuration can do. */
+    struct hn_tuned *fallback; /* borrows all; NULL: there is none */
+    size_t body_count;         /* configurations with it */
     size_t left_out; /* tuned with other parameters than the chosen one */
     struct hn_stored_plan stored;
     struct hn_plan *plan; /* of the chosen one, or of the config; NULL when the cache keeps none */

@@ -206,8 +206,9 @@ static void append_definitions(const struct hn_export *export, char *const *prel
 static enum hn_status check_names(const struct hn_export *export, const char *prelude,
                                   struct hn_error *err)
 {
-    static const char *const own[] = {"APPLY",        "UNAPPLY", "CONFIG",  "CONFIGS",
-                                      "CONFIG_COUNT", "TUNED_H", "RESULTS", "RESULT_COUNT"};
+    static const char *const own[] = {"APPLY",   "UNAPPLY",      "CONFIG",
+                                      "CONFIGS", "CONFIG_COUNT", "TUNED_H",
+                                      "RESULTS", "RESULT_COUNT", "DEFAULT"};
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
         if (has_name(prelude, own[i], strlen(own[i])))
             return hn_fail(err, HN_ECONFIG,
@@ -240,6 +241,12 @@ static void append_all(const struct hn_export *export, char *const *preludes, st
     hn_text_printf(
         text, "#define %s_CONFIG_COUNT %zu\n#ifndef %s_CONFIG\n#define %s_CONFIG 0\n#endif\n\n",
         export->upper, export->count, export->upper, export->upper);
+    if (export->fallback != NULL)
+        hn_text_printf(text,
+                       "/* The template's default point, which is no result: for functions that "
+                       "take a configuration. */\n"
+                       "#define %s_DEFAULT %zu\n\n",
+                       export->upper, export->count);
     append_definitions(export, preludes, 0, true, text);
     if (export->count > 1)
         append_alternatives(export, preludes, text);

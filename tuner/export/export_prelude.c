@@ -150,14 +150,14 @@ static enum hn_status append_switch(const struct hn_export *export,
                                     struct hn_text *text, struct hn_error *err)
 {
     enum hn_status status = HN_OK;
-    char **bodies = calloc(export->count, sizeof *bodies);
+    char **bodies = calloc(export->body_count, sizeof *bodies);
     if (bodies == NULL)
         return hn_fail_memory(err);
-    for (size_t i = 0; i < export->count && status == HN_OK; i++)
+    for (size_t i = 0; i < export->body_count && status == HN_OK; i++)
         status = make(export, i, &bodies[i], err);
     if (status == HN_OK)
-        hn_export_append_switch(bodies, export->count, text);
-    for (size_t i = 0; i < export->count; i++)
+        hn_export_append_switch(bodies, export->body_count, text);
+    for (size_t i = 0; i < export->body_count; i++)
         free(bodies[i]);
     free(bodies);
     return status;

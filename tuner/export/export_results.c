@@ -207,11 +207,26 @@ static size_t find_configuration(struct hn_export *export, char **keys, char *ke
     return export->count++;
 }
 
+static enum hn_status add_fallback(struct hn_export *export, struct hn_error *err)
+{
+    const struct hn_plan *plan = export->plan;
+    export->body_count = export->count;
+    if (plan == NULL || !has_names(&plan->defaults, plan->parameters, plan->parameter_count))
+        return HN_OK;
+    export->fallback = calloc(1, sizeof *export->fallback);
+    if (export->fallback == NULL)
+        return hn_fail_memory(err);
+    *export->fallback = *export->configs[0];
+    export->fallback->best.point = plan->defaults;
+    export->configs[export->body_count++] = export->fallback;
+    return HN_OK;
+}
+
 enum hn_status hn_export_number(struct hn_export *export, struct hn_error *err)
 {
     char **keys = calloc(export->result_count, sizeof *keys);
     enum hn_status status = HN_OK;
-    export->configs = calloc(export->result_count, sizeof *export->configs);
+    export->configs = calloc(export->result_count + 1, sizeof *export->configs);
     export->config_of = calloc(export->result_count, sizeof *export->config_of);
     if (keys == NULL || export->configs == NULL || export->config_of == NULL)
         status = hn_fail_memory(err);
@@ -230,5 +245,5 @@ enum hn_status hn_export_number(struct hn_export *export, struct hn_error *err)
     for (size_t i = 0; keys != NULL && i < export->count; i++)
         free(keys[i]);
     free(keys);
-    return status;
+    return status == HN_OK ? add_fallback(export, err) : status;
 }

@@ -109,7 +109,7 @@ static void append_definition(const struct hn_export *export,
                    function->initial);
     for (size_t i = 0; i < export->plan->problem_count; i++)
         hn_text_printf(text, "    (void)problem_%s;\n", export->plan->problem[i]);
-    hn_export_append_switch(bodies, export->count, text);
+    hn_export_append_switch(bodies, export->body_count, text);
     hn_text_printf(text, "    return %s;\n}\n\n", function->variable);
 
     hn_text_printf(text, "static inline %s %s_%s(", function->type, export->lower, function->name);
@@ -141,14 +141,14 @@ enum hn_status hn_export_append_function(const struct hn_export *export,
                                          struct hn_text *text, struct hn_error *err)
 {
     enum hn_status status = HN_OK;
-    char **bodies = calloc(export->count, sizeof *bodies);
+    char **bodies = calloc(export->body_count, sizeof *bodies);
     if (bodies == NULL)
         return hn_fail_memory(err);
-    for (size_t i = 0; i < export->count && status == HN_OK; i++)
+    for (size_t i = 0; i < export->body_count && status == HN_OK; i++)
         status = make_body(export, i, function, &bodies[i], err);
     if (status == HN_OK)
         append_definition(export, function, bodies, text);
-    for (size_t i = 0; i < export->count; i++)
+    for (size_t i = 0; i < export->body_count; i++)
         free(bodies[i]);
     free(bodies);
     return status;

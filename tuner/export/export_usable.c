@@ -288,11 +288,11 @@ static void append_function(const struct hn_export *export, char *const *bodies,
                    "static inline int %s_usable(int config, int compute_capability",
                    export->lower);
     hn_export_append_problem_parameters(export, ", ", text);
-    hn_text_printf(text, ")\n{\n    int usable = config >= 0 && config < %s_CONFIG_COUNT;\n",
-                   export->upper);
+    hn_text_printf(text, ")\n{\n    int usable = config >= 0 && config < %zu;\n",
+                   export->body_count);
     for (size_t i = 0; i < export->plan->problem_count; i++)
         hn_text_printf(text, "    (void)problem_%s;\n", export->plan->problem[i]);
-    hn_export_append_switch(bodies, export->count, text);
+    hn_export_append_switch(bodies, export->body_count, text);
     hn_text_append(text, "    return usable;\n}\n\n");
 }
 
@@ -301,10 +301,10 @@ enum hn_status hn_export_append_usable(const struct hn_export *export, struct hn
 {
     enum hn_status status = HN_OK;
     struct hn_text function = {0};
-    char **bodies = calloc(export->count, sizeof *bodies);
+    char **bodies = calloc(export->body_count, sizeof *bodies);
     if (bodies == NULL)
         return hn_fail_memory(err);
-    for (size_t i = 0; i < export->count && status == HN_OK; i++)
+    for (size_t i = 0; i < export->body_count && status == HN_OK; i++)
         status = make_body(export, i, &bodies[i], err);
     if (status == HN_OK) {
         append_function(export, bodies, &function);
@@ -315,7 +315,7 @@ enum hn_status hn_export_append_usable(const struct hn_export *export, struct hn
         append_launches(export, function.data, text);
         hn_text_append(text, function.data);
     }
-    for (size_t i = 0; i < export->count; i++)
+    for (size_t i = 0; i < export->body_count; i++)
         free(bodies[i]);
     free(bodies);
     hn_text_finish(&function);

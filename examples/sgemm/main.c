@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* C = A B in fp32 with the kernel that Hone tuned for the shape given, or for the nearest one that
+ * was tuned: compiled when the program runs, checked on the CPU, and timed beside cuBLAS where that
+ * is installed.  usage: sgemm M N K [alone] */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu.h" /* cuda.h: before the header, which then has what programs of the driver need */
+
+#include "sgemm_tuned.h"
+
+#include "compile.h"
+#include "cublas.h"
+
+enum { SAMPLES = 15 };
+
+struct sgemm {
+    int m, n, k;
+    int config;
+    CUfunction functions[HONE_SGEMM_STEP_COUNT];
+    CUdeviceptr a, b, c;
+    CUdeviceptr partial,
+        done; /* scratch memory and counters, as large as the configuration has them */
+};
+
+/* The configuration for this device and shape. The sizes are constants of the kernel, so that only
+ * a shape that was tuned has code of its own: for others, the nearest configuration is compiled
+ * with their sizes. */
+static void choose(const struct gpu *gpu, struct sgemm *sgemm)
+{
+    static const char *const grades[] = {"none", "another architecture",
+                                         "another device of this architecture",
+                                         "this device, another shape", "this device and shape"};
+    struct hone_sgemm_match match = hone_sgemm_lookup(gpu->name, gpu->capability, gpu->sm_count, 0,
+                                                      sgemm->m, sgemm->n, sgemm->k);
+    sgemm->config = match.config;
+    if (match.config < 0) { /* no result holds for a shape like this */
+        sgemm->config = HONE_SGEMM_DEFAULT;
+        printf("the template's default point: nothing that was tuned can be used\n");
+        return;
+    }
+    const struct hone_sgemm_result *result = &hone_sgemm_results[match.result];
+    printf("configuration %d of %d, tuned for %lld x %lld x %lld on %s (%s)\n", match.config,
+           HONE_SGEMM_CONFIG_COUNT, (long long)result->problem_M, (long long)result->problem_N,
+           (long long)result->problem_K, result->device, grades[match.grade]);
+}
+
+/* The configuration's constants, then the template: what Hone compiled when it tuned. */
+static void compile(const struct gpu *gpu, struct sgemm *sgemm)
+{
+    char prelude[4096];
+    int length =
+        hone_sgemm_prelude(prelude, sizeof prelude, sgemm->config, sgemm->m, sgemm->n, sgemm->k);
+    if (length < 0 || (size_t)length >= sizeof prelude) {
+        fprintf(stderr, "the constants of the configuration take more than %zu bytes\n",
+                sizeof prelude);
+        exit(1);
+    }
+    CUmodule module = compile_template(gpu, "sgemm.cu", prelude, hone_sgemm_options(sgemm->config));
+    gpu_check(hone_sgemm_functions(module, hone_sgemm_entries(sgemm->config), sgemm->functions),
+              "hone_sgemm_functions");
+}
+
+static void launch(void *context)
+{
+    const struct sgemm *s = context;
+    gpu_check(hone_sgemm_launch(s->functions, s->config, NULL, s->m, s->n, s->k, s->a, s->b, s->c,
+                                s->partial, s->done),
+              "hone_sgemm_launch");
+}
+
+static void fill(float *matrix, size_t count, unsigned seed)
+{
+    for (size_t i = 0; i < count; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        matrix[i] = (float)(seed >> 8) / (float)(1 << 23) - 1.0f;
+    }
+}
+
+/* The largest |c - r| over the largest |r| in some rows, r computed in double. */
+static double relative_error(const struct sgemm *s, const float *a, const float *b, const float *c)
+{
+    const int rows[] = {0, s->m / 3, s->m - 1};
+    double worst = 0, largest = 0;
+    double *row = malloc((size_t)s->n * sizeof *row);
+    for (size_t i = 0; row != NULL && i < sizeof rows / sizeof rows[0]; i++) {
+        memset(row, 0, (size_t)s->n * sizeof *row);
+        for (size_t k = 0; k < (size_t)s->k; k++)
+            for (size_t n = 0; n < (size_t)s->n; n++)
+                row[n] += (double)a[(size_t)rows[i] * (size_t)s->k + k] * b[k * (size_t)s->n + n];
+        for (size_t n = 0; n < (size_t)s->n; n++) {
+            double error = fabs(c[(size_t)rows[i] * (size_t)s->n + n] - row[n]);
+            worst = error > worst || isnan(error) ? error : worst;
+            largest = fmax(largest, fabs(row[n]));
+        }
+    }
+    free(row);
+    return row == NULL ? NAN : worst / largest;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Medians of launches that take turns, each with a cold L2 cache. */
+static void measure(const struct gpu *gpu, struct sgemm *sgemm, struct cublas *cublas)
+{
+    double own[SAMPLES], theirs[SAMPLES];
+    for (int i = 0; i < SAMPLES; i++) {
+        own[i] = gpu_time_us(gpu, launch, sgemm);
+        if (cublas != NULL)
+            theirs[i] = gpu_time_us(gpu, cublas_launch, cublas);
+    }
+    qsort(own, SAMPLES, sizeof *own, compare_doubles);
+    double us = own[SAMPLES / 2], flops = 2.0 * sgemm->m * sgemm->n * sgemm->k;
+    printf("%.1f us, %.0f GFLOP/s", us, flops / us / 1000);
+    if (cublas != NULL) {
+        qsort(theirs, SAMPLES, sizeof *theirs, compare_doubles);
+        printf("; cuBLAS %.1f us: %.2f times as fast as that", theirs[SAMPLES / 2],
+               theirs[SAMPLES / 2] / us);
+    }
+    printf("\n");
+}
+
+int main(int argc, char **argv)
+{
+    struct sgemm s = {.config = -1};
+    if (argc == 4 || (argc == 5 && strcmp(argv[4], "alone") == 0)) {
+        s.m = atoi(argv[1]);
+        s.n = atoi(argv[2]);
+        s.k = atoi(argv[3]);
+    }
+    if (s.m < 1 || s.n < 1 || s.k < 1) {
+        fprintf(stderr,
+                "usage: sgemm M N K [alone], as in sgemm 4096 4096 4096; alone: without cuBLAS\n");
+        return 2;
+    }
+
+    struct gpu gpu;
+    gpu_open(&gpu);
+    choose(&gpu, &s);
+    compile(&gpu, &s);
+
+    size_t a_size = hone_sgemm_config_A_size(s.config, s.m, s.n, s.k),
+           b_size = hone_sgemm_config_B_size(s.config, s.m, s.n, s.k);
+    size_t c_size = hone_sgemm_config_C_size(s.config, s.m, s.n, s.k);
+    float *a = malloc(a_size), *b = malloc(b_size), *c = malloc(c_size);
+    if (a == NULL || b == NULL || c == NULL) {
+        fprintf(stderr, "out of memory\n");
+        return 1;
+    }
+    fill(a, a_size / sizeof *a, 1);
+    fill(b, b_size / sizeof *b, 2);
+    s.a = gpu_upload(a, a_size);
+    s.b = gpu_upload(b, b_size);
+    s.c = gpu_upload(NULL, c_size);
+    s.partial = gpu_upload(NULL, hone_sgemm_config_partial_size(s.config, s.m, s.n, s.k));
+    s.done = gpu_upload(NULL, hone_sgemm_config_done_size(s.config, s.m, s.n, s.k));
+
+    launch(&s);
+    gpu_check(cuMemcpyDtoH(c, s.c, c_size), "the kernel");
+    double error = relative_error(&s, a, b, c), tolerance = 1e-5 * fmax(1, sqrt(s.k / 65536.0));
+    printf("relative error in three rows: %.2g: %s\n", error,
+           error <= tolerance ? "right" : "WRONG");
+
+    struct cublas cublas = {.m = s.m, .n = s.n, .k = s.k, .a = s.a, .b = s.b, .c = s.c};
+    measure(&gpu, &s, argc == 4 && cublas_open(&cublas) ? &cublas : NULL);
+    return error <= tolerance ? 0 : 1; /* what was allocated ends with the process */
+}
