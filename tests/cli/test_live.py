@@ -366,5 +366,42 @@ class Export(double.Case):
         self.assertTrue(simulated["simulated"])
 
 
+class ReplayAll(double.Case):
+    """Tunings that another driver, or another template, has made stale."""
+
+    def stale(self):
+        """Tunes, and lets the cache believe that the driver was another one then."""
+        self.tune("--strategy", "exhaustive")
+        connection = sqlite3.connect(self.cache)
+        with connection:
+            connection.execute("UPDATE version SET driver = '1.0'")
+        connection.close()
+
+    def replay_all(self, *arguments, **settings):
+        return self.hone("replay", "--all", self.config, *arguments, **settings)
+
+    def test_confirms(self):
+        self.stale()
+        result = self.replay_all()
+        self.assertRegex(result.stdout, r"^scale n=65536 \(cold\): confirmed, \S+ us ±\S+ was, \S+ us ±\S+ is, ")
+        self.assertIn("\n  changed   driver 1.0 -> ", result.stdout)
+        self.assertIn("\n0 tunings were up to date already\n", result.stdout)
+        self.assertEqual(self.sql("SELECT command FROM session WHERE id = 2"), [("hone replay --all",)])
+        self.assertEqual(self.sql("SELECT count(DISTINCT point) FROM record WHERE session_id = 2"), [(5,)])
+
+    def test_again_there_is_nothing_to_do(self):
+        self.stale()
+        self.replay_all()
+        self.assertEqual(self.replay_all().stdout, "1 tuning was up to date already\n")
+        [tuning] = json.loads(self.hone("cache", "list", "--json").stdout)["tunings"]
+        self.assertEqual((tuning["best"]["point"], tuning["stale"]), (BEST, False))
+
+    def test_a_template_whose_best_points_fail(self):
+        self.stale()
+        self.spoil(self.config.with_name("scale.cu"), "{", "{ this is no CUDA")
+        result = self.replay_all(expect=4)
+        self.assertIn("none of its best points works any longer: tune it again", result.stdout)
+        self.assertEqual(result.stderr, "hone: 1 tuning: none of the best points works any longer\n")
+
 if __name__ == "__main__":
     unittest.main()

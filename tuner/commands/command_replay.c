@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cache/record_json.h"
 #include "tuner/command.h"
+#include "tuner/commands/replay_all.h"
 #include "tuner/interrupt.h"
 #include "tuner/options.h"
 #include "tuner/report/format.h"
@@ -13,10 +15,13 @@
 
 extern const struct hn_command hn_command_replay;
 
-enum { KEY_MAX_SLOWDOWN = 1 };
+enum { KEY_MAX_SLOWDOWN = 1, KEY_ALL };
 
 struct replay {
     const char *path;
+    const char **paths; /* with --all */
+    size_t path_count;
+    bool all;
     double max_slowdown; /* relative */
     struct hn_options options;
     struct hn_config *config;
@@ -30,8 +35,21 @@ struct replay {
 static const struct argp_option own_options[] = {
     {"max-slowdown", KEY_MAX_SLOWDOWN, "PERCENT", 0,
      "How much slower than the record is still fine (default 5%)", 1},
+    {"all", KEY_ALL, 0, 0,
+     "Race the best five of every stale tuning of these configs again, and store what comes of it",
+     1},
     {0},
 };
+
+static error_t add_path(struct replay *replay, const char *path)
+{
+    const char **grown = realloc(replay->paths, (replay->path_count + 1) * sizeof *grown);
+    if (grown == NULL)
+        return ENOMEM;
+    replay->paths = grown;
+    grown[replay->path_count++] = path;
+    return 0;
+}
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
@@ -45,14 +63,17 @@ static error_t parse(int key, char *argument, struct argp_state *state)
             argp_error(state, "--max-slowdown: found '%s', expected a percentage such as 5%%",
                        argument);
         return 0;
-    case ARGP_KEY_ARG:
-        if (replay->path != NULL)
-            argp_error(state, "found a second config '%s'", argument);
-        replay->path = argument;
+    case KEY_ALL:
+        replay->all = true;
         return 0;
+    case ARGP_KEY_ARG:
+        return add_path(replay, argument);
     case ARGP_KEY_END:
-        if (replay->path == NULL)
+        if (replay->path_count == 0)
             argp_error(state, "expected the path of a config");
+        if (replay->path_count > 1 && !replay->all)
+            argp_error(state, "found a second config '%s'", replay->paths[1]);
+        replay->path = replay->paths[0];
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -347,9 +368,12 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
     struct replay replay = {.max_slowdown = 0.05};
     const struct hn_command_line line = {
         .name = "replay",
-        .arguments = "CONFIG",
+        .arguments = "CONFIG...",
         .summary = "Runs the cached best again: compiles, verifies, measures and sets it against "
                    "the record. Exit code 4 when it is wrong or slower.",
+        .details = "With --all, and with any number of configs: the best five of each tuning that "
+                   "was made with another driver, NVRTC, template or plan are verified and raced "
+                   "again, which updates or confirms it in seconds.",
         .groups = HN_OPTIONS_SPACE | HN_OPTIONS_DEVICE | HN_OPTIONS_COMPILE | HN_OPTIONS_CACHE |
                   HN_OPTIONS_OUTPUT,
         .own = own_options,
@@ -359,7 +383,9 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
     hn_options_init(&replay.options);
     enum hn_status status = hn_options_parse(&line, argc, argv, &replay.options);
     if (status == HN_OK)
-        status = execute(&replay, err);
+        status = replay.all ? hn_replay_all(&replay.options, replay.paths, replay.path_count, err)
+                            : execute(&replay, err);
+    free(replay.paths);
     json_decref(replay.results);
     hn_tuned_list_free(&replay.tuned);
     hn_workers_destroy(replay.workers);

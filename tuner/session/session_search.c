@@ -129,9 +129,28 @@ static enum hn_status admit_incumbent(struct hn_session *session, struct hn_erro
     return admit(session, false, err);
 }
 
+static enum hn_status admit_points(struct hn_session *session, struct hn_error *err)
+{
+    const struct hn_session_options *options = &session->options;
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; status == HN_OK && i < options->point_count; i++) {
+        struct hn_error invalid;
+        if (hn_space_choice(session->task->space, &options->points[i], session->choice, &invalid) ==
+                HN_OK &&
+            hn_space_contains(session->task->space, session->choice))
+            status = admit(session, true, err);
+    }
+    session->exhausted = true;
+    return status;
+}
+
 enum hn_status hn_session_admit_given(struct hn_session *session, struct hn_error *err)
 {
-    enum hn_status status = admit_ladder(session, err);
+    enum hn_status status = HN_OK;
+    if (session->options.point_count > 0)
+        status = admit_points(session, err);
+    else
+        status = admit_ladder(session, err);
     if (status == HN_OK)
         status = admit_incumbent(session, err);
     session->given_count = session->tickets.count;

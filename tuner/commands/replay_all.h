@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_COMMANDS_REPLAY_ALL_H
+#define HONE_TUNER_COMMANDS_REPLAY_ALL_H
+
+#include <jansson.h>
+
+#include "tuner/options.h"
+
+/* `hone replay --all`: of every tuning of these configs' kernels on this device that is stale (driver, NVRTC, template or
+ * plan have changed since), the best five points are compiled, verified and raced again, and stored as of now. Prints a
+ * line each. HN_EREPLAY when none of a tuning's five works any longer. */
+enum hn_status hn_replay_all(const struct hn_options *options, const char *const *paths, size_t path_count,
+                             struct hn_error *err);
+
+#endif
