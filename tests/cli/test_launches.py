@@ -2,6 +2,7 @@
 """What a config can say of arguments and launches, through the command, its workers and the cache."""
 
 import json
+import subprocess
 import unittest
 
 import double
@@ -106,6 +107,16 @@ class Launches(double.Case):
         self.assertIn("estimates: tE + tT/8", shown)
         self.hone("replay", self.config, "--max-slowdown", "50%")
         self.hone("compile", self.config, "-s", "CHUNKS=8,STREAMS=2,FAULT=0")
+        header = self.hone("export", "smooth").stdout
+        self.assertIn("gather, grid ceil_div(chunk_count, 128), block 128: x, sums, radius, begin, count, size", header)
+        self.assertRegex(header, r"#define HONE_SMOOTH_PIPELINE_CHUNKS \d+\n")
+        self.assertNotIn("hone_smooth_step1_grid", header)
+        program = "#define HONE_SMOOTH_APPLY\n#include \"tuned.h\"\nint x = CHUNKS + HONE_SMOOTH_PIPELINE_STREAMS;\n"
+        (self.folder / "tuned.h").write_text(header)
+        subprocess.run(["cc", "-fsyntax-only", "-Wall", "-Werror", "-xc", "-"], input=program, text=True, check=True,
+                       cwd=self.folder)
+        refused = self.hone("export", "smooth", "--format", "cubin-header", expect=2)
+        self.assertIn("the pipeline of 'smooth' spans host and device", refused.stderr)
 
     def test_options_and_tolerances_of_a_parameter(self):
         """One element is off by 1 where |y| is up to 2.5: too much but where a parameter widens the tolerance."""

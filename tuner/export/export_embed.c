@@ -171,6 +171,12 @@ enum hn_status hn_export_embedded(const struct hn_export *export,
                                   const struct hn_export_images *images, struct hn_text *text,
                                   struct hn_error *err)
 {
+    if (export->plan != NULL && export->plan->pipeline != NULL)
+        return hn_fail(
+            err, HN_ECONFIG,
+            "the pipeline of '%s' spans host and device, which a header does not launch; "
+            "export the header alone, source or cubin",
+            export->kernel);
     append_use(export, images, text);
     enum hn_status status = hn_export_header(export, text, err);
     if (status != HN_OK)

@@ -311,7 +311,11 @@ static enum hn_status append_use(const struct hn_export *export, const struct hn
                    "    #include \"%s_tuned.h\"\n"
                    "    #include \"%s\"\n",
                    export->upper, export->kernel, base_name(export->plan->template_path));
-    enum hn_status status = append_call(export, source, text, err);
+    if (export->plan->pipeline != NULL)
+        hn_text_append(text, "\n");
+    enum hn_status status = export->plan->pipeline != NULL
+                                ? hn_export_describe_pipeline(export, text, err)
+                                : append_call(export, source, text, err);
     append_types(export, text);
     append_symbols(export, text);
     hn_text_printf(text,
@@ -384,15 +388,22 @@ static const char dimensions[] =
     "};\n"
     "#endif\n\n";
 
+/* Macros alone: nothing that would launch it. */
+static enum hn_status finish_pipeline(const struct hn_export *export, struct hn_text *text,
+                                      struct hn_error *err)
+{
+    enum hn_status status = hn_export_append_pipeline(export, text, err);
+    if (status != HN_OK)
+        return status;
+    hn_text_printf(text, "#endif /* %s_TUNED_H */\n\n", export->upper);
+    status = hn_export_append_apply(export, text, err);
+    return status == HN_OK && text->failed ? hn_fail_memory(err) : status;
+}
+
 enum hn_status hn_export_header(const struct hn_export *export, struct hn_text *text,
                                 struct hn_error *err)
 {
     enum hn_status status = hn_export_need_plan(export, err);
-    if (status == HN_OK && export->plan->pipeline != NULL)
-        status = hn_fail(err, HN_ECONFIG,
-                         "the pipeline of '%s' spans host and device, which no header can launch; "
-                         "export source, cubin, json or csv",
-                         export->kernel);
     if (status == HN_OK)
         status = append_head(export, text, err);
     if (status != HN_OK)
@@ -404,6 +415,8 @@ enum hn_status hn_export_header(const struct hn_export *export, struct hn_text *
         status = hn_export_append_list(export, text, err);
     if (status != HN_OK)
         return status;
+    if (export->plan->pipeline != NULL)
+        return finish_pipeline(export, text, err);
     hn_text_append(text,
                    "/* Programs compiled by NVRTC have no host side and no standard headers. */\n"
                    "#ifndef __CUDACC_RTC__\n\n#include <stdint.h>\n#include <string.h>\n\n");

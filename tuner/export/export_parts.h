@@ -31,6 +31,11 @@ enum hn_status hn_export_append_list(const struct hn_export *export, struct hn_t
 /* Whether a configuration can be used for a problem: a function of the header. */
 enum hn_status hn_export_append_usable(const struct hn_export *export, struct hn_text *text,
                                        struct hn_error *err);
+/* Of a plan with a pipeline: lines that say how it was tuned, and macros of its first configuration. */
+enum hn_status hn_export_describe_pipeline(const struct hn_export *export, struct hn_text *text,
+                                           struct hn_error *err);
+enum hn_status hn_export_append_pipeline(const struct hn_export *export, struct hn_text *text,
+                                         struct hn_error *err);
 /* The table of results and what is looked up in it. */
 enum hn_status hn_export_append_select(const struct hn_export *export, struct hn_text *text,
                                        struct hn_error *err);
