@@ -71,6 +71,66 @@ class Examples(hone.Case):
         result = self.hone(*arguments, "--arch", "sm_80,sm_91", expect=2)
         self.assertIn("unknown architecture 'sm_91'; known are sm_75", result.stderr)
 
+    def launch(self, kernel, restriction, arguments, check, before=""):
+        """Tunes a config of the double at one point, and launches the exported machine code over x[i] = i, n = 4096."""
+        for path in double.DATA.glob(f"{kernel}*"):
+            shutil.copy(path, self.folder)
+        driver = {"LD_LIBRARY_PATH": double.DOUBLE, "TMPDIR": str(self.folder)}
+        self.hone("tune", f"{kernel}.yaml", *(["-s", restriction] if restriction else []), "--quiet", **driver)
+        name = "sum" if kernel == "composite" else kernel
+        self.hone("export", name, "--format", "cubin-header", "-o", "kernel.h", HONE_NVRTC="/nowhere")
+        self.write("main.c", f"""\
+#include "kernel.h"
+static CUdeviceptr make(size_t bytes)
+{{
+    CUdeviceptr buffer = 0;
+    return cuMemAlloc(&buffer, bytes) == CUDA_SUCCESS ? buffer : 0;
+}}
+int main(void)
+{{
+    enum {{ N = 4096 }};
+    static int in[N], out[N];
+    CUcontext context;
+    struct hone_{name}_kernel kernel;
+    for (int i = 0; i < N; i++)
+        in[i] = i;
+    if (cuInit(0) != CUDA_SUCCESS || cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS ||
+        cuCtxSetCurrent(context) != CUDA_SUCCESS || hone_{name}_load(0, &kernel) != CUDA_SUCCESS)
+        return 2;
+    CUdeviceptr x = make(sizeof in), y = make(sizeof out), partial = make(hone_{name}_{"partial" if name == "sum" else "x"}_size({arguments[0]}));
+    CUdeviceptr done = make(sizeof(int));
+    (void)partial, (void)done;
+    {before}
+    if (cuMemcpyHtoD(x, in, sizeof in) != CUDA_SUCCESS ||
+        hone_{name}_launch(kernel.functions, 0, 0, {", ".join(arguments)}) != CUDA_SUCCESS ||
+        cuMemcpyDtoH(out, y, sizeof out) != CUDA_SUCCESS)
+        return 3;
+    for (int i = 0; i < N; i++)
+        if (!({check}))
+            return 4;
+    return hone_{name}_load(1, &kernel) != CUDA_ERROR_NO_BINARY_FOR_GPU;
+}}
+""")
+        self.run_all(["cc", "-std=c11", *WARNINGS.split(), "-isystem", self.cuda_include(), "main.c", "-o", "main",
+                      f"{double.DOUBLE}/libcuda.so.1"], ["./main"], LD_LIBRARY_PATH=double.DOUBLE)
+
+    def test_launch_with_attributes(self):
+        """The double's kernel is right where it is launched in clusters of 16, cooperatively, with that carve-out."""
+        self.launch("attributes", "CLUSTER=16,COOPERATIVE=true,SHARED=65536,CARVEOUT=100", ["N, 16", "x", "y"],
+                    "out[i] == in[i] + 16")
+
+    def test_launch_with_a_window(self):
+        self.launch("windows", "WINDOW_BYTES=16384,SET_ASIDE=65536,HIT_PERCENT=50,HIT=persisting,MISS=normal",
+                    ["N", "x", "y"], "out[i] == in[i] + 1",
+                    "if (cuCtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, hone_windows_set_aside_bytes(N)) != 0) return 5;")
+
+    def test_launch_of_several_steps(self):
+        for finish in ("last_block", "two_pass"):
+            with self.subTest(finish):
+                self.cache.unlink(missing_ok=True)
+                self.launch("composite", f"FINISH={finish},BLOCKS=4", ["N", "x", "partial", "y", "done"],
+                            "out[0] == N / 2 * (N - 1)")
+
     def test_image_that_does_not_compile(self):
         self.record(name="a.json")
         config = self.copy_config()

@@ -204,14 +204,16 @@ static void append_step(const struct hn_export *export, size_t step, struct hn_t
 
 static void append_launch(const struct hn_export *export, struct hn_text *text)
 {
-    hn_text_printf(text,
-                   "/* Queues one launch of all steps of a configuration. What follows from the "
-                   "problem is not given;\n"
-                   " * counters are zeroed before. hone_…_size says how large buffers have to be. "
-                   "*/\n"
-                   "static inline CUresult %s_launch(const CUfunction functions[%s_STEP_COUNT], "
-                   "int config,\n    CUstream stream",
-                   export->lower, export->upper);
+    hn_text_printf(
+        text,
+        "/* Queues one launch of all steps of a configuration. What follows from the "
+        "problem is not given;\n"
+        " * counters are zeroed before; symbols and the set-aside of the L2 cache are the "
+        "caller's to set.\n"
+        " * hone_…_size says how large buffers have to be. */\n"
+        "static inline CUresult %s_launch(const CUfunction functions[%s_STEP_COUNT], "
+        "int config,\n    CUstream stream",
+        export->lower, export->upper);
     hn_export_append_problem_parameters(export, ", ", text);
     append_parameters(export, text);
     hn_text_append(text, ")\n{\n    CUresult result = CUDA_SUCCESS;\n");
