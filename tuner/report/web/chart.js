@@ -142,7 +142,8 @@ export function inspect(plot, points, describe) {
     if (event.key === "Escape") place(-1, false);
     if (!(event.key in steps) || order.length === 0) return;
     event.preventDefault();
-    place(Math.max(0, Math.min(order.length - 1, current < 0 ? 0 : current + steps[event.key])), true);
+    const wanted = current < 0 && event.key !== "End" ? 0 : current + steps[event.key];
+    place(Math.max(0, Math.min(order.length - 1, wanted)), true);
   });
 }
 

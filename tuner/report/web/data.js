@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The data of the page: tunings, whose records are kept as columns.
-import {figure, time, date, NONE} from "./format.js";
+import {figure, time, date, spread, NONE} from "./format.js";
 
 /** One tuning. Records are numbered in the order in which they were made. */
 export class Tuning {
@@ -12,6 +12,8 @@ export class Tuning {
     [this.objectiveName, this.direction] = this.objective.split(" ");
     this.timed = this.objectiveName === "time";
     this.lowerIsBetter = this.direction !== "maximize";
+    this.rates = Object.keys(this.metrics).filter(name => !["bytes", "flops", this.objectiveName].includes(name));
+    this.merit ??= this.rates.at(-1) ?? null; // where no config says which it is
     this.outcome = this.column("outcome").map(index => outcomes[index]);
     this.time = this.column("time");
     this.low = this.column("low");
@@ -117,6 +119,15 @@ export class Tuning {
     return parts.filter(part => part !== "").join(" · ");
   }
 
+  /** A metric of a time that was measured in full: one of a lower bound says nothing. */
+  rateText(name, i) {
+    return this.isCensored(i) ? NONE : figure(this.metric(name)[i] ?? NaN);
+  }
+
+  spreadText(i) {
+    return !this.isCensored(i) && this.time[i] !== null ? spread(this.low[i], this.time[i], this.high[i]) : NONE;
+  }
+
   message(i) {
     const original = this.column("original")[i];
     if (this.outcome[i] === "duplicate" && original !== null) return `same machine code and launch as ${this.pointText(original)}`;
@@ -138,13 +149,15 @@ export class Tuning {
   }
 
   /** What a launch takes at least on this device, by its metrics bytes and flops (the roofline model of Williams,
-   * Waterman and Patterson, 2009), and what bounds it; null where that is not known. */
+   * Waterman and Patterson, 2009), and what bounds it; null where that is not known. With a warm L2 cache nothing moves
+   * faster than from there. */
   bound(i) {
     const roofs = this.roofs;
     const moved = this.metrics.bytes === undefined ? 0 : this.metric("bytes")[i] ?? 0;
     const computed = this.metrics.flops === undefined ? 0 : this.metric("flops")[i] ?? 0;
     if (roofs === null || (moved === 0 && computed === 0)) return null;
-    const bounds = [["launch", roofs.launch_us], ["copy", moved / roofs.copy_gb_per_s / 1e3],
+    const memory = this.regime === "warm" ? ["L2", moved / roofs.l2_gb_per_s / 1e3] : ["copy", moved / roofs.copy_gb_per_s / 1e3];
+    const bounds = [["launch", roofs.launch_us], memory,
                     ["FP32", computed / roofs.fp32_gflops / 1e3]];
     const [name, us] = bounds.reduce((longest, other) => (other[1] > longest[1] ? other : longest));
     return {name, us};
@@ -152,7 +165,7 @@ export class Tuning {
 
   roofText(i) {
     const bound = this.time[i] === null ? null : this.bound(i);
-    return bound === null ? NONE : `${(100 * bound.us / this.time[i]).toFixed(0)}% ${bound.name}`;
+    return bound === null ? NONE : `${this.isCensored(i) ? "≤ " : ""}${(100 * bound.us / this.time[i]).toFixed(0)}% ${bound.name}`;
   }
 
   /** The command that runs the point once more, for a shell. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tunings of one kernel side by side: other devices, dates or problems.
 import {html, svg, section, replace, select, table, tableAlternative} from "./dom.js";
-import {date, figure, percent, spread, NONE} from "./format.js";
+import {date, figure, percent, NONE} from "./format.js";
 import {state, watch} from "./state.js";
 import {scale, extent, costAxis} from "./scale.js";
 import {frame, axes, marks, ring, inspect} from "./chart.js";
@@ -32,8 +32,8 @@ function sideBySide(tuning, list) {
     ["device", t => t.device.name], ["problem", t => t.problemText], ["regime", t => t.regime],
     ["driver, NVRTC", t => `${t.version.driver || "unknown"}, ${t.version.nvrtc || "unknown"}`], ["measured", t => date(t.started, true)],
     ["template", t => t.version.template.slice(0, 8) || NONE],
-    ["best", t => t.costText(best(t))], ["±95%", t => (t.timed ? spread(t.low[best(t)], t.time[best(t)], t.high[best(t)]) : NONE)],
-    [tuning.merit ?? "metric", t => (t.merit ? figure(t.metric(t.merit)[best(t)] ?? NaN) : NONE)], ["of the roof", t => t.roofText(best(t))],
+    ["best", t => t.costText(best(t))], ["±95%", t => t.spreadText(best(t))],
+    [tuning.merit ?? "metric", t => (t.merit ? t.rateText(t.merit, best(t)) : NONE)], ["of the roof", t => t.roofText(best(t))],
     ["points", t => String(t.count)], ["remarks", t => t.remarks(best(t)).filter(text => text !== "best").join(", ") || "verified"],
     ...tuning.parameters.map(({name}) => [name, t => t.value(t.parameters.findIndex(parameter => parameter.name === name), best(t))]),
   ];

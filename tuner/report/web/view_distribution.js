@@ -31,6 +31,7 @@ function drawHistogram(body, tuning) {
   const plot = frame(body, {height: 250, title});
   const x = scale("log", domain, [plot.area.left, plot.area.right], {divide: cost.divide});
   const y = scale("linear", [0, Math.max(...groups[0][1], 1) * 1.06], [plot.area.bottom, plot.area.top], {count: 5});
+  y.ticks = y.ticks.filter(tick => Number.isInteger(tick.value));
   axes(plot, x, y, cost.label, "points");
   for (const [name, bins] of groups) {
     const d = bins.map((n, k) => (n === 0 ? "" : `M${(x(edges[k]) + 0.5).toFixed(1)} ${plot.area.bottom}V${y(n).toFixed(1)}H${(x(edges[k + 1]) - 0.5).toFixed(1)}V${plot.area.bottom}z`)).join("");

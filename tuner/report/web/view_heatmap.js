@@ -69,7 +69,8 @@ function draw(host, tuning) {
 }
 
 export function heatmapView() {
-  const body = section("heatmap", "Heat map", "Two parameters against each other, all others left free. A cell shows only its records.", true);
+  const body = section("heatmap", "Heat map", "Two parameters against each other, all others left free. A cell shows only its records.",
+    state.report.tunings.some(tuning => tuning.ladder.length > 0));
   const controls = html("div", {class: "controls"});
   const host = html("div");
   body.append(controls, host);

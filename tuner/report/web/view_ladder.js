@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The steps of the config's ladder and what each gains.
 import {html, section, replace} from "./dom.js";
-import {figure, spread, NONE} from "./format.js";
-import {watch} from "./state.js";
+import {figure, NONE} from "./format.js";
+import {state, watch} from "./state.js";
 
 function stepText(step, shared) {
   return Object.entries(step.set).filter(([name]) => !shared.has(name)).map(([name, value]) => `${name}=${value}`).join(", ") || "default";
@@ -37,15 +37,15 @@ function row(tuning, name, i, first, worst) {
   }
   const gain = first === null ? NaN : tuning.lowerIsBetter ? first / tuning.cost[i] : tuning.cost[i] / first;
   return html("tr", {}, html("th", {scope: "row"}, name), bar(tuning, i, worst), html("td", {class: "figure"}, tuning.costText(i)),
-    html("td", {class: "figure"}, tuning.timed ? spread(tuning.low[i], tuning.time[i], tuning.high[i]) : NONE),
-    html("td", {class: "figure"}, tuning.merit ? figure(tuning.metric(tuning.merit)[i] ?? NaN) : NONE),
+    html("td", {class: "figure"}, tuning.spreadText(i)),
+    html("td", {class: "figure"}, tuning.merit ? tuning.rateText(tuning.merit, i) : NONE),
     html("td", {class: "figure"}, `${figure(gain, 3)}×`));
 }
 
 function draw(body, tuning) {
   replace(body);
   if (tuning.ladder.length === 0) {
-    body.append(html("p", {class: "empty"}, "No ladder is known: --config names the config, whose ladder is then shown."));
+    body.append(html("p", {class: "empty"}, "No ladder is known of this kernel: hone report --config names the config that has it."));
     return;
   }
   const shared = sharedNames(tuning.ladder);
@@ -63,6 +63,7 @@ function draw(body, tuning) {
 }
 
 export function ladderView() {
+  if (state.report.tunings.every(tuning => tuning.ladder.length === 0)) return;
   const body = section("ladder", "Ladder", null, true);
   watch("tuning", tuning => draw(body, tuning));
 }

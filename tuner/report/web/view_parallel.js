@@ -22,13 +22,12 @@ function parameterAxis(tuning, p) {
 }
 
 /** An axis of figures, cut into steps for brushing. */
-function figureAxis(name, figures, format, kind, upward) {
+function figureAxis(name, figures, format, kind, upward, divide = 1) {
   const domain = extent(figures, kind, 0);
   if (!(domain[1] > domain[0])) return null;
-  const toStep = scale(kind, domain, upward ? [0, STEPS] : [STEPS, 0]);
-  const ends = [0, STEPS / 4, STEPS / 2, STEPS * 3 / 4, STEPS];
+  const toStep = scale(kind, domain, upward ? [0, STEPS] : [STEPS, 0], {divide});
   return {name, count: STEPS + 1, continuous: true, text: step => format(toStep.invert(step)),
-          ticks: ends.map(step => ({step, text: format(toStep.invert(step))})), at: i => (figures[i] === null ? null : toStep(figures[i]))};
+          ticks: toStep.ticks.map(tick => ({step: toStep(tick.value), text: format(tick.value)})), at: i => (figures[i] === null ? null : toStep(figures[i]))};
 }
 
 function axesOf(tuning) {
@@ -39,7 +38,7 @@ function axesOf(tuning) {
   }
   const costs = tuning.cost.map((cost, i) => (tuning.isValid(i) || tuning.isCensored(i) ? cost : null));
   const {divide, unit, name} = costAxis(tuning, extent(costs, "log"));
-  list.push(figureAxis(unit ? `${name}, ${unit}` : name, costs, cost => figure(cost / divide, 3), "log", !tuning.lowerIsBetter));
+  list.push(figureAxis(unit ? `${name}, ${unit}` : name, costs, cost => figure(cost / divide, 3), "log", !tuning.lowerIsBetter, divide));
   return list.filter(axis => axis !== null);
 }
 
@@ -113,29 +112,35 @@ function handle(axis, end, context) {
   return element;
 }
 
-function dragging(axis, area, context) {
+/** On an axis a drag covers what lies between its ends, and a click takes one value, or lets it go; on a handle a drag
+ * moves that end of the brush. */
+function dragging(axis, target, context, end = null) {
   let from = null;
+  let moved = false;
   const step = event => {
     const box = context.plot.root.getBoundingClientRect();
     const y = (event.clientY - box.top) * context.plot.height / box.height;
     return Math.max(0, Math.min(axis.count - 1, context.toStep(axis, y)));
   };
   const range = event => [Math.round(Math.min(from, step(event))), Math.round(Math.max(from, step(event)))];
-  area.addEventListener("pointerdown", event => {
-    from = step(event);
-    area.setPointerCapture(event.pointerId);
+  target.addEventListener("pointerdown", event => {
+    const covered = brushes.get(axis.name) ?? [0, axis.count - 1];
+    from = end === null ? step(event) : covered[1 - end];
+    moved = false;
+    target.setPointerCapture(event.pointerId);
     event.preventDefault();
   });
-  area.addEventListener("pointermove", event => {
-    if (from !== null && Math.abs(step(event) - from) > 0.3) applyBrush(axis, range(event), context);
-  });
-  area.addEventListener("pointerup", event => {
+  target.addEventListener("pointermove", event => {
     if (from === null) return;
-    const chosen = range(event);
-    const before = brushes.get(axis.name);
-    const again = before && Math.abs(step(event) - from) <= 0.3 && before[0] === chosen[0] && before[1] === chosen[1];
-    if (Math.abs(step(event) - from) > 0.3 || !axis.continuous) applyBrush(axis, again ? null : chosen, context);
-    else applyBrush(axis, null, context);
+    moved ||= end !== null || Math.abs(step(event) - from) > 0.3;
+    if (moved) applyBrush(axis, range(event), context);
+  });
+  target.addEventListener("pointerup", event => {
+    if (from !== null && !moved && end === null) {
+      const [value] = range(event);
+      const [low, high] = brushes.get(axis.name) ?? [];
+      applyBrush(axis, axis.continuous || (low === value && high === value) ? null : [value, value], context);
+    }
     from = null;
   });
 }
@@ -170,6 +175,7 @@ function drawAxis(axis, x, context) {
     });
   });
   dragging(axis, area, context);
+  handles.forEach((element, end) => dragging(axis, element, context, end));
   plot.root.append(group);
   context.updates.get(axis.name)();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // All records as a table: sorted by its headings, filtered by a line of text, with commands to copy.
 import {html, section, replace, copyButton, announce} from "./dom.js";
-import {bytes, figure, percent, spread, NONE} from "./format.js";
+import {bytes, percent, time, NONE} from "./format.js";
 import {state, watch, setFilter} from "./state.js";
 import {parseQuery} from "./query.js";
 import {showRecord} from "./record.js";
@@ -18,12 +18,11 @@ function columnsOf(tuning) {
     {name: "outcome", key: i => tuning.outcome[i], text: i => tuning.outcome[i]},
     {name: tuning.timed ? "time" : tuning.objectiveName, figure: true, key: i => tuning.cost[i], text: i => tuning.costText(i)},
   ];
-  if (tuning.timed) {
-    columns.push({name: "±95%", figure: true, key: i => (tuning.time[i] === null ? null : (tuning.high[i] - tuning.low[i]) / tuning.time[i]),
-      text: i => spread(tuning.low[i], tuning.time[i], tuning.high[i])});
-  }
-  for (const name of Object.keys(tuning.metrics).filter(metric => !["bytes", "flops", tuning.objectiveName].includes(metric))) {
-    columns.push({name, figure: true, key: i => tuning.metric(name)[i], text: i => figure(tuning.metric(name)[i] ?? NaN)});
+  if (!tuning.timed) columns.push({name: "time", figure: true, key: i => tuning.time[i], text: i => time(tuning.time[i] ?? NaN)});
+  columns.push({name: "±95%", figure: true, key: i => (tuning.time[i] === null || tuning.isCensored(i) ? null : (tuning.high[i] - tuning.low[i]) / tuning.time[i]),
+    text: i => tuning.spreadText(i)});
+  for (const name of tuning.rates) {
+    columns.push({name, figure: true, key: i => (tuning.isCensored(i) ? null : tuning.metric(name)[i]), text: i => tuning.rateText(name, i)});
   }
   columns.push({name: "of roof", figure: true, key: i => (tuning.time[i] === null || !tuning.bound(i) ? null : tuning.bound(i).us / tuning.time[i]), text: i => tuning.roofText(i)});
   columns.push({name: "registers", figure: true, key: get("registers"), text: i => get("registers")(i) ?? NONE},

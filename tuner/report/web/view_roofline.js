@@ -103,10 +103,10 @@ function verdict(tuning) {
   const bound = best === null ? null : tuning.bound(best);
   if (bound === null) return null;
   const share = bound.us / tuning.time[best];
-  const what = {launch: "the launch of a kernel", copy: "memory bandwidth", FP32: "FP32 arithmetic"}[bound.name];
+  const what = {launch: "the launch of a kernel", copy: "memory bandwidth", L2: "bandwidth of the L2 cache", FP32: "FP32 arithmetic"}[bound.name];
   return html("p", {class: "finding"}, `The best takes ${time(tuning.time[best])}; by ${what} it would need ${time(bound.us)} at least: `,
     html("strong", {}, `${(share * 100).toFixed(1)}% of the ${bound.name} roof`), ".",
-    share > 1 ? " Beyond 100%: its data was still in a cache, or it does other work than the metrics say." : "");
+    share > 1 ? " Beyond 100%: it beats what the roof was measured with, its data was still in a cache, or it does less than the metrics say." : "");
 }
 
 function draw(body, tuning) {

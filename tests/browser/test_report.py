@@ -1,0 +1,397 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""`hone report` as its reader sees it: the page is opened in a real browser, and looked at, sorted, filtered and brushed
+through it. What it shows is compared with what the recordings say."""
+
+import gzip
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import browser
+import recordings
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+HONE = os.path.abspath(os.environ.get("HONE", SOURCE / "build" / "tuner" / "hone"))
+RECORDED = SOURCE / "cache" / "recorded" / "nvidia-h200"
+MATMUL = [RECORDED / f"matmul-b_layout-row-k-{k}-m-4096-n-4096-nvidia-h200-cold.json.gz" for k in (4096, 32)]
+
+
+def rows_of(path):
+    with gzip.open(path, "rt") as file:
+        return list(json.load(file)["cache"].values())
+
+
+class Page(unittest.TestCase):
+    """One browser for all tests of a class, and a page that make() has written."""
+
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="hone-report-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        cls.browser = browser.Browser()
+        cls.addClassCleanup(cls.browser.close)
+        cls.page = cls.folder / "report.html"
+        cls.make()
+
+    @classmethod
+    def report(cls, *arguments):
+        environment = dict(os.environ, HONE_CACHE=str(cls.folder / "none.db"))
+        subprocess.run([HONE, "report", *map(str, arguments), "--quiet", "-o", str(cls.page)], check=True, env=environment,
+                       stdin=subprocess.DEVNULL)
+
+    def setUp(self):
+        self.browser.errors.clear()
+        self.browser.requests.clear()
+        self.browser.open(self.page)
+
+    def tearDown(self):
+        self.assertEqual(self.browser.errors, [], "the console complains")
+        self.assertEqual(self.browser.requests, [self.page.as_uri()], "the page asks for something else")
+
+    def show(self, title):
+        """The tuning whose title has this in it."""
+        titles = self.browser.texts("#tuning option")
+        self.browser.choose("#tuning", next(k for k, text in enumerate(titles) if title in text))
+
+    def selected(self):
+        return self.browser.text("#selected")
+
+    def column(self, name):
+        """The cells of a column of the records that are shown."""
+        headings = [text.rstrip(" ▲▼") for text in self.browser.texts("#records thead th")]
+        place = headings.index(name) + 1
+        return self.browser.texts(f"#records tbody td:nth-child({place})")
+
+    def heading(self, name):
+        headings = [text.rstrip(" ▲▼") for text in self.browser.texts("#records thead th")]
+        return f"#records thead th:nth-child({headings.index(name) + 1})"
+
+    def filter(self, text):
+        self.browser.type("#query", text)
+
+
+class Recorded(Page):
+    """A tuning of matmul that was recorded on an H200."""
+
+    @classmethod
+    def make(cls):
+        cls.report(*MATMUL, "--config", SOURCE / "configs" / "matmul.yaml", "--roofs", SOURCE / "cache" / "recorded" / "roofs.json")
+        cls.rows = rows_of(MATMUL[0])
+        finals = [row for row in cls.rows if row["hone"]["outcome"] == "ok" and row["hone"]["final"]]
+        cls.best = min(finals, key=lambda row: row["time"])
+
+    def count(self, test):
+        return sum(1 for row in self.rows if test(row))
+
+    def test_summary(self):
+        text = self.browser.text("#summary")
+        self.assertIn(f"{self.best['time']:.2f} ms", text)
+        self.assertIn(f"{self.best['gflops']:.0f}", text)
+        self.assertIn("NVIDIA H200, compute capability 9.0, 132 SMs", text)
+        self.assertIn("580.159.04, 13.0", text)
+        self.assertIn("cold: L2 flushed before each launch", text)
+        keys = ("VARIANT", "TILE_WIDTH", "PAD", "UNROLL", "LOAD", "ASYNC_BYTES", "SYNC", "CORNER_TURN", "MAX_REGISTERS")
+        point = ",".join(f"{key}={self.best[key]}" for key in keys)
+        self.assertIn(f"hone run {SOURCE}/configs/matmul.yaml -p B_LAYOUT=row -p K=4096 -p M=4096 -p N=4096 -s {point}",
+                      text.replace("\n", ""))
+        self.assertEqual(self.browser.evaluate("document.title"), "matmul – Hone report")
+
+    def test_another_tuning(self):
+        self.browser.click("#tunings tbody tr:last-child button")
+        best = min((row for row in rows_of(MATMUL[1]) if row["hone"]["final"]), key=lambda row: row["time"])
+        self.assertIn(f"{best['time'] * 1000:.1f} µs", self.browser.text("#summary"))
+        self.assertEqual(self.browser.evaluate("document.activeElement.id"), "summary")
+
+    def test_roofline(self):
+        text = self.browser.text("#roofline")
+        bound_ms = self.best["flops"] / 64800e6
+        self.assertIn(f"{100 * bound_ms / self.best['time']:.1f}% of the FP32 roof", text)
+        self.assertIn("copy 4233 GB/s", text)
+        self.assertIn("GFLOP/s", text)
+        self.assertIn("arithmetic intensity, FLOP/byte", text)
+
+    def test_points_by_keyboard(self):
+        self.browser.evaluate("document.querySelector('#convergence svg').focus()")
+        self.browser.press("End")
+        self.assertIn(f"evaluation {len(self.rows)}", self.browser.text("#live"))
+        self.browser.press("Home")
+        self.assertIn("evaluation 1: ok; 28.56 ms", self.browser.text("#live"))
+        self.browser.press("Enter")
+        self.assertTrue(self.browser.evaluate("document.querySelector('#record').open"))
+        dialog = self.browser.text("#record")
+        self.assertIn("Record 1 of matmul", dialog)
+        self.assertIn("VARIANT=simple,TILE_WIDTH=16", dialog)
+        self.assertIn("28.56 ms to 28.57 ms", dialog)
+        self.browser.press("Escape")
+        self.assertFalse(self.browser.evaluate("document.querySelector('#record').open"))
+
+    def test_points_by_pointer(self):
+        x, y, width, height = self.browser.box("#roofline .best circle")
+        self.browser.mouse("mouseMoved", x + width / 2, y + height / 2)
+        tip = self.browser.text("#tip")
+        self.assertIn(f"{self.best['time']:.2f} ms", tip)
+        self.assertIn("best", tip)
+        self.browser.click_at(x + width / 2, y + height / 2)
+        self.assertIn("rank\n1 of 475", self.browser.text("#record"))
+
+    def test_sorting(self):
+        self.browser.click(self.heading("registers") + " button")
+        registers = sorted(row["hone"]["resources"]["registers"] for row in self.rows)
+        self.assertEqual([int(text) for text in self.column("registers")], registers[:50])
+        self.assertEqual(self.browser.evaluate(f"document.querySelector('{self.heading('registers')}').ariaSort"), "ascending")
+        self.browser.click(self.heading("registers") + " button")
+        self.assertEqual([int(text) for text in self.column("registers")], registers[::-1][:50])
+        self.assertEqual(self.browser.evaluate(f"document.querySelector('{self.heading('registers')}').ariaSort"), "descending")
+        self.browser.click(".pager button:last-child")
+        self.assertEqual(self.browser.text("#records-count"), "51 to 100 of 475 records")
+        self.assertEqual([int(text) for text in self.column("registers")], registers[::-1][50:100])
+
+    def test_filtering(self):
+        self.filter("TILE_WIDTH=16 gflops>7000 restrict")
+        expected = self.count(lambda row: row["TILE_WIDTH"] == 16 and row.get("gflops", 0) > 7000 and row["LOAD"] == "restrict")
+        self.assertGreater(expected, 0)
+        self.browser.until("document.querySelector('#selection').hidden === false")
+        self.assertEqual(self.selected(), f"{expected} of 475 records selected")
+        self.assertEqual(set(self.column("TILE_WIDTH")), {"16"})
+        self.assertEqual(set(self.column("LOAD")), {"restrict"})
+        self.browser.click("#clear")
+        self.assertTrue(self.browser.evaluate("document.querySelector('#selection').hidden"))
+        self.assertEqual(self.browser.evaluate("document.querySelector('#query').value"), "")
+        self.assertEqual(self.browser.text("#records-count"), "1 to 50 of 475 records")
+        self.filter("TILE=16")
+        self.browser.until("document.querySelector('#query-problems').textContent === 'there is no column “TILE”'")
+
+    def axis(self, name):
+        """[x, top, bottom] of an axis of the parallel coordinates in the window."""
+        return self.browser.evaluate(
+            "(() => { const group = [...document.querySelectorAll('.parallel-axis')].find(g => g.querySelector('.label')"
+            f".textContent === {json.dumps(name)}); group.scrollIntoView({{block: 'center'}});"
+            "const b = group.querySelector('line').getBoundingClientRect(); return [b.x, b.top, b.bottom]; })()")
+
+    def test_brushing(self):
+        x, top, bottom = self.axis("VARIANT")  # simple, tile_a, tile_ab from below
+        third = (bottom - top) / 3
+        self.browser.drag((x, bottom - 12), (x, bottom - 1.5 * third))
+        expected = self.count(lambda row: row["VARIANT"] in ("simple", "tile_a"))
+        self.assertEqual(self.selected(), f"{expected} of 475 records selected")
+        self.assertIn("VARIANT from simple to tile_a", self.browser.text("#selection"))
+        x, top, bottom = self.axis("UNROLL")  # a click takes one value
+        self.browser.click_at(x, (top + bottom) / 2)
+        expected = self.count(lambda row: row["VARIANT"] in ("simple", "tile_a") and row["UNROLL"] == 4)
+        self.assertEqual(self.selected(), f"{expected} of 475 records selected")
+        self.assertEqual(set(self.column("UNROLL")), {"4"})
+        self.browser.click_at(x, (top + bottom) / 2)
+        self.browser.click("#selection .chip")
+        self.assertTrue(self.browser.evaluate("document.querySelector('#selection').hidden"))
+        self.browser.drag((x, top + 1), (x, (top + bottom) / 2))  # the upper handle
+        expected = self.count(lambda row: row["UNROLL"] <= 4)
+        self.assertEqual(self.selected(), f"{expected} of 475 records selected")
+        self.browser.click("#clear")
+        self.assertTrue(self.browser.evaluate("document.querySelector('#selection').hidden"))
+        self.assertEqual(self.browser.evaluate("[...document.querySelectorAll('.brush')].filter(e => e.getAttribute('visibility') === 'visible').length"), 0)
+
+    def test_brushing_by_keyboard(self):
+        name = "TILE_WIDTH, lowest shown"
+        element = f"document.querySelector('[aria-label=\"{name}\"]')"
+        self.browser.evaluate(f"{element}.focus()")
+        self.browser.press("ArrowUp")
+        self.assertEqual(self.browser.evaluate(f"{element}.getAttribute('aria-valuetext')"), "16")
+        expected = self.count(lambda row: row["TILE_WIDTH"] >= 16)
+        self.assertEqual(self.selected(), f"{expected} of 475 records selected")
+        self.browser.press("Escape")
+        self.assertTrue(self.browser.evaluate("document.querySelector('#selection').hidden"))
+
+    def test_heat_map(self):
+        names = self.browser.texts("#heatmap select:first-child option")
+        for place, name in ((1, "PAD"), (2, "TILE_WIDTH")):
+            value = self.browser.evaluate(f"[...document.querySelector('#heatmap .controls label:nth-child({place}) select').options]"
+                                          f".find(o => o.text === '{name}').value")
+            self.browser.choose(f"#heatmap .controls label:nth-child({place}) select", value)
+        self.assertIn("PAD", names)
+        self.assertEqual(self.browser.texts("#heatmap thead th"), ["TILE_WIDTH \\ PAD", "0", "1", "4"])
+        shown = self.browser.texts("#heatmap tbody td")
+        best = [min(row["time"] for row in self.rows if row["TILE_WIDTH"] == width and row["PAD"] == pad)
+                if any(row["TILE_WIDTH"] == width and row["PAD"] == pad for row in self.rows) else None
+                for width in (8, 16, 32) for pad in (0, 1, 4)]
+        self.assertEqual(shown, ["" if time is None else f"{time:.2f} ms" for time in best])
+        self.browser.click("#heatmap tbody tr:last-child td:nth-child(2) button")
+        expected = self.count(lambda row: row["TILE_WIDTH"] == 32 and row["PAD"] == 0)
+        self.assertEqual(self.selected(), f"{expected} of 475 records selected")
+
+    def test_effects(self):
+        self.browser.click("#effects details.alternative summary")
+        self.browser.until("document.querySelectorAll('#effects tbody tr').length > 0")
+        rows = [row.split("\t") for row in self.browser.texts("#effects tbody tr")]
+        row = next(row for row in rows if row[:2] == ["VARIANT", "tile_a"])
+        times = [entry["time"] for entry in self.rows if entry["VARIANT"] == "tile_a"]
+        self.assertEqual(row[3], str(len(times)))
+        self.assertEqual(row[6], f"{min(times):.2f} ms")
+
+    def test_ladder(self):
+        rows = self.browser.texts("#ladder tbody tr")
+        self.assertEqual(len(rows), 5)
+        self.assertRegex(rows[0], r"1\. VARIANT=simple\s+28\.56 ms\s+±0\.02%\s+4812\s+1\.00×")
+        self.assertIn(f"{self.best['time']:.2f} ms", rows[-1])
+
+    def test_outcomes(self):
+        duplicates = self.count(lambda row: row["hone"]["outcome"] == "duplicate")
+        row = next(row for row in self.browser.texts("#outcomes tbody tr") if row.startswith("duplicate"))
+        self.assertIn(f"\t{duplicates}\t", row)
+        self.assertIn("same machine code and launch as another point", row)
+
+    def test_comparison(self):
+        text = self.browser.text("#compare")
+        self.assertIn("475 points in common", text)
+        self.assertIn("132.5 µs", text)
+
+    def test_copying(self):
+        self.browser.call("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+        self.browser.click("#records tbody tr:first-child .copy")
+        self.browser.until("document.querySelector('#live').textContent === 'Copied'")
+        copied = self.browser.evaluate("navigator.clipboard.readText()")
+        self.assertTrue(copied.startswith("hone run "), copied)
+        self.assertIn(f"TILE_WIDTH={self.best['TILE_WIDTH']},", copied)
+
+    def test_names_of_controls(self):
+        """Whatever can be used has a name that a screen reader can say."""
+        nodes = self.browser.call("Accessibility.getFullAXTree")["nodes"]
+        roles = {"button", "combobox", "searchbox", "textbox", "slider", "link", "application", "image", "table", "dialog", "region"}
+        nameless = [node for node in nodes if not node["ignored"] and node["role"]["value"] in roles
+                    and not node.get("name", {}).get("value")]
+        self.assertEqual(nameless, [])
+        named = [node["role"]["value"] for node in nodes if not node["ignored"]]
+        self.assertGreaterEqual(named.count("slider"), 18)
+        self.assertGreaterEqual(named.count("application"), 4)
+
+    def test_themes(self):
+        background = "getComputedStyle(document.body).backgroundColor"
+        self.browser.theme("light")
+        light = self.browser.evaluate(background)
+        self.browser.theme("dark")
+        dark = self.browser.evaluate(background)
+        self.assertNotEqual(light, dark)
+        self.browser.choose("#theme", "light")
+        self.assertEqual(self.browser.evaluate(background), light)
+        self.browser.theme("light")
+        self.browser.choose("#theme", "dark")
+        self.assertEqual(self.browser.evaluate(background), dark)
+
+    def test_printing(self):
+        self.browser.call("Emulation.setEmulatedMedia", media="print")
+        self.addCleanup(self.browser.call, "Emulation.setEmulatedMedia", media="")
+        self.assertEqual(self.browser.evaluate("getComputedStyle(document.querySelector('.top')).display"), "none")
+        self.browser.print(self.folder / "report.pdf")
+        self.assertGreater((self.folder / "report.pdf").stat().st_size, 50000)
+
+    def test_narrow_window(self):
+        self.browser.resize(600, 900)
+        self.addCleanup(self.browser.resize, 1320, 900)
+        self.browser.until("document.querySelector('#roofline svg').getBoundingClientRect().width < 600")
+        self.assertLessEqual(self.browser.evaluate("document.documentElement.scrollWidth"), 600)
+
+
+class MadeUp(Page):
+    """Everything that has to be marked, texts that try to be markup, two devices."""
+
+    @classmethod
+    def make(cls):
+        markup = recordings.MARKUP
+        paths = [
+            recordings.write(cls.folder / "first.json", recordings.small()),
+            recordings.write(cls.folder / "second.json", recordings.small(device="NVIDIA Other 200", scale=2, started=90000, protocol=0)),
+            recordings.write(cls.folder / "third.json", recordings.small(
+                device=f"GPU {markup}"[:120], driver="</script><b id=x>", kernel=f"saxpy{markup}", started=180000)),
+        ]
+        cls.report(*paths)
+
+    def remarks(self):
+        return dict(zip(self.column("rank"), self.column("remarks")))
+
+    def test_marks(self):
+        found = self.remarks()
+        self.assertEqual([found[str(k)] for k in range(1, 8)],
+                         ["best", "tied", "self-verified", "UNVERIFIED", "duplicate", "", "unstable"])
+        self.filter("slower")
+        self.browser.until("document.querySelectorAll('#records tbody tr').length === 1")
+        self.assertEqual(self.column("remarks"), ["lower bound"])
+        self.assertRegex(self.column("time")[0], r"^≥ \d+\.\d µs$")
+        self.assertEqual((self.column("±95%"), self.column("gflops")) if "gflops" in self.browser.text("#records thead") else None,
+                         (["–"], ["–"]))
+
+    def test_stale(self):
+        self.show("Other 200")
+        self.assertIn("Stale:", self.browser.text("#summary .banner"))
+        self.assertIn("0 (this Hone's is 1)", self.browser.text("#summary"))
+        self.assertIn("stale", self.browser.texts("#tunings tbody tr")[1])
+
+    def test_nothing_known_of_the_roofs(self):
+        self.assertIn("No roofs are known of this device", self.browser.text("#roofline"))
+
+    def test_failures(self):
+        rows = self.browser.texts("#outcomes tbody tr")
+        self.assertTrue(any(row.startswith("wrong_result") and "2 points: y differs: max_error 0.5" in row for row in rows), rows)
+        self.browser.evaluate("[...document.querySelectorAll('#outcomes tbody tr')].find(row => row.textContent.startsWith('wrong_result'))"
+                              ".querySelector('button.link').click()")
+        self.assertEqual(self.selected(), "2 of 18 records selected")
+        self.assertEqual(self.column("message"), ["y differs: max_error 0.5, tolerance 1e-6"] * 2)
+
+    def test_devices_side_by_side(self):
+        headings = self.browser.texts("#compare thead th")
+        self.assertEqual(headings[1:], ["shown: NVIDIA Test 100", "NVIDIA Other 200"])
+        self.assertIn("14 points in common", self.browser.text("#compare"))
+        self.assertIn("The best of the shown one takes 1.000 times the best there.", self.browser.text("#compare"))
+
+    def test_texts_are_no_markup(self):
+        self.show("owned")
+        self.assertIn(recordings.MARKUP, self.browser.text("#outcomes"))
+        self.assertTrue(self.browser.evaluate("document.title").startswith("saxpy</script><script>"))
+        for selector in ("#injected", "#x", "img", "main script", "body > b"):
+            self.assertEqual(self.browser.count(selector), 0, selector)
+        self.assertEqual(self.browser.count("script"), 2)
+        text = self.page.read_text()
+        self.assertEqual(text.count("</script>"), 2)
+        self.assertNotIn("<img", text)
+
+    def test_no_other_script_runs(self):
+        self.browser.evaluate("(() => { const s = document.createElement('script'); s.textContent = 'document.title = \"ran\"';"
+                              "document.body.append(s); })()")
+        self.assertNotEqual(self.browser.evaluate("document.title"), "ran")
+        self.assertTrue(any("Content Security Policy" in error for error in self.browser.errors), self.browser.errors)
+        self.browser.errors.clear()
+
+
+class Large(Page):
+    """Ten thousand records of ten parameters."""
+
+    @classmethod
+    def make(cls):
+        document = recordings.recording(recordings.LARGE, 10000)
+        for k in range(0, 9000, 3):
+            recordings.fail(document["cache"], k, "compile_error", f"kernel.cu({k}): error: a message of its own, number {k}, "
+                            "that says at some length what was wrong with the variant")
+        cls.report(recordings.write(cls.folder / "large.json", document))
+
+    def test_size_and_use(self):
+        self.assertLess(self.page.stat().st_size, 2e6)
+        self.assertEqual(self.browser.text("#records-count"), "1 to 50 of 10,000 records")
+        self.filter("UNROLL=4 ok")
+        self.browser.until("document.querySelector('#selection').hidden === false")
+        self.assertGreater(int(self.selected().split(" ")[0].replace(",", "")), 1000)
+        self.assertIn("left out of the report for its size", self.browser.text("#outcomes") +
+                      str(self.browser.evaluate("[...document.querySelectorAll('#outcomes code')].map(e => e.textContent).join()")))
+
+
+if __name__ == "__main__":
+    if browser.find() is None:
+        print("SKIPPED: no Chromium is here, so that the report was not looked at (Debian: apt-get install chromium)")
+        sys.exit(77)
+    unittest.main()
