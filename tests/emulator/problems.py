@@ -14,7 +14,7 @@ WORDS = {
 ORDERED = {"compact": "AGGREGATE == 'look_back'"}
 
 # What points are restricted to, as `hone space -s` takes it: there are no clusters here.
-EMULATED = {"sgemm": "CLUSTER=1"}
+EMULATED = {"dot_zero_copy": "BLOCKS=132,BLOCK=256,HOST_MEMORY=pinned", "sgemm": "CLUSTER=1"}
 
 SMALL = {
     "copy": [{"SIZE": 10003}, {"SIZE": 10004, "PATTERN": "offset", "OFFSET": 8},
@@ -43,6 +43,6 @@ SMALL = {
     "l2_window": [{"STREAM_MIB": 2, "PERSISTENT_MIB": 1}],
     "pipeline": [{"SIZE": 10003, "WORK": 33}],
     "pipeline_stencil": [{"WIDTH": 67, "HEIGHT": 45, "RADIUS": 8}, {"WIDTH": 3, "HEIGHT": 2, "RADIUS": 1}],
-    "dot_zero_copy": [{"SIZE": 10003, "REUSE": 3}],
+    "dot_zero_copy": [{"SIZE": 10003, "REUSE": 3}, {"SIZE": 200003, "REUSE": 2}],
     "transfer_batch": [{"SIZE": 10003, "PIECES": 7}],
 }
