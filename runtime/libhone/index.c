@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/libhone/library.h"
+#include "runtime/libhone/nearest.h"
 
 struct entry {
     struct hn_tuned tuned;
@@ -44,6 +45,7 @@ void hn_lib_index_finish(struct hn_lib_index *index)
     for (size_t i = 0; index->problems != NULL && i < index->list.count; i++)
         free(index->problems[i]);
     free(index->problems);
+    hn_lib_nearest_destroy(index->nearest);
     hn_tuned_list_free(&index->list);
     free(index->kernel);
     free(index);
@@ -74,7 +76,11 @@ static enum hone_status fill(struct hone_cache *cache, const char *kernel,
                            "'%s' holds nothing tuned of kernel '%s'; `hone cache list` shows what "
                            "there is",
                            cache->path, kernel);
-    return hn_lib_take(err, sort(index, &reason), &reason);
+    status = hn_lib_take(err, sort(index, &reason), &reason);
+    if (status != HONE_OK)
+        return status;
+    index->nearest = hn_lib_nearest_make(&index->list);
+    return index->nearest != NULL ? HONE_OK : hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
 }
 
 enum hone_status hn_lib_index_get(struct hone_cache *cache, const char *kernel,
@@ -152,5 +158,6 @@ const struct hn_tuned *hn_lib_index_find(const struct hn_lib_index *index,
     const struct hn_tuned *exact = hn_lookup(index->list.items + first, count, query, rank);
     if (exact != NULL && rank->grade == HN_GRADE_EXACT)
         return exact;
-    return hn_lookup(index->list.items, index->list.count, query, rank);
+    const struct hn_tuned *nearest = hn_lib_nearest_find(index->nearest, query, rank);
+    return nearest != NULL ? nearest : hn_lookup(index->list.items, index->list.count, query, rank);
 }

@@ -32,6 +32,7 @@ struct hn_lib_index {
     char *kernel;
     struct hn_tuned_list list;
     char **problems; /* texts, in the order of the list */
+    struct hn_lib_nearest *nearest;
 };
 
 /* The device of a context. */

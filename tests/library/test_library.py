@@ -4,27 +4,30 @@ driver double, or with HONE_GPU=1 on a GPU."""
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 import double  # noqa: E402
 
-PROGRAMS = pathlib.Path(os.environ.get("HONE_LIBRARY_TESTS", "bin"))
+# test_library; the other programs lie beside it.
+PROGRAM = pathlib.Path(os.environ.get("HONE_LIBRARY_PROGRAM", "bin/test_library_gpu"))
+TUNED = "tuned.db"
+SANITIZED = os.environ.get("HONE_SANITIZE") == "1"
 
 
 class Case(double.Case):
     """Has a cache with tunings of all configs that the programs launch."""
 
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.tuned = None
-
     def tune_all(self):
-        """Tunes once a class; composite plans once for each way, under names of their own."""
-        if Case.tuned_cache is None:
+        """Tunes once a run, in a folder that stays; composite plans once for each way, under names of their own."""
+        if Case.tuned is None:
+            Case.tuned = tempfile.TemporaryDirectory(prefix="hone-library-")
+            own, self.folder, self.cache = (self.folder, self.cache), pathlib.Path(Case.tuned.name), TUNED
+            shutil.copytree(double.DATA, self.folder, dirs_exist_ok=True)
             for finish in ("two_pass", "last_block"):
                 config = self.write(f"sum_{finish}.yaml", (self.folder / "composite.yaml").read_text()
                                     .replace("kernel: sum", f"kernel: sum_{finish}"))
@@ -34,26 +37,38 @@ class Case(double.Case):
             self.hone("tune", accumulate, "--quiet")
             self.hone("tune", "symbols.yaml", "-s", "MISSING=0", "--quiet")
             self.hone("tune", "scale.yaml", "--quiet")
-            Case.tuned_cache = self.cache.read_bytes()
+            Case.tuned_cache = (self.folder / TUNED).read_bytes()
+            self.folder, self.cache = own
         self.cache.write_bytes(Case.tuned_cache)
 
+    tuned = None
     tuned_cache = None
 
-    def run_program(self, name, *arguments, **changes):
+    def run_program(self, program, *arguments, before=(), **changes):
         self.tune_all()
         settings = self.environment(HONE_TEST_CACHE=str(self.cache), HONE_COMMAND=double.hone.HONE, **changes)
-        return subprocess.run([str(PROGRAMS / name), *arguments], cwd=self.folder, env=settings, text=True,
+        return subprocess.run([*before, str(program.absolute()), *arguments], cwd=self.folder, env=settings, text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
 
-    def check(self, name, *arguments, **changes):
-        result = self.run_program(name, *arguments, **changes)
+    def check(self, program, *arguments, before=(), **changes):
+        result = self.run_program(program, *arguments, before=before, **changes)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         return result
 
 
 class Programs(Case):
     def test_what_the_library_does(self):
-        self.check("test_library")
+        self.check(PROGRAM)
+
+    @unittest.skipIf(double.ON_GPU or SANITIZED, "counts what only the double does not do")
+    def test_the_way_of_a_launch(self):
+        self.check(PROGRAM.parent / "test_launch_path")
+
+    @unittest.skipIf(double.ON_GPU, "the programs are not in the bundle")
+    def test_threads(self):
+        for name in ("test_threads", "test_threads_tsan"):
+            if (PROGRAM.parent / name).exists():
+                self.check(PROGRAM.parent / name, TSAN_OPTIONS="halt_on_error=1")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* How long the library takes to find the record for a problem among many. Needs no GPU.
+ *
+ *   bench_lookup [PROBLEMS] [RECORDS]
+ *
+ * Makes a cache of so many tuned problems of one kernel (10,000) with so many records each (1),
+ * reads it as hone_get does, and looks up problems that are in it and problems that are not. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "runtime/libhone/kernel.h"
+
+enum { ROUNDS = 20000 };
+
+static const struct hn_device_identity device = {"NVIDIA H200", 90, 132, ""};
+static uint64_t state = 1;
+
+static uint64_t draw(void)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return state >> 33;
+}
+
+static void stop(const char *what, const char *message)
+{
+    fprintf(stderr, "%s: %s\n", what, message);
+    exit(1);
+}
+
+/* The i-th of many sizes of a matrix product. */
+static void make_problem(uint64_t i, struct hn_bindings *problem)
+{
+    struct hn_value values[] = {hn_integer((int64_t)(16 + i % 97 * 41)),
+                                hn_integer((int64_t)(16 + i / 97 * 67)),
+                                hn_integer((int64_t)(32 + i % 13 * 128)), hn_word("row")};
+    static const char *const names[] = {"M", "N", "K", "B_LAYOUT"};
+    struct hn_error err;
+    hn_bindings_init(problem);
+    for (int v = 0; v < 4; v++)
+        if (hn_bindings_set(problem, names[v], &values[v], &err) != HN_OK)
+            stop("problem", err.message);
+}
+
+static void add_records(struct hn_store *store, int64_t session, long count)
+{
+    struct hn_error err;
+    for (long i = 0; i < count; i++) {
+        struct hn_record record;
+        struct hn_value block = hn_integer(32 + i);
+        hn_record_init(&record);
+        record.outcome = HN_OUTCOME_OK;
+        record.verdict.kind = HN_VERIFIED;
+        record.timing.median_us = record.objective = 10 + (double)i;
+        if (hn_bindings_set(&record.point, "BLOCK", &block, &err) != HN_OK ||
+            hn_store_put(store, session, &record, &err) != HN_OK)
+            stop("record", err.message);
+        hn_record_finish(&record);
+    }
+}
+
+static void make_cache(const char *path, long problems, long records)
+{
+    struct hn_store *store;
+    struct hn_error err;
+    struct hn_version version = {.protocol = HN_MEASURING_PROTOCOL};
+    if (hn_store_open(path, HN_STORE_WRITE, &store, &err) != HN_OK)
+        stop(path, err.message);
+    for (long i = 0; i < problems; i++) {
+        int64_t session;
+        struct hn_identity identity = {.kernel = "sgemm",
+                                       .signature = "A:float32:input",
+                                       .regime = "cold",
+                                       .objective = "time",
+                                       .device = device};
+        make_problem((uint64_t)i, &identity.problem);
+        struct hn_store_session begun = {.identity = &identity, .version = &version, .command = ""};
+        if (hn_store_begin(store, &begun, &session, &err) != HN_OK)
+            stop("session", err.message);
+        add_records(store, session, records);
+        hn_bindings_finish(&identity.problem);
+    }
+    if (hn_store_commit(store, &err) != HN_OK)
+        stop("commit", err.message);
+    hn_store_close(store);
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* outside: problems that were not tuned. */
+static void measure(const char *what, const struct hn_lib_index *index, bool outside, long rounds)
+{
+    double *us = calloc((size_t)rounds, sizeof *us);
+    for (long r = 0; us != NULL && r < rounds; r++) {
+        struct hn_bindings problem;
+        struct hn_lookup_rank rank;
+        make_problem(draw() % index->list.count, &problem);
+        if (outside)
+            problem.values[2].integer += 1 + (int64_t)(draw() % 20);
+        const struct hn_lookup_query query = {.device_name = device.name,
+                                              .capability = device.capability,
+                                              .sm_count = device.sm_count,
+                                              .problem = &problem};
+        double before = hn_now_ms();
+        const struct hn_tuned *found = hn_lib_index_find(index, &query, &rank);
+        us[r] = 1000 * (hn_now_ms() - before);
+        if (found == NULL || (rank.grade == HN_GRADE_EXACT) == outside)
+            stop(what, "found something else");
+        hn_bindings_finish(&problem);
+    }
+    if (us == NULL)
+        stop(what, "out of memory");
+    qsort(us, (size_t)rounds, sizeof *us, compare);
+    printf("%-28s median %8.2f us, 99%% %8.2f us\n", what, us[rounds / 2], us[rounds * 99 / 100]);
+    free(us);
+}
+
+int main(int argc, char **argv)
+{
+    long problems = argc > 1 ? strtol(argv[1], NULL, 10) : 10000;
+    long records = argc > 2 ? strtol(argv[2], NULL, 10) : 1;
+    char folder[] = "/tmp/hone-lookup-XXXXXX";
+    char path[64];
+    struct hone_cache *cache;
+    struct hone_error err;
+    struct hn_lib_index *index;
+    if (problems < 1 || records < 1 || mkdtemp(folder) == NULL)
+        stop("bench_lookup", "usage: bench_lookup [PROBLEMS] [RECORDS]");
+    snprintf(path, sizeof path, "%s/hone.db", folder);
+    make_cache(path, problems, records);
+    double start = hn_now_ms();
+    if (hone_open(path, &cache, &err) != HONE_OK)
+        stop(path, err.message);
+    double opened = hn_now_ms();
+    if (hn_lib_index_get(cache, "sgemm", &index, &err) != HONE_OK)
+        stop(path, err.message);
+    double read = hn_now_ms();
+    printf("%ld problems, %ld records: opened in %.2f ms, read in %.2f ms, once a program\n",
+           problems, problems * records, opened - start, read - opened);
+    measure("a problem that was tuned", index, false, ROUNDS);
+    measure("the nearest of another", index, true, ROUNDS / 20);
+    hone_close(cache);
+    remove(path);
+    rmdir(folder);
+    return 0;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include "library_fixture.h"
+
+/* What launching does beside the driver's work: counted by functions of the C library that stand
+ * before the real ones. Only on the driver double, of which it is known that it takes one lock a
+ * call and allocates nothing. */
+
+enum { N = 256, LAUNCHES = 100 };
+
+static _Thread_local long allocations = -1; /* negative: not counted */
+static _Thread_local long locks = -1;
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *old, size_t size);
+
+void *malloc(size_t size)
+{
+    allocations += allocations >= 0;
+    return __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+    allocations += allocations >= 0;
+    return __libc_calloc(count, size);
+}
+
+void *realloc(void *old, size_t size)
+{
+    allocations += allocations >= 0;
+    return __libc_realloc(old, size);
+}
+
+int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+    static _Atomic(void *) real;
+    int (*function)(pthread_mutex_t *);
+    if (real == NULL)
+        real = dlsym(RTLD_NEXT, "pthread_mutex_lock");
+    void *address = real;
+    memcpy(&function, &address, sizeof function);
+    locks += locks >= 0;
+    return function(mutex);
+}
+
+struct shared {
+    CUcontext context;
+    struct hone_cache *cache;
+    CUdeviceptr x;
+};
+
+static int set_up(void **state)
+{
+    static struct shared shared;
+    CUdevice device;
+    CHECK_CUDA(cuInit(0));
+    CHECK_CUDA(cuDeviceGet(&device, 0));
+    CHECK_CUDA(cuDevicePrimaryCtxRetain(&shared.context, device));
+    CHECK_CUDA(cuCtxSetCurrent(shared.context));
+    shared.cache = open_cache();
+    shared.x = new_buffer(NULL, N * sizeof(float));
+    *state = &shared;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct shared *shared = *state;
+    hone_close(shared->cache);
+    CHECK_CUDA(cuMemFree(shared->x));
+    CHECK_CUDA(cuDevicePrimaryCtxRelease(0));
+    return 0;
+}
+
+static enum hone_status launch(struct hone_kernel *kernel, CUdeviceptr x, CUdeviceptr y)
+{
+    const struct hone_argument arguments[] = {hone_buffer("x", x), hone_buffer("y", y)};
+    return hone_launch(kernel, NULL, arguments, 2, NULL);
+}
+
+static enum hone_status sum(struct hone_kernel *kernel, CUdeviceptr x, CUdeviceptr y)
+{
+    const struct hone_argument arguments[] = {hone_buffer("x", x), hone_buffer("sum", y)};
+    return hone_launch(kernel, NULL, arguments, 2, NULL);
+}
+
+static void count_calls(struct shared *shared, const char *name, int64_t n, long driver_calls,
+                        enum hone_status (*run)(struct hone_kernel *, CUdeviceptr, CUdeviceptr))
+{
+    const struct hone_value problem[] = {hone_integer("n", n)};
+    struct hone_kernel *kernel = get_kernel(shared->cache, name, "n", n, NULL);
+    CUdeviceptr x = new_buffer(NULL, (size_t)n * 4), y = new_buffer(NULL, (size_t)n * 4);
+    assert_int_equal(run(kernel, x, y), HONE_OK);
+    bool good = true;
+    allocations = locks = 0;
+    for (int i = 0; i < LAUNCHES; i++)
+        good = run(kernel, x, y) == HONE_OK && good;
+    long allocated = allocations, locked = locks;
+    locks = 0;
+    for (int i = 0; i < LAUNCHES; i++) {
+        struct hone_kernel *again = NULL;
+        good = hone_get(shared->cache, name, problem, 1, NULL, &again, NULL) == HONE_OK &&
+               again == kernel && good;
+    }
+    long allocated_by_get = allocations - allocated, locked_by_get = locks;
+    allocations = locks = -1;
+    assert_true(good);
+    assert_int_equal(allocated, 0);
+    assert_int_equal(locked, LAUNCHES * driver_calls);
+    assert_int_equal(allocated_by_get, 0);
+    assert_int_equal(locked_by_get, LAUNCHES); /* asking for the context */
+    CHECK_CUDA(cuMemFree(x));
+    CHECK_CUDA(cuMemFree(y));
+}
+
+static void launching_takes_no_lock_and_no_memory(void **state)
+{
+    count_calls(*state, "scale", N, 1, launch);
+}
+
+static void composite_plans_take_none_either(void **state)
+{
+    count_calls(*state, "sum_two_pass", 4096, 2, sum);
+    count_calls(*state, "sum_last_block", 4096, 2, sum); /* a counter and a kernel */
+}
+
+/* By the real `hone`, on the same cache. */
+static void a_miss_tunes_and_remembers(void **state)
+{
+    struct shared *shared = *state;
+    struct hone_error err = {.message = ""};
+    const struct hone_value problem[] = {hone_integer("n", 2000)};
+    struct hone_options options = {.on_miss = HONE_MISS_TUNE, .tune_seconds = 5};
+    struct hone_kernel *kernel = NULL;
+    options.tune_command = "/nowhere/hone";
+    expect_failure(hone_get(shared->cache, "scale", problem, 1, &options, &kernel, &err),
+                   HONE_SYSTEM, &err, "can not be started");
+    options.tune_command = "/bin/false";
+    expect_failure(hone_get(shared->cache, "scale", problem, 1, &options, &kernel, &err),
+                   HONE_TUNE_FAILED, &err, "exit code 1");
+    options.tune_command = NULL;
+    options.tune_config = "/nowhere.yaml";
+    expect_failure(hone_get(shared->cache, "scale", problem, 1, &options, &kernel, &err),
+                   HONE_TUNE_FAILED, &err, "/nowhere.yaml");
+    options.tune_config = NULL;
+    expect_ok(hone_get(shared->cache, "scale", problem, 1, &options, &kernel, &err), &err);
+    assert_int_equal(hone_kernel_info(kernel)->grade, HONE_GRADE_EXACT);
+    assert_string_equal(hone_kernel_info(kernel)->tuned_problem, "n=2000");
+
+    struct hone_cache *again = open_cache();
+    struct hone_options strict = {.on_miss = HONE_MISS_FAIL, .forbid_compile = 1};
+    kernel = get_kernel(again, "scale", "n", 2000, &strict);
+    assert_int_equal(hone_kernel_info(kernel)->compiled, 0);
+    hone_close(again);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(launching_takes_no_lock_and_no_memory),
+        cmocka_unit_test(composite_plans_take_none_either),
+        cmocka_unit_test(a_miss_tunes_and_remembers),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
