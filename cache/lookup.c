@@ -177,25 +177,68 @@ int hn_lookup_order(const struct hn_tuned *a, const struct hn_tuned *b)
     return compare_numbers(b->best.time, a->best.time);
 }
 
+static bool counts(const struct hn_lookup_query *query, const struct hn_tuned *tuned)
+{
+    return tuned->best.outcome == HN_OUTCOME_OK &&
+           !is_other(query->regime, tuned->identity.regime) &&
+           !is_other(query->objective, tuned->identity.objective);
+}
+
+/* Whether there is a preferred result for the same device and problem, which then counts alone. */
+static bool is_shadowed(const struct hn_tuned *tuned, size_t count,
+                        const struct hn_lookup_query *query, const struct hn_tuned *candidate)
+{
+    for (size_t i = 0; i < count; i++)
+        if (counts(query, &tuned[i]) &&
+            hn_lookup_same_task(&tuned[i].identity, &candidate->identity) &&
+            hn_lookup_order(&tuned[i], candidate) < 0)
+            return true;
+    return false;
+}
+
+/* A result with its rank; tuned NULL: none. */
+struct candidate {
+    const struct hn_tuned *tuned;
+    struct hn_lookup_rank rank;
+};
+
+/* A total order: the place in the list decides last. */
+static int compare_candidates(const struct candidate *a, const struct candidate *b)
+{
+    int order = hn_lookup_rank_compare(&a->rank, &b->rank);
+    if (order == 0)
+        order = hn_lookup_order(a->tuned, b->tuned);
+    return order != 0 ? order : (a->tuned > b->tuned) - (a->tuned < b->tuned);
+}
+
+/* The best one that is worse than `behind`. */
+static struct candidate find_next(const struct hn_tuned *tuned, size_t count,
+                                  const struct hn_lookup_query *query,
+                                  const struct candidate *behind)
+{
+    struct candidate best = {NULL, {HN_GRADE_NONE, 0, 1, 1}};
+    for (size_t i = 0; i < count; i++) {
+        const struct candidate own = {&tuned[i], hn_lookup_rank(query, &tuned[i].identity)};
+        if (tuned[i].best.outcome != HN_OUTCOME_OK || own.rank.grade == HN_GRADE_NONE)
+            continue;
+        if (behind->tuned != NULL && compare_candidates(&own, behind) <= 0)
+            continue;
+        if (best.tuned == NULL || compare_candidates(&own, &best) < 0)
+            best = own;
+    }
+    return best;
+}
+
 const struct hn_tuned *hn_lookup(const struct hn_tuned *tuned, size_t count,
                                  const struct hn_lookup_query *query, struct hn_lookup_rank *rank)
 {
-    const struct hn_tuned *best = NULL;
-    struct hn_lookup_rank best_rank = {HN_GRADE_NONE, 0, 1, 1};
-    for (size_t i = 0; i < count; i++) {
-        const struct hn_tuned *candidate = &tuned[i];
-        struct hn_lookup_rank own = hn_lookup_rank(query, &candidate->identity);
-        if (candidate->best.outcome != HN_OUTCOME_OK || own.grade == HN_GRADE_NONE)
-            continue;
-        int order = best == NULL ? -1 : hn_lookup_rank_compare(&own, &best_rank);
-        if (order > 0 || (order == 0 && hn_lookup_order(candidate, best) >= 0))
-            continue;
-        if (query->usable != NULL && !query->usable(candidate, query->context))
-            continue;
-        best = candidate;
-        best_rank = own;
-    }
+    struct candidate found = {NULL, {HN_GRADE_NONE, 0, 1, 1}};
+    do {
+        found = find_next(tuned, count, query, &found);
+    } while (found.tuned != NULL &&
+             (is_shadowed(tuned, count, query, found.tuned) ||
+              (query->usable != NULL && !query->usable(found.tuned, query->context))));
     if (rank != NULL)
-        *rank = best_rank;
-    return best;
+        *rank = found.rank;
+    return found.tuned;
 }

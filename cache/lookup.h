@@ -31,8 +31,8 @@ struct hn_lookup_query {
     size_t frozen_count;
     const char *regime;    /* NULL: cold before warm */
     const char *objective; /* NULL: time before others */
-    /* Whether the point can be used for the problem (constraints and launch limits hold); NULL: always. Asked last, and
-     * only of what would be better than what was found so far. */
+    /* Whether the point can be used for the problem (constraints and launch limits hold); NULL: always. Asked of the best
+     * one, and of the next one where that can not be used. */
     bool (*usable)(const struct hn_tuned *tuned, void *context);
     void *context;
 };
@@ -62,7 +62,7 @@ int hn_lookup_order(const struct hn_tuned *a, const struct hn_tuned *b);
 bool hn_lookup_same_task(const struct hn_identity *a, const struct hn_identity *b);
 
 /* The best usable one of `count` results of one kernel, in any order; NULL when there is none. Results without a valid
- * time do not count. rank may be NULL. */
+ * time do not count, and of several for one device and problem only the preferred one. rank may be NULL. */
 const struct hn_tuned *hn_lookup(const struct hn_tuned *tuned, size_t count, const struct hn_lookup_query *query,
                                  struct hn_lookup_rank *rank);
 

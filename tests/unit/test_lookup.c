@@ -216,6 +216,13 @@ static void preferences_within_a_task(void **state)
     fixture.count = 2;
     assert_int_equal(find(&fixture, on_h200, "M=1", &grade), 1);
     fixture.count = 4;
+    /* where the preferred one can not be used, none can */
+    query = on_h200;
+    query.usable = is_not_first;
+    query.context = &fixture.tuned[3];
+    assert_int_equal(find(&fixture, query, "M=1", &grade), -1);
+    fixture.tuned[3].best.outcome = HN_OUTCOME_SLOWER;
+    assert_int_equal(find(&fixture, query, "M=1", &grade), 2);
     finish(&fixture);
 }
 
