@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Verifies points of every template on the GPU, at sizes that no tile divides: test_templates.py HONE CONFIGS"""
+"""Verifies points of every template on the GPU, at sizes that no tile divides: test_templates.py HONE CONFIGS [KERNEL...]"""
 
 import json
 import os
@@ -69,6 +69,8 @@ def main():
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         for kernel, problems in PROBLEMS.items():
+            if sys.argv[3:] and kernel not in sys.argv[3:]:
+                continue
             for problem in problems:
                 message = tune(hone, str(configs / f"{kernel}.yaml"), problem, os.path.join(folder, "hone.db"))
                 print(f"{kernel} {problem}: {message or 'ok'}", flush=True)
