@@ -7,6 +7,7 @@
 
 #include "cache/record_json_parts.h"
 #include "cache/recording_parts.h"
+#include "cache/recording_plan.h"
 
 void hn_recording_finish(struct hn_recording *recording)
 {
@@ -15,6 +16,7 @@ void hn_recording_finish(struct hn_recording *recording)
         free(recording->parameters[i]);
     free(recording->parameters);
     hn_records_free(&recording->records);
+    hn_stored_plan_free(&recording->plan);
     free(recording->command);
     free(recording->date);
     *recording = (struct hn_recording){.from_hone = false};
@@ -117,6 +119,8 @@ static enum hn_status read_hone(const json_t *hone, struct hn_recording *recordi
         status = read_optional(hone, "command", &recording->command, err);
     if (status == HN_OK)
         status = read_optional(hone, "date", &recording->date, err);
+    if (status == HN_OK)
+        status = hn_recording_plan_read(json_object_get(hone, "source"), &recording->plan, err);
     return status;
 }
 

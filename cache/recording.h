@@ -17,6 +17,7 @@ struct hn_recording {
     char **parameters;           /* in the file's order */
     size_t parameter_count;
     struct hn_records records;
+    struct hn_stored_plan plan;  /* json NULL: not kept */
     char *command;               /* how it was made; may be NULL */
     char *date;                  /* ISO 8601; may be NULL */
 };

@@ -4,6 +4,7 @@
 
 #include "cache/record_json.h"
 #include "cache/recording_parts.h"
+#include "cache/recording_plan.h"
 
 static void append_scalar(struct hn_text *text, const json_t *json)
 {
@@ -138,6 +139,8 @@ static json_t *hone_object(const struct hn_recording *recording)
         identity->device.mig_profile, "version", "template_hash", version->template_hash,
         "options_hash", version->options_hash, "plan_hash", version->plan_hash, "driver",
         version->driver, "nvrtc", version->nvrtc, "protocol", version->protocol);
+    if (recording->plan.json != NULL)
+        (void)json_object_set_new(hone, "source", hn_recording_plan_write(&recording->plan));
     if (recording->command != NULL)
         (void)json_object_set_new(hone, "command", json_string(recording->command));
     if (recording->date != NULL)

@@ -113,6 +113,10 @@ void hn_lib_plan_finish(struct hn_lib_plan *plan);
 enum hone_status hn_lib_recordings_read(struct hone_cache *cache, const char *kernel, struct hn_tuned_list *list,
                                         struct hone_error *err);
 
+/* The plan that one of them was made with. HN_ENOTFOUND. */
+enum hn_status hn_lib_recordings_find_plan(const struct hone_cache *cache, const struct hn_version *version,
+                                           struct hn_stored_plan *stored, struct hn_error *err);
+
 /* Runs `hone tune` for a problem. config: NULL where only the options can tell. */
 enum hone_status hn_lib_tune(struct hone_cache *cache, const struct hn_bindings *problem, const char *config,
                              const struct hn_device *device, const struct hone_options *options,

@@ -81,11 +81,9 @@ enum hone_status hn_lib_plan_get(struct hone_cache *cache, const struct hn_versi
     for (*plan = cache->plans; *plan != NULL; *plan = (*plan)->next)
         if (hn_version_equal(&(*plan)->version, version))
             return HONE_OK;
-    if (cache->store == NULL)
-        return hn_lib_fail(err, HONE_NOT_FOUND,
-                           "the recording keeps no plan: `hone cache export` of this version "
-                           "writes one that does");
-    enum hn_status status = hn_store_get_plan(cache->store, version, &stored, &reason);
+    enum hn_status status = cache->store == NULL
+                                ? hn_lib_recordings_find_plan(cache, version, &stored, &reason)
+                                : hn_store_get_plan(cache->store, version, &stored, &reason);
     if (status != HN_OK)
         return hn_lib_take(err, status, &reason);
     return hn_lib_plan_add(cache, version, &stored, plan, err);

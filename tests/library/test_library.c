@@ -301,6 +301,33 @@ static void a_miss_fails_or_takes_the_default_as_asked(void **state)
     hone_close(cache);
 }
 
+/* Recordings hold plan and template, but no machine code. */
+static void a_folder_of_recordings_is_compiled(void **state)
+{
+    (void)state;
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = NULL;
+    struct hone_kernel *kernel = NULL;
+    const struct hone_value n = hone_integer("n", N);
+    struct hone_options options = {.on_miss = HONE_MISS_FAIL, .forbid_compile = 1};
+    expect_ok(hone_open(getenv("HONE_TEST_RECORDINGS"), &cache, &err), &err);
+    expect_failure(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), HONE_NOT_FOUND, &err,
+                   "nothing is tuned of scale for n=65536");
+    options.forbid_compile = 0;
+    expect_ok(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), &err);
+    assert_int_equal(hone_kernel_info(kernel)->grade, HONE_GRADE_EXACT);
+    assert_int_equal(hone_kernel_info(kernel)->compiled, 1);
+    struct scale scale = new_scale(N);
+    launch_scale(kernel, &scale, 9);
+    check_scale(&scale, N, 9);
+    free_scale(&scale);
+    const struct hone_value other = hone_integer("n", 77);
+    options = (struct hone_options){.on_miss = HONE_MISS_TUNE};
+    expect_failure(hone_get(cache, "scale", &other, 1, &options, &kernel, &err), HONE_UNSUPPORTED,
+                   &err, "folder of recordings");
+    hone_close(cache);
+}
+
 /* Two kernels through scratch, or one with a counter: whichever won, and as the default point has
  * it. */
 static void composite_plans_have_scratch_of_their_own(void **state)
@@ -453,6 +480,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_same_question_gives_the_same_handle),
         cmocka_unit_test(a_miss_takes_the_nearest_record),
         cmocka_unit_test(a_miss_fails_or_takes_the_default_as_asked),
+        cmocka_unit_test(a_folder_of_recordings_is_compiled),
         cmocka_unit_test(composite_plans_have_scratch_of_their_own),
         cmocka_unit_test(scratch_can_be_the_callers),
         cmocka_unit_test(symbols_are_set_before_a_launch),

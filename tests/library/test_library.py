@@ -2,6 +2,7 @@
 """libhone from a program's side: what `hone tune` left in a cache, launched by programs that know hone.h only. On the
 driver double, or with HONE_GPU=1 on a GPU."""
 
+import gzip
 import os
 import pathlib
 import shutil
@@ -58,7 +59,20 @@ class Case(double.Case):
 
 class Programs(Case):
     def test_what_the_library_does(self):
-        self.check(PROGRAM)
+        self.tune_all()
+        recordings = self.folder / "recordings"
+        self.hone("cache", "export", "scale", f"{recordings}/")
+        text = b"".join(gzip.decompress(path.read_bytes()) for path in recordings.iterdir()).decode()
+        self.assertNotIn(str(Case.tuned.name), text)
+        self.check(PROGRAM, HONE_TEST_RECORDINGS=str(recordings))
+
+    @unittest.skipIf(double.ON_GPU, "once is enough")
+    def test_an_import_keeps_the_plan(self):
+        self.tune_all()
+        self.hone("cache", "export", "scale", "scale.json")
+        self.cache = self.folder / "imported.db"
+        self.hone("cache", "import", "scale.json")
+        self.hone("export", "scale", "--format", "source", "-o", "scale_again.cu")
 
     @unittest.skipIf(double.ON_GPU or SANITIZED, "counts what only the double does not do")
     def test_the_way_of_a_launch(self):

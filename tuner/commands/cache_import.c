@@ -108,12 +108,22 @@ static enum hn_status add_recording(const struct hn_cache_command *command,
     status = name_origin(recording, &origin, err);
     if (status != HN_OK)
         return status;
+    struct hn_store_file *files = calloc(recording->plan.file_count + 1, sizeof *files);
+    if (files == NULL)
+        return hn_fail_memory(err);
+    for (size_t i = 0; i < recording->plan.file_count; i++)
+        files[i] =
+            (struct hn_store_file){recording->plan.files[i].name, recording->plan.files[i].text};
+    const struct hn_store_plan plan = {recording->plan.json, files, recording->plan.file_count};
     const struct hn_store_session session = {.identity = &recording->identity,
                                              .version = &recording->version,
+                                             .plan = plan.json == NULL ? NULL : &plan,
                                              .command = recording->command,
                                              .origin = origin.hex,
                                              .started = newest};
-    return hn_store_import(command->store, &session, &recording->records, added, err);
+    status = hn_store_import(command->store, &session, &recording->records, added, err);
+    free(files);
+    return status;
 }
 
 /* What came of one file. */

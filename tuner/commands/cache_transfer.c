@@ -138,6 +138,9 @@ static enum hn_status make_recording(const struct hn_cache_command *command,
                                &recording->records, err);
     if (status == HN_OK)
         status = set_parameters(command, tuned, recording, err);
+    /* What was imported without a plan is exported without one. */
+    if (status == HN_OK)
+        (void)hn_store_get_plan(command->store, &tuned->version, &recording->plan, NULL);
     recording->command = strdup("hone cache export");
     recording->date = date_now();
     return status;
