@@ -210,15 +210,10 @@ class Browser:
         """light or dark, as the system would say."""
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
 
-    def screenshot(self, path, selector=None):
-        """A PNG of the window, or of one element."""
-        clip = {}
-        if selector:
-            x, y, width, height = self.box(selector)
-            scroll = self.evaluate("[scrollX, scrollY]")
-            clip = {"clip": {"x": x + scroll[0], "y": y + scroll[1], "width": width, "height": height, "scale": 1},
-                    "captureBeyondViewport": True}
-        data = self.call("Page.captureScreenshot", format="png", **clip)["data"]
+    def clip(self, path, x, y, width, height):
+        """A PNG of a part of the page."""
+        data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True,
+                         clip={"x": x, "y": y, "width": width, "height": height, "scale": 1})["data"]
         pathlib.Path(path).write_bytes(base64.b64decode(data))
 
     def print(self, path):

@@ -54,7 +54,7 @@ export function marks(parent, points, shape, name) {
 }
 
 /** How a record is drawn, worst last. */
-export function kindOf(tuning, i) {
+function kindOf(tuning, i) {
   if (tuning.isCensored(i)) return "censored";
   return tuning.outcome[i] === "duplicate" ? "duplicate" : "ok";
 }
@@ -85,7 +85,7 @@ function showTip(lines, x, y) {
   tip.style.top = `${y + height + 24 > innerHeight ? y - height - 12 : y + 16}px`;
 }
 
-export function hideTip() {
+function hideTip() {
   byId("tip").hidden = true;
 }
 

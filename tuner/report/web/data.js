@@ -3,7 +3,7 @@
 import {figure, time, date, spread, NONE} from "./format.js";
 
 /** One tuning. Records are numbered in the order in which they were made. */
-export class Tuning {
+class Tuning {
   constructor(raw, outcomes, number) {
     Object.assign(this, raw);
     this.number = number;

@@ -15,7 +15,7 @@ function summarise(tuning, records) {
 }
 
 /** For a parameter, what its values reach: [{text, records, ...summary, failed}], of selected records. */
-export function effectOf(tuning, p) {
+function effectOf(tuning, p) {
   const groups = tuning.parameters[p].values.map(text => ({text, records: [], failed: 0}));
   for (let i = 0; i < tuning.count; i++) {
     const group = groups[tuning.points[p][i]];
@@ -28,7 +28,7 @@ export function effectOf(tuning, p) {
 
 /** The part of the variance of the logarithm of the cost that the parameter explains by itself: eta squared of a
  * one-way analysis of variance. */
-export function explained(tuning, groups) {
+function explained(tuning, groups) {
   const logs = groups.map(group => group.records.map(i => Math.log(tuning.cost[i])));
   const all = logs.flat();
   const mean = list => list.reduce((sum, x) => sum + x, 0) / list.length;

@@ -55,8 +55,8 @@ function roofLines(tuning, kind) {
 function domains(tuning, kind, places, others) {
   const lines = roofLines(tuning, kind);
   const xs = [...places, ...others].map(({x}) => x);
-  const ridge = kind === "both" && tuning.roofs ? [tuning.roofs.fp32_gflops / tuning.roofs.copy_gb_per_s] : [];
-  const [low, high] = extent([...xs, ...ridge], "log", 0);
+  const ridge = kind === "both" && tuning.roofs ? tuning.roofs.fp32_gflops / tuning.roofs.copy_gb_per_s : null;
+  const [low, high] = extent(ridge === null ? xs : [...xs, ridge / 4, ridge], "log", 0); // so that slopes can be seen
   const x = [low / 3, high * 3];
   const tops = lines.map(line => line.at(x[1]));
   return {x, y: extent([...places.map(({y}) => y), ...tops], "log", 0.06), lines};

@@ -33,7 +33,7 @@ function figures(tuning) {
   const worst = tuning.ranked.at(-1);
   return html("div", {class: "figures"},
     key(tuning.timed ? "best time" : `best ${tuning.objectiveName}`, tuning.costFigure(tuning.cost[best]),
-      tuning.timed ? `${spread(tuning.low[best], tuning.time[best], tuning.high[best])} (95% interval of the median), ${tuning.regime} L2` : `${tuning.lowerIsBetter ? "lower" : "higher"} is better, ${tuning.regime} L2`),
+      tuning.timed ? `${spread(tuning.low[best], tuning.time[best], tuning.high[best])} (95% interval of the median${tuning.kernel_tuner ? ", the time is a mean" : ""}), ${tuning.regime} L2` : `${tuning.lowerIsBetter ? "lower" : "higher"} is better, ${tuning.regime} L2`),
     merit ? key(merit, figure(tuning.metric(merit)[best] ?? NaN), "of the best, a metric of the config") : null,
     bound ? key("of the roof", percent(bound.us / tuning.time[best], 1), `${bound.name} roof: ${time(bound.us)} at least`) : null,
     key("against the slowest", `${figure(tuning.ratio(tuning.cost[worst]), 3)}×`, `slowest measured: ${tuning.costFigure(tuning.cost[worst])}`),
@@ -47,7 +47,7 @@ function bestPoint(tuning) {
   const rows = tuning.parameters.map((parameter, p) => [parameter.name, tuning.value(p, tuning.best),
     parameter.values.length === 1 ? "the only value" : parameter.values.filter(value => value !== tuning.value(p, tuning.best)).join(", ")]);
   return html("div", {}, table("The best point", ["parameter", "best", "also tried"], rows, {class: "plain"}),
-    html("p", {class: "commands"}, commandLine(tuning.command(tuning.best)), commandLine(`hone export ${quote(tuning.kernel)}`)));
+    tuning.kernel_tuner ? null : html("p", {class: "commands"}, commandLine(tuning.command(tuning.best)), commandLine(`hone export ${quote(tuning.kernel)}`)));
 }
 
 function provenance(tuning) {
