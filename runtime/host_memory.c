@@ -141,13 +141,18 @@ void hn_host_buffer_free(struct hn_host_buffer *buffer, struct hn_context *conte
     *buffer = (struct hn_host_buffer){0};
 }
 
-/* The first byte of a guard zone that has changed, or GUARD. */
+/* The first byte of a guard zone that has changed, or GUARD. What is write-combined is read in
+ * large pieces: each read goes to memory. */
 static size_t find_change(const unsigned char *zone)
 {
-    size_t i = 0;
-    while (i < GUARD && zone[i] == PATTERN)
-        i++;
-    return i;
+    unsigned char piece[PAGE];
+    for (size_t at = 0; at < GUARD; at += PAGE) {
+        memcpy(piece, zone + at, PAGE);
+        for (size_t i = 0; i < PAGE; i++)
+            if (piece[i] != PATTERN)
+                return at + i;
+    }
+    return GUARD;
 }
 
 bool hn_host_buffer_check(struct hn_host_buffer *buffer, int64_t *offset)
@@ -159,13 +164,6 @@ bool hn_host_buffer_check(struct hn_host_buffer *buffer, int64_t *offset)
     *offset = before < GUARD ? (int64_t)before - GUARD : (int64_t)buffer->bytes + (int64_t)behind;
     write_guards(buffer);
     return false;
-}
-
-void hn_host_buffer_touch(struct hn_host_buffer *buffer)
-{
-    volatile unsigned char *block = buffer->block;
-    for (size_t i = 0; i < buffer->block_bytes; i += PAGE)
-        block[i] = block[i];
 }
 
 /* "MemAvailable:   1234 kB" */

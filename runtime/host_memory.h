@@ -38,8 +38,6 @@ uint64_t hn_host_buffer_size(uint64_t bytes); /* with the guard zones */
 /* False when something was written outside of the buffer: then *offset is where, from its first byte on, and the guard
  * zones are written again. */
 bool hn_host_buffer_check(struct hn_host_buffer *buffer, int64_t *offset);
-/* Has the host touch every page, so that managed memory is with it. */
-void hn_host_buffer_touch(struct hn_host_buffer *buffer);
 
 /* Bytes that this process may still take, by /proc/meminfo and the control group; INFINITY when neither says. */
 double hn_host_memory_available(void);

@@ -18,6 +18,17 @@ static enum hn_status to_host(const struct hn_variant *variant, size_t argument,
     return hn_context_check(context, result, "filling a host buffer", err);
 }
 
+/* A launch begins with everything on the host. */
+static enum hn_status bring_home(const struct hn_variant *variant,
+                                 const struct hn_host_buffer *buffer, struct hn_error *err)
+{
+    struct hn_context *context = variant->arena->context;
+    const CUmemLocation host = {.type = CU_MEM_LOCATION_TYPE_HOST};
+    CUresult result = context->driver->p_cuMemPrefetchAsync_v2(buffer->device, buffer->bytes, host,
+                                                               0, context->stream);
+    return hn_context_check(context, result, "bringing managed memory to the host", err);
+}
+
 /* Inputs once; what kernels change every time. */
 static enum hn_status restore_argument(const struct hn_variant *variant, size_t i,
                                        struct hn_error *err)
@@ -31,8 +42,8 @@ static enum hn_status restore_argument(const struct hn_variant *variant, size_t 
     else if (role == HN_ROLE_INPUT && buffer->contents != arena->contents)
         status = to_host(variant, i, arena->buffers[i].address, err);
     buffer->contents = status == HN_OK ? arena->contents : 0;
-    if (variant->launch.flow->host_memory == HN_HOST_MANAGED)
-        hn_host_buffer_touch(buffer);
+    if (status == HN_OK && variant->launch.flow->host_memory == HN_HOST_MANAGED)
+        status = bring_home(variant, buffer, err);
     return status;
 }
 
