@@ -184,6 +184,19 @@ int main(void)
         self.assertRegex(text, r"relative error in three rows: \S+: right\n[\d.]+ us, \d+ GFLOP/s\n$")
         self.run_all(["b/sgemm", "0", "200", "300"], LD_LIBRARY_PATH=double.DOUBLE, expect=2)
 
+    def test_headers_of_all_recordings(self):
+        """Each shipped tuning gives a header that C takes without a warning."""
+        made = 0
+        for config in sorted((hone.SOURCE / "configs").glob("*.yaml")):
+            if not any(RECORDED.glob(f"{config.stem}-*")):
+                continue
+            with self.subTest(config.stem):
+                self.hone("export", config.stem, "--config", config, "--recorded", RECORDED, "-o", "tuned.h")
+                self.write("main.c", '#include <cuda.h>\n#include "tuned.h"\nint main(void) { return 0; }\n')
+                self.run_all(["cc", "-std=c11", *WARNINGS.split(), "-isystem", self.cuda_include(), "-c", "main.c"])
+                made += 1
+        self.assertGreater(made, 10)
+
     @unittest.skipUnless(NVCC, "there is no nvcc")
     def test_header_only(self):
         self.hone("export", "reduce", "--config", hone.SOURCE / "configs" / "reduce.yaml", "--recorded", RECORDED, "-o",

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""The programs of examples/ that use exported headers, built and run on a GPU. What they print is shown."""
+
+import ctypes
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+import hone  # noqa: E402
+
+EXAMPLES = hone.SOURCE / "examples"
+RECORDED = hone.SOURCE / "cache" / "recorded" / "nvidia-h200"
+CC = shutil.which("gcc") or shutil.which("cc")
+NVCC = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
+SHAPES = ((4096, 4096, 4096), (1000, 1000, 1000), (1, 4096, 4096), (16, 11008, 4096), (32, 32, 1048576), (777, 1001, 1234),
+          (1, 1, 1))
+
+
+def has_device():
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    count = ctypes.c_int(0)
+    return driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
+
+
+class Examples(hone.Case):
+    def setUp(self):
+        super().setUp()
+        text = self.hone("device").stdout
+        found = re.search(r"CUDA headers: (\S+)", text)
+        if found is None:
+            self.skipTest("there are no CUDA headers")
+        self.include = pathlib.Path(found.group(1))
+        self.capability = "sm_" + "".join(re.search(r"compute capability +(\d+)\.(\d)", text).groups())
+        self.driver = next(path for path in (line.split()[-1] for line in open("/proc/self/maps") if "libcuda.so" in line))
+
+    def export(self, kernel, *arguments):
+        self.hone("export", kernel, "--config", hone.SOURCE / "configs" / f"{kernel}.yaml", "--recorded", RECORDED, "--device-name",
+                  "H200", "--quiet", *arguments)
+
+    def run_one(self, *command):
+        done = subprocess.run([str(part) for part in command], cwd=self.folder, text=True, capture_output=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def sum_up(self):
+        for count in (1, 1000, 1 << 20, 100000007):
+            text = self.run_one("./sum", count)
+            print(f"sum {count}: {text.strip()}")
+            self.assertIn(": right\n", text)
+
+    @unittest.skipUnless(CC, "there is no C compiler")
+    def test_embedded_cubin(self):
+        self.export("reduce", "--format", "cubin-header", "--arch", self.capability, "-o", self.folder / "reduce_embedded.h")
+        self.run_one(CC, "-std=c11", "-O2", "-Wall", "-Werror", "-I.", "-isystem", self.include, "-o", "sum",
+                     EXAMPLES / "embedded_cubin" / "main.c", self.driver)
+        self.sum_up()
+
+    @unittest.skipUnless(NVCC, "there is no nvcc")
+    def test_header_only(self):
+        self.export("reduce", "-o", self.folder / "reduce_tuned.h")
+        self.run_one(NVCC, f"-arch={self.capability}", "-O3", "-std=c++17", "-I.", f"-I{hone.SOURCE}/templates", "-o", "sum",
+                     EXAMPLES / "header_only" / "main.cu")
+        self.sum_up()
+
+    @unittest.skipUnless(CC, "there is no C compiler")
+    @unittest.skipUnless(any(RECORDED.glob("sgemm-*")), "there are no recordings of sgemm")
+    def test_sgemm(self):
+        nvrtc = sorted(self.include.parent.glob("lib*/libnvrtc.so*"))
+        if not nvrtc:
+            self.skipTest("there is no NVRTC beside the CUDA headers")
+        self.export("sgemm", "-o", self.folder / "sgemm_tuned.h")
+        sources = sorted((EXAMPLES / "sgemm").glob("*.c"))
+        self.run_one(CC, "-std=c11", "-O2", "-Wall", "-Werror", "-I.", "-isystem", self.include,
+                     f'-DCUDA_INCLUDE="{self.include}"', f'-DTEMPLATES="{hone.SOURCE}/templates"', "-o", "sgemm", *sources, nvrtc[0],
+                     self.driver, f"-Wl,-rpath,{nvrtc[0].parent}", "-ldl", "-lm")
+        for shape in SHAPES:
+            text = self.run_one("./sgemm", *shape)
+            print(f"sgemm {'x'.join(map(str, shape))}: {text.strip()}")
+            self.assertIn(": right\n", text)
+
+
+if __name__ == "__main__":
+    if not has_device():
+        print("SKIPPED: there is no GPU here", file=sys.stderr)
+        sys.exit(77)
+    unittest.main()
