@@ -171,7 +171,8 @@ static enum hn_status allocate(struct hn_stage *stage, const struct hn_flow *flo
         enum hn_status status = hn_context_check(stage->arena->context, result, what, &reason);
         if (hn_driver_result_is_fatal(result))
             return hn_fail(err, status, "%s", reason.message);
-        *outcome = HN_OUTCOME_OUT_OF_MEMORY;
+        *outcome =
+            result == CUDA_ERROR_OUT_OF_MEMORY ? HN_OUTCOME_OUT_OF_MEMORY : HN_OUTCOME_LAUNCH_ERROR;
         snprintf(why, 256, "%.255s", reason.message);
         return HN_OK;
     }

@@ -145,6 +145,7 @@ void hn_variant_describe(const struct hn_variant *variant, char *text, size_t si
 {
     const struct hn_launch_step *step = &variant->launch.steps[0];
     char more[160] = "";
+    char flow[128] = "";
     if (hn_launch_step_has_clusters(step))
         snprintf(more, sizeof more, ", cluster (%lld, %lld, %lld)", (long long)step->cluster[0],
                  (long long)step->cluster[1], (long long)step->cluster[2]);
@@ -152,9 +153,11 @@ void hn_variant_describe(const struct hn_variant *variant, char *text, size_t si
     if (step->window.bytes > 0)
         snprintf(more + used, sizeof more - used, ", L2 window %lld B",
                  (long long)step->window.bytes);
-    snprintf(text, size, "%s <<<(%lld, %lld, %lld), (%lld, %lld, %lld), %lld B%s%s>>>",
+    if (variant->launch.flow != NULL)
+        hn_flow_describe(variant->launch.flow, flow, sizeof flow);
+    snprintf(text, size, "%s <<<(%lld, %lld, %lld), (%lld, %lld, %lld), %lld B%s%s>>>%s%s",
              step->step->entry, (long long)step->grid[0], (long long)step->grid[1],
              (long long)step->grid[2], (long long)step->block[0], (long long)step->block[1],
              (long long)step->block[2], (long long)step->shared_bytes, more,
-             step->cooperative ? ", cooperative" : "");
+             step->cooperative ? ", cooperative" : "", flow[0] == '\0' ? "" : " in ", flow);
 }
