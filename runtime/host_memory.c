@@ -24,7 +24,7 @@ enum hn_host_class hn_host_class_of(enum hn_host_memory memory, unsigned char pa
 
 uint64_t hn_host_buffer_size(uint64_t bytes)
 {
-    return (bytes + 2 * GUARD + PAGE - 1) / PAGE * PAGE;
+    return (bytes + (uint64_t)2 * GUARD + PAGE - 1) / PAGE * PAGE;
 }
 
 static CUresult allocate_block(struct hn_host_buffer *buffer, struct hn_context *context,
@@ -53,7 +53,7 @@ static CUresult allocate_block(struct hn_host_buffer *buffer, struct hn_context 
         block = (void *)(uintptr_t)address;
         break;
     case HN_CLASS_COUNT:
-        break;
+        return CUDA_ERROR_INVALID_VALUE;
     }
     if (result == CUDA_SUCCESS)
         buffer->block = block;

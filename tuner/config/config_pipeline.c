@@ -104,7 +104,7 @@ static enum hn_status read_list(const struct hn_config_reader *reader, const str
         hn_config_check_kind(reader, node, HN_YAML_SEQUENCE, "a list of arguments' names");
     for (const struct hn_yaml *item = node->child; item != NULL && status == HN_OK;
          item = item->next) {
-        size_t argument;
+        size_t argument = 0;
         status = find_buffer(reader, item, &argument);
         if (status == HN_OK)
             status = take(reader, item, argument, &pipeline->parts[argument]);
