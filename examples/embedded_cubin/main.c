@@ -31,42 +31,72 @@ static CUdeviceptr allocate(size_t bytes)
     return buffer;
 }
 
-int main(int argc, char **argv)
-{
-    long long size = argc > 1 ? atoll(argv[1]) : 1 << 20;
-    if (size < 1) {
-        fprintf(stderr, "found '%s', expected how many numbers to add up\n", argv[1]);
-        return 2;
-    }
-
+struct gpu {
     char name[256];
+    int capability; /* 90 for 9.0 */
+    int sms;
+};
+
+/* The first device, its primary context made current. */
+static void open_device(struct gpu *gpu)
+{
     CUdevice device;
     CUcontext context;
     check(cuInit(0), "cuInit");
     check(cuDeviceGet(&device, 0), "cuDeviceGet");
-    check(cuDeviceGetName(name, sizeof name, device), "cuDeviceGetName");
+    check(cuDeviceGetName(gpu->name, sizeof gpu->name, device), "cuDeviceGetName");
     check(cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
     check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
-    int sms = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-    int capability = 10 * attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
-                     attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    gpu->sms = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    gpu->capability = 10 * attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+                      attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+}
 
-    /* Of all that was tuned, what serves this device and problem best. */
-    struct hone_reduce_kernel kernel;
-    struct hone_reduce_match match = hone_reduce_lookup(name, capability, sms, 1, size, sms);
+/* Of all that was tuned, what serves this device and problem best. */
+static void load(const struct gpu *gpu, long long size, struct hone_reduce_kernel *kernel)
+{
+    struct hone_reduce_match match =
+        hone_reduce_lookup(gpu->name, gpu->capability, gpu->sms, 1, size, gpu->sms);
     if (match.config < 0) {
         fprintf(stderr, "no tuned configuration can add up %lld numbers\n", size);
-        return 1;
+        exit(1);
     }
-    check(hone_reduce_load(match.config, &kernel), "hone_reduce_load");
+    check(hone_reduce_load(match.config, kernel), "hone_reduce_load");
     printf("configuration %d, tuned on %s for %lld numbers\n", match.config,
            hone_reduce_results[match.result].device,
            (long long)hone_reduce_results[match.result].problem_SIZE);
+}
 
-    float *numbers = malloc((size_t)size * sizeof *numbers);
+/* How large the buffers have to be depends on the configuration. */
+static float add_up(const struct hone_reduce_kernel *kernel, const float *numbers, long long size,
+                    int sms)
+{
+    int c = kernel->config;
+    float sum = 0;
+    CUdeviceptr in = allocate(hone_reduce_config_in_size(c, size, sms));
+    CUdeviceptr out = allocate(hone_reduce_config_out_size(c, size, sms));
+    CUdeviceptr partial = allocate(hone_reduce_config_partial_size(c, size, sms));
+    CUdeviceptr total = allocate(hone_reduce_config_total_size(c, size, sms));
+    CUdeviceptr done = allocate(hone_reduce_config_done_size(c, size, sms));
+    const CUdeviceptr buffers[] = {in, out, partial, total, done};
+    check(cuMemcpyHtoD(in, numbers, (size_t)size * sizeof *numbers), "cuMemcpyHtoD");
+    check(hone_reduce_launch(kernel->functions, c, 0, size, sms, in, out, partial, total, done),
+          "hone_reduce_launch");
+    check(cuMemcpyDtoH(&sum, out, sizeof sum), "the kernel");
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
+        check(cuMemFree(buffers[i]), "cuMemFree");
+    return sum;
+}
+
+int main(int argc, char **argv)
+{
+    struct gpu gpu;
+    struct hone_reduce_kernel kernel;
+    long long size = argc > 1 ? atoll(argv[1]) : 1 << 20;
+    float *numbers = size < 1 ? NULL : malloc((size_t)size * sizeof *numbers);
     if (numbers == NULL) {
-        fprintf(stderr, "out of memory\n");
-        return 1;
+        fprintf(stderr, "expected how many numbers to add up, as many as there is memory for\n");
+        return 2;
     }
     double expected = 0;
     for (long long i = 0; i < size; i++) {
@@ -74,28 +104,15 @@ int main(int argc, char **argv)
         expected += numbers[i];
     }
 
-    /* How large the buffers have to be depends on the configuration. */
-    int c = match.config;
-    CUdeviceptr in = allocate(hone_reduce_config_in_size(c, size, sms));
-    CUdeviceptr out = allocate(hone_reduce_config_out_size(c, size, sms));
-    CUdeviceptr partial = allocate(hone_reduce_config_partial_size(c, size, sms));
-    CUdeviceptr total = allocate(hone_reduce_config_total_size(c, size, sms));
-    CUdeviceptr done = allocate(hone_reduce_config_done_size(c, size, sms));
-    float sum = 0;
-    check(cuMemcpyHtoD(in, numbers, (size_t)size * sizeof *numbers), "cuMemcpyHtoD");
-    check(hone_reduce_launch(kernel.functions, c, 0, size, sms, in, out, partial, total, done),
-          "hone_reduce_launch");
-    check(cuMemcpyDtoH(&sum, out, sizeof sum), "the kernel");
-
+    open_device(&gpu);
+    load(&gpu, size, &kernel);
+    float sum = add_up(&kernel, numbers, size, gpu.sms);
     double error = sum > expected ? sum - expected : expected - sum;
     int right = error <= 1e-5 * (double)size;
     printf("sum %.9g, expected %.9g: %s\n", sum, expected, right ? "right" : "WRONG");
 
-    const CUdeviceptr buffers[] = {in, out, partial, total, done};
-    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
-        check(cuMemFree(buffers[i]), "cuMemFree");
     check(hone_reduce_unload(&kernel), "hone_reduce_unload");
-    check(cuDevicePrimaryCtxRelease(device), "cuDevicePrimaryCtxRelease");
+    check(cuDevicePrimaryCtxRelease(0), "cuDevicePrimaryCtxRelease");
     free(numbers);
     return right ? 0 : 1;
 }

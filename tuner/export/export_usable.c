@@ -190,15 +190,13 @@ static enum hn_status make_body(const struct hn_export *export, size_t config, c
     struct hn_export_slots slots = {0};
     struct hn_value *values = NULL;
     struct hn_text text = {0};
-    const struct writer writer = {export, tuned, &slots, NULL, &text, err};
     enum hn_status status = hn_export_slots_make(export, config, &slots, err);
     if (status == HN_OK)
         status = hn_plan_values(export->plan, &tuned->identity.problem, &tuned->best.point, &values,
                                 err);
-    struct writer with_values = writer;
-    with_values.values = values;
+    const struct writer writer = {export, tuned, &slots, values, &text, err};
     if (status == HN_OK)
-        status = append_statements(&with_values);
+        status = append_statements(&writer);
     *body = hn_text_take(&text);
     if (status == HN_OK && *body == NULL)
         status = hn_fail_memory(err);
