@@ -13,6 +13,7 @@ extern const struct hn_command hn_command_space;
 extern const struct hn_command hn_command_compile;
 extern const struct hn_command hn_command_explain;
 extern const struct hn_command hn_command_export;
+extern const struct hn_command hn_command_init;
 extern const struct hn_command hn_command_replay;
 extern const struct hn_command hn_command_report;
 extern const struct hn_command hn_command_cache;
@@ -20,6 +21,7 @@ extern const struct hn_command hn_command_device;
 extern const struct hn_command hn_command_worker;
 
 const struct hn_command *const hn_commands[] = {
+    &hn_command_init,
     &hn_command_tune,
     &hn_command_run,
     &hn_command_space,

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""hone init: what it writes is a config as it stands."""
+
+import re
+import unittest
+
+import hone
+
+TEMPLATES = hone.SOURCE / "templates"
+# They compile without anything but what they define themselves.
+COMPILED = ("copy", "stencil_1d", "transpose", "reduce", "heat_2d")
+
+
+class Init(hone.Case):
+    def init_all(self, path):
+        """One config for each kernel of a source."""
+        result = self.hone("init", path, "--entry", "no_such_kernel", "-o", self.folder / "never.yaml", expect=2)
+        names = re.search(r"there are: (.*)$", result.stderr.strip()).group(1).split(", ")
+        for name in names:
+            config = self.folder / f"{path.stem}-{name.replace(':', '_')}.yaml"
+            self.hone("init", path, "--entry", name, "-o", config, "--quiet")
+            yield name, config
+        self.assertFalse((self.folder / "never.yaml").exists())
+
+    def test_every_kernel_of_the_templates(self):
+        written = 0
+        for path in sorted(TEMPLATES.glob("*.cu")):
+            with self.subTest(path.name):
+                for name, config in self.init_all(path):
+                    self.hone("space", config)
+                    written += 1
+        self.assertGreaterEqual(written, 20)
+
+    def test_compiles_as_it_stands(self):
+        for name in COMPILED:
+            with self.subTest(name):
+                config = self.folder / f"{name}.yaml"
+                self.hone("init", TEMPLATES / f"{name}.cu", "--entry", name, "-o", config, "--quiet")
+                compiled = self.hone("compile", config, "--arch", "sm_90", "--json")
+                self.assertIn('"ok"', compiled.stdout)
+
+    def test_first_config_of_a_new_kernel(self):
+        source = self.write("blur.cu", """\
+#ifndef BLOCK_X
+#define BLOCK_X 32
+#endif
+#ifndef BLOCK_Y
+#define BLOCK_Y 8
+#endif
+namespace image
+{
+__global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float *out, int width, int height, float gain)
+{
+    int x = blockIdx.x * BLOCK_X + threadIdx.x, y = blockIdx.y * BLOCK_Y + threadIdx.y;
+    if (x > 0 && x < width - 1 && y < height)
+        out[y * width + x] = gain * (in[y * width + x - 1] + in[y * width + x + 1]); // "{"
+}
+}
+""")
+        result = self.hone("init", source)
+        config = self.folder / "blur.yaml"
+        self.assertEqual(result.stdout, f"wrote {config}\nnext: look at its lines marked TODO, then `hone space {config}`\n")
+        text = config.read_text()
+        self.assertIn("template: blur.cu\n", text)
+        self.assertIn('entry: "&image::blur"\n', text)
+        self.assertIn("  BLOCK_X: [8, 16, 32, 64, 128]\n", text)
+        self.assertIn("{name: gain, type: float32, value: 1}", text)
+        self.assertIn('grid: ["ceil_div(width, BLOCK_X)", "ceil_div(height, BLOCK_Y)"]', text)
+        self.assertEqual(self.hone("space", "--count", config).stdout.strip(), "24")
+        compiled = self.hone("compile", "--all", config, "--arch", "sm_90", "--json")
+        self.assertEqual(compiled.stdout.count('"ok"'), 24)
+
+    def test_template_is_found_from_elsewhere(self):
+        (self.folder / "kernels" / "a").mkdir(parents=True)
+        (self.folder / "configs").mkdir()
+        source = self.folder / "kernels" / "a" / "set.cu"
+        source.write_text("extern \"C\" __global__ void set(int *x, int n) { if (threadIdx.x < n) x[threadIdx.x] = n; }\n")
+        config = self.folder / "configs" / "set.yaml"
+        self.hone("init", source, "-o", config, "-q")
+        self.assertIn("template: ../kernels/a/set.cu\n", config.read_text())
+        self.hone("compile", config, "--arch", "sm_90")
+        shown = self.hone("init", "kernels/a/set.cu", "-o", "-")
+        self.assertIn("template: kernels/a/set.cu\n", shown.stdout)
+
+    def test_does_not_overwrite(self):
+        config = self.write("saxpy.yaml", "mine")
+        self.fails(2, f"hone: {config} is there already and is not overwritten; -o FILE writes elsewhere", "init",
+                   hone.DATA / "saxpy.cu", "-o", config)
+        self.assertEqual(config.read_text(), "mine")
+
+    def test_several_kernels(self):
+        source = self.write("two.cu", "__global__ void one(int *x) { *x = 1; }\n__global__ void two(int *x) { *x = 2; }\n")
+        self.fails(2, f"hone: {source} has 2 kernels: one, two; --entry NAME says which", "init", source)
+        self.fails(2, f"hone: --entry: {source} has no kernel 'tow'; there are: one, two", "init", source, "--entry", "tow")
+        self.hone("init", source, "--entry", "two")
+        self.assertTrue((self.folder / "two.yaml").exists())
+
+    def test_no_kernel(self):
+        source = self.write("none.cu", "// __global__ void one(int *x) {}\nint main() { return 0; }\n")
+        self.fails(2, f"hone: {source}: found no __global__ function with a body; a kernel that a macro makes can not be read",
+                   "init", source)
+        self.fails(1, "hone: cannot open 'nope.cu': No such file or directory", "init", "nope.cu")
+
+    def test_wrong_usage(self):
+        self.misused("expected the path of a CUDA source", "init")
+        self.misused("found 'b.cu' after 'a.cu', expected one KERNEL.cu", "init", "a.cu", "b.cu")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tuner/init/draft.h"
+
+static struct hn_source_text source_of(const char *text)
+{
+    struct hn_error err;
+    struct hn_source_text source;
+    assert_int_equal(hn_source_text_make("k.cu", strdup(text), &source, &err), HN_OK);
+    return source;
+}
+
+static struct hn_kernels kernels_of(const struct hn_source_text *source)
+{
+    struct hn_error err;
+    struct hn_kernels kernels;
+    assert_int_equal(hn_kernels_find(source, &kernels, &err), HN_OK);
+    return kernels;
+}
+
+static void assert_code(const char *text, const char *code)
+{
+    struct hn_source_text source = source_of(text);
+    assert_string_equal(source.code, code);
+    assert_int_equal(strlen(source.directives), source.length);
+    hn_source_text_finish(&source);
+}
+
+static void test_blanks_what_is_no_code(void **state)
+{
+    (void)state;
+    assert_code("a // b\nc", "a     \nc");
+    assert_code("a /* b\n */ c", "a     \n    c");
+    assert_code("s = \"// no { \"; t", "s = \"        \"; t");
+    assert_code("c = '\"'; d", "c = ' '; d");
+    assert_code("c = '\\''; d", "c = '  '; d");
+    assert_code("n = 1'000'000; d", "n = 1'000'000; d");
+    assert_code("r = R\"x(a \" )\" )x\"; d", "r = R\"           \"; d");
+    assert_code("#define A {\nb", "           \nb");
+    assert_code("#define A \\\n {\nb", "              \nb");
+    assert_code("a /* open", "a        ");
+    assert_code("\"open\nb", "\"    \nb");
+}
+
+static void test_finds_kernels(void **state)
+{
+    (void)state;
+    struct hn_source_text source =
+        source_of("// __global__ void no(int *x) {}\n"
+                  "__global__ void declared(int *x);\n"
+                  "extern \"C\" __global__ void\n"
+                  "__launch_bounds__(BLOCK * 2, f(1, 2))\n"
+                  "first(const float *__restrict__ in, float* out, int n = 3) {}\n"
+                  "namespace a { namespace b {\n"
+                  "template <int N, class T> static __global__ void second(T x[], "
+                  "unsigned long long count) { if (N) { } }\n"
+                  "}}\n"
+                  "extern \"C\" {\n__global__ void third(void) {}\n}\n");
+    struct hn_kernels kernels = kernels_of(&source);
+    assert_int_equal(kernels.count, 3);
+    const struct hn_kernel *first = &kernels.items[0];
+    assert_string_equal(first->name, "first");
+    assert_string_equal(first->scope, "");
+    assert_string_equal(first->bounds, "BLOCK * 2");
+    assert_true(first->extern_c);
+    assert_int_equal(first->argument_count, 3);
+    assert_string_equal(first->arguments[0].name, "in");
+    assert_string_equal(first->arguments[0].type, "float");
+    assert_true(first->arguments[0].pointer && first->arguments[0].constant);
+    assert_true(first->arguments[1].pointer && !first->arguments[1].constant);
+    assert_string_equal(first->arguments[2].name, "n");
+    assert_false(first->arguments[2].pointer);
+    const struct hn_kernel *second = &kernels.items[1];
+    assert_string_equal(second->scope, "a::b::");
+    assert_false(second->extern_c);
+    assert_int_equal(second->parameter_count, 2);
+    assert_string_equal(second->parameters[0].name, "N");
+    assert_false(second->parameters[0].is_type);
+    assert_true(second->parameters[1].is_type);
+    assert_string_equal(second->arguments[0].name, "x");
+    assert_true(second->arguments[0].pointer);
+    assert_string_equal(second->arguments[1].type, "unsigned long long");
+    assert_true(kernels.items[2].extern_c);
+    assert_int_equal(kernels.items[2].argument_count, 0);
+    hn_kernels_finish(&kernels);
+    hn_source_text_finish(&source);
+}
+
+/* A file that ends anywhere is read all the same. */
+static void test_torn_sources(void **state)
+{
+    (void)state;
+    static const char whole[] =
+        "#ifndef T\n#define T 4\n#endif\nextern \"C\" __global__ void __launch_bounds__(T) "
+        "k(const float *a, float *b) { b[threadIdx.x] = a[0]; /* x */ \"s\"; 'c'; R\"(r)\"; }";
+    for (size_t length = 0; length < sizeof whole; length++) {
+        struct hn_error err;
+        struct hn_macros macros;
+        char *torn = strndup(whole, length);
+        struct hn_source_text source = source_of(torn);
+        struct hn_kernels kernels = kernels_of(&source);
+        assert_int_equal(hn_macros_find(&source, &macros, &err), HN_OK);
+        hn_macros_finish(&macros);
+        hn_kernels_finish(&kernels);
+        hn_source_text_finish(&source);
+        free(torn);
+    }
+}
+
+static void test_macros(void **state)
+{
+    (void)state;
+    struct hn_error err;
+    struct hn_macros macros;
+    struct hn_source_text source =
+        source_of("#ifndef FIELD_H\n#define FIELD_H 1\n#define NOT 3\n#endif\n"
+                  "#ifndef TILE /* x */\n# define TILE (0x10u)\n#endif\n"
+                  "#if !defined(LOAD)\n#define LOAD_plain 1\n#define LOAD_ldg 2\n"
+                  "#define LOAD LOAD_ldg\n#endif\n"
+                  "#ifndef BM\n#define BM 128\n#define BN 64\n#define F(x) x\n#endif\n"
+                  "#ifndef FACTOR\n#define FACTOR 2.5f\n#endif\n"
+                  "#define ALONE 3\n");
+    assert_int_equal(hn_macros_find(&source, &macros, &err), HN_OK);
+    assert_int_equal(macros.count, 5);
+    assert_int_equal(hn_macros_get(&macros, "TILE")->number, 16);
+    const struct hn_macro *load = hn_macros_get(&macros, "LOAD");
+    assert_int_equal(load->kind, HN_MACRO_WORD);
+    assert_string_equal(load->word, "ldg");
+    assert_int_equal(load->word_count, 2);
+    assert_int_equal(hn_macros_get(&macros, "BN")->number, 64);
+    assert_int_equal(hn_macros_get(&macros, "FACTOR")->kind, HN_MACRO_OTHER);
+    hn_macros_finish(&macros);
+    hn_source_text_finish(&source);
+}
+
+/* The config of a source's one kernel. */
+static char *config_of(const char *text)
+{
+    struct hn_error err;
+    struct hn_macros macros;
+    struct hn_draft draft;
+    struct hn_source_text source = source_of(text);
+    struct hn_kernels kernels = kernels_of(&source);
+    assert_int_equal(kernels.count, 1);
+    assert_int_equal(hn_macros_find(&source, &macros, &err), HN_OK);
+    assert_int_equal(hn_draft_make(&source, &kernels.items[0], &macros, &draft, &err), HN_OK);
+    char *config = hn_draft_write(&draft, "k.cu", "k.cu");
+    assert_non_null(config);
+    hn_draft_finish(&draft);
+    hn_macros_finish(&macros);
+    hn_kernels_finish(&kernels);
+    hn_source_text_finish(&source);
+    return config;
+}
+
+static void assert_has(const char *config, const char *part)
+{
+    if (strstr(config, part) == NULL)
+        fail_msg("no '%s' in:\n%s", part, config);
+}
+
+static void test_roles(void **state)
+{
+    (void)state;
+    char *config = config_of(
+        "__global__ void k(const float *a, float *b, float *c, int *d, double *e, float2 *f, int "
+        "n) {"
+        " b[n] = a[n]; if (b == c) c[n + 1] += 1; atomicAdd(&d[0], 1); b[0] = e[n]; f[n].x = 1; }");
+    assert_has(config, "entry: \"&k\"");
+    assert_has(config, "{name: a, type: float32, count: n}\n");
+    assert_has(config, "{name: c, type: float32, count: n, role: inout}");
+    assert_has(config, "{name: d, type: int32, count: n, role: inout}");
+    assert_has(config, "{name: e, type: float64, count: n}\n");
+    assert_has(config, "{name: f, type: float32x2, count: n, role: output}\n");
+    assert_has(config, "{name: n, type: int32, value: n}\n");
+    assert_has(config, "grid: [\"ceil_div(n, BLOCK)\"]");
+    free(config);
+}
+
+static void test_two_dimensions(void **state)
+{
+    (void)state;
+    char *config = config_of(
+        "#ifndef TILE_DIM\n#define TILE_DIM 32\n#endif\n"
+        "#ifndef BLOCK_ROWS\n#define BLOCK_ROWS 8\n#endif\n"
+        "extern \"C\" __global__ void k(float *out, const float *in, int width, int height) {"
+        " out[threadIdx.y * width + threadIdx.x] = in[0]; }");
+    assert_has(config, "block: [TILE_DIM, BLOCK_ROWS]\n");
+    assert_has(config, "grid: [\"ceil_div(width, TILE_DIM)\", \"ceil_div(height, TILE_DIM)\"]");
+    assert_has(config, "- TILE_DIM * BLOCK_ROWS <= 1024");
+    assert_has(config, "{name: out, type: float32, count: width * height, role: output}\n");
+    free(config);
+}
+
+static void test_templates_and_bounds(void **state)
+{
+    (void)state;
+    char *config = config_of(
+        "template <typename T, int block, int ITEMS> __global__ void __launch_bounds__(block)"
+        " k(T *x, size_t n) { x[n] = 0; int BLOCK = 3; }");
+    assert_has(config, "entry: \"k<float, TUNE_BLOCK, TUNE_ITEMS>\"");
+    assert_has(config, "TUNE_BLOCK: [64, 128, 256, 512, 1024]");
+    assert_has(config, "block: [TUNE_BLOCK]\n");
+    assert_has(config, "grid: [\"ceil_div(n, TUNE_BLOCK * TUNE_ITEMS)\"]");
+    free(config);
+}
+
+static void test_sizes_that_are_macros(void **state)
+{
+    (void)state;
+    char *config = config_of(
+        "#ifndef N\n#define N 1048576\n#endif\n#ifndef PAD\n#define PAD 0\n#endif\n"
+        "extern \"C\" __global__ void __launch_bounds__(128) k(float *x) { x[N] = PAD; }");
+    assert_has(config, "problem: {N: 1048576}\nfreeze: [N]");
+    assert_has(config, "PAD: [0, 1]\n");
+    assert_has(config, "block: [128]\n");
+    free(config);
+}
+
+static void test_nothing_is_written(void **state)
+{
+    (void)state;
+    struct hn_error err;
+    struct hn_macros macros = {.items = NULL};
+    struct hn_draft draft;
+    struct hn_source_text source = source_of("__global__ void k(const float *a, int n) { }");
+    struct hn_kernels kernels = kernels_of(&source);
+    assert_int_equal(hn_draft_make(&source, &kernels.items[0], &macros, &draft, &err), HN_ECONFIG);
+    assert_string_equal(err.message,
+                        "k.cu: kernel 'k' has no argument that it could write to; its results "
+                        "have to be there to be compared");
+    hn_kernels_finish(&kernels);
+    hn_source_text_finish(&source);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_blanks_what_is_no_code),
+        cmocka_unit_test(test_finds_kernels),
+        cmocka_unit_test(test_torn_sources),
+        cmocka_unit_test(test_macros),
+        cmocka_unit_test(test_roles),
+        cmocka_unit_test(test_two_dimensions),
+        cmocka_unit_test(test_templates_and_bounds),
+        cmocka_unit_test(test_sizes_that_are_macros),
+        cmocka_unit_test(test_nothing_is_written),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

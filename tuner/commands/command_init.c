@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tuner/command.h"
+#include "tuner/init/draft.h"
+#include "tuner/options.h"
+
+extern const struct hn_command hn_command_init;
+
+enum { KEY_ENTRY = 1 };
+
+struct init {
+    const char *path;
+    const char *entry;
+    char *output; /* "-": standard output */
+    struct hn_options options;
+};
+
+static const struct argp_option own_options[] = {
+    {"output", 'o', "FILE", 0,
+     "Write to FILE; `-` is standard output (default: the kernel's name with .yaml beside the "
+     "source)",
+     1},
+    {"entry", KEY_ENTRY, "NAME", 0, "The kernel, where the source has several", 1},
+    {"quiet", 'q', 0, 0, "Do not say where it went", 1},
+    {0},
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct init *init = state->input;
+    switch (key) {
+    case 'o':
+        free(init->output);
+        init->output = strdup(argument);
+        return init->output != NULL ? 0 : ENOMEM;
+    case 'q':
+        init->options.quiet = true;
+        return 0;
+    case KEY_ENTRY:
+        init->entry = argument;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (init->path != NULL)
+            argp_error(state, "found '%s' after '%s', expected one KERNEL.cu", argument,
+                       init->path);
+        init->path = argument;
+        return 0;
+    case ARGP_KEY_END:
+        if (init->path == NULL)
+            argp_error(state, "expected the path of a CUDA source");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static enum hn_status fail_choice(const struct init *init, const struct hn_kernels *kernels,
+                                  struct hn_error *err)
+{
+    struct hn_text names;
+    hn_text_init(&names);
+    for (size_t i = 0; i < kernels->count; i++)
+        hn_text_printf(&names, "%s%s%s", i > 0 ? ", " : "", kernels->items[i].scope,
+                       kernels->items[i].name);
+    const char *list = names.data != NULL ? names.data : "";
+    enum hn_status status =
+        init->entry != NULL
+            ? hn_fail(err, HN_EUSAGE, "--entry: %s has no kernel '%s'; there are: %s", init->path,
+                      init->entry, list)
+            : hn_fail(err, HN_EUSAGE, "%s has %zu kernels: %s; --entry NAME says which", init->path,
+                      kernels->count, list);
+    hn_text_finish(&names);
+    return status;
+}
+
+static bool is_named(const struct hn_kernel *kernel, const char *name)
+{
+    size_t scope = strlen(kernel->scope);
+    return strcmp(kernel->name, name) == 0 ||
+           (strncmp(kernel->scope, name, scope) == 0 && strcmp(kernel->name, name + scope) == 0);
+}
+
+static enum hn_status choose(const struct init *init, const struct hn_kernels *kernels,
+                             const struct hn_kernel **kernel, struct hn_error *err)
+{
+    *kernel = kernels->count == 1 && init->entry == NULL ? &kernels->items[0] : NULL;
+    if (kernels->count == 0)
+        return hn_fail(err, HN_ECONFIG,
+                       "%s: found no __global__ function with a body; a kernel that a macro makes "
+                       "can not be read",
+                       init->path);
+    for (size_t i = 0; i < kernels->count && init->entry != NULL && *kernel == NULL; i++)
+        if (is_named(&kernels->items[i], init->entry))
+            *kernel = &kernels->items[i];
+    return *kernel != NULL ? HN_OK : fail_choice(init, kernels, err);
+}
+
+static char *folder_of(const char *path)
+{
+    char *copy = strdup(path);
+    char *folder = copy != NULL ? realpath(dirname(copy), NULL) : NULL;
+    free(copy);
+    return folder;
+}
+
+/* The source as a file in the output's folder names it. */
+static char *template_path(const struct init *init)
+{
+    struct hn_text text;
+    char *source = realpath(init->path, NULL);
+    char *folder = strcmp(init->output, "-") == 0 ? realpath(".", NULL) : folder_of(init->output);
+    hn_text_init(&text);
+    if (source != NULL && folder != NULL) {
+        size_t common = 0;
+        for (size_t i = 0; source[i] == folder[i] && source[i] != '\0'; i++)
+            if (source[i] == '/')
+                common = i + 1;
+        if (strncmp(source, folder, strlen(folder)) == 0 && source[strlen(folder)] == '/')
+            common = strlen(folder) + 1;
+        if (common <= strlen(folder))
+            for (const char *c = folder + common - 1; *c != '\0'; c++)
+                hn_text_append(&text, *c == '/' || c == folder + common - 1 ? "../" : "");
+        hn_text_append(&text, source + common);
+    }
+    bool found = source != NULL && folder != NULL;
+    free(source);
+    free(folder);
+    char *path = hn_text_take(&text);
+    if (found)
+        return path;
+    free(path);
+    return NULL;
+}
+
+/* Never over a file that is there. */
+static enum hn_status write_config(const struct init *init, const char *text, struct hn_error *err)
+{
+    if (strcmp(init->output, "-") == 0) {
+        fputs(text, stdout);
+        return HN_OK;
+    }
+    FILE *file = fopen(init->output, "wxe");
+    if (file == NULL)
+        return errno == EEXIST
+                   ? hn_fail(err, HN_EUSAGE,
+                             "%s is there already and is not overwritten; -o FILE writes elsewhere",
+                             init->output)
+                   : hn_fail(err, HN_ERUN, "%s can not be written: %s", init->output,
+                             strerror(errno));
+    bool failed = fputs(text, file) == EOF;
+    if (fclose(file) != 0 || failed)
+        return hn_fail(err, HN_ERUN, "%s can not be written: %s", init->output, strerror(errno));
+    if (!init->options.quiet)
+        printf("wrote %s\nnext: look at its lines marked TODO, then `hone space %s`\n",
+               init->output, init->output);
+    return HN_OK;
+}
+
+static enum hn_status name_output(struct init *init, const struct hn_kernel *kernel,
+                                  struct hn_error *err)
+{
+    const char *slash = strrchr(init->path, '/');
+    int folder = slash != NULL ? (int)(slash - init->path) + 1 : 0;
+    if (init->output == NULL &&
+        asprintf(&init->output, "%.*s%s.yaml", folder, init->path, kernel->name) < 0)
+        init->output = NULL;
+    return init->output != NULL ? HN_OK : hn_fail_memory(err);
+}
+
+static enum hn_status make(struct init *init, const struct hn_source_text *source,
+                           const struct hn_kernel *kernel, struct hn_error *err)
+{
+    struct hn_macros macros;
+    struct hn_draft draft;
+    enum hn_status status = hn_macros_find(source, &macros, err);
+    if (status != HN_OK)
+        return status;
+    status = hn_draft_make(source, kernel, &macros, &draft, err);
+    if (status == HN_OK)
+        status = name_output(init, kernel, err);
+    if (status == HN_OK) {
+        char *path = template_path(init);
+        char *text = path != NULL ? hn_draft_write(&draft, path, init->path) : NULL;
+        if (path == NULL)
+            status = hn_fail(err, HN_ERUN, "the folder of %s can not be found: %s", init->output,
+                             strerror(errno));
+        else
+            status = text != NULL ? write_config(init, text, err) : hn_fail_memory(err);
+        free(path);
+        free(text);
+    }
+    hn_draft_finish(&draft);
+    hn_macros_finish(&macros);
+    return status;
+}
+
+static enum hn_status execute(struct init *init, struct hn_error *err)
+{
+    struct hn_source_text source;
+    struct hn_kernels kernels;
+    const struct hn_kernel *kernel;
+    enum hn_status status = hn_source_text_load(init->path, &source, err);
+    if (status != HN_OK)
+        return status;
+    status = hn_kernels_find(&source, &kernels, err);
+    if (status == HN_OK) {
+        status = choose(init, &kernels, &kernel, err);
+        if (status == HN_OK)
+            status = make(init, &source, kernel, err);
+        hn_kernels_finish(&kernels);
+    }
+    hn_source_text_finish(&source);
+    return status;
+}
+
+static enum hn_status run(int argc, char **argv, struct hn_error *err)
+{
+    struct init init = {.path = NULL};
+    const struct hn_command_line line = {
+        .name = "init",
+        .arguments = "KERNEL.cu",
+        .summary = "Writes a first config for a kernel: its arguments, macros and launch as far as "
+                   "they can be read from the source.",
+        .details =
+            "What has to be decided is marked TODO. A file that is there is not overwritten.",
+        .own = own_options,
+        .parse = parse,
+        .input = &init,
+    };
+    hn_options_init(&init.options);
+    enum hn_status status = hn_options_parse(&line, argc, argv, &init.options);
+    if (status == HN_OK)
+        status = execute(&init, err);
+    free(init.output);
+    hn_options_finish(&init.options);
+    return status;
+}
+
+const struct hn_command hn_command_init = {"init", "KERNEL.cu", "write a first config for a kernel",
+                                           run, 0};

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_INIT_DRAFT_H
+#define HONE_TUNER_INIT_DRAFT_H
+
+#include "tuner/init/find_kernels.h"
+#include "tuner/init/find_macros.h"
+
+/* What is guessed of a kernel, before it is written as a config. Strings that are not const are owned. */
+
+struct hn_draft_parameter {
+    char *name;
+    const struct hn_macro *macro; /* NULL: of the template, or of the launch alone */
+    char *template_name;          /* of the template's parameter that it is the value of, or NULL */
+    int64_t values[16];           /* of numbers */
+    size_t value_count;
+    int64_t preset; /* the default */
+};
+
+struct hn_draft_size {
+    char *name;     /* in the config */
+    const char *declared; /* in the source; NULL: nowhere */
+    int64_t value;
+    bool frozen;    /* a macro of the source */
+    bool is_extent; /* how much work there is; else some other number */
+};
+
+enum hn_draft_role { HN_DRAFT_INPUT, HN_DRAFT_OUTPUT, HN_DRAFT_INOUT };
+
+struct hn_draft_argument {
+    const struct hn_kernel_argument *declared;
+    const char *type;  /* as configs name it */
+    bool type_is_known;
+    bool texture;
+    enum hn_draft_role role;
+    bool role_is_known;
+};
+
+struct hn_draft {
+    const struct hn_source_text *source;
+    const struct hn_kernel *kernel;
+    const struct hn_macros *macros;
+    struct hn_draft_parameter *parameters;
+    size_t parameter_count;
+    struct hn_draft_size *sizes;
+    size_t size_count;
+    struct hn_draft_argument *arguments;
+    size_t argument_count;
+    int dimensions;  /* of the launch: 1 to 3 */
+    char *block[3];  /* expressions */
+    char *tile[3];   /* elements of a block in each direction: the grid's divisors */
+    char *extent[3]; /* names of sizes */
+    bool block_is_known; /* from the source; else a parameter of the launch alone */
+};
+
+/* HN_ECONFIG: a kernel that writes to no argument. */
+enum hn_status hn_draft_make(const struct hn_source_text *source, const struct hn_kernel *kernel,
+                             const struct hn_macros *macros, struct hn_draft *draft, struct hn_error *err);
+void hn_draft_finish(struct hn_draft *draft);
+
+/* Parts of making it. */
+enum hn_status hn_draft_arguments(struct hn_draft *draft, struct hn_error *err);
+enum hn_status hn_draft_parameters(struct hn_draft *draft, struct hn_error *err);
+enum hn_status hn_draft_sizes(struct hn_draft *draft, struct hn_error *err);
+enum hn_status hn_draft_launch(struct hn_draft *draft, struct hn_error *err);
+/* Adds one; takes the name over, also when it fails. declared: what the source calls a size, or NULL. */
+enum hn_status hn_draft_add_parameter(struct hn_draft *draft, char *name, struct hn_draft_parameter **parameter,
+                                      struct hn_error *err);
+enum hn_status hn_draft_add_size(struct hn_draft *draft, char *name, const char *declared, int64_t value, bool frozen,
+                                 bool is_extent, struct hn_error *err);
+const struct hn_draft_parameter *hn_draft_get(const struct hn_draft *draft, const char *name);
+/* A name that the source does not use: the wish in capitals, or with TUNE_ before it. NULL when out of memory. */
+char *hn_draft_free_name(const struct hn_draft *draft, const char *wish);
+/* The same name, or a free one where configs mean something by it. */
+char *hn_draft_size_name(const struct hn_draft *draft, const char *declared);
+/* Whether the name sounds like the extent of some work: n, size, width, rows. */
+bool hn_draft_is_extent(const char *name);
+/* Whether it is one of the list, "a b c", whatever the case. */
+bool hn_draft_is_one_of(const char *name, const char *list);
+
+/* draft_write.c: the config's text. template_path: as the config names it; NULL when out of memory. */
+char *hn_draft_write(const struct hn_draft *draft, const char *template_path, const char *source_path);
+
+#endif

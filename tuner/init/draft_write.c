@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "tuner/init/draft.h"
+
+static void write_head(const struct hn_draft *draft, const char *template_path,
+                       const char *source_path, struct hn_text *text)
+{
+    const struct hn_kernel *kernel = draft->kernel;
+    hn_text_printf(
+        text,
+        "# Written by `hone init %s`. Lines marked TODO are guesses: look at each, then\n"
+        "#   hone space FILE     is the space what it should be?\n"
+        "#   hone compile FILE --arch sm_90     does the kernel compile?\n"
+        "#   hone tune FILE\n"
+        "# Every key is described in docs/config.md.\n"
+        "hone: 1\nkernel: %s\ntemplate: %s\n",
+        source_path, kernel->name, template_path);
+    if (kernel->parameter_count == 0) {
+        hn_text_printf(text, kernel->extern_c ? "entry: %s%s\n" : "entry: \"&%s%s\"\n",
+                       kernel->extern_c ? "" : kernel->scope, kernel->name);
+        return;
+    }
+    hn_text_printf(text, "entry: \"%s%s<", kernel->scope, kernel->name);
+    for (size_t i = 0; i < kernel->parameter_count; i++) {
+        const char *value = "float";
+        for (size_t p = 0; p < draft->parameter_count; p++)
+            if (draft->parameters[p].template_name != NULL &&
+                strcmp(draft->parameters[p].template_name, kernel->parameters[i].name) == 0)
+                value = draft->parameters[p].name;
+        hn_text_printf(text, "%s%s", i > 0 ? ", " : "", value);
+    }
+    hn_text_append(text, ">\"  # TODO: are these the types and values to instantiate it with?\n");
+}
+
+static void write_sizes(const struct hn_draft *draft, struct hn_text *text)
+{
+    const char *separator = "";
+    hn_text_append(text,
+                   "\n# TODO: the sizes that matter to you; a list tunes each of its values.\n"
+                   "problem: {");
+    for (size_t i = 0; i < draft->size_count; i++, separator = ", ")
+        hn_text_printf(text, "%s%s: %lld", separator, draft->sizes[i].name,
+                       (long long)draft->sizes[i].value);
+    hn_text_append(text, "}\n");
+    separator = "freeze: [";
+    for (size_t i = 0; i < draft->size_count; i++) {
+        if (!draft->sizes[i].frozen)
+            continue;
+        hn_text_printf(text, "%s%s", separator, draft->sizes[i].name);
+        separator = ", ";
+    }
+    if (separator[0] == ',')
+        hn_text_append(text, "]  # the template sees them as macros\n");
+}
+
+static const char *origin_of(const struct hn_draft_parameter *parameter)
+{
+    if (parameter->macro != NULL)
+        return "";
+    return parameter->template_name != NULL ? "  # the template's " : "  # of the launch alone";
+}
+
+static void write_parameters(const struct hn_draft *draft, struct hn_text *text)
+{
+    hn_text_append(text, "\n# TODO: which values are worth a try?\nparameters:\n");
+    for (size_t i = 0; i < draft->parameter_count; i++) {
+        const struct hn_draft_parameter *parameter = &draft->parameters[i];
+        hn_text_printf(text, "  %s: [", parameter->name);
+        for (size_t v = 0; v < parameter->value_count; v++)
+            hn_text_printf(text, "%s%lld", v > 0 ? ", " : "", (long long)parameter->values[v]);
+        for (size_t w = 0; parameter->value_count == 0 && w < parameter->macro->word_count; w++)
+            hn_text_printf(text, "%s%s", w > 0 ? ", " : "", parameter->macro->words[w]);
+        hn_text_printf(text, "]%s%s\n", origin_of(parameter),
+                       parameter->template_name != NULL ? parameter->template_name : "");
+    }
+    for (size_t i = 0; i < draft->macros->count; i++) {
+        const struct hn_macro *macro = &draft->macros->items[i];
+        if (macro->kind == HN_MACRO_OTHER)
+            hn_text_printf(text, "  # %s is left as the source has it\n", macro->name);
+    }
+    hn_text_append(text, "defaults: {");
+    for (size_t i = 0; i < draft->parameter_count; i++) {
+        const struct hn_draft_parameter *parameter = &draft->parameters[i];
+        hn_text_printf(text, "%s%s: ", i > 0 ? ", " : "", parameter->name);
+        if (parameter->value_count > 0)
+            hn_text_printf(text, "%lld", (long long)parameter->preset);
+        else
+            hn_text_append(text, parameter->macro->word);
+    }
+    hn_text_append(text, "}\n\n");
+}
+
+/* The threads of a block at the default point; 0 when its expressions are not known. */
+static int64_t threads_of(const struct hn_draft *draft)
+{
+    int64_t threads = 1;
+    for (int axis = 0; axis < draft->dimensions; axis++) {
+        const struct hn_draft_parameter *parameter = hn_draft_get(draft, draft->block[axis]);
+        if (parameter == NULL)
+            return 0;
+        threads *= parameter->preset;
+    }
+    return threads;
+}
+
+static void write_constraints(const struct hn_draft *draft, struct hn_text *text)
+{
+    int64_t threads = threads_of(draft);
+    hn_text_append(
+        text, "# TODO: which combinations are valid? What fails to compile or run is found out "
+              "too, but costs time.\n");
+    if (draft->dimensions == 1 || threads == 0 || threads > 1024) {
+        hn_text_append(text, "# constraints:\n#   - BLOCK * ITEMS <= 4096\n");
+        return;
+    }
+    hn_text_printf(text, "constraints:\n  - %s * %s", draft->block[0], draft->block[1]);
+    if (draft->dimensions == 3)
+        hn_text_printf(text, " * %s", draft->block[2]);
+    hn_text_append(text, " <= 1024  # threads of a block\n");
+}
+
+static const char *size_named(const struct hn_draft *draft, const char *name)
+{
+    for (size_t i = 0; i < draft->size_count; i++)
+        if (draft->sizes[i].is_extent && strcasecmp(draft->sizes[i].name, name) == 0)
+            return draft->sizes[i].name;
+    return NULL;
+}
+
+/* Elements of a buffer: those of the whole problem; of matrices A, B and C their own. */
+static void append_count(const struct hn_draft *draft, const char *name, struct hn_text *text)
+{
+    const char *m = size_named(draft, "M");
+    const char *n = size_named(draft, "N");
+    const char *k = size_named(draft, "K");
+    if (m != NULL && n != NULL && k != NULL && hn_draft_is_one_of(name, "a b c")) {
+        bool a = strcasecmp(name, "a") == 0;
+        bool b = strcasecmp(name, "b") == 0;
+        hn_text_printf(text, "%s * %s", b ? k : m, a ? k : n);
+        return;
+    }
+    for (int axis = 0; axis < draft->dimensions; axis++)
+        hn_text_printf(text, "%s%s", axis > 0 ? " * " : "", draft->extent[axis]);
+}
+
+static void write_buffer(const struct hn_draft *draft, const struct hn_draft_argument *argument,
+                         struct hn_text *text)
+{
+    static const char *const roles[] = {"", ", role: output", ", role: inout"};
+    const char *name = argument->declared->name;
+    hn_text_printf(text, "  - {name: %s, type: %s, count: ", name, argument->type);
+    append_count(draft, name, text);
+    hn_text_printf(text, "%s}", roles[argument->role]);
+    if (!argument->type_is_known)
+        hn_text_printf(text, "  # TODO: %s: which type?", argument->declared->type);
+    if (!argument->role_is_known)
+        hn_text_append(text, "  # TODO: output, inout, scratch or counter?");
+    hn_text_append(text, "\n");
+}
+
+static void write_scalar(const struct hn_draft *draft, const struct hn_draft_argument *argument,
+                         struct hn_text *text)
+{
+    const char *name = argument->declared->name;
+    for (size_t i = 0; i < draft->size_count; i++) {
+        const char *declared = draft->sizes[i].declared;
+        if (declared == NULL || strcmp(declared, name) != 0)
+            continue;
+        hn_text_printf(text, "  - {name: %s, type: %s, value: %s}\n", name, argument->type,
+                       draft->sizes[i].name);
+        return;
+    }
+    hn_text_printf(text, "  - {name: %s, type: %s, value: 1}  # TODO: which value", name,
+                   argument->type);
+    if (!argument->type_is_known)
+        hn_text_printf(text, ", and how is %s passed (`from`, docs/config.md)",
+                       argument->declared->type);
+    hn_text_append(text, "?\n");
+}
+
+static const char *first_input(const struct hn_draft *draft)
+{
+    for (size_t i = 0; i < draft->argument_count; i++)
+        if (draft->arguments[i].declared->pointer && draft->arguments[i].role == HN_DRAFT_INPUT &&
+            draft->arguments[i].type_is_known && strcmp(draft->arguments[i].type, "float32") == 0)
+            return draft->arguments[i].declared->name;
+    return NULL;
+}
+
+static void write_arguments(const struct hn_draft *draft, struct hn_text *text)
+{
+    hn_text_append(text, "\n# In the order of the signature. TODO: how many elements has each "
+                         "buffer?\narguments:\n");
+    for (size_t i = 0; i < draft->argument_count; i++) {
+        const struct hn_draft_argument *argument = &draft->arguments[i];
+        if (argument->texture && first_input(draft) != NULL)
+            hn_text_printf(text, "  - {name: %s, texture: %s}  # TODO: over which buffer?\n",
+                           argument->declared->name, first_input(draft));
+        else if (argument->declared->pointer)
+            write_buffer(draft, argument, text);
+        else
+            write_scalar(draft, argument, text);
+    }
+    if (hn_find_identifier(draft->source->code, 0, draft->source->length, "__constant__") !=
+        SIZE_MAX)
+        hn_text_append(text, "# TODO: `symbols` fills __constant__ variables (docs/config.md).\n");
+}
+
+static void write_launch(const struct hn_draft *draft, struct hn_text *text)
+{
+    const char *bounds = draft->kernel->bounds;
+    hn_text_append(text,
+                   draft->block_is_known
+                       ? "\n# TODO: does the kernel want this many blocks?\n"
+                       : "\n# TODO: is the block's size free, and does the kernel want this many "
+                         "blocks?\n");
+    if (!draft->block_is_known && bounds != NULL)
+        hn_text_printf(text, "# The source has __launch_bounds__(%s).\n", bounds);
+    hn_text_append(text, "launch:\n  block: [");
+    for (int axis = 0; axis < draft->dimensions; axis++)
+        hn_text_printf(text, "%s%s", axis > 0 ? ", " : "", draft->block[axis]);
+    hn_text_append(text, "]\n  grid: [");
+    for (int axis = 0; axis < draft->dimensions; axis++)
+        hn_text_printf(text, "%s\"ceil_div(%s, %s)\"", axis > 0 ? ", " : "", draft->extent[axis],
+                       draft->tile[axis]);
+    hn_text_append(text, "]\n");
+    if (hn_find_identifier(draft->source->code, draft->kernel->body, draft->kernel->end,
+                           "extern") != SIZE_MAX)
+        hn_text_append(text,
+                       "  shared_bytes: 0  # TODO: the bytes of the extern __shared__ array\n");
+}
+
+/* Every buffer once, what is read and written twice. */
+static void write_metrics(const struct hn_draft *draft, struct hn_text *text)
+{
+    const char *separator = "";
+    hn_text_append(
+        text, "\n# TODO: a reference kernel checks results against what is right; without one "
+              "they are compared\n# with the kernel's own at the default point.\n"
+              "# reference: {template: reference.cu, entry: reference, block: 256, grid: ...}\n"
+              "# compare: {relative: 1.0e-5}\n"
+              "# TODO: what a launch moves at least, and `flops` if it computes much: they place "
+              "times under the roofs.\nmetrics:\n  bytes: ");
+    for (size_t i = 0; i < draft->argument_count; i++) {
+        const struct hn_draft_argument *argument = &draft->arguments[i];
+        if (!argument->declared->pointer)
+            continue;
+        hn_text_printf(text, "%s%ssizeof(%s) * (", separator,
+                       argument->role == HN_DRAFT_INOUT ? "2 * " : "", argument->type);
+        append_count(draft, argument->declared->name, text);
+        hn_text_append(text, ")");
+        separator = " + ";
+    }
+    hn_text_append(text, "\n  gb_per_s: bytes / time_us / 1000\n");
+}
+
+char *hn_draft_write(const struct hn_draft *draft, const char *template_path,
+                     const char *source_path)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    write_head(draft, template_path, source_path, &text);
+    write_sizes(draft, &text);
+    write_parameters(draft, &text);
+    write_constraints(draft, &text);
+    write_arguments(draft, &text);
+    write_launch(draft, &text);
+    write_metrics(draft, &text);
+    return hn_text_take(&text);
+}
