@@ -369,6 +369,66 @@ class MadeUp(Page):
         self.browser.errors.clear()
 
 
+class Odd(Page):
+    """Tunings in which something is missing, a report each."""
+
+    @classmethod
+    def make(cls):
+        pass
+
+    def setUp(self):
+        self.document = recordings.recording(recordings.SMALL)
+        self.rows = list(self.document["cache"].values())
+
+    def look(self):
+        self.report(recordings.write(self.folder / "odd.json", self.document))
+        super().setUp()
+        self.assertNotIn("NaN", self.browser.evaluate("document.querySelector('main').innerHTML"))
+        self.assertNotIn("undefined", self.browser.text("main"))
+
+    def test_nothing_is_valid(self):
+        for k in range(18):
+            recordings.fail(self.document["cache"], k, "compile_error", "no")
+        self.look()
+        self.assertIn("No point is valid", self.browser.text("#summary"))
+        self.assertIn("18 points: no", self.browser.text("#outcomes"))
+
+    def test_no_record(self):
+        self.document["cache"] = {}
+        self.look()
+        self.assertEqual(self.browser.text("#records-count"), "0 to 0 of 0 records")
+
+    def test_one_point(self):
+        self.document = recordings.recording({"BLOCK": [128]})
+        self.look()
+        self.assertIn("No parameter has more than one value", self.browser.text("#effects"))
+
+    def test_lower_bounds_are_no_best(self):
+        for row in self.rows[1:]:
+            row["hone"]["outcome"] = "slower"
+        self.look()
+        cells = self.browser.texts("#heatmap tbody td")
+        self.assertEqual(sum(cell.startswith("≥ ") for cell in cells), len(cells) - 1, cells)
+        self.assertEqual(self.browser.count("circle.reached"), 3)  # one value of each parameter
+        self.assertIn("at least: lower bounds count as they are", self.browser.text("#distribution"))
+
+    def test_a_metric_to_maximize(self):
+        self.document["hone"]["objective"] = "gflops maximize"
+        for row in self.rows:
+            row["hone"]["objective"] = -row["hone"]["metrics"]["gflops"]
+        self.look()
+        best = max(row["hone"]["metrics"]["gflops"] for row in self.rows)
+        self.assertIn(f"best gflops\n\n{best:.2f}\n\nhigher is better", self.browser.text("#summary"))
+        self.assertEqual(self.column("rank")[0], "1")
+        self.assertEqual(self.column("gflops")[0], f"{best:.2f}")
+
+    def test_no_metrics(self):
+        for row in self.rows:
+            row["hone"]["metrics"] = {}
+        self.look()
+        self.assertIn("names no metric bytes or flops", self.browser.text("#roofline"))
+
+
 class Large(Page):
     """Ten thousand records of ten parameters."""
 

@@ -44,6 +44,7 @@ const round = value => Math.round(value * 10) / 10;
 /** One path for all points of a kind, so that ten thousand cost no more than one element. */
 const SHAPES = {
   dot: ({x, y}) => `M${round(x)} ${round(y)}h0`,
+  down: ({x, y}) => `M${round(x - 3)} ${round(y - 2)}l3 5l3 -5z`,
   up: ({x, y}) => `M${round(x - 3)} ${round(y + 2)}l3 -5l3 5z`,
   cross: ({x, y}) => `M${round(x - 2.5)} ${round(y - 2.5)}l5 5m-5 0l5 -5`,
   dash: ({x, y}) => `M${round(x - 7)} ${round(y)}h14`,
@@ -59,9 +60,10 @@ function kindOf(tuning, i) {
   return tuning.outcome[i] === "duplicate" ? "duplicate" : "ok";
 }
 
-/** The points of a tuning: those that filters leave out faint and below. */
-export function drawPoints(parent, tuning, points, selected) {
-  const shapes = {ok: "dot", duplicate: "dot", censored: "up"};
+/** The points of a tuning: those that filters leave out faint and below. What was stopped early points to where it would
+ * be: up, to longer times, or "down", to lower rates. */
+export function drawPoints(parent, tuning, points, selected, bound = "up") {
+  const shapes = {ok: "dot", duplicate: "dot", censored: bound};
   marks(parent, points.filter(({i}) => !selected[i]), "dot", "out");
   for (const kind of ["censored", "duplicate", "ok"]) {
     const own = points.filter(({i}) => selected[i] && kindOf(tuning, i) === kind);
@@ -72,7 +74,7 @@ export function drawPoints(parent, tuning, points, selected) {
 export function ring(parent, {x, y}, text, right) {
   const group = svg("g", {class: "best"}, svg("circle", {cx: x, cy: y, r: 6}));
   const flip = x > right - 150;
-  group.append(svg("text", {x: x + (flip ? 6 : 10), y: y + (flip ? -11 : 4), "text-anchor": flip ? "end" : "start"}, text));
+  group.append(svg("text", {x: x + (flip ? 6 : -6), y: y - 11, "text-anchor": flip ? "end" : "start"}, text));
   parent.append(group);
 }
 
@@ -149,7 +151,8 @@ export function inspect(plot, points, describe) {
 
 /** What a tip says of a record. */
 export function describeRecord(tuning, i) {
-  const interval = tuning.timed && tuning.time[i] !== null ? `  95%: ${tuning.costFigure(tuning.low[i])} to ${tuning.costFigure(tuning.high[i])}` : "";
+  const timed = tuning.timed && tuning.time[i] !== null;
+  const interval = timed ? `  95%: ${tuning.costFigure(tuning.low[i])} to ${tuning.costFigure(tuning.high[i])}` : "";
   return [`${tuning.costText(i)}${interval}`, tuning.pointText(i), tuning.remarks(i).join(", ")].filter(line => line !== "");
 }
 
@@ -165,6 +168,6 @@ export function pointLegend(host, tuning, more = []) {
   for (let i = 0; i < tuning.count; i++) {
     if (tuning.isValid(i) || tuning.isCensored(i)) kinds.add(kindOf(tuning, i));
   }
-  const texts = [["ok", "measured"], ["duplicate", "same machine code as another"], ["censored", "stopped early: a lower bound"]];
+  const texts = [["ok", "measured"], ["duplicate", "same machine code as another"], ["censored", "stopped early: at least so slow"]];
   legend(host, [...texts.filter(([kind]) => kinds.has(kind)), ...more]);
 }

@@ -68,6 +68,12 @@ class Tuning {
     return this.lowerIsBetter ? this.cost[a] - this.cost[b] : this.cost[b] - this.cost[a];
   }
 
+  /** The best of those that were measured in full; null where there is none. */
+  bestCost(records) {
+    const best = records.filter(i => this.isValid(i)).reduce((found, i) => (found === null || this.compare(i, found) < 0 ? i : found), null);
+    return best === null ? null : this.cost[best];
+  }
+
   better(x, y) {
     return this.lowerIsBetter ? x < y : x > y;
   }
@@ -101,7 +107,8 @@ class Tuning {
   costText(i) {
     const cost = this.cost[i];
     if (cost === null) return NONE;
-    return (this.isCensored(i) ? "≥ " : "") + this.costFigure(cost);
+    const bound = this.lowerIsBetter ? "≥ " : "≤ ";
+    return (this.isCensored(i) ? bound : "") + this.costFigure(cost);
   }
 
   costFigure(cost) {

@@ -8,19 +8,23 @@ function rows(tuning, i) {
   const get = name => tuning.column(name)[i];
   const timed = tuning.time[i] !== null;
   const verified = get("verification");
+  const bound = tuning.isCensored(i) ? "at least " : "";
+  const launches = get("batch") > 1 ? `, each of ${get("batch")} launches` : "";
+  const clock = get("clock") === null ? "" : `, at ${get("clock")} MHz`;
+  const error = `largest error ${figure(get("max_error"), 3)}, allowed ${figure(get("tolerance"), 3)}`;
   const list = [
     ["outcome", [tuning.outcome[i], ...tuning.remarks(i).filter(remark => remark !== tuning.outcome[i])].join(", ")],
     ["message", tuning.message(i)],
     ["rank", tuning.rank[i] === null ? "" : `${tuning.rank[i]} of ${tuning.ranked.length}`],
-    ["time", timed ? `${tuning.isCensored(i) ? "at least " : ""}${time(get("time"))} ${spread(get("low"), get("time"), get("high"))}` : ""],
+    ["time", timed ? `${bound}${time(get("time"))} ${spread(get("low"), get("time"), get("high"))}` : ""],
     ["95% interval", timed ? `${time(get("low"))} to ${time(get("high"))}` : ""],
-    ["samples", timed ? `${get("samples")}${get("batch") > 1 ? `, each of ${get("batch")} launches` : ""}${get("clock") === null ? "" : `, at ${get("clock")} MHz`}` : ""],
+    ["samples", timed ? `${get("samples")}${launches}${clock}` : ""],
     ["of the roof", timed ? tuning.roofText(i) : ""],
     ...Object.keys(tuning.metrics).map(name => [name, figure(tuning.metric(name)[i] ?? NaN, 6)]),
     ["registers", get("registers")], ["shared memory", get("shared") === null ? "" : `${bytes(get("shared"))} a block, static`],
     ["spills", get("spills") === null ? "" : bytes(get("spills"))],
     ["occupancy", get("occupancy") === null ? "" : `${percent(get("occupancy"))}, theoretical`],
-    ["verified", verified === 0 ? "no" : `${verified === 1 ? "against the default point: " : ""}largest error ${figure(get("max_error"), 3)}, allowed ${figure(get("tolerance"), 3)}`],
+    ["verified", verified === 0 ? "no" : verified === 1 ? `against the default point: ${error}` : error],
     ["cost", `compiled in ${figure(get("compile_ms"), 3)} ms, verified and measured in ${figure(get("run_ms"), 3)} ms`],
     ["made", get("at") === null ? "" : `${date(tuning.started + get("at"), true)}, after ${duration(get("at"))}`],
   ];

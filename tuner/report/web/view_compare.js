@@ -13,7 +13,8 @@ let other = null; // that the shown tuning is set against
 /** Those with the same parameters and objective; the same problem first. */
 function comparable(tuning) {
   const names = t => t.parameters.map(({name}) => name).sort().join(" ");
-  return state.report.tunings.filter(t => t !== tuning && t.kernel === tuning.kernel && names(t) === names(tuning) && t.objective === tuning.objective)
+  const fits = t => t.kernel === tuning.kernel && names(t) === names(tuning) && t.objective === tuning.objective;
+  return state.report.tunings.filter(t => t !== tuning && fits(t))
     .sort((a, b) => (b.problemText === tuning.problemText) - (a.problemText === tuning.problemText));
 }
 
@@ -37,13 +38,14 @@ function sideBySide(tuning, list) {
     ["points", t => String(t.count)], ["remarks", t => t.remarks(best(t)).filter(text => text !== "best").join(", ") || "verified"],
     ...tuning.parameters.map(({name}) => [name, t => t.value(t.parameters.findIndex(parameter => parameter.name === name), best(t))]),
   ];
+  const headings = all.map((t, k) => `${k === 0 ? "shown: " : ""}${shortTitle(t, all)}`);
   const rows = facts.map(([name, text]) => {
     const texts = all.map(t => (t.best === null && !["device", "problem"].includes(name) ? NONE : text(t)));
     const differs = texts.some(value => value !== texts[0]);
     return [html("strong", {}, name), ...texts.map(value => html("span", {class: differs ? "differs" : null}, value))];
   });
   const result = html("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "Side by side"},
-    table("Tunings side by side; what differs is marked", ["", ...all.map((t, k) => (k === 0 ? `shown: ${shortTitle(t, all)}` : shortTitle(t, all)))], rows, {class: "side"}));
+    table("Tunings side by side; what differs is marked", ["", ...headings], rows, {class: "side"}));
   return [result, list.length + 1 > COLUMNS ? html("p", {class: "hint"}, `${list.length + 1 - COLUMNS} more are left out here.`) : null];
 }
 
@@ -105,15 +107,19 @@ function drawScatter(host, tuning, against) {
   const byRecord = new Map(points.map(point => [point.i, point.j]));
   inspect(plot, points, i => [tuning.pointText(i), `shown: ${tuning.costText(i)}`, `other: ${against.costText(byRecord.get(i))}`]);
   const [there, back] = [transfer(tuning, against, pairs), transfer(against, tuning, pairs)];
-  host.append(html("p", {class: "finding"}, `${pairs.length} points in common; of their pairs ${percent(agreement(pairs, tuning, against))} are in the same order in both. `,
-    there ? `The best of the shown one takes ${figure(there, 4)} times the best there. ` : "", back ? `The other's best takes ${figure(back, 4)} times the best here.` : ""),
-    tableAlternative(() => ["The best of the shown tuning in both", [">shown", ">other", "~point"],
-      tuning.ranked.filter(i => byRecord.has(i)).slice(0, 50).map(i => [tuning.costText(i), against.costText(byRecord.get(i)), tuning.pointText(i)])]));
+  const alike = percent(agreement(pairs, tuning, against));
+  host.append(html("p", {class: "finding"}, `${pairs.length} points in common; of their pairs ${alike} are in the same order in both. `,
+    there ? `The best of the shown one takes ${figure(there, 4)} times the best there. ` : "",
+    back ? `The other's best takes ${figure(back, 4)} times the best here.` : ""));
+  const row = i => [tuning.costText(i), against.costText(byRecord.get(i)), tuning.pointText(i)];
+  host.append(tableAlternative(() => ["The best of the shown tuning in both", [">shown", ">other", "~point"],
+    tuning.ranked.filter(i => byRecord.has(i)).slice(0, 50).map(row)]));
 }
 
 export function compareView() {
   if (state.report.tunings.length < 2) return;
-  const body = section("compare", "Comparison", "Other tunings of the same kernel: devices, dates, problems. Points on the dashed line take as long in both.");
+  const body = section("compare", "Comparison",
+    "Other tunings of the same kernel: devices, dates, problems. Points on the dashed line take as long in both.");
   const top = html("div");
   const controls = html("div", {class: "controls"});
   const host = html("div");
@@ -121,7 +127,8 @@ export function compareView() {
   watch("tuning", tuning => {
     const list = comparable(tuning);
     other = list[0] ?? null;
-    replace(top, list.length === 0 ? html("p", {class: "empty"}, "The report holds no other tuning of this kernel with the same parameters.") : sideBySide(tuning, list));
+    const nothing = html("p", {class: "empty"}, "The report holds no other tuning of this kernel with the same parameters.");
+    replace(top, list.length === 0 ? nothing : sideBySide(tuning, list));
     replace(controls, list.length === 0 ? null : select("the shown one against", list.map(t => [t.number, t.title]), other.number, number => {
       other = state.report.tunings[Number(number)];
       drawScatter(host, state.tuning, other);

@@ -36,17 +36,21 @@ function draw(body, tuning) {
   axes(plot, x, y, seconds ? "time since the first record, s" : "evaluations, in the order of their records", cost.label);
   const points = shown.map(i => ({i, x: x(place(i)), y: y(tuning.cost[i])}));
   const failures = tuning.records(i => tuning.isFailure(i)).map(i => ({i, x: x(place(i)), y: plot.area.bottom - 4}));
-  drawPoints(plot.root, tuning, points, state.selected);
+  drawPoints(plot.root, tuning, points, state.selected, tuning.lowerIsBetter ? "up" : "down");
   marks(plot.root, failures, "cross", "failure");
-  let path = "";
-  for (const i of steps) path += path === "" ? `M${x(place(i)).toFixed(1)} ${y(tuning.cost[i]).toFixed(1)}` : `H${x(place(i)).toFixed(1)}V${y(tuning.cost[i]).toFixed(1)}`;
+  const path = steps.map((i, k) => {
+    const [across, down] = [x(place(i)).toFixed(1), y(tuning.cost[i]).toFixed(1)];
+    return k === 0 ? `M${across} ${down}` : `H${across}V${down}`;
+  }).join("");
   if (path !== "") plot.root.append(svg("path", {d: `${path}H${x(last)}`, class: "so-far"}));
   const best = points.find(({i}) => i === tuning.best);
   if (best) ring(plot.root, best, `best ${tuning.costText(tuning.best)}`, plot.area.right);
-  inspect(plot, [...points, ...failures], i => [`evaluation ${i + 1}: ${tuning.outcome[i]}`, ...describeRecord(tuning, i), tuning.message(i)].filter(line => line));
+  inspect(plot, [...points, ...failures], i =>
+    [`evaluation ${i + 1}: ${tuning.outcome[i]}`, ...describeRecord(tuning, i), tuning.message(i)].filter(line => line !== ""));
   pointLegend(body, tuning, [["so-far", "best so far"], ...(failures.length > 0 ? [["failure", "no valid result"]] : [])]);
   if (tuning.hasRace) body.append(html("p", {class: "hint"}, "Finalists stand where their final race was, with its times."));
-  body.append(tableAlternative(() => ["When the best so far changed", [">evaluation", ">after", tuning.timed ? ">time" : `>${tuning.objectiveName}`, "~point"],
+  body.append(tableAlternative(() => ["When the best so far changed",
+    [">evaluation", ">after", tuning.timed ? ">time" : `>${tuning.objectiveName}`, "~point"],
     steps.map(i => [String(i + 1), duration(tuning.column("at")[i] ?? NaN), tuning.costText(i), tuning.pointText(i)])]));
 }
 

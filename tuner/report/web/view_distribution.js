@@ -34,8 +34,8 @@ function drawHistogram(body, tuning) {
   y.ticks = y.ticks.filter(tick => Number.isInteger(tick.value));
   axes(plot, x, y, cost.label, "points");
   for (const [name, bins] of groups) {
-    const d = bins.map((n, k) => (n === 0 ? "" : `M${(x(edges[k]) + 0.5).toFixed(1)} ${plot.area.bottom}V${y(n).toFixed(1)}H${(x(edges[k + 1]) - 0.5).toFixed(1)}V${plot.area.bottom}z`)).join("");
-    plot.root.append(svg("path", {d, class: `bars ${name}`}));
+    const bar = (n, k) => `M${(x(edges[k]) + 0.5).toFixed(1)} ${plot.area.bottom}V${y(n).toFixed(1)}H${(x(edges[k + 1]) - 0.5).toFixed(1)}V${plot.area.bottom}z`;
+    plot.root.append(svg("path", {d: bins.map((n, k) => (n === 0 ? "" : bar(n, k))).join(""), class: `bars ${name}`}));
   }
   const sorted = selected.map(i => tuning.cost[i]).sort((a, b) => a - b);
   for (const [part, name] of [[0.25, "quarter"], [0.5, "half"], [0.75, "three quarters"]]) {
@@ -47,21 +47,24 @@ function drawHistogram(body, tuning) {
   const near = factor => selected.filter(i => tuning.isValid(i) && tuning.ratio(tuning.cost[i]) <= factor).length;
   if (tuning.best !== null) {
     body.append(html("p", {class: "finding"}, `${plural(near(1.05), "point")} within 5% of the best (${percent(near(1.05) / all.length, 1)}), `,
-      `${near(1.2)} within 20%. Quartiles (dashed): ${parts.slice(1, 4).map(part => tuning.costFigure(part)).join(", ")}.`));
+      `${near(1.2)} within 20%. Quartiles (dashed): ${parts.slice(1, 4).map(part => tuning.costFigure(part)).join(", ")}`,
+      selected.some(i => tuning.isCensored(i)) ? ", at least: lower bounds count as they are." : "."));
   }
   const kinds = [["ok", "points"]];
   if (all.some(i => tuning.isCensored(i))) kinds.push(["censored", "stopped early: at least so much"]);
   if (selected.length < all.length) kinds.push(["out", "left out by filters"]);
   legend(body, kinds);
+  const [, [, points], [, full]] = groups;
   body.append(tableAlternative(() => ["Points by their cost", [`>from, ${cost.unit || cost.name}`, ">to", ">points", ">lower bounds"],
-    edges.slice(0, -1).map((edge, k) => [figure(edge / cost.divide), figure(edges[k + 1] / cost.divide), String(groups[1][1][k]), String(groups[1][1][k] - groups[2][1][k])])
+    full.map((n, k) => [figure(edges[k] / cost.divide), figure(edges[k + 1] / cost.divide), String(points[k]), String(points[k] - n)])
       .filter(row => row[2] !== "0")]));
 }
 
 /** Median, interval and samples of the best, a line each. */
 function drawIntervals(body, tuning) {
   if (!tuning.timed || tuning.samples.length === 0) {
-    body.append(html("p", {class: "empty"}, tuning.timed ? "No samples were kept." : `Intervals are those of times; the objective is ${tuning.objectiveName}.`));
+    const why = tuning.timed ? "No samples were kept." : `Intervals are those of times; the objective is ${tuning.objectiveName}.`;
+    body.append(html("p", {class: "empty"}, why));
     return;
   }
   const values = tuning.samples.flatMap(({record, us}) => [...us, tuning.low[record], tuning.high[record]]);
@@ -80,9 +83,11 @@ function drawIntervals(body, tuning) {
   const points = [];
   tuning.samples.forEach(({record, us}, k) => {
     const y = plot.area.top + step * (k + 0.5);
+    const [low, high] = [x(tuning.low[record]), x(tuning.high[record])];
+    const kind = record === best ? "winner" : tuning.isTied(record) ? "tied" : "";
     marks(plot.root, us.map(sample => ({x: x(sample), y})), "dot", "sample");
     plot.root.append(svg("text", {x: plot.area.left - 7, y: y + 3.5, "text-anchor": "end", class: "tick"}, String(tuning.rank[record] ?? "")),
-      svg("path", {d: `M${x(tuning.low[record])} ${y}H${x(tuning.high[record])}m0 -4v8M${x(tuning.low[record])} ${y - 4}v8`, class: `interval ${record === best ? "winner" : tuning.isTied(record) ? "tied" : ""}`}),
+      svg("path", {d: `M${low} ${y}H${high}m0 -4v8M${low} ${y - 4}v8`, class: `interval ${kind}`}),
       svg("circle", {cx: x(tuning.time[record]), cy: y, r: 3, class: `median ${record === best ? "winner" : ""}`}));
     points.push({i: record, x: x(tuning.time[record]), y});
   });
@@ -94,7 +99,8 @@ export function distributionView() {
   const body = section("distribution", "Distribution", null);
   const left = html("div");
   const right = html("div");
-  body.append(html("div", {class: "columns"}, html("div", {}, html("h3", {}, "All points"), left), html("div", {}, html("h3", {}, "The best, by rank"), right)));
+  body.append(html("div", {class: "columns"}, html("div", {}, html("h3", {}, "All points"), left),
+    html("div", {}, html("h3", {}, "The best, by rank"), right)));
   watch("selection", tuning => {
     replace(left);
     drawHistogram(left, tuning);

@@ -2,14 +2,17 @@
 // What each parameter does by itself: a box for each of its values.
 import {html, svg, section, replace, tableAlternative} from "./dom.js";
 import {quantile} from "./data.js";
-import {figure, percent} from "./format.js";
+import {figure, percent, plural} from "./format.js";
 import {state, watch} from "./state.js";
 import {scale, extent, costAxis} from "./scale.js";
 import {frame, axes, legend} from "./chart.js";
 
+const LETTER = 6.4; // pixels of one on an axis
+
+/** Lower bounds count as they are, but for the best: what was stopped early is not known to have reached anything. */
 function summarise(tuning, records) {
   const sorted = records.map(i => tuning.cost[i]).sort((a, b) => a - b);
-  const best = tuning.lowerIsBetter ? sorted[0] : sorted.at(-1);
+  const best = tuning.bestCost(records);
   return {n: sorted.length, low: sorted[0], q1: quantile(sorted, 0.25), median: quantile(sorted, 0.5), q3: quantile(sorted, 0.75),
           high: sorted.at(-1), best, censored: records.filter(i => tuning.isCensored(i)).length};
 }
@@ -47,14 +50,20 @@ export function byEffect(tuning) {
   }).sort((a, b) => b.share - a.share);
 }
 
+function describe(tuning, group) {
+  const least = group.censored > 0 ? "at least " : "";
+  const best = group.best === null ? "none measured in full" : `best ${tuning.costFigure(group.best)}`;
+  return `${group.text}: ${plural(group.n, "point")}, median ${least}${tuning.costFigure(group.median)}, ${best}`;
+}
+
 function drawBox(root, x, y, width, group, tuning) {
   const half = Math.min(16, width * 0.3);
-  const bestY = y(group.best);
-  root.append(svg("path", {class: `box${group.censored > 0 ? " censored" : ""}`,
-    d: `M${x} ${y(group.high)}V${y(group.q3)}M${x} ${y(group.q1)}V${y(group.low)}M${x - half} ${y(group.q3)}H${x + half}V${y(group.q1)}H${x - half}z`}),
+  const whiskers = `M${x} ${y(group.high)}V${y(group.q3)}M${x} ${y(group.q1)}V${y(group.low)}`;
+  const quartiles = `M${x - half} ${y(group.q3)}H${x + half}V${y(group.q1)}H${x - half}z`;
+  root.append(svg("path", {class: `box${group.censored > 0 ? " censored" : ""}`, d: whiskers + quartiles}),
     svg("path", {class: "middle", d: `M${x - half} ${y(group.median)}H${x + half}`}),
-    svg("circle", {class: "reached", cx: x, cy: bestY, r: 2.6}));
-  root.append(svg("title", {}, `${group.text}: ${group.n} points, median ${tuning.costFigure(group.median)}, best ${tuning.costFigure(group.best)}`));
+    group.best === null ? "" : svg("circle", {class: "reached", cx: x, cy: y(group.best), r: 2.6}));
+  root.append(svg("title", {}, describe(tuning, group)));
 }
 
 function drawPanel(host, tuning, {p, groups, share}, domain) {
@@ -64,18 +73,19 @@ function drawPanel(host, tuning, {p, groups, share}, domain) {
   host.append(panel);
   panel.append(html("h3", {}, name, html("span", {class: "quiet"}, ` explains ${percent(share)}`)));
   const plot = frame(panel, {height: 200, margin: {left: 46, bottom: 44, top: 8, right: 6},
-    title: `${name}: ${groups.filter(group => group.n > 0).map(group => `${group.text}: median ${tuning.costFigure(group.median)}, best ${tuning.costFigure(group.best)}`).join("; ")}.`});
+    title: `${name}: ${groups.filter(group => group.n > 0).map(group => describe(tuning, group)).join("; ")}.`});
   const y = scale("log", domain, [plot.area.bottom, plot.area.top], {divide: cost.divide, count: 5});
   axes(plot, null, y, "", `${cost.name}${cost.unit ? `, ${cost.unit}` : ""}`);
   const width = (plot.area.right - plot.area.left) / groups.length;
-  const letters = Math.max(2, Math.floor(width / 6.4));
+  const letters = Math.max(4, Math.floor(width / LETTER));
+  const every = Math.ceil(Math.min(Math.max(...groups.map(group => group.text.length)), letters) * LETTER / width); // label of so many
   groups.forEach((group, k) => {
     const x = plot.area.left + width * (k + 0.5);
     const text = group.text.length > letters ? `${group.text.slice(0, letters - 1)}…` : group.text;
     const item = svg("g", {});
     if (group.n > 0) drawBox(item, x, y, width, group, tuning);
-    item.append(svg("text", {x, y: plot.area.bottom + 14, "text-anchor": "middle", class: "tick"}, text),
-      svg("text", {x, y: plot.area.bottom + 27, "text-anchor": "middle", class: "quiet"}, width > 22 ? `${group.n}` : ""));
+    if (k % every === 0) item.append(svg("text", {x, y: plot.area.bottom + 14, "text-anchor": "middle", class: "tick"}, text));
+    item.append(svg("text", {x, y: plot.area.bottom + 27, "text-anchor": "middle", class: "quiet"}, width > 22 ? `${group.n}` : ""));
     plot.root.append(item);
   });
   if (width > 22) plot.root.append(svg("text", {x: plot.area.left - 8, y: plot.area.bottom + 27, "text-anchor": "end", class: "quiet"}, "points"));
@@ -83,8 +93,8 @@ function drawPanel(host, tuning, {p, groups, share}, domain) {
 
 function rowsOf(tuning, effects) {
   return effects.flatMap(({p, groups, share}) => groups.map(group => [tuning.parameters[p].name, group.text, percent(share), String(group.n),
-    String(group.censored), String(group.failed), ...[group.best, group.q1, group.median, group.q3].map(cost => tuning.costFigure(cost)),
-    group.n > 0 ? `${figure(tuning.ratio(group.best), 3)}×` : "–"]));
+    String(group.censored), String(group.failed), ...[group.best ?? NaN, group.q1, group.median, group.q3].map(cost => tuning.costFigure(cost)),
+    group.best !== null ? `${figure(tuning.ratio(group.best), 3)}×` : "–"]));
 }
 
 function draw(body, tuning) {
@@ -108,6 +118,7 @@ function draw(body, tuning) {
 
 export function effectsView() {
   const body = section("effects", "Parameter effects",
-    "“Explains” is the share of the variance of the logarithm that a parameter explains by itself (η²), without what it does together with others.");
+    "“Explains” is the share of the variance of the logarithm that a parameter explains by itself (η²), without what it does " +
+    "together with others.");
   watch("selection", tuning => draw(body, tuning));
 }

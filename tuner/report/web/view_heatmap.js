@@ -8,10 +8,15 @@ import {byEffect} from "./view_effects.js";
 
 const chosen = {x: null, y: null, statistic: "best"};
 
-const STATISTICS = {
-  best: (sorted, tuning) => (tuning.lowerIsBetter ? sorted[0] : sorted.at(-1)),
-  median: sorted => quantile(sorted, 0.5),
-};
+/** What a cell shows: {cost, bound}; bound: it is at least so much, since some or all were stopped early. null where no
+ * record of it has a time. */
+function statisticOf(tuning, cell) {
+  if (cell.records.length === 0) return null;
+  const sorted = cell.records.map(i => tuning.cost[i]).sort((a, b) => a - b);
+  if (chosen.statistic === "median") return {cost: quantile(sorted, 0.5), bound: cell.censored > 0};
+  const best = tuning.bestCost(cell.records);
+  return best === null ? {cost: sorted[0], bound: true} : {cost: best, bound: false};
+}
 
 /** cells[y][x]: the records of that pair of values. */
 function gather(tuning) {
@@ -30,20 +35,21 @@ function gather(tuning) {
 
 function restrict(tuning, xIndex, yIndex) {
   const {x, y} = chosen;
-  const label = `${tuning.parameters[x].name}=${tuning.parameters[x].values[xIndex]}, ${tuning.parameters[y].name}=${tuning.parameters[y].values[yIndex]}`;
-  setFilter("cell", {label, test: i => tuning.points[x][i] === xIndex && tuning.points[y][i] === yIndex});
+  const pair = [[x, xIndex], [y, yIndex]].map(([p, index]) => `${tuning.parameters[p].name}=${tuning.parameters[p].values[index]}`);
+  setFilter("cell", {label: pair.join(", "), test: i => tuning.points[x][i] === xIndex && tuning.points[y][i] === yIndex});
 }
 
-function drawCell(tuning, cell, value, worst, xIndex, yIndex) {
-  if (value === null) {
+function drawCell(tuning, cell, shown, worst, xIndex, yIndex) {
+  if (shown === null) {
     const why = cell.failed > 0 ? `${cell.failed} failed` : cell.all > 0 ? "no time" : "";
     return html("td", {class: "nothing"}, why);
   }
-  const ratio = tuning.ratio(value);
+  const ratio = tuning.ratio(shown.cost);
   const heat = worst > 1 ? 1 - Math.log(ratio) / Math.log(worst) : 1;
-  const bounded = cell.censored === cell.records.length ? "≥ " : "";
-  const button = html("button", {type: "button", title: `${plural(cell.records.length, "point")}${cell.censored ? `, ${cell.censored} lower bounds` : ""}: ${bounded}${figure(ratio, 3)} times the best; show only these`,
-    onclick: () => restrict(tuning, xIndex, yIndex)}, bounded + tuning.costFigure(value));
+  const bounded = shown.bound ? "≥ " : "";
+  const points = `${plural(cell.records.length, "point")}${cell.censored > 0 ? `, ${cell.censored} of them stopped early` : ""}`;
+  const button = html("button", {type: "button", title: `${points}: ${bounded}${figure(ratio, 3)} times the best; show only these`,
+    onclick: () => restrict(tuning, xIndex, yIndex)}, bounded + tuning.costFigure(shown.cost));
   const td = html("td", {class: `heat${heat > 0.68 ? " hot" : ""}`}, button);
   td.style.setProperty("--heat", `${(heat * 100).toFixed(0)}%`);
   return td;
@@ -56,9 +62,8 @@ function draw(host, tuning) {
     return;
   }
   const cells = gather(tuning);
-  const values = cells.map(row => row.map(cell => (cell.records.length === 0 ? null :
-    STATISTICS[chosen.statistic](cell.records.map(i => tuning.cost[i]).sort((a, b) => a - b), tuning))));
-  const worst = Math.max(1, ...values.flat().filter(value => value !== null).map(value => tuning.ratio(value)));
+  const values = cells.map(row => row.map(cell => statisticOf(tuning, cell)));
+  const worst = Math.max(1, ...values.flat().filter(shown => shown !== null).map(shown => tuning.ratio(shown.cost)));
   const [x, y] = [tuning.parameters[chosen.x], tuning.parameters[chosen.y]];
   const what = `${chosen.statistic === "best" ? "Best" : "Median"} ${tuning.timed ? "time" : tuning.objectiveName}`;
   host.append(html("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "Heat map"}, html("table", {class: "heatmap"},

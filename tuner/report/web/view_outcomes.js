@@ -38,7 +38,8 @@ function row(tuning, name, records) {
   const share = records.length / tuning.count;
   const bar = html("div", {class: `bar ${["ok", "slower", "duplicate", "skipped"].includes(name) ? "" : "failed"}`});
   bar.style.setProperty("--share", `${(share * 100).toFixed(1)}%`);
-  const only = html("button", {type: "button", class: "link", onclick: () => setFilter("outcome", {label: `outcome ${name}`, test: i => tuning.outcome[i] === name})}, "show only these");
+  const restrict = () => setFilter("outcome", {label: `outcome ${name}`, test: i => tuning.outcome[i] === name});
+  const only = html("button", {type: "button", class: "link", onclick: restrict}, "show only these");
   const said = records.some(i => tuning.message(i) !== "");
   return html("tr", {}, html("th", {scope: "row"}, name), html("td", {class: "figure"}, records.length.toLocaleString("en")),
     html("td", {class: "figure"}, percent(share, 1)), html("td", {class: "bar-cell"}, bar),

@@ -27,7 +27,8 @@ function figureAxis(name, figures, format, kind, upward, divide = 1) {
   if (!(domain[1] > domain[0])) return null;
   const toStep = scale(kind, domain, upward ? [0, STEPS] : [STEPS, 0], {divide});
   return {name, count: STEPS + 1, continuous: true, text: step => format(toStep.invert(step)),
-          ticks: toStep.ticks.map(tick => ({step: toStep(tick.value), text: format(tick.value)})), at: i => (figures[i] === null ? null : toStep(figures[i]))};
+          ticks: toStep.ticks.map(tick => ({step: toStep(tick.value), text: format(tick.value)})),
+          at: i => (figures[i] === null ? null : toStep(figures[i]))};
 }
 
 function axesOf(tuning) {
@@ -202,14 +203,16 @@ function build(body, tuning) {
 
 export function parallelView() {
   const body = section("parallel", "Parallel coordinates",
-    "Drag along an axis to let through only what the brush covers, or click a value; the triangles are moved with the arrow keys. Filters of several axes add up and hold for the whole page.");
+    "Drag along an axis to let through only what the brush covers, or click a value; the triangles are moved with the arrow keys. " +
+    "Filters of several axes add up and hold for the whole page.");
   let context = null;
   const host = html("div");
   const rebuild = () => {
     context = build(host, state.tuning);
     redrawLines(context);
   };
-  body.append(html("div", {class: "controls"}, select("axes", [["cost", "parameters and cost"], ["all", "with registers, shared memory, occupancy"]], extra, chosen => {
+  const choices = [["cost", "parameters and cost"], ["all", "with registers, shared memory, occupancy"]];
+  body.append(html("div", {class: "controls"}, select("axes", choices, extra, chosen => {
     extra = chosen;
     rebuild();
   })), host);

@@ -19,12 +19,14 @@ function columnsOf(tuning) {
     {name: tuning.timed ? "time" : tuning.objectiveName, figure: true, key: i => tuning.cost[i], text: i => tuning.costText(i)},
   ];
   if (!tuning.timed) columns.push({name: "time", figure: true, key: i => tuning.time[i], text: i => time(tuning.time[i] ?? NaN)});
-  columns.push({name: "±95%", figure: true, key: i => (tuning.time[i] === null || tuning.isCensored(i) ? null : (tuning.high[i] - tuning.low[i]) / tuning.time[i]),
-    text: i => tuning.spreadText(i)});
+  const measured = i => tuning.time[i] !== null && !tuning.isCensored(i);
+  columns.push({name: "±95%", figure: true, text: i => tuning.spreadText(i),
+    key: i => (measured(i) ? (tuning.high[i] - tuning.low[i]) / tuning.time[i] : null)});
   for (const name of tuning.rates) {
     columns.push({name, figure: true, key: i => (tuning.isCensored(i) ? null : tuning.metric(name)[i]), text: i => tuning.rateText(name, i)});
   }
-  columns.push({name: "of roof", figure: true, key: i => (tuning.time[i] === null || !tuning.bound(i) ? null : tuning.bound(i).us / tuning.time[i]), text: i => tuning.roofText(i)});
+  const share = i => (tuning.time[i] === null || !tuning.bound(i) ? null : tuning.bound(i).us / tuning.time[i]);
+  columns.push({name: "of roof", figure: true, key: share, text: i => tuning.roofText(i)});
   columns.push({name: "registers", figure: true, key: get("registers"), text: i => get("registers")(i) ?? NONE},
     {name: "shared", figure: true, key: get("shared"), text: i => bytes(get("shared")(i) ?? NaN)},
     {name: "spills", figure: true, key: get("spills"), text: i => bytes(get("spills")(i) ?? NaN)},
@@ -49,17 +51,20 @@ function order(tuning) {
 }
 
 function heading(column, sortBy) {
-  const sorted = column.name === view.sort;
-  const state_ = sorted ? (view.ascending ? "ascending" : "descending") : null;
-  return html("th", {scope: "col", class: column.figure ? "figure" : null, "aria-sort": state_},
-    html("button", {type: "button", onclick: () => sortBy(column.name)}, column.name, html("span", {class: "arrow", "aria-hidden": "true"}, sorted ? (view.ascending ? " ▲" : " ▼") : "")));
+  const [way, arrow] = column.name !== view.sort ? [null, ""] : view.ascending ? ["ascending", " ▲"] : ["descending", " ▼"];
+  return html("th", {scope: "col", class: column.figure ? "figure" : null, "aria-sort": way},
+    html("button", {type: "button", onclick: () => sortBy(column.name)}, column.name, html("span", {"aria-hidden": "true"}, arrow)));
 }
 
 function recordRow(tuning, i) {
-  const cells = view.columns.map(column => html("td", {class: column.figure ? "figure" : column.long ? "long" : null, title: column.long ? column.text(i) : null}, String(column.text(i))));
-  return html("tr", {class: `${i === tuning.best ? "winner" : ""}${tuning.isFailure(i) ? "failed" : ""}`}, cells,
-    html("td", {class: "actions"}, html("button", {type: "button", class: "link", "aria-label": `All of record ${i + 1}`, onclick: () => showRecord(i)}, "all"),
-      " ", copyButton(() => tuning.command(i), `Copy the command of record ${i + 1}`)));
+  const cells = view.columns.map(column => {
+    const text = String(column.text(i));
+    return html("td", {class: column.figure ? "figure" : column.long ? "long" : null, title: column.long ? text : null}, text);
+  });
+  const all = html("button", {type: "button", class: "link", "aria-label": `All of record ${i + 1}`, onclick: () => showRecord(i)}, "all");
+  const copy = copyButton(() => tuning.command(i), `Copy the command of record ${i + 1}`);
+  return html("tr", {class: i === tuning.best ? "winner" : tuning.isFailure(i) ? "failed" : null}, cells,
+    html("td", {class: "actions"}, all, " ", copy));
 }
 
 function drawTable(host, status, tuning, sortBy) {
@@ -76,7 +81,8 @@ function drawTable(host, status, tuning, sortBy) {
     view.page += by;
     drawTable(host, status, tuning, sortBy);
   };
-  replace(status, html("span", {id: "records-count"}, `${first} to ${view.page * PAGE + shown.length} of ${view.order.length.toLocaleString("en")} records`),
+  const range = `${first} to ${view.page * PAGE + shown.length} of ${view.order.length.toLocaleString("en")} records`;
+  replace(status, html("span", {id: "records-count"}, range),
     html("button", {type: "button", disabled: view.page === 0, onclick: turn(-1)}, "previous"),
     html("button", {type: "button", disabled: view.page >= pages - 1, onclick: turn(1)}, "next"));
 }
@@ -84,11 +90,13 @@ function drawTable(host, status, tuning, sortBy) {
 export function recordsView() {
   const body = section("records", "Records", null);
   const problems = html("span", {class: "problems", id: "query-problems", role: "status"});
-  const input = html("input", {type: "search", id: "query", size: 44, spellcheck: "false", autocomplete: "off", "aria-describedby": "query-problems"});
+  const input = html("input", {type: "search", id: "query", size: 44, spellcheck: "false", autocomplete: "off",
+    "aria-describedby": "query-problems"});
   const host = html("div", {class: "scroll tall", tabindex: 0, role: "group", "aria-label": "Records"});
   const status = html("div", {class: "controls pager"});
   body.append(html("div", {class: "controls"}, html("label", {for: "query"}, "filter "), input, problems),
-    html("p", {class: "hint"}, "Words are looked for in point, outcome, remarks and message; NAME=VALUE and <, <=, >, >=, != compare a parameter, a metric, time (in µs), registers, shared, spills (in bytes) or occupancy (0 to 1)."),
+    html("p", {class: "hint"}, "Words are looked for in point, outcome, remarks and message; NAME=VALUE and <, <=, >, >=, != compare a ",
+      "parameter, a metric, time (in µs), registers, shared, spills (in bytes) or occupancy (0 to 1)."),
     status, host);
   const update = tuning => {
     order(tuning);

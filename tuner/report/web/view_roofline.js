@@ -129,7 +129,7 @@ function draw(body, tuning) {
   const toPixels = found => ({i: found.i, x: x(found.x), y: y(found.y)});
   const pixels = places.map(toPixels);
   marks(plot.root, others.map(toPixels), "dash", "other");
-  drawPoints(plot.root, tuning, pixels, state.selected);
+  drawPoints(plot.root, tuning, pixels, state.selected, "down");
   const best = pixels.find(({i}) => i === tuning.best);
   if (best) ring(plot.root, best, `best ${tuning.costText(tuning.best)}`, plot.area.right);
   inspect(plot, pixels, i => [...describeRecord(tuning, i), `${figure(place(tuning, kind, i).y)} ${KINDS[kind].yLabel}, ${tuning.roofText(i)}`]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What was found, with what, and how far it can be trusted.
 import {html, section, replace, table, commandLine} from "./dom.js";
-import {date, duration, figure, percent, plural, spread, time, bytes, NONE} from "./format.js";
+import {date, duration, figure, percent, plural, time, bytes, NONE} from "./format.js";
 import {state, watch, showTuning} from "./state.js";
 import {quote} from "./data.js";
 
@@ -24,21 +24,35 @@ function key(name, big, small) {
   return html("div", {class: "figure-box"}, html("p", {class: "name"}, name), html("p", {class: "big"}, big), html("p", {class: "small"}, small));
 }
 
+function bestFigure(tuning) {
+  const {best} = tuning;
+  const better = `${tuning.lowerIsBetter ? "lower" : "higher"} is better`;
+  const mean = tuning.kernel_tuner ? ", the time is a mean" : "";
+  const how = tuning.timed ? `${tuning.spreadText(best)} (95% interval of the median${mean})` : better;
+  return key(tuning.timed ? "best time" : `best ${tuning.objectiveName}`, tuning.costText(best), `${how}, ${tuning.regime} L2`);
+}
+
+function tiesFigure(tuning) {
+  const ties = tuning.ties.length;
+  if (!tuning.timed) {
+    return key("time of the best", time(tuning.time[tuning.best]), `${tuning.spreadText(tuning.best)}; ties in ${tuning.objectiveName} are not known`);
+  }
+  return ties === 0 ? key("tied with the best", "none", "no interval overlaps that of the best")
+    : key("tied with the best", String(ties), "their intervals overlap that of the best");
+}
+
 function figures(tuning) {
   const {best} = tuning;
   if (best === null) return html("p", {class: "banner"}, "No point is valid: see the outcomes.");
-  const ties = tuning.ties.length;
   const merit = tuning.merit && tuning.merit !== tuning.objectiveName ? tuning.merit : null;
   const bound = tuning.bound(best);
   const worst = tuning.ranked.at(-1);
   return html("div", {class: "figures"},
-    key(tuning.timed ? "best time" : `best ${tuning.objectiveName}`, tuning.costFigure(tuning.cost[best]),
-      tuning.timed ? `${spread(tuning.low[best], tuning.time[best], tuning.high[best])} (95% interval of the median${tuning.kernel_tuner ? ", the time is a mean" : ""}), ${tuning.regime} L2` : `${tuning.lowerIsBetter ? "lower" : "higher"} is better, ${tuning.regime} L2`),
+    bestFigure(tuning),
     merit ? key(merit, figure(tuning.metric(merit)[best] ?? NaN), "of the best, a metric of the config") : null,
     bound ? key("of the roof", percent(bound.us / tuning.time[best], 1), `${bound.name} roof: ${time(bound.us)} at least`) : null,
     key("against the slowest", `${figure(tuning.ratio(tuning.cost[worst]), 3)}×`, `slowest measured: ${tuning.costFigure(tuning.cost[worst])}`),
-    tuning.timed ? key("tied with the best", ties === 0 ? "none" : String(ties), ties === 0 ? "no interval overlaps that of the best" : "their intervals overlap that of the best")
-      : key("time of the best", time(tuning.time[best]), `${tuning.spreadText(best)}; ties in ${tuning.objectiveName} are not known`),
+    tiesFigure(tuning),
     key("points", tuning.count.toLocaleString("en"), `${tuning.ranked.length.toLocaleString("en")} with a time in full`));
 }
 
@@ -46,27 +60,46 @@ function bestPoint(tuning) {
   if (tuning.best === null) return null;
   const rows = tuning.parameters.map((parameter, p) => [parameter.name, tuning.value(p, tuning.best),
     parameter.values.length === 1 ? "the only value" : parameter.values.filter(value => value !== tuning.value(p, tuning.best)).join(", ")]);
+  const commands = tuning.kernel_tuner ? [] : [tuning.command(tuning.best), `hone export ${quote(tuning.kernel)}`];
   return html("div", {}, table("The best point", ["parameter", "best", "also tried"], rows, {class: "plain"}),
-    tuning.kernel_tuner ? null : html("p", {class: "commands"}, commandLine(tuning.command(tuning.best)), commandLine(`hone export ${quote(tuning.kernel)}`)));
+    html("p", {class: "commands"}, commands.map(commandLine)));
+}
+
+function deviceText({name, capability, sm_count: multiprocessors, mig_profile: profile}) {
+  const known = capability > 0 ? `, compute capability ${Math.floor(capability / 10)}.${capability % 10}, ${multiprocessors} SMs` : "";
+  return `${name}${known}${profile ? `, MIG ${profile}` : ""}`;
+}
+
+function protocolText(tuning) {
+  const {protocol} = tuning.version;
+  if (tuning.kernel_tuner) return "Kernel Tuner's";
+  return protocol === state.report.protocol ? String(protocol) : `${protocol} (this Hone's is ${state.report.protocol})`;
+}
+
+function roofsText(roofs) {
+  if (roofs === null) return "not known: hone device --measure";
+  const parts = [`copy ${figure(roofs.copy_gb_per_s)} GB/s`, `L2 ${figure(roofs.l2_gb_per_s)} GB/s`,
+    `FP32 ${figure(roofs.fp32_gflops / 1000, 3)} TFLOP/s`, `launch ${figure(roofs.launch_us, 3)} µs`];
+  return `${parts.join(", ")}; measured ${date(roofs.measured)} with driver ${roofs.driver}`;
 }
 
 function provenance(tuning) {
-  const {device, version} = tuning;
+  const {version} = tuning;
+  const took = tuning.ended > tuning.started ? ` and for ${duration(tuning.ended - tuning.started)}` : "";
+  const hashes = [["template", version.template], ["options", version.options], ["plan", version.plan]].filter(([, hash]) => hash);
   const facts = [
-    ["device", `${device.name}${device.capability > 0 ? `, compute capability ${Math.floor(device.capability / 10)}.${device.capability % 10}, ${device.sm_count} SMs` : ""}${device.mig_profile ? `, MIG ${device.mig_profile}` : ""}`],
+    ["device", deviceText(tuning.device)],
     ["driver, NVRTC", `${version.driver || "unknown"}, ${version.nvrtc || "unknown"}`],
-    ["measured", `${date(tuning.started, true)}${tuning.ended > tuning.started ? ` and for ${duration(tuning.ended - tuning.started)}` : ""}`],
+    ["measured", `${date(tuning.started, true)}${took}`],
     ["regime", tuning.regime === "cold" ? "cold: L2 flushed before each launch" : "warm: L2 left as the launch before left it"],
-    ["protocol", tuning.kernel_tuner ? "Kernel Tuner's" : `${version.protocol}${version.protocol === state.report.protocol ? "" : ` (this Hone's is ${state.report.protocol})`}`],
+    ["protocol", protocolText(tuning)],
     ["objective", tuning.objective],
     ["problem", tuning.problemText || "none"],
     ["config", tuning.config ?? "not known"],
     ["command", tuning.command_line || "not known"],
     ["from", tuning.source],
-    ["roofs", tuning.roofs === null ? "not known: hone device --measure" :
-      `copy ${figure(tuning.roofs.copy_gb_per_s)} GB/s, L2 ${figure(tuning.roofs.l2_gb_per_s)} GB/s, FP32 ${figure(tuning.roofs.fp32_gflops / 1000, 3)} TFLOP/s, launch ${figure(tuning.roofs.launch_us, 3)} µs; measured ${date(tuning.roofs.measured)} with driver ${tuning.roofs.driver}`],
-    ["hashes", [["template", version.template], ["options", version.options], ["plan", version.plan]]
-      .filter(([, hash]) => hash).map(([name, hash]) => `${name} ${hash.slice(0, 12)}`).join(", ") || "none"],
+    ["roofs", roofsText(tuning.roofs)],
+    ["hashes", hashes.map(([name, hash]) => `${name} ${hash.slice(0, 12)}`).join(", ") || "none"],
     ["arguments", tuning.signature || "not known"],
   ];
   return html("div", {}, html("h3", {}, "Where it comes from"),
