@@ -224,28 +224,6 @@ static void append_launch(const struct hn_export *export, struct hn_text *text)
     hn_text_append(text, "    return result;\n}\n\n");
 }
 
-static const char prepare_body[] =
-    "(CUmodule module, const char *const *entries,\n"
-    "    CUfunction *functions)\n"
-    "{\n"
-    "    CUdevice device = 0;\n"
-    "    int most = 0, fixed = 0;\n"
-    "    CUresult result = cuCtxGetDevice(&device);\n"
-    "    if (result == CUDA_SUCCESS)\n"
-    "        result = cuDeviceGetAttribute(&most, "
-    "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device);\n"
-    "    for (int i = 0; i < %s_STEP_COUNT && result == CUDA_SUCCESS; i++) {\n"
-    "        functions[i] = NULL;\n"
-    "        if (entries[i] == NULL)\n"
-    "            continue;\n"
-    "        result = cuModuleGetFunction(&functions[i], module, entries[i]);\n"
-    "        if (result == CUDA_SUCCESS)\n"
-    "            result = cuFuncGetAttribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, "
-    "functions[i]);\n"
-    "        if (result == CUDA_SUCCESS)\n"
-    "            result = cuFuncSetAttribute(functions[i], "
-    "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most - fixed);\n";
-
 static bool has_clusters(const struct hn_plan *plan)
 {
     for (size_t i = 0; i < plan->step_count; i++)
@@ -254,15 +232,63 @@ static bool has_clusters(const struct hn_plan *plan)
     return false;
 }
 
+static bool has_dynamic(const struct hn_plan *plan)
+{
+    for (size_t i = 0; i < plan->step_count; i++)
+        if (plan->steps[i].geometry.shared_bytes != NULL)
+            return true;
+    return false;
+}
+
+static const char dynamic_declarations[] =
+    "    CUdevice device = 0;\n"
+    "    int most = 0, fixed = 0;\n"
+    "    CUresult result = cuCtxGetDevice(&device);\n"
+    "    if (result == CUDA_SUCCESS)\n"
+    "        result = cuDeviceGetAttribute(&most, "
+    "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device);\n";
+
+static const char dynamic_statements[] =
+    "        if (result == CUDA_SUCCESS && dynamic[i])\n"
+    "            result = cuFuncGetAttribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, "
+    "functions[i]);\n"
+    "        if (result == CUDA_SUCCESS && dynamic[i])\n"
+    "            result = cuFuncSetAttribute(functions[i], "
+    "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most - fixed);\n";
+
+static void append_dynamic(const struct hn_export *export, struct hn_text *text)
+{
+    const struct hn_plan *plan = export->plan;
+    if (!has_dynamic(plan)) {
+        hn_text_append(text, "    CUresult result = CUDA_SUCCESS;\n");
+        return;
+    }
+    hn_text_printf(text, "    static const int dynamic[%s_STEP_COUNT] = {", export->upper);
+    for (size_t i = 0; i < plan->step_count; i++)
+        hn_text_printf(text, "%s%d", i > 0 ? ", " : "",
+                       plan->steps[i].geometry.shared_bytes != NULL);
+    hn_text_append(text, "}; /* takes dynamic shared memory */\n");
+    hn_text_append(text, dynamic_declarations);
+}
+
 static void append_prepare(const struct hn_export *export, struct hn_text *text)
 {
     hn_text_printf(text,
                    "/* The functions of a module by the names of the steps' kernels (NULL: the "
                    "configuration has no such\n"
-                   " * step), allowed all shared memory that there is. */\n"
-                   "static inline CUresult %s_functions",
+                   " * step), allowed as much dynamic shared memory as there is. */\n"
+                   "static inline CUresult %s_functions(CUmodule module, const char *const "
+                   "*entries,\n    CUfunction *functions)\n{\n",
                    export->lower);
-    hn_text_printf(text, prepare_body, export->upper);
+    append_dynamic(export, text);
+    hn_text_printf(text,
+                   "    for (int i = 0; i < %s_STEP_COUNT && result == CUDA_SUCCESS; i++) {\n"
+                   "        functions[i] = NULL;\n"
+                   "        if (entries[i] == NULL)\n            continue;\n"
+                   "        result = cuModuleGetFunction(&functions[i], module, entries[i]);\n",
+                   export->upper);
+    if (has_dynamic(export->plan))
+        hn_text_append(text, dynamic_statements);
     if (has_clusters(export->plan))
         hn_text_append(text,
                        "        if (result == CUDA_SUCCESS) /* more than 8 blocks; refused where "
