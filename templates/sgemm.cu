@@ -68,11 +68,11 @@
 #ifndef CLUSTER
 #define CLUSTER 1
 #endif
-#ifndef FINISH // what such a group of blocks found is the result; or is added to it, either to zeros or to what the first group stored;
-               // or is added up by the last group, or by a second kernel
+#ifndef FINISH // what such a group of blocks found is C; or is added to it, which a kernel before or the tile's first block makes 0;
+               // or is added up by the tile's last block, or by a kernel behind
 #define FINISH_store 1
 #define FINISH_atomic 2
-#define FINISH_first_stores 3
+#define FINISH_first_clears 3
 #define FINISH_last_block 4
 #define FINISH_second_step 5
 #define FINISH FINISH_store
@@ -124,7 +124,7 @@ extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
     const float *const own_b = shared + a_floats + at.slice * BN + at.column;
     int reading = stage_bytes * (STAGES - 1), before = 0; // the stage that is read and the one before it, as offsets
 
-    const auto next_stage = [&] { // when its tile is there
+    const auto next_stage = [&] { // goes on to the next, when its tile is there
         before = reading;
         reading = reading == stage_bytes * (STAGES - 1) ? 0 : reading + stage_bytes;
         copy.arrive(reading);
@@ -135,7 +135,12 @@ extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
         load_b(b[k % FRAGMENTS], bytes_on(own_b, reading), k);
     };
 
+    unsigned ticket = 1;
+    if (FINISH == FINISH_first_clears)
+        ticket = take_ticket(done, at);
     copy.begin(tiles);
+    if (FINISH == FINISH_first_clears) // while the first tiles are on their way
+        clear_if_first(ticket, C, done, at);
     if (FRAGMENTS == 2) {
         next_stage();
         load(0);

@@ -62,7 +62,7 @@ class tile_copy
     __device__ tile_copy(const float *A, const float *B, float *shared, const place &at, int first)
         : own_a(word_of_a(0)), own_b(word_of_b(0)), a(A + (size_t)(at.m + own_a.row) * K + first + own_a.column),
           b(B + (size_t)(first + own_b.row) * N + at.n + own_b.column), to_a(shared + a_index(own_a.row, own_a.column)),
-          to_b(shared + a_floats + own_b.row * BN + own_b.column), rows(M - at.m), columns(N - at.n), first(first)
+          to_b(shared + a_floats + own_b.row * BN + own_b.column), first(first)
     {
     }
 
@@ -80,6 +80,7 @@ class tile_copy
 #pragma unroll
         for (int tile = 1; tile < ahead; ++tile) {
             end_copy_group();
+#pragma unroll
             for (int k = 0; k < parts; ++k)
                 part(k, tile * stage_bytes, tile < tiles);
         }
@@ -92,11 +93,13 @@ class tile_copy
         if (k >= parts)
             return;
 #pragma unroll
-        for (int i = items_a * k / parts; i < items_a * (k + 1) / parts; ++i)
-            copy_a(i, stage, wanted);
+        for (int i = 0; i < items_a; ++i)
+            if (i * parts / items_a == k)
+                copy_a(i, stage, wanted);
 #pragma unroll
-        for (int i = items_b * k / parts; i < items_b * (k + 1) / parts; ++i)
-            copy_b(i, stage, wanted);
+        for (int i = 0; i < items_b; ++i)
+            if (i * parts / items_b == k)
+                copy_b(i, stage, wanted);
         if (k == parts - 1)
             advance(BK);
     }
@@ -130,7 +133,7 @@ class tile_copy
     const cell own_a, own_b; // the thread's first words
     const float *a, *b;      // where they are copied from and to
     float *const to_a, *const to_b;
-    const int rows, columns, first; // from the block's first element to the edge, and its first step of k
+    const int first; // step of k
 
     __device__ __forceinline__ void advance(int steps)
     {
@@ -140,12 +143,12 @@ class tile_copy
     __device__ __forceinline__ bool has_a(int i)
     {
         const cell w = word_of_a(i);
-        return (BM * BK % (threads * word_a) == 0 || (w.row < BM && w.column < BK)) && (M % BM == 0 || w.row < rows);
+        return (BM * BK % (threads * word_a) == 0 || (w.row < BM && w.column < BK)) && (!small_m || w.row < M);
     }
     __device__ __forceinline__ bool has_b(int i)
     {
         const cell w = word_of_b(i);
-        return (BK * BN % (threads * word_b) == 0 || w.row < BK) && (N % BN == 0 || w.column < columns);
+        return (BK * BN % (threads * word_b) == 0 || w.row < BK) && (!small_n || w.column < N);
     }
     __device__ __forceinline__ const float *source_a(int i)
     {

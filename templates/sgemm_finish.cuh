@@ -36,7 +36,7 @@ __device__ __forceinline__ void to_result(bool add, float *C, const place &at, i
                                           const words<count> &value)
 {
     const int m = at.m + row, n = at.n + column;
-    if (M % BM != 0 && m >= M)
+    if (M % BM != 0 && (row < at.new_m || m >= M))
         return;
     float *const to = C + (size_t)m * N + n;
     constexpr int step = N % count == 0 ? count : 1; // rows that are not aligned take single floats
@@ -46,7 +46,7 @@ __device__ __forceinline__ void to_result(bool add, float *C, const place &at, i
 #pragma unroll
         for (int j = 0; j < step; ++j)
             part.value[j] = value.value[i + j];
-        if (N % BN != 0 && n + i >= N)
+        if (N % BN != 0 && (column + i < at.new_n || n + i >= N))
             continue;
         if (add)
             add_atomically(to + i, part);
@@ -95,41 +95,59 @@ __device__ __forceinline__ bool is_last(unsigned *counter, unsigned blocks)
     return last;
 }
 
-// Whether this block has to add to what the first of `groups` blocks with the same counters stored: that one does not,
-// all others wait until it has. Both counters are 0 before and after.
-__device__ __forceinline__ bool comes_later(unsigned *tickets, unsigned *stored)
+// Blocks that add their sums up in one place: those of equal rank of a tile's clusters. All start with the first share of
+// their work and meet by counters, which are 0 before and after.
+__device__ __forceinline__ int own_rank() { return CLUSTER > 1 ? cluster_rank() : 0; }
+__device__ __forceinline__ unsigned *own_counter(unsigned *done, const place &at, int number)
 {
-    __shared__ bool later;
-    if (threadIdx.x == 0) {
-        later = atomicInc(tickets, groups - 1) != 0;
-        if (later) {
-            while (*(volatile unsigned *)stored == 0)
-                ;
-            __threadfence();
-            atomicInc(stored, groups - 1); // the last to see it makes it 0 again
-        }
-    }
-    __syncthreads();
-    return later;
+    return done + (number * tiles_c + at.tile) * CLUSTER + own_rank();
 }
 
-__device__ __forceinline__ void tell_stored(unsigned *stored)
+// The block's elements of its tile, by words of four: the thread's first, and from one to the next.
+constexpr int element_step = 4 * CLUSTER * threads;
+__device__ __forceinline__ int first_element() { return 4 * (own_rank() * threads + threadIdx.x); }
+
+// The first block that is there makes C 0, and the others do not add to it before that is done. It has not long to wait
+// for anything itself; so this ends, in whatever order blocks come.
+__device__ __forceinline__ unsigned take_ticket(unsigned *done, const place &at)
 {
+    return threadIdx.x == 0 ? atomicInc(own_counter(done, at, 0), groups - 1) : 1;
+}
+
+__device__ __forceinline__ void clear_if_first(unsigned ticket, float *C, unsigned *done, const place &at)
+{
+    __shared__ bool first;
+    if (threadIdx.x == 0)
+        first = ticket == 0;
+    __syncthreads();
+    if (!first)
+        return;
+    for (int element = first_element(); element < BM * BN; element += element_step)
+        to_result(false, C, at, element / BN, element % BN, words<4>{});
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0)
-        atomicExch(stored, 1);
+        atomicExch(own_counter(done, at, 1), 1);
+}
+
+__device__ __forceinline__ void wait_until_cleared(unsigned *done, const place &at)
+{
+    unsigned *const cleared = own_counter(done, at, 1);
+    if (threadIdx.x == 0) {
+        while (*(volatile unsigned *)cleared == 0)
+            ;
+        __threadfence();
+        atomicInc(cleared, groups); // the last one to see it makes it 0 again
+    }
+    __syncthreads();
 }
 
 __device__ __forceinline__ void finish(const float (&c)[TM][TN], float *shared, const place &at, float *C, float *partial,
                                        unsigned *done)
 {
-    const int rank = CLUSTER > 1 ? cluster_rank() : 0;
-    [[maybe_unused]] const int first = 4 * (rank * threads + threadIdx.x);
-    unsigned *const tickets = done + at.tile * CLUSTER + rank, *const stored = tickets + tiles_c * CLUSTER;
-    bool add = FINISH == FINISH_atomic;
-    if (!through_shared && FINISH == FINISH_first_stores)
-        add = comes_later(tickets, stored);
+    constexpr bool add = FINISH == FINISH_atomic || FINISH == FINISH_first_clears;
+    if (FINISH == FINISH_first_clears)
+        wait_until_cleared(done, at);
 #pragma unroll
     for (int i = 0; i < TM; ++i)
 #pragma unroll
@@ -151,9 +169,7 @@ __device__ __forceinline__ void finish(const float (&c)[TM][TN], float *shared, 
 #else
     __syncthreads();
 #endif
-    if (FINISH == FINISH_first_stores)
-        add = comes_later(tickets, stored);
-    for (int element = first; element < BM * BN; element += 4 * CLUSTER * threads) {
+    for (int element = first_element(); element < BM * BN; element += element_step) {
         float4 sum = make_float4(0, 0, 0, 0);
 #pragma unroll
         for (int i = 0; i < CLUSTER * WK; ++i) {
@@ -171,10 +187,8 @@ __device__ __forceinline__ void finish(const float (&c)[TM][TN], float *shared, 
 #endif
 #endif
 
-    if (FINISH == FINISH_first_stores && !add)
-        tell_stored(stored);
-    if (FINISH == FINISH_last_block && is_last(tickets, groups))
-        for (int element = first; element < BM * BN; element += 4 * CLUSTER * threads)
+    if (FINISH == FINISH_last_block && is_last(own_counter(done, at, 0), groups))
+        for (int element = first_element(); element < BM * BN; element += element_step)
             sum_groups(partial, C, at, element);
 }
 
@@ -192,7 +206,7 @@ extern "C" __global__ void __launch_bounds__(256) sgemm_sum(const float *partial
 {
     const int word = blockIdx.x * 256 + threadIdx.x, tile = word / (BM * BN / 4);
     if (tile < tiles_c)
-        sum_groups(partial, C, {tile, tile / tiles_n * BM, tile % tiles_n * BN}, word % (BM * BN / 4) * 4);
+        sum_groups(partial, C, place_of(tile / tiles_n, tile % tiles_n), word % (BM * BN / 4) * 4);
 }
 #endif
 

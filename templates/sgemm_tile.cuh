@@ -29,23 +29,32 @@ static_assert(warps_m * WM == BM && warps_n * WN == BN && slice * WK == BK, "par
 static_assert(stage_floats % 4 == 0 && a_floats % 4 == 0, "words of 16 bytes");
 
 struct place {
-    int tile, m, n; // of the block: its tile, and the first element's row and column in C
+    int tile, m, n;         // of the block: its tile, and the first element's row and column in C
+    int new_m, new_n;       // the tile's rows and columns before these are its neighbours' as well, and not to be written
     int row, column, slice; // of the thread: its first row and column in the tile, its first step of k
 };
+
+// The last tiles begin early enough to end at the edges, so that they need no tests. In a matrix smaller than a tile,
+// there are elements beyond the edges all the same.
+constexpr bool small_m = M < BM, small_n = N < BN;
+
+__device__ __forceinline__ place place_of(int tile_m, int tile_n)
+{
+    const int m = small_m ? 0 : min(tile_m * BM, M - BM), n = small_n ? 0 : min(tile_n * BN, N - BN);
+    return {tile_m * tiles_n + tile_n, m, n, tile_m * BM - m, tile_n * BN - n, 0, 0, 0};
+}
 
 __device__ __forceinline__ place this_place()
 {
     // Tiles in groups of RASTER rows, column by column within a group.
     const int group = blockIdx.x / (RASTER * tiles_n), in_group = blockIdx.x % (RASTER * tiles_n);
     const int rows = tiles_m % RASTER == 0 ? RASTER : min(RASTER, tiles_m - group * RASTER);
-    const int tile_m = group * RASTER + in_group % rows, tile_n = in_group / rows;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    return {tile_m * tiles_n + tile_n,
-            tile_m * BM,
-            tile_n * BN,
-            warp / warps_n % warps_m * WM + lane / lanes_n * word_m,
-            warp % warps_n * WN + lane % lanes_n * word_n,
-            warp / (warps_n * warps_m) * slice};
+    place at = place_of(group * RASTER + in_group % rows, in_group / rows);
+    at.row = warp / warps_n % warps_m * WM + lane / lanes_n * word_m;
+    at.column = warp % warps_n * WN + lane % lanes_n * word_n;
+    at.slice = warp / (warps_n * warps_m) * slice;
+    return at;
 }
 
 // A thread's i-th row and j-th column in the tile: words of several, one for each lane in turn.

@@ -95,7 +95,7 @@ int main()
     std::snprintf(what, sizeof what, "sgemm %lldx%lldx%lld", (long long)m, (long long)n, (long long)k);
     std::printf("%-30s error, of max |C|: tuned %.1e, cublasSgemm %.1e, cublasLt %.1e\n", what, error, theirs,
                 error_of(from_device(of_lt, m * n), right));
-    require(error <= 1e-5 * std::max(1.0, std::sqrt((double)k / 65536)), "sgemm");
+    require(error <= 1e-5 * std::max(1.0, std::sqrt((double)k / 16384)), "sgemm");
 
     const double bytes = 4.0 * (m * k + k * n + m * n);
     pairs.compare(what, cublas_name(handle, "cublasSgemm"), bytes, 1 / goal_of(m, n, k), cublas, tuned);
