@@ -118,6 +118,8 @@ class Recorded(Page):
         self.assertIn("copy 4233 GB/s", text)
         self.assertIn("GFLOP/s", text)
         self.assertIn("arithmetic intensity, FLOP/byte", text)
+        names = self.browser.evaluate("[...document.querySelectorAll('#roofline svg text.halo')].map(e => e.textContent)")
+        self.assertEqual(names, ["K=32"])
 
     def test_points_by_keyboard(self):
         self.browser.evaluate("document.querySelector('#convergence svg').focus()")

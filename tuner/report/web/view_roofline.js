@@ -59,7 +59,7 @@ function domains(tuning, kind, places, others) {
   const [low, high] = extent(ridge === null ? xs : [...xs, ridge / 4, ridge], "log", 0); // so that slopes can be seen
   const x = [low / 3, high * 3];
   const tops = lines.map(line => line.at(x[1]));
-  return {x, y: extent([...places.map(({y}) => y), ...tops], "log", 0.06), lines};
+  return {x, y: extent([...places, ...others].map(({y}) => y).concat(tops), "log", 0.06), lines};
 }
 
 function drawRoofs(plot, x, y, lines) {
@@ -95,7 +95,24 @@ function nameRoofs(plot, x, y, lines, kind, tuning) {
 function bestOfOthers(tuning, kind) {
   return state.report.tunings.filter(other => other !== tuning && other.best !== null && other.kernel === tuning.kernel &&
     other.device.name === tuning.device.name && kindOfWork(other) === kind)
-    .map(other => place(other, kind, other.best)).filter(found => found !== null);
+    .map(other => ({...place(other, kind, other.best), name: differences(tuning, other)})).filter(found => found.x > 0);
+}
+
+/** "K=32": what the problem has otherwise. */
+function differences(tuning, other) {
+  return Object.entries(other.problem).filter(([name, value]) => tuning.problem[name] !== value).map(pair => pair.join("=")).join(", ");
+}
+
+/** A name that would cover another, or that of the best, is left out. */
+function drawOthers(plot, others, best, x, y) {
+  const points = others.map(other => ({x: x(other.x), y: y(other.y), text: other.name, half: other.name.length * 3.2}));
+  const taken = best ? [{x: best.x, y: best.y, half: 110}] : [];
+  marks(plot.root, points, "dash", "other");
+  for (const point of points) {
+    if (taken.some(other => Math.abs(other.y - point.y) < 22 && Math.abs(other.x - point.x) < other.half + point.half)) continue;
+    taken.push(point);
+    plot.root.append(svg("text", {x: point.x, y: point.y - 6, "text-anchor": "middle", class: "halo"}, point.text));
+  }
 }
 
 function verdict(tuning) {
@@ -128,12 +145,12 @@ function draw(body, tuning) {
   nameRoofs(plot, x, y, lines, kind, tuning);
   const toPixels = found => ({i: found.i, x: x(found.x), y: y(found.y)});
   const pixels = places.map(toPixels);
-  marks(plot.root, others.map(toPixels), "dash", "other");
-  drawPoints(plot.root, tuning, pixels, state.selected, "down");
   const best = pixels.find(({i}) => i === tuning.best);
+  drawOthers(plot, others, best, x, y);
+  drawPoints(plot.root, tuning, pixels, state.selected, "down");
   if (best) ring(plot.root, best, `best ${tuning.costText(tuning.best)}`, plot.area.right);
   inspect(plot, pixels, i => [...describeRecord(tuning, i), `${figure(place(tuning, kind, i).y)} ${KINDS[kind].yLabel}, ${tuning.roofText(i)}`]);
-  pointLegend(body, tuning, others.length > 0 ? [["other dash", "best of other problems of this kernel"]] : []);
+  pointLegend(body, tuning, others.length > 0 ? [["other dash", "the best of other problems"]] : []);
   body.append(verdict(tuning) ?? html("p", {class: "empty"}, "No roofs are known of this device: run hone device --measure on it, or give --roofs."));
   body.append(tableAlternative(() => ["The best points and their place under the roofs",
     [">#", tuning.timed ? ">time" : `>${tuning.objectiveName}`, `>${KINDS[kind].yLabel}`, `>${KINDS[kind].xText}`, ">of roof", "~point"],
