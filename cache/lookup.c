@@ -184,9 +184,8 @@ static bool counts(const struct hn_lookup_query *query, const struct hn_tuned *t
            !is_other(query->objective, tuned->identity.objective);
 }
 
-/* Whether there is a preferred result for the same device and problem, which then counts alone. */
-static bool is_shadowed(const struct hn_tuned *tuned, size_t count,
-                        const struct hn_lookup_query *query, const struct hn_tuned *candidate)
+bool hn_lookup_is_shadowed(const struct hn_tuned *tuned, size_t count,
+                           const struct hn_lookup_query *query, const struct hn_tuned *candidate)
 {
     for (size_t i = 0; i < count; i++)
         if (counts(query, &tuned[i]) &&
@@ -236,7 +235,7 @@ const struct hn_tuned *hn_lookup(const struct hn_tuned *tuned, size_t count,
     do {
         found = find_next(tuned, count, query, &found);
     } while (found.tuned != NULL &&
-             (is_shadowed(tuned, count, query, found.tuned) ||
+             (hn_lookup_is_shadowed(tuned, count, query, found.tuned) ||
               (query->usable != NULL && !query->usable(found.tuned, query->context))));
     if (rank != NULL)
         *rank = found.rank;

@@ -61,6 +61,10 @@ int hn_lookup_order(const struct hn_tuned *a, const struct hn_tuned *b);
 /* Whether the first four parts of that order are equal: results for one device and problem. */
 bool hn_lookup_same_task(const struct hn_identity *a, const struct hn_identity *b);
 
+/* Whether the list has a preferred result for the same device and problem, which then counts alone. */
+bool hn_lookup_is_shadowed(const struct hn_tuned *tuned, size_t count, const struct hn_lookup_query *query,
+                           const struct hn_tuned *candidate);
+
 /* The best usable one of `count` results of one kernel, in any order; NULL when there is none. Results without a valid
  * time do not count, and of several for one device and problem only the preferred one. rank may be NULL. */
 const struct hn_tuned *hn_lookup(const struct hn_tuned *tuned, size_t count, const struct hn_lookup_query *query,

@@ -143,6 +143,20 @@ enum hone_status hn_lib_index_list_problem(struct hone_cache *cache, const char 
                        &reason);
 }
 
+/* Whether no other result for its device and problem is to be taken before it: those of its problem
+ * stand side by side. */
+static bool is_preferred(const struct hn_lib_index *index, const struct hn_lookup_query *query,
+                         const struct hn_tuned *tuned)
+{
+    const char *problem = index->problems[tuned - index->list.items];
+    size_t first = lower_bound(index, problem);
+    size_t count = 0;
+    while (first + count < index->list.count &&
+           strcmp(index->problems[first + count], problem) == 0)
+        count++;
+    return !hn_lookup_is_shadowed(index->list.items + first, count, query, tuned);
+}
+
 /* An exact answer is among those with the problem's text, and no other is better. */
 const struct hn_tuned *hn_lib_index_find(const struct hn_lib_index *index,
                                          const struct hn_lookup_query *query,
@@ -159,5 +173,7 @@ const struct hn_tuned *hn_lib_index_find(const struct hn_lib_index *index,
     if (exact != NULL && rank->grade == HN_GRADE_EXACT)
         return exact;
     const struct hn_tuned *nearest = hn_lib_nearest_find(index->nearest, query, rank);
-    return nearest != NULL ? nearest : hn_lookup(index->list.items, index->list.count, query, rank);
+    if (nearest != NULL && is_preferred(index, query, nearest))
+        return nearest;
+    return hn_lookup(index->list.items, index->list.count, query, rank);
 }
