@@ -79,7 +79,7 @@ static void advise_spills(struct hn_explanation *explanation)
 }
 
 /* What a roof leaves to be gained, or that none explains the time. */
-static void advise_bound(struct hn_explanation *explanation, const char *config)
+static void advise_bound(struct hn_explanation *explanation, const char *command)
 {
     const struct hn_bounds *bounds = &explanation->bounds;
     if (bounds->bound == NULL)
@@ -117,11 +117,11 @@ static void advise_bound(struct hn_explanation *explanation, const char *config)
         add(explanation, "profile",
             "the nearest roof (%s) explains %.0f%% of the time; a profiler says what the rest is: "
             "ncu hone run %s -s %s",
-            bounds->bound, bounds->share * 100, config, point.data != NULL ? point.data : "");
+            bounds->bound, bounds->share * 100, command, point.data != NULL ? point.data : "");
     hn_text_finish(&point);
 }
 
-static void advise_budget(struct hn_explanation *explanation, const char *config)
+static void advise_budget(struct hn_explanation *explanation, const char *command)
 {
     const struct hn_effects *effects = &explanation->effects;
     struct hn_bindings point;
@@ -132,21 +132,26 @@ static void advise_budget(struct hn_explanation *explanation, const char *config
     if (hn_space_bindings(explanation->evidence.space, effects->promising, &point, NULL) != HN_OK)
         return;
     hn_bindings_append(&text, &point);
+    char among[96];
+    snprintf(among, sizeof among,
+             effects->sampled ? "%zu valid points drawn at random"
+                              : "the %zu points that were not looked at",
+             effects->unmeasured);
     if (effects->explained < 0.5)
         add(explanation, "budget",
-            "measure more points: what was measured explains %.0f%% of what it was asked for, too "
-            "little to judge the %zu points that were not looked at: hone tune %s --stop-chance 0",
-            fmax(effects->explained, 0) * 100, effects->unmeasured, config);
+            "measure more points: what was measured explains %.0f%% of the variance of points the "
+            "forest has not seen, too little to judge %s: hone tune %s --stop-chance 0",
+            fmax(effects->explained, 0) * 100, among, command);
     else if (effects->promise < 1.02)
         add(explanation, "budget",
-            "spend more budget: of %zu points that were not looked at, the best is expected at "
-            "%.2f of the best's time (%s): hone tune %s --stop-chance 0",
-            effects->unmeasured, effects->promise, text.data, config);
+            "spend more budget: of %s, the best is expected at %.2f of the best's time (%s): hone "
+            "tune %s --stop-chance 0",
+            among, effects->promise, text.data, command);
     else
         add(explanation, "budget",
-            "more budget promises little: of %zu points that were not looked at, none is expected "
-            "below %.2f of the best's time; `hone tune %s` states the chance",
-            effects->unmeasured, effects->promise, config);
+            "more budget promises little: the forest expects none of %s below %.2f of the best's "
+            "time; `hone tune %s` states the chance",
+            among, effects->promise, command);
     hn_text_finish(&text);
     hn_bindings_finish(&point);
 }
@@ -173,68 +178,94 @@ static void advise_dropping(struct hn_explanation *explanation)
     }
 }
 
-/* Of the points with that value: how many were looked at, and how many failed. */
-static void count_failures(const struct hn_evidence *evidence, size_t parameter, uint16_t value,
-                           size_t *all, size_t *failed, const struct hn_record **first)
+/* Of the points with a value: how many were looked at, how many failed, and which one first. */
+struct tally {
+    size_t all;
+    size_t failed;
+    const struct hn_record *first;
+};
+
+static struct tally *tally_failures(const struct hn_evidence *evidence, size_t parameter)
 {
-    *all = 0;
-    *failed = 0;
-    *first = NULL;
-    for (size_t i = 0; i < evidence->count + evidence->failed; i++) {
-        if (hn_evidence_choice(evidence, i)[parameter] != value)
-            continue;
-        ++*all;
+    struct tally *tallies =
+        calloc(hn_space_value_count(evidence->space, parameter), sizeof *tallies);
+    for (size_t i = 0; tallies != NULL && i < evidence->count + evidence->failed; i++) {
+        struct tally *tally = &tallies[hn_evidence_choice(evidence, i)[parameter]];
+        tally->all++;
         if (i < evidence->count)
             continue;
-        ++*failed;
-        if (*first == NULL)
-            *first = hn_evidence_record(evidence, i);
+        tally->failed++;
+        if (tally->first == NULL)
+            tally->first = hn_evidence_record(evidence, i);
     }
+    return tallies;
 }
 
-static void advise_constraints(struct hn_explanation *explanation)
+static void advise_constraint(struct hn_explanation *explanation, size_t parameter, size_t value,
+                              const struct tally *tally)
+{
+    const struct hn_space *space = explanation->evidence.space;
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_value_append(&text, hn_space_value(space, parameter, value));
+    if (!text.failed)
+        add(explanation, "constrain",
+            "take %s=%s out, or constrain it: all %zu points with it failed (the first: %s)",
+            hn_space_parameter_name(space, parameter), text.data, tally->failed,
+            hn_outcome_name(tally->first->outcome));
+    hn_text_finish(&text);
+}
+
+static enum hn_status advise_constraints(struct hn_explanation *explanation, struct hn_error *err)
 {
     const struct hn_evidence *evidence = &explanation->evidence;
     size_t told = 0;
-    if (evidence->failed < least_failures)
-        return;
-    for (size_t p = 0; p < evidence->parameters; p++) {
+    for (size_t p = 0; p < evidence->parameters && evidence->failed >= least_failures; p++) {
+        struct tally *tallies = tally_failures(evidence, p);
+        if (tallies == NULL)
+            return hn_fail_memory(err);
         for (size_t v = 0; v < hn_space_value_count(evidence->space, p); v++) {
-            size_t all;
-            size_t failed;
-            const struct hn_record *first;
-            count_failures(evidence, p, (uint16_t)v, &all, &failed, &first);
-            if (failed < least_failures || failed < all || told == MOST_OF_A_KIND)
+            if (tallies[v].failed < least_failures || tallies[v].failed < tallies[v].all ||
+                told++ >= MOST_OF_A_KIND)
                 continue;
-            struct hn_text text;
-            hn_text_init(&text);
-            hn_value_append(&text, hn_space_value(evidence->space, p, v));
-            if (!text.failed)
-                add(explanation, "constrain",
-                    "take %s=%s out, or constrain it: all %zu points with it failed (the first: "
-                    "%s)",
-                    hn_space_parameter_name(evidence->space, p), text.data, failed,
-                    hn_outcome_name(first->outcome));
-            hn_text_finish(&text);
-            told++;
+            advise_constraint(explanation, p, v, &tallies[v]);
         }
+        free(tallies);
     }
+    return HN_OK;
+}
+
+/* "config.yaml -p K=32": what a command has to be given to work on this problem. */
+static char *arguments_of(const struct hn_explain_input *input)
+{
+    const struct hn_bindings *problem = input->task->problem;
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_text_append(&text, input->config);
+    for (size_t i = 0; i < problem->count; i++) {
+        hn_text_printf(&text, " -p %s=", problem->names[i]);
+        hn_value_append(&text, &problem->values[i]);
+    }
+    return hn_text_take(&text);
 }
 
 enum hn_status hn_explain_advise(const struct hn_explain_input *input,
                                  struct hn_explanation *explanation, struct hn_error *err)
 {
+    char *command = arguments_of(input);
     explanation->advice = calloc(MOST_ADVICE, sizeof *explanation->advice);
-    if (explanation->advice == NULL)
+    if (explanation->advice == NULL || command == NULL) {
+        free(command);
         return hn_fail_memory(err);
+    }
     if (explanation->evidence.best != SIZE_MAX) {
         advise_widening(explanation);
         advise_spills(explanation);
         advise_grid(explanation);
-        advise_bound(explanation, input->config);
-        advise_budget(explanation, input->config);
+        advise_bound(explanation, command);
+        advise_budget(explanation, command);
         advise_dropping(explanation);
     }
-    advise_constraints(explanation);
-    return HN_OK;
+    free(command);
+    return advise_constraints(explanation, err);
 }

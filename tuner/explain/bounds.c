@@ -39,8 +39,7 @@ static void find_roof(const struct hn_task *task, const struct hn_device *device
     bounds->gb_per_s = bounds->bytes / time_us / 1e3;
     bounds->gflops = bounds->flops / time_us / 1e3;
     /* What a pipeline moves crosses the bus, for which there is no roof. */
-    if (roofs == NULL || task->plan->pipeline != NULL ||
-        (bounds->bytes == 0 && bounds->flops == 0))
+    if (roofs == NULL || task->plan->pipeline != NULL || (bounds->bytes == 0 && bounds->flops == 0))
         return;
     bool cached = task->regime == HN_WARM && bounds->bytes <= device->l2_bytes / 2.0;
     bounds->copy_share =

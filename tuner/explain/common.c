@@ -51,17 +51,6 @@ static size_t *rank(const struct hn_evidence *evidence, size_t *count)
     return ranked;
 }
 
-static size_t count_value(const struct hn_evidence *evidence, const size_t *points, size_t count,
-                          size_t parameter, uint16_t value)
-{
-    size_t hits = 0;
-    for (size_t i = 0; i < count; i++) {
-        size_t point = points != NULL ? points[i] : i;
-        hits += hn_evidence_choice(evidence, point)[parameter] == value;
-    }
-    return hits;
-}
-
 static int compare_chances(const void *a, const void *b)
 {
     const struct hn_common_value *x = a;
@@ -72,21 +61,29 @@ static int compare_chances(const void *a, const void *b)
 }
 
 /* More than half of the points can share one value of a parameter at most. */
-static void find_value(const struct hn_evidence *evidence, const size_t *ranked, size_t parameter,
-                       struct hn_common *common)
+static enum hn_status find_value(const struct hn_evidence *evidence, const size_t *ranked,
+                                 size_t parameter, struct hn_common *common, struct hn_error *err)
 {
     size_t values = hn_space_value_count(evidence->space, parameter);
-    for (size_t v = 0; v < values; v++) {
-        struct hn_common_value found = {.parameter = parameter, .value = (uint16_t)v};
-        found.among_best = count_value(evidence, ranked, common->best, parameter, found.value);
+    size_t *among_best = calloc(values, sizeof *among_best);
+    size_t *among_all = calloc(values, sizeof *among_all);
+    bool made = among_best != NULL && among_all != NULL;
+    for (size_t i = 0; made && i < common->best; i++)
+        among_best[hn_evidence_choice(evidence, ranked[i])[parameter]]++;
+    for (size_t i = 0; made && i < evidence->count; i++)
+        among_all[hn_evidence_choice(evidence, i)[parameter]]++;
+    for (size_t v = 0; made && v < values; v++) {
+        struct hn_common_value found = {parameter, (uint16_t)v, among_best[v], among_all[v], 1};
         if (found.among_best * 2 <= common->best)
             continue;
-        found.among_all = count_value(evidence, NULL, evidence->count, parameter, found.value);
         found.chance =
             hn_common_chance(found.among_best, common->best, found.among_all, common->all);
         if (found.chance * (double)evidence->parameters < surely)
             common->values[common->count++] = found;
     }
+    free(among_best);
+    free(among_all);
+    return made ? HN_OK : hn_fail_memory(err);
 }
 
 enum hn_status hn_common_find(const struct hn_evidence *evidence, struct hn_common *common,
@@ -103,20 +100,22 @@ enum hn_status hn_common_find(const struct hn_evidence *evidence, struct hn_comm
         hn_common_finish(common);
         return hn_fail_memory(err);
     }
+    enum hn_status status = HN_OK;
     common->best = (size_t)ceil((double)evidence->count * best_part);
     common->best = common->best < least_best ? least_best : common->best;
     common->best = common->best > count ? count : common->best;
-    if (evidence->count < least_points || common->best < least_best) {
+    if (evidence->count < least_points || common->best < least_best)
         common->best = 0;
-    } else {
+    else
         common->ratio = hn_evidence_ratio(evidence, evidence->values[ranked[common->best - 1]],
                                           evidence->values[ranked[0]]);
-        for (size_t p = 0; p < evidence->parameters; p++)
-            find_value(evidence, ranked, p, common);
-        qsort(common->values, common->count, sizeof *common->values, compare_chances);
-    }
+    for (size_t p = 0; status == HN_OK && common->best > 0 && p < evidence->parameters; p++)
+        status = find_value(evidence, ranked, p, common, err);
+    qsort(common->values, common->count, sizeof *common->values, compare_chances);
     free(ranked);
-    return HN_OK;
+    if (status != HN_OK)
+        hn_common_finish(common);
+    return status;
 }
 
 void hn_common_finish(struct hn_common *common)
