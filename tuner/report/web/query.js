@@ -47,7 +47,7 @@ export function parseQuery(tuning, text) {
     if (test) tests.push(test);
     if (match) continue;
     const wanted = word.toLowerCase();
-    tests.push(i => `${tuning.pointText(i)} ${tuning.outcome[i]} ${tuning.remarks(i).join(" ")} ${tuning.message(i)}`.toLowerCase().includes(wanted));
+    tests.push(i => [tuning.pointText(i), tuning.outcome[i], ...tuning.remarks(i), tuning.message(i)].join(" ").toLowerCase().includes(wanted));
   }
   return {test: tests.length > 0 ? i => tests.every(test => test(i)) : null, problems};
 }

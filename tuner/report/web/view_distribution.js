@@ -34,7 +34,10 @@ function drawHistogram(body, tuning) {
   y.ticks = y.ticks.filter(tick => Number.isInteger(tick.value));
   axes(plot, x, y, cost.label, "points");
   for (const [name, bins] of groups) {
-    const bar = (n, k) => `M${(x(edges[k]) + 0.5).toFixed(1)} ${plot.area.bottom}V${y(n).toFixed(1)}H${(x(edges[k + 1]) - 0.5).toFixed(1)}V${plot.area.bottom}z`;
+    const bar = (n, k) => {
+      const [left, right] = [x(edges[k]) + 0.5, x(edges[k + 1]) - 0.5].map(at => at.toFixed(1));
+      return `M${left} ${plot.area.bottom}V${y(n).toFixed(1)}H${right}V${plot.area.bottom}z`;
+    };
     plot.root.append(svg("path", {d: bins.map((n, k) => (n === 0 ? "" : bar(n, k))).join(""), class: `bars ${name}`}));
   }
   const sorted = selected.map(i => tuning.cost[i]).sort((a, b) => a - b);

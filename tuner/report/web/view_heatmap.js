@@ -68,7 +68,7 @@ function draw(host, tuning) {
   const what = `${chosen.statistic === "best" ? "Best" : "Median"} ${tuning.timed ? "time" : tuning.objectiveName}`;
   host.append(html("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "Heat map"}, html("table", {class: "heatmap"},
     html("caption", {}, `${what}; the stronger the colour, the better`),
-    html("thead", {}, html("tr", {}, html("th", {scope: "col"}, `${y.name} \\ ${x.name}`), x.values.map(value => html("th", {scope: "col"}, value)))),
+    html("thead", {}, html("tr", {}, [`${y.name} \\ ${x.name}`, ...x.values].map(text => html("th", {scope: "col"}, text)))),
     html("tbody", {}, y.values.map((value, row) => html("tr", {}, html("th", {scope: "row"}, value),
       cells[row].map((cell, column) => drawCell(tuning, cell, values[row][column], worst, column, row))))))));
 }

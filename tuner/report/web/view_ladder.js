@@ -56,7 +56,8 @@ function draw(body, tuning) {
   if (tuning.best !== null) rows.push(row(tuning, bestText(tuning), tuning.best, first, worst));
   const heading = (text, figures) => html("th", {scope: "col", class: figures ? "figure" : null}, text);
   body.append(html("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "Ladder"}, html("table", {class: "ladder"},
-    html("caption", {}, `Steps of the ladder; bars are ${tuning.timed ? "times" : tuning.objectiveName}, ${tuning.lowerIsBetter ? "shorter" : "longer"} is better`),
+    html("caption", {}, `Steps of the ladder; bars are ${tuning.timed ? "times" : tuning.objectiveName}, `,
+      `${tuning.lowerIsBetter ? "shorter" : "longer"} is better`),
     html("thead", {}, html("tr", {}, heading("step"), heading(""), heading(tuning.timed ? "time" : tuning.objectiveName, true),
       heading("±95%", true), heading(tuning.merit ?? "metric", true), heading("gain", true))),
     html("tbody", {}, rows))));

@@ -115,6 +115,10 @@ function drawOthers(plot, others, best, x, y) {
   }
 }
 
+const BEYOND = " Beyond 100%: it beats what the roof was measured with, its data was still in a cache, or it does less than the " +
+  "metrics say.";
+const NO_ROOFS = "No roofs are known of this device: run hone device --measure on it, or give --roofs.";
+
 function verdict(tuning) {
   const {best} = tuning;
   const bound = best === null ? null : tuning.bound(best);
@@ -123,7 +127,7 @@ function verdict(tuning) {
   const what = {launch: "the launch of a kernel", copy: "memory bandwidth", L2: "bandwidth of the L2 cache", FP32: "FP32 arithmetic"}[bound.name];
   return html("p", {class: "finding"}, `The best takes ${time(tuning.time[best])}; by ${what} it would need ${time(bound.us)} at least: `,
     html("strong", {}, `${(share * 100).toFixed(1)}% of the ${bound.name} roof`), ".",
-    share > 1 ? " Beyond 100%: it beats what the roof was measured with, its data was still in a cache, or it does less than the metrics say." : "");
+    share > 1 ? BEYOND : "");
 }
 
 function draw(body, tuning) {
@@ -151,7 +155,7 @@ function draw(body, tuning) {
   if (best) ring(plot.root, best, `best ${tuning.costText(tuning.best)}`, plot.area.right);
   inspect(plot, pixels, i => [...describeRecord(tuning, i), `${figure(place(tuning, kind, i).y)} ${KINDS[kind].yLabel}, ${tuning.roofText(i)}`]);
   pointLegend(body, tuning, others.length > 0 ? [["other dash", "the best of other problems"]] : []);
-  body.append(verdict(tuning) ?? html("p", {class: "empty"}, "No roofs are known of this device: run hone device --measure on it, or give --roofs."));
+  body.append(verdict(tuning) ?? html("p", {class: "empty"}, NO_ROOFS));
   body.append(tableAlternative(() => ["The best points and their place under the roofs",
     [">#", tuning.timed ? ">time" : `>${tuning.objectiveName}`, `>${KINDS[kind].yLabel}`, `>${KINDS[kind].xText}`, ">of roof", "~point"],
     tuning.ranked.slice(0, 50).map((i, k) => [String(k + 1), tuning.costText(i), figure(place(tuning, kind, i)?.y ?? NaN),

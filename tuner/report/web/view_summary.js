@@ -35,7 +35,8 @@ function bestFigure(tuning) {
 function tiesFigure(tuning) {
   const ties = tuning.ties.length;
   if (!tuning.timed) {
-    return key("time of the best", time(tuning.time[tuning.best]), `${tuning.spreadText(tuning.best)}; ties in ${tuning.objectiveName} are not known`);
+    const why = `${tuning.spreadText(tuning.best)}; ties in ${tuning.objectiveName} are not known`;
+    return key("time of the best", time(tuning.time[tuning.best]), why);
   }
   return ties === 0 ? key("tied with the best", "none", "no interval overlaps that of the best")
     : key("tied with the best", String(ties), "their intervals overlap that of the best");
@@ -51,7 +52,7 @@ function figures(tuning) {
     bestFigure(tuning),
     merit ? key(merit, figure(tuning.metric(merit)[best] ?? NaN), "of the best, a metric of the config") : null,
     bound ? key("of the roof", percent(bound.us / tuning.time[best], 1), `${bound.name} roof: ${time(bound.us)} at least`) : null,
-    key("against the slowest", `${figure(tuning.ratio(tuning.cost[worst]), 3)}×`, `slowest measured: ${tuning.costFigure(tuning.cost[worst])}`),
+    key("against the slowest", `${figure(tuning.ratio(tuning.cost[worst]), 3)}×`, `slowest in full: ${tuning.costFigure(tuning.cost[worst])}`),
     tiesFigure(tuning),
     key("points", tuning.count.toLocaleString("en"), `${tuning.ranked.length.toLocaleString("en")} with a time in full`));
 }
@@ -136,8 +137,8 @@ function topTable(tuning) {
     String(tuning.column("registers")[i] ?? NONE), bytes(tuning.column("shared")[i] ?? NaN),
     percent(tuning.column("occupancy")[i] ?? NaN), tuning.pointText(i), tuning.remarks(i).join(", ")]);
   return html("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "The best points"},
-    table(`The best ${rows.length}`, [">#", ...(tuning.timed ? [] : [`>${tuning.objectiveName}`]), ">time", ">±95%", ...(merit ? [`>${merit}`] : []),
-      ">of roof", ">registers", ">shared", ">occupancy", "~point", "remarks"], rows));
+    table(`The best ${rows.length}`, [">#", ...(tuning.timed ? [] : [`>${tuning.objectiveName}`]), ">time", ">±95%",
+      ...(merit ? [`>${merit}`] : []), ">of roof", ">registers", ">shared", ">occupancy", "~point", "remarks"], rows));
 }
 
 export function summaryView() {
