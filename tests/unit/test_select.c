@@ -3,13 +3,14 @@
 
 #include "cache/lookup.h"
 #include "runtime/launch.h"
+#include "runtime/libhone/library.h"
 #include "tests/unit/plan_fixture.h"
 #include "tests/unit/store_fixture.h"
 #include "tuner/config/config.h"
 #include "tuner/export/export.h"
 
-/* One answer: the header's lookup, compiled, and the one that reads the cache are asked the same
- * questions. */
+/* One answer: the header's lookup, compiled, and the library's, which reads the cache, are asked
+ * the same questions. */
 
 enum { QUESTIONS = 10000, RESULTS = 60 };
 
@@ -125,6 +126,30 @@ static void put_result(struct hn_store *store, int64_t session, struct hn_bindin
     hn_record_finish(&record);
 }
 
+/* Puts a drawn point for that problem where it can be used; false where it can not. */
+static bool put_point(struct hn_store *store, struct judge *judge,
+                      const struct hn_device_identity *device, const char *problem,
+                      const char *plan, int number)
+{
+    struct hn_text point = {0};
+    struct hn_bindings problem_values, point_values;
+    draw_point(&point);
+    parse_bindings(problem, &problem_values);
+    parse_bindings(point.data, &point_values);
+    judge->problem = &problem_values;
+    judge_on(judge, device);
+    bool accepted = accepts(judge, &point_values);
+    if (accepted)
+        put_result(store, begin_result(store, device, &problem_values, plan), &point_values,
+                   1 + number);
+    else
+        hn_bindings_finish(&point_values);
+    hn_bindings_finish(&problem_values);
+    hn_text_finish(&point);
+    return accepted;
+}
+
+/* Some problems are there several times: measured and simulated, cold and warm, on two devices. */
 static void fill(const char *path, struct judge *judge)
 {
     struct hn_store *store = open_store(path, HN_STORE_WRITE);
@@ -132,24 +157,13 @@ static void fill(const char *path, struct judge *judge)
     char *plan = json_dumps(json, JSON_SORT_KEYS);
     json_decref(json);
     for (int i = 0; i < RESULTS;) {
-        struct hn_text problem = {0}, point = {0};
-        struct hn_bindings problem_values, point_values;
+        struct hn_text problem = {0};
         const struct hn_device_identity *device = &devices[draw(TUNED_DEVICES)];
         draw_problem(&problem);
-        draw_point(&point);
-        parse_bindings(problem.data, &problem_values);
-        parse_bindings(point.data, &point_values);
-        judge->problem = &problem_values;
-        judge_on(judge, device);
-        if (accepts(judge, &point_values)) {
-            put_result(store, begin_result(store, device, &problem_values, plan), &point_values,
-                       1 + i);
-            i++;
-        } else {
-            hn_bindings_finish(&point_values);
+        for (size_t times = 1 + draw(3); times > 0; times--) {
+            i += put_point(store, judge, device, problem.data, plan, i);
+            device = draw(2) == 0 ? device : &devices[draw(TUNED_DEVICES)];
         }
-        hn_bindings_finish(&problem_values);
-        hn_text_finish(&point);
         hn_text_finish(&problem);
     }
     free(plan);
@@ -189,27 +203,35 @@ static const char program[] =
     "    }\n"
     "    return 0;\n}\n";
 
-/* The answer of the cache: the configuration of the result that was found. */
-static void answer(const struct hn_export *export, const struct hn_lookup_query *query,
-                   struct hn_text *text)
+/* Whom the header is compared with. */
+struct answers {
+    const struct hn_export *export;
+    const struct hn_lib_index *index;
+    struct hn_text text;
+};
+
+/* The configuration of the result that the library finds; -2: of none that the header has. */
+static void answer(struct answers *answers, const struct hn_lookup_query *query)
 {
     struct hn_lookup_rank rank;
-    const struct hn_tuned *found = hn_lookup(export->all.items, export->all.count, query, &rank);
-    int config = -1;
+    const struct hn_export *export = answers->export;
+    const struct hn_tuned *found = hn_lib_index_find(answers->index, query, &rank);
+    int config = found == NULL ? -1 : -2;
     for (size_t i = 0; found != NULL && i < export->result_count; i++)
-        if (export->results[i] == found)
+        if (hn_lookup_same_task(&export->results[i]->identity, &found->identity) &&
+            hn_bindings_equal(&export->results[i]->best.point, &found->best.point))
             config = (int)export->config_of[i];
-    hn_text_printf(text, "%d %d %a\n", config, (int)rank.grade, rank.distance);
+    hn_text_printf(&answers->text, "%d %d %a\n", config, (int)rank.grade, rank.distance);
 }
 
-static void ask(const struct hn_export *export, struct judge *judge, struct hn_text *questions,
-                struct hn_text *answers)
+static void ask(struct answers *answers, struct judge *judge, struct hn_text *questions)
 {
     static const char *const frozen[] = {"K", "LAYOUT"};
     const struct hn_device_identity *device = &devices[draw(DEVICES)];
     bool named = draw(5) != 0, counted = draw(5) != 0, as_compiled = draw(2) == 0;
     struct hn_text problem = {0};
     struct hn_bindings values;
+    const struct hn_export *export = answers->export;
     /* every other question is one of a problem that was tuned */
     if (draw(3) == 0)
         hn_bindings_append(&problem,
@@ -227,7 +249,7 @@ static void ask(const struct hn_export *export, struct judge *judge, struct hn_t
                                           .frozen_count = as_compiled ? 2 : 0,
                                           .usable = is_usable,
                                           .context = judge};
-    answer(export, &query, answers);
+    answer(answers, &query);
     bool row = strcmp(hn_bindings_get(&values, "LAYOUT")->word, "row") == 0;
     hn_text_printf(questions, "%s;%d %d %d %lld %d %lld %lld %lld %.17g\n",
                    named ? device->name : "?", device->capability, query.sm_count, as_compiled,
@@ -269,7 +291,8 @@ static void test_one_answer(void **state)
 
     struct hn_bindings any;
     struct hn_export export;
-    struct hn_text header = {0}, questions = {0}, answers = {0};
+    struct hn_text header = {0}, questions = {0};
+    struct answers answers = {.export = &export};
     hn_bindings_init(&any);
     const struct hn_export_request request = {
         .kernel = "choose", .device_name = "H200", .problem = &any};
@@ -277,27 +300,32 @@ static void test_one_answer(void **state)
     if (hn_export_open(store, &request, &export, &err) != HN_OK ||
         hn_export_header(&export, &header, &err) != HN_OK)
         fail_msg("%s", err.message);
+    struct hone_cache cache = {.path = (char *)"", .store = store};
+    struct hn_lib_index *index;
+    assert_int_equal(hn_lib_index_get(&cache, "choose", &index, NULL), HONE_OK);
     hn_store_close(store);
+    answers.index = index;
     assert_true(export.count < export.result_count);
     for (int i = 0; i < QUESTIONS; i++)
-        ask(&export, &judge, &questions, &answers);
+        ask(&answers, &judge, &questions);
+    hn_lib_index_finish(index);
 
     const struct hn_text source = {.data = (char *)program, .length = strlen(program)};
     write_file(fixture, "choose.h", &header);
     write_file(fixture, "questions", &questions);
-    write_file(fixture, "expected", &answers);
+    write_file(fixture, "expected", &answers.text);
     write_file(fixture, "program.c", &source);
     shell(fixture, HONE_C_COMPILER " -std=c11 -O1 -Wall -Wextra -Wpedantic -Wconversion -Werror "
                                    "program.c -o program && ./program < questions > found");
     shell(fixture, "paste -d'|' expected found | awk -F'|' '$1 != $2 { print NR \": \" $0; bad++ } "
                    "END { exit bad > 0 }'");
     int grades[5] = {0};
-    count_grades(answers.data, grades);
+    count_grades(answers.text.data, grades);
     for (int grade = 0; grade < 5; grade++)
         assert_true(grades[grade] > QUESTIONS / 100);
     hn_text_finish(&header);
     hn_text_finish(&questions);
-    hn_text_finish(&answers);
+    hn_text_finish(&answers.text);
     hn_export_finish(&export);
     hn_config_destroy(config);
 }
