@@ -103,6 +103,14 @@ static void free_lists(struct hn_plan *plan)
     free(plan->constraints);
 }
 
+void hn_reference_finish(struct hn_reference *reference)
+{
+    free(reference->template_path);
+    finish_step(&reference->step);
+    free_strings(reference->depends, reference->depends_count);
+    *reference = (struct hn_reference){.kind = HN_REFERENCE_SELF};
+}
+
 void hn_plan_destroy(struct hn_plan *plan)
 {
     if (plan == NULL)
@@ -116,9 +124,7 @@ void hn_plan_destroy(struct hn_plan *plan)
     free_strings(plan->freeze, plan->freeze_count);
     free_arguments(plan);
     free_lists(plan);
-    free(plan->reference.template_path);
-    finish_step(&plan->reference.step);
-    free_strings(plan->reference.depends, plan->reference.depends_count);
+    hn_reference_finish(&plan->reference);
     hn_compare_finish(&plan->compare);
     free(plan->objective);
     hn_bindings_finish(&plan->defaults);
@@ -133,6 +139,8 @@ char *hn_plan_signature(const struct hn_plan *plan)
     for (size_t i = 0; i < plan->argument_count; i++) {
         const struct hn_argument *argument = &plan->arguments[i];
         char type[HN_TYPE_SIZE];
+        if (strncmp(argument->name, HN_EXPECTED_PREFIX, strlen(HN_EXPECTED_PREFIX)) == 0)
+            continue;
         hn_argument_format_type(argument, type);
         hn_text_printf(&text, "%s%s:%s:%s", i == 0 ? "" : ",", argument->name, type,
                        hn_role_name(argument->role));

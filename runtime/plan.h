@@ -73,6 +73,8 @@ struct hn_reference {
     size_t depends_count;
 };
 
+void hn_reference_finish(struct hn_reference *reference);
+
 /* Sees problem, parameters, pitches, time_us, metric arguments and the metrics before it. Slots after the plan's names
  * and pitches: time_us, then the metric arguments in order, then the metrics in order. */
 struct hn_metric {
@@ -133,6 +135,10 @@ enum hn_status hn_plan_bind(struct hn_plan *plan, const struct hn_expression **f
 /* Canonical JSON (sorted keys, expressions as their text). From JSON: bound and ready; HN_EFORMAT. */
 json_t *hn_plan_to_json(const struct hn_plan *plan);
 enum hn_status hn_plan_from_json(const json_t *json, struct hn_plan **plan, struct hn_error *err);
+
+/* Starts the names of arguments that only a reference takes, which holds what a capture expects: they are no part of what
+ * the kernel is, and so not of its signature. */
+#define HN_EXPECTED_PREFIX "hone_expected_"
 
 /* The parts of the version that come from the plan: launch, arguments, reference, comparison (not metrics, not words
  * of the space), and the compile options. */

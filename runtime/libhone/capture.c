@@ -1,12 +1,214 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/libhone/kernel.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cache/record_json.h"
+#include "runtime/capture_file.h"
+#include "runtime/libhone/default_run.h"
+
+/* One capture on its way. */
+struct capture {
+    struct hone_kernel *kernel;
+    const uint64_t *values;
+    struct hn_capture_file file;
+    json_t *inputs;
+    json_t *expected;
+    json_t *scalars;
+};
+
+/* Contents that are packed: on the device or, for structures, on the host. */
+struct contents {
+    const struct hone_cache *cache;
+    CUdeviceptr device;
+    const unsigned char *host; /* NULL: on the device */
+};
+
+static enum hn_status read_contents(void *from, uint64_t offset, void *to, size_t bytes,
+                                    struct hn_error *err)
+{
+    const struct contents *contents = from;
+    if (contents->host != NULL) {
+        memcpy(to, contents->host + offset, bytes);
+        return HN_OK;
+    }
+    const struct hn_driver *driver = &contents->cache->driver;
+    return hn_driver_check(driver, driver->p_cuMemcpyDtoH(to, contents->device + offset, bytes),
+                           "cuMemcpyDtoH", err);
+}
+
+static enum hn_status add(struct capture *capture, json_t *list, const char *name,
+                          const struct contents *contents, uint64_t bytes, struct hn_error *err)
+{
+    uint64_t packed = 0;
+    struct contents own = *contents;
+    uint64_t offset = capture->file.written;
+    enum hn_status status =
+        hn_capture_pack(&capture->file, bytes, read_contents, &own, &packed, err);
+    if (status != HN_OK)
+        return status;
+    json_t *item = json_pack("{s:s, s:I, s:I, s:I}", "name", name, "bytes", (json_int_t)bytes,
+                             "offset", (json_int_t)offset, "packed", (json_int_t)packed);
+    return item != NULL && json_array_append_new(list, item) == 0 ? HN_OK : hn_fail_memory(err);
+}
+
+/* Files hold rows without what lies between them. */
+static enum hn_status check_rows(const struct hn_argument *argument, struct hn_error *err)
+{
+    if (argument->shape.width == NULL || (argument->shape.pitch == NULL && !argument->shape.device))
+        return HN_OK;
+    return hn_fail(err, HN_ECONFIG, "argument '%s' has a pitch, which captures do not hold",
+                   argument->name);
+}
+
+static enum hn_status add_scalar(struct capture *capture, size_t index)
+{
+    const struct hn_lib_slot *slot = &capture->kernel->slots[index];
+    const struct hn_argument *argument = &capture->kernel->plan->plan->arguments[index];
+    struct hn_value value = hn_integer((int64_t)capture->values[index]);
+    if (slot->need == HONE_FIXED)
+        return HN_OK;
+    if (hn_element_is_real(argument->element))
+        value = hn_real(hn_element_decode(&capture->values[index], argument->element));
+    else if (argument->element <= HN_INT32) /* the sign */
+        value = hn_integer((int64_t)(capture->values[index] << (64 - 8 * slot->value_bytes)) >>
+                           (64 - 8 * slot->value_bytes));
+    return json_object_set_new(capture->scalars, slot->name, hn_value_to_json(&value)) == 0
+               ? HN_OK
+               : HN_ENOMEM;
+}
+
+/* What a slot holds before the launch. A structure is the contents of its input. */
+static enum hn_status add_slot(struct capture *capture, size_t index, struct hn_error *err)
+{
+    const struct hone_kernel *kernel = capture->kernel;
+    const struct hn_plan *plan = kernel->plan->plan;
+    const struct hn_lib_slot *slot = &kernel->slots[index];
+    const struct hn_argument *argument = &plan->arguments[index];
+    struct contents contents = {.cache = kernel->cache, .device = capture->values[index]};
+    if (argument->value != NULL)
+        return slot->taken ? add_scalar(capture, index) : HN_OK;
+    if (slot->kind == HONE_BYTES) {
+        contents.host = (const unsigned char *)(uintptr_t)capture->values[index];
+        return add(capture, capture->inputs, plan->arguments[hn_plan_source(plan, index)].name,
+                   &contents, slot->value_bytes, err);
+    }
+    if (slot->kind == HONE_TEXTURE && slot->taken &&
+        capture->values[hn_plan_source(plan, index)] == 0)
+        return hn_fail(err, HN_ECONFIG,
+                       "a capture needs the buffer '%s' behind texture '%s' among the arguments",
+                       argument->from, argument->name);
+    bool is_input = argument->role == HN_ROLE_INPUT || argument->role == HN_ROLE_INOUT;
+    if (!is_input || slot->kind != HONE_BUFFER || capture->values[index] == 0)
+        return HN_OK;
+    enum hn_status status = check_rows(argument, err);
+    return status == HN_OK ? add(capture, capture->inputs, slot->name, &contents, slot->bytes, err)
+                           : status;
+}
+
+static enum hn_status add_inputs(struct capture *capture, struct hn_error *err)
+{
+    const struct hone_kernel *kernel = capture->kernel;
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; status == HN_OK && i < kernel->slot_count; i++)
+        status = add_slot(capture, i, err);
+    for (size_t i = 0; status == HN_OK && i < kernel->symbol_count; i++) {
+        const struct hn_lib_symbol *symbol = &kernel->symbols[i];
+        const struct contents contents = {.cache = kernel->cache, .device = symbol->address};
+        if (!symbol->zeroed && strcmp(symbol->name, symbol->from) == 0)
+            status = add(capture, capture->inputs, symbol->name, &contents, symbol->bytes, err);
+    }
+    return status;
+}
+
+static enum hn_status add_expected(struct capture *capture, CUstream stream, struct hn_error *err)
+{
+    struct hn_lib_default_run run;
+    const struct hone_kernel *kernel = capture->kernel;
+    enum hn_status status = hn_lib_default_run(capture->kernel, stream, capture->values, &run, err);
+    for (size_t i = 0; status == HN_OK && i < kernel->slot_count; i++) {
+        const struct hn_argument *argument = &kernel->plan->plan->arguments[i];
+        const struct contents contents = {.cache = kernel->cache, .device = run.outputs[i]};
+        if (run.outputs[i] == 0)
+            continue;
+        status = check_rows(argument, err);
+        if (status == HN_OK)
+            status = add(capture, capture->expected, argument->name, &contents,
+                         kernel->slots[i].bytes, err);
+    }
+    hn_lib_default_run_finish(kernel, &run);
+    return status;
+}
+
+static json_t *make_head(const struct capture *capture)
+{
+    const struct hone_kernel *kernel = capture->kernel;
+    json_t *plan = json_loads(kernel->plan->json, 0, NULL);
+    const char *config = kernel->plan->plan->config;
+    return json_pack("{s:i, s:s, s:s, s:o, s:o, s:s, s:O, s:O, s:O}", "format", HN_CAPTURE_FORMAT,
+                     "kernel", kernel->info.kernel, "config", config == NULL ? "" : config, "plan",
+                     plan, "problem", hn_bindings_to_json(&kernel->problem), "point",
+                     kernel->info.point, "scalars", capture->scalars, "inputs", capture->inputs,
+                     "expected", capture->expected);
+}
+
+/* "DIR/scale-0.honecap", with the first number that is free. */
+static char *choose_path(struct hone_cache *cache, const char *kernel)
+{
+    char *path = NULL;
+    (void)mkdir(cache->capture_folder, 0777);
+    do {
+        free(path);
+        if (asprintf(&path, "%s/%s-%ld.honecap", cache->capture_folder, kernel,
+                     atomic_fetch_add(&cache->captures, 1)) < 0)
+            return NULL;
+    } while (access(path, F_OK) == 0);
+    return path;
+}
+
+static enum hn_status write_capture(struct capture *capture, CUstream stream, const char *path,
+                                    struct hn_error *err)
+{
+    const struct hn_driver *driver = &capture->kernel->cache->driver;
+    enum hn_status status = hn_capture_create(path, &capture->file, err);
+    if (status == HN_OK)
+        status = hn_driver_check(driver, driver->p_cuStreamSynchronize(stream),
+                                 "waiting for the stream", err);
+    if (status == HN_OK)
+        status = add_inputs(capture, err);
+    if (status == HN_OK)
+        status = add_expected(capture, stream, err);
+    if (status == HN_OK) {
+        json_t *head = make_head(capture);
+        status = hn_capture_commit(&capture->file, head, err);
+        json_decref(head);
+    }
+    hn_capture_abandon(&capture->file);
+    return status;
+}
 
 enum hone_status hn_lib_capture(struct hone_kernel *kernel, CUstream stream, const uint64_t *values,
                                 struct hone_error *err)
 {
-    (void)kernel;
-    (void)stream;
-    (void)values;
-    (void)err;
-    return HONE_OK;
+    struct hn_error reason = {""};
+    if (atomic_fetch_add(&kernel->captured, 1) >= kernel->cache->capture_launches)
+        return HONE_OK;
+    struct capture capture = {.kernel = kernel,
+                              .values = values,
+                              .inputs = json_array(),
+                              .expected = json_array(),
+                              .scalars = json_object()};
+    char *path = choose_path(kernel->cache, kernel->info.kernel);
+    enum hn_status status =
+        path == NULL ? hn_fail_memory(&reason) : write_capture(&capture, stream, path, &reason);
+    free(path);
+    json_decref(capture.inputs);
+    json_decref(capture.expected);
+    json_decref(capture.scalars);
+    if (status == HN_OK)
+        return HONE_OK;
+    return hn_lib_fail(err, HONE_CAPTURE_FAILED, "%s was launched, but not captured: %.900s",
+                       kernel->info.kernel, reason.message);
 }

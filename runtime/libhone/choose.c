@@ -66,6 +66,7 @@ static struct hn_lib_choice choice_of(const struct search *search, const struct 
                                       const struct hn_tuned *tuned)
 {
     return (struct hn_lib_choice){
+        .kernel = search->kernel,
         .plan = plan,
         .tuned = tuned,
         .problem = search->problem,

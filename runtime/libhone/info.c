@@ -91,8 +91,7 @@ enum hone_status hn_lib_info_make(struct hone_kernel *kernel, const struct hn_li
                                   bool compiled, struct hone_error *err)
 {
     bool failed = false;
-    kernel->info = (struct hone_info){.kernel = kernel->plan->plan->kernel,
-                                      .grade = grade_of(choice->grade),
+    kernel->info = (struct hone_info){.grade = grade_of(choice->grade),
                                       .compiled = compiled,
                                       .stale_because = "",
                                       .tuned_problem = "",
@@ -103,6 +102,7 @@ enum hone_status hn_lib_info_make(struct hone_kernel *kernel, const struct hn_li
                                       .driver = "",
                                       .nvrtc = "",
                                       .record = "{}"};
+    kernel->info.kernel = keep(kernel, strdup(choice->kernel), &failed);
     kernel->info.problem = keep(kernel, hn_bindings_text(&kernel->problem), &failed);
     kernel->info.point = keep(kernel, hn_bindings_text(&kernel->point), &failed);
     if (choice->tuned != NULL)

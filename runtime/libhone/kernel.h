@@ -79,6 +79,7 @@ struct hone_kernel {
 
 /* What a kernel is to be made from. All is borrowed. */
 struct hn_lib_choice {
+    const char *kernel; /* as asked for: kernels that differ in nothing but their names share a plan */
     const struct hn_lib_plan *plan;
     const struct hn_tuned *tuned; /* NULL: the default point */
     enum hn_grade grade;

@@ -468,6 +468,42 @@ static void every_role_is_served(void **state)
     hone_close(cache);
 }
 
+/* The next two are run by themselves: with HONE_CAPTURE, and after the captures were tuned. */
+static void captures_what_launches_are_given(void **state)
+{
+    (void)state;
+    if (getenv("HONE_TEST_CAPTURE") == NULL)
+        skip();
+    struct hone_cache *cache = open_cache();
+    struct scale scale = new_scale(5000);
+    struct hone_kernel *kernel = get_kernel(cache, "scale", "n", 5000, NULL);
+    for (int i = 0; i < 3; i++) /* the first is captured */
+        launch_scale(kernel, &scale, 7 + (float)i);
+    check_scale(&scale, 5000, 9);
+    free_scale(&scale);
+    hone_close(cache);
+    composite_plans_have_scratch_of_their_own(NULL);
+    every_role_is_served(NULL);
+    symbols_are_set_before_a_launch(NULL);
+}
+
+static void captured_data_was_tuned(void **state)
+{
+    (void)state;
+    if (getenv("HONE_TEST_CAPTURE") == NULL)
+        skip();
+    struct hone_cache *cache = open_cache();
+    struct hone_options options = {.on_miss = HONE_MISS_FAIL, .forbid_compile = 1};
+    struct hone_kernel *kernel = get_kernel(cache, "scale", "n", 5000, &options);
+    assert_int_equal(hone_kernel_info(kernel)->grade, HONE_GRADE_EXACT);
+    assert_int_equal(hone_kernel_argument_count(kernel), 4);
+    struct scale scale = new_scale(5000);
+    launch_scale(kernel, &scale, 3);
+    check_scale(&scale, 5000, 3);
+    free_scale(&scale);
+    hone_close(cache);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -485,6 +521,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(scratch_can_be_the_callers),
         cmocka_unit_test(symbols_are_set_before_a_launch),
         cmocka_unit_test(every_role_is_served),
+        cmocka_unit_test(captures_what_launches_are_given),
+        cmocka_unit_test(captured_data_was_tuned),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

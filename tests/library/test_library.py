@@ -3,6 +3,7 @@
 driver double, or with HONE_GPU=1 on a GPU."""
 
 import gzip
+import json
 import os
 import pathlib
 import shutil
@@ -40,7 +41,8 @@ class Case(double.Case):
             self.hone("tune", "scale.yaml", "--quiet")
             Case.tuned_cache = (self.folder / TUNED).read_bytes()
             self.folder, self.cache = own
-        self.cache.write_bytes(Case.tuned_cache)
+        if not self.cache.exists():
+            self.cache.write_bytes(Case.tuned_cache)
 
     tuned = None
     tuned_cache = None
@@ -65,6 +67,49 @@ class Programs(Case):
         text = b"".join(gzip.decompress(path.read_bytes()) for path in recordings.iterdir()).decode()
         self.assertNotIn(str(Case.tuned.name), text)
         self.check(PROGRAM, HONE_TEST_RECORDINGS=str(recordings))
+
+    def test_what_a_program_captures_is_tuned(self):
+        self.tune_all()
+        folder = self.folder / "captured"
+        self.check(PROGRAM, "captures_*", HONE_CAPTURE=str(folder), HONE_TEST_CAPTURE="1")
+        self.assertEqual(sorted(path.name for path in folder.iterdir()),
+                         ["accumulate-0.honecap", "look_up-0.honecap", "scale-0.honecap", "sum_last_block-1.honecap",
+                          "sum_two_pass-0.honecap"])
+        # 5000 numbers from 0 to 999, which pack well.
+        self.assertLess((folder / "scale-0.honecap").stat().st_size, 20000)
+        for name, problem in (("scale-0", "n=5000"), ("sum_two_pass-0", "n=4096"), ("accumulate-0", "n=1000"),
+                              ("look_up-0", "n=5000")):
+            # Kernels that differ in nothing but their names share a plan, and so the config that it names.
+            config = [pathlib.Path(Case.tuned.name) / "sum_two_pass.yaml"] if name == "sum_two_pass-0" else []
+            result = self.hone("tune", *config, "--capture", folder / f"{name}.honecap", "--json", "--quiet")
+            tuning, = json.loads(result.stdout)
+            self.assertEqual(tuning["best"]["outcome"], "ok", name)
+            self.assertEqual(tuning["best"]["verdict"]["kind"], "verified")
+            self.assertIn(problem, str(tuning["problem"]).replace("': ", "=").replace("'", ""), name)
+        self.assertEqual(list(self.folder.glob("hone-capture-*")), [])
+        # The program has what was tuned on its data, for the scalar that it gave too.
+        self.check(PROGRAM, "captured_*", HONE_TEST_CAPTURE="1")
+
+    def test_a_wrong_capture_is_refused(self):
+        self.tune_all()
+        folder = self.folder / "captured"
+        self.check(PROGRAM, "captures_*", HONE_CAPTURE=str(folder), HONE_TEST_CAPTURE="1")
+        whole = (folder / "scale-0.honecap").read_bytes()
+        self.write("empty.honecap", "")
+        self.assertIn("no capture of libhone", self.hone("tune", "--capture", "empty.honecap", expect=1).stderr)
+        (self.folder / "short.honecap").write_bytes(whole[:-20])
+        self.assertIn("no capture of libhone", self.hone("tune", "--capture", "short.honecap", expect=1).stderr)
+        spoiled = bytearray(whole)
+        spoiled[40] ^= 255
+        (self.folder / "spoiled.honecap").write_bytes(spoiled)
+        self.assertIn("is damaged", self.hone("tune", "--capture", "spoiled.honecap", expect=1).stderr)
+        self.assertIn("is of kernel 'scale'", self.hone("tune", "symbols.yaml", "--capture", folder / "scale-0.honecap",
+                                                      expect=2).stderr)
+        missing = self.hone("tune", "--capture", "nowhere.honecap", expect=1).stderr
+        self.assertIn("'nowhere.honecap' can not be read", missing)
+        blocked = self.write("file", "")
+        result = self.run_program(PROGRAM, "captures_*", HONE_CAPTURE=str(blocked), HONE_TEST_CAPTURE="1")
+        self.assertIn("HONE_CAPTURE_FAILED: scale was launched, but not captured", result.stdout + result.stderr)
 
     @unittest.skipIf(double.ON_GPU, "once is enough")
     def test_an_import_keeps_the_plan(self):

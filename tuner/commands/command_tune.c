@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "cache/store_roofs.h"
+#include "tuner/capture.h"
 #include "tuner/command.h"
 #include "tuner/interrupt.h"
 #include "tuner/options.h"
@@ -18,8 +19,12 @@
 
 extern const struct hn_command hn_command_tune;
 
+enum { KEY_CAPTURE = 1 };
+
 struct tune {
     const char *path;
+    const char *capture_path; /* --capture */
+    struct hn_capture *capture;
     struct hn_options options;
     struct hn_config *config;
     struct hn_store *store;
@@ -32,17 +37,26 @@ struct tune {
     double started_ms;
 };
 
+static const struct argp_option own_options[] = {
+    {"capture", KEY_CAPTURE, "FILE", 0,
+     "Tune on the data that a program captured (HONE_CAPTURE), and verify against its output", 1},
+    {0},
+};
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct tune *tune = state->input;
     switch (key) {
+    case KEY_CAPTURE:
+        tune->capture_path = argument;
+        return 0;
     case ARGP_KEY_ARG:
         if (tune->path != NULL)
             argp_error(state, "found a second config '%s'; tune them one by one", argument);
         tune->path = argument;
         return 0;
     case ARGP_KEY_END:
-        if (tune->path == NULL)
+        if (tune->path == NULL && tune->capture_path == NULL)
             argp_error(state, "expected the path of a config");
         return 0;
     default:
@@ -297,10 +311,23 @@ static char *join(int argc, char **argv)
     return hn_text_take(&text);
 }
 
+/* A capture says which config it is of, unless another is given. */
+static enum hn_status read_config(struct tune *tune, struct hn_error *err)
+{
+    if (tune->capture_path == NULL)
+        return hn_options_config(&tune->options, tune->path, &tune->config, err);
+    enum hn_status status = hn_capture_open(tune->capture_path, &tune->capture, err);
+    if (status == HN_OK && tune->path == NULL)
+        status = hn_capture_config(tune->capture, &tune->path, err);
+    if (status == HN_OK)
+        status = hn_options_config(&tune->options, tune->path, &tune->config, err);
+    return status == HN_OK ? hn_capture_apply(tune->capture, tune->config, err) : status;
+}
+
 static enum hn_status execute(struct tune *tune, struct hn_error *err)
 {
     tune->started_ms = hn_now_ms();
-    enum hn_status status = hn_options_config(&tune->options, tune->path, &tune->config, err);
+    enum hn_status status = read_config(tune, err);
     if (status == HN_OK)
         status = find_strategy(tune, err);
     if (status == HN_OK)
@@ -343,6 +370,7 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
                    "interrupted, it goes on.",
         .groups = HN_OPTIONS_SPACE | HN_OPTIONS_SEARCH | HN_OPTIONS_DEVICE | HN_OPTIONS_COMPILE |
                   HN_OPTIONS_CACHE | HN_OPTIONS_OUTPUT,
+        .own = own_options,
         .parse = parse,
         .input = &tune,
     };
@@ -357,6 +385,7 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
     hn_store_close(tune.store);
     hn_workers_destroy(tune.workers);
     hn_config_destroy(tune.config);
+    hn_capture_close(tune.capture);
     hn_options_finish(&tune.options);
     free(tune.command);
     return status;
