@@ -123,6 +123,10 @@ class Programs(Case):
     def test_the_way_of_a_launch(self):
         self.check(PROGRAM.parent / "test_launch_path")
 
+    @unittest.skipIf(double.ON_GPU, "only the double fails to order")
+    def test_every_call_of_the_driver_may_fail(self):
+        self.check(PROGRAM.parent / "test_failures", HONE_DOUBLE_STRICT="1")
+
     @unittest.skipIf(double.ON_GPU, "the programs are not in the bundle")
     def test_threads(self):
         for name in ("test_threads", "test_threads_tsan"):
