@@ -144,8 +144,9 @@ static void advise_budget(struct hn_explanation *explanation, const char *comman
             fmax(effects->explained, 0) * 100, among, command);
     else if (effects->promise < 1.02)
         add(explanation, "budget",
-            "spend more budget: of %s, the best is expected at %.2f of the best's time (%s): hone "
-            "tune %s --stop-chance 0",
+            "more budget may pay: the forest expects the best of %s at %.2f of the best's time "
+            "(%s): "
+            "hone tune %s --stop-chance 0",
             among, effects->promise, text.data, command);
     else
         add(explanation, "budget",
