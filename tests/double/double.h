@@ -100,6 +100,8 @@ CUresult double_template_run(struct double_device *device, struct double_functio
 typedef CUresult double_kernel(struct double_device *device, struct double_function *function,
                                const struct double_geometry *geometry, void **parameters);
 double_kernel double_gather, double_add, double_smooth_reference;
+/* manual.c */
+double_kernel double_blur, double_blur_reference;
 /* shipped.c */
 double_kernel double_reduce, double_sgemm, double_nothing;
 

@@ -283,5 +283,9 @@ CUresult double_kernel_run(struct double_device *device, struct double_function 
         return scale_twice_reference(device, parameters);
     if (strcmp(name, "accumulate") == 0)
         return accumulate(device, function, parameters);
+    if (strcmp(name, "blur") == 0)
+        return double_blur(device, function, geometry, parameters);
+    if (strcmp(name, "blur_reference") == 0)
+        return double_blur_reference(device, function, geometry, parameters);
     return double_template_run(device, function, geometry, parameters);
 }
