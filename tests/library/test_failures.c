@@ -31,7 +31,8 @@ static bool start(CUcontext *context, CUdeviceptr *x, CUdeviceptr *y)
     *x = *y = 0;
     return cuInit(0) == CUDA_SUCCESS && cuDevicePrimaryCtxRetain(context, 0) == CUDA_SUCCESS &&
            cuCtxSetCurrent(*context) == CUDA_SUCCESS && cuMemAlloc(x, N * 4) == CUDA_SUCCESS &&
-           cuMemAlloc(y, N * 4) == CUDA_SUCCESS;
+           cuMemAlloc(y, N * 4) == CUDA_SUCCESS &&
+           cuMemsetD8Async(*x, 0, N * 4, NULL) == CUDA_SUCCESS;
 }
 
 static void try_with(int call, const char *kernel, const char *output, struct outcome *outcome)
