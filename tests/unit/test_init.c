@@ -151,6 +151,7 @@ static char *config_of(const char *text)
     struct hn_kernels kernels = kernels_of(&source);
     assert_int_equal(kernels.count, 1);
     assert_int_equal(hn_macros_find(&source, &macros, &err), HN_OK);
+    assert_int_equal(hn_macros_add_undefined(&source, &kernels.items[0], &macros, &err), HN_OK);
     assert_int_equal(hn_draft_make(&source, &kernels.items[0], &macros, &draft, &err), HN_OK);
     char *config = hn_draft_write(&draft, "k.cu", "k.cu");
     assert_non_null(config);
@@ -225,6 +226,23 @@ static void test_sizes_that_are_macros(void **state)
     free(config);
 }
 
+static void test_names_that_nobody_defines(void **state)
+{
+    (void)state;
+    char *config = config_of(
+        "#define SET 3\nconstexpr int KNOWN = 4; enum { A, B };\n"
+        "__global__ void k(float *C, const float *D) { float *P = C; P[0] = P + 1 != C;"
+        " for (int i = 0; i < ITEMS * KNOWN; i++) C[i * BLOCK + A] = D[N & 3] + SET + INT_MAX"
+        " + CALL(1) + s.M + T::K; }");
+    assert_has(config, "problem: {N: 4194304}\nfreeze: [N]");
+    assert_has(config,
+               "parameters:\n  ITEMS: [1, 2, 4, 8]\n  BLOCK: [64, 128, 256, 512, 1024]\ndefaults:");
+    free(config);
+    config = config_of("#include \"other.cuh\"\n__global__ void k(float *x) { x[0] = ITEMS; }");
+    assert_has(config, "parameters:\n  BLOCK: ");
+    free(config);
+}
+
 static void test_nothing_is_written(void **state)
 {
     (void)state;
@@ -252,6 +270,7 @@ int main(void)
         cmocka_unit_test(test_two_dimensions),
         cmocka_unit_test(test_templates_and_bounds),
         cmocka_unit_test(test_sizes_that_are_macros),
+        cmocka_unit_test(test_names_that_nobody_defines),
         cmocka_unit_test(test_nothing_is_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -181,9 +181,14 @@ static enum hn_status make(struct init *init, const struct hn_source_text *sourc
     enum hn_status status = hn_macros_find(source, &macros, err);
     if (status != HN_OK)
         return status;
-    status = hn_draft_make(source, kernel, &macros, &draft, err);
+    status = hn_macros_add_undefined(source, kernel, &macros, err);
     if (status == HN_OK)
-        status = name_output(init, kernel, err);
+        status = hn_draft_make(source, kernel, &macros, &draft, err);
+    if (status != HN_OK) {
+        hn_macros_finish(&macros);
+        return status;
+    }
+    status = name_output(init, kernel, err);
     if (status == HN_OK) {
         char *path = template_path(init);
         char *text = path != NULL ? hn_draft_write(&draft, path, init->path) : NULL;

@@ -158,7 +158,8 @@ enum hn_status hn_draft_parameters(struct hn_draft *draft, struct hn_error *err)
             return status;
         parameter->macro = macro;
         if (macro->kind == HN_MACRO_NUMBER)
-            choose_values(draft, parameter, macro->number);
+            choose_values(draft, parameter,
+                          macro->undefined ? preset_of(draft, macro->name) : macro->number);
     }
     return add_template_parameters(draft, err);
 }
@@ -198,8 +199,12 @@ enum hn_status hn_draft_sizes(struct hn_draft *draft, struct hn_error *err)
     enum hn_status status = HN_OK;
     for (size_t i = 0; status == HN_OK && i < draft->macros->count; i++) {
         const struct hn_macro *macro = &draft->macros->items[i];
-        if (macro->kind == HN_MACRO_NUMBER && macro->number >= least_size &&
-            hn_draft_is_extent(macro->name) && !is_block(macro->name))
+        bool extent = hn_draft_is_extent(macro->name) && !is_block(macro->name) &&
+                      !is_per_thread(macro->name);
+        if (macro->kind == HN_MACRO_NUMBER && extent && macro->undefined)
+            status = hn_draft_add_size(draft, strdup(macro->name), macro->name, usual_extent(draft),
+                                       true, true, err);
+        else if (macro->kind == HN_MACRO_NUMBER && macro->number >= least_size && extent)
             status = hn_draft_add_size(draft, strdup(macro->name), macro->name, macro->number, true,
                                        true, err);
     }

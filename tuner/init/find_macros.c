@@ -127,8 +127,7 @@ static void classify(struct hn_macro *macro, const char *value)
     }
 }
 
-static enum hn_status add_macro(struct hn_macros *macros, struct hn_macro *macro,
-                                struct hn_error *err)
+enum hn_status hn_macros_add(struct hn_macros *macros, struct hn_macro *macro, struct hn_error *err)
 {
     struct hn_macro *items = realloc(macros->items, (macros->count + 1) * sizeof *items);
     if (items == NULL)
@@ -180,7 +179,7 @@ static enum hn_status add_behind(struct reading *reading, const struct directive
     if (macro.name == NULL)
         return hn_fail_memory(err);
     classify(&macro, directive->value);
-    enum hn_status status = add_macro(reading->macros, &macro, err);
+    enum hn_status status = hn_macros_add(reading->macros, &macro, err);
     finish_macro(&macro);
     return status;
 }
@@ -212,7 +211,7 @@ static enum hn_status take(struct reading *reading, const struct directive *dire
     }
     classify(open, directive->value);
     reading->behind = true;
-    return add_macro(reading->macros, open, err);
+    return hn_macros_add(reading->macros, open, err);
 }
 
 enum hn_status hn_macros_find(const struct hn_source_text *source, struct hn_macros *macros,

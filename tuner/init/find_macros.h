@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "tuner/init/source_text.h"
+#include "tuner/init/find_kernels.h"
 
 /* What a source leaves to whoever compiles it: #ifndef X, #define X value. */
 enum hn_macro_kind {
@@ -17,6 +17,7 @@ struct hn_macro {
     char *name;
     enum hn_macro_kind kind;
     int64_t number;
+    bool undefined; /* used and nowhere defined: whoever compiles has to say the number */
     char *word;    /* the chosen one */
     char **words;  /* all of them, as defined */
     size_t word_count;
@@ -28,7 +29,13 @@ struct hn_macros {
 };
 
 enum hn_status hn_macros_find(const struct hn_source_text *source, struct hn_macros *macros, struct hn_error *err);
+/* Adds names in capitals that stand in the kernel's body and are neither defined nor declared anywhere; none where the
+ * source includes files of its own, which may define them. */
+enum hn_status hn_macros_add_undefined(const struct hn_source_text *source, const struct hn_kernel *kernel,
+                                       struct hn_macros *macros, struct hn_error *err);
 void hn_macros_finish(struct hn_macros *macros);
+/* Takes the macro over when that succeeds, and empties it. */
+enum hn_status hn_macros_add(struct hn_macros *macros, struct hn_macro *macro, struct hn_error *err);
 /* NULL when there is none. */
 const struct hn_macro *hn_macros_get(const struct hn_macros *macros, const char *name);
 
