@@ -123,6 +123,14 @@ class Programs(Case):
     def test_the_way_of_a_launch(self):
         self.check(PROGRAM.parent / "test_launch_path")
 
+    @unittest.skipUnless(double.ON_GPU and os.environ.get("HONE_RUNTIME_EXAMPLE"), "needs a GPU, and nvcc when it was built")
+    def test_beside_the_runtime_api(self):
+        example = pathlib.Path(os.environ["HONE_RUNTIME_EXAMPLE"]).absolute()
+        for n in ("65536", "5000"):
+            result = self.run_program(example, str(self.cache), n)
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+            self.assertIn(f"0 of {n} elements are wrong", result.stdout)
+
     @unittest.skipIf(double.ON_GPU, "only the double fails to order")
     def test_every_call_of_the_driver_may_fail(self):
         self.check(PROGRAM.parent / "test_failures", HONE_DOUBLE_STRICT="1")
