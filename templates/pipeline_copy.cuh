@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Copies from global to shared memory by cp.async (PTX, sm_80 and later) in groups, several of which are on their way at
-// once: copies are put into a group, and a thread waits until at most so many of its youngest groups are outstanding.
+// Copies from global to shared memory by cp.async (PTX, sm_80 and later) in groups, several of which are on their way
+// at once: a thread waits until at most so many of its youngest groups are outstanding. The L2 cache is asked to fetch
+// whole lines of 128 bytes.
 #ifndef HONE_PIPELINE_COPY_CUH
 #define HONE_PIPELINE_COPY_CUH
 
@@ -10,11 +11,13 @@ template <int bytes> __device__ __forceinline__ void copy_if(bool wanted, float 
 {
     const unsigned address = (unsigned)__cvta_generic_to_shared(shared);
     if (bytes == 16)
-        asm volatile("{ .reg .pred p; setp.ne.b32 p, %2, 0; @p cp.async.cg.shared.global.L2::128B [%0], [%1], 16; }" ::"r"(address),
+        asm volatile("{ .reg .pred p; setp.ne.b32 p, %2, 0;"
+                     "@p cp.async.cg.shared.global.L2::128B [%0], [%1], 16; }" ::"r"(address),
                      "l"(global), "r"((int)wanted)
                      : "memory");
     else
-        asm volatile("{ .reg .pred p; setp.ne.b32 p, %2, 0; @p cp.async.ca.shared.global.L2::128B [%0], [%1], %3; }" ::"r"(address),
+        asm volatile("{ .reg .pred p; setp.ne.b32 p, %2, 0;"
+                     "@p cp.async.ca.shared.global.L2::128B [%0], [%1], %3; }" ::"r"(address),
                      "l"(global), "r"((int)wanted), "n"(bytes)
                      : "memory");
 }
@@ -24,9 +27,11 @@ template <int bytes> __device__ __forceinline__ void copy_or_zero(int copied, fl
 {
     const unsigned address = (unsigned)__cvta_generic_to_shared(shared);
     if (bytes == 16)
-        asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(address), "l"(global), "r"(copied) : "memory");
+        asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(address), "l"(global), "r"(copied)
+                     : "memory");
     else
-        asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], %3, %2;" ::"r"(address), "l"(global), "r"(copied), "n"(bytes)
+        asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], %3, %2;" ::"r"(address), "l"(global), "r"(copied),
+                     "n"(bytes)
                      : "memory");
 }
 

@@ -11,29 +11,29 @@
 #endif
 
 #ifndef BM // the block's tile: BM x BN of C, BK steps of k at a time
-#define BM 128
-#define BN 128
+#define BM 32
+#define BN 32
 #define BK 8
 #endif
 #ifndef WM // the warp's part: WM x WN
-#define WM 64
-#define WN 64
+#define WM 16
+#define WN 32
 #endif
 #ifndef TM // the thread's part: TM x TN, 32 of which are the warp's
-#define TM 16
-#define TN 8
+#define TM 4
+#define TN 4
 #endif
 #ifndef WK // so many warps share the steps of k of a part
 #define WK 1
 #endif
 #ifndef STAGES // tiles of A and B in shared memory; 0: none, everything is read from global memory
-#define STAGES 4
+#define STAGES 1
 #endif
-#ifndef LOAD // through registers; or past them by cp.async, in words of 4 bytes, or of up to 16 where rows are so aligned
+#ifndef LOAD // through registers; or past them by cp.async, in words of 4 bytes, or of up to 16 as rows are aligned
 #define LOAD_plain 1
 #define LOAD_async4 2
 #define LOAD_async16 3
-#define LOAD LOAD_async16
+#define LOAD LOAD_plain
 #endif
 #ifndef A_TILE // in shared memory: rows as in A, or transposed, so that a thread's rows lie side by side
 #define A_TILE_rows 1
@@ -47,20 +47,20 @@
 #define SWIZZLE 0
 #endif
 #ifndef FRAGMENTS // 2: the elements of the next step are read while this one is computed
-#define FRAGMENTS 2
+#define FRAGMENTS 1
 #endif
-#ifndef SPREAD // steps of k over which the copies of a tile are spread; after each, the pipeline of shared memory has to drain
+#ifndef SPREAD // steps of k over which the copies of a tile are spread
 #define SPREAD 1
 #endif
 #ifndef ORDER_M // a thread's multiply-adds go through its part in blocks of ORDER_M x ORDER_N; SNAKE: there and back
-#define ORDER_M 2
-#define ORDER_N 2
+#define ORDER_M 1
+#define ORDER_N 1
 #endif
 #ifndef SNAKE
 #define SNAKE 0
 #endif
 #ifndef RASTER // rows of tiles that blocks go through together, for the sake of the L2 cache
-#define RASTER 8
+#define RASTER 1
 #endif
 #ifndef SPLIT_K // so many blocks share the steps of k of a tile; CLUSTER of them add up by way of shared memory
 #define SPLIT_K 1
@@ -68,8 +68,8 @@
 #ifndef CLUSTER
 #define CLUSTER 1
 #endif
-#ifndef FINISH // what such a group of blocks found is C; or is added to it, which a kernel before or the tile's first block makes 0;
-               // or is added up by the tile's last block, or by a kernel behind
+#ifndef FINISH // what such a group of blocks found is C; or is added to it, which a kernel before or the tile's first
+               // block makes 0; or is added up by the tile's last block, or by a kernel behind
 #define FINISH_store 1
 #define FINISH_atomic 2
 #define FINISH_first_clears 3
@@ -78,7 +78,7 @@
 #define FINISH FINISH_store
 #endif
 #ifndef MIN_BLOCKS // that a multiprocessor is to have room for
-#define MIN_BLOCKS 2
+#define MIN_BLOCKS 1
 #endif
 
 #include "sgemm_tile.cuh"

@@ -16,8 +16,8 @@ struct cell {
     int row, column;
 };
 
-// The cells of a matrix of `width` columns, dealt out row by row to so many hands: the i-th of each. Where the deal comes
-// out even, each hand's i-th is as far from its first as any other's: a constant.
+// The cells of a matrix of `width` columns, dealt out row by row to so many hands: the i-th of each. Where the deal
+// comes out even, each hand's i-th is as far from its first as any other's: a constant.
 template <int hands, int width> struct deal {
     static constexpr bool even = hands % width == 0 || width % hands == 0;
     __device__ static constexpr cell step(int i)
@@ -34,11 +34,13 @@ using deal_b = deal<threads, BN / word_b>;
 using deal_a = deal<threads, BK / word_a>;
 using deal_turned = deal<threads / 8, BM>;
 
-// The first element of a thread's i-th word in A's and B's tile, and how far it is from its first word's, if that is known.
+// The first element of a thread's i-th word in A's and B's tile, and how far it is from its first word's, if that is
+// known.
 __device__ __forceinline__ cell word_of_a(int i)
 {
     const cell turned = deal_turned::at(threadIdx.x / 8, i), as_is = deal_a::at(threadIdx.x, i);
-    return turning ? cell{turned.column, (int)threadIdx.x % 8 + 8 * turned.row} : cell{as_is.row, as_is.column * word_a};
+    return turning ? cell{turned.column, (int)threadIdx.x % 8 + 8 * turned.row}
+                   : cell{as_is.row, as_is.column * word_a};
 }
 __device__ __forceinline__ cell word_of_b(int i)
 {

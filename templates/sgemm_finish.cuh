@@ -81,8 +81,8 @@ __device__ __forceinline__ void sum_groups(const float *partial, float *C, const
     to_result(false, C, at, element / BN, element % BN, words<4>{sum.x, sum.y, sum.z, sum.w});
 }
 
-// Whether this block is the last of `blocks` that come here with the same counter, which it leaves at 0. What the others
-// wrote before is visible to it.
+// Whether this block is the last of `blocks` that come here with the same counter, which it leaves at 0. What the
+// others wrote before is visible to it.
 __device__ __forceinline__ bool is_last(unsigned *counter, unsigned blocks)
 {
     __shared__ bool last;
@@ -95,8 +95,8 @@ __device__ __forceinline__ bool is_last(unsigned *counter, unsigned blocks)
     return last;
 }
 
-// Blocks that add their sums up in one place: those of equal rank of a tile's clusters. All start with the first share of
-// their work and meet by counters, which are 0 before and after.
+// Blocks that add their sums up in one place: those of equal rank of a tile's clusters. They meet by counters, which are
+// 0 before and after.
 __device__ __forceinline__ int own_rank() { return CLUSTER > 1 ? cluster_rank() : 0; }
 __device__ __forceinline__ unsigned *own_counter(unsigned *done, const place &at, int number)
 {
@@ -142,8 +142,8 @@ __device__ __forceinline__ void wait_until_cleared(unsigned *done, const place &
     __syncthreads();
 }
 
-__device__ __forceinline__ void finish(const float (&c)[TM][TN], float *shared, const place &at, float *C, float *partial,
-                                       unsigned *done)
+__device__ __forceinline__ void finish(const float (&c)[TM][TN], float *shared, const place &at, float *C,
+                                       float *partial, unsigned *done)
 {
     constexpr bool add = FINISH == FINISH_atomic || FINISH == FINISH_first_clears;
     if (FINISH == FINISH_first_clears)

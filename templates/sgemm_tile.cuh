@@ -30,7 +30,7 @@ static_assert(stage_floats % 4 == 0 && a_floats % 4 == 0, "words of 16 bytes");
 
 struct place {
     int tile, m, n;         // of the block: its tile, and the first element's row and column in C
-    int new_m, new_n;       // the tile's rows and columns before these are its neighbours' as well, and not to be written
+    int new_m, new_n;       // the tile's rows and columns before these are its neighbours': not to be written
     int row, column, slice; // of the thread: its first row and column in the tile, its first step of k
 };
 
@@ -67,8 +67,8 @@ __device__ __forceinline__ int column_of(const place &at, int j)
     return at.column + (j / word_n * word_n * lanes_n + j % word_n);
 }
 
-// The steps of k are cut into tiles of BK. Where BK does not divide K, the first tile is the short one: so the loop that
-// follows needs no tests. The tiles are dealt out to SPLIT_K blocks.
+// The steps of k are cut into tiles of BK. Where BK does not divide K, the first tile is the short one: so the loop
+// that follows needs no tests. The tiles are dealt out to SPLIT_K blocks.
 constexpr int short_tile = K - (tiles_k - 1) * BK;
 
 __device__ __forceinline__ int steps_tiles(int split)
@@ -81,8 +81,8 @@ __device__ __forceinline__ int first_step(int split)
     return tile == 0 ? 0 : short_tile + (tile - 1) * BK;
 }
 
-// Where A(row, k) lies in its tile. Swizzling, the word is one that differs in neighbouring rows: so words of the same k
-// in eight rows are in different banks.
+// Where A(row, k) lies in its tile. Swizzling, the word is one that differs in neighbouring rows: so words of the
+// same k in eight rows are in different banks.
 __device__ __forceinline__ int a_index(int row, int k)
 {
     if (transposed)

@@ -90,7 +90,8 @@ int main()
     cublas();
     lt();
     const auto right = from_device(expected, m * n);
-    const double error = error_of(from_device(C, m * n), right), theirs = error_of(from_device(of_cublas, m * n), right);
+    const double error = error_of(from_device(C, m * n), right);
+    const double theirs = error_of(from_device(of_cublas, m * n), right);
     char what[48], name[48];
     std::snprintf(what, sizeof what, "sgemm %lldx%lldx%lld", (long long)m, (long long)n, (long long)k);
     std::printf("%-30s error, of max |C|: tuned %.1e, cublasSgemm %.1e, cublasLt %.1e\n", what, error, theirs,
