@@ -101,6 +101,12 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                    "init", source)
         self.fails(1, "hone: cannot open 'nope.cu': No such file or directory", "init", "nope.cu")
 
+    def test_names_that_no_config_takes(self):
+        source = self.write("odd.cu", "extern \"C\" __global__ void odd(int *true_, int bytes, int min, int *x) { x[0] = bytes + min; true_[0] = 1; }\n"
+                            "extern \"C\" __global__ void twice(int *x, int *x) { x[0] = 1; }\n")
+        self.assertEqual(self.hone("init", source, "--entry", "odd").stderr, "")
+        self.assertIn("hone: warning: as it stands it is no config: ", self.hone("init", source, "--entry", "twice").stderr)
+
     def test_wrong_usage(self):
         self.misused("expected the path of a CUDA source", "init")
         self.misused("found 'b.cu' after 'a.cu', expected one KERNEL.cu", "init", "a.cu", "b.cu")

@@ -138,6 +138,23 @@ static char *template_path(const struct init *init)
     return NULL;
 }
 
+/* A draft should be a config as it stands; where it is none, what is wrong is the first thing to
+ * do. */
+static enum hn_status tell(const struct init *init)
+{
+    struct hn_config *config = NULL;
+    struct hn_error wrong = {""};
+    bool valid = hn_config_load(init->output, &config, &wrong) == HN_OK;
+    if (config != NULL)
+        hn_config_destroy(config);
+    if (!init->options.quiet)
+        printf("wrote %s\nnext: look at its lines marked TODO, then `hone space %s`\n",
+               init->output, init->output);
+    if (!valid)
+        fprintf(stderr, "hone: warning: as it stands it is no config: %s\n", wrong.message);
+    return HN_OK;
+}
+
 /* Never over a file that is there. */
 static enum hn_status write_config(const struct init *init, const char *text, struct hn_error *err)
 {
@@ -156,10 +173,7 @@ static enum hn_status write_config(const struct init *init, const char *text, st
     bool failed = fputs(text, file) == EOF;
     if (fclose(file) != 0 || failed)
         return hn_fail(err, HN_ERUN, "%s can not be written: %s", init->output, strerror(errno));
-    if (!init->options.quiet)
-        printf("wrote %s\nnext: look at its lines marked TODO, then `hone space %s`\n",
-               init->output, init->output);
-    return HN_OK;
+    return tell(init);
 }
 
 static enum hn_status name_output(struct init *init, const struct hn_kernel *kernel,

@@ -33,6 +33,10 @@ bool hn_draft_is_extent(const char *name)
     return false;
 }
 
+/* Names that mean something in configs. */
+static const char reserved[] = "bytes flops gb_per_s time_us min max abs log2 sizeof ceil_div if "
+                               "else and or not in null true false";
+
 char *hn_draft_free_name(const struct hn_draft *draft, const char *wish)
 {
     char *name = NULL;
@@ -40,16 +44,14 @@ char *hn_draft_free_name(const struct hn_draft *draft, const char *wish)
         return NULL;
     for (char *c = name; *c != '\0'; c++)
         *c = (char)toupper((unsigned char)*c);
-    if (!hn_source_has(draft->source, name + 5) && hn_draft_get(draft, name + 5) == NULL)
+    if (!hn_draft_is_one_of(name + 5, "null true false if else and or not in") &&
+        !hn_source_has(draft->source, name + 5) && hn_draft_get(draft, name + 5) == NULL)
         memmove(name, name + 5, strlen(name + 5) + 1);
     return name;
 }
 
 char *hn_draft_size_name(const struct hn_draft *draft, const char *declared)
 {
-    static const char reserved[] =
-        "bytes flops gb_per_s time_us min max abs log2 sizeof ceil_div if "
-        "else and or not in True False true false";
     return hn_draft_is_one_of(declared, reserved) ? hn_draft_free_name(draft, declared)
                                                   : strdup(declared);
 }
