@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "library_fixture.h"
+#include "library_plans.h"
 
 enum { N = 65536 };
 
@@ -328,146 +328,6 @@ static void a_folder_of_recordings_is_compiled(void **state)
     hone_close(cache);
 }
 
-/* Two kernels through scratch, or one with a counter: whichever won, and as the default point has
- * it. */
-static void composite_plans_have_scratch_of_their_own(void **state)
-{
-    (void)state;
-    enum { COUNT = 4096 };
-    struct hone_error err = {.message = ""};
-    struct hone_cache *cache = open_cache();
-    static const char *const finishes[] = {"two_pass", "last_block"};
-    int host[COUNT];
-    int sum = 0;
-    for (int i = 0; i < COUNT; i++)
-        host[i] = i % 7;
-    for (int i = 0; i < COUNT; i++)
-        sum += host[i];
-    CUdeviceptr x = new_buffer(host, sizeof host), result = new_buffer(host, sizeof(int));
-    CUstream stream;
-    CHECK_CUDA(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
-    for (size_t f = 0; f < 2; f++) {
-        char name[32];
-        snprintf(name, sizeof name, "sum_%s", finishes[f]);
-        struct hone_kernel *kernel = get_kernel(cache, name, "n", COUNT, NULL);
-        assert_non_null(strstr(hone_kernel_info(kernel)->point, finishes[f]));
-        expect_ok(hone_prepare(kernel, stream, &err), &err);
-        const struct hone_argument arguments[] = {hone_buffer("x", x), hone_buffer("sum", result)};
-        for (int i = 0; i < 4; i++) {
-            int found = -1;
-            CHECK_CUDA(cuMemcpyHtoD(result, &found, sizeof found));
-            expect_ok(hone_launch(kernel, i % 2 == 0 ? stream : NULL, arguments, 2, &err), &err);
-            CHECK_CUDA(cuCtxSynchronize());
-            CHECK_CUDA(cuMemcpyDtoH(&found, result, sizeof found));
-            assert_int_equal(found, sum);
-        }
-    }
-    CHECK_CUDA(cuStreamDestroy(stream));
-    CHECK_CUDA(cuMemFree(x));
-    CHECK_CUDA(cuMemFree(result));
-    hone_close(cache);
-}
-
-static void scratch_can_be_the_callers(void **state)
-{
-    (void)state;
-    enum { COUNT = 4096 };
-    struct hone_error err = {.message = ""};
-    struct hone_cache *cache = open_cache();
-    struct hone_kernel *kernel = get_kernel(cache, "sum_last_block", "n", COUNT, NULL);
-    int host[COUNT];
-    for (int i = 0; i < COUNT; i++)
-        host[i] = 1;
-    CUdeviceptr buffers[4];
-    for (int i = 0; i < 4; i++)
-        buffers[i] = new_buffer(host, sizeof host);
-    const struct hone_argument arguments[] = {
-        hone_buffer("x", buffers[0]), hone_buffer("partial", buffers[1]),
-        hone_buffer("sum", buffers[2]), hone_buffer("done", buffers[3])};
-    struct hone_argument_info info;
-    assert_int_equal(hone_kernel_argument(kernel, 1, &info), HONE_OK);
-    assert_int_equal(info.need, HONE_OWNED);
-    expect_ok(hone_launch(kernel, NULL, arguments, 4, &err), &err);
-    int found = 0;
-    CHECK_CUDA(cuCtxSynchronize());
-    CHECK_CUDA(cuMemcpyDtoH(&found, buffers[2], sizeof found));
-    assert_int_equal(found, COUNT);
-    CHECK_CUDA(cuMemcpyDtoH(&found, buffers[1], sizeof found));
-    assert_int_not_equal(found, 1);
-    for (int i = 0; i < 4; i++)
-        CHECK_CUDA(cuMemFree(buffers[i]));
-    hone_close(cache);
-}
-
-static void symbols_are_set_before_a_launch(void **state)
-{
-    (void)state;
-    enum { COUNT = 5000 };
-    struct hone_error err = {.message = ""};
-    struct hone_cache *cache = open_cache();
-    struct hone_options options = {.on_miss = HONE_MISS_DEFAULT};
-    struct hone_kernel *kernel = get_kernel(cache, "look_up", "n", COUNT, &options);
-    int x[COUNT], weights[16], offsets[4] = {1, 2, 3, 4}, y[COUNT];
-    for (int i = 0; i < COUNT; i++)
-        x[i] = i;
-    for (int i = 0; i < 16; i++)
-        weights[i] = i * i;
-    CUdeviceptr device_x = new_buffer(x, sizeof x), device_y = new_buffer(x, sizeof x);
-    CUdeviceptr device_weights = new_buffer(weights, sizeof weights);
-    const struct hone_argument arguments[] = {hone_buffer("x", device_x),
-                                              hone_buffer("weights", device_weights),
-                                              hone_buffer("y", device_y)};
-    expect_failure(hone_launch(kernel, NULL, arguments, 3, &err), HONE_INVALID, &err,
-                   "call hone_set_symbols");
-    bool constant = strstr(hone_kernel_info(kernel)->point, "MEMORY=constant") != NULL;
-    assert_int_equal(hone_kernel_symbol_count(kernel), constant ? 2 : 1);
-    const char *name = NULL;
-    uint64_t bytes = 0;
-    assert_int_equal(hone_kernel_symbol(kernel, constant ? 1 : 0, &name, &bytes), HONE_OK);
-    assert_string_equal(name, "offsets");
-    assert_int_equal(bytes, sizeof offsets);
-    const struct hone_argument symbols[] = {hone_buffer("weights", device_weights),
-                                            hone_bytes("offsets", offsets, sizeof offsets)};
-    expect_failure(hone_set_symbols(kernel, NULL, symbols, 1, &err), HONE_INVALID, &err, "offsets");
-    expect_ok(hone_set_symbols(kernel, NULL, symbols, 2, &err), &err);
-    for (int turn = 0; turn < 2; turn++) {
-        expect_ok(hone_launch(kernel, NULL, arguments, 3, &err), &err);
-        CHECK_CUDA(cuCtxSynchronize());
-        CHECK_CUDA(cuMemcpyDtoH(y, device_y, sizeof y));
-        for (int i = 0; i < COUNT; i++)
-            assert_int_equal(y[i], 3 * weights[x[i] & 15] + offsets[x[i] & 3]);
-    }
-    CHECK_CUDA(cuMemFree(device_x));
-    CHECK_CUDA(cuMemFree(device_y));
-    CHECK_CUDA(cuMemFree(device_weights));
-    hone_close(cache);
-}
-
-static void every_role_is_served(void **state)
-{
-    (void)state;
-    enum { COUNT = 1000 };
-    struct hone_error err = {.message = ""};
-    struct hone_cache *cache = open_cache();
-    struct hone_kernel *kernel = get_kernel(cache, "accumulate", "n", COUNT, NULL);
-    float x[COUNT], y[COUNT];
-    for (int i = 0; i < COUNT; i++)
-        x[i] = (float)i;
-    memset(y, 0, sizeof y);
-    CUdeviceptr device_x = new_buffer(x, sizeof x), device_y = new_buffer(y, sizeof y);
-    const struct hone_argument arguments[] = {hone_buffer("x", device_x),
-                                              hone_buffer("y", device_y)};
-    for (int i = 0; i < 3; i++)
-        expect_ok(hone_launch(kernel, NULL, arguments, 2, &err), &err);
-    CHECK_CUDA(cuCtxSynchronize());
-    CHECK_CUDA(cuMemcpyDtoH(y, device_y, sizeof y));
-    for (int i = 0; i < COUNT; i++)
-        assert_true(fabsf(y[i] - 3 * x[i]) < 1e-3f);
-    CHECK_CUDA(cuMemFree(device_x));
-    CHECK_CUDA(cuMemFree(device_y));
-    hone_close(cache);
-}
-
 /* The next two are run by themselves: with HONE_CAPTURE, and after the captures were tuned. */
 static void captures_what_launches_are_given(void **state)
 {
@@ -517,11 +377,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_miss_takes_the_nearest_record),
         cmocka_unit_test(a_miss_fails_or_takes_the_default_as_asked),
         cmocka_unit_test(a_folder_of_recordings_is_compiled),
-        cmocka_unit_test(composite_plans_have_scratch_of_their_own),
-        cmocka_unit_test(scratch_can_be_the_callers),
-        cmocka_unit_test(symbols_are_set_before_a_launch),
-        cmocka_unit_test(every_role_is_served),
-        cmocka_unit_test(captures_what_launches_are_given),
+#define X(name) cmocka_unit_test(name),
+        LIBRARY_PLAN_TESTS(X)
+#undef X
+            cmocka_unit_test(captures_what_launches_are_given),
         cmocka_unit_test(captured_data_was_tuned),
     };
     if (argc > 1)

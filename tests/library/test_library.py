@@ -18,6 +18,13 @@ import double  # noqa: E402
 # test_library; the other programs lie beside it.
 PROGRAM = pathlib.Path(os.environ.get("HONE_LIBRARY_PROGRAM", "bin/test_library_gpu"))
 TUNED = "tuned.db"
+# Configs of which one point is enough.
+ONE_POINT = {
+    "attributes": "CLUSTER=2 COOPERATIVE=true SHARED=65536 CARVEOUT=100",
+    "windows": "WINDOW_BYTES=4096 SET_ASIDE=0 HIT_PERCENT=50 HIT=persisting MISS=streaming",
+    "inputs": "BLOCK=128",
+    "pipeline": "CHUNKS=1 STREAMS=1 ORDER=depth_first HOST_MEMORY=pinned STAGES_ON=device PIECES=1 GRANULE=1 FAULT=0",
+}
 SANITIZED = os.environ.get("HONE_SANITIZE") == "1"
 
 
@@ -39,6 +46,8 @@ class Case(double.Case):
             self.hone("tune", accumulate, "--quiet")
             self.hone("tune", "symbols.yaml", "-s", "MISSING=0", "--quiet")
             self.hone("tune", "scale.yaml", "--quiet")
+            for name, point in ONE_POINT.items():
+                self.hone("tune", f"{name}.yaml", "--quiet", *(word for value in point.split() for word in ("-s", value)))
             Case.tuned_cache = (self.folder / TUNED).read_bytes()
             self.folder, self.cache = own
         if not self.cache.exists():

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+#include "library_plans.h"
+
+/* Two kernels through scratch, or one with a counter: whichever won, and as the default point has
+ * it. */
+void composite_plans_have_scratch_of_their_own(void **state)
+{
+    (void)state;
+    enum { COUNT = 4096 };
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = open_cache();
+    static const char *const finishes[] = {"two_pass", "last_block"};
+    int host[COUNT];
+    int sum = 0;
+    for (int i = 0; i < COUNT; i++)
+        host[i] = i % 7;
+    for (int i = 0; i < COUNT; i++)
+        sum += host[i];
+    CUdeviceptr x = new_buffer(host, sizeof host), result = new_buffer(host, sizeof(int));
+    CUstream stream;
+    CHECK_CUDA(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
+    for (size_t f = 0; f < 2; f++) {
+        char name[32];
+        snprintf(name, sizeof name, "sum_%s", finishes[f]);
+        struct hone_kernel *kernel = get_kernel(cache, name, "n", COUNT, NULL);
+        assert_non_null(strstr(hone_kernel_info(kernel)->point, finishes[f]));
+        expect_ok(hone_prepare(kernel, stream, &err), &err);
+        const struct hone_argument arguments[] = {hone_buffer("x", x), hone_buffer("sum", result)};
+        for (int i = 0; i < 4; i++) {
+            int found = -1;
+            CHECK_CUDA(cuMemcpyHtoD(result, &found, sizeof found));
+            expect_ok(hone_launch(kernel, i % 2 == 0 ? stream : NULL, arguments, 2, &err), &err);
+            CHECK_CUDA(cuCtxSynchronize());
+            CHECK_CUDA(cuMemcpyDtoH(&found, result, sizeof found));
+            assert_int_equal(found, sum);
+        }
+    }
+    CHECK_CUDA(cuStreamDestroy(stream));
+    CHECK_CUDA(cuMemFree(x));
+    CHECK_CUDA(cuMemFree(result));
+    hone_close(cache);
+}
+
+void scratch_can_be_the_callers(void **state)
+{
+    (void)state;
+    enum { COUNT = 4096 };
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = open_cache();
+    struct hone_kernel *kernel = get_kernel(cache, "sum_last_block", "n", COUNT, NULL);
+    int host[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        host[i] = 1;
+    CUdeviceptr buffers[4];
+    for (int i = 0; i < 4; i++)
+        buffers[i] = new_buffer(host, sizeof host);
+    const struct hone_argument arguments[] = {
+        hone_buffer("x", buffers[0]), hone_buffer("partial", buffers[1]),
+        hone_buffer("sum", buffers[2]), hone_buffer("done", buffers[3])};
+    struct hone_argument_info info;
+    assert_int_equal(hone_kernel_argument(kernel, 1, &info), HONE_OK);
+    assert_int_equal(info.need, HONE_OWNED);
+    expect_ok(hone_launch(kernel, NULL, arguments, 4, &err), &err);
+    int found = 0;
+    CHECK_CUDA(cuCtxSynchronize());
+    CHECK_CUDA(cuMemcpyDtoH(&found, buffers[2], sizeof found));
+    assert_int_equal(found, COUNT);
+    CHECK_CUDA(cuMemcpyDtoH(&found, buffers[1], sizeof found));
+    assert_int_not_equal(found, 1);
+    for (int i = 0; i < 4; i++)
+        CHECK_CUDA(cuMemFree(buffers[i]));
+    hone_close(cache);
+}
+
+void symbols_are_set_before_a_launch(void **state)
+{
+    (void)state;
+    enum { COUNT = 5000 };
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = open_cache();
+    struct hone_options options = {.on_miss = HONE_MISS_DEFAULT};
+    struct hone_kernel *kernel = get_kernel(cache, "look_up", "n", COUNT, &options);
+    int x[COUNT], weights[16], offsets[4] = {1, 2, 3, 4}, y[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        x[i] = i;
+    for (int i = 0; i < 16; i++)
+        weights[i] = i * i;
+    CUdeviceptr device_x = new_buffer(x, sizeof x), device_y = new_buffer(x, sizeof x);
+    CUdeviceptr device_weights = new_buffer(weights, sizeof weights);
+    const struct hone_argument arguments[] = {hone_buffer("x", device_x),
+                                              hone_buffer("weights", device_weights),
+                                              hone_buffer("y", device_y)};
+    expect_failure(hone_launch(kernel, NULL, arguments, 3, &err), HONE_INVALID, &err,
+                   "call hone_set_symbols");
+    bool constant = strstr(hone_kernel_info(kernel)->point, "MEMORY=constant") != NULL;
+    assert_int_equal(hone_kernel_symbol_count(kernel), constant ? 2 : 1);
+    const char *name = NULL;
+    uint64_t bytes = 0;
+    assert_int_equal(hone_kernel_symbol(kernel, constant ? 1 : 0, &name, &bytes), HONE_OK);
+    assert_string_equal(name, "offsets");
+    assert_int_equal(bytes, sizeof offsets);
+    const struct hone_argument symbols[] = {hone_buffer("weights", device_weights),
+                                            hone_bytes("offsets", offsets, sizeof offsets)};
+    expect_failure(hone_set_symbols(kernel, NULL, symbols, 1, &err), HONE_INVALID, &err, "offsets");
+    expect_ok(hone_set_symbols(kernel, NULL, symbols, 2, &err), &err);
+    for (int turn = 0; turn < 2; turn++) {
+        expect_ok(hone_launch(kernel, NULL, arguments, 3, &err), &err);
+        CHECK_CUDA(cuCtxSynchronize());
+        CHECK_CUDA(cuMemcpyDtoH(y, device_y, sizeof y));
+        for (int i = 0; i < COUNT; i++)
+            assert_int_equal(y[i], 3 * weights[x[i] & 15] + offsets[x[i] & 3]);
+    }
+    CHECK_CUDA(cuMemFree(device_x));
+    CHECK_CUDA(cuMemFree(device_y));
+    CHECK_CUDA(cuMemFree(device_weights));
+    hone_close(cache);
+}
+
+void every_role_is_served(void **state)
+{
+    (void)state;
+    enum { COUNT = 1000 };
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = open_cache();
+    struct hone_kernel *kernel = get_kernel(cache, "accumulate", "n", COUNT, NULL);
+    float x[COUNT], y[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        x[i] = (float)i;
+    memset(y, 0, sizeof y);
+    CUdeviceptr device_x = new_buffer(x, sizeof x), device_y = new_buffer(y, sizeof y);
+    const struct hone_argument arguments[] = {hone_buffer("x", device_x),
+                                              hone_buffer("y", device_y)};
+    for (int i = 0; i < 3; i++)
+        expect_ok(hone_launch(kernel, NULL, arguments, 2, &err), &err);
+    CHECK_CUDA(cuCtxSynchronize());
+    CHECK_CUDA(cuMemcpyDtoH(y, device_y, sizeof y));
+    for (int i = 0; i < COUNT; i++)
+        assert_true(fabsf(y[i] - 3 * x[i]) < 1e-3f);
+    CHECK_CUDA(cuMemFree(device_x));
+    CHECK_CUDA(cuMemFree(device_y));
+    hone_close(cache);
+}
+
+/* Clusters, cooperation, a carve-out and more than 48 KiB of shared memory: the kernel adds the
+ * blocks of its cluster. */
+void attributes_of_a_launch_are_set(void **state)
+{
+    (void)state;
+    enum { COUNT = 4096 };
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = open_cache();
+    struct hone_kernel *kernel = NULL;
+    const struct hone_value problem[] = {hone_integer("n", COUNT), hone_integer("BLOCKS", 16)};
+    expect_ok(hone_get(cache, "attributes", problem, 2, NULL, &kernel, &err), &err);
+    assert_string_equal(hone_kernel_info(kernel)->point,
+                        "CARVEOUT=100,CLUSTER=2,COOPERATIVE=true,SHARED=65536");
+    int host[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        host[i] = i;
+    CUdeviceptr x = new_buffer(host, sizeof host), y = new_buffer(host, sizeof host);
+    const struct hone_argument arguments[] = {hone_buffer("x", x), hone_buffer("y", y)};
+    for (int i = 0; i < 2; i++)
+        expect_ok(hone_launch(kernel, NULL, arguments, 2, &err), &err);
+    CHECK_CUDA(cuCtxSynchronize());
+    CHECK_CUDA(cuMemcpyDtoH(host, y, sizeof host));
+    for (int i = 0; i < COUNT; i++)
+        assert_int_equal(host[i], i + 2);
+    CHECK_CUDA(cuMemFree(x));
+    CHECK_CUDA(cuMemFree(y));
+    hone_close(cache);
+}
+
+/* The double adds 1 only where the window over x is as the config has it. */
+void windows_lie_over_the_callers_buffer(void **state)
+{
+    (void)state;
+    enum { COUNT = 4096 };
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = open_cache();
+    struct hone_kernel *kernel = get_kernel(cache, "windows", "n", COUNT, NULL);
+    int host[COUNT] = {0};
+    CUdeviceptr x = new_buffer(host, sizeof host), y = new_buffer(host, sizeof host);
+    const struct hone_argument arguments[] = {hone_buffer("x", x), hone_buffer("y", y)};
+    expect_ok(hone_launch(kernel, NULL, arguments, 2, &err), &err);
+    CHECK_CUDA(cuCtxSynchronize());
+    CHECK_CUDA(cuMemcpyDtoH(host, y, sizeof host));
+    for (int i = 0; i < COUNT; i++)
+        assert_int_equal(host[i], 1);
+    CHECK_CUDA(cuMemFree(x));
+    CHECK_CUDA(cuMemFree(y));
+    hone_close(cache);
+}
+
+/* A structure by value, vectors and 16-bit integers. */
+void structures_are_passed_by_value(void **state)
+{
+    (void)state;
+    enum { COUNT = 5000 };
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = open_cache();
+    struct hone_kernel *kernel = NULL;
+    const struct hone_value problem[] = {hone_integer("n", COUNT), hone_integer("BINS", 40)};
+    expect_ok(hone_get(cache, "inputs", problem, 2, NULL, &kernel, &err), &err);
+    int order[COUNT], found[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        order[i] = COUNT - 1 - i;
+    const int weights[8] = {1, 10, 100, 1000, 10000, 5, 50, 500};
+    const float array[6] = {0, 1, 2, 3, 4, 5};
+    const short bytes[4] = {7, 8, 9, 10};
+    CUdeviceptr device_order = new_buffer(order, sizeof order);
+    CUdeviceptr device_array = new_buffer(array, sizeof array);
+    CUdeviceptr device_bytes = new_buffer(bytes, sizeof bytes);
+    CUdeviceptr y = new_buffer(order, sizeof order);
+    struct hone_argument arguments[] = {
+        hone_buffer("order", device_order), hone_buffer("array", device_array),
+        hone_buffer("bytes", device_bytes), hone_bytes("by_value", weights, sizeof weights),
+        hone_buffer("y", y)};
+    expect_ok(hone_launch(kernel, NULL, arguments, 5, &err), &err);
+    CHECK_CUDA(cuCtxSynchronize());
+    CHECK_CUDA(cuMemcpyDtoH(found, y, sizeof found));
+    for (int i = 0; i < COUNT; i++)
+        assert_int_equal(found[i], weights[order[i] & 7] + (int)array[order[i] % 6] + bytes[i & 3] +
+                                       order[i]);
+    arguments[3] = hone_bytes("by_value", weights, sizeof weights - 1);
+    expect_failure(hone_launch(kernel, NULL, arguments, 5, &err), HONE_INVALID, &err,
+                   "has 31 bytes, expected 32");
+    CHECK_CUDA(cuMemFree(device_order));
+    CHECK_CUDA(cuMemFree(device_array));
+    CHECK_CUDA(cuMemFree(device_bytes));
+    CHECK_CUDA(cuMemFree(y));
+    hone_close(cache);
+}
+
+void pipelines_are_not_supported(void **state)
+{
+    (void)state;
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = open_cache();
+    struct hone_kernel *kernel = NULL;
+    const struct hone_value problem[] = {hone_integer("SIZE", 10000), hone_integer("RADIUS", 3)};
+    expect_failure(hone_get(cache, "smooth", problem, 2, NULL, &kernel, &err), HONE_UNSUPPORTED,
+                   &err, "pipeline between host and device");
+    hone_close(cache);
+}
