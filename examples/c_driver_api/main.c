@@ -3,8 +3,8 @@
  *
  *   main CACHE [N]
  *
- * CACHE is what `hone tune scale.yaml --cache CACHE` wrote. Any N works: one that was not tuned takes the nearest that
- * was. */
+ * CACHE is what `hone tune scale.yaml --cache CACHE` wrote. Any N works: one that was not tuned
+ * takes the nearest that was. */
 #include <hone.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,12 +29,13 @@ static void print_info(const struct hone_kernel *kernel)
 {
     static const char *const grades[] = {"the default point", "tuned on another architecture",
                                          "tuned on another device of this architecture",
-                                         "tuned on this device for another problem", "tuned for this"};
+                                         "tuned on this device for another problem",
+                                         "tuned for this"};
     const struct hone_info *info = hone_kernel_info(kernel);
     printf("%s %s: %s, %s\n", info->kernel, info->problem, info->point, grades[info->grade]);
     if (info->grade != HONE_GRADE_DEFAULT)
-        printf("recorded %.2f us for %s on %s%s%s\n", info->median_us, info->tuned_problem, info->device,
-               info->stale ? "; stale: " : "", info->stale_because);
+        printf("recorded %.2f us for %s on %s%s%s\n", info->median_us, info->tuned_problem,
+               info->device, info->stale ? "; stale: " : "", info->stale_because);
 }
 
 /* Counts the elements that are not a * x. */
@@ -83,8 +84,8 @@ int main(int argc, char **argv)
     print_info(kernel);
 
     /* The grid, and n itself, follow from the problem. */
-    const struct hone_argument arguments[] = {hone_buffer("x", device_x), hone_buffer("y", device_y),
-                                              hone_float32("a", a)};
+    const struct hone_argument arguments[] = {hone_buffer("x", device_x),
+                                              hone_buffer("y", device_y), hone_float32("a", a)};
     check(hone_launch(kernel, stream, arguments, 3, &err), &err);
 
     check_cuda(cuStreamSynchronize(stream), "cuStreamSynchronize");
