@@ -159,7 +159,7 @@ struct hone_info {
     const char *problem; /* asked for: "K=32,M=4096,N=4096" */
     const char *point;   /* of the parameters: "BLOCK=256,ITEMS=4" */
     enum hone_grade grade;
-    int compiled;              /* NVRTC made the machine code in this process; else it was in the cache */
+    int compiled;              /* NVRTC was called for it; else machine code was in the cache, or compiled before */
     int simulated;             /* the record comes from a simulated tuning, not from this cache's GPU */
     int stale;                 /* measured with another driver, protocol or version than what is here or newest */
     const char *stale_because; /* "driver 580.82 -> 580.159"; "" when not stale */
@@ -294,8 +294,9 @@ enum hone_status hone_prepare(struct hone_kernel *kernel, CUstream stream, struc
 
 /* Queues copies of contents into the kernel's __constant__ and __device__ variables, which the config calls symbols:
  * buffers or bytes by the names of the symbols, or of the inputs that they take their contents from. Names that the
- * kernel's point has no symbol for are ignored. Needed once before the first launch where hone_kernel_symbols gives any,
- * and again when contents change; all threads that use the handle see the same symbols. */
+ * kernel's point has no symbol for are ignored. Needed once before the first launch where hone_kernel_symbol_count is
+ * not 0, and again when contents change; all threads that use the handle see the same symbols. Bytes in pinned memory
+ * have to stay until the copy is done. */
 enum hone_status hone_set_symbols(struct hone_kernel *kernel, CUstream stream, const struct hone_argument *arguments,
                                   size_t count, struct hone_error *err);
 /* The symbols whose contents have to be set, and how many bytes each takes. name and bytes may be NULL. */

@@ -109,6 +109,74 @@ static enum hn_status compile(struct hone_cache *cache, const struct hn_template
     return status;
 }
 
+void hn_lib_compiled_finish(struct hn_lib_compiled *compiled)
+{
+    free(compiled->cubin);
+    free(compiled->entries);
+    free(compiled);
+}
+
+static enum hn_status hash_program(const struct hn_template *template,
+                                   const struct hn_source *source, const char *architecture,
+                                   struct hn_hash *program, struct hn_error *err)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_text_printf(&text, "%s\n%s\n%s", architecture, template->path, source->text);
+    for (size_t i = 0; i < source->entry_count; i++)
+        hn_text_printf(&text, "\n%s", source->entries[i]);
+    for (size_t i = 0; i < source->option_count; i++)
+        hn_text_printf(&text, "\n%s", source->options[i]);
+    for (size_t i = 0; i < template->include_count; i++)
+        hn_text_printf(&text, "\n%s", template->includes[i].text);
+    if (!text.failed)
+        *program = hn_hash_bytes(text.data, text.length);
+    enum hn_status status = text.failed ? hn_fail_memory(err) : HN_OK;
+    hn_text_finish(&text);
+    return status;
+}
+
+static bool recall(const struct hone_cache *cache, const struct hn_hash *program,
+                   struct hn_image *image)
+{
+    const struct hn_lib_compiled *compiled = cache->compiled;
+    while (compiled != NULL && strcmp(compiled->program.hex, program->hex) != 0)
+        compiled = compiled->next;
+    char *entries = compiled == NULL ? NULL : strdup(compiled->entries);
+    if (entries == NULL)
+        return false;
+    image->cubin = malloc(compiled->size);
+    image->size = compiled->size;
+    image->outcome = HN_OUTCOME_OK;
+    bool taken = image->cubin != NULL && take_entries(entries, image) == HN_OK;
+    if (taken)
+        memcpy(image->cubin, compiled->cubin, compiled->size);
+    free(entries);
+    return taken;
+}
+
+/* Without memory for it, it is compiled again the next time. */
+static void remember(struct hone_cache *cache, const struct hn_hash *program,
+                     const struct hn_image *image)
+{
+    struct hn_text entries;
+    hn_text_init(&entries);
+    for (size_t i = 0; i < image->entry_count; i++)
+        hn_text_printf(&entries, "%s%s", i > 0 ? "\n" : "", image->entries[i]);
+    struct hn_lib_compiled *made = calloc(1, sizeof *made);
+    void *cubin = malloc(image->size);
+    if (made == NULL || cubin == NULL || entries.failed) {
+        free(made);
+        free(cubin);
+        hn_text_finish(&entries);
+        return;
+    }
+    memcpy(cubin, image->cubin, image->size);
+    *made = (struct hn_lib_compiled){cache->compiled, *program, cubin, image->size,
+                                     hn_text_take(&entries)};
+    cache->compiled = made;
+}
+
 static enum hn_status open_nvrtc(struct hone_cache *cache, struct hn_error *err)
 {
     if (cache->has_nvrtc)
@@ -118,23 +186,42 @@ static enum hn_status open_nvrtc(struct hone_cache *cache, struct hn_error *err)
     return status;
 }
 
+static enum hn_status compile_or_recall(struct hone_cache *cache,
+                                        const struct hn_template *template,
+                                        const struct hn_source *source, const char *architecture,
+                                        struct hn_image *image, bool *compiled,
+                                        struct hn_error *err)
+{
+    struct hn_hash program;
+    enum hn_status status = hash_program(template, source, architecture, &program, err);
+    if (status != HN_OK || recall(cache, &program, image))
+        return status;
+    hn_image_finish(image);
+    hn_image_init(image);
+    *compiled = true;
+    status = open_nvrtc(cache, err);
+    if (status == HN_OK)
+        status = compile(cache, template, source, architecture, image, err);
+    if (status == HN_OK && image->outcome == HN_OUTCOME_OK)
+        remember(cache, &program, image);
+    return status;
+}
+
 static enum hn_status make_image(struct hone_cache *cache, const struct hn_lib_choice *choice,
-                                 struct hn_image *image, struct hn_error *err)
+                                 struct hn_image *image, bool *compiled, struct hn_error *err)
 {
     char architecture[16];
     struct hn_source source;
-    enum hn_status status = open_nvrtc(cache, err);
-    if (status != HN_OK)
-        return status;
+    const struct hn_template *template = &choice->plan->template;
     snprintf(architecture, sizeof architecture, "sm_%d", choice->device->identity.capability);
-    status = hn_source_make(choice->plan->plan, &choice->plan->template, choice->problem,
-                            choice->point, &source, err);
+    enum hn_status status =
+        hn_source_make(choice->plan->plan, template, choice->problem, choice->point, &source, err);
     if (status != HN_OK)
         return status;
-    status = compile(cache, &choice->plan->template, &source, architecture, image, err);
+    status = compile_or_recall(cache, template, &source, architecture, image, compiled, err);
     hn_source_finish(&source);
     if (status == HN_OK && image->outcome != HN_OUTCOME_OK)
-        return hn_fail(err, HN_ERUN, "%s: %.900s", choice->plan->template.path,
+        return hn_fail(err, HN_ERUN, "%s: %.900s", template->path,
                        image->message == NULL ? "it does not compile" : image->message);
     return status;
 }
@@ -155,8 +242,7 @@ enum hone_status hn_lib_image_get(struct hone_cache *cache, const struct hn_lib_
                            cache->path, choice->plan->plan->kernel,
                            choice->device->identity.capability / 10,
                            choice->device->identity.capability % 10);
-    enum hn_status status = make_image(cache, choice, image, &reason);
-    *compiled = true;
+    enum hn_status status = make_image(cache, choice, image, compiled, &reason);
     if (status == HN_OK || status == HN_ENOMEM)
         return hn_lib_take(err, status, &reason);
     return hn_lib_fail(err, HONE_COMPILE_FAILED, "%.1000s", reason.message);

@@ -42,6 +42,15 @@ struct hn_lib_device {
     struct hn_device device;
 };
 
+/* What was compiled, by the hash of its program: other problems may have the same. */
+struct hn_lib_compiled {
+    struct hn_lib_compiled *next;
+    struct hn_hash program;
+    void *cubin;
+    size_t size;
+    char *entries; /* a line each */
+};
+
 /* A handle that was given out, by what was asked for. */
 struct hn_lib_memo {
     struct hn_lib_memo *next;
@@ -68,6 +77,7 @@ struct hone_cache {
     struct hn_lib_plan *plans;
     struct hn_lib_index *indices;
     struct hn_lib_device *devices;
+    struct hn_lib_compiled *compiled;
     struct hone_kernel *kernels;
     _Atomic(struct hn_lib_memo *) memos[HN_LIB_BUCKETS];
     char *capture_folder; /* NULL: nothing is captured */
@@ -108,6 +118,8 @@ enum hone_status hn_lib_plan_add(struct hone_cache *cache, const struct hn_versi
                                  struct hn_stored_plan *stored, const struct hn_lib_plan **plan,
                                  struct hone_error *err);
 void hn_lib_plan_finish(struct hn_lib_plan *plan);
+
+void hn_lib_compiled_finish(struct hn_lib_compiled *compiled);
 
 /* The recordings in the cache's folder that are of that kernel. */
 enum hone_status hn_lib_recordings_read(struct hone_cache *cache, const char *kernel, struct hn_tuned_list *list,

@@ -168,6 +168,7 @@ void hone_close(struct hone_cache *cache)
     FREE_LIST(struct hn_lib_index, cache->indices, hn_lib_index_finish)
     FREE_LIST(struct hn_lib_plan, cache->plans, hn_lib_plan_finish)
     FREE_LIST(struct hn_lib_device, cache->devices, free)
+    FREE_LIST(struct hn_lib_compiled, cache->compiled, hn_lib_compiled_finish)
     if (cache->has_nvrtc)
         hn_nvrtc_close(&cache->nvrtc);
     if (atomic_load(&cache->has_driver))

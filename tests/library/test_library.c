@@ -294,6 +294,10 @@ static void a_miss_fails_or_takes_the_default_as_asked(void **state)
     assert_int_equal(info->compiled, 1);
     assert_string_equal(info->point, "BLOCK=128,FAULT=0,ITEMS=1");
     assert_string_equal(info->record, "{}");
+    const struct hone_value other = hone_integer("n", 6000);
+    struct hone_kernel *another = NULL;
+    expect_ok(hone_get(cache, "scale", &other, 1, &options, &another, &err), &err);
+    assert_int_equal(hone_kernel_info(another)->compiled, 0); /* n is not in the program */
     struct scale scale = new_scale(5000);
     launch_scale(kernel, &scale, 0.5f);
     check_scale(&scale, 5000, 0.5f);
