@@ -347,9 +347,8 @@ static enum hn_status propose(struct hn_session *session, struct hn_error *err)
         enum hn_status status = doubt(session, err);
         if (status != HN_OK)
             return status;
-        session->exhausted =
-            session->state.stopped ||
-            !session->options.strategy->propose(session->strategy, t, session->choice);
+        session->exhausted = session->state.stopped || !session->options.strategy->propose(
+                                                           session->strategy, t, session->choice);
         if (session->exhausted)
             break;
         status = admit(session, false, err);
