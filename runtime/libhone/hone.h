@@ -2,13 +2,13 @@
 #ifndef HONE_H
 #define HONE_H
 
-/* libhone: tuned kernels inside your program. Open a cache that `hone tune` wrote, ask for a kernel for a problem, launch
- * it on a stream. docs/library.md is the manual, with a complete program.
+/* libhone: tuned kernels inside your program. Open a cache that `hone tune` wrote, ask for a kernel for a problem,
+ * launch it on a stream. docs/library.md is the manual, with a complete program.
  *
  * Every call that can fail returns a status and, where `err` is not NULL, says why in err->message; the library prints
  * nothing, ends nothing and keeps nothing outside of the caches that you open. It works in the context that is current
- * (cuCtxGetCurrent: with the runtime API the device's primary context) and never calls cuInit. All functions are safe to
- * call from several threads at once, but hone_close, before which all others on that cache have to have returned.
+ * (cuCtxGetCurrent: with the runtime API the device's primary context) and never calls cuInit. All functions are safe
+ * to call from several threads at once, but hone_close, before which all others on that cache have to have returned.
  * Strings and arrays are borrowed for the call. */
 
 #include <cuda.h>
@@ -49,19 +49,15 @@ const char *hone_status_name(enum hone_status status);
 /* "0.1.0": of the library, which may be newer than this header. */
 const char *hone_version(void);
 
-/* ------------------------------------------------------------------------------------------------------------ caches */
-
 struct hone_cache;
 
-/* path: a cache file (hone.db), a folder of recorded tunings (*.json, *.json.gz), or NULL for the cache that `hone` uses
- * ($HONE_CACHE, else $XDG_CACHE_HOME/hone/hone.db, else ~/.cache/hone/hone.db). The file is read only. HONE_CAPTURE is
- * read here (docs/library.md). HONE_NOT_FOUND, HONE_BAD_FILE, HONE_SYSTEM. */
+/* path: a cache file (hone.db), a folder of recorded tunings (*.json, *.json.gz), or NULL for the cache that `hone`
+ * uses ($HONE_CACHE, else $XDG_CACHE_HOME/hone/hone.db, else ~/.cache/hone/hone.db). It is only read. HONE_CAPTURE is
+ * looked up here (docs/library.md). HONE_NOT_FOUND, HONE_BAD_FILE, HONE_SYSTEM. */
 enum hone_status hone_open(const char *path, struct hone_cache **cache, struct hone_error *err);
 /* Frees the cache with all its kernels and their device memory. Wait for what was launched first, and close before the
  * context is destroyed. NULL is fine. */
 void hone_close(struct hone_cache *cache);
-
-/* ----------------------------------------------------------------------------------------------------------- kernels */
 
 /* A problem value by its name in the config, as hone_integer("M", 4096). */
 enum hone_value_kind { HONE_INTEGER = 1, HONE_REAL, HONE_BOOLEAN, HONE_WORD };
@@ -116,7 +112,7 @@ static inline struct hone_value hone_word(const char *name, const char *word)
 
 /* What to do when nothing was tuned for this very problem on a device like this one. */
 enum hone_miss {
-    HONE_MISS_NEAREST = 0, /* the nearest tuned result whose constraints and launch limits hold; without one the default */
+    HONE_MISS_NEAREST = 0, /* the nearest tuned result that is valid for the problem; if none is, the default */
     HONE_MISS_FAIL = 1,    /* HONE_NOT_FOUND */
     HONE_MISS_DEFAULT = 2, /* the template's default point */
     HONE_MISS_TUNE = 3     /* run `hone tune` on this cache, for tune_seconds, and remember what it finds */
@@ -125,12 +121,12 @@ enum hone_miss {
 /* All zero is fine: struct hone_options options = {0}. */
 struct hone_options {
     enum hone_miss on_miss;
-    int forbid_compile;       /* never call NVRTC: HONE_NEEDS_COMPILER where the cache holds no machine code that fits */
+    int forbid_compile;       /* never call NVRTC: HONE_NEEDS_COMPILER where the cache has no machine code that fits */
     int separate;             /* a handle of its own: symbols that it sets are seen by no other */
     const char *regime;       /* "cold", "warm"; NULL: cold before warm */
     const char *objective;    /* as the config names it; NULL: time before others */
     double tune_seconds;      /* of HONE_MISS_TUNE; 0: 30 */
-    const char *tune_command; /* path of `hone`; NULL: $HONE_COMMAND, else bin/hone beside the library, else on the PATH */
+    const char *tune_command; /* `hone`; NULL: $HONE_COMMAND, else bin/hone beside the library, else on the PATH */
     const char *tune_config;  /* path of the config; NULL: where it was when the cache was written */
 };
 
@@ -178,8 +174,6 @@ struct hone_info {
 };
 /* NULL for NULL. */
 const struct hone_info *hone_kernel_info(const struct hone_kernel *kernel);
-
-/* ---------------------------------------------------------------------------------------------------------- arguments */
 
 /* An argument of a launch by its name in the config. */
 enum hone_argument_kind {
@@ -279,12 +273,10 @@ struct hone_argument_info {
 size_t hone_kernel_argument_count(const struct hone_kernel *kernel);
 enum hone_status hone_kernel_argument(const struct hone_kernel *kernel, size_t index, struct hone_argument_info *info);
 
-/* ------------------------------------------------------------------------------------------------------------- launch */
-
 /* Queues one launch of the whole plan (all steps; counters are zeroed before) on a stream of the kernel's context. The
  * arguments stand in the order of the config, by their names; what may be left out is left out. Buffers have to be as
- * large as hone_kernel_argument says: sizes are not checked. The first launch on a stream allocates scratch memory where
- * the plan has some and it is not given; after that, launching takes no lock and allocates nothing, so that it can be
+ * large as hone_kernel_argument says: sizes are not checked. The first launch on a stream allocates scratch memory
+ * where the plan has some and it is not given; after that, launching takes no lock and allocates nothing: it can be
  * captured into a graph. CU_STREAM_PER_THREAD is a stream of its own in each thread. */
 enum hone_status hone_launch(struct hone_kernel *kernel, CUstream stream, const struct hone_argument *arguments,
                              size_t count, struct hone_error *err);
