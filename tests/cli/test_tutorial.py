@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""docs/tutorial.md as a reader follows it: its files are written, its commands run in order, and what they print is compared
+with what the page shows, but for figures. On the driver double; on a GPU with HONE_GPU=1.
+
+    HONE_GPU=1 test_tutorial.py --update > tutorial.md
+
+puts what the commands that measure print there into the page: each shown line is replaced by the printed one that it matches."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import unittest
+
+import double
+import hone
+
+PAGE = hone.SOURCE / "docs" / "tutorial.md"
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
+NVCC = shutil.which("nvcc") or ("/usr/local/cuda/bin/nvcc" if os.path.exists("/usr/local/cuda/bin/nvcc") else None)
+
+# Commands whose figures are the same everywhere, but for what the page shows as "…".
+EXACT = ("hone init", "hone space", "hone compile")
+# What is another word on another device or in another run.
+VARIES = [(r"NVIDIA [\w. ]+?(?=[,:]| \()", "GPU"), (r"\d[\d.]*(e[+-]?\d+)?", "0"), (r"\b[mun]s\b", "us"),
+          (r"\b(copy|FP32|launch)\b", "roof"), (r", 0 (slower|skipped|duplicate)s?", ""), (r"[ =]+", " ")]
+
+
+def masked(line):
+    for pattern, word in VARIES:
+        line = re.sub(pattern, word, line)
+    return line.strip()
+
+
+def matches(command, shown, printed):
+    """Whether a line that the page shows is the printed one; "…" stands for anything."""
+    read = str.strip if command.startswith(EXACT) else masked
+    parts = [re.escape(read(part)) for part in shown.split("…")]
+    return re.fullmatch(r".*".join(rf"\s*{part}\s*" for part in parts), read(printed)) is not None
+
+
+def name_of(text):
+    """The file that the sentence in front of a block speaks of: the last one that it names."""
+    return re.findall(r"`([\w.]+\.(?:cu|yaml))`", text)[-1]
+
+
+class Tutorial(double.Case):
+    def setUp(self):
+        hone.Case.setUp(self)
+        binaries = self.folder / "bin"
+        binaries.mkdir()
+        (binaries / "hone").symlink_to(hone.HONE)
+        self.settings = self.environment(HONE_DOUBLE_NAME="NVIDIA H200", PATH=f"{binaries}:{os.environ['PATH']}")
+        (self.folder / "work").mkdir()
+
+    def run_command(self, line):
+        """What it prints, lines of stderr behind those of stdout; None where it can not be run here."""
+        words = shlex.split(line)
+        if words[0] == "nvcc":
+            if NVCC is None:
+                return None
+            words[0] = NVCC
+        elif words[0].startswith("./") and (not double.ON_GPU or not (self.folder / "work" / words[0]).exists()):
+            return None
+        result = subprocess.run(words, cwd=self.folder / "work", env=self.settings, text=True, capture_output=True,
+                                stdin=subprocess.DEVNULL, timeout=300)
+        self.assertEqual(result.returncode, 0, f"{line}: {result.stdout}{result.stderr}")
+        return (result.stdout + result.stderr).splitlines()
+
+    def follow(self, page):
+        """Does what the page says. Returns it with what was printed in the place of what it shows."""
+        parts = []
+        end = 0
+        for block in BLOCK.finditer(page):
+            kind, body = block.groups()
+            if kind == "console":
+                parts += [page[end:block.start(2)], self.follow_console(body)]
+            else:
+                (self.folder / "work" / name_of(page[end:block.start()])).write_text(body)
+                parts += [page[end:block.end(2)]]
+            end = block.end(2)
+        return "".join(parts) + page[end:]
+
+    def follow_console(self, body):
+        text = ""
+        for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", body, re.M):
+            printed = self.run_command(command)
+            text += f"$ {command}\n" + (shown if printed is None else self.compare(command, shown.splitlines(), printed))
+        return text
+
+    def compare(self, command, shown, printed):
+        """Each shown line is printed, in this order; nothing is left out where the page does not say so by "…"."""
+        text, at, gap = "", 0, False
+        for line in shown:
+            if line == "…":
+                text, gap = text + "…\n", True
+                continue
+            found = next((i for i in range(at, len(printed) if gap else at + 1) if i < len(printed) and
+                          matches(command, line, printed[i])), None)
+            self.assertIsNotNone(found, f"{command}: the page shows\n{line}\nand here it is\n" + "\n".join(printed[at:]))
+            text += (line if command.startswith(EXACT) else printed[found]) + "\n"
+            at, gap = found + 1, False
+        rest = printed[at:] if not gap else []
+        self.assertFalse([line for line in rest if line.strip() and not is_aside(line)], f"{command}: the page does not show it")
+        return text
+
+    def test_a_reader_gets_there(self):
+        self.follow(PAGE.read_text())
+        work = self.folder / "work"
+        self.assertIn("blur", (work / "blur.html").read_text())
+        self.assertIn("HONE_BLUR_BLOCK_X", (work / "blur_tuned.h").read_text())
+        if NVCC:
+            self.assertTrue((work / "blur").exists())
+
+
+def is_aside(line):
+    """Progress, and what to do next: where they stand depends on the terminal."""
+    return re.match(r"(tuning|next:|\d+/\d+ \|)", line) is not None
+
+
+def update():
+    case = Tutorial("test_a_reader_gets_there")
+    case.setUp()
+    try:
+        sys.stdout.write(case.follow(PAGE.read_text()))
+    finally:
+        case.doCleanups()
+
+
+if __name__ == "__main__":
+    if "--update" in sys.argv:
+        update()
+    else:
+        unittest.main()
