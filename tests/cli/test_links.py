@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Relative links of all pages lead to files that are there, and to headings that are in them."""
+"""All pages: relative links lead to files that are there, and to headings that are in them; commands have options that
+there are."""
 
+import functools
 import os
 import re
+import shlex
 import subprocess
 import unittest
 
@@ -68,6 +71,33 @@ class Links(unittest.TestCase):
     def test_anchors(self):
         self.assertIn("hone-tune-config", anchors(hone.SOURCE / "docs" / "cli.md"))
         self.assertIn("objective-and-direction", anchors(hone.SOURCE / "docs" / "config.md"))
+
+
+class Commands(hone.Case):
+    @functools.lru_cache(maxsize=None)
+    def options(self, command):
+        return set(re.findall(r"^ {2,6}(?:(-.), )?(--[a-z-]+)?", self.hone(*command, "--help").stdout, re.M))
+
+    def shown(self):
+        """(page, line) of each command that a page shows in a block: `hone` alone, behind a prompt, or within another one."""
+        for page in pages():
+            for line in re.findall(r"^(?: {4}|\$ | {4}\$ )((?:.* )?hone [a-z].*)$", page.read_text(), re.M):
+                yield page.relative_to(hone.SOURCE), re.sub(r"^.*?\bhone ", "hone ", line.split("  #")[0])
+
+    def test_shown_commands_are_right(self):
+        listed = set(re.findall(r"^  ([a-z]+) ", self.hone("--help").stdout, re.M))
+        count = 0
+        for page, line in self.shown():
+            words = shlex.split(line.split("&&")[0].split(" > ")[0].replace("…", "x"), comments=True)
+            if len(words) < 2 or words[1] not in listed:
+                continue
+            command = tuple(words[1:3]) if words[1] == "cache" else (words[1],)
+            known = {option for pair in self.options(command) for option in pair if option}
+            used = {word.split("=")[0] for word in words[2:] if re.match(r"--?[a-z]", word)}
+            with self.subTest(page=str(page), line=line):
+                self.assertLessEqual(used, known)
+            count += 1
+        self.assertGreater(count, 60)
 
 
 if __name__ == "__main__":
