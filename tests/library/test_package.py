@@ -74,6 +74,32 @@ class Package(test_library.Case):
             self.assertIn("tuned on this device for another problem", shown)
             self.assertIn("0 of 5000 elements are wrong", shown)
 
+    def test_the_package_brings_tuned_headers(self):
+        self.tune_all()
+        project = self.folder / "project"
+        project.mkdir()
+        (project / "CMakeLists.txt").write_text(f"""\
+cmake_minimum_required(VERSION 3.22)
+project(outside LANGUAGES C)
+find_package(hone 0.1 REQUIRED)
+add_executable(outside main.c)
+hone_tuned_header(outside KERNEL scale CACHE {self.cache})
+target_link_libraries(outside PRIVATE hone::hone)
+""")
+        (project / "main.c").write_text("""\
+#include <hone.h>
+#include <scale_tuned.h>
+#include <stdio.h>
+int main(void)
+{
+    printf("%d threads, %s\\n", HONE_SCALE_BLOCK, hone_version());
+    return 0;
+}
+""")
+        self.call("cmake", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        self.call("cmake", "--build", project / "build")
+        self.assertRegex(self.call(project / "build" / "outside"), r"^\d+ threads, 0\.1\.0$")
+
     def test_pkg_config_tells_how_to_build(self):
         if shutil.which("pkg-config") is None:
             self.skipTest("there is no pkg-config")
