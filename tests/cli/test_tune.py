@@ -63,6 +63,8 @@ class Tune(hone.Case):
         result = self.hone("tune", hone.DATA / "saxpy.yaml", "--simulate", recording, "--quiet")
         self.assertIn("\n  the range ends early: BLOCK=256 is the greatest of its values, and 128 takes 91% longer: try 512\n",
                       result.stdout)
+        again, = json.loads(self.hone("tune", hone.DATA / "saxpy.yaml", "--simulate", recording, "--quiet", "--json").stdout)
+        self.assertEqual([(edge["name"], edge["next"]) for edge in again["edges"]], [("BLOCK", 512)])
         self.assertNotIn("the range ends early", self.tune("--quiet", "--cache", self.folder / "other.db").stdout)
 
     def test_same_seed_same_order(self):

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache/record_json.h"
 #include "runtime/launch.h"
 #include "tuner/explain/evidence.h"
 
@@ -173,6 +174,19 @@ void hn_edges_finish(struct hn_edges *edges)
 {
     free(edges->items);
     *edges = (struct hn_edges){0};
+}
+
+json_t *hn_edges_to_json(const struct hn_edges *edges)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < edges->count; i++) {
+        const struct hn_edge *edge = &edges->items[i];
+        json_array_append_new(array, json_pack("{ss so so sf so}", "name", edge->parameter, "value",
+                                               hn_value_to_json(&edge->value), "behind",
+                                               hn_value_to_json(&edge->behind), "ratio",
+                                               edge->ratio, "next", hn_value_to_json(&edge->next)));
+    }
+    return array;
 }
 
 void hn_edge_append(struct hn_text *text, const struct hn_edge *edge)

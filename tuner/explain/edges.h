@@ -2,6 +2,8 @@
 #ifndef HONE_TUNER_EXPLAIN_EDGES_H
 #define HONE_TUNER_EXPLAIN_EDGES_H
 
+#include <jansson.h>
+
 #include "runtime/device.h"
 #include "tuner/session/task.h"
 
@@ -39,6 +41,8 @@ enum hn_status hn_edges_find(const struct hn_task *task, const struct hn_device 
                              struct hn_edges *edges, struct hn_error *err);
 void hn_edges_finish(struct hn_edges *edges);
 
+/* [{"name", "value", "behind", "ratio", "next"}, ...]; NULL when out of memory. */
+json_t *hn_edges_to_json(const struct hn_edges *edges);
 /* "ITEMS=8 is the greatest of its values, and 4 takes 12% longer: try 16" */
 void hn_edge_append(struct hn_text *text, const struct hn_edge *edge);
 

@@ -1,34 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
+#include "cache/record_json.h"
 #include "tuner/explain/explain.h"
-
-static json_t *value_to_json(const struct hn_value *value)
-{
-    switch (value->type) {
-    case HN_INTEGER:
-        return json_integer((json_int_t)value->integer);
-    case HN_REAL:
-        return json_real(value->real);
-    case HN_BOOLEAN:
-        return json_boolean(value->boolean);
-    case HN_WORD:
-        break;
-    }
-    return json_string(value->word);
-}
 
 static json_t *number(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
-}
-
-static json_t *point_to_json(const struct hn_bindings *point)
-{
-    json_t *json = json_object();
-    for (size_t i = 0; i < point->count; i++)
-        json_object_set_new(json, point->names[i], value_to_json(&point->values[i]));
-    return json;
 }
 
 /* Against the best value of the parameter. */
@@ -43,10 +21,11 @@ static json_t *values_to_json(const struct hn_explanation *explanation,
         least = effect->counts[v] > 0 ? fmin(least, effect->means[v]) : least;
     for (size_t v = 0; v < count; v++)
         json_array_append_new(
-            values, json_pack("{so so sI}", "value",
-                              value_to_json(hn_space_value(evidence->space, effect->parameter, v)),
-                              "ratio", number(hn_evidence_ratio(evidence, effect->means[v], least)),
-                              "points", (json_int_t)effect->counts[v]));
+            values,
+            json_pack("{so so sI}", "value",
+                      hn_value_to_json(hn_space_value(evidence->space, effect->parameter, v)),
+                      "ratio", number(hn_evidence_ratio(evidence, effect->means[v], least)),
+                      "points", (json_int_t)effect->counts[v]));
     return values;
 }
 
@@ -94,7 +73,8 @@ static json_t *common_to_json(const struct hn_explanation *explanation)
         json_array_append_new(
             values,
             json_pack("{ss so sI sI sf}", "name", hn_space_parameter_name(space, value->parameter),
-                      "value", value_to_json(hn_space_value(space, value->parameter, value->value)),
+                      "value",
+                      hn_value_to_json(hn_space_value(space, value->parameter, value->value)),
                       "among_best", (json_int_t)value->among_best, "among_all",
                       (json_int_t)value->among_all, "chance", value->chance));
     }
@@ -126,25 +106,12 @@ static json_t *bounds_to_json(const struct hn_explanation *explanation)
                      "spill_load_bytes", (json_int_t)bounds->resources.spill_load_bytes);
 }
 
-static json_t *edges_to_json(const struct hn_explanation *explanation)
-{
-    json_t *edges = json_array();
-    for (size_t i = 0; i < explanation->edges.count; i++) {
-        const struct hn_edge *edge = &explanation->edges.items[i];
-        json_array_append_new(edges, json_pack("{ss so so sf so}", "name", edge->parameter, "value",
-                                               value_to_json(&edge->value), "behind",
-                                               value_to_json(&edge->behind), "ratio", edge->ratio,
-                                               "next", value_to_json(&edge->next)));
-    }
-    return edges;
-}
-
 static json_t *best_to_json(const struct hn_evidence *evidence)
 {
     if (evidence->best == SIZE_MAX)
         return json_null();
     const struct hn_record *record = hn_evidence_record(evidence, evidence->best);
-    return json_pack("{so sf}", "point", point_to_json(&record->point), "time_us",
+    return json_pack("{so sf}", "point", hn_bindings_to_json(&record->point), "time_us",
                      record->timing.median_us);
 }
 
@@ -165,11 +132,11 @@ json_t *hn_explanation_to_json(const struct hn_explanation *explanation)
                                               "text", explanation->advice[i].text));
     return json_pack(
         "{ss so ss ss sb sb so s{sI sI sI sI} so so so so so so}", "kernel", identity->kernel,
-        "problem", point_to_json(&identity->problem), "regime", identity->regime, "device",
+        "problem", hn_bindings_to_json(&identity->problem), "regime", identity->regime, "device",
         identity->device.name, "simulated", explanation->simulated, "stale", explanation->stale,
         "valid", valid_to_json(evidence->space), "points", "timed", (json_int_t)evidence->count,
         "lower_bounds", (json_int_t)evidence->bounded, "failed", (json_int_t)evidence->failed,
         "foreign", (json_int_t)evidence->foreign, "best", best_to_json(evidence), "effects",
         effects_to_json(explanation), "common", common_to_json(explanation), "bounds",
-        bounds_to_json(explanation), "edges", edges_to_json(explanation), "next", next);
+        bounds_to_json(explanation), "edges", hn_edges_to_json(&explanation->edges), "next", next);
 }

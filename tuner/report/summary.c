@@ -433,13 +433,13 @@ static enum hn_status records_to_json(const struct hn_session *session, const st
 }
 
 static json_t *session_to_json(const struct hn_session *session, const struct scale *scale,
-                               size_t tied, json_t *records)
+                               const struct hn_edges *edges, size_t tied, json_t *records)
 {
     const struct hn_backend *backend = scale->backend;
     const struct hn_session_state *state = hn_session_state(session);
     const struct hn_identity *identity = &backend->task->identity;
     return json_pack(
-        "{ss so ss ss si sb so sI so so sb si sf so so sO so so}", "kernel", identity->kernel,
+        "{ss so ss ss si sb so sI so so sb si sf so so sO so so so}", "kernel", identity->kernel,
         "problem", hn_bindings_to_json(&identity->problem), "regime", identity->regime, "device",
         identity->device.name, "compute_capability", identity->device.capability, "simulated",
         backend->simulated, "points",
@@ -450,7 +450,8 @@ static json_t *session_to_json(const struct hn_session *session, const struct sc
         "tied", (int)tied, "copy_gb_per_s", state->copy_gb_per_s, "roofs",
         scale->roofs != NULL ? hn_roofs_to_json(scale->roofs) : json_null(), "best",
         tied > 0 ? json_incref(json_array_get(records, 0)) : json_null(), "records", records,
-        "time", time_to_json(state), "health", health_to_json(&state->usage.health));
+        "time", time_to_json(state), "health", health_to_json(&state->usage.health), "edges",
+        hn_edges_to_json(edges));
 }
 
 enum hn_status hn_summary_json(const struct hn_session *session, const struct hn_backend *backend,
@@ -458,15 +459,19 @@ enum hn_status hn_summary_json(const struct hn_session *session, const struct hn
 {
     const struct scale scale = {backend, backend->task->plan, roofs};
     struct hn_ranking ranking;
+    struct hn_edges edges = {0};
     json_t *records = json_array();
     *json = NULL;
     enum hn_status status = hn_session_ranking(session, &ranking, err);
     if (status == HN_OK)
         status = records_to_json(session, &scale, &ranking, records, err);
+    if (status == HN_OK)
+        status = hn_summary_edges(session, backend, &edges, err);
     if (status == HN_OK) {
-        *json = session_to_json(session, &scale, ranking.tied, records);
+        *json = session_to_json(session, &scale, &edges, ranking.tied, records);
         status = *json != NULL ? HN_OK : hn_fail_memory(err);
     }
+    hn_edges_finish(&edges);
     hn_ranking_finish(&ranking);
     json_decref(records);
     return status;
