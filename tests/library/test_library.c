@@ -305,6 +305,22 @@ static void a_miss_fails_or_takes_the_default_as_asked(void **state)
     hone_close(cache);
 }
 
+static void a_missing_compiler_is_a_status(void **state)
+{
+    (void)state;
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = open_cache();
+    struct hone_kernel *kernel = NULL;
+    const struct hone_value n = hone_integer("n", 5000);
+    struct hone_options options = {.on_miss = HONE_MISS_DEFAULT};
+    setenv("HONE_NVRTC", "/nowhere/libnvrtc.so", 1);
+    expect_failure(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), HONE_COMPILE_FAILED,
+                   &err, "/nowhere/libnvrtc.so");
+    unsetenv("HONE_NVRTC");
+    expect_ok(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), &err);
+    hone_close(cache);
+}
+
 /* Recordings hold plan and template, but no machine code. */
 static void a_folder_of_recordings_is_compiled(void **state)
 {
@@ -380,6 +396,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_same_question_gives_the_same_handle),
         cmocka_unit_test(a_miss_takes_the_nearest_record),
         cmocka_unit_test(a_miss_fails_or_takes_the_default_as_asked),
+        cmocka_unit_test(a_missing_compiler_is_a_status),
         cmocka_unit_test(a_folder_of_recordings_is_compiled),
 #define X(name) cmocka_unit_test(name),
         LIBRARY_PLAN_TESTS(X)
