@@ -12,7 +12,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import unittest
 
 import double
 import hone
@@ -133,4 +132,4 @@ if __name__ == "__main__":
     if "--update" in sys.argv:
         update()
     else:
-        unittest.main()
+        double.main()
