@@ -60,6 +60,14 @@ class Record(double.Case):
         with tarfile.open(archive) as packed:
             self.assertEqual(packed.getnames(), ["hone-double", f"hone-double/{self.file.name}"])
 
+    def test_search_shares_the_time(self):
+        self.config.write_text(self.config.read_text().replace("{n: 65536}", "{n: [64, 128, 256]}"))
+        output = self.record("--within", 40, "--search", "--at-once", 2, self.config, "--strategy", "random")
+        for n in (64, 128, 256):
+            self.assertRegex(output, rf"(?m)^scale n={n}: 24 of 24 points, \d+ s; best ")
+        self.assertEqual(len(list(self.file.parent.iterdir())), 3)
+        self.assertIn("out of time", self.record("--within", 3, "--search", self.config))
+
     def test_bad_variants_are_named(self):
         self.config.write_text(self.config.read_text().replace("FAULT: [0]", "FAULT: [0, 4]"))
         output = self.record(self.config, "-s", "BLOCK=64,ITEMS=1", expect=1)
