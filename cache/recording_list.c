@@ -71,9 +71,15 @@ static enum hn_status append(struct hn_recording *recording, struct hn_tuned_lis
     return HN_OK;
 }
 
-static enum hn_status add_file(const char *path, const char *kernel, struct hn_tuned_list *list,
-                               struct hn_error *err)
+struct wanted {
+    const char *kernel;
+    struct hn_tuned_list *list;
+};
+
+static enum hn_status add_file(const char *path, void *data, struct hn_error *err)
 {
+    const struct wanted *wanted = data;
+    const char *kernel = wanted->kernel;
     struct hn_recording recording;
     if (is_of_another(path, kernel))
         return HN_OK;
@@ -81,7 +87,7 @@ static enum hn_status add_file(const char *path, const char *kernel, struct hn_t
     if (status != HN_OK)
         return status;
     if (recording.from_hone && (kernel == NULL || strcmp(recording.identity.kernel, kernel) == 0))
-        status = append(&recording, list, err);
+        status = append(&recording, wanted->list, err);
     hn_recording_finish(&recording);
     return status;
 }
@@ -97,8 +103,8 @@ static int is_recording(const struct dirent *entry)
     return 0;
 }
 
-static enum hn_status add_folder(const char *path, const char *kernel, struct hn_tuned_list *list,
-                                 struct hn_error *err)
+static enum hn_status visit_folder(const char *path, hn_recording_visit *visit, void *data,
+                                   struct hn_error *err)
 {
     struct dirent **entries = NULL;
     enum hn_status status = HN_OK;
@@ -109,7 +115,7 @@ static enum hn_status add_folder(const char *path, const char *kernel, struct hn
         struct hn_text file = {0};
         hn_text_printf(&file, "%s/%s", path, entries[i]->d_name);
         if (status == HN_OK)
-            status = file.failed ? hn_fail_memory(err) : add_file(file.data, kernel, list, err);
+            status = file.failed ? hn_fail_memory(err) : visit(file.data, data, err);
         hn_text_finish(&file);
         free(entries[i]);
     }
@@ -117,12 +123,18 @@ static enum hn_status add_folder(const char *path, const char *kernel, struct hn
     return status;
 }
 
-enum hn_status hn_recording_list(const char *path, const char *kernel, struct hn_tuned_list *list,
-                                 struct hn_error *err)
+enum hn_status hn_recordings_visit(const char *path, hn_recording_visit *visit, void *data,
+                                   struct hn_error *err)
 {
     struct stat about;
     if (stat(path, &about) != 0)
         return hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, strerror(errno));
-    return S_ISDIR(about.st_mode) ? add_folder(path, kernel, list, err)
-                                  : add_file(path, kernel, list, err);
+    return S_ISDIR(about.st_mode) ? visit_folder(path, visit, data, err) : visit(path, data, err);
+}
+
+enum hn_status hn_recording_list(const char *path, const char *kernel, struct hn_tuned_list *list,
+                                 struct hn_error *err)
+{
+    struct wanted wanted = {kernel, list};
+    return hn_recordings_visit(path, add_file, &wanted, err);
 }

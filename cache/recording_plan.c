@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache/recording_list.h"
 #include "cache/recording_parts.h"
 #include "cache/recording_plan.h"
 
@@ -110,14 +111,28 @@ static bool is_version(const json_t *json, const struct hn_version *version)
     return true;
 }
 
+struct wanted {
+    const struct hn_version *version;
+    struct hn_stored_plan *stored;
+};
+
+static enum hn_status find_in_file(const char *path, void *data, struct hn_error *err)
+{
+    const struct wanted *wanted = data;
+    if (wanted->stored->json != NULL)
+        return HN_OK;
+    json_t *head = read_head(path, err);
+    enum hn_status status = HN_OK;
+    if (is_version(json_object_get(head, "version"), wanted->version))
+        status = hn_recording_plan_read(json_object_get(head, "source"), wanted->stored, err);
+    json_decref(head);
+    return status;
+}
+
 enum hn_status hn_recording_plan_find(const char *path, const struct hn_version *version,
                                       struct hn_stored_plan *stored, struct hn_error *err)
 {
+    struct wanted wanted = {version, stored};
     *stored = (struct hn_stored_plan){.json = NULL};
-    json_t *head = read_head(path, err);
-    enum hn_status status = HN_OK;
-    if (is_version(json_object_get(head, "version"), version))
-        status = hn_recording_plan_read(json_object_get(head, "source"), stored, err);
-    json_decref(head);
-    return status;
+    return hn_recordings_visit(path, find_in_file, &wanted, err);
 }

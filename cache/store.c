@@ -50,7 +50,9 @@ static enum hn_status open_for_writing(struct hn_store *store, struct hn_error *
         status = hn_schema_open(store->database, store->path, HN_STORE_WRITE, &outdated, err);
     if (status == HN_OK && outdated)
         status = hn_schema_migrate(store->database, store->path, err);
-    return status == HN_OK ? set_journal(store, err) : status;
+    if (status == HN_OK)
+        status = set_journal(store, err);
+    return status == HN_OK ? hn_schema_make_index(store->database, err) : status;
 }
 
 static enum hn_status migrate_before_reading(const char *path, struct hn_error *err)

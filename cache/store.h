@@ -103,7 +103,7 @@ struct hn_tuned {
     struct hn_identity identity;
     struct hn_version version;
     struct hn_record best;
-    int64_t points;     /* records of that version */
+    int64_t points;     /* records of that version; 0 from hn_store_list_problem */
     int64_t session_id; /* of the best record */
     bool simulated;
     bool stale; /* measured by another protocol than ours, or later sessions had another version */

@@ -40,6 +40,10 @@ enum hn_status hn_schema_open(struct hn_database *database, const char *path,
 enum hn_status hn_schema_migrate(struct hn_database *database, const char *path,
                                  struct hn_error *err);
 
+/* What makes look-ups fast, and is no part of the format: without it they give the same. Open for
+ * writing. */
+enum hn_status hn_schema_make_index(struct hn_database *database, struct hn_error *err);
+
 /* The rows below are written inside the caller's transaction. */
 enum hn_status hn_store_add_session(struct hn_store *store, const struct hn_store_session *session,
                                     int64_t *session_id, struct hn_error *err);

@@ -16,57 +16,69 @@ void hn_tuned_list_free(struct hn_tuned_list *list)
     *list = (struct hn_tuned_list){.items = NULL};
 }
 
-/* Where the rows of a task are, before its best is looked up. */
-struct place {
-    int64_t task_id;
-    int64_t version_id;
+/* The best record of each session that counts among all of the task and version, and of these the
+ * best: by an index, in the order of which the first one that counts ends the search. */
+static const char best[] =
+    "SELECT r.id, r.json, s.id, CASE WHEN ?4 THEN (SELECT count(DISTINCT a.point) FROM record a"
+    " JOIN session n ON n.id = a.session_id"
+    " WHERE n.task_id = ?1 AND n.version_id = ?2 AND n.simulated = ?3) ELSE 0 END"
+    " FROM session s JOIN record r ON r.id = (SELECT c.id FROM record c"
+    " WHERE c.session_id = s.id AND c.outcome = 'ok' AND c.objective IS NOT NULL"
+    " AND NOT EXISTS(SELECT 1 FROM session n JOIN record o ON o.session_id = n.id"
+    " WHERE n.task_id = ?1 AND n.version_id = ?2 AND n.simulated = ?3 AND o.point = c.point"
+    " AND (" HN_PLACE("o", "n") ") < (" HN_PLACE(
+        "c", "s") "))"
+                  " ORDER BY c.final DESC, c.objective, c.point LIMIT 1)"
+                  " WHERE s.task_id = ?1 AND s.version_id = ?2 AND s.simulated = ?3"
+                  " ORDER BY r.final DESC, CASE WHEN r.final THEN s.started END DESC,"
+                  " CASE WHEN r.final THEN s.id END DESC, r.objective, r.point LIMIT 1";
+
+/* What is being listed. */
+struct listing {
+    struct hn_store *store;
+    struct hn_statement *tasks;
+    struct hn_statement *best;
+    bool count; /* the points of each task */
+    struct hn_tuned_list *list;
 };
 
-static enum hn_status read_best(struct hn_store *store, struct hn_statement *statement,
-                                struct hn_tuned *tuned, struct hn_error *err)
+static enum hn_status read_best(const struct listing *listing, struct hn_tuned *tuned,
+                                struct hn_error *err)
 {
+    struct hn_statement *statement = listing->best;
     tuned->session_id = hn_column_integer(statement, 2);
     tuned->points = hn_column_integer(statement, 3);
-    return hn_store_parse_record(store, hn_column_text(statement, 1),
-                                 hn_column_integer(statement, 0), &tuned->best, err);
+    enum hn_status status =
+        hn_store_parse_record(listing->store, hn_column_text(statement, 1),
+                              hn_column_integer(statement, 0), &tuned->best, err);
+    return status == HN_OK ? hn_statement_run(statement, err) : status; /* for the next task */
 }
 
-static enum hn_status find_best(struct hn_store *store, const struct place *place,
-                                struct hn_tuned *tuned, bool *found, struct hn_error *err)
+static enum hn_status find_best(const struct listing *listing, struct hn_tuned *tuned, bool *found,
+                                struct hn_error *err)
 {
-    struct hn_statement *statement;
-    enum hn_status status = hn_database_prepare(
-        store->database,
-        HN_NEWEST "SELECT id, json, session_id, (SELECT count(*) FROM newest WHERE place = 1)"
-                  " FROM newest WHERE place = 1 AND outcome = 'ok' AND objective IS NOT NULL"
-                  " ORDER BY final DESC, CASE WHEN final THEN started END DESC,"
-                  " CASE WHEN final THEN session_id END DESC, objective, point LIMIT 1",
-        &statement, err);
-    if (status == HN_OK) {
-        hn_bind_newest(statement, place->task_id, place->version_id, tuned->simulated);
-        status = hn_statement_step(statement, found, err);
-    }
-    if (status == HN_OK && *found)
-        status = read_best(store, statement, tuned, err);
-    hn_statement_finish(statement);
-    return status;
+    for (int i = 0; i < 3; i++)
+        hn_bind_integer(listing->best, hn_column_integer(listing->tasks, i));
+    hn_bind_integer(listing->best, listing->count);
+    enum hn_status status = hn_statement_step(listing->best, found, err);
+    return status == HN_OK && *found ? read_best(listing, tuned, err) : status;
 }
 
-static enum hn_status read_tuned(struct hn_store *store, struct hn_statement *statement,
-                                 struct hn_tuned *tuned, bool *found, struct hn_error *err)
+static enum hn_status read_tuned(const struct listing *listing, struct hn_tuned *tuned, bool *found,
+                                 struct hn_error *err)
 {
-    struct place place = {hn_column_integer(statement, 0), hn_column_integer(statement, 1)};
-    tuned->simulated = hn_column_integer(statement, 2) != 0;
-    hn_read_version(statement, 13, &tuned->version);
+    struct hn_statement *tasks = listing->tasks;
+    tuned->simulated = hn_column_integer(tasks, 2) != 0;
+    hn_read_version(tasks, 13, &tuned->version);
     tuned->stale =
-        hn_column_integer(statement, 3) != 0 || tuned->version.protocol != HN_MEASURING_PROTOCOL;
-    enum hn_status status = hn_read_identity(statement, 4, &tuned->identity, err);
-    return status == HN_OK ? find_best(store, &place, tuned, found, err) : status;
+        hn_column_integer(tasks, 3) != 0 || tuned->version.protocol != HN_MEASURING_PROTOCOL;
+    enum hn_status status = hn_read_identity(tasks, 4, &tuned->identity, err);
+    return status == HN_OK ? find_best(listing, tuned, found, err) : status;
 }
 
-static enum hn_status append_tuned(struct hn_store *store, struct hn_statement *statement,
-                                   struct hn_tuned_list *list, struct hn_error *err)
+static enum hn_status append_tuned(const struct listing *listing, struct hn_error *err)
 {
+    struct hn_tuned_list *list = listing->list;
     struct hn_tuned *grown = realloc(list->items, (list->count + 1) * sizeof *list->items);
     if (grown == NULL)
         return hn_fail_memory(err);
@@ -76,7 +88,7 @@ static enum hn_status append_tuned(struct hn_store *store, struct hn_statement *
     hn_identity_init(&tuned->identity);
     hn_record_init(&tuned->best);
     bool found = false;
-    enum hn_status status = read_tuned(store, statement, tuned, &found, err);
+    enum hn_status status = read_tuned(listing, tuned, &found, err);
     if (status == HN_OK && !found) {
         hn_identity_finish(&tuned->identity);
         list->count--;
@@ -108,22 +120,25 @@ static const char tasks[] =
 static enum hn_status list_tasks(struct hn_store *store, const char *kernel, const char *problem,
                                  bool versions, struct hn_tuned_list *list, struct hn_error *err)
 {
-    struct hn_statement *statement;
+    struct listing listing = {.store = store, .count = problem == NULL, .list = list};
     bool row = false;
     *list = (struct hn_tuned_list){.items = NULL};
-    enum hn_status status = hn_database_prepare(store->database, tasks, &statement, err);
+    enum hn_status status = hn_database_prepare(store->database, tasks, &listing.tasks, err);
+    if (status == HN_OK)
+        status = hn_database_prepare(store->database, best, &listing.best, err);
     if (status == HN_OK) {
-        hn_bind_text(statement, kernel);
-        hn_bind_integer(statement, versions);
-        hn_bind_text(statement, problem);
-        status = hn_statement_step(statement, &row, err);
+        hn_bind_text(listing.tasks, kernel);
+        hn_bind_integer(listing.tasks, versions);
+        hn_bind_text(listing.tasks, problem);
+        status = hn_statement_step(listing.tasks, &row, err);
     }
     while (status == HN_OK && row) {
-        status = append_tuned(store, statement, list, err);
+        status = append_tuned(&listing, err);
         if (status == HN_OK)
-            status = hn_statement_step(statement, &row, err);
+            status = hn_statement_step(listing.tasks, &row, err);
     }
-    hn_statement_finish(statement);
+    hn_statement_finish(listing.best);
+    hn_statement_finish(listing.tasks);
     if (status != HN_OK)
         hn_tuned_list_free(list);
     return status;

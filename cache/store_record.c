@@ -37,12 +37,20 @@ enum hn_status hn_store_visit(struct hn_store *store, const struct hn_identity *
         status = hn_store_find_version(store, version, &version_id, err);
     if (status != HN_OK || task_id == 0 || version_id == 0)
         return status;
-    status = hn_database_prepare(store->database,
-                                 HN_NEWEST "SELECT id, json FROM newest WHERE place = 1 "
-                                           "ORDER BY id",
-                                 &statement, err);
+    status = hn_database_prepare(
+        store->database,
+        "SELECT id, json FROM record WHERE id IN (SELECT id FROM (SELECT r.id, ROW_NUMBER() OVER"
+        " (PARTITION BY r.point ORDER BY " HN_PLACE(
+            "r",
+            "s") ") AS place"
+                 " FROM record r JOIN session s ON r.session_id = s.id"
+                 " WHERE s.task_id = ? AND s.version_id = ? AND s.simulated = ?) WHERE place = 1)"
+                 " ORDER BY id",
+        &statement, err);
     if (status == HN_OK) {
-        hn_bind_newest(statement, task_id, version_id, simulated);
+        hn_bind_integer(statement, task_id);
+        hn_bind_integer(statement, version_id);
+        hn_bind_integer(statement, simulated);
         status = visit_rows(store, statement, visit, visitor, err);
     }
     hn_statement_finish(statement);

@@ -168,3 +168,11 @@ enum hn_status hn_schema_migrate(struct hn_database *database, const char *path,
     hn_database_rollback(database);
     return status;
 }
+
+enum hn_status hn_schema_make_index(struct hn_database *database, struct hn_error *err)
+{
+    return hn_database_run(database,
+                           "CREATE INDEX IF NOT EXISTS record_by_objective"
+                           " ON record(session_id, final DESC, objective) WHERE outcome = 'ok'",
+                           err);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/store_fixture.h"
+
+enum { TRIALS = 60, SESSIONS = 3, RECORDS = 12 };
+
+static int draw(unsigned int *state, int below)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (int)((*state >> 16) % (unsigned int)below);
+}
+
+/* Sessions one after the other, told apart by the time of their records. */
+static void fill(struct hn_store *store, unsigned int *random)
+{
+    static const enum hn_outcome outcomes[] = {HN_OUTCOME_OK, HN_OUTCOME_OK, HN_OUTCOME_SLOWER,
+                                               HN_OUTCOME_WRONG_RESULT};
+    for (int s = 0; s < SESSIONS; s++) {
+        int started = 1 + draw(random, 3);
+        int64_t session = begin_at(store, &version_1, 4096, false, started);
+        for (int r = draw(random, RECORDS); r > 0; r--) {
+            struct hn_record record;
+            make_record(&record, 16 + draw(random, 5), 1 + draw(random, 4));
+            record.outcome = outcomes[draw(random, 4)];
+            record.verdict.kind = draw(random, 3) == 0 ? HN_UNVERIFIED : HN_VERIFIED;
+            record.final = draw(random, 4) == 0;
+            record.time = 10 * started + s;
+            assert_int_equal(hn_store_put(store, session, &record, NULL), HN_OK);
+            hn_record_finish(&record);
+        }
+    }
+    commit(store);
+}
+
+static bool is_better(const struct hn_record *a, const struct hn_record *b)
+{
+    if (a->final != b->final)
+        return a->final;
+    if (a->final && (a->time < b->time || a->time > b->time))
+        return a->time > b->time;
+    if (a->objective < b->objective || a->objective > b->objective)
+        return a->objective < b->objective;
+    return hn_bindings_get(&a->point, "TILE")->integer <
+           hn_bindings_get(&b->point, "TILE")->integer;
+}
+
+static const struct hn_record *best_of(const struct hn_records *records)
+{
+    const struct hn_record *best = NULL;
+    for (size_t i = 0; i < records->count; i++) {
+        const struct hn_record *record = &records->items[i];
+        if (record->outcome == HN_OUTCOME_OK && (best == NULL || is_better(record, best)))
+            best = record;
+    }
+    return best;
+}
+
+static void assert_listed(const struct hn_tuned_list *list, const struct hn_records *records,
+                          size_t points)
+{
+    const struct hn_record *best = best_of(records);
+    assert_int_equal(list->count, best != NULL);
+    if (best == NULL)
+        return;
+    const struct hn_tuned *found = &list->items[0];
+    assert_true(hn_bindings_equal(&found->best.point, &best->point));
+    assert_true(found->best.time >= best->time && found->best.time <= best->time);
+    assert_int_equal(found->best.final, best->final);
+    assert_int_equal(found->points, points);
+}
+
+static void check(struct hn_store *store)
+{
+    struct hn_tuned_list list;
+    struct hn_identity identity;
+    struct hn_records records = load_of(store, &version_1, false);
+    assert_int_equal(hn_store_list(store, NULL, &list, NULL), HN_OK);
+    assert_listed(&list, &records, records.count);
+    hn_tuned_list_free(&list);
+    make_identity(&identity, 4096);
+    assert_int_equal(hn_store_list_problem(store, "matmul", &identity.problem, &list, NULL), HN_OK);
+    assert_listed(&list, &records, 0);
+    hn_tuned_list_free(&list);
+    hn_identity_finish(&identity);
+    hn_records_free(&records);
+}
+
+static void best_is_that_of_all_points_that_count(void **state)
+{
+    struct fixture *fixture = *state;
+    unsigned int random = 7;
+    for (int trial = 0; trial < TRIALS; trial++) {
+        char path[160];
+        snprintf(path, sizeof path, "%s/%d.db", fixture->folder, trial);
+        struct hn_store *store = open_store(path, HN_STORE_WRITE);
+        fill(store, &random);
+        check(store);
+        hn_store_close(store);
+    }
+}
+
+static void older_caches_without_the_index_are_read(void **state)
+{
+    struct fixture *fixture = *state;
+    unsigned int random = 3;
+    static const char count[] =
+        "SELECT count(*) FROM sqlite_master WHERE name = 'record_by_objective'";
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    fill(store, &random);
+    hn_store_close(store);
+    run_sql(fixture->path, "DROP INDEX record_by_objective");
+    store = open_store(fixture->path, HN_STORE_READ);
+    check(store);
+    hn_store_close(store);
+    assert_int_equal(query(fixture->path, count), 0);
+    hn_store_close(open_store(fixture->path, HN_STORE_WRITE));
+    assert_int_equal(query(fixture->path, count), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(best_is_that_of_all_points_that_count),
+        TEST(older_caches_without_the_index_are_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
