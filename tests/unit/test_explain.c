@@ -194,6 +194,30 @@ static void test_lower_bounds(void **state)
     end(&fixture);
 }
 
+/* 32 by 32 by 32 points, all measured: a sample stands for them, in which nothing is unknown. */
+static void test_sample_of_what_was_measured(void **state)
+{
+    (void)state;
+    struct hn_error err;
+    struct hn_value values[32];
+    struct fixture fixture = {.space = hn_space_create()};
+    struct hn_evidence evidence;
+    for (int v = 0; v < 32; v++)
+        values[v] = hn_integer(v);
+    for (const char *name = "A\0B\0C"; *name != '\0'; name += 2)
+        assert_int_equal(hn_space_add_parameter(fixture.space, name, values, 32, &err), HN_OK);
+    assert_int_equal(hn_space_build(fixture.space, &err), HN_OK);
+    record(&fixture, additive, 1);
+    struct hn_effects effects = find(&fixture, &evidence);
+    assert_true(effects.known && effects.sampled && !effects.exact);
+    assert_int_equal(effects.points, 20000);
+    assert_int_equal(effects.unmeasured, 0);
+    assert_true(effects.explained > 0.99);
+    hn_effects_finish(&effects);
+    hn_evidence_finish(&evidence);
+    end(&fixture);
+}
+
 static void test_too_few(void **state)
 {
     (void)state;
@@ -283,6 +307,7 @@ int main(void)
         cmocka_unit_test(test_exact_share_of_an_interaction),
         cmocka_unit_test(test_forest_stands_in),
         cmocka_unit_test(test_lower_bounds),
+        cmocka_unit_test(test_sample_of_what_was_measured),
         cmocka_unit_test(test_too_few),
         cmocka_unit_test(test_failures_and_others_points),
         cmocka_unit_test(test_chance),

@@ -11,37 +11,23 @@
 /* Beyond so many valid points they are drawn. */
 static const uint64_t most_points = 20000;
 
-/* Points that are looked up by their number in the space, or one by one where there are none. */
-struct index {
-    const struct hn_evidence *evidence;
-    uint32_t *point_of; /* by number; count + failed: not looked at. NULL: points have no numbers */
-};
-
-static enum hn_status make_index(const struct hn_evidence *evidence, struct index *index,
-                                 struct hn_error *err)
+static bool takes_all(const struct hn_space *space)
 {
-    const struct hn_space *space = evidence->space;
-    size_t known = evidence->count + evidence->failed;
-    *index = (struct index){.evidence = evidence};
-    if (!hn_space_enumerated(space) || hn_space_size(space) > most_points)
-        return HN_OK;
-    size_t size = (size_t)hn_space_size(space);
-    index->point_of = calloc(size + 1, sizeof *index->point_of);
-    if (index->point_of == NULL)
-        return hn_fail_memory(err);
-    for (size_t i = 0; i < size; i++)
-        index->point_of[i] = (uint32_t)known;
-    for (size_t i = 0; i < known; i++)
-        index->point_of[hn_space_find(space, hn_evidence_choice(evidence, i))] = (uint32_t)i;
-    return HN_OK;
+    return hn_space_enumerated(space) && hn_space_size(space) <= most_points;
 }
 
 /* Every valid point has a time of its own or failed. */
-static bool is_complete(const struct index *index)
+static bool is_complete(const struct hn_evidence *evidence, uint16_t *choice)
 {
-    const struct hn_evidence *evidence = index->evidence;
-    return index->point_of != NULL && evidence->bounded == 0 &&
-           evidence->count + evidence->failed == hn_space_size(evidence->space);
+    const struct hn_space *space = evidence->space;
+    if (!takes_all(space) || evidence->bounded > 0)
+        return false;
+    for (uint64_t i = 0; i < hn_space_size(space); i++) {
+        hn_space_point(space, i, choice);
+        if (hn_evidence_find(evidence, choice) == SIZE_MAX)
+            return false;
+    }
+    return true;
 }
 
 static void remember_promising(struct hn_effects *effects, const struct hn_evidence *evidence,
@@ -57,48 +43,20 @@ static void remember_promising(struct hn_effects *effects, const struct hn_evide
 
 /* Adds the point at the sample's end with its value, or the forest's; not one that failed. */
 static void add_point(struct hn_effects *effects, struct hn_sample *sample,
-                      const struct hn_evidence *evidence, size_t known,
-                      const struct hn_forest *forest)
+                      const struct hn_evidence *evidence, const struct hn_forest *forest)
 {
     const uint16_t *choice = sample->choices + sample->count * sample->parameters;
+    double *value = &sample->values[sample->count];
+    size_t known = hn_evidence_find(evidence, choice);
     if (known != SIZE_MAX && known >= evidence->count)
         return;
     if (known == SIZE_MAX) {
-        sample->values[sample->count] = hn_forest_predict(forest, choice);
-        remember_promising(effects, evidence, choice, sample->values[sample->count]);
-    } else if (forest != NULL) {
-        sample->values[sample->count] = hn_forest_value(forest, known);
+        *value = hn_forest_predict(forest, choice);
+        remember_promising(effects, evidence, choice, *value);
     } else {
-        sample->values[sample->count] = evidence->values[known];
+        *value = forest != NULL ? hn_forest_value(forest, known) : evidence->values[known];
     }
     sample->count++;
-}
-
-static void take_all(struct hn_effects *effects, struct hn_sample *sample,
-                     const struct index *index, const struct hn_forest *forest)
-{
-    const struct hn_evidence *evidence = index->evidence;
-    size_t size = (size_t)hn_space_size(evidence->space);
-    for (size_t i = 0; i < size; i++) {
-        size_t known = index->point_of[i];
-        hn_space_point(evidence->space, i, sample->choices + sample->count * sample->parameters);
-        if (known == evidence->count + evidence->failed)
-            known = SIZE_MAX;
-        add_point(effects, sample, evidence, known, forest);
-    }
-}
-
-/* Of so many points hardly one is measured: the forest stands for all. */
-static void take_some(struct hn_effects *effects, struct hn_sample *sample,
-                      const struct hn_evidence *evidence, const struct hn_forest *forest,
-                      uint64_t seed)
-{
-    struct hn_random random = hn_random_seeded(seed);
-    for (uint64_t i = 0; i < most_points; i++) {
-        hn_space_sample(evidence->space, &random,
-                        sample->choices + sample->count * sample->parameters);
-        add_point(effects, sample, evidence, SIZE_MAX, forest);
-    }
 }
 
 static void sum_up(struct hn_sample *sample)
@@ -109,26 +67,31 @@ static void sum_up(struct hn_sample *sample)
         sample->squares += (sample->values[i] - sample->mean) * (sample->values[i] - sample->mean);
 }
 
-static enum hn_status fill_sample(struct hn_effects *effects, const struct index *index,
+static enum hn_status fill_sample(struct hn_effects *effects, const struct hn_evidence *evidence,
                                   const struct hn_forest *forest, uint64_t seed,
                                   struct hn_sample *sample, struct hn_error *err)
 {
-    const struct hn_evidence *evidence = index->evidence;
-    size_t room = index->point_of != NULL ? (size_t)hn_space_size(evidence->space) : most_points;
+    const struct hn_space *space = evidence->space;
+    struct hn_random random = hn_random_seeded(seed);
+    bool all = takes_all(space);
+    size_t room = all ? (size_t)hn_space_size(space) : most_points;
     *sample = (struct hn_sample){
-        .space = evidence->space,
+        .space = space,
         .parameters = evidence->parameters,
         .choices = calloc((room + 1) * (evidence->parameters + 1), sizeof *sample->choices),
         .values = calloc(room + 1, sizeof *sample->values),
-        .drawn = index->point_of == NULL,
+        .drawn = !all,
     };
-    effects->promising = calloc(evidence->parameters + 1, sizeof *effects->promising);
-    if (sample->choices == NULL || sample->values == NULL || effects->promising == NULL)
+    if (sample->choices == NULL || sample->values == NULL)
         return hn_fail_memory(err);
-    if (index->point_of != NULL)
-        take_all(effects, sample, index, forest);
-    else
-        take_some(effects, sample, evidence, forest, seed);
+    for (size_t i = 0; i < room; i++) {
+        uint16_t *choice = sample->choices + sample->count * sample->parameters;
+        if (all)
+            hn_space_point(space, i, choice);
+        else
+            hn_space_sample(space, &random, choice);
+        add_point(effects, sample, evidence, forest);
+    }
     sum_up(sample);
     effects->points = sample->count;
     effects->sampled = sample->drawn;
@@ -204,21 +167,24 @@ static enum hn_status find_shares(struct hn_effects *effects, const struct hn_ev
     return status;
 }
 
-static enum hn_status find(const struct index *index, uint64_t seed, struct hn_effects *effects,
-                           struct hn_error *err)
+static enum hn_status find(const struct hn_evidence *evidence, uint64_t seed,
+                           struct hn_effects *effects, struct hn_error *err)
 {
     struct hn_forest *forest = NULL;
     struct hn_sample sample = {0};
     enum hn_status status = HN_OK;
-    effects->exact = is_complete(index);
+    effects->promising = calloc(evidence->parameters + 1, sizeof *effects->promising);
+    if (effects->promising == NULL)
+        return hn_fail_memory(err);
+    effects->exact = is_complete(evidence, effects->promising);
     if (!effects->exact)
-        status = hn_forest_grow(index->evidence, seed, &forest, err);
+        status = hn_forest_grow(evidence, seed, &forest, err);
     if (status == HN_OK)
-        status = fill_sample(effects, index, forest, seed, &sample, err);
+        status = fill_sample(effects, evidence, forest, seed, &sample, err);
     effects->explained = forest != NULL ? hn_forest_explained(forest) : 1;
     effects->known = status == HN_OK && sample.squares > 0;
     if (effects->known)
-        status = find_shares(effects, index->evidence, &sample, err);
+        status = find_shares(effects, evidence, &sample, err);
     free(sample.choices);
     free(sample.values);
     hn_forest_destroy(forest);
@@ -228,14 +194,10 @@ static enum hn_status find(const struct index *index, uint64_t seed, struct hn_e
 enum hn_status hn_effects_find(const struct hn_evidence *evidence, uint64_t seed,
                                struct hn_effects *effects, struct hn_error *err)
 {
-    struct index index;
     *effects = (struct hn_effects){0};
     if (evidence->count - evidence->bounded < HN_EFFECTS_LEAST || evidence->best == SIZE_MAX)
         return HN_OK;
-    enum hn_status status = make_index(evidence, &index, err);
-    if (status == HN_OK)
-        status = find(&index, seed, effects, err);
-    free(index.point_of);
+    enum hn_status status = find(evidence, seed, effects, err);
     if (status != HN_OK)
         hn_effects_finish(effects);
     return status;

@@ -25,8 +25,10 @@ static enum hn_status allocate(struct hn_evidence *evidence, struct hn_error *er
     evidence->values = calloc(room, sizeof *evidence->values);
     evidence->lower_bounds = calloc(room, sizeof *evidence->lower_bounds);
     evidence->numbers = calloc(room, sizeof *evidence->numbers);
+    evidence->sorted = calloc(room, sizeof *evidence->sorted);
     bool failed = evidence->choices == NULL || evidence->values == NULL ||
-                  evidence->lower_bounds == NULL || evidence->numbers == NULL;
+                  evidence->lower_bounds == NULL || evidence->numbers == NULL ||
+                  evidence->sorted == NULL;
     return failed ? hn_fail_memory(err) : HN_OK;
 }
 
@@ -92,6 +94,28 @@ static void take_logarithms(struct hn_evidence *evidence)
     }
 }
 
+static int compare_choices(const struct hn_evidence *evidence, size_t point, const uint16_t *choice)
+{
+    return memcmp(hn_evidence_choice(evidence, point), choice,
+                  evidence->parameters * sizeof *choice);
+}
+
+static int compare_points(const void *a, const void *b, void *context)
+{
+    const uint32_t *x = a;
+    const uint32_t *y = b;
+    int order = compare_choices(context, *x, hn_evidence_choice(context, *y));
+    return order != 0 ? order : (*x > *y) - (*x < *y);
+}
+
+static void sort(struct hn_evidence *evidence)
+{
+    size_t count = evidence->count + evidence->failed;
+    for (size_t i = 0; i < count; i++)
+        evidence->sorted[i] = (uint32_t)i;
+    qsort_r(evidence->sorted, count, sizeof *evidence->sorted, compare_points, evidence);
+}
+
 /* The times of the last race count before others. */
 static bool is_better(const struct hn_evidence *evidence, size_t a, size_t b)
 {
@@ -128,6 +152,7 @@ enum hn_status hn_evidence_make(const struct hn_space *space, const struct hn_re
     }
     take_timed(evidence);
     take_failed(evidence);
+    sort(evidence);
     take_logarithms(evidence);
     find_best(evidence);
     return HN_OK;
@@ -139,6 +164,7 @@ void hn_evidence_finish(struct hn_evidence *evidence)
     free(evidence->values);
     free(evidence->lower_bounds);
     free(evidence->numbers);
+    free(evidence->sorted);
     *evidence = (struct hn_evidence){0};
 }
 
@@ -159,10 +185,18 @@ double hn_evidence_ratio(const struct hn_evidence *evidence, double value, doubl
 
 size_t hn_evidence_find(const struct hn_evidence *evidence, const uint16_t *choice)
 {
-    for (size_t i = 0; i < evidence->count + evidence->failed; i++)
-        if (memcmp(hn_evidence_choice(evidence, i), choice,
-                   evidence->parameters * sizeof *choice) == 0)
-            return i;
+    size_t low = 0;
+    size_t high = evidence->count + evidence->failed;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_choices(evidence, evidence->sorted[middle], choice) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < evidence->count + evidence->failed &&
+        compare_choices(evidence, evidence->sorted[low], choice) == 0)
+        return evidence->sorted[low];
     return SIZE_MAX;
 }
 

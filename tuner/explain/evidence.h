@@ -19,6 +19,7 @@ struct hn_evidence {
     double *values;     /* of the timed ones: lower is better */
     bool *lower_bounds; /* of the timed ones */
     uint32_t *numbers;  /* of the timed and the failed ones: which record */
+    uint32_t *sorted;   /* the timed and the failed ones by their value indices */
     size_t best;        /* of the timed ones; SIZE_MAX: none */
     bool logarithmic;   /* differences of values are logarithms of ratios; not so for a metric that changes its sign */
 };

@@ -8,7 +8,8 @@
 
 #include "tuner/search/random.h"
 
-enum { TREES = 48, SMALLEST_SPLIT = 4, ROUNDS = 4 };
+/* A tree sees at most so many draws, so that a million points take seconds. */
+enum { TREES = 48, SMALLEST_SPLIT = 4, ROUNDS = 4, MOST_DRAWS = 20000 };
 /* Of the parameters, those that a node may be split by: as the forests that functional ANOVA was
  * made for (Hutter, Hoos and Leyton-Brown, 2014). */
 static const double parameters_tried = 5.0 / 6;
@@ -254,13 +255,14 @@ static enum hn_status grow_tree(struct growth *growth, struct split *split, bool
 {
     size_t root = 0;
     size_t count = growth->evidence->count;
+    size_t draws = count < MOST_DRAWS ? count : MOST_DRAWS;
     memset(seen, 0, count * sizeof *seen);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < draws; i++) {
         growth->rows[i] = (uint32_t)hn_random_below(growth->random, count);
         seen[growth->rows[i]] = true;
     }
-    enum hn_status status = add_node(growth->tree, mean_of(growth, 0, count), &root, err);
-    return status == HN_OK ? grow_node(growth, root, 0, count, split, err) : status;
+    enum hn_status status = add_node(growth->tree, mean_of(growth, 0, draws), &root, err);
+    return status == HN_OK ? grow_node(growth, root, 0, draws, split, err) : status;
 }
 
 static void tally(struct hn_forest *forest, const struct tree *tree, const bool *seen)
