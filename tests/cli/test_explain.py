@@ -30,7 +30,7 @@ class Explain(hone.Case):
         recording = self.record(time_us=lambda BLOCK, ITEMS, LOAD: 40 / (BLOCK / 64) + ITEMS)
         found = self.explained("--simulate", recording)
         self.assertEqual([(e["name"], e["value"], e["next"]) for e in found["edges"]], [("BLOCK", 256, 512)])
-        self.assertIn("BLOCK=256 is the greatest of its values, and 128 takes 91% longer: try 512",
+        self.assertIn("BLOCK=256 is the greatest of its values, and 128 takes 91% longer: try 512, if the kernel takes it",
                       self.explain("--simulate", recording).stdout)
 
     def test_constraint_forbids_the_next_value(self):
@@ -83,6 +83,34 @@ class Explain(hone.Case):
         self.assertEqual(found["effects"]["unmeasured"], 4)
         self.assertIn("by a random forest of", self.explain().stdout)
         self.assertEqual(self.explain().stdout, self.explain().stdout)
+
+    def test_what_was_stopped_early(self):
+        recording = self.record()
+        document = json.loads(recording.read_text())
+        for row in list(document["cache"].values())[4:]:
+            row["hone"]["outcome"] = "slower"
+        recording.write_text(json.dumps(document))
+        self.assertIn("too little is known: 4 points were measured in full, the others were stopped early; 10 at least",
+                      self.explain("--simulate", recording).stdout)
+        advice = {n["kind"]: n["text"] for n in self.explained("--simulate", recording)["next"]}
+        config = hone.DATA / "saxpy.yaml"
+        self.assertEqual(advice["budget"], "measure more points in full: 4 were, 10 at least tell which parameters matter, and "
+                         f"the others were stopped early once they were slower: hone tune {config} -p SIZE=1048576 --full")
+
+    def test_device_that_no_limits_are_known_of(self):
+        other = {"name": "Radeon", "capability": 0, "sm_count": 60, "mig_profile": ""}
+        found = self.explained("--simulate", self.record(device=other, time_us=lambda BLOCK, ITEMS, LOAD: 40 / (BLOCK / 64) + ITEMS))
+        self.assertIsNone(found["bounds"]["launch"])
+        self.assertEqual([e["next"] for e in found["edges"]], [512])
+
+    def test_pipeline(self):
+        recording = "pipeline-size-33554432-work-256-nvidia-h200-cold.json.gz"
+        result = self.hone("explain", hone.SOURCE / "configs" / "pipeline.yaml", "-p", "SIZE=33554432", "-p", "WORK=256",
+                           "--simulate", hone.SOURCE / "cache" / "recorded" / "nvidia-h200" / recording)
+        self.assertIn("what crosses the bus has no roof; its parts tell more:\n", result.stdout)
+        self.assertRegex(result.stdout, r"\n  measured: 2\.\d+ ms, at \d+\.\d% of the limit")
+        self.assertNotIn("waves", result.stdout)
+        self.assertNotIn("hone device --measure", result.stdout)
 
     def test_nothing_there(self):
         self.hone("tune", hone.DATA / "saxpy.yaml", "--simulate", self.record(), "--quiet")

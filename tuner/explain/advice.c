@@ -86,8 +86,8 @@ static void advise_bound(struct hn_explanation *explanation, const char *command
         return;
     if (bounds->share > 1) {
         add(explanation, "roof",
-            "the best is beyond its roof (%s, %.0f%%), which is a copy that writes as much as it "
-            "reads, or plain multiply-adds: little is left to gain",
+            "the best is beyond its roof (%s, %.0f%%), which is what simple kernels reach, or the "
+            "metrics count more than is done: little is left to gain",
             bounds->bound, bounds->share * 100);
         return;
     }
@@ -119,6 +119,22 @@ static void advise_bound(struct hn_explanation *explanation, const char *command
             "ncu hone run %s -s %s",
             bounds->bound, bounds->share * 100, command, point.data != NULL ? point.data : "");
     hn_text_finish(&point);
+}
+
+/* What was stopped early is known by a lower bound only. */
+static void advise_measuring(struct hn_explanation *explanation, const char *command)
+{
+    const struct hn_evidence *evidence = &explanation->evidence;
+    size_t full = evidence->count - evidence->bounded;
+    bool small = hn_space_enumerated(evidence->space) && hn_space_size(evidence->space) <= 200;
+    if (full >= HN_EFFECTS_LEAST)
+        return;
+    add(explanation, "budget",
+        "measure more points in full: %zu were, %d at least tell which parameters matter%s: hone "
+        "tune %s --full%s",
+        full, HN_EFFECTS_LEAST,
+        evidence->bounded > 0 ? ", and the others were stopped early once they were slower" : "",
+        command, small ? "" : " --strategy random --budget 100");
 }
 
 static void advise_budget(struct hn_explanation *explanation, const char *command)
@@ -264,6 +280,7 @@ enum hn_status hn_explain_advise(const struct hn_explain_input *input,
         advise_spills(explanation);
         advise_grid(explanation);
         advise_bound(explanation, command);
+        advise_measuring(explanation, command);
         advise_budget(explanation, command);
         advise_dropping(explanation);
     }

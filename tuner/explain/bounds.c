@@ -56,26 +56,39 @@ static int64_t product(const int64_t factors[3])
     return factors[0] * factors[1] * factors[2];
 }
 
-/* Which relief lets more warps in. */
-static enum hn_limiter find_limiter(const struct hn_device *device,
-                                    const struct hn_resources *resources, int64_t threads,
-                                    int64_t dynamic)
+/* A launch, and the carve-out that it is under: the last one that a step asks for. */
+struct residency {
+    const struct hn_device *device;
+    const struct hn_launch_step *step;
+    int64_t threads;
+    int64_t carveout;
+};
+
+static double occupancy_with(const struct residency *residency,
+                             const struct hn_resources *resources, int64_t dynamic)
 {
-    double now = hn_occupancy(device, resources, threads, dynamic);
+    return hn_occupancy_carved(residency->device, resources, residency->threads, dynamic,
+                               residency->carveout);
+}
+
+/* Which relief lets more warps in. */
+static enum hn_limiter find_limiter(const struct residency *residency,
+                                    const struct hn_resources *resources, double now)
+{
     struct hn_resources fewer = *resources;
     if (now > 0.999)
         return HN_LIMITER_NONE;
     fewer.registers = 16;
-    double registers = hn_occupancy(device, &fewer, threads, dynamic);
+    double registers = occupancy_with(residency, &fewer, residency->step->shared_bytes);
     fewer = *resources;
     fewer.shared_bytes = 0;
-    double shared = hn_occupancy(device, &fewer, threads, 0);
+    double shared = occupancy_with(residency, &fewer, 0);
     if (registers > now && registers >= shared)
         return HN_LIMITER_REGISTERS;
     if (shared > now)
         return HN_LIMITER_SHARED;
     fewer.registers = 16;
-    return hn_occupancy(device, &fewer, threads, 0) > now ? HN_LIMITER_BOTH : HN_LIMITER_BLOCK;
+    return occupancy_with(residency, &fewer, 0) > now ? HN_LIMITER_BOTH : HN_LIMITER_BLOCK;
 }
 
 static const struct hn_launch_step *largest_step(const struct hn_launch *launch)
@@ -90,29 +103,46 @@ static const struct hn_launch_step *largest_step(const struct hn_launch *launch)
     return largest;
 }
 
+static int64_t carveout_of(const struct hn_launch *launch)
+{
+    int64_t carveout = HN_NO_CARVEOUT;
+    for (size_t i = 0; i < launch->step_count; i++)
+        if (launch->steps[i].carveout != HN_NO_CARVEOUT)
+            carveout = launch->steps[i].carveout;
+    return carveout;
+}
+
+static void describe_launch(const struct residency *residency, struct hn_bounds *bounds)
+{
+    const struct hn_device *device = residency->device;
+    const struct hn_launch_step *step = residency->step;
+    bounds->launch_known = true;
+    bounds->threads = residency->threads;
+    bounds->blocks = product(step->grid);
+    bounds->shared_bytes = bounds->resources.shared_bytes + step->shared_bytes;
+    bounds->occupancy = occupancy_with(residency, &bounds->resources, step->shared_bytes);
+    bounds->limiter = find_limiter(residency, &bounds->resources, bounds->occupancy);
+    int64_t warps = (bounds->threads + device->warp_size - 1) / device->warp_size;
+    int64_t room = device->max_threads_per_sm / device->warp_size;
+    bounds->resident =
+        llround(bounds->occupancy * (double)room / (double)warps) * device->identity.sm_count;
+}
+
+/* A pipeline's chunks launch less than its steps say. */
 static void find_launch(const struct hn_task *task, const struct hn_device *device,
                         const struct hn_record *record, struct hn_bounds *bounds)
 {
     struct hn_launch launch;
     bounds->resources = record->resources;
     bounds->occupancy = record->resources.occupancy;
-    if (!record->resources.known || task->plan->step_count == 0 ||
+    if (!record->resources.known || device->warp_size == 0 || task->plan->pipeline != NULL ||
         hn_launch_make(task->plan, task->problem, &record->point, &launch, NULL) != HN_OK)
         return;
     if (launch.step_count > 0) {
         const struct hn_launch_step *step = largest_step(&launch);
-        bounds->launch_known = true;
-        bounds->threads = product(step->block);
-        bounds->blocks = product(step->grid);
-        bounds->shared_bytes = record->resources.shared_bytes + step->shared_bytes;
-        bounds->occupancy =
-            hn_occupancy(device, &record->resources, bounds->threads, step->shared_bytes);
-        bounds->limiter =
-            find_limiter(device, &record->resources, bounds->threads, step->shared_bytes);
-        int64_t warps = (bounds->threads + device->warp_size - 1) / device->warp_size;
-        int64_t room = device->max_threads_per_sm / device->warp_size;
-        bounds->resident =
-            llround(bounds->occupancy * (double)room / (double)warps) * device->identity.sm_count;
+        struct residency residency = {device, step, product(step->block), carveout_of(&launch)};
+        if (residency.threads > 0)
+            describe_launch(&residency, bounds);
     }
     hn_launch_finish(&launch);
 }

@@ -79,7 +79,7 @@ static bool is_possible(const struct view *view, const char *name, const struct 
         hn_plan_allows(plan, view->task->problem, &point, &possible, NULL) == HN_OK && possible) {
         possible = hn_launch_make(plan, view->task->problem, &point, &launch, NULL) == HN_OK;
         if (possible) {
-            possible = hn_launch_check(&launch, view->device, &record);
+            possible = view->device == NULL || hn_launch_check(&launch, view->device, &record);
             hn_launch_finish(&launch);
         }
     }
@@ -198,4 +198,5 @@ void hn_edge_append(struct hn_text *text, const struct hn_edge *edge)
     hn_text_printf(text, " takes %.*f%% longer: try ", edge->ratio < 1.1 ? 1 : 0,
                    (edge->ratio - 1) * 100);
     hn_value_append(text, &edge->next);
+    hn_text_append(text, ", if the kernel takes it");
 }

@@ -10,7 +10,8 @@
 /* Where the best point has the least or the greatest value of a numeric parameter, and the values behind it get worse the
  * further they are from there: the space ends where it should go on. Only for parameters of three values and more, where
  * the next value behind, all else equal, was measured and is worse beyond the intervals and by more than 2%, and where the
- * value that would follow is allowed by the constraints and can be launched. */
+ * value that would follow is allowed by the constraints and can be launched. Whether the kernel can be compiled with it
+ * nobody knows before. */
 struct hn_edge {
     const char *parameter;
     bool highest;               /* else the least */
@@ -35,7 +36,7 @@ struct hn_edges {
     size_t count;
 };
 
-/* Nothing where the objective is not time. The values borrow from the task. Free with hn_edges_finish. */
+/* Nothing where the objective is not time. device may be NULL: its limits are not known. The values borrow from the task. Free with hn_edges_finish. */
 enum hn_status hn_edges_find(const struct hn_task *task, const struct hn_device *device,
                              const struct hn_record *best, hn_edge_lookup *lookup, void *context,
                              struct hn_edges *edges, struct hn_error *err);
@@ -43,7 +44,7 @@ void hn_edges_finish(struct hn_edges *edges);
 
 /* [{"name", "value", "behind", "ratio", "next"}, ...]; NULL when out of memory. */
 json_t *hn_edges_to_json(const struct hn_edges *edges);
-/* "ITEMS=8 is the greatest of its values, and 4 takes 12% longer: try 16" */
+/* "ITEMS=8 is the greatest of its values, and 4 takes 12% longer: try 16, if the kernel takes it" */
 void hn_edge_append(struct hn_text *text, const struct hn_edge *edge);
 
 /* The value that continues a row of numbers beyond its first (or last) one, as a product where the last three are a

@@ -6,17 +6,18 @@
 /* Forests and samples are the same for the same records. */
 static const uint64_t seed = 1;
 
-static enum hn_status describe_device(const struct hn_task *task, struct hn_device *device,
-                                      struct hn_error *err)
+/* False where no limits are known of such a device; then it has none but its name. */
+static bool describe_device(const struct hn_task *task, struct hn_device *device)
 {
     char architecture[16];
+    struct hn_error ignored;
     const struct hn_device_identity *identity = &task->identity.device;
     snprintf(architecture, sizeof architecture, "sm_%d", identity->capability);
-    enum hn_status status = hn_device_for_architecture(architecture, device, NULL);
-    if (status != HN_OK)
-        status = hn_device_for_architecture("sm_90", device, err);
+    bool known = hn_device_for_architecture(architecture, device, &ignored) == HN_OK;
+    if (!known)
+        *device = (struct hn_device){0};
     device->identity = *identity;
-    return status;
+    return known;
 }
 
 struct lookup {
@@ -37,15 +38,16 @@ static bool look_up(void *context, const struct hn_bindings *point, struct hn_ed
     return true;
 }
 
-static enum hn_status find_edges(struct hn_explanation *explanation, struct hn_error *err)
+static enum hn_status find_edges(struct hn_explanation *explanation, bool device_known,
+                                 struct hn_error *err)
 {
     const struct hn_evidence *evidence = &explanation->evidence;
     struct lookup lookup = {evidence, calloc(evidence->parameters + 1, sizeof *lookup.choice)};
     if (lookup.choice == NULL)
         return hn_fail_memory(err);
-    enum hn_status status = hn_edges_find(explanation->task, &explanation->device,
-                                          hn_evidence_record(evidence, evidence->best), look_up,
-                                          &lookup, &explanation->edges, err);
+    enum hn_status status = hn_edges_find(
+        explanation->task, device_known ? &explanation->device : NULL,
+        hn_evidence_record(evidence, evidence->best), look_up, &lookup, &explanation->edges, err);
     free(lookup.choice);
     return status;
 }
@@ -59,9 +61,9 @@ enum hn_status hn_explain(const struct hn_explain_input *input, struct hn_explan
         .simulated = input->simulated,
         .stale = input->stale,
     };
-    enum hn_status status = describe_device(input->task, &explanation->device, err);
-    if (status == HN_OK)
-        status = hn_evidence_make(input->task->space, input->records, &explanation->evidence, err);
+    bool known = describe_device(input->task, &explanation->device);
+    enum hn_status status =
+        hn_evidence_make(input->task->space, input->records, &explanation->evidence, err);
     const struct hn_evidence *evidence = &explanation->evidence;
     if (status == HN_OK)
         status = hn_effects_find(evidence, seed, &explanation->effects, err);
@@ -70,7 +72,7 @@ enum hn_status hn_explain(const struct hn_explain_input *input, struct hn_explan
     if (status == HN_OK && evidence->best != SIZE_MAX) {
         hn_bounds_find(input->task, &explanation->device, input->roofs,
                        hn_evidence_record(evidence, evidence->best), &explanation->bounds);
-        status = find_edges(explanation, err);
+        status = find_edges(explanation, known, err);
     }
     if (status == HN_OK)
         status = hn_explain_advise(input, explanation, err);

@@ -6,6 +6,7 @@
 #include "tuner/explain/explain.h"
 #include "tuner/report/format.h"
 #include "tuner/report/roof.h"
+#include "tuner/report/staging.h"
 #include "tuner/report/table.h"
 
 enum { EFFECTS_SHOWN = 8, PAIRS_SHOWN = 4 };
@@ -151,8 +152,10 @@ static void print_effects(const struct hn_explanation *explanation, FILE *file)
     if (!effects->known) {
         fprintf(file,
                 "\nwhich parameters matter\n  too little is known: %zu points were measured in "
-                "full, %d at least are needed, and they must differ\n",
-                explanation->evidence.count - explanation->evidence.bounded, HN_EFFECTS_LEAST);
+                "full%s; %d at least are needed, and they must differ\n",
+                explanation->evidence.count - explanation->evidence.bounded,
+                explanation->evidence.bounded > 0 ? ", the others were stopped early" : "",
+                HN_EFFECTS_LEAST);
         return;
     }
     print_basis(explanation, file);
@@ -162,7 +165,7 @@ static void print_effects(const struct hn_explanation *explanation, FILE *file)
     hn_table_print(table, file, 2);
     hn_table_destroy(table);
     if (effects->parameter_count > EFFECTS_SHOWN)
-        fprintf(file, "  %zu more parameters have smaller shares\n",
+        fprintf(file, "  the shares of %zu more are smaller\n",
                 effects->parameter_count - EFFECTS_SHOWN);
     print_pairs(explanation, file);
 }
@@ -200,6 +203,37 @@ static void print_common(const struct hn_explanation *explanation, FILE *file)
     hn_table_destroy(table);
 }
 
+/* Operations a byte: two digits, or all of a whole number. */
+static void print_intensity(FILE *file, double intensity)
+{
+    fprintf(file, intensity < 10 ? "%.2g" : "%.0f", intensity);
+}
+
+static void print_rates(const struct hn_explanation *explanation, FILE *file)
+{
+    const struct hn_bounds *bounds = &explanation->bounds;
+    if (bounds->bytes > 0)
+        fprintf(file, "%.0f GB/s", bounds->gb_per_s);
+    if (bounds->bytes > 0 && bounds->bound != NULL)
+        fprintf(file, " (%.0f%% of the roof)", bounds->copy_share * 100);
+    if (bounds->flops > 0)
+        fprintf(file, "%s%.0f GFLOP/s", bounds->bytes > 0 ? ", " : "", bounds->gflops);
+    if (bounds->flops > 0 && bounds->bound != NULL)
+        fprintf(file, " (%.0f%% of the roof)", bounds->fp32_share * 100);
+    if (bounds->bytes > 0 && bounds->flops > 0) {
+        fputs(", ", file);
+        print_intensity(file, bounds->flops / bounds->bytes);
+        fputs(" operations a byte", file);
+    }
+    if (bounds->bound != NULL && bounds->bytes > 0 && bounds->flops > 0 &&
+        explanation->roofs->copy_gb_per_s > 0) {
+        fputs(" (the roofs meet at ", file);
+        print_intensity(file, explanation->roofs->fp32_gflops / explanation->roofs->copy_gb_per_s);
+        fputc(')', file);
+    }
+    fputc('\n', file);
+}
+
 static void print_roof(const struct hn_explanation *explanation, FILE *file)
 {
     const struct hn_bounds *bounds = &explanation->bounds;
@@ -215,28 +249,18 @@ static void print_roof(const struct hn_explanation *explanation, FILE *file)
                 bounds->bound, bounds->share * 100);
     else
         fprintf(file, ": %s, %.0f%% of its roof\n  ", bounds->bound, bounds->share * 100);
-    if (bounds->bytes > 0)
-        fprintf(file, "%.0f GB/s", bounds->gb_per_s);
-    if (bounds->bytes > 0 && bounds->bound != NULL)
-        fprintf(file, " (%.0f%% of the roof)", bounds->copy_share * 100);
-    if (bounds->flops > 0)
-        fprintf(file, "%s%.0f GFLOP/s", bounds->bytes > 0 ? ", " : "", bounds->gflops);
-    if (bounds->flops > 0 && bounds->bound != NULL)
-        fprintf(file, " (%.0f%% of the roof)", bounds->fp32_share * 100);
-    if (bounds->bytes > 0 && bounds->flops > 0)
-        fprintf(file, ", %.2g operations a byte", bounds->flops / bounds->bytes);
-    if (bounds->bound != NULL && bounds->bytes > 0 && bounds->flops > 0 &&
-        explanation->roofs->copy_gb_per_s > 0)
-        fprintf(file, " (the roofs meet at %.2g)",
-                explanation->roofs->fp32_gflops / explanation->roofs->copy_gb_per_s);
-    fputc('\n', file);
-    if (bounds->bound != NULL) {
+    print_rates(explanation, file);
+    if (explanation->task->plan->pipeline != NULL) {
+        fputs("  what crosses the bus has no roof; its parts tell more:\n", file);
+        hn_staging_print(hn_evidence_record(&explanation->evidence, explanation->evidence.best),
+                         "  ", file);
+    } else if (bounds->bound != NULL) {
         struct hn_text text;
         hn_text_init(&text);
         hn_roofs_append(&text, explanation->roofs);
         fprintf(file, "  roofs: %s\n", text.data != NULL ? text.data : "");
         hn_text_finish(&text);
-    } else {
+    } else if (explanation->roofs == NULL) {
         fputs("  the device's roofs are not in the cache: `hone device --measure` measures them\n",
               file);
     }
