@@ -27,7 +27,7 @@ enum {
     KEY_EVENTS,
 };
 
-enum { GROUPS = 6, JOBS_MOST = 4096 };
+enum { GROUPS = 8, JOBS_MOST = 4096 };
 
 static const struct argp_option space_options[] = {
     {0, 0, 0, 0, "Space:", 2},
@@ -67,7 +67,6 @@ static const struct argp_option device_options[] = {
 static const struct argp_option compile_options[] = {
     {0, 0, 0, 0, "Compiling:", 5},
     {"jobs", KEY_JOBS, "N", 0, "Compile workers (default: as many as the machine allows)", 5},
-    {"arch", KEY_ARCH, "sm_90", 0, "Architecture to compile for (default: the GPU's)", 5},
     {"compile-timeout", KEY_COMPILE_TIMEOUT, "SECONDS", 0,
      "Limit for compiling one variant (default 60)", 5},
     {0},
@@ -83,14 +82,26 @@ static const struct argp_option cache_options[] = {
 static const struct argp_option output_options[] = {
     {0, 0, 0, 0, "Output:", 7},
     {"json", KEY_JSON, 0, 0, "One JSON document on standard output", 7},
-    {"events", KEY_EVENTS, "FILE", 0, "Write one JSON line an event to FILE", 7},
     {"quiet", 'q', 0, 0, "No progress, only results and errors", 7},
+    {0},
+};
+
+/* Shown under the heading of compile_options. */
+static const struct argp_option arch_options[] = {
+    {"arch", KEY_ARCH, "sm_90", 0, "Architecture to compile for (default: the GPU's)", 5},
+    {0},
+};
+
+/* Shown under the heading of output_options. */
+static const struct argp_option events_options[] = {
+    {"events", KEY_EVENTS, "FILE", 0, "Write one JSON line an event to FILE", 7},
     {0},
 };
 
 /* Bit i of enum hn_option_groups is groups[i]. */
 static const struct argp_option *const groups[GROUPS] = {
-    space_options, search_options, device_options, compile_options, cache_options, output_options,
+    space_options, search_options, device_options, compile_options,
+    cache_options, output_options, arch_options,   events_options,
 };
 
 void hn_options_init(struct hn_options *options)

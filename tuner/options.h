@@ -40,9 +40,11 @@ enum hn_option_groups {
     HN_OPTIONS_SPACE = 1,   /* -p -s */
     HN_OPTIONS_SEARCH = 2,  /* --strategy --budget --stop-chance --full --seed --simulate --retry-failed */
     HN_OPTIONS_DEVICE = 4,  /* --device --regime --run-timeout */
-    HN_OPTIONS_COMPILE = 8, /* --jobs --arch --compile-timeout */
+    HN_OPTIONS_COMPILE = 8, /* --jobs --compile-timeout */
     HN_OPTIONS_CACHE = 16,  /* --cache */
-    HN_OPTIONS_OUTPUT = 32, /* --json --events --quiet */
+    HN_OPTIONS_OUTPUT = 32, /* --json --quiet */
+    HN_OPTIONS_ARCH = 64,   /* --arch, with HN_OPTIONS_COMPILE */
+    HN_OPTIONS_EVENTS = 128, /* --events, with HN_OPTIONS_OUTPUT */
 };
 
 void hn_options_init(struct hn_options *options);

@@ -182,8 +182,7 @@ class Simulate(hone.Case):
         self.assertTrue(result.stderr.startswith("hone: unknown strategy 'randon'; nearest is random; there are: "))
 
     def test_no_events(self):
-        self.fails(2, "hone: --events: `hone simulate` has none; --traces says what was evaluated", "simulate", CONV6,
-                   "--events", self.folder / "e")
+        self.misused("unrecognized option '--events'", "simulate", CONV6, "--events", self.folder / "e")
 
     def test_wrong_files(self):
         missing = self.folder / "missing.json"

@@ -42,6 +42,14 @@ class Usage(hone.Case):
                     self.assertIn(f"`{option}", manual)
                     self.assertIn(f"Fl -{option[2:]}", page)
 
+    def test_options_of_some(self):
+        """An option that does nothing for a command is refused by it."""
+        for command in self.listed():
+            with self.subTest(command):
+                self.assertEqual("--events" in self.hone(command, "--help").stdout, command == "tune")
+        self.assertIn("--arch=sm_80,sm_90", self.hone("export", "--help").stdout)
+        self.assertIn("--arch=sm_90 ", self.hone("compile", "--help").stdout)
+
     def test_version(self):
         self.assertRegex(self.hone("--version").stdout, r"^hone \d+\.\d+\.\d+\n$")
 

@@ -382,7 +382,7 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
         .arguments = "CONFIG",
         .summary = "Compiles points of CONFIG and prints registers, shared memory, spills and "
                    "theoretical occupancy; needs no GPU.",
-        .groups = HN_OPTIONS_SPACE | HN_OPTIONS_COMPILE | HN_OPTIONS_OUTPUT,
+        .groups = HN_OPTIONS_SPACE | HN_OPTIONS_COMPILE | HN_OPTIONS_ARCH | HN_OPTIONS_OUTPUT,
         .own = own_options,
         .parse = parse,
         .input = &compile,

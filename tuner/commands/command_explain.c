@@ -223,8 +223,6 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
     };
     hn_options_init(&explain.options);
     enum hn_status status = hn_options_parse(&line, argc, argv, &explain.options);
-    if (status == HN_OK && explain.options.events != NULL)
-        status = hn_fail(err, HN_EUSAGE, "--events: `hone explain` has none");
     if (status == HN_OK)
         status = execute(&explain, err);
     json_decref(explain.results);

@@ -20,6 +20,7 @@ enum {
     KEY_JSON,
     KEY_CONFIG,
     KEY_RECORDED,
+    KEY_ARCH,
 };
 
 enum format {
@@ -68,6 +69,10 @@ static const struct argp_option own_options[] = {
      "Take the results of a recording, or of a folder of them, not of the cache; may be repeated",
      1},
     {"json", KEY_JSON, 0, 0, "The same as --format json", 1},
+    {"arch", KEY_ARCH, "sm_80,sm_90", 0,
+     "With cubin-header: the architectures to have machine code for (default: those that were "
+     "tuned)",
+     5},
     {"quiet", 'q', 0, 0, "Do not say where it went", 1},
     {0},
 };
@@ -140,6 +145,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_CONFIG:
         arguments->config = argument;
+        return 0;
+    case KEY_ARCH:
+        arguments->options.architecture = argument;
         return 0;
     case KEY_RECORDED:
         add_recorded(arguments, argument, state);

@@ -374,8 +374,8 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
         .details = "With --all, and with any number of configs: the best five of each tuning that "
                    "was made with another driver, NVRTC, template or plan are verified and raced "
                    "again, which updates or confirms it in seconds.",
-        .groups = HN_OPTIONS_SPACE | HN_OPTIONS_DEVICE | HN_OPTIONS_COMPILE | HN_OPTIONS_CACHE |
-                  HN_OPTIONS_OUTPUT,
+        .groups = HN_OPTIONS_SPACE | HN_OPTIONS_DEVICE | HN_OPTIONS_COMPILE | HN_OPTIONS_ARCH |
+                  HN_OPTIONS_CACHE | HN_OPTIONS_OUTPUT,
         .own = own_options,
         .parse = parse,
         .input = &replay,

@@ -239,9 +239,6 @@ static enum hn_status simulate_all(struct simulate *simulate, struct hn_error *e
     struct hn_batch *batch = &simulate->batch;
     double start_ms = hn_now_ms();
     enum hn_status status = choose_strategies(simulate, err);
-    if (status == HN_OK && simulate->options.events != NULL)
-        return hn_fail(err, HN_EUSAGE,
-                       "--events: `hone simulate` has none; --traces says what was evaluated");
     if (status == HN_OK && simulate->traces != NULL)
         status = check_traces(simulate->traces, err);
     if (status == HN_OK)

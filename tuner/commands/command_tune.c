@@ -369,7 +369,7 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
                    "from the cache; "
                    "interrupted, it goes on.",
         .groups = HN_OPTIONS_SPACE | HN_OPTIONS_SEARCH | HN_OPTIONS_DEVICE | HN_OPTIONS_COMPILE |
-                  HN_OPTIONS_CACHE | HN_OPTIONS_OUTPUT,
+                  HN_OPTIONS_ARCH | HN_OPTIONS_CACHE | HN_OPTIONS_OUTPUT | HN_OPTIONS_EVENTS,
         .own = own_options,
         .parse = parse,
         .input = &tune,
