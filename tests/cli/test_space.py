@@ -25,7 +25,7 @@ class Space(hone.Case):
 
     def test_summary(self):
         lines = self.lines(SPACES / "space.yaml")
-        self.assertEqual(lines[0], "product: 3 parameters, 1 constraints")
+        self.assertEqual(lines[0], "product: 3 parameters, 1 constraint")
         self.assertEqual(lines[1].split(), ["TILE", "3", "8,", "16,", "32"])
         self.assertRegex(lines[4], r"^8 valid points of 9 \(88\.9%\), built in [0-9.]+ ms$")
 

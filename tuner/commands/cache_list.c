@@ -93,7 +93,9 @@ static enum hn_status fail_not_found(const struct hn_cache_command *command, con
             hn_text_printf(&known, "%s%s", i == 0 ? "" : ", ", name);
     }
     if (all.count == 0)
-        status = hn_fail(err, HN_ENOTFOUND, "cache '%s' has no tunings yet", command->path);
+        status =
+            hn_fail(err, HN_ENOTFOUND,
+                    "cache '%s' has no tunings yet; `hone tune CONFIG` makes them", command->path);
     else
         status = hn_fail(err, HN_ENOTFOUND, "cache '%s' has no tuning of '%s'; it has: %s",
                          command->path, kernel, known.failed ? "" : known.data);

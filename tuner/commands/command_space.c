@@ -184,8 +184,9 @@ static void print_summary(const struct view *view, const char *problem)
     double valid = hn_space_valid(view->space, NULL);
     char count[HN_SPACE_COUNT_TEXT];
     if (view->problem == 0) {
-        printf("%s: %zu parameters, %zu constraints\n", config->plan->kernel,
-               config->parameter_count, config->constraint_count);
+        printf("%s: %zu parameter%s, %zu constraint%s\n", config->plan->kernel,
+               config->parameter_count, config->parameter_count == 1 ? "" : "s",
+               config->constraint_count, config->constraint_count == 1 ? "" : "s");
         for (size_t i = 0; i < config->parameter_count; i++)
             print_values(&config->parameters[i]);
     }
