@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -63,7 +63,7 @@ static enum hn_status check_rows(const struct hn_argument *argument, struct hn_e
                    argument->name);
 }
 
-static enum hn_status add_scalar(struct capture *capture, size_t index)
+static enum hn_status add_scalar(struct capture *capture, size_t index, struct hn_error *err)
 {
     const struct hn_lib_slot *slot = &capture->kernel->slots[index];
     const struct hn_argument *argument = &capture->kernel->plan->plan->arguments[index];
@@ -75,9 +75,14 @@ static enum hn_status add_scalar(struct capture *capture, size_t index)
     else if (argument->element <= HN_INT32) /* the sign */
         value = hn_integer((int64_t)(capture->values[index] << (64 - 8 * slot->value_bytes)) >>
                            (64 - 8 * slot->value_bytes));
+    if (value.type == HN_REAL && !isfinite(value.real))
+        return hn_fail(err, HN_EVALUE,
+                       "argument '%s' is no finite number, which captures can not "
+                       "hold",
+                       slot->name);
     return json_object_set_new(capture->scalars, slot->name, hn_value_to_json(&value)) == 0
                ? HN_OK
-               : HN_ENOMEM;
+               : hn_fail_memory(err);
 }
 
 /* What a slot holds before the launch. A structure is the contents of its input. */
@@ -89,7 +94,9 @@ static enum hn_status add_slot(struct capture *capture, size_t index, struct hn_
     const struct hn_argument *argument = &plan->arguments[index];
     struct contents contents = {.cache = kernel->cache, .device = capture->values[index]};
     if (argument->value != NULL)
-        return slot->taken ? add_scalar(capture, index) : HN_OK;
+        return slot->taken ? add_scalar(capture, index, err) : HN_OK;
+    if (slot->kind == HONE_BYTES && capture->values[index] == 0)
+        return HN_OK;
     if (slot->kind == HONE_BYTES) {
         contents.host = (const unsigned char *)(uintptr_t)capture->values[index];
         return add(capture, capture->inputs, plan->arguments[hn_plan_source(plan, index)].name,
@@ -108,6 +115,17 @@ static enum hn_status add_slot(struct capture *capture, size_t index, struct hn_
                            : status;
 }
 
+static bool has_input(const struct capture *capture, const char *name)
+{
+    size_t i;
+    const json_t *item;
+    json_array_foreach(capture->inputs, i,
+                       item) if (strcmp(json_string_value(json_object_get(item, "name")), name) ==
+                                 0) return true;
+    return false;
+}
+
+/* What symbols take from inputs is there with these, where the launch is given them. */
 static enum hn_status add_inputs(struct capture *capture, struct hn_error *err)
 {
     const struct hone_kernel *kernel = capture->kernel;
@@ -117,8 +135,8 @@ static enum hn_status add_inputs(struct capture *capture, struct hn_error *err)
     for (size_t i = 0; status == HN_OK && i < kernel->symbol_count; i++) {
         const struct hn_lib_symbol *symbol = &kernel->symbols[i];
         const struct contents contents = {.cache = kernel->cache, .device = symbol->address};
-        if (!symbol->zeroed && strcmp(symbol->name, symbol->from) == 0)
-            status = add(capture, capture->inputs, symbol->name, &contents, symbol->bytes, err);
+        if (!symbol->zeroed && !has_input(capture, symbol->from))
+            status = add(capture, capture->inputs, symbol->from, &contents, symbol->bytes, err);
     }
     return status;
 }

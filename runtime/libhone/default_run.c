@@ -23,9 +23,11 @@ static enum hn_status make_kernel(struct hone_kernel *kernel, struct hone_kernel
                                          .point = &kernel->plan->plan->defaults,
                                          .device = kernel->device,
                                          .context = kernel->context};
-    if (hn_plan_allows(kernel->plan->plan, &kernel->problem, choice.point, &allowed, err) !=
-            HN_OK ||
-        !allowed)
+    enum hn_status allows =
+        hn_plan_allows(kernel->plan->plan, &kernel->problem, choice.point, &allowed, err);
+    if (allows != HN_OK)
+        return allows;
+    if (!allowed)
         return hn_fail(err, HN_ECONFIG, "the default point is not valid for this problem");
     hn_image_init(&image);
     pthread_mutex_lock(&kernel->cache->lock);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,14 +22,22 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
     return hash;
 }
 
+/* What is not a word, as bits. Of a boolean that was not made by hone_boolean only one part is set.
+ */
+static int64_t bits_of(const struct hone_value *value)
+{
+    return value->kind == HONE_BOOLEAN ? value->as.boolean != 0 : value->as.integer;
+}
+
 static uint64_t hash_of(const struct request *request)
 {
     uint64_t hash = mix(0xcbf29ce484222325u, request->kernel, strlen(request->kernel));
     for (size_t i = 0; i < request->problem_count; i++) {
         const struct hone_value *value = &request->problem[i];
         hash = mix(hash, value->name, strlen(value->name));
+        int64_t bits = value->kind == HONE_WORD ? 0 : bits_of(value);
         hash = value->kind == HONE_WORD ? mix(hash, value->as.word, strlen(value->as.word))
-                                        : mix(hash, &value->as.integer, sizeof value->as.integer);
+                                        : mix(hash, &bits, sizeof bits);
     }
     return mix(hash, &request->context, sizeof(CUcontext));
 }
@@ -42,8 +51,7 @@ static bool same_value(const struct hone_value *a, const struct hone_value *b)
 {
     if (a->kind != b->kind || strcmp(a->name, b->name) != 0)
         return false;
-    return a->kind == HONE_WORD ? strcmp(a->as.word, b->as.word) == 0
-                                : a->as.integer == b->as.integer;
+    return a->kind == HONE_WORD ? strcmp(a->as.word, b->as.word) == 0 : bits_of(a) == bits_of(b);
 }
 
 /* How to tune is no part of what is asked for. */
@@ -113,25 +121,36 @@ static enum hone_status remember(struct hone_cache *cache, uint64_t hash,
     return copied ? HONE_OK : hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
 }
 
+static bool is_value(const struct hone_value *value)
+{
+    if (value->name == NULL || value->kind < HONE_INTEGER || value->kind > HONE_WORD)
+        return false;
+    if (value->kind == HONE_WORD)
+        return value->as.word != NULL && hn_text_is_word(value->as.word);
+    return value->kind != HONE_REAL || isfinite(value->as.real);
+}
+
 static enum hone_status check(const struct request *request, struct hone_error *err)
 {
     if (request->problem_count > 0 && request->problem == NULL)
         return hn_lib_fail(err, HONE_INVALID, "hone_get: 'problem' is NULL for %zu values",
                            request->problem_count);
     for (size_t i = 0; i < request->problem_count; i++) {
-        const struct hone_value *value = &request->problem[i];
-        if (value->name == NULL || value->kind < HONE_INTEGER || value->kind > HONE_WORD ||
-            (value->kind == HONE_WORD &&
-             (value->as.word == NULL || !hn_text_is_word(value->as.word))))
+        if (!is_value(&request->problem[i]))
             return hn_lib_fail(err, HONE_INVALID,
-                               "hone_get: problem value %zu has no name, no kind or no word; make "
-                               "it with hone_integer and its like",
+                               "hone_get: problem value %zu has no name, no kind or no word, or "
+                               "is not finite; make it with hone_integer and its like",
                                i);
     }
     int on_miss = (int)request->options->on_miss;
     if (on_miss < HONE_MISS_NEAREST || on_miss > HONE_MISS_TUNE)
         return hn_lib_fail(err, HONE_INVALID, "hone_get: options.on_miss is %d, no hone_miss",
                            on_miss);
+    for (size_t i = 0; i < sizeof request->options->reserved / sizeof(uint64_t); i++)
+        if (request->options->reserved[i] != 0)
+            return hn_lib_fail(err, HONE_INVALID,
+                               "hone_get: options.reserved is not zero: it was not initialised, or "
+                               "is for a newer libhone than " HONE_VERSION);
     return HONE_OK;
 }
 
@@ -182,7 +201,11 @@ static enum hone_status make(struct hone_cache *cache, const struct request *req
                                 : from->kind == HONE_REAL    ? hn_real(from->as.real)
                                 : from->kind == HONE_BOOLEAN ? hn_boolean(from->as.boolean != 0)
                                                              : hn_word(from->as.word);
-        status = hn_bindings_set(&problem, from->name, &value, &reason);
+        if (hn_bindings_get(&problem, from->name) != NULL)
+            status = hn_fail(&reason, HN_EUSAGE, "hone_get: problem value '%.100s' is there twice",
+                             from->name);
+        else
+            status = hn_bindings_set(&problem, from->name, &value, &reason);
     }
     enum hone_status made = hn_lib_take(err, status, &reason);
     if (made == HONE_OK)

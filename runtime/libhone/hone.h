@@ -128,6 +128,7 @@ struct hone_options {
     double tune_seconds;      /* of HONE_MISS_TUNE; 0: 30 */
     const char *tune_command; /* `hone`; NULL: $HONE_COMMAND, else bin/hone beside the library, else on the PATH */
     const char *tune_config;  /* path of the config; NULL: where it was when the cache was written */
+    uint64_t reserved[4];     /* zero: room for options of later versions */
 };
 
 struct hone_kernel;
@@ -268,6 +269,7 @@ struct hone_argument_info {
     const char *role; /* of the config: "input", "output", "value", … */
     enum hone_need need;
     uint64_t bytes; /* of a buffer for this problem and point; of a scalar its size */
+    uint64_t reserved[4];
 };
 /* The arguments of hone_launch, in their order. */
 size_t hone_kernel_argument_count(const struct hone_kernel *kernel);

@@ -5,12 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void free_workspaces(struct hone_kernel *kernel)
+static void free_workspaces(struct hone_kernel *kernel, bool on_device)
 {
     struct hn_lib_workspace *workspace = atomic_load(&kernel->workspaces);
     while (workspace != NULL) {
         struct hn_lib_workspace *next = workspace->next;
-        kernel->cache->driver.p_cuMemFree(workspace->address);
+        if (on_device)
+            kernel->cache->driver.p_cuMemFree(workspace->address);
         free(workspace);
         workspace = next;
     }
@@ -22,10 +23,13 @@ static void unload(struct hone_kernel *kernel)
 {
     const struct hn_driver *driver = &kernel->cache->driver;
     CUcontext current = NULL;
-    if (kernel->module == NULL || driver->p_cuCtxGetCurrent(&current) != CUDA_SUCCESS ||
-        driver->p_cuCtxSetCurrent(kernel->context) != CUDA_SUCCESS)
+    if (kernel->module == NULL)
         return;
-    free_workspaces(kernel);
+    bool is_there = driver->p_cuCtxGetCurrent(&current) == CUDA_SUCCESS &&
+                    driver->p_cuCtxSetCurrent(kernel->context) == CUDA_SUCCESS;
+    free_workspaces(kernel, is_there);
+    if (!is_there)
+        return;
     driver->p_cuModuleUnload(kernel->module);
     driver->p_cuCtxSetCurrent(current);
 }
@@ -119,6 +123,29 @@ static void add_attributes(const struct hn_launch_step *launch, struct hn_lib_st
     step->config.numAttrs = count;
 }
 
+/* Plans come from files: slots are the arguments before the first that is not passed, which those
+ * of a step and of its window may lie behind. */
+static enum hone_status take_arguments(const struct hone_kernel *kernel,
+                                       const struct hn_launch_step *launch,
+                                       struct hn_lib_step *step, struct hone_error *err)
+{
+    size_t count = launch->step->argument_count;
+    if (count > HN_LIB_MAX_ARGUMENTS)
+        return hn_lib_fail(err, HONE_UNSUPPORTED,
+                           "step '%s' has %zu arguments; the library takes %d", launch->step->entry,
+                           count, (int)HN_LIB_MAX_ARGUMENTS);
+    bool valid = step->window_attribute == SIZE_MAX || step->window_argument < kernel->slot_count;
+    for (size_t i = 0; i < count; i++) {
+        valid = valid && launch->step->arguments[i] < kernel->slot_count;
+        step->arguments[i] = (unsigned short)launch->step->arguments[i];
+    }
+    step->argument_count = count;
+    return valid ? HONE_OK
+                 : hn_lib_fail(err, HONE_BAD_FILE,
+                               "the plan's step '%s' takes an argument that stands behind a symbol",
+                               launch->step->entry);
+}
+
 static enum hone_status make_step(struct hone_kernel *kernel, const struct hn_image *image,
                                   size_t index, struct hone_error *err)
 {
@@ -134,18 +161,13 @@ static enum hone_status make_step(struct hone_kernel *kernel, const struct hn_im
         .sharedMemBytes = (unsigned int)launch->shared_bytes,
     };
     add_attributes(launch, step);
-    if (launch->step->argument_count > HN_LIB_MAX_ARGUMENTS)
-        return hn_lib_fail(err, HONE_UNSUPPORTED,
-                           "step '%s' has %zu arguments; the library takes %d", launch->step->entry,
-                           launch->step->argument_count, (int)HN_LIB_MAX_ARGUMENTS);
-    step->argument_count = launch->step->argument_count;
-    for (size_t i = 0; i < step->argument_count; i++)
-        step->arguments[i] = (unsigned short)launch->step->arguments[i];
-    enum hone_status status =
-        hn_lib_cuda(kernel->cache,
-                    kernel->cache->driver.p_cuModuleGetFunction(&step->function, kernel->module,
-                                                                image->entries[index]),
-                    image->entries[index], err);
+    enum hone_status status = take_arguments(kernel, launch, step, err);
+    if (status != HONE_OK)
+        return status;
+    status = hn_lib_cuda(kernel->cache,
+                         kernel->cache->driver.p_cuModuleGetFunction(
+                             &step->function, kernel->module, image->entries[index]),
+                         image->entries[index], err);
     if (status != HONE_OK)
         return status;
     return set_attributes(kernel, index, most_shared_bytes(kernel, image, index), err);

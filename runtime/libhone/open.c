@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -62,6 +61,7 @@ enum hone_status hn_lib_take(struct hone_error *err, enum hn_status status,
         [HN_EREPLAY] = HONE_SYSTEM,
         [HN_EINTERRUPTED] = HONE_SYSTEM,
     };
+    _Static_assert(sizeof statuses / sizeof *statuses == HN_EINTERRUPTED + 1, "each has one");
     if (status == HN_OK)
         return HONE_OK;
     return hn_lib_fail(err, statuses[status], "%.1000s", reason->message);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "library_plans.h"
 
+#include <math.h>
+
 enum { N = 65536 };
 
 static CUcontext context;
@@ -177,7 +179,10 @@ static void wrong_use_returns_a_status(void **state)
     const struct hone_value n = hone_integer("n", N);
     const struct hone_value other = hone_integer("m", N);
     const struct hone_value no_word = hone_word("n", "two words");
+    const struct hone_value no_number = hone_real("n", NAN);
+    const struct hone_value twice[] = {n, hone_integer("n", 1000)};
     struct hone_options options = {.on_miss = (enum hone_miss)77};
+    const struct hone_options newer = {.reserved = {0, 1}};
     expect_failure(hone_open("/nowhere/hone.db", &cache, &err), HONE_NOT_FOUND, &err, "/nowhere");
     assert_null(cache);
     expect_failure(hone_open(__FILE__ "", NULL, &err), HONE_INVALID, &err, "NULL");
@@ -190,8 +195,14 @@ static void wrong_use_returns_a_status(void **state)
                    "problem");
     expect_failure(hone_get(cache, "scale", &no_word, 1, NULL, &kernel, &err), HONE_INVALID, &err,
                    "problem value 0");
+    expect_failure(hone_get(cache, "scale", &no_number, 1, NULL, &kernel, &err), HONE_INVALID, &err,
+                   "problem value 0");
+    expect_failure(hone_get(cache, "scale", twice, 2, NULL, &kernel, &err), HONE_INVALID, &err,
+                   "'n' is there twice");
     expect_failure(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), HONE_INVALID, &err,
                    "on_miss");
+    expect_failure(hone_get(cache, "scale", &n, 1, &newer, &kernel, &err), HONE_INVALID, &err,
+                   "reserved");
     expect_failure(hone_get(cache, "scale", &other, 1, NULL, &kernel, &err), HONE_INVALID, &err,
                    "names");
     expect_failure(hone_get(cache, "scales", &n, 1, NULL, &kernel, &err), HONE_NOT_FOUND, &err,
@@ -321,6 +332,57 @@ static void a_missing_compiler_is_a_status(void **state)
     hone_close(cache);
 }
 
+static CUdeviceptr new_matrix(int rows, int columns, int seed)
+{
+    float host[4096];
+    assert_true(rows * columns <= 4096);
+    for (int i = 0; i < rows * columns; i++)
+        host[i] = (float)((i / columns * 3 + i % columns + seed) % 7);
+    return new_buffer(host, (size_t)(rows * columns) * sizeof *host);
+}
+
+/* Of integers, so that any order of adding gives the same. */
+static void check_product(CUdeviceptr buffer, int m, int n, int k)
+{
+    float host[4096];
+    CHECK_CUDA(cuCtxSynchronize());
+    CHECK_CUDA(cuMemcpyDtoH(host, buffer, (size_t)(m * n) * sizeof *host));
+    for (int i = 0; i < m * n; i++) {
+        int sum = 0;
+        for (int j = 0; j < k; j++)
+            sum += ((i / n * 3 + j + 1) % 7) * ((j * 3 + i % n + 2) % 7);
+        if (host[i] != (float)sum)
+            fail_msg("element %d is %g, expected %d", i, (double)host[i], sum);
+    }
+}
+
+/* Of a matmul of 4096 x 4096, on whatever GPU this is. */
+static void a_shipped_recording_serves_another_size(void **state)
+{
+    (void)state;
+    enum { M = 80, N_COLUMNS = 48, K = 40 };
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = NULL;
+    struct hone_kernel *kernel = NULL;
+    const struct hone_value problem[] = {hone_integer("M", M), hone_integer("N", N_COLUMNS),
+                                         hone_integer("K", K), hone_word("B_LAYOUT", "row")};
+    expect_ok(hone_open(getenv("HONE_TEST_SHIPPED"), &cache, &err), &err);
+    expect_ok(hone_get(cache, "matmul", problem, 4, NULL, &kernel, &err), &err);
+    const struct hone_info *info = hone_kernel_info(kernel);
+    assert_string_equal(info->problem, "B_LAYOUT=row,K=40,M=80,N=48");
+    assert_string_equal(info->tuned_problem, "B_LAYOUT=row,K=32,M=4096,N=4096");
+    assert_int_not_equal(info->grade, HONE_GRADE_EXACT);
+    assert_int_not_equal(info->grade, HONE_GRADE_DEFAULT);
+    const struct hone_argument arguments[] = {hone_buffer("A", new_matrix(M, K, 1)),
+                                              hone_buffer("B", new_matrix(K, N_COLUMNS, 2)),
+                                              hone_buffer("C", new_matrix(M, N_COLUMNS, 3))};
+    expect_ok(hone_launch(kernel, NULL, arguments, 3, &err), &err);
+    check_product(arguments[2].as.buffer, M, N_COLUMNS, K);
+    for (size_t i = 0; i < 3; i++)
+        CHECK_CUDA(cuMemFree(arguments[i].as.buffer));
+    hone_close(cache);
+}
+
 /* Recordings hold plan and template, but no machine code. */
 static void a_folder_of_recordings_is_compiled(void **state)
 {
@@ -398,6 +460,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_miss_fails_or_takes_the_default_as_asked),
         cmocka_unit_test(a_missing_compiler_is_a_status),
         cmocka_unit_test(a_folder_of_recordings_is_compiled),
+        cmocka_unit_test(a_shipped_recording_serves_another_size),
 #define X(name) cmocka_unit_test(name),
         LIBRARY_PLAN_TESTS(X)
 #undef X
