@@ -76,7 +76,8 @@ static enum hn_status add_buffer(struct hn_plan *plan, size_t output,
     argument->fill = (struct hn_fill){.kind = HN_FILL_FILE, .file = strdup(expected->file)};
     if (argument->fill.file == NULL)
         return hn_fail_memory(err);
-    return parse_number(expected->bytes / hn_argument_bytes(argument), &argument->count, err);
+    /* As many as the output has: a file of another size is refused when it is read. */
+    return hn_expression_copy(plan->arguments[output].count, &argument->count, err);
 }
 
 static enum hn_status add_pair(struct hn_plan *plan, const struct hn_expected *expected,
