@@ -35,8 +35,8 @@ class Package(hone.Case):
 
     def test_package(self):
         """One test: making the package takes some seconds."""
-        for check in (self.check_control, self.check_places, self.check_command, self.check_manual, self.check_completions,
-                      self.check_links, self.check_lintian):
+        for check in (self.check_control, self.check_places, self.check_command, self.check_example, self.check_manual,
+                      self.check_completions, self.check_links, self.check_lintian):
             with self.subTest(check.__name__):
                 check()
 
@@ -59,7 +59,7 @@ class Package(hone.Case):
         for path in ("bin/hone", "include/hone.h", "share/man/man1/hone.1.gz", "share/doc/hone/copyright",
                      "share/doc/hone/changelog.gz", "share/doc/hone/docs/config.md", "share/hone/configs/matmul.yaml",
                      "share/hone/templates/matmul.cu", "share/hone/templates/reference/matmul.cu",
-                     "share/hone/examples/matmul/main.cu", "share/hone/recorded/roofs.json",
+                     "share/hone/examples/matmul/main.cu", "share/hone/cache/recorded/roofs.json",
                      "share/bash-completion/completions/hone", "share/zsh/vendor-completions/_hone"):
             self.assertTrue((self.root / "usr" / path).exists(), path)
         for pattern in ("libhone.so.0", "libhone.a", "pkgconfig/hone.pc", "cmake/hone/hone-config.cmake"):
@@ -73,8 +73,15 @@ class Package(hone.Case):
         shown = self.call(command, "space", self.root / "usr/share/hone/configs/matmul.yaml", "-p", "K=32")
         self.assertIn("475 valid points", shown)
         shown = self.call(command, "tune", self.root / "usr/share/hone/configs/reduce.yaml", "-p", "SIZE=1073741824", "--quiet",
-                          "--simulate", self.root / "usr/share/hone/recorded/nvidia-h200")
+                          "--simulate", self.root / "usr/share/hone/cache/recorded/nvidia-h200")
         self.assertIn("reduce SIZE=1073741824", shown)
+
+    def check_example(self):
+        """An example builds where it was installed, with what was installed."""
+        library, = self.folder.glob("root/usr/lib/**/cmake/hone")
+        self.call("cmake", "-S", self.root / "usr/share/hone/examples/embedded_cubin", "-B", "example", f"-Dhone_DIR={library}",
+                  f"-DCUDA_DRIVER={BUILD}/tests/double/libcuda.so", "-DHONE_ARCHITECTURES=sm_90", "-DCMAKE_C_COMPILER_LAUNCHER=")
+        self.call("cmake", "--build", "example")
 
     @unittest.skipUnless(shutil.which("man"), "there is no man")
     def check_manual(self):
