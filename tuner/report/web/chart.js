@@ -71,10 +71,12 @@ export function drawPoints(parent, tuning, points, selected, bound = "up") {
   }
 }
 
-export function ring(parent, {x, y}, text, right) {
+/** The text stands above the ring, or beside and below it, where that is more likely to be free. */
+export function ring(parent, {x, y}, text, right, below = false) {
   const group = svg("g", {class: "best"}, svg("circle", {cx: x, cy: y, r: 6}));
   const flip = x > right - 150;
-  group.append(svg("text", {x: x + (flip ? 6 : -6), y: y - 11, "text-anchor": flip ? "end" : "start"}, text));
+  const across = (flip ? 1 : -1) * (below ? -11 : 6);
+  group.append(svg("text", {x: x + across, y: y + (below ? 17 : -11), "text-anchor": flip ? "end" : "start"}, text));
   parent.append(group);
 }
 

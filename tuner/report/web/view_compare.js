@@ -102,7 +102,7 @@ function drawScatter(host, tuning, against) {
   marks(plot.root, points.filter(({i}) => state.selected[i]), "dot", "ok");
   for (const point of points) {
     const bests = [point.i === tuning.best && "shown", point.j === against.best && "other"].filter(name => name);
-    if (bests.length > 0) ring(plot.root, point, `best of ${bests.length === 2 ? "both" : `the ${bests[0]}`}`, plot.area.right);
+    if (bests.length > 0) ring(plot.root, point, `best of ${bests.length === 2 ? "both" : `the ${bests[0]}`}`, plot.area.right, bests[0] === "other");
   }
   const byRecord = new Map(points.map(point => [point.i, point.j]));
   inspect(plot, points, i => [tuning.pointText(i), `shown: ${tuning.costText(i)}`, `other: ${against.costText(byRecord.get(i))}`]);

@@ -72,7 +72,7 @@ function drawPanel(host, tuning, {p, groups, share}, domain) {
   const cost = costAxis(tuning, domain);
   host.append(panel);
   panel.append(html("h3", {}, name, html("span", {class: "quiet"}, ` explains ${percent(share)}`)));
-  const plot = frame(panel, {height: 200, margin: {left: 46, bottom: 44, top: 8, right: 6},
+  const plot = frame(panel, {height: 200, margin: {left: 60, bottom: 44, top: 8, right: 6},
     title: `${name}: ${groups.filter(group => group.n > 0).map(group => describe(tuning, group)).join("; ")}.`});
   const y = scale("log", domain, [plot.area.bottom, plot.area.top], {divide: cost.divide, count: 5});
   axes(plot, null, y, "", `${cost.name}${cost.unit ? `, ${cost.unit}` : ""}`);

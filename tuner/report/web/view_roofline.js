@@ -152,7 +152,7 @@ function draw(body, tuning) {
   const best = pixels.find(({i}) => i === tuning.best);
   drawOthers(plot, others, best, x, y);
   drawPoints(plot.root, tuning, pixels, state.selected, "down");
-  if (best) ring(plot.root, best, `best ${tuning.costText(tuning.best)}`, plot.area.right);
+  if (best) ring(plot.root, best, `best ${tuning.costText(tuning.best)}`, plot.area.right, true);
   inspect(plot, pixels, i => [...describeRecord(tuning, i), `${figure(place(tuning, kind, i).y)} ${KINDS[kind].yLabel}, ${tuning.roofText(i)}`]);
   pointLegend(body, tuning, others.length > 0 ? [["other dash", "the best of other problems"]] : []);
   body.append(verdict(tuning) ?? html("p", {class: "empty"}, NO_ROOFS));
