@@ -145,7 +145,8 @@ static bool is_measured(const struct hn_timing *timing)
 {
     return timing->median_us != 0 || timing->low_us != 0 || timing->high_us != 0 ||
            timing->resolution_us != 0 || timing->batch != 0 || timing->dropped != 0 ||
-           timing->clock_mhz != 0 || timing->unstable || timing->sample_count > 0;
+           timing->clock_mhz != 0 || timing->host_us != 0 || timing->unstable ||
+           timing->sample_count > 0;
 }
 
 json_t *hn_record_to_json(const struct hn_record *record)

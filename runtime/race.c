@@ -13,6 +13,8 @@ struct runner {
     struct hn_outputs *outputs;
     struct hn_record *record;
     size_t batch;
+    double *host_us; /* of the rounds that were taken, by the host's clock */
+    size_t laps;
 };
 
 static bool is_running(const struct runner *runner)
@@ -78,6 +80,7 @@ static enum hn_status run_lap(struct hn_bench *bench, struct runner *runner, boo
         status = compare_output(bench, runner, err);
     status = hn_bench_settle(bench, &runner->variant, status, runner->record, err);
     *sample_us = status == HN_OK && is_running(runner) ? sample.time_us : 0.0;
+    runner->host_us[runner->laps++] = sample.host_us;
     return status;
 }
 
@@ -134,6 +137,16 @@ static enum hn_status run_rounds(struct hn_bench *bench, struct runner *runners,
     return HN_OK;
 }
 
+/* Of the laps whose times count, which the last one's does not. */
+static void take_host_times(struct runner *runners, size_t count, int rounds)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t laps = runners[i].laps < (size_t)rounds ? runners[i].laps : (size_t)rounds;
+        if (is_running(&runners[i]))
+            runners[i].record->timing.host_us = hn_median(runners[i].host_us, laps);
+    }
+}
+
 static enum hn_status run_last_laps(struct hn_bench *bench, struct runner *runners, size_t count,
                                     struct hn_error *err)
 {
@@ -160,6 +173,11 @@ enum hn_status hn_bench_race(struct hn_bench *bench, const struct hn_bench_candi
     if (runners == NULL)
         return hn_fail_memory(err);
     enum hn_status status = hn_bench_clear_unchecked(bench, err);
+    for (size_t i = 0; i < count && status == HN_OK; i++) {
+        runners[i].host_us = calloc((size_t)max_rounds + 1, sizeof *runners[i].host_us);
+        if (runners[i].host_us == NULL)
+            status = hn_fail_memory(err);
+    }
     for (size_t i = 0; i < count && status == HN_OK && !bench->context.dead; i++)
         status = line_up(bench, &candidates[i], &runners[i], &records[i], err);
     if (status == HN_OK && !bench->context.dead)
@@ -167,8 +185,12 @@ enum hn_status hn_bench_race(struct hn_bench *bench, const struct hn_bench_candi
                             err);
     if (status == HN_OK)
         status = run_last_laps(bench, runners, count, err);
-    for (size_t i = 0; i < count; i++)
+    if (status == HN_OK)
+        take_host_times(runners, count, *done);
+    for (size_t i = 0; i < count; i++) {
         hn_variant_finish(&runners[i].variant);
+        free(runners[i].host_us);
+    }
     free(runners);
     return status;
 }

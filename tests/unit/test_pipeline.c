@@ -165,6 +165,38 @@ static void copies_and_kernels_overlap(void **state)
     assert_true(mapped_us < sequential_us);
 }
 
+/* Both clocks of a record are of the same launches. */
+static void a_race_reads_the_hosts_clock_too(void **state)
+{
+    (void)state;
+    enum { COUNT = 2, ROUNDS = 5 };
+    static const char *const changes[COUNT] = {"CHUNKS=1,STREAMS=1", "CHUNKS=4,STREAMS=2"};
+    struct hn_record records[COUNT];
+    struct hn_image images[COUNT];
+    struct hn_bench_candidate candidates[COUNT];
+    struct hn_error err = {.message = ""};
+    double samples[COUNT * ROUNDS];
+    int done = 0;
+    for (int i = 0; i < COUNT; i++) {
+        char text[256];
+        make_point(changes[i], text);
+        hn_record_init(&records[i]);
+        assert_int_equal(hn_bindings_parse(text, &records[i].point, NULL), HN_OK);
+        bench_fixture_compile(&smooth, text, &images[i]);
+        candidates[i] = (struct hn_bench_candidate){&records[i].point, &images[i]};
+    }
+    assert_int_equal(hn_bench_race(smooth.bench, candidates, COUNT, 3, ROUNDS, 0.0, samples, &done,
+                                   records, &err),
+                     HN_OK);
+    assert_int_equal(done, 3);
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(records[i].outcome, HN_OUTCOME_OK);
+        assert_true(records[i].timing.host_us > 0.0);
+        hn_image_finish(&images[i]);
+        hn_record_finish(&records[i]);
+    }
+}
+
 static void make_launch(const char *changes, struct hn_launch *launch)
 {
     char text[256];
@@ -296,6 +328,7 @@ int main(void)
         WITH_BENCH(what_goes_wrong_is_found_in_every_memory),
         WITH_BENCH(what_can_not_be_cut_is_no_launch),
         WITH_BENCH(copies_and_kernels_overlap),
+        WITH_BENCH(a_race_reads_the_hosts_clock_too),
         cmocka_unit_test(chunks_cover_the_extent),
         cmocka_unit_test(plans_with_pipelines_read_back),
         cmocka_unit_test(too_much_managed_memory_is_refused),

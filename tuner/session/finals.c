@@ -216,9 +216,9 @@ static enum hn_status verify_again(struct finals *finals, bool *again, struct hn
     return status;
 }
 
-/* The race's samples become the timing. */
+/* The race's samples become the timing; so does what the host's clock said of it. */
 static enum hn_status take_timing(struct hn_record *record, const double *samples, size_t rounds,
-                                  struct hn_error *err)
+                                  double host_us, struct hn_error *err)
 {
     double *kept = calloc(rounds * 2, sizeof *kept);
     if (kept == NULL)
@@ -235,6 +235,7 @@ static enum hn_status take_timing(struct hn_record *record, const double *sample
     timing->median_us = interval.median;
     timing->low_us = interval.low;
     timing->high_us = interval.high;
+    timing->host_us = host_us;
     record->final = true;
     record->time = hn_session_epoch_s();
     return HN_OK;
@@ -253,7 +254,8 @@ static enum hn_status take_result(struct finals *finals, const struct hn_race_re
         }
         if (result->rounds == 0)
             continue;
-        status = take_timing(record, result->samples + i * result->rounds, result->rounds, err);
+        status = take_timing(record, result->samples + i * result->rounds, result->rounds,
+                             result->records[i].timing.host_us, err);
         if (status == HN_OK)
             status = hn_session_evaluate_metrics(session, record, err);
         if (status == HN_OK)
