@@ -63,7 +63,7 @@ class Templates(hone.Case):
         self.assertIn(f'first failure: {self.folder}/saxpy.cu(23): error: identifier "b" is undefined\n', result.stdout)
         self.assertEqual(result.stdout.count("is undefined"), 1)
         self.assertEqual(result.stdout.count("compile_error"), 8)
-        self.assertEqual(result.stderr, "hone: none of the 8 points compiled\n")
+        self.assertEqual(result.stderr, "hone: none of the 8 points can be compiled and launched\n")
 
     def test_missing_entry_in_template(self):
         config = self.copy_config()

@@ -107,6 +107,8 @@ class Launches(double.Case):
         self.assertIn("estimates: tE + tT/8", shown)
         self.hone("replay", self.config, "--max-slowdown", "50%")
         self.hone("compile", self.config, "-s", "CHUNKS=8,STREAMS=2,FAULT=0")
+        refused = self.hone("compile", self.config, "-s", "CHUNKS=50,STREAMS=2,FAULT=0,GRANULE=256", expect=3)
+        self.assertIn("first failure: 50 chunks of an extent of 10000, which has 40 granules of 256", refused.stdout)
         header = self.hone("export", "smooth").stdout
         self.assertIn("gather, grid ceil_div(chunk_count, 128), block 128: x, sums, radius, begin, count, size", header)
         self.assertRegex(header, r"#define HONE_SMOOTH_PIPELINE_CHUNKS \d+\n")

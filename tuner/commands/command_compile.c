@@ -175,9 +175,10 @@ static enum hn_status take_one(struct batch *batch, uint64_t i, struct hn_error 
     image->cubin = NULL;
     if (image->outcome != HN_OUTCOME_OK)
         return HN_OK;
-    batch->compile->good++;
-    return hn_task_complete_image(&batch->task, &batch->compile->device, &batch->points[i], image,
-                                  key, err);
+    enum hn_status status = hn_task_complete_image(&batch->task, &batch->compile->device,
+                                                   &batch->points[i], image, key, err);
+    batch->compile->good += status == HN_OK && image->outcome == HN_OUTCOME_OK;
+    return status;
 }
 
 static void show_progress(const struct batch *batch, uint64_t finished)
@@ -369,7 +370,7 @@ static enum hn_status execute(struct compile *compile, struct hn_error *err)
         putchar('\n');
     }
     if (status == HN_OK && compile->good == 0)
-        return hn_fail(err, HN_ENOTFOUND, "none of the %llu points compiled",
+        return hn_fail(err, HN_ENOTFOUND, "none of the %llu points can be compiled and launched",
                        (unsigned long long)compile->done);
     return status;
 }

@@ -298,7 +298,8 @@ static void print_next(const struct tune *tune)
     const char *kernel = tune->config->plan->kernel;
     if (tune->options.quiet)
         return;
-    fprintf(stderr, "\nnext: hone export %s -o %s_tuned.h\n", kernel, kernel);
+    fprintf(stderr, "\nnext: hone export %s -o %s_tuned.h\n      hone explain %s\n", kernel, kernel,
+            tune->path);
 }
 
 static char *join(int argc, char **argv)

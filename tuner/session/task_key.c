@@ -37,21 +37,30 @@ static bool has_one_kernel(const struct hn_image *image)
     return image->entry_count > 0 && image->resources.known;
 }
 
+static void refuse(struct hn_image *image, const char *why)
+{
+    image->outcome = HN_OUTCOME_INVALID_LAUNCH;
+    free(image->message);
+    image->message = strdup(why);
+}
+
 /* Turns an image whose launch the device can not hold into an invalid launch. */
 static void check_fit(const struct hn_launch *launch, const struct hn_device *device,
                       struct hn_image *image)
 {
-    char why[256];
+    struct hn_record record;
+    hn_record_init(&record);
+    if (!hn_launch_check(launch, device, &record))
+        refuse(image, record.message != NULL ? record.message : "no message");
+    hn_record_finish(&record);
     for (size_t i = 0; has_one_kernel(image) && i < launch->step_count; i++) {
         const struct hn_launch_step *step = &launch->steps[i];
         int64_t threads = step->block[0] * step->block[1] * step->block[2];
-        if (!hn_occupancy_exceeds(device, &image->resources, threads, step->shared_bytes, why,
-                                  sizeof why))
-            continue;
-        image->outcome = HN_OUTCOME_INVALID_LAUNCH;
-        free(image->message);
-        image->message = strdup(why);
-        return;
+        char why[256];
+        if (image->outcome == HN_OUTCOME_OK &&
+            hn_occupancy_exceeds(device, &image->resources, threads, step->shared_bytes, why,
+                                 sizeof why))
+            refuse(image, why);
     }
 }
 
