@@ -303,7 +303,9 @@ static json_t *message_to_json(const char *message)
     char *cut = strndup(message, length);
     json_t *json = cut == NULL ? NULL : hn_report_string(cut);
     free(cut);
-    return json == NULL ? NULL : json_sprintf("%s …", json_string_value(json));
+    json_t *whole = json == NULL ? NULL : json_sprintf("%s …", json_string_value(json));
+    json_decref(json);
+    return whole;
 }
 
 /* The place of a message in the table, which grows by it; null where there is none, -1 when the
