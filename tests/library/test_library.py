@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 import double  # noqa: E402
@@ -18,6 +19,7 @@ import double  # noqa: E402
 # test_library; the other programs lie beside it.
 PROGRAM = pathlib.Path(os.environ.get("HONE_LIBRARY_PROGRAM", "bin/test_library_gpu"))
 TUNED = "tuned.db"
+SHIPPED = double.hone.SOURCE / "cache" / "recorded" / "nvidia-h200"
 # Configs of which one point is enough.
 ONE_POINT = {
     "attributes": "CLUSTER=2 COOPERATIVE=true SHARED=65536 CARVEOUT=100",
@@ -25,6 +27,21 @@ ONE_POINT = {
     "inputs": "BLOCK=128",
     "pipeline": "CHUNKS=1 STREAMS=1 ORDER=depth_first HOST_MEMORY=pinned STAGES_ON=device PIECES=1 GRANULE=1 FAULT=0",
 }
+MAGIC = b"HONECAP1"
+
+
+def with_larger_output(capture):
+    """A capture whose first output is larger than the config's."""
+    size = int.from_bytes(capture[-16:-8], "little")
+    streams, head = capture[:-16 - size], json.loads(capture[-16 - size:-16])
+    item = head["expected"][0]
+    item["bytes"] *= 2
+    packed = zlib.compress(bytes(item["bytes"]))
+    item["offset"], item["packed"] = len(streams), len(packed)
+    text = json.dumps(head).encode()
+    return streams + packed + text + len(text).to_bytes(8, "little") + MAGIC
+
+
 SANITIZED = os.environ.get("HONE_SANITIZE") == "1"
 
 
@@ -75,7 +92,7 @@ class Programs(Case):
         self.hone("cache", "export", "scale", f"{recordings}/")
         text = b"".join(gzip.decompress(path.read_bytes()) for path in recordings.iterdir()).decode()
         self.assertNotIn(str(Case.tuned.name), text)
-        self.check(PROGRAM, HONE_TEST_RECORDINGS=str(recordings))
+        self.check(PROGRAM, HONE_TEST_RECORDINGS=str(recordings), HONE_TEST_SHIPPED=str(SHIPPED))
 
     def test_what_a_program_captures_is_tuned(self):
         self.tune_all()
@@ -112,6 +129,9 @@ class Programs(Case):
         spoiled[40] ^= 255
         (self.folder / "spoiled.honecap").write_bytes(spoiled)
         self.assertIn("is damaged", self.hone("tune", "--capture", "spoiled.honecap", expect=1).stderr)
+        (self.folder / "larger.honecap").write_bytes(with_larger_output(whole))
+        larger = self.hone("tune", "--capture", "larger.honecap", expect=2)
+        self.assertIn("found 40000 bytes of data, expected 20000", larger.stderr)
         self.assertIn("is of kernel 'scale'", self.hone("tune", "symbols.yaml", "--capture", folder / "scale-0.honecap",
                                                       expect=2).stderr)
         missing = self.hone("tune", "--capture", "nowhere.honecap", expect=1).stderr
