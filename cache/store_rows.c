@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cache/record_json.h"
 #include "cache/store_internal.h"
+#include "cache/store_plan.h"
 
 char *hn_store_text_of(const struct hn_bindings *bindings)
 {
@@ -220,6 +221,23 @@ static enum hn_status add_plan(struct hn_store *store, int64_t version_id,
     }
     hn_statement_finish(statement);
     return status == HN_OK ? add_plan_files(store, version_id, plan, err) : status;
+}
+
+enum hn_status hn_store_put_plan(struct hn_store *store, const struct hn_version *version,
+                                 const struct hn_store_plan *plan, struct hn_error *err)
+{
+    int64_t version_id = 0;
+    enum hn_status status = hn_database_run(store->database, "BEGIN IMMEDIATE", err);
+    if (status == HN_OK)
+        status = hn_store_find_version(store, version, &version_id, err);
+    if (status == HN_OK && version_id == 0)
+        status = hn_fail(err, HN_ENOTFOUND, "cache '%s' has nothing of that version", store->path);
+    if (status == HN_OK)
+        status = add_plan(store, version_id, plan, err);
+    if (status == HN_OK)
+        status = hn_database_run(store->database, "COMMIT", err);
+    hn_database_rollback(store->database);
+    return status;
 }
 
 static double now(void)

@@ -148,7 +148,7 @@ class CacheCommand(hone.Case):
         self.assertEqual(self.hone("cache", "import", other).stdout, f"{other}: 6 records, 0 images\n")
         document = json.loads(self.hone("cache", "import", other, "--json").stdout)
         self.assertEqual(document["files"], [{"file": str(other), "records": 0, "images": 0, "known": True,
-                                              "kernel_tuner": False}])
+                                              "kernel_tuner": False, "completed": False}])
 
     def test_import_of_kernel_tuner(self):
         self.assertEqual(self.hone("cache", "import", KERNEL_TUNER).stdout,

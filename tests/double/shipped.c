@@ -48,7 +48,8 @@ static double extent(const float *first)
     return (double)(low / sizeof *first);
 }
 
-/* sgemm.cu, whose sizes are constants: they follow from those of the buffers. */
+/* sgemm.cu and matmul.cu with a row-major B, where sizes are constants: they follow from those of
+ * the buffers. */
 CUresult double_sgemm(struct double_device *device, struct double_function *function,
                       const struct double_geometry *geometry, void **parameters)
 {

@@ -422,6 +422,7 @@ static const struct {
     {"look_up", look_up},
     {"look_up_reference", look_up_reference},
     {"smooth_reference", double_smooth_reference},
+    {"matmul", double_sgemm},
     {"reduce", double_reduce},
     {"reduce_partial", double_nothing},
     {"sgemm", double_sgemm},

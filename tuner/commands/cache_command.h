@@ -6,6 +6,7 @@
 
 #include "cache/store.h"
 #include "cache/store_prune.h"
+#include "tuner/config/config_kept.h"
 #include "tuner/options.h"
 
 /* What the parts of `hone cache` share. */
@@ -15,6 +16,8 @@ struct hn_cache_command {
     size_t argument_count;
     struct hn_bindings problem; /* -p: only tunings with these values */
     const char *device_name;    /* --device-name: only tunings of this device; the device of what is imported */
+    const char *config;         /* --config: of which recordings that are imported take plan and template */
+    const struct hn_config_kept *kept; /* the same, read; NULL: none */
     bool images;                /* also take over compiled kernels */
     bool t4;                    /* export as T4, not as recordings */
     bool all;                   /* of a comparison: also what is equal */
@@ -53,6 +56,7 @@ struct hn_cache_imported {
     int64_t images;
     bool known; /* all of it was there already */
     bool kernel_tuner;
+    bool completed; /* took plan and template of the config */
 };
 /* A recording, a cache file of Kernel Tuner or a cache, as a whole or not at all. */
 enum hn_status hn_cache_import_file(const struct hn_cache_command *command, const char *path,

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cache/record_json.h"
 #include "cache/recording.h"
+#include "cache/store_plan.h"
 #include "tuner/commands/cache_command.h"
 
 static char *record_text(const struct hn_record *record)
@@ -90,9 +91,10 @@ static enum hn_status is_known(const struct hn_cache_command *command,
     return HN_OK;
 }
 
-static enum hn_status add_recording(const struct hn_cache_command *command,
-                                    const struct hn_recording *recording, bool *added,
-                                    struct hn_error *err)
+static enum hn_status import_records(const struct hn_cache_command *command,
+                                     const struct hn_recording *recording,
+                                     const struct hn_store_plan *plan, bool *added,
+                                     struct hn_error *err)
 {
     struct hn_hash origin;
     bool known = false;
@@ -108,25 +110,78 @@ static enum hn_status add_recording(const struct hn_cache_command *command,
     status = name_origin(recording, &origin, err);
     if (status != HN_OK)
         return status;
-    struct hn_store_file *files = calloc(recording->plan.file_count + 1, sizeof *files);
-    if (files == NULL)
-        return hn_fail_memory(err);
-    for (size_t i = 0; i < recording->plan.file_count; i++)
-        files[i] =
-            (struct hn_store_file){recording->plan.files[i].name, recording->plan.files[i].text};
-    const struct hn_store_plan plan = {recording->plan.json, files, recording->plan.file_count};
     const struct hn_store_session session = {.identity = &recording->identity,
                                              .version = &recording->version,
-                                             .plan = plan.json == NULL ? NULL : &plan,
+                                             .plan = plan,
                                              .command = recording->command,
                                              .origin = origin.hex,
                                              .started = newest};
-    status = hn_store_import(command->store, &session, &recording->records, added, err);
+    return hn_store_import(command->store, &session, &recording->records, added, err);
+}
+
+static bool has_plan(const struct hn_cache_command *command, const struct hn_version *version)
+{
+    struct hn_stored_plan plan;
+    bool found = hn_store_get_plan(command->store, version, &plan, NULL) == HN_OK;
+    if (found)
+        hn_stored_plan_free(&plan);
+    return found;
+}
+
+/* The plan is that of the config where it was asked for, else the recording's own, which does not
+ * replace one that is there. */
+static enum hn_status add_recording(const struct hn_cache_command *command,
+                                    const struct hn_recording *recording,
+                                    struct hn_cache_imported *imported, struct hn_error *err)
+{
+    bool added = false;
+    const struct hn_stored_plan *source =
+        imported->completed ? &command->kept->plan : &recording->plan;
+    struct hn_store_file *files = calloc(source->file_count + 1, sizeof *files);
+    if (files == NULL)
+        return hn_fail_memory(err);
+    for (size_t i = 0; i < source->file_count; i++)
+        files[i] = (struct hn_store_file){source->files[i].name, source->files[i].text};
+    const struct hn_store_plan plan = {source->json, files, source->file_count};
+    enum hn_status status =
+        import_records(command, recording, plan.json == NULL ? NULL : &plan, &added, err);
+    if (status == HN_OK && !added && plan.json != NULL &&
+        (imported->completed || !has_plan(command, &recording->version)))
+        status = hn_store_put_plan(command->store, &recording->version, &plan, err);
     free(files);
+    imported->known = !added;
+    imported->records = added ? (int64_t)recording->records.count : 0;
     return status;
 }
 
-/* What came of one file. */
+/* Whether the recording was tuned with the config; where not, says what differs. */
+static bool fits_config(const struct hn_cache_command *command, const char *path,
+                        const struct hn_recording *recording)
+{
+    struct hn_text reason;
+    struct hn_version version = command->kept->version;
+    memcpy(version.driver, recording->version.driver, sizeof version.driver);
+    memcpy(version.nvrtc, recording->version.nvrtc, sizeof version.nvrtc);
+    bool same_kernel = strcmp(recording->identity.kernel, command->kept->kernel) == 0;
+    bool fits = same_kernel && hn_version_equal(&recording->version, &version);
+    if (fits || command->options.quiet)
+        return fits;
+    hn_text_init(&reason);
+    if (!recording->from_hone)
+        hn_text_append(&reason, "Kernel Tuner measured it");
+    else if (!same_kernel)
+        hn_text_printf(&reason, "it is of kernel '%s', not '%s'", recording->identity.kernel,
+                       command->kept->kernel);
+    else {
+        hn_text_append(&reason, "it was tuned with another state of ");
+        hn_version_append_difference(&reason, &recording->version, &version);
+    }
+    fprintf(stderr, "hone: warning: '%s' takes no plan and template of '%s': %s\n", path,
+            command->config, reason.failed ? "" : reason.data);
+    hn_text_finish(&reason);
+    return false;
+}
+
 /* Kernel Tuner does not say what the arguments are. What it does say tells its tunings apart from
  * each other and from Hone's: "Kernel Tuner: block_size_x,tile_size_x". */
 static enum hn_status name_signature(struct hn_recording *recording, struct hn_error *err)
@@ -164,17 +219,16 @@ static enum hn_status import_recording(const struct hn_cache_command *command, c
                                        struct hn_cache_imported *imported, struct hn_error *err)
 {
     struct hn_recording recording;
-    bool added = false;
     enum hn_status status = hn_recording_load(path, &recording, err);
     if (status != HN_OK)
         return status;
     if (!recording.from_hone)
         status = complete(command, path, &recording, err);
-    if (status == HN_OK)
-        status = add_recording(command, &recording, &added, err);
-    imported->known = !added;
     imported->kernel_tuner = !recording.from_hone;
-    imported->records = added ? (int64_t)recording.records.count : 0;
+    imported->completed =
+        status == HN_OK && command->kept != NULL && fits_config(command, path, &recording);
+    if (status == HN_OK)
+        status = add_recording(command, &recording, imported, err);
     hn_recording_finish(&recording);
     return status;
 }
@@ -210,19 +264,26 @@ enum hn_status hn_cache_import_file(const struct hn_cache_command *command, cons
                                     struct hn_cache_imported *imported, struct hn_error *err)
 {
     *imported = (struct hn_cache_imported){.known = false};
-    return hn_cache_is_database(path) ? import_cache(command, path, imported, err)
-                                      : import_recording(command, path, imported, err);
+    if (!hn_cache_is_database(path))
+        return import_recording(command, path, imported, err);
+    if (command->kept != NULL)
+        return hn_fail(err, HN_EUSAGE,
+                       "--config: '%s' is a cache, which brings its plans along; expected "
+                       "recordings",
+                       path);
+    return import_cache(command, path, imported, err);
 }
 
 void hn_cache_print_imported(const char *path, const struct hn_cache_imported *imported)
 {
+    const char *taken = imported->completed ? "; plan and template taken from the config" : "";
     if (imported->known)
-        printf("%s: all of it was there already\n", path);
+        printf("%s: all of it was there already%s\n", path, taken);
     else if (imported->kernel_tuner)
         printf("%s: %lld records of Kernel Tuner\n", path, (long long)imported->records);
     else
-        printf("%s: %lld records, %lld images\n", path, (long long)imported->records,
-               (long long)imported->images);
+        printf("%s: %lld records, %lld images%s\n", path, (long long)imported->records,
+               (long long)imported->images, taken);
 }
 
 static enum hn_status report(const struct hn_cache_command *command, const char *path,
@@ -231,9 +292,10 @@ static enum hn_status report(const struct hn_cache_command *command, const char 
 {
     if (command->options.json) {
         json_t *file =
-            json_pack("{s:s, s:I, s:I, s:b, s:b}", "file", path, "records",
+            json_pack("{s:s, s:I, s:I, s:b, s:b, s:b}", "file", path, "records",
                       (json_int_t)imported->records, "images", (json_int_t)imported->images,
-                      "known", imported->known, "kernel_tuner", imported->kernel_tuner);
+                      "known", imported->known, "kernel_tuner", imported->kernel_tuner, "completed",
+                      imported->completed);
         return json_array_append_new(files, file) == 0 ? HN_OK : hn_fail_memory(err);
     }
     if (!command->options.quiet)
@@ -241,7 +303,19 @@ static enum hn_status report(const struct hn_cache_command *command, const char 
     return HN_OK;
 }
 
-enum hn_status hn_cache_import(const struct hn_cache_command *command, struct hn_error *err)
+static enum hn_status read_config(const char *path, struct hn_config_kept *kept,
+                                  struct hn_error *err)
+{
+    struct hn_config *config;
+    enum hn_status status = hn_config_load(path, &config, err);
+    if (status != HN_OK)
+        return status;
+    status = hn_config_keep(config, kept, err);
+    hn_config_destroy(config);
+    return status;
+}
+
+static enum hn_status import_files(const struct hn_cache_command *command, struct hn_error *err)
 {
     enum hn_status status = HN_OK;
     json_t *files = json_array();
@@ -256,5 +330,20 @@ enum hn_status hn_cache_import(const struct hn_cache_command *command, struct hn
         return hn_cache_print_json(json_pack("{s:s, s:o}", "cache", command->path, "files", files),
                                    err);
     json_decref(files);
+    return status;
+}
+
+enum hn_status hn_cache_import(const struct hn_cache_command *command, struct hn_error *err)
+{
+    if (command->config == NULL)
+        return import_files(command, err);
+    struct hn_config_kept kept;
+    struct hn_cache_command completing = *command;
+    enum hn_status status = read_config(command->config, &kept, err);
+    if (status != HN_OK)
+        return status;
+    completing.kept = &kept;
+    status = import_files(&completing, err);
+    hn_config_kept_finish(&kept);
     return status;
 }

@@ -19,7 +19,8 @@ enum {
     KEY_OLDER_THAN,
     KEY_DRY_RUN,
     KEY_PRUNE_IMAGES,
-    KEY_FORMAT
+    KEY_FORMAT,
+    KEY_CONFIG
 };
 
 #define THRESHOLD                                                                                  \
@@ -45,6 +46,8 @@ static const struct argp_option export_options[] = {
 static const struct argp_option import_options[] = {
     {"device-name", KEY_DEVICE_NAME, "NAME", 0,
      "The device of a cache file of Kernel Tuner, where it says none or another", 1},
+    {"config", KEY_CONFIG, "CONFIG", 0,
+     "Complete recordings that were tuned with CONFIG: they take its plan and template", 1},
     {"images", KEY_IMAGES, 0, 0,
      "Also take over the compiled kernels of a cache: only from those whom you trust", 1},
     {0},
@@ -196,6 +199,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_DEVICE_NAME:
         input->command->device_name = argument;
+        return 0;
+    case KEY_CONFIG:
+        input->command->config = argument;
         return 0;
     case KEY_IMAGES:
         input->command->images = true;

@@ -64,7 +64,7 @@ static const struct argp_option own_options[] = {
     {"regime", KEY_REGIME, "cold|warm", 0,
      "Only results of this regime (default: cold where there is a choice)", 1},
     {"config", KEY_CONFIG, "CONFIG", 0,
-     "Take plan and template from CONFIG: for imported and recorded results, which have none", 1},
+     "Take plan and template from CONFIG: for imported and recorded results that have none", 1},
     {"recorded", KEY_RECORDED, "PATH", 0,
      "Take the results of a recording, or of a folder of them, not of the cache; may be repeated",
      1},

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "cache/recording_list.h"
+#include "cache/recording_plan.h"
 
 static enum hn_status nothing_cached(struct hn_store *store, const char *kernel,
                                      struct hn_error *err)
@@ -113,21 +114,29 @@ done:
     return status;
 }
 
-static enum hn_status load_plan(struct hn_store *store, struct hn_export *export,
-                                struct hn_error *err)
+static enum hn_status find_plan(struct hn_store *store, const struct hn_export_request *request,
+                                struct hn_export *export, struct hn_error *err)
 {
-    enum hn_status status =
-        hn_store_get_plan(store, &export->results[0]->version, &export->stored, err);
-    if (status == HN_ENOTFOUND)
-        return HN_OK;
-    if (status != HN_OK)
-        return status;
+    const struct hn_version *version = &export->results[0]->version;
+    enum hn_status status = HN_OK;
+    if (store != NULL)
+        status = hn_store_get_plan(store, version, &export->stored, err);
+    for (size_t i = 0;
+         status == HN_OK && export->stored.json == NULL && i < request->recorded_count; i++)
+        status = hn_recording_plan_find(request->recorded[i], version, &export->stored, err);
+    if (status == HN_OK && export->stored.json != NULL)
+        return hn_export_read_plan(export, err);
+    return status == HN_ENOTFOUND ? HN_OK : status;
+}
+
+enum hn_status hn_export_read_plan(struct hn_export *export, struct hn_error *err)
+{
     json_error_t where;
     json_t *json = json_loads(export->stored.json, 0, &where);
     if (json == NULL)
-        return hn_fail(err, HN_EFORMAT, "the cached plan of '%s' is not JSON: %s", export->kernel,
+        return hn_fail(err, HN_EFORMAT, "the plan kept of '%s' is not JSON: %s", export->kernel,
                        where.text);
-    status = hn_plan_from_json(json, &export->plan, err);
+    enum hn_status status = hn_plan_from_json(json, &export->plan, err);
     json_decref(json);
     return status;
 }
@@ -169,8 +178,8 @@ enum hn_status hn_export_open(struct hn_store *store, const struct hn_export_req
            sizeof export->template_hash);
     if (request->config != NULL)
         status = hn_export_take_config(export, request->config, err);
-    else if (store != NULL)
-        status = load_plan(store, export, err);
+    else
+        status = find_plan(store, request, export, err);
     if (status == HN_OK)
         status = hn_export_drop_incompatible(export, err);
     return status == HN_OK ? hn_export_number(export, err) : status;
@@ -195,9 +204,9 @@ enum hn_status hn_export_need_plan(const struct hn_export *export, struct hn_err
     if (export->plan != NULL)
         return HN_OK;
     return hn_fail(err, HN_ENOTFOUND,
-                   "there is no plan and template of '%s' (recordings and imported results have "
-                   "none): name its config with --config, run 'hone tune CONFIG' on this cache, or "
-                   "export json or csv",
+                   "there is no plan and template of '%s' (older recordings and what was imported "
+                   "from them have none): name its config with --config, run 'hone tune CONFIG' on "
+                   "this cache, or export json or csv",
                    export->kernel);
 }
 

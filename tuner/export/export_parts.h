@@ -12,6 +12,8 @@ enum hn_status hn_export_collect(struct hn_export *export, const struct hn_expor
                                  struct hn_error *err);
 /* Takes plan and template from a config. HN_EUSAGE when it is of another kernel. */
 enum hn_status hn_export_take_config(struct hn_export *export, const char *path, struct hn_error *err);
+/* The plan from what export->stored keeps. HN_EFORMAT. */
+enum hn_status hn_export_read_plan(struct hn_export *export, struct hn_error *err);
 /* The chosen result first, then the same device's, then the others. */
 void hn_export_order(struct hn_export *export, size_t chosen);
 /* One header can only hold results of the same parameters: those of another state of the config go. */

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tuner/config/config_kept.h"
+
 static enum hn_status load_templates(struct hn_task *task, struct hn_error *err)
 {
     const struct hn_plan *plan = task->plan;
@@ -41,18 +43,9 @@ static enum hn_status identify(struct hn_task *task, struct hn_error *err)
     if (identity->kernel == NULL || identity->signature == NULL || identity->regime == NULL ||
         identity->objective == NULL)
         return hn_fail_memory(err);
-    struct hn_hash plan_hash = hn_plan_hash(plan);
-    if (task->has_reference)
-        plan_hash = hn_hash_join(&plan_hash, &task->reference.hash);
-    enum hn_status status = hn_plan_add_data_hash(plan, &plan_hash, err);
-    if (status != HN_OK)
-        return status;
-    struct hn_hash options = hn_plan_options_hash(plan);
-    memcpy(task->version.template_hash, task->template.hash.hex, sizeof options.hex);
-    memcpy(task->version.options_hash, options.hex, sizeof options.hex);
-    memcpy(task->version.plan_hash, plan_hash.hex, sizeof options.hex);
-    task->version.protocol = HN_MEASURING_PROTOCOL;
-    return hn_bindings_copy(&identity->problem, task->problem, err);
+    enum hn_status status = hn_config_version(
+        plan, &task->template, task->has_reference ? &task->reference : NULL, &task->version, err);
+    return status == HN_OK ? hn_bindings_copy(&identity->problem, task->problem, err) : status;
 }
 
 enum hn_status hn_task_make(const struct hn_config *config, size_t problem, enum hn_regime regime,

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_CONFIG_CONFIG_KEPT_H
+#define HONE_TUNER_CONFIG_CONFIG_KEPT_H
+
+#include "cache/store.h"
+#include "runtime/template.h"
+#include "tuner/config/config.h"
+
+/* What results keep of the config that they were tuned with: plan, template and includes, and the hashes by which a
+ * version knows them. Owns all. */
+struct hn_config_kept {
+    char *kernel;
+    struct hn_stored_plan plan;
+    struct hn_version version; /* but for driver and NVRTC */
+};
+
+/* HN_ECONFIG: template or data can not be read. */
+enum hn_status hn_config_keep(const struct hn_config *config, struct hn_config_kept *kept, struct hn_error *err);
+void hn_config_kept_finish(struct hn_config_kept *kept);
+
+/* The hashes of a plan and its templates; reference NULL: it names none. HN_ECONFIG: a data file can not be read. */
+enum hn_status hn_config_version(const struct hn_plan *plan, const struct hn_template *template,
+                                 const struct hn_template *reference, struct hn_version *version,
+                                 struct hn_error *err);
+
+#endif
