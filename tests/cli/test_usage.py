@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The command line: help of every command, wrong usage, exit codes."""
 
+import json
 import re
 import unittest
 
@@ -41,6 +42,15 @@ class Usage(hone.Case):
                 with self.subTest(command=command, option=option):
                     self.assertIn(f"`{option}", manual)
                     self.assertIn(f"Fl -{option[2:]}", page)
+
+    def test_documented_json(self):
+        """docs/formats.md has every member of what `hone tune --json` prints, but for those of records."""
+        page = (hone.SOURCE / "docs" / "formats.md").read_text().split("## Results as JSON")[1].split("\n## ")[0]
+        result = self.hone("tune", hone.SOURCE / "configs" / "matmul_aat.yaml", "-p", "K=32", "--quiet", "--json",
+                           "--simulate", hone.SOURCE / "cache" / "recorded" / "nvidia-h200")
+        tuned, = json.loads(result.stdout)
+        for name in [*tuned, *tuned["time"], *tuned["health"]]:
+            self.assertIn(f"`{name}`", page)
 
     def test_options_of_some(self):
         """An option that does nothing for a command is refused by it."""
