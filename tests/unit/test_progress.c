@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -95,6 +96,29 @@ static void test_note_keeps_improvements(void **state)
     assert_true(view.trail[view.trail_count - 1].objective == record.objective);
 }
 
+static void assert_line(const struct hn_session_state *now, const char *expected)
+{
+    const struct hn_progress_view view = {.stop_chance = 0};
+    char *line = hn_progress_line(&view, now);
+    assert_non_null(line);
+    assert_string_equal(line, expected);
+    free(line);
+}
+
+static void test_no_early_estimate(void **state)
+{
+    (void)state;
+    struct hn_session_state now = {.phase = "searching", .points = 100, .chance = NAN};
+    now.finished = now.counts[HN_OUTCOME_OK] = 4;
+    now.elapsed_s = 2;
+    assert_line(&now, "4/100 | 2.0/s");
+    now.elapsed_s = 8;
+    assert_line(&now, "4/100 | 0.5/s | 3 min 12 s left");
+    now.finished = now.counts[HN_OUTCOME_OK] = 20;
+    now.elapsed_s = 1;
+    assert_line(&now, "20/100 | 20.0/s | 4.0 s left");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -103,6 +127,7 @@ int main(void)
         cmocka_unit_test(test_sparkline),
         cmocka_unit_test(test_sparkline_of_a_metric),
         cmocka_unit_test(test_note_keeps_improvements),
+        cmocka_unit_test(test_no_early_estimate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 
 #include "tuner/report/format.h"
 
-enum { BAR = 24, SPARK = 32 };
+enum { BAR = 24, SPARK = 32, EARLY_POINTS = 20, EARLY_S = 5 };
 
 static const char *const bold = "\033[1m";
 static const char *const red = "\033[31m";
@@ -109,6 +109,12 @@ static double rate_of(const struct hn_session_state *state)
     return fresh > 0 && state->elapsed_s > 0 ? (double)fresh / state->elapsed_s : 0;
 }
 
+/* A few points, while workers still start, say nothing of the rest. */
+static bool is_early(const struct hn_session_state *state)
+{
+    return state->finished - state->reused < EARLY_POINTS && state->elapsed_s < EARLY_S;
+}
+
 /* "9 s left", with a rule that may stop the search "at most 9 s left, the chance of a better point
  * is 31%". */
 static void append_rest(const struct hn_progress_view *view, const struct hn_session_state *state,
@@ -120,7 +126,7 @@ static void append_rest(const struct hn_progress_view *view, const struct hn_ses
     double seconds = INFINITY;
     if (rate > 0)
         hn_text_printf(text, "%s%.*f/s", separator, rate < 100 ? 1 : 0, rate);
-    if (rate > 0 && total != UINT64_MAX && total > state->finished)
+    if (rate > 0 && total != UINT64_MAX && total > state->finished && !is_early(state))
         seconds = (double)(total - state->finished) / rate;
     if (view->budget_s > 0)
         seconds = fmin(seconds, fmax(view->budget_s - state->elapsed_s, 0));
