@@ -370,8 +370,11 @@ static enum hn_status execute(struct compile *compile, struct hn_error *err)
         putchar('\n');
     }
     if (status == HN_OK && compile->good == 0)
-        return hn_fail(err, HN_ENOTFOUND, "none of the %llu points can be compiled and launched",
-                       (unsigned long long)compile->done);
+        return compile->done == 1
+                   ? hn_fail(err, HN_ENOTFOUND, "the point can not be compiled and launched")
+                   : hn_fail(err, HN_ENOTFOUND,
+                             "none of the %llu points can be compiled and launched",
+                             (unsigned long long)compile->done);
     return status;
 }
 
