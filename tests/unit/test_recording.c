@@ -340,7 +340,7 @@ static void nonsense_is_refused_with_its_place(void **state)
     (void)state;
     static const char *const cases[][2] = {
         {"", "line 1, column 0"},
-        {"kernel: matmul\n", "line 1, column 6: '[' or '{' expected"},
+        {"kernel: matmul\n", "it is no JSON: line 1, column 6: '[' or '{' expected"},
         {"{\"a\": 1}", "neither a recording of Hone nor a cache file of Kernel Tuner"},
         {"{\"cache\": {}}", "'kernel_name' is nothing, expected a string"},
         {"{\"kernel_name\": \"k\", \"cache\": {}}", "'tune_params_keys' is nothing"},
