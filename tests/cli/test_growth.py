@@ -8,7 +8,7 @@ import unittest
 
 import double
 
-POINTS = int(os.environ.get("HONE_POINTS", "1200"))
+POINTS = int(os.environ.get("HONE_POINTS", "800"))
 
 # What a point may add to the memory of hone itself: a ticket, its packed point, its machine code's hash. SQLite's page
 # cache fills up meanwhile.
@@ -73,7 +73,7 @@ class Growth(double.Case):
         hone = next(samples for (role, _), samples in sampled.items() if role == "hone")
         cpu_s = hone[-1][1].cpu_s / points
         told.append(f"hone itself: {cpu_s * 1e3:.2f} ms of processor time a point")
-        if POINTS > 1200:
+        if POINTS > 800:
             print(f"\n{points} points\n  " + "\n  ".join(told))
 
 

@@ -8,7 +8,7 @@ import time
 
 import double
 
-KILLS = int(os.environ.get("HONE_KILLS", "12"))
+KILLS = int(os.environ.get("HONE_KILLS", "8"))
 SEED = 20261121
 
 # Records are committed 50 ms after the first of them is ready; the commit itself takes its time on a busy machine.

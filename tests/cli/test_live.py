@@ -145,7 +145,7 @@ class Tune(double.Case):
 
 class Interrupted(double.Case):
     def interrupt(self, number):
-        points = self.cheap_config(16, 10)
+        points = self.cheap_config(12, 8)
         process = self.start("tune", self.config, *EVERY, "--quiet", "--json", "--events", self.events)
         self.wait_for_events(20, process)
         process.send_signal(number)

@@ -124,6 +124,15 @@ static void climb_ladder(const struct hn_config *config, const struct hn_space *
     }
 }
 
+static bool is_climbed(const struct hn_config *config, const size_t *problems)
+{
+    size_t step = 0;
+    while (step < config->ladder_count && problems[step] > 0)
+        step++;
+    return step == config->ladder_count;
+}
+
+/* Further problems are looked at only for steps that the spaces before them do not have. */
 static void configs_and_templates_agree(void **state)
 {
     (void)state;
@@ -135,6 +144,8 @@ static void configs_and_templates_agree(void **state)
         size_t *climbed = calloc(config->ladder_count, sizeof *climbed);
         assert_non_null(climbed);
         for (size_t problem = 0; problem < config->problem_count; problem++) {
+            if (problem > 0 && is_climbed(config, climbed))
+                break;
             struct hn_space *space;
             struct hn_bindings point;
             ASSERT_OK(hn_config_space(config, problem, &space, &err));
@@ -147,8 +158,7 @@ static void configs_and_templates_agree(void **state)
             hn_bindings_finish(&point);
             hn_space_destroy(space);
         }
-        for (size_t step = 0; step < config->ladder_count; step++)
-            assert_true(climbed[step] > 0);
+        assert_true(is_climbed(config, climbed));
         free(climbed);
         hn_config_destroy(config);
     }
