@@ -156,18 +156,17 @@ static void advise_budget(struct hn_explanation *explanation, const char *comman
     if (effects->explained < 0.5)
         add(explanation, "budget",
             "measure more points: what was measured explains %.0f%% of the variance of points the "
-            "forest has not seen, too little to judge %s: hone tune %s --stop-chance 0",
+            "forest has not seen, too little to judge %s: `hone tune %s --stop-chance 0`",
             fmax(effects->explained, 0) * 100, among, command);
     else if (effects->promise < 1.02)
         add(explanation, "budget",
-            "more budget may pay: the forest expects the best of %s at %.2f of the best's time "
-            "(%s): "
-            "hone tune %s --stop-chance 0",
+            "more budget may pay: the forest expects the best of %s to take %.2f times as long "
+            "as the best so far (%s): `hone tune %s --stop-chance 0`",
             among, effects->promise, text.data, command);
     else
         add(explanation, "budget",
-            "more budget promises little: the forest expects none of %s below %.2f of the best's "
-            "time; `hone tune %s` states the chance",
+            "more budget promises little: the forest expects the best of %s to take %.2f times "
+            "as long as the best so far; `hone tune %s` states the chance",
             among, effects->promise, command);
     hn_text_finish(&text);
     hn_bindings_finish(&point);
