@@ -60,6 +60,12 @@ class Usage(hone.Case):
         self.assertIn("--arch=sm_80,sm_90", self.hone("export", "--help").stdout)
         self.assertIn("--arch=sm_90 ", self.hone("compile", "--help").stdout)
 
+    def test_quiet_has_a_letter(self):
+        for command in self.listed():
+            with self.subTest(command):
+                text = self.hone(command, "--help").stdout
+                self.assertEqual("--quiet" in text, "-q, --quiet" in text)
+
     def test_version(self):
         self.assertRegex(self.hone("--version").stdout, r"^hone \d+\.\d+\.\d+\n$")
 

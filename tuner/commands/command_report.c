@@ -14,7 +14,7 @@
 
 extern const struct hn_command hn_command_report;
 
-enum { KEY_DEVICE_NAME = 1, KEY_CONFIG, KEY_ROOFS, KEY_HISTORY, KEY_QUIET };
+enum { KEY_DEVICE_NAME = 1, KEY_CONFIG, KEY_ROOFS, KEY_HISTORY };
 
 struct list {
     const char **items; /* borrowed from argv */
@@ -44,7 +44,7 @@ static const struct argp_option own_options[] = {
      "What devices can do at best, as `hone device --json` prints it, for those that the cache "
      "does not know",
      1},
-    {"quiet", KEY_QUIET, 0, 0, "Do not say where it went", 1},
+    {"quiet", 'q', 0, 0, "Do not say where it went", 1},
     {0},
 };
 
@@ -90,7 +90,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_ROOFS:
         input->roofs = argument;
         return 0;
-    case KEY_QUIET:
+    case 'q':
         input->quiet = true;
         return 0;
     case ARGP_KEY_ARG:
