@@ -95,7 +95,8 @@ static void relax(const char *text, size_t size, bool drop_samples, struct hn_te
         } else if (text[i] == '[' && samples && drop_samples) {
             size_t end = array_end(text, size, i);
             hn_text_append_bytes(relaxed, text + copied, i + 1 - copied);
-            i = end > i ? end : i + 1;
+            drop_samples = end > i; /* not to look for an end again where there is none */
+            i = drop_samples ? end : i + 1;
             copied = i;
         } else if ((text[i] == 'N' || text[i] == 'I' || text[i] == '-') &&
                    (length = python_number(text, size, i)) > 0) {
