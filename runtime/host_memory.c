@@ -166,37 +166,37 @@ bool hn_host_buffer_check(struct hn_host_buffer *buffer, int64_t *offset)
     return false;
 }
 
-/* "MemAvailable:   1234 kB" */
-static double read_available(void)
+/* The number behind `key` at the beginning of a line; `without` when the file does not say. */
+static double read_number(const char *path, const char *key, double without)
 {
-    double kilobytes = INFINITY;
+    double number = without;
     char line[128];
-    FILE *file = fopen("/proc/meminfo", "re");
-    if (file == NULL)
-        return INFINITY;
-    while (fgets(line, sizeof line, file) != NULL)
-        if (sscanf(line, "MemAvailable: %lf kB", &kilobytes) == 1)
-            break;
-    fclose(file);
-    return kilobytes * 1024;
-}
-
-static double read_number(const char *path)
-{
-    double number = INFINITY;
     FILE *file = fopen(path, "re");
     if (file == NULL)
-        return INFINITY;
-    if (fscanf(file, "%lf", &number) != 1)
-        number = INFINITY;
+        return without;
+    while (fgets(line, sizeof line, file) != NULL) {
+        char *end;
+        char *text = line + strlen(key);
+        if (strncmp(line, key, strlen(key)) != 0)
+            continue;
+        double found = strtod(text, &end);
+        number = end != text && isfinite(found) ? found : without;
+        break;
+    }
     fclose(file);
     return number;
 }
 
+/* Of a control group, what it keeps of files and has not used for long makes room when asked to. */
+static double read_group(void)
+{
+    double most = read_number("/sys/fs/cgroup/memory.max", "", INFINITY);
+    double used = read_number("/sys/fs/cgroup/memory.current", "", 0.0);
+    double files = read_number("/sys/fs/cgroup/memory.stat", "inactive_file ", 0.0);
+    return fmax(0.0, most - fmax(0.0, used - files));
+}
+
 double hn_host_memory_available(void)
 {
-    double group = read_number("/sys/fs/cgroup/memory.max");
-    if (isfinite(group))
-        group = fmax(0.0, group - read_number("/sys/fs/cgroup/memory.current"));
-    return fmin(read_available(), group);
+    return fmin(1024 * read_number("/proc/meminfo", "MemAvailable:", INFINITY), read_group());
 }

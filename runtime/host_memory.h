@@ -39,7 +39,8 @@ uint64_t hn_host_buffer_size(uint64_t bytes); /* with the guard zones */
  * zones are written again. */
 bool hn_host_buffer_check(struct hn_host_buffer *buffer, int64_t *offset);
 
-/* Bytes that this process may still take, by /proc/meminfo and the control group; INFINITY when neither says. */
+/* Bytes that this process may still take, by /proc/meminfo and the control group; INFINITY when neither says. The limit on
+ * locked memory (RLIMIT_MEMLOCK) is none of them: NVIDIA's kernel module pins pages without asking for it. */
 double hn_host_memory_available(void);
 
 #endif
