@@ -46,7 +46,8 @@ static enum hn_status parse(const char *text, size_t size, json_t **root, struct
         unfinished != NULL || json_error_code(&place) == json_error_premature_end_of_input;
     json_decref(unfinished);
     return hn_fail(err, HN_EFORMAT, "%sline %d, column %d: %s",
-                   truncated ? "it is truncated: " : "it is no JSON: ", place.line, place.column, place.text);
+                   truncated ? "it is truncated: " : "it is no JSON: ", place.line, place.column,
+                   place.text);
 }
 
 /* The position behind the string that starts with the quote at `from`. */
