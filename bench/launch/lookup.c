@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "runtime/libhone/index.h"
 #include "runtime/libhone/kernel.h"
 
 enum { ROUNDS = 20000 };

@@ -2,7 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/libhone/kernel.h"
+#include "runtime/libhone/choice.h"
+#include "runtime/libhone/index.h"
 
 /* Which point serves a problem: by what the cache holds, and by what the caller wants when it holds
  * nothing. */

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "runtime/libhone/choice.h"
+
 /* The statuses of the parts that callers see, as those of the rest. */
 static enum hn_status take(enum hone_status status, const struct hone_error *reason,
                            struct hn_error *err)

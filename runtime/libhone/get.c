@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/libhone/kernel.h"
+#include "runtime/libhone/choice.h"
 
 /* What is asked for. */
 struct request {

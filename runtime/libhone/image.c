@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "runtime/compile.h"
-#include "runtime/libhone/kernel.h"
+#include "runtime/libhone/choice.h"
 #include "runtime/source.h"
 
 static bool same_strings(char *const *a, size_t a_count, char *const *b, size_t b_count)

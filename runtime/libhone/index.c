@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/libhone/library.h"
+#include "runtime/libhone/index.h"
 #include "runtime/libhone/nearest.h"
 
 struct entry {

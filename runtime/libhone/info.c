@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cache/record_json_parts.h"
-#include "runtime/libhone/kernel.h"
+#include "runtime/libhone/choice.h"
 
 const struct hone_info *hone_kernel_info(const struct hone_kernel *kernel)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/libhone/kernel.h"
+#include "runtime/libhone/choice.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -26,15 +26,6 @@ struct hn_lib_plan {
     bool has_pipeline;
 };
 
-/* What is tuned of one kernel, sorted by the text of the problem. */
-struct hn_lib_index {
-    struct hn_lib_index *next;
-    char *kernel;
-    struct hn_tuned_list list;
-    char **problems; /* texts, in the order of the list */
-    struct hn_lib_nearest *nearest;
-};
-
 /* The device of a context. */
 struct hn_lib_device {
     struct hn_lib_device *next;
@@ -95,20 +86,6 @@ enum hone_status hn_lib_cuda(const struct hone_cache *cache, CUresult result, co
                              struct hone_error *err);
 
 /* The rest is called with the lock held. */
-
-/* All that is tuned of a kernel. HONE_NOT_FOUND: nothing; the message says what there is. */
-enum hone_status hn_lib_index_get(struct hone_cache *cache, const char *kernel, struct hn_lib_index **index,
-                                  struct hone_error *err);
-/* What is tuned of a kernel for one problem, without reading all the rest; nothing of a folder. */
-enum hone_status hn_lib_index_list_problem(struct hone_cache *cache, const char *kernel,
-                                           const struct hn_bindings *problem, struct hn_tuned_list *list,
-                                           struct hone_error *err);
-/* It is read again when it is next asked for; those that were given out stay. */
-void hn_lib_index_forget(struct hone_cache *cache, const char *kernel);
-/* What hn_lookup gives over the whole list, found faster. */
-const struct hn_tuned *hn_lib_index_find(const struct hn_lib_index *index, const struct hn_lookup_query *query,
-                                         struct hn_lookup_rank *rank);
-void hn_lib_index_finish(struct hn_lib_index *index);
 
 /* The plan of a version. HONE_NOT_FOUND where the cache has none: results that were imported without. */
 enum hone_status hn_lib_plan_get(struct hone_cache *cache, const struct hn_version *version,

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "runtime/libhone/index.h"
 #include "runtime/libhone/kernel.h"
 
 const char *hone_status_name(enum hone_status status)

@@ -3,7 +3,7 @@
 
 #include "cache/lookup.h"
 #include "runtime/launch.h"
-#include "runtime/libhone/library.h"
+#include "runtime/libhone/index.h"
 #include "tests/unit/plan_fixture.h"
 #include "tests/unit/store_fixture.h"
 #include "tuner/config/config.h"

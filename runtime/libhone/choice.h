@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_LIBHONE_CHOICE_H
+#define HONE_RUNTIME_LIBHONE_CHOICE_H
+
+#include "runtime/image.h"
+#include "runtime/libhone/kernel.h"
+
+/* From what is asked for to a kernel: which point serves, its machine code, the kernel itself. */
+
+/* What a kernel is to be made from. All is borrowed. */
+struct hn_lib_choice {
+    const char *kernel; /* as asked for: kernels that differ in nothing but their names share a plan */
+    const struct hn_lib_plan *plan;
+    const struct hn_tuned *tuned; /* NULL: the default point */
+    enum hn_grade grade;
+    const struct hn_bindings *problem;
+    const struct hn_bindings *point;
+    const struct hn_device *device;
+    CUcontext context;
+    bool forbid_compile;
+};
+
+/* The kernel for a problem, by what the cache holds and the options say. With the lock held, as all that
+ * follows. */
+enum hone_status hn_lib_choose(struct hone_cache *cache, CUcontext context, const char *kernel,
+                               const struct hn_bindings *problem, const struct hone_options *options,
+                               struct hone_kernel **handle, struct hone_error *err);
+
+/* Machine code for it: the cache's, or compiled. */
+enum hone_status hn_lib_image_get(struct hone_cache *cache, const struct hn_lib_choice *choice,
+                                  struct hn_image *image, bool *compiled, struct hone_error *err);
+/* Whether the cache has machine code that was compiled from the same text. */
+bool hn_lib_image_is_kept(struct hone_cache *cache, const struct hn_lib_choice *choice);
+
+/* Loads the image into the current context. *kernel belongs to the caller until it is put into the cache's list. */
+enum hone_status hn_lib_kernel_make(struct hone_cache *cache, const struct hn_lib_choice *choice,
+                                    const struct hn_image *image, struct hone_kernel **kernel,
+                                    struct hone_error *err);
+/* What callers are told of it. */
+enum hone_status hn_lib_info_make(struct hone_kernel *kernel, const struct hn_lib_choice *choice, bool compiled,
+                                  struct hone_error *err);
+
+#endif
