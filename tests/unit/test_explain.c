@@ -199,13 +199,14 @@ static void test_sample_of_what_was_measured(void **state)
 {
     (void)state;
     struct hn_error err;
+    static const char *const names[] = {"A", "B", "C"};
     struct hn_value values[32];
     struct fixture fixture = {.space = hn_space_create()};
     struct hn_evidence evidence;
     for (int v = 0; v < 32; v++)
         values[v] = hn_integer(v);
-    for (const char *name = "A\0B\0C"; *name != '\0'; name += 2)
-        assert_int_equal(hn_space_add_parameter(fixture.space, name, values, 32, &err), HN_OK);
+    for (int p = 0; p < 3; p++)
+        assert_int_equal(hn_space_add_parameter(fixture.space, names[p], values, 32, &err), HN_OK);
     assert_int_equal(hn_space_build(fixture.space, &err), HN_OK);
     record(&fixture, additive, 1);
     struct hn_effects effects = find(&fixture, &evidence);
