@@ -22,5 +22,7 @@ struct hn_image {
 
 void hn_image_init(struct hn_image *image);
 void hn_image_finish(struct hn_image *image);
+/* From the names of the kernels, a line each. */
+enum hn_status hn_image_set_entries(struct hn_image *image, const char *lines, struct hn_error *err);
 
 #endif

@@ -38,23 +38,6 @@ static bool same_program(const struct hn_lib_choice *choice)
     return same;
 }
 
-/* Splits lines. */
-static enum hn_status take_entries(char *lines, struct hn_image *image)
-{
-    char *rest = lines;
-    size_t count = 1;
-    for (const char *at = lines; *at != '\0'; at++)
-        count += *at == '\n';
-    image->entries = calloc(count, sizeof *image->entries);
-    for (char *line; image->entries != NULL && (line = strsep(&rest, "\n")) != NULL;) {
-        image->entries[image->entry_count] = strdup(line);
-        if (image->entries[image->entry_count] == NULL)
-            return HN_ENOMEM;
-        image->entry_count++;
-    }
-    return image->entries == NULL ? HN_ENOMEM : HN_OK;
-}
-
 static bool read_kept(struct hone_cache *cache, const struct hn_lib_choice *choice,
                       struct hn_image *image)
 {
@@ -65,7 +48,7 @@ static bool read_kept(struct hone_cache *cache, const struct hn_lib_choice *choi
         hn_store_get_image(cache->store, &choice->tuned->identity, &choice->tuned->version,
                            choice->point, &image->cubin, &image->size, &entries, NULL) != HN_OK)
         return false;
-    bool taken = take_entries(entries, image) == HN_OK;
+    bool taken = hn_image_set_entries(image, entries, NULL) == HN_OK;
     image->outcome = HN_OUTCOME_OK;
     free(entries);
     return taken;
@@ -148,7 +131,7 @@ static bool recall(const struct hone_cache *cache, const struct hn_hash *program
     image->cubin = malloc(compiled->size);
     image->size = compiled->size;
     image->outcome = HN_OUTCOME_OK;
-    bool taken = image->cubin != NULL && take_entries(entries, image) == HN_OK;
+    bool taken = image->cubin != NULL && hn_image_set_entries(image, entries, NULL) == HN_OK;
     if (taken)
         memcpy(image->cubin, compiled->cubin, compiled->size);
     free(entries);

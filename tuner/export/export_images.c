@@ -68,24 +68,6 @@ static enum hn_status choose_architectures(const struct hn_export *export, const
     return status;
 }
 
-/* "a\nb" into the image's entries. */
-static bool split_entries(struct hn_image *image, const char *text)
-{
-    size_t count = 1;
-    for (const char *c = text; *c != '\0'; c++)
-        count += *c == '\n';
-    image->entries = calloc(count, sizeof *image->entries);
-    while (image->entries != NULL && image->entry_count < count) {
-        size_t length = strcspn(text, "\n");
-        char *entry = strndup(text, length);
-        if (entry == NULL)
-            return false;
-        image->entries[image->entry_count++] = entry;
-        text += length + (text[length] == '\n');
-    }
-    return image->entries != NULL;
-}
-
 /* *found: the cache keeps the machine code of that configuration for that architecture. */
 static enum hn_status read_image(struct hn_store *store, const struct hn_export *export,
                                  struct hn_export_image *item, bool *found, struct hn_error *err)
@@ -107,10 +89,10 @@ static enum hn_status read_image(struct hn_store *store, const struct hn_export 
         if (status != HN_OK)
             return status;
         *found = true;
-        bool split = split_entries(&item->image, entries);
+        status = hn_image_set_entries(&item->image, entries, err);
         free(entries);
-        if (!split)
-            return hn_fail_memory(err);
+        if (status != HN_OK)
+            return status;
     }
     return HN_OK;
 }
