@@ -168,7 +168,8 @@ static void what_is_no_recording_is_refused(void **state)
           "row 'a': it is an integer, expected an object");
     fails("{\"tune_params_keys\": [\"X\"], \"cache\": {\"a\": {\"X\": 1}, \"b\": {\"X\": 1.0}}}",
           "a point is given twice");
-    fails("{\"times\": [1,\n2], \"cache\": x}", "line 2, column 14: invalid token near 'x'");
+    fails("{\"times\": [1,\n2], \"cache\": x}",
+          "it is no JSON: line 2, column 14: invalid token near 'x'");
 }
 
 static void load_recorded(const char *text, const char *name, struct hn_recorded *recorded)
