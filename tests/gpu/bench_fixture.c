@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -200,4 +201,67 @@ struct hn_record bench_fixture_evaluate(struct bench_fixture *fixture, const cha
     must(hn_bench_evaluate(fixture->bench, &image, request, &record, &err), &err);
     hn_image_finish(&image);
     return record;
+}
+
+void bench_fixture_expect(struct bench_fixture *fixture, const char *point,
+                          const struct hn_bench_request *request, enum hn_outcome outcome,
+                          const char *message)
+{
+    bench_fixture_set_reference(fixture, point);
+    struct hn_record record = bench_fixture_evaluate(fixture, point, request);
+    if (record.outcome != outcome)
+        fail_msg("%s: found %s (%s), expected %s", point, hn_outcome_name(record.outcome),
+                 record.message == NULL ? "" : record.message, hn_outcome_name(outcome));
+    if (message != NULL)
+        assert_string_equal(record.message, message);
+    hn_record_finish(&record);
+}
+
+/* Whether the failure of call number `call` was noticed. */
+static bool run_with_failing_call(struct bench_fixture *fixture, const char *point,
+                                  const struct hn_image *image,
+                                  const struct hn_bench_request *request, int call)
+{
+    char number[16];
+    struct hn_record record;
+    struct hn_error err = {.message = ""};
+    snprintf(number, sizeof number, "%d", call);
+    setenv("HONE_DOUBLE_FAIL", number, 1);
+    hn_record_init(&record);
+    hn_bindings_parse(point, &record.point, NULL);
+    enum hn_status status = bench_fixture_open(fixture, HN_COLD, &err);
+    if (status == HN_OK)
+        status = hn_bench_evaluate(fixture->bench, image, request, &record, &err);
+    bench_fixture_close(fixture);
+    unsetenv("HONE_DOUBLE_FAIL");
+    bool failed = status != HN_OK || record.outcome != HN_OUTCOME_OK;
+    if (status != HN_OK)
+        assert_true(status == HN_ERUN && err.message[0] != '\0');
+    else if (record.outcome != HN_OUTCOME_OK)
+        assert_non_null(record.message);
+    hn_record_finish(&record);
+    return failed;
+}
+
+int bench_fixture_fail_calls(struct bench_fixture *fixture, const char *point,
+                             const struct hn_bench_request *request, int first, int passes)
+{
+    enum { TOO_MANY = 2000 };
+    static const char *const codes[] = {"999", "2"};
+    int least = TOO_MANY;
+    struct hn_image image;
+    bench_fixture_compile(fixture, point, &image);
+    setenv("HONE_DOUBLE_STRICT", "0", 1);
+    for (int c = 0; c < 2; c++) {
+        int call = first;
+        setenv("HONE_DOUBLE_ERROR", codes[c], 1);
+        for (int passed = 0; passed < passes && call < TOO_MANY; call++)
+            passed = run_with_failing_call(fixture, point, &image, request, call) ? 0 : passed + 1;
+        assert_true(call < TOO_MANY);
+        least = call < least ? call : least;
+    }
+    unsetenv("HONE_DOUBLE_ERROR");
+    setenv("HONE_DOUBLE_STRICT", "1", 1);
+    hn_image_finish(&image);
+    return least;
 }

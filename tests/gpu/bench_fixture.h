@@ -41,4 +41,14 @@ void bench_fixture_compile(struct bench_fixture *fixture, const char *point, str
 struct hn_record bench_fixture_evaluate(struct bench_fixture *fixture, const char *point,
                                         const struct hn_bench_request *request);
 
+/* Evaluates a point with its reference; `message` NULL: any. */
+void bench_fixture_expect(struct bench_fixture *fixture, const char *point, const struct hn_bench_request *request,
+                          enum hn_outcome outcome, const char *message);
+/* On the driver double: opens, evaluates and closes again and again, from call `first` on a later one of the driver's
+ * calls failing each time, with a fault of the device and then with a plain rejection, until `passes` runs in a row
+ * passed (the calls that only release something come last and fail without a trace). Each run has to end in a status or
+ * an outcome with a message. Returns the smaller number of the call at which it ended. */
+int bench_fixture_fail_calls(struct bench_fixture *fixture, const char *point, const struct hn_bench_request *request,
+                             int first, int passes);
+
 #endif

@@ -2,12 +2,12 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-#include "library_fixture.h"
+#include "shared_cache.h"
 
 /* What launching does beside the driver's work: counted by functions of the C library that stand
  * before the real ones. Only on the driver double, which takes no mutex and allocates nothing. */
 
-enum { N = 256, LAUNCHES = 100 };
+enum { LAUNCHES = 100 };
 
 static _Thread_local long allocations = -1; /* negative: not counted */
 static _Thread_local long locks = -1;
@@ -44,41 +44,6 @@ int pthread_mutex_lock(pthread_mutex_t *mutex)
     memcpy(&function, &address, sizeof function);
     locks += locks >= 0;
     return function(mutex);
-}
-
-struct shared {
-    CUcontext context;
-    struct hone_cache *cache;
-    CUdeviceptr x;
-};
-
-static int set_up(void **state)
-{
-    static struct shared shared;
-    CUdevice device;
-    CHECK_CUDA(cuInit(0));
-    CHECK_CUDA(cuDeviceGet(&device, 0));
-    CHECK_CUDA(cuDevicePrimaryCtxRetain(&shared.context, device));
-    CHECK_CUDA(cuCtxSetCurrent(shared.context));
-    shared.cache = open_cache();
-    shared.x = new_buffer(NULL, N * sizeof(float));
-    *state = &shared;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct shared *shared = *state;
-    hone_close(shared->cache);
-    CHECK_CUDA(cuMemFree(shared->x));
-    CHECK_CUDA(cuDevicePrimaryCtxRelease(0));
-    return 0;
-}
-
-static enum hone_status launch(struct hone_kernel *kernel, CUdeviceptr x, CUdeviceptr y)
-{
-    const struct hone_argument arguments[] = {hone_buffer("x", x), hone_buffer("y", y)};
-    return hone_launch(kernel, NULL, arguments, 2, NULL);
 }
 
 static enum hone_status sum(struct hone_kernel *kernel, CUdeviceptr x, CUdeviceptr y)

@@ -1,46 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <pthread.h>
 
-#include "library_fixture.h"
+#include "shared_cache.h"
 
 /* Built twice: as it is, and with the sources of libhone under ThreadSanitizer. */
-
-enum { N = 256 };
-
-struct shared {
-    CUcontext context;
-    struct hone_cache *cache;
-    CUdeviceptr x;
-};
-
-static int set_up(void **state)
-{
-    static struct shared shared;
-    CUdevice device;
-    CHECK_CUDA(cuInit(0));
-    CHECK_CUDA(cuDeviceGet(&device, 0));
-    CHECK_CUDA(cuDevicePrimaryCtxRetain(&shared.context, device));
-    CHECK_CUDA(cuCtxSetCurrent(shared.context));
-    shared.cache = open_cache();
-    shared.x = new_buffer(NULL, N * sizeof(float));
-    *state = &shared;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct shared *shared = *state;
-    hone_close(shared->cache);
-    CHECK_CUDA(cuMemFree(shared->x));
-    CHECK_CUDA(cuDevicePrimaryCtxRelease(0));
-    return 0;
-}
-
-static enum hone_status launch(struct hone_kernel *kernel, CUdeviceptr x, CUdeviceptr y)
-{
-    const struct hone_argument arguments[] = {hone_buffer("x", x), hone_buffer("y", y)};
-    return hone_launch(kernel, NULL, arguments, 2, NULL);
-}
 
 static void *work(void *pointer)
 {

@@ -40,14 +40,7 @@ static void open_bench(const char *problem)
 
 static void expect(const char *point, enum hn_outcome outcome, const char *message)
 {
-    bench_fixture_set_reference(&attributes, point);
-    struct hn_record record = bench_fixture_evaluate(&attributes, point, &verify_only);
-    if (record.outcome != outcome)
-        fail_msg("%s: found %s (%s)", point, hn_outcome_name(record.outcome),
-                 record.message == NULL ? "" : record.message);
-    if (message != NULL)
-        assert_string_equal(record.message, message);
-    hn_record_finish(&record);
+    bench_fixture_expect(&attributes, point, &verify_only, outcome, message);
 }
 
 static void launches_have_clusters_and_cooperate(void **state)

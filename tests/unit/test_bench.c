@@ -15,8 +15,6 @@
 #include "bench_fixture.h"
 
 static struct bench_fixture scale;
-static struct bench_fixture accumulate;
-static struct bench_fixture twice;
 
 static const struct hn_bench_request both = {.verify = true, .measure = true};
 static const struct hn_bench_request verify_only = {.verify = true};
@@ -25,8 +23,6 @@ static int load(void **state)
 {
     (void)state;
     bench_fixture_load(&scale, "double/scale.yaml", 90);
-    bench_fixture_load(&accumulate, "double/accumulate.yaml", 90);
-    bench_fixture_load(&twice, "double/scale_twice.yaml", 90);
     return 0;
 }
 
@@ -34,22 +30,20 @@ static int unload(void **state)
 {
     (void)state;
     bench_fixture_unload(&scale);
-    bench_fixture_unload(&accumulate);
-    bench_fixture_unload(&twice);
     return 0;
 }
 
-static void open_bench(struct bench_fixture *fixture, enum hn_regime regime)
+static void open_bench(enum hn_regime regime)
 {
     struct hn_error err = {.message = ""};
-    if (bench_fixture_open(fixture, regime, &err) != HN_OK)
+    if (bench_fixture_open(&scale, regime, &err) != HN_OK)
         fail_msg("%s", err.message);
 }
 
 static int open_scale(void **state)
 {
     (void)state;
-    open_bench(&scale, HN_COLD);
+    open_bench(HN_COLD);
     return 0;
 }
 
@@ -331,7 +325,7 @@ static void warm_up_and_copy_bandwidth(void **state)
 static void warm_regime_is_faster(void **state)
 {
     (void)state;
-    open_bench(&scale, HN_WARM);
+    open_bench(HN_WARM);
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
     expect(&record, HN_OUTCOME_OK, NULL);
     assert_true(fabs(record.timing.median_us - 0.8 * 51.0) < 0.1);
@@ -366,7 +360,7 @@ static void throttled_samples_are_dropped(void **state)
 {
     (void)state;
     setenv("HONE_DOUBLE_THROTTLE", "4", 1);
-    open_bench(&scale, HN_COLD);
+    open_bench(HN_COLD);
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
     unsetenv("HONE_DOUBLE_THROTTLE");
     expect(&record, HN_OUTCOME_OK, NULL);
@@ -381,7 +375,7 @@ static void mostly_throttled_samples_are_kept_and_flagged(void **state)
 {
     (void)state;
     setenv("HONE_DOUBLE_THROTTLE", "1", 1);
-    open_bench(&scale, HN_COLD);
+    open_bench(HN_COLD);
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
     unsetenv("HONE_DOUBLE_THROTTLE");
     expect(&record, HN_OUTCOME_OK, NULL);
@@ -390,144 +384,6 @@ static void mostly_throttled_samples_are_kept_and_flagged(void **state)
     assert_true(fabs(record.timing.clock_mhz - 990.0) < 1.0);
     hn_record_finish(&record);
     bench_fixture_close(&scale);
-}
-
-static void every_role_is_restored_between_launches(void **state)
-{
-    (void)state;
-    open_bench(&accumulate, HN_COLD);
-    struct hn_record record = bench_fixture_evaluate(&accumulate, "SCRATCH=4096", &both);
-    expect(&record, HN_OUTCOME_OK, NULL);
-    assert_int_equal(record.verdict.kind, HN_SELF_VERIFIED);
-    assert_int_equal(record.timing.batch, 1);
-    assert_true(is_step(record.timing.resolution_us));
-    assert_true(hn_value_number(hn_bindings_get(&record.metrics, "mean")) == 1.5);
-    assert_true(hn_value_number(hn_bindings_get(&record.metrics, "doubled")) == 3.0);
-    hn_record_finish(&record);
-    record = bench_fixture_evaluate(&accumulate, "SCRATCH=1073741824", &both);
-    expect(&record, HN_OUTCOME_OUT_OF_MEMORY,
-           "its scratch needs 1.000 GiB, more than is free on the device");
-    hn_record_finish(&record);
-    record = bench_fixture_evaluate(&accumulate, "SCRATCH=1024", &both);
-    expect(&record, HN_OUTCOME_OK, NULL);
-    hn_record_finish(&record);
-    bench_fixture_close(&accumulate);
-}
-
-/* What is right for FACTOR 3 is another reference than for the default, FACTOR 2. */
-static void steps_and_a_reference_that_depends_on_a_parameter(void **state)
-{
-    (void)state;
-    struct hn_error err = {.message = ""};
-    struct hn_image image;
-    struct hn_record record;
-    struct hn_bindings three;
-    open_bench(&twice, HN_COLD);
-    record = bench_fixture_evaluate(&twice, "BLOCK=128,FACTOR=2,FAULT=0,ITEMS=1", &both);
-    expect(&record, HN_OUTCOME_OK, NULL);
-    assert_true(record.verdict.max_reference == 4 * 4095 * 0.25);
-    hn_record_finish(&record);
-
-    hn_record_init(&record);
-    hn_bindings_parse("BLOCK=128,FACTOR=3,FAULT=0,ITEMS=1", &record.point, NULL);
-    bench_fixture_compile(&twice, "BLOCK=128,FACTOR=3,FAULT=0,ITEMS=1", &image);
-    assert_int_equal(hn_bench_evaluate(twice.bench, &image, &both, &record, &err), HN_ERUN);
-    assert_string_equal(err.message, "no reference was computed for 'FACTOR=3'");
-
-    hn_bindings_init(&three);
-    hn_bindings_parse("FACTOR=3", &three, NULL);
-    assert_int_equal(hn_bench_set_reference(twice.bench, &three, &twice.reference, &err), HN_OK);
-    assert_int_equal(hn_bench_evaluate(twice.bench, &image, &both, &record, &err), HN_OK);
-    expect(&record, HN_OUTCOME_OK, NULL);
-    assert_true(record.verdict.max_reference == 9 * 4095 * 0.25);
-    hn_record_finish(&record);
-    hn_image_finish(&image);
-    hn_bindings_finish(&three);
-
-    record = bench_fixture_evaluate(&twice, "BLOCK=128,FACTOR=3,FAULT=4,ITEMS=1", &both);
-    expect(&record, HN_OUTCOME_WRONG_RESULT, NULL);
-    hn_record_finish(&record);
-    bench_fixture_close(&twice);
-}
-
-static void a_plan_that_does_not_fit_gets_a_table(void **state)
-{
-    (void)state;
-    struct hn_error err = {.message = ""};
-    setenv("HONE_DOUBLE_MEMORY", "2000000", 1);
-    assert_int_equal(bench_fixture_open(&scale, HN_COLD, &err), HN_ERUN);
-    unsetenv("HONE_DOUBLE_MEMORY");
-    assert_non_null(strstr(err.message, "the buffers do not fit: 0.00"));
-    assert_non_null(strstr(err.message, "0.002 GiB are free on Hone Double"));
-    assert_non_null(strstr(err.message, "\n  y                    reference           0.000 GiB"));
-    assert_non_null(strstr(err.message, "\n  (flush)              L2 cache            0.002 GiB"));
-    assert_null(scale.bench);
-    bench_fixture_close(&scale);
-}
-
-static void a_faulty_reference_is_a_run_failure(void **state)
-{
-    (void)state;
-    struct hn_error err = {.message = ""};
-    struct hn_image image;
-    struct hn_bindings point;
-    open_bench(&accumulate, HN_COLD);
-    hn_bindings_init(&point);
-    hn_bindings_parse("SCRATCH=1073741824", &point, NULL);
-    bench_fixture_compile(&accumulate, "SCRATCH=1073741824", &image);
-    assert_int_equal(hn_bench_set_reference(accumulate.bench, &point, &image, &err), HN_ERUN);
-    assert_string_equal(err.message, "the reference failed: out_of_memory: its scratch needs 1.000 "
-                                     "GiB, more than is free on the device");
-    hn_image_finish(&image);
-    hn_bindings_finish(&point);
-    bench_fixture_close(&accumulate);
-}
-
-/* A session in which call number `call` fails: everything ends in a status or an outcome. */
-static bool run_with_failing_call(int call, const struct hn_image *image)
-{
-    char number[16];
-    struct hn_record record;
-    struct hn_error err = {.message = ""};
-    snprintf(number, sizeof number, "%d", call);
-    setenv("HONE_DOUBLE_FAIL", number, 1);
-    hn_record_init(&record);
-    hn_bindings_parse("SCRATCH=4096", &record.point, NULL);
-    enum hn_status status = bench_fixture_open(&accumulate, HN_COLD, &err);
-    if (status == HN_OK)
-        status = hn_bench_evaluate(accumulate.bench, image, &both, &record, &err);
-    bench_fixture_close(&accumulate);
-    unsetenv("HONE_DOUBLE_FAIL");
-    bool failed = status != HN_OK || record.outcome != HN_OUTCOME_OK;
-    if (status != HN_OK)
-        assert_true(status == HN_ERUN && err.message[0] != '\0');
-    else if (record.outcome != HN_OUTCOME_OK)
-        assert_non_null(record.message);
-    hn_record_finish(&record);
-    return failed;
-}
-
-static void every_failing_call_ends_cleanly(void **state)
-{
-    (void)state;
-    static const char *const codes[] = {"999", "2"};
-    struct hn_image image;
-    bench_fixture_compile(&accumulate, "SCRATCH=4096", &image);
-    setenv("HONE_DOUBLE_STRICT", "0", 1);
-    for (int c = 0; c < 2; c++) {
-        int passed = 0;
-        setenv("HONE_DOUBLE_ERROR", codes[c], 1);
-        /* The calls that only release something fail without a trace: they come last, and the run
-         * before them passes. */
-        int call = 1;
-        for (; passed < 100 && call < 2000; call++)
-            passed = run_with_failing_call(call, &image) ? 0 : passed + 1;
-        assert_true(call > 300);
-        assert_true(call < 2000);
-    }
-    unsetenv("HONE_DOUBLE_ERROR");
-    setenv("HONE_DOUBLE_STRICT", "1", 1);
-    hn_image_finish(&image);
 }
 
 #define WITH_BENCH(test) cmocka_unit_test_setup_teardown(test, open_scale, close_scale)
@@ -550,11 +406,6 @@ int main(void)
         cmocka_unit_test(a_short_kernel_is_timed_in_cold_batches),
         cmocka_unit_test(throttled_samples_are_dropped),
         cmocka_unit_test(mostly_throttled_samples_are_kept_and_flagged),
-        cmocka_unit_test(every_role_is_restored_between_launches),
-        cmocka_unit_test(steps_and_a_reference_that_depends_on_a_parameter),
-        cmocka_unit_test(a_plan_that_does_not_fit_gets_a_table),
-        cmocka_unit_test(a_faulty_reference_is_a_run_failure),
-        cmocka_unit_test(every_failing_call_ends_cleanly),
     };
     return cmocka_run_group_tests(tests, load, unload);
 }

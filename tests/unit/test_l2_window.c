@@ -40,14 +40,7 @@ static void open_bench(enum hn_regime regime)
 
 static void expect(const char *point, enum hn_outcome outcome, const char *message)
 {
-    bench_fixture_set_reference(&windows, point);
-    struct hn_record record = bench_fixture_evaluate(&windows, point, &verify_only);
-    if (record.outcome != outcome)
-        fail_msg("%s: found %s (%s)", point, hn_outcome_name(record.outcome),
-                 record.message == NULL ? "" : record.message);
-    if (message != NULL)
-        assert_string_equal(record.message, message);
-    hn_record_finish(&record);
+    bench_fixture_expect(&windows, point, &verify_only, outcome, message);
 }
 
 static double time_us(const char *point)
@@ -148,47 +141,10 @@ static void cold_samples_find_nothing_persisting(void **state)
     bench_fixture_close(&windows);
 }
 
-static bool run_with_failing_call(int call, const struct hn_image *image)
-{
-    char number[16];
-    struct hn_record record;
-    struct hn_error err = {.message = ""};
-    snprintf(number, sizeof number, "%d", call);
-    setenv("HONE_DOUBLE_FAIL", number, 1);
-    hn_record_init(&record);
-    hn_bindings_parse(WHOLE, &record.point, NULL);
-    enum hn_status status = bench_fixture_open(&windows, HN_COLD, &err);
-    if (status == HN_OK)
-        status = hn_bench_evaluate(windows.bench, image, &verify_only, &record, &err);
-    bench_fixture_close(&windows);
-    unsetenv("HONE_DOUBLE_FAIL");
-    bool failed = status != HN_OK || record.outcome != HN_OUTCOME_OK;
-    if (status != HN_OK)
-        assert_true(status == HN_ERUN && err.message[0] != '\0');
-    else if (record.outcome != HN_OUTCOME_OK)
-        assert_non_null(record.message);
-    hn_record_finish(&record);
-    return failed;
-}
-
-/* With a fault of the device, and with a plain rejection. */
 static void every_failing_call_ends_cleanly(void **state)
 {
-    static const char *const codes[] = {"999", "2"};
-    struct hn_image image;
     (void)state;
-    bench_fixture_compile(&windows, WHOLE, &image);
-    setenv("HONE_DOUBLE_STRICT", "0", 1);
-    for (int c = 0; c < 2; c++) {
-        int passed = 0;
-        setenv("HONE_DOUBLE_ERROR", codes[c], 1);
-        /* Calls that only release something fail without a trace. */
-        for (int call = 1; passed < 30; call++)
-            passed = run_with_failing_call(call, &image) ? 0 : passed + 1;
-    }
-    unsetenv("HONE_DOUBLE_ERROR");
-    setenv("HONE_DOUBLE_STRICT", "1", 1);
-    hn_image_finish(&image);
+    assert_true(bench_fixture_fail_calls(&windows, WHOLE, &verify_only, 1, 30) > 100);
 }
 
 static void keys_tell_windows_apart(void **state)

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* A bench of plans with several roles, steps and references, and of drivers that fail. */
+#include "runtime/bench.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench_fixture.h"
+
+static struct bench_fixture scale;
+static struct bench_fixture accumulate;
+static struct bench_fixture twice;
+
+static const struct hn_bench_request both = {.verify = true, .measure = true};
+
+static int load(void **state)
+{
+    (void)state;
+    bench_fixture_load(&scale, "double/scale.yaml", 90);
+    bench_fixture_load(&accumulate, "double/accumulate.yaml", 90);
+    bench_fixture_load(&twice, "double/scale_twice.yaml", 90);
+    return 0;
+}
+
+static int unload(void **state)
+{
+    (void)state;
+    bench_fixture_unload(&scale);
+    bench_fixture_unload(&accumulate);
+    bench_fixture_unload(&twice);
+    return 0;
+}
+
+static void open_bench(struct bench_fixture *fixture)
+{
+    struct hn_error err = {.message = ""};
+    if (bench_fixture_open(fixture, HN_COLD, &err) != HN_OK)
+        fail_msg("%s", err.message);
+}
+
+static void expect(const struct hn_record *record, enum hn_outcome outcome, const char *message)
+{
+    if (record->outcome != outcome)
+        fail_msg("found %s (%s), expected %s", hn_outcome_name(record->outcome),
+                 record->message == NULL ? "" : record->message, hn_outcome_name(outcome));
+    if (message != NULL)
+        assert_string_equal(record->message, message);
+}
+
+static void every_role_is_restored_between_launches(void **state)
+{
+    (void)state;
+    open_bench(&accumulate);
+    struct hn_record record = bench_fixture_evaluate(&accumulate, "SCRATCH=4096", &both);
+    expect(&record, HN_OUTCOME_OK, NULL);
+    assert_int_equal(record.verdict.kind, HN_SELF_VERIFIED);
+    assert_int_equal(record.timing.batch, 1);
+    assert_true(fabs(record.timing.resolution_us - 0.032) < 0.001); /* what the events step by */
+    assert_true(hn_value_number(hn_bindings_get(&record.metrics, "mean")) == 1.5);
+    assert_true(hn_value_number(hn_bindings_get(&record.metrics, "doubled")) == 3.0);
+    hn_record_finish(&record);
+    record = bench_fixture_evaluate(&accumulate, "SCRATCH=1073741824", &both);
+    expect(&record, HN_OUTCOME_OUT_OF_MEMORY,
+           "its scratch needs 1.000 GiB, more than is free on the device");
+    hn_record_finish(&record);
+    record = bench_fixture_evaluate(&accumulate, "SCRATCH=1024", &both);
+    expect(&record, HN_OUTCOME_OK, NULL);
+    hn_record_finish(&record);
+    bench_fixture_close(&accumulate);
+}
+
+/* What is right for FACTOR 3 is another reference than for the default, FACTOR 2. */
+static void steps_and_a_reference_that_depends_on_a_parameter(void **state)
+{
+    (void)state;
+    struct hn_error err = {.message = ""};
+    struct hn_image image;
+    struct hn_record record;
+    struct hn_bindings three;
+    open_bench(&twice);
+    record = bench_fixture_evaluate(&twice, "BLOCK=128,FACTOR=2,FAULT=0,ITEMS=1", &both);
+    expect(&record, HN_OUTCOME_OK, NULL);
+    assert_true(record.verdict.max_reference == 4 * 4095 * 0.25);
+    hn_record_finish(&record);
+
+    hn_record_init(&record);
+    hn_bindings_parse("BLOCK=128,FACTOR=3,FAULT=0,ITEMS=1", &record.point, NULL);
+    bench_fixture_compile(&twice, "BLOCK=128,FACTOR=3,FAULT=0,ITEMS=1", &image);
+    assert_int_equal(hn_bench_evaluate(twice.bench, &image, &both, &record, &err), HN_ERUN);
+    assert_string_equal(err.message, "no reference was computed for 'FACTOR=3'");
+
+    hn_bindings_init(&three);
+    hn_bindings_parse("FACTOR=3", &three, NULL);
+    assert_int_equal(hn_bench_set_reference(twice.bench, &three, &twice.reference, &err), HN_OK);
+    assert_int_equal(hn_bench_evaluate(twice.bench, &image, &both, &record, &err), HN_OK);
+    expect(&record, HN_OUTCOME_OK, NULL);
+    assert_true(record.verdict.max_reference == 9 * 4095 * 0.25);
+    hn_record_finish(&record);
+    hn_image_finish(&image);
+    hn_bindings_finish(&three);
+
+    record = bench_fixture_evaluate(&twice, "BLOCK=128,FACTOR=3,FAULT=4,ITEMS=1", &both);
+    expect(&record, HN_OUTCOME_WRONG_RESULT, NULL);
+    hn_record_finish(&record);
+    bench_fixture_close(&twice);
+}
+
+static void a_plan_that_does_not_fit_gets_a_table(void **state)
+{
+    (void)state;
+    struct hn_error err = {.message = ""};
+    setenv("HONE_DOUBLE_MEMORY", "2000000", 1);
+    assert_int_equal(bench_fixture_open(&scale, HN_COLD, &err), HN_ERUN);
+    unsetenv("HONE_DOUBLE_MEMORY");
+    assert_non_null(strstr(err.message, "the buffers do not fit: 0.00"));
+    assert_non_null(strstr(err.message, "0.002 GiB are free on Hone Double"));
+    assert_non_null(strstr(err.message, "\n  y                    reference           0.000 GiB"));
+    assert_non_null(strstr(err.message, "\n  (flush)              L2 cache            0.002 GiB"));
+    assert_null(scale.bench);
+    bench_fixture_close(&scale);
+}
+
+static void a_faulty_reference_is_a_run_failure(void **state)
+{
+    (void)state;
+    struct hn_error err = {.message = ""};
+    struct hn_image image;
+    struct hn_bindings point;
+    open_bench(&accumulate);
+    hn_bindings_init(&point);
+    hn_bindings_parse("SCRATCH=1073741824", &point, NULL);
+    bench_fixture_compile(&accumulate, "SCRATCH=1073741824", &image);
+    assert_int_equal(hn_bench_set_reference(accumulate.bench, &point, &image, &err), HN_ERUN);
+    assert_string_equal(err.message, "the reference failed: out_of_memory: its scratch needs 1.000 "
+                                     "GiB, more than is free on the device");
+    hn_image_finish(&image);
+    hn_bindings_finish(&point);
+    bench_fixture_close(&accumulate);
+}
+
+static void every_failing_call_ends_cleanly(void **state)
+{
+    (void)state;
+    assert_true(bench_fixture_fail_calls(&accumulate, "SCRATCH=4096", &both, 1, 100) > 300);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_role_is_restored_between_launches),
+        cmocka_unit_test(steps_and_a_reference_that_depends_on_a_parameter),
+        cmocka_unit_test(a_plan_that_does_not_fit_gets_a_table),
+        cmocka_unit_test(a_faulty_reference_is_a_run_failure),
+        cmocka_unit_test(every_failing_call_ends_cleanly),
+    };
+    return cmocka_run_group_tests(tests, load, unload);
+}
