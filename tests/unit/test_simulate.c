@@ -12,8 +12,6 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "tuner/simulate/interpolate.h"
-#include "tuner/simulate/parallel.h"
 #include "tuner/simulate/scale.h"
 
 static char path[] = "/tmp/hone-simulate-XXXXXX";
@@ -428,22 +426,6 @@ static void a_point_outside_ends_the_run(void **state)
     hn_recorded_finish(&recorded);
 }
 
-/* By SciPy 1.10: PchipInterpolator([1, 2, 4, 5, 9], [10, 6, 6, 1, 0])(numpy.linspace(1, 9, 9)) */
-static void interpolation_is_that_of_scipy(void **state)
-{
-    static const double x[] = {1, 2, 4, 5, 9};
-    static const double y[] = {10, 6, 6, 1, 0};
-    static const double expected[] = {
-        10, 6, 6, 6, 1, 0.51671511627906974, 0.20930232558139533, 0.047238372093023423, 0};
-    double values[9];
-    (void)state;
-    assert_int_equal(hn_interpolate_evenly(x, y, 5, values, 9, NULL), HN_OK);
-    for (size_t i = 0; i < 9; i++)
-        assert_true(fabs(values[i] - expected[i]) < 1e-12);
-    assert_int_equal(hn_interpolate_evenly(x, y, 2, values, 3, NULL), HN_OK);
-    assert_true(values[0] == 10 && values[1] == 8 && values[2] == 6);
-}
-
 static void a_scale_ranks_and_bounds(void **state)
 {
     struct hn_recorded recorded;
@@ -465,36 +447,6 @@ static void a_scale_ranks_and_bounds(void **state)
     hn_recorded_finish(&recorded);
 }
 
-static enum hn_status count_up(void *context, size_t task, struct hn_error *err)
-{
-    int *counts = context;
-    counts[task]++;
-    return task == 150 || task == 170 ? hn_fail(err, HN_ERUN, "task %zu", task) : HN_OK;
-}
-
-static void tasks_are_done_once_each(void **state)
-{
-    int counts[300] = {0};
-    struct hn_error err = {""};
-    (void)state;
-    const struct hn_parallel parallel = {
-        .count = 150, .jobs = 7, .run = count_up, .context = counts};
-    assert_int_equal(hn_parallel_do(&parallel, &err), HN_OK);
-    for (size_t i = 0; i < 150; i++)
-        assert_int_equal(counts[i], 1);
-}
-
-static void the_first_failure_counts(void **state)
-{
-    int counts[300] = {0};
-    struct hn_error err = {""};
-    (void)state;
-    const struct hn_parallel parallel = {
-        .count = 300, .jobs = 2, .run = count_up, .context = counts};
-    assert_int_equal(hn_parallel_do(&parallel, &err), HN_ERUN);
-    assert_string_equal(err.message, "task 150");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -508,10 +460,7 @@ int main(void)
         cmocka_unit_test(declined_points_are_not_evaluated),
         cmocka_unit_test(an_exhausted_space_ends_a_run),
         cmocka_unit_test(a_point_outside_ends_the_run),
-        cmocka_unit_test(interpolation_is_that_of_scipy),
         cmocka_unit_test(a_scale_ranks_and_bounds),
-        cmocka_unit_test(tasks_are_done_once_each),
-        cmocka_unit_test(the_first_failure_counts),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }

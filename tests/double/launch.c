@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* Attributes of functions, and launches. */
+#include "calls.h"
+
+CUresult CUDAAPI cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction function)
+{
+    ENTER();
+    const struct double_function *own = (const struct double_function *)(void *)function;
+    *value =
+        attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ? own->max_shared_bytes : 0;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value)
+{
+    ENTER();
+    struct double_function *own = (struct double_function *)(void *)function;
+    if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES && value >= 0 &&
+        value <= 232448)
+        own->max_shared_bytes = value;
+    else if (attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT && value >= -1 &&
+             value <= 100)
+        own->carveout = value;
+    else if (attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED)
+        own->large_clusters = value != 0;
+    else
+        return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+static CUresult launch(CUstream stream, CUfunction function, const struct double_geometry *geometry,
+                       void **parameters)
+{
+    struct double_function *own = (struct double_function *)(void *)function;
+    const unsigned int *grid = geometry->grid;
+    const unsigned int *cluster = geometry->cluster;
+    uint64_t threads = (uint64_t)geometry->block[0] * geometry->block[1] * geometry->block[2];
+    if (threads == 0 || threads > 1024 || grid[0] == 0 || grid[1] == 0 || grid[2] == 0 ||
+        (int)geometry->shared_bytes > own->max_shared_bytes)
+        return CUDA_ERROR_INVALID_VALUE;
+    unsigned int blocks = cluster[0] * cluster[1] * cluster[2];
+    if (blocks == 0 || blocks > (own->large_clusters ? 16 : 8) || grid[0] % cluster[0] != 0 ||
+        grid[1] % cluster[1] != 0 || grid[2] % cluster[2] != 0)
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    /* 16 SMs, whatever the blocks take. */
+    if (geometry->cooperative && (uint64_t)grid[0] * grid[1] * grid[2] > 16 * (2048 / threads))
+        return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+    struct double_device *device = double_the_device();
+    if (device->pending != CUDA_SUCCESS || device->hangs)
+        return CUDA_SUCCESS;
+    if (double_stream_defer(stream, own, geometry, parameters))
+        return CUDA_SUCCESS;
+    double_stream_begin(stream);
+    CUresult result = double_kernel_run(device, own, geometry, parameters);
+    double_stream_end(stream);
+    return result;
+}
+
+CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                                unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                                unsigned int block_z, unsigned int shared_bytes, CUstream stream,
+                                void **parameters, void **extra)
+{
+    ENTER();
+    (void)extra;
+    const struct double_geometry geometry = {.grid = {grid_x, grid_y, grid_z},
+                                             .block = {block_x, block_y, block_z},
+                                             .shared_bytes = shared_bytes,
+                                             .cluster = {1, 1, 1}};
+    return launch(stream, function, &geometry, parameters);
+}
+
+static bool is_window(const CUaccessPolicyWindow *window)
+{
+    return double_is_valid((CUdeviceptr)(uintptr_t)window->base_ptr, window->num_bytes) &&
+           window->hitRatio >= 0.0f && window->hitRatio <= 1.0f &&
+           window->missProp != CU_ACCESS_PROPERTY_PERSISTING;
+}
+
+CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
+                                  void **parameters, void **extra)
+{
+    ENTER();
+    (void)extra;
+    struct double_geometry geometry = {
+        .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+        .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+        .shared_bytes = config->sharedMemBytes,
+        .cluster = {1, 1, 1}};
+    for (unsigned int i = 0; i < config->numAttrs; i++) {
+        const CUlaunchAttribute *attribute = &config->attrs[i];
+        if (attribute->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
+            geometry.cooperative = attribute->value.cooperative != 0;
+        } else if (attribute->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+            geometry.cluster[0] = attribute->value.clusterDim.x;
+            geometry.cluster[1] = attribute->value.clusterDim.y;
+            geometry.cluster[2] = attribute->value.clusterDim.z;
+        } else if (attribute->id == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW) {
+            geometry.window = attribute->value.accessPolicyWindow;
+            if (!is_window(&geometry.window))
+                return CUDA_ERROR_INVALID_VALUE;
+        } else {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+    }
+    return launch(config->hStream, function, &geometry, parameters);
+}

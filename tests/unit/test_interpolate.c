@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/simulate/interpolate.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* By SciPy 1.10: PchipInterpolator([1, 2, 4, 5, 9], [10, 6, 6, 1, 0])(numpy.linspace(1, 9, 9)) */
+static void interpolation_is_that_of_scipy(void **state)
+{
+    static const double x[] = {1, 2, 4, 5, 9};
+    static const double y[] = {10, 6, 6, 1, 0};
+    static const double expected[] = {
+        10, 6, 6, 6, 1, 0.51671511627906974, 0.20930232558139533, 0.047238372093023423, 0};
+    double values[9];
+    (void)state;
+    assert_int_equal(hn_interpolate_evenly(x, y, 5, values, 9, NULL), HN_OK);
+    for (size_t i = 0; i < 9; i++)
+        assert_true(fabs(values[i] - expected[i]) < 1e-12);
+    assert_int_equal(hn_interpolate_evenly(x, y, 2, values, 3, NULL), HN_OK);
+    assert_true(values[0] == 10 && values[1] == 8 && values[2] == 6);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(interpolation_is_that_of_scipy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
