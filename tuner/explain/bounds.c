@@ -5,19 +5,7 @@
 
 #include "runtime/launch.h"
 #include "runtime/occupancy.h"
-
-static double metric(const struct hn_record *record, const char *name)
-{
-    const struct hn_value *value = hn_bindings_get(&record->metrics, name);
-    double number = value != NULL ? hn_value_number(value) : 0;
-    return number > 0 ? number : 0;
-}
-
-/* Of a roof that allows so many thousands in a microsecond. */
-static double share_of(double amount, double rate, double time_us)
-{
-    return rate > 0 ? amount / rate / 1e3 / time_us : 0;
-}
+#include "tuner/report/roof.h"
 
 static void take_larger(struct hn_bounds *bounds, const char *name, double share)
 {
@@ -32,23 +20,24 @@ static void find_roof(const struct hn_task *task, const struct hn_device *device
                       struct hn_bounds *bounds)
 {
     double time_us = record->timing.median_us;
-    bounds->bytes = metric(record, "bytes");
-    bounds->flops = metric(record, "flops");
-    if (!(time_us > 0))
-        return;
-    bounds->gb_per_s = bounds->bytes / time_us / 1e3;
-    bounds->gflops = bounds->flops / time_us / 1e3;
+    struct hn_roof_shares shares;
     /* What a pipeline moves crosses the bus, for which there is no roof. */
-    if (roofs == NULL || task->plan->pipeline != NULL || (bounds->bytes == 0 && bounds->flops == 0))
+    bool known = hn_roof_shares_find(task->plan->pipeline != NULL ? NULL : roofs, device,
+                                     task->regime, record, &shares);
+    bounds->bytes = shares.bytes;
+    bounds->flops = shares.flops;
+    if (time_us > 0) {
+        bounds->gb_per_s = bounds->bytes / time_us / 1e3;
+        bounds->gflops = bounds->flops / time_us / 1e3;
+    }
+    if (!known)
         return;
-    bool cached = task->regime == HN_WARM && bounds->bytes <= device->l2_bytes / 2.0;
-    bounds->copy_share =
-        share_of(bounds->bytes, cached ? roofs->l2_gb_per_s : roofs->copy_gb_per_s, time_us);
-    bounds->fp32_share = share_of(bounds->flops, roofs->fp32_gflops, time_us);
-    bounds->launch_share = roofs->launch_us / time_us;
-    take_larger(bounds, "launch", bounds->launch_share);
-    take_larger(bounds, cached ? "L2" : "memory", bounds->copy_share);
-    take_larger(bounds, "compute", bounds->fp32_share);
+    bounds->copy_share = shares.bytes_share;
+    bounds->fp32_share = shares.flops_share;
+    bounds->launch_share = shares.launch_share;
+    take_larger(bounds, "launch", shares.launch_share);
+    take_larger(bounds, shares.cached ? "L2" : "memory", shares.bytes_share);
+    take_larger(bounds, "compute", shares.flops_share);
 }
 
 static int64_t product(const int64_t factors[3])

@@ -23,36 +23,47 @@ static double metric(const struct hn_record *record, const char *name)
     return number > 0.0 ? number : 0.0;
 }
 
-/* What an amount takes at so many thousands in a microsecond; 0 when that is not known. */
-static double time_us(double amount, double thousands)
+/* Of a roof that allows so many thousands in a microsecond. */
+static double share_of(double amount, double rate, double time_us)
 {
-    return thousands > 0.0 ? amount / thousands / 1e3 : 0.0;
+    return rate > 0.0 ? amount / rate / 1e3 / time_us : 0.0;
 }
 
-/* Keeps whatever takes longest. */
-static void keep_longer(const char **name, double *bound_us, const char *other, double other_us)
+bool hn_roof_shares_find(const struct hn_roofs *roofs, const struct hn_device *device,
+                         enum hn_regime regime, const struct hn_record *record,
+                         struct hn_roof_shares *shares)
 {
-    if (other_us <= *bound_us)
-        return;
-    *name = other;
-    *bound_us = other_us;
+    double time_us = record->timing.median_us;
+    double bytes = metric(record, "bytes");
+    double flops = metric(record, "flops");
+    *shares = (struct hn_roof_shares){.bytes = bytes, .flops = flops};
+    if (roofs == NULL || (bytes == 0.0 && flops == 0.0) || !(time_us > 0.0))
+        return false;
+    shares->cached = regime == HN_WARM && bytes <= device->l2_bytes / 2.0;
+    shares->bytes_share =
+        share_of(bytes, shares->cached ? roofs->l2_gb_per_s : roofs->copy_gb_per_s, time_us);
+    shares->flops_share = share_of(flops, roofs->fp32_gflops, time_us);
+    shares->launch_share = roofs->launch_us / time_us;
+    return true;
+}
+
+static void take_larger(struct hn_roof *roof, const char *name, double share)
+{
+    if (share > roof->share)
+        *roof = (struct hn_roof){name, share};
 }
 
 bool hn_roof_of(const struct hn_roofs *roofs, const struct hn_backend *backend,
                 const struct hn_record *record, struct hn_roof *roof)
 {
-    double bytes = metric(record, "bytes");
-    double flops = metric(record, "flops");
-    bool cached = backend->task->regime == HN_WARM && bytes <= backend->device.l2_bytes / 2.0;
-    double bound_us = 0.0;
-    if ((bytes == 0.0 && flops == 0.0) || !(record->timing.median_us > 0.0))
+    struct hn_roof_shares shares;
+    *roof = (struct hn_roof){NULL, 0.0};
+    if (!hn_roof_shares_find(roofs, &backend->device, backend->task->regime, record, &shares))
         return false;
-    keep_longer(&roof->name, &bound_us, "launch", roofs->launch_us);
-    keep_longer(&roof->name, &bound_us, cached ? "L2" : "copy",
-                time_us(bytes, cached ? roofs->l2_gb_per_s : roofs->copy_gb_per_s));
-    keep_longer(&roof->name, &bound_us, "FP32", time_us(flops, roofs->fp32_gflops));
-    roof->share = bound_us / record->timing.median_us;
-    return bound_us > 0.0;
+    take_larger(roof, "launch", shares.launch_share);
+    take_larger(roof, shares.cached ? "L2" : "copy", shares.bytes_share);
+    take_larger(roof, "FP32", shares.flops_share);
+    return roof->share > 0.0;
 }
 
 void hn_roofs_append(struct hn_text *text, const struct hn_roofs *roofs)

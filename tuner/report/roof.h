@@ -13,9 +13,22 @@ struct hn_roof {
     double share;     /* of the bound that was reached */
 };
 
+/* The time that each roof alone would take over the time it took; 0: not known. */
+struct hn_roof_shares {
+    double bytes; /* of a launch, by the metrics named so; 0: not said */
+    double flops;
+    bool cached; /* the bytes are set against the L2 cache: in a warm regime what fits half of it */
+    double bytes_share;
+    double flops_share;
+    double launch_share;
+};
+
 /* Whether the plan says how much that is. */
 bool hn_roof_is_known(const struct hn_plan *plan);
-/* False when the record has no time or no such metric. In a warm regime what fits the L2 cache is bounded by that. */
+/* False when the record has no time or no such metric, or no roofs are given (NULL): then only bytes and flops are set. */
+bool hn_roof_shares_find(const struct hn_roofs *roofs, const struct hn_device *device, enum hn_regime regime,
+                         const struct hn_record *record, struct hn_roof_shares *shares);
+/* The nearest of them. False as above. */
 bool hn_roof_of(const struct hn_roofs *roofs, const struct hn_backend *backend, const struct hn_record *record,
                 struct hn_roof *roof);
 
