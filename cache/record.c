@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/record.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,4 +79,18 @@ void hn_record_fail(struct hn_record *record, enum hn_outcome outcome, const cha
     free(record->message);
     record->message = message;
     record->outcome = outcome;
+}
+
+static bool can_be_best(const struct hn_record *record)
+{
+    return record != NULL && record->outcome == HN_OUTCOME_OK && !isnan(record->objective);
+}
+
+bool hn_record_beats(const struct hn_record *a, const struct hn_record *b)
+{
+    if (!can_be_best(a) || !can_be_best(b))
+        return can_be_best(a);
+    if (a->final != b->final)
+        return a->final;
+    return a->objective < b->objective;
 }

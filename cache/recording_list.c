@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -41,12 +40,8 @@ static struct hn_record *find_best(const struct hn_recording *recording)
 {
     struct hn_record *best = NULL;
     for (size_t i = 0; i < recording->records.count; i++) {
-        struct hn_record *record = &recording->records.items[i];
-        if (record->outcome != HN_OUTCOME_OK || isnan(record->objective) ||
-            (best != NULL && best->final && !record->final))
-            continue;
-        if (best == NULL || (record->final && !best->final) || record->objective < best->objective)
-            best = record;
+        if (hn_record_beats(&recording->records.items[i], best))
+            best = &recording->records.items[i];
     }
     return best;
 }

@@ -213,12 +213,32 @@ static void nonsense_is_refused_with_its_reason(void **state)
     }
 }
 
+static void the_best_is_ok_and_of_the_final_race(void **state)
+{
+    (void)state;
+    struct hn_record fast = {.outcome = HN_OUTCOME_OK, .objective = 1};
+    struct hn_record raced = {.outcome = HN_OUTCOME_OK, .objective = 3, .final = true};
+    struct hn_record slow = {.outcome = HN_OUTCOME_OK, .objective = 4, .final = true};
+    struct hn_record bound = {.outcome = HN_OUTCOME_SLOWER, .objective = 0.5};
+    struct hn_record none = {.outcome = HN_OUTCOME_OK, .objective = NAN};
+    assert_true(hn_record_beats(&fast, NULL));
+    assert_true(hn_record_beats(&raced, &fast));
+    assert_false(hn_record_beats(&fast, &raced));
+    assert_true(hn_record_beats(&raced, &slow));
+    assert_false(hn_record_beats(&raced, &raced));
+    assert_false(hn_record_beats(&bound, NULL));
+    assert_false(hn_record_beats(&none, NULL));
+    assert_true(hn_record_beats(&fast, &none));
+    assert_true(hn_record_beats(&slow, &bound));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(outcomes_have_names_that_read_back),
         cmocka_unit_test(copy_is_deep),
         cmocka_unit_test(fail_replaces_outcome_and_message),
+        cmocka_unit_test(the_best_is_ok_and_of_the_final_race),
         cmocka_unit_test(json_text_round_trip_is_exact),
         cmocka_unit_test(reals_that_json_can_not_say),
         cmocka_unit_test(message_that_is_no_utf8_is_kept_readable),

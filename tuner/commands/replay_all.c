@@ -35,15 +35,7 @@ struct best {
 
 static int compare_records(const void *a, const void *b)
 {
-    const struct hn_record *x = a;
-    const struct hn_record *y = b;
-    bool fine_x = x->outcome == HN_OUTCOME_OK;
-    bool fine_y = y->outcome == HN_OUTCOME_OK;
-    if (fine_x != fine_y)
-        return fine_x ? -1 : 1;
-    if (x->final != y->final)
-        return x->final ? -1 : 1;
-    return (x->objective > y->objective) - (x->objective < y->objective);
+    return hn_record_beats(a, b) ? -1 : hn_record_beats(b, a);
 }
 
 static enum hn_status load_best(const struct replay_all *replay, const struct hn_tuned *tuned,

@@ -116,24 +116,15 @@ static void sort(struct hn_evidence *evidence)
     qsort_r(evidence->sorted, count, sizeof *evidence->sorted, compare_points, evidence);
 }
 
-/* The times of the last race count before others. */
-static bool is_better(const struct hn_evidence *evidence, size_t a, size_t b)
-{
-    bool a_final = hn_evidence_record(evidence, a)->final;
-    bool b_final = hn_evidence_record(evidence, b)->final;
-    if (a_final != b_final)
-        return a_final;
-    return evidence->values[a] < evidence->values[b];
-}
-
 static void find_best(struct hn_evidence *evidence)
 {
+    const struct hn_record *best = NULL;
     evidence->best = SIZE_MAX;
     for (size_t i = 0; i < evidence->count; i++) {
-        if (evidence->lower_bounds[i] || hn_evidence_record(evidence, i)->outcome != HN_OUTCOME_OK)
+        if (!hn_record_beats(hn_evidence_record(evidence, i), best))
             continue;
-        if (evidence->best == SIZE_MAX || is_better(evidence, i, evidence->best))
-            evidence->best = i;
+        evidence->best = i;
+        best = hn_evidence_record(evidence, i);
     }
 }
 

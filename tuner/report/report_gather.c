@@ -86,17 +86,11 @@ static enum hn_status order_records(struct hn_report_tuning *tuning, struct hn_e
     return HN_OK;
 }
 
-/* Of those of a final race, or where there was none of all, the lowest objective. */
 static size_t find_best(const struct hn_records *records)
 {
     size_t best = SIZE_MAX;
     for (size_t i = 0; i < records->count; i++) {
-        const struct hn_record *record = &records->items[i];
-        const struct hn_record *leader = best == SIZE_MAX ? NULL : &records->items[best];
-        if (record->outcome != HN_OUTCOME_OK)
-            continue;
-        if (leader == NULL || (record->final && !leader->final) ||
-            (record->final == leader->final && record->objective < leader->objective))
+        if (hn_record_beats(&records->items[i], best == SIZE_MAX ? NULL : &records->items[best]))
             best = i;
     }
     return best;
