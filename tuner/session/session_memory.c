@@ -171,12 +171,13 @@ enum hn_status hn_session_set_best(struct hn_session *session, size_t number, st
 }
 
 /* Lower is better; a raced one before one that was not: its time was taken side by side with its
- * rivals'. */
-static bool better(const struct hn_result *a, const struct hn_result *b)
+ * rivals'. Equals are ordered as in the finals, which measure more of the first. */
+static bool better(struct hn_session *session, size_t a, size_t b)
 {
-    if (a->final != b->final)
-        return a->final;
-    return a->objective < b->objective;
+    bool raced = result_at(session, a)->final;
+    if (raced != result_at(session, b)->final)
+        return raced;
+    return hn_session_compare(&a, &b, session) < 0;
 }
 
 enum hn_status hn_session_find_best(struct hn_session *session, struct hn_error *err)
@@ -187,7 +188,7 @@ enum hn_status hn_session_find_best(struct hn_session *session, struct hn_error 
         if (ticket->state != HN_TICKET_FINISHED || ticket->result.outcome != HN_OUTCOME_OK ||
             ticket->replayed)
             continue;
-        if (best == SIZE_MAX || better(&ticket->result, result_at(session, best)))
+        if (best == SIZE_MAX || better(session, i, best))
             best = i;
     }
     return hn_session_set_best(session, best, err);
