@@ -90,7 +90,7 @@ static struct half_format half_format(enum hn_element element)
     return element == HN_FLOAT16 ? (struct half_format){10, 15} : (struct half_format){7, 127};
 }
 
-/* As narrow() of support.cu. */
+/* As narrow() of support_element.cuh. */
 static uint16_t encode_half(double real, struct half_format format)
 {
     uint16_t infinity = (uint16_t)((2 * format.bias + 1) << format.fraction_bits);

@@ -20,7 +20,7 @@ struct bag {
     uint64_t count;
 };
 
-/* As counted_word of support.cu. The low bytes of a word are those of the element. */
+/* As counted_word of support_multiset.cuh. The low bytes of a word are those of the element. */
 static uint64_t counted_word(const unsigned char *bytes, enum hn_element element)
 {
     uint64_t word = 0;

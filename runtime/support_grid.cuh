@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* What every kernel is made of: how it is declared, what of it is compiled, the part of a grid that a thread is. */
+
+#ifdef __CUDACC_RTC__
+#define KERNEL extern "C" __global__ void __launch_bounds__(256)
+#define DEVICE static __device__ __forceinline__
+#define STOP() __trap()
+#endif
+
+#define THREADS 256
+#define NOWHERE 0xffffffffffffffffull
+
+/* Bits of the element types and of the fills that a plan uses, and whether it compares multisets: the rest is left out,
+ * because every tune waits for these kernels to be compiled. */
+#ifndef ELEMENTS
+#define ELEMENTS 0xffffffffu
+#endif
+#ifndef FILLS
+#define FILLS 0xffffffffu
+#endif
+#ifndef MULTISETS
+#define MULTISETS 1
+#endif
+#define USES(set, member) ((set) >> (member) & 1u)
+
+typedef unsigned long long u64;
+
+DEVICE u64 first_index(void)
+{
+    return (u64)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+DEVICE u64 index_stride(void)
+{
+    return (u64)gridDim.x * blockDim.x;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* A checksum of a buffer, and the sum of its elements. */
+
+DEVICE void store_block_sum(u64 own, u64 *sums)
+{
+    __shared__ u64 shared[THREADS];
+    shared[threadIdx.x] = own;
+    __syncthreads();
+    for (unsigned int half = blockDim.x / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half)
+            shared[threadIdx.x] += shared[threadIdx.x + half];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0)
+        sums[blockIdx.x] = shared[0];
+}
+
+/* The sum of all words, each mixed with its place: does not depend on the order of summation. data is aligned to 8. */
+KERNEL hone_checksum(const void *data, u64 bytes, u64 *sums)
+{
+    u64 own = 0;
+    u64 words = bytes / 8;
+    for (u64 i = first_index(); i < words; i += index_stride())
+        own += mix(((const u64 *)data)[i] + (i + 1) * 0x9e3779b97f4a7c15ull);
+    for (u64 i = words * 8 + first_index(); i < bytes; i += index_stride())
+        own += mix(((const unsigned char *)data)[i] + (i + 1) * 0xd1342543de82ef95ull);
+    store_block_sum(own, sums);
+}
+
+#define SUM_AS(type)                                                                                                   \
+    for (u64 i = first_index(); i < count; i += index_stride())                                                        \
+    own += (double)((const type *)data)[i]
+
+#define SUM_HALVES(fraction_bits)                                                                                      \
+    for (u64 i = first_index(); i < count; i += index_stride())                                                        \
+    own += widen(((const unsigned short *)data)[i], fraction_bits)
+
+/* The sum of the elements, for the mean of a metric buffer. */
+KERNEL hone_sum(const void *data, u64 count, int element, double *sums)
+{
+    __shared__ double shared[THREADS];
+    double own = 0.0;
+    require_use(element, UNIFORM);
+    switch (element) {
+    CASE(INT8, SUM_AS(signed char))
+    CASE(INT16, SUM_AS(short))
+    CASE(INT32, SUM_AS(int))
+    CASE(INT64, SUM_AS(long long))
+    CASE(UINT8, SUM_AS(unsigned char))
+    CASE(UINT16, SUM_AS(unsigned short))
+    CASE(UINT32, SUM_AS(unsigned int))
+    CASE(UINT64, SUM_AS(u64))
+    CASE(FLOAT32, SUM_AS(float))
+    CASE(FLOAT64, SUM_AS(double))
+    CASE(FLOAT16, SUM_HALVES(10))
+    CASE(BFLOAT16, SUM_HALVES(7))
+    }
+    shared[threadIdx.x] = own;
+    __syncthreads();
+    for (unsigned int half = blockDim.x / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half)
+            shared[threadIdx.x] += shared[threadIdx.x + half];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0)
+        sums[blockIdx.x] = shared[0];
+}
