@@ -3,42 +3,31 @@
 
 #include <math.h>
 
-#include "base/expression_c_part.h"
+#include "base/expression_c_generator.h"
 #include "base/expression_tree.h"
 
 /* Of C for one expression. */
 enum { CODE_BYTES = 65536 };
 
-struct generator {
-    const struct hn_expression *expression;
-    const struct hn_c_slot *slots;
-    const char *prefix;
-    struct hn_error *err;
-};
-
-/* as_condition: only the truth of the result is wanted. */
-static enum hn_status generate(const struct generator *generator, const struct hn_node *node,
-                               bool as_condition, struct hn_c_part *part);
-
-static enum hn_status fail_value(const struct generator *generator, const struct hn_node *node,
-                                 const char *reason)
+enum hn_status hn_c_fail_value(const struct hn_c_generator *generator, const struct hn_node *node,
+                               const char *reason)
 {
     return hn_fail(generator->err, HN_EVALUE, "'%s', column %zu: %s", generator->expression->text,
                    node->column, reason);
 }
 
-static enum hn_status fail_c(const struct generator *generator, const struct hn_node *node,
-                             const char *reason)
+enum hn_status hn_c_fail_form(const struct hn_c_generator *generator, const struct hn_node *node,
+                              const char *reason)
 {
     return hn_fail(generator->err, HN_ECONFIG, "'%s', column %zu: can not be written as C: %s",
                    generator->expression->text, node->column, reason);
 }
 
-static enum hn_status generate_name(const struct generator *generator, const struct hn_node *node,
-                                    struct hn_c_part *part)
+static enum hn_status generate_name(const struct hn_c_generator *generator,
+                                    const struct hn_node *node, struct hn_c_part *part)
 {
     if (node->slot == HN_SLOT_UNBOUND)
-        return fail_value(generator, node, "the name is not bound");
+        return hn_c_fail_value(generator, node, "the name is not bound");
     if (node->slot == HN_SLOT_WORD) {
         hn_c_part_set_constant(part, &node->constant);
         return HN_OK;
@@ -54,18 +43,18 @@ static enum hn_status generate_name(const struct generator *generator, const str
     return HN_OK;
 }
 
-static enum hn_status generate_unary(const struct generator *generator, const struct hn_node *node,
-                                     struct hn_c_part *part)
+static enum hn_status generate_unary(const struct hn_c_generator *generator,
+                                     const struct hn_node *node, struct hn_c_part *part)
 {
     struct hn_c_part a = {0};
-    enum hn_status status = generate(generator, node->child, node->operation == HN_NOT, &a);
+    enum hn_status status = hn_c_generate(generator, node->child, node->operation == HN_NOT, &a);
     if (status != HN_OK)
         goto done;
     if (a.kind == HN_PART_CONSTANT) {
         struct hn_value value;
         const char *reason = hn_apply_unary(node->operation, &a.value, &value);
         if (reason != NULL)
-            status = fail_value(generator, node, reason);
+            status = hn_c_fail_value(generator, node, reason);
         else
             hn_c_part_set_constant(part, &value);
         goto done;
@@ -78,7 +67,7 @@ static enum hn_status generate_unary(const struct generator *generator, const st
         goto done;
     }
     if (hn_c_part_is_word(&a) || (hn_c_part_is_real(&a) && node->operation == HN_INVERT)) {
-        status = fail_c(generator, node, "a word or real where a number is needed");
+        status = hn_c_fail_form(generator, node, "a word or real where a number is needed");
         goto done;
     }
     part->kind = hn_c_part_is_real(&a) ? HN_PART_REAL : HN_PART_INTEGER;
@@ -115,7 +104,7 @@ static const struct {
     [HN_POWER] = {NULL, "power", "power_real", true},
 };
 
-static enum hn_status combine(const struct generator *generator, const struct hn_node *node,
+static enum hn_status combine(const struct hn_c_generator *generator, const struct hn_node *node,
                               const struct hn_c_part *a, const struct hn_c_part *b,
                               struct hn_c_part *part)
 {
@@ -124,7 +113,7 @@ static enum hn_status combine(const struct generator *generator, const struct hn
         struct hn_value value;
         const char *reason = hn_apply_binary(operation, &a->value, &b->value, &value);
         if (reason != NULL)
-            return fail_value(generator, node, reason);
+            return hn_c_fail_value(generator, node, reason);
         hn_c_part_set_constant(part, &value);
         return HN_OK;
     }
@@ -132,7 +121,7 @@ static enum hn_status combine(const struct generator *generator, const struct hn
     if (operation == HN_POWER && hn_c_part_is_negative(b))
         real = true;
     if (hn_c_part_is_word(a) || hn_c_part_is_word(b) || (real && !binaries[operation].on_reals))
-        return fail_c(generator, node, "a word or real where a number is needed");
+        return hn_c_fail_form(generator, node, "a word or real where a number is needed");
     enum hn_c_part_kind kind = real ? HN_PART_REAL : HN_PART_INTEGER;
     if (binaries[operation].infix != NULL)
         hn_c_part_set_infix(binaries[operation].infix, kind, a, b, real, part);
@@ -143,14 +132,14 @@ static enum hn_status combine(const struct generator *generator, const struct hn
     return HN_OK;
 }
 
-static enum hn_status generate_binary(const struct generator *generator, const struct hn_node *node,
-                                      struct hn_c_part *part)
+static enum hn_status generate_binary(const struct hn_c_generator *generator,
+                                      const struct hn_node *node, struct hn_c_part *part)
 {
     struct hn_c_part a = {0};
     struct hn_c_part b = {0};
-    enum hn_status status = generate(generator, node->child, false, &a);
+    enum hn_status status = hn_c_generate(generator, node->child, false, &a);
     if (status == HN_OK)
-        status = generate(generator, node->child->next, false, &b);
+        status = hn_c_generate(generator, node->child->next, false, &b);
     if (status == HN_OK)
         status = combine(generator, node, &a, &b, part);
     hn_c_part_finish(&a);
@@ -159,12 +148,13 @@ static enum hn_status generate_binary(const struct generator *generator, const s
 }
 
 /* "(condition ? a : b)", of the wider of both types. */
-static enum hn_status set_conditional(const struct generator *generator, const struct hn_node *node,
-                                      const struct hn_c_part *condition, const struct hn_c_part *a,
-                                      const struct hn_c_part *b, struct hn_c_part *part)
+static enum hn_status set_conditional(const struct hn_c_generator *generator,
+                                      const struct hn_node *node, const struct hn_c_part *condition,
+                                      const struct hn_c_part *a, const struct hn_c_part *b,
+                                      struct hn_c_part *part)
 {
     if (hn_c_part_is_word(a) || hn_c_part_is_word(b))
-        return fail_c(generator, node, "a word is not a number");
+        return hn_c_fail_form(generator, node, "a word is not a number");
     bool real = hn_c_part_is_real(a) || hn_c_part_is_real(b);
     *part = (struct hn_c_part){.kind = real ? HN_PART_REAL : HN_PART_INTEGER};
     hn_text_append(&part->code, "(");
@@ -178,23 +168,23 @@ static enum hn_status set_conditional(const struct generator *generator, const s
     return HN_OK;
 }
 
-static enum hn_status generate_logical(const struct generator *generator,
+static enum hn_status generate_logical(const struct hn_c_generator *generator,
                                        const struct hn_node *node, bool as_condition,
                                        struct hn_c_part *part)
 {
     bool is_or = node->kind == HN_NODE_OR;
     struct hn_c_part a = {0};
     struct hn_c_part b = {0};
-    enum hn_status status = generate(generator, node->child, as_condition, &a);
+    enum hn_status status = hn_c_generate(generator, node->child, as_condition, &a);
     if (status == HN_OK && a.kind == HN_PART_CONSTANT) {
         if (hn_value_truth(&a.value) == is_or)
             hn_c_part_set_constant(part, &a.value);
         else
-            status = generate(generator, node->child->next, as_condition, part);
+            status = hn_c_generate(generator, node->child->next, as_condition, part);
         goto done;
     }
     if (status == HN_OK)
-        status = generate(generator, node->child->next, as_condition, &b);
+        status = hn_c_generate(generator, node->child->next, as_condition, &b);
     if (status != HN_OK)
         goto done;
     if (as_condition || (a.kind == HN_PART_CHOICE && b.kind == HN_PART_CHOICE))
@@ -208,116 +198,7 @@ done:
     return status;
 }
 
-/* Words compare as their numbers; only for equality, and only where the numbers mean the same. */
-static enum hn_status compare_words(const struct generator *generator, const struct hn_node *node,
-                                    enum hn_operator operation, const struct hn_c_part *a,
-                                    const struct hn_c_part *b, struct hn_c_part *part)
-{
-    if (operation != HN_EQUAL && operation != HN_NOT_EQUAL)
-        return fail_c(generator, node, "words have no order in C");
-    const struct hn_c_part *slot = a->kind == HN_PART_WORD ? a : b;
-    const struct hn_c_part *other = slot == a ? b : a;
-    if (other->kind == HN_PART_WORD && other->slot->words != slot->slot->words)
-        return fail_c(generator, node, "two names with different words are compared");
-    size_t number = 0;
-    if (other->kind == HN_PART_CONSTANT && other->value.type == HN_WORD)
-        number = hn_c_part_word_number(slot->slot, other->value.word);
-    if (other->kind != HN_PART_WORD && number == 0) {
-        const struct hn_value never = hn_boolean(operation == HN_NOT_EQUAL);
-        hn_c_part_set_constant(part, &never);
-        return HN_OK;
-    }
-    *part = (struct hn_c_part){.kind = HN_PART_CHOICE};
-    hn_text_printf(&part->code, "(%s %s ", slot->slot->name, hn_operator_text(operation));
-    if (other->kind == HN_PART_WORD)
-        hn_text_printf(&part->code, "%s)", other->slot->name);
-    else
-        hn_text_printf(&part->code, "%zu)", number);
-    return HN_OK;
-}
-
-static enum hn_status compare(const struct generator *generator, const struct hn_node *node,
-                              enum hn_operator operation, const struct hn_c_part *a,
-                              const struct hn_c_part *b, struct hn_c_part *part)
-{
-    if (a->kind == HN_PART_CONSTANT && b->kind == HN_PART_CONSTANT) {
-        bool holds;
-        const char *reason = hn_apply_comparison(operation, &a->value, &b->value, &holds);
-        if (reason != NULL)
-            return fail_value(generator, node, reason);
-        const struct hn_value value = hn_boolean(holds);
-        hn_c_part_set_constant(part, &value);
-        return HN_OK;
-    }
-    if (a->kind == HN_PART_WORD || b->kind == HN_PART_WORD)
-        return compare_words(generator, node, operation, a, b, part);
-    if (hn_c_part_is_word(a) || hn_c_part_is_word(b)) {
-        if (operation != HN_EQUAL && operation != HN_NOT_EQUAL)
-            return fail_value(generator, node, "a word and a number have no order");
-        const struct hn_value never = hn_boolean(operation == HN_NOT_EQUAL);
-        hn_c_part_set_constant(part, &never);
-        return HN_OK;
-    }
-    hn_c_part_set_infix(hn_operator_text(operation), HN_PART_CHOICE, a, b,
-                        hn_c_part_is_real(a) || hn_c_part_is_real(b), part);
-    return HN_OK;
-}
-
-static enum hn_status generate_membership(const struct generator *generator,
-                                          const struct hn_node *list, const struct hn_c_part *value,
-                                          struct hn_c_part *part)
-{
-    bool negated = list->comparison == HN_NOT_IN;
-    const struct hn_value nothing = hn_boolean(negated);
-    hn_c_part_set_constant(part, &nothing);
-    for (const struct hn_node *element = list->child; element != NULL; element = element->next) {
-        struct hn_c_part other = {0};
-        struct hn_c_part equal = {0};
-        enum hn_status status = generate(generator, element, false, &other);
-        if (status == HN_OK)
-            status =
-                compare(generator, list, negated ? HN_NOT_EQUAL : HN_EQUAL, value, &other, &equal);
-        if (status == HN_OK)
-            hn_c_part_join(negated ? "&&" : "||", !negated, part, &equal);
-        hn_c_part_finish(&equal);
-        hn_c_part_finish(&other);
-        if (status != HN_OK)
-            return status;
-    }
-    return HN_OK;
-}
-
-static enum hn_status generate_compare(const struct generator *generator,
-                                       const struct hn_node *node, struct hn_c_part *part)
-{
-    struct hn_c_part left = {0};
-    const struct hn_value all = hn_boolean(true);
-    hn_c_part_set_constant(part, &all);
-    enum hn_status status = generate(generator, node->child, false, &left);
-    for (const struct hn_node *child = node->child->next; child != NULL && status == HN_OK;
-         child = child->next) {
-        struct hn_c_part right = {0};
-        struct hn_c_part holds = {0};
-        if (child->kind == HN_NODE_LIST) {
-            status = generate_membership(generator, child, &left, &holds);
-        } else {
-            status = generate(generator, child, false, &right);
-            if (status == HN_OK)
-                status = compare(generator, node, child->comparison, &left, &right, &holds);
-        }
-        if (status == HN_OK)
-            hn_c_part_join("&&", false, part, &holds);
-        hn_c_part_finish(&holds);
-        hn_c_part_finish(&left);
-        left = right;
-        if (part->kind == HN_PART_CONSTANT && !hn_value_truth(&part->value))
-            break;
-    }
-    hn_c_part_finish(&left);
-    return status;
-}
-
-static enum hn_status generate_conditional(const struct generator *generator,
+static enum hn_status generate_conditional(const struct hn_c_generator *generator,
                                            const struct hn_node *node, bool as_condition,
                                            struct hn_c_part *part)
 {
@@ -325,16 +206,16 @@ static enum hn_status generate_conditional(const struct generator *generator,
     struct hn_c_part condition = {0};
     struct hn_c_part a = {0};
     struct hn_c_part b = {0};
-    enum hn_status status = generate(generator, node->child, true, &condition);
+    enum hn_status status = hn_c_generate(generator, node->child, true, &condition);
     if (status == HN_OK && condition.kind == HN_PART_CONSTANT) {
-        status = generate(generator, hn_value_truth(&condition.value) ? yes : yes->next,
-                          as_condition, part);
+        status = hn_c_generate(generator, hn_value_truth(&condition.value) ? yes : yes->next,
+                               as_condition, part);
         goto done;
     }
     if (status == HN_OK)
-        status = generate(generator, yes, false, &a);
+        status = hn_c_generate(generator, yes, false, &a);
     if (status == HN_OK)
-        status = generate(generator, yes->next, false, &b);
+        status = hn_c_generate(generator, yes->next, false, &b);
     if (status == HN_OK)
         status = set_conditional(generator, node, &condition, &a, &b, part);
 done:
@@ -345,15 +226,15 @@ done:
 }
 
 /* min and max of two; more are folded from the left. */
-static enum hn_status extreme(const struct generator *generator, const struct hn_node *node,
+static enum hn_status extreme(const struct hn_c_generator *generator, const struct hn_node *node,
                               const struct hn_c_part *next, struct hn_c_part *best)
 {
     if (next->kind == HN_PART_CONSTANT && best->kind == HN_PART_CONSTANT) {
         const char *reason = hn_apply_extreme(node->function, &next->value, &best->value);
-        return reason == NULL ? HN_OK : fail_value(generator, node, reason);
+        return reason == NULL ? HN_OK : hn_c_fail_value(generator, node, reason);
     }
     if (hn_c_part_is_word(next) || hn_c_part_is_word(best))
-        return fail_c(generator, node, "words have no order in C");
+        return hn_c_fail_form(generator, node, "words have no order in C");
     bool real = hn_c_part_is_real(next) || hn_c_part_is_real(best);
     struct hn_c_part part;
     hn_c_part_set_call(generator->prefix,
@@ -365,14 +246,14 @@ static enum hn_status extreme(const struct generator *generator, const struct hn
     return HN_OK;
 }
 
-static enum hn_status generate_extreme(const struct generator *generator,
+static enum hn_status generate_extreme(const struct hn_c_generator *generator,
                                        const struct hn_node *node, struct hn_c_part *part)
 {
-    enum hn_status status = generate(generator, node->child, false, part);
+    enum hn_status status = hn_c_generate(generator, node->child, false, part);
     for (const struct hn_node *child = node->child->next; child != NULL && status == HN_OK;
          child = child->next) {
         struct hn_c_part next = {0};
-        status = generate(generator, child, false, &next);
+        status = hn_c_generate(generator, child, false, &next);
         if (status == HN_OK)
             status = extreme(generator, node, &next, part);
         hn_c_part_finish(&next);
@@ -380,12 +261,12 @@ static enum hn_status generate_extreme(const struct generator *generator,
     return status;
 }
 
-static enum hn_status call(const struct generator *generator, const struct hn_node *node,
+static enum hn_status call(const struct hn_c_generator *generator, const struct hn_node *node,
                            const struct hn_c_part *a, const struct hn_c_part *b,
                            struct hn_c_part *part)
 {
     if (hn_c_part_is_word(a) || (b != NULL && hn_c_part_is_word(b)))
-        return fail_c(generator, node, "a word where a number is needed");
+        return hn_c_fail_form(generator, node, "a word where a number is needed");
     bool real = hn_c_part_is_real(a) || (b != NULL && hn_c_part_is_real(b));
     enum hn_c_part_kind kind = real ? HN_PART_REAL : HN_PART_INTEGER;
     switch (node->function) {
@@ -404,21 +285,21 @@ static enum hn_status call(const struct generator *generator, const struct hn_no
                            HN_PART_CHOICE, a, NULL, real, part);
         return HN_OK;
     default:
-        return fail_c(generator, node, "sizeof needs the name of a type");
+        return hn_c_fail_form(generator, node, "sizeof needs the name of a type");
     }
 }
 
-static enum hn_status generate_call(const struct generator *generator, const struct hn_node *node,
-                                    struct hn_c_part *part)
+static enum hn_status generate_call(const struct hn_c_generator *generator,
+                                    const struct hn_node *node, struct hn_c_part *part)
 {
     if (node->function == HN_MIN || node->function == HN_MAX)
         return generate_extreme(generator, node, part);
     struct hn_c_part a = {0};
     struct hn_c_part b = {0};
     const struct hn_node *second = node->child->next;
-    enum hn_status status = generate(generator, node->child, false, &a);
+    enum hn_status status = hn_c_generate(generator, node->child, false, &a);
     if (status == HN_OK && second != NULL)
-        status = generate(generator, second, false, &b);
+        status = hn_c_generate(generator, second, false, &b);
     if (status != HN_OK)
         goto done;
     if (a.kind == HN_PART_CONSTANT && (second == NULL || b.kind == HN_PART_CONSTANT)) {
@@ -426,7 +307,7 @@ static enum hn_status generate_call(const struct generator *generator, const str
         const char *reason =
             hn_apply_function(node->function, &a.value, second == NULL ? NULL : &b.value, &value);
         if (reason != NULL)
-            status = fail_value(generator, node, reason);
+            status = hn_c_fail_value(generator, node, reason);
         else
             hn_c_part_set_constant(part, &value);
         goto done;
@@ -438,8 +319,9 @@ done:
     return status;
 }
 
-static enum hn_status generate_node(const struct generator *generator, const struct hn_node *node,
-                                    bool as_condition, struct hn_c_part *part)
+static enum hn_status generate_node(const struct hn_c_generator *generator,
+                                    const struct hn_node *node, bool as_condition,
+                                    struct hn_c_part *part)
 {
     switch (node->kind) {
     case HN_NODE_CONSTANT:
@@ -455,7 +337,7 @@ static enum hn_status generate_node(const struct generator *generator, const str
     case HN_NODE_OR:
         return generate_logical(generator, node, as_condition, part);
     case HN_NODE_COMPARE:
-        return generate_compare(generator, node, part);
+        return hn_c_generate_compare(generator, node, part);
     case HN_NODE_CONDITIONAL:
         return generate_conditional(generator, node, as_condition, part);
     case HN_NODE_CALL:
@@ -463,16 +345,16 @@ static enum hn_status generate_node(const struct generator *generator, const str
     case HN_NODE_LIST:
         break;
     }
-    return fail_c(generator, node, "a list has no value");
+    return hn_c_fail_form(generator, node, "a list has no value");
 }
 
 /* An operand that the C needs twice is written twice: nested, that doubles with every level. */
-static enum hn_status generate(const struct generator *generator, const struct hn_node *node,
-                               bool as_condition, struct hn_c_part *part)
+enum hn_status hn_c_generate(const struct hn_c_generator *generator, const struct hn_node *node,
+                             bool as_condition, struct hn_c_part *part)
 {
     enum hn_status status = generate_node(generator, node, as_condition, part);
     if (status == HN_OK && part->code.length > CODE_BYTES)
-        return fail_c(generator, node, "too long; nest less");
+        return hn_c_fail_form(generator, node, "too long; nest less");
     return status;
 }
 
@@ -481,8 +363,8 @@ static bool is_integral(double real)
     return real == floor(real) && fabs(real) < 0x1p63;
 }
 
-static enum hn_status append_result(const struct generator *generator, const struct hn_c_part *part,
-                                    bool *real, struct hn_text *text)
+static enum hn_status append_result(const struct hn_c_generator *generator,
+                                    const struct hn_c_part *part, bool *real, struct hn_text *text)
 {
     if (real != NULL)
         *real = hn_c_part_is_real(part);
@@ -492,7 +374,7 @@ static enum hn_status append_result(const struct generator *generator, const str
         hn_text_append(text, ")");
     } else if (real == NULL && hn_c_part_is_real(part)) {
         if (!is_integral(part->value.real))
-            return fail_value(generator, generator->expression->root, "not an integer");
+            return hn_c_fail_value(generator, generator->expression->root, "not an integer");
         const struct hn_c_part whole = {.value = hn_integer((int64_t)part->value.real)};
         hn_c_part_append_number(text, &whole, false, false);
     } else {
@@ -505,11 +387,11 @@ enum hn_status hn_expression_append_c(const struct hn_expression *expression,
                                       const struct hn_c_slot *slots, const char *prefix, bool *real,
                                       struct hn_text *text, struct hn_error *err)
 {
-    const struct generator generator = {expression, slots, prefix, err};
+    const struct hn_c_generator generator = {expression, slots, prefix, err};
     struct hn_c_part part = {0};
-    enum hn_status status = generate(&generator, expression->root, false, &part);
+    enum hn_status status = hn_c_generate(&generator, expression->root, false, &part);
     if (status == HN_OK && hn_c_part_is_word(&part))
-        status = fail_c(&generator, expression->root, "a word is not a number");
+        status = hn_c_fail_form(&generator, expression->root, "a word is not a number");
     if (status == HN_OK)
         status = append_result(&generator, &part, real, text);
     hn_c_part_finish(&part);

@@ -4,7 +4,7 @@
 
 #include "base/expression_c.h"
 
-/* Pieces of an expression in C, for expression_c.c. The setters write a part that holds nothing
+/* Pieces of an expression in C, for the generator. The setters write a part that holds nothing
  * yet. */
 
 enum hn_c_part_kind {
