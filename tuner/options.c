@@ -13,6 +13,7 @@ enum {
     KEY_BUDGET,
     KEY_STOP_CHANCE,
     KEY_FULL,
+    KEY_LOOK_AHEAD,
     KEY_SEED,
     KEY_SIMULATE,
     KEY_RETRY_FAILED,
@@ -48,6 +49,10 @@ static const struct argp_option search_options[] = {
      "0.05); 0: go on to the end of the space or budget",
      3},
     {"full", KEY_FULL, 0, 0, "Measure every variant, and each in full", 3},
+    {"look-ahead", KEY_LOOK_AHEAD, "N", 0,
+     "Proposals made before the result of one is known: more keep more cores compiling (default: "
+     "look_ahead of the config, else 32)",
+     3},
     {"seed", KEY_SEED, "S", 0, "Seed of the search and the inputs (default 1)", 3},
     {"simulate", KEY_SIMULATE, "PATH", 0,
      "Take the times from a recorded tuning (a file or a folder) instead of a GPU", 3},
@@ -184,6 +189,15 @@ static void set_jobs(struct hn_options *options, const char *text, struct argp_s
     options->jobs = (int)jobs;
 }
 
+static void set_look_ahead(struct hn_options *options, const char *text, struct argp_state *state)
+{
+    uint64_t look_ahead = 0;
+    if (!read_count(text, &look_ahead) || look_ahead == 0 || look_ahead > HN_LOOK_AHEAD_MOST)
+        argp_error(state, "--look-ahead: found '%s', expected a whole number from 1 to %d", text,
+                   HN_LOOK_AHEAD_MOST);
+    options->look_ahead = (unsigned)look_ahead;
+}
+
 static void set_seed(struct hn_options *options, const char *text, struct argp_state *state)
 {
     if (!read_count(text, &options->seed))
@@ -225,6 +239,9 @@ static error_t parse_shared(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_FULL:
         options->full = true;
+        return 0;
+    case KEY_LOOK_AHEAD:
+        set_look_ahead(options, argument, state);
         return 0;
     case KEY_SEED:
         set_seed(options, argument, state);

@@ -18,6 +18,7 @@ struct hn_options {
     const char *strategy;
     double budget_s;       /* 0: none */
     uint64_t budget_count; /* 0: none */
+    unsigned look_ahead;   /* 0: as the config says */
     double stop_chance;
     bool full;
     const char *device;
@@ -38,7 +39,7 @@ struct hn_options {
 /* Which options a command takes: groups to OR together. */
 enum hn_option_groups {
     HN_OPTIONS_SPACE = 1,   /* -p -s */
-    HN_OPTIONS_SEARCH = 2,  /* --strategy --budget --stop-chance --full --seed --simulate --retry-failed */
+    HN_OPTIONS_SEARCH = 2,  /* --strategy --budget --stop-chance --full --look-ahead --seed --simulate --retry-failed */
     HN_OPTIONS_DEVICE = 4,  /* --device --regime --run-timeout */
     HN_OPTIONS_COMPILE = 8, /* --jobs --compile-timeout */
     HN_OPTIONS_CACHE = 16,  /* --cache */

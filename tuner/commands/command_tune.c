@@ -242,6 +242,7 @@ static enum hn_status tune_task(struct tune *tune, struct hn_task *task, double 
     struct hn_session *session = NULL;
     struct hn_session_options options = {
         .strategy = tune->strategy,
+        .look_ahead = tune->options.look_ahead,
         .seed = tune->options.seed,
         .budget_s = tune->options.budget_s,
         .budget_count = tune->options.budget_count,

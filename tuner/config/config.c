@@ -46,6 +46,7 @@ static struct hn_config *create(const char *path)
     if (config == NULL)
         return NULL;
     hn_bindings_init(&config->defaults);
+    config->look_ahead = HN_LOOK_AHEAD;
     config->plan = hn_plan_create();
     config->path = strdup(path);
     if (config->plan == NULL || config->path == NULL) {
@@ -95,6 +96,25 @@ static enum hn_status read_kernel(struct hn_config_reader *reader)
     return status == HN_OK ? hn_config_read_word(reader, node, "a name ([A-Za-z_][A-Za-z0-9_]*)",
                                                  &reader->config->plan->kernel)
                            : status;
+}
+
+static enum hn_status read_look_ahead(struct hn_config_reader *reader)
+{
+    static const char expected[] = "a whole number from 1 to 4096";
+    _Static_assert(HN_LOOK_AHEAD_MOST == 4096, "as the message says");
+    const struct hn_yaml *node = hn_yaml_get(reader->root, "look_ahead");
+    struct hn_value value;
+    if (node == NULL)
+        return HN_OK;
+    enum hn_status status = hn_config_check_kind(reader, node, HN_YAML_SCALAR, expected);
+    if (status == HN_OK)
+        status = hn_config_read_value(reader, node, &value);
+    if (status != HN_OK)
+        return status;
+    if (value.type != HN_INTEGER || value.integer < 1 || value.integer > HN_LOOK_AHEAD_MOST)
+        return hn_config_fail_found(reader, node, expected);
+    reader->config->look_ahead = (unsigned)value.integer;
+    return HN_OK;
 }
 
 /* A config of a space alone has no template, and nothing that would need one. */
@@ -151,15 +171,18 @@ static enum hn_status read_space_parts(struct hn_config_reader *reader)
         status = hn_config_read_constraints(reader);
     if (status == HN_OK)
         status = hn_config_read_points(reader);
+    if (status == HN_OK)
+        status = read_look_ahead(reader);
     return status;
 }
 
 static enum hn_status read_root(struct hn_config_reader *reader)
 {
     static const char *const keys[] = {
-        "hone",      "kernel",      "template",  "entry",   "problem",   "freeze",    "parameters",
-        "defaults",  "constraints", "arguments", "symbols", "launch",    "pipeline",  "compile",
-        "reference", "compare",     "ladder",    "metrics", "objective", "direction", NULL};
+        "hone",       "kernel",    "template",    "entry",     "problem", "freeze",
+        "parameters", "defaults",  "constraints", "arguments", "symbols", "launch",
+        "pipeline",   "compile",   "reference",   "compare",   "ladder",  "metrics",
+        "objective",  "direction", "look_ahead",  NULL};
     enum hn_status status = hn_config_check_kind(reader, reader->root, HN_YAML_MAPPING,
                                                  "a mapping with kernel and parameters");
     if (status == HN_OK)

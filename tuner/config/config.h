@@ -5,6 +5,11 @@
 #include "runtime/plan.h"
 #include "tuner/search/space.h"
 
+/* Proposals that a search makes before it knows the result of one: without the key, and at most, since as many compiled
+ * images may wait for the GPU. */
+#define HN_LOOK_AHEAD 32
+#define HN_LOOK_AHEAD_MOST 4096
+
 /* A search space as read from YAML and checked as a whole. Owns all. */
 struct hn_config_parameter {
     char *name;
@@ -30,6 +35,7 @@ struct hn_config {
     struct hn_bindings *ladder; /* as written: completed by hn_config_complete */
     size_t ladder_count;
     struct hn_bindings defaults; /* as written, maybe empty */
+    unsigned look_ahead; /* of a search; no part of the plan, since it says nothing of what is measured */
 };
 
 /* Reads and checks the whole file: syntax, keys, types, names, expressions, that the default point is valid for each

@@ -11,6 +11,11 @@
 
 static const double watch_interval_ms = 100;
 
+unsigned hn_session_look_ahead(const struct hn_task *task, const struct hn_session_options *options)
+{
+    return options->look_ahead > 0 ? options->look_ahead : task->config->look_ahead;
+}
+
 static enum hn_status create_strategy(struct hn_session *session, struct hn_error *err)
 {
     const struct hn_session_options *options = &session->options;
@@ -25,7 +30,7 @@ static enum hn_status create_strategy(struct hn_session *session, struct hn_erro
     const struct hn_search search = {
         .space = session->task->space,
         .seed = options->seed,
-        .look_ahead = HN_LOOK_AHEAD,
+        .look_ahead = session->look_ahead,
         .priors = knowledge.priors,
         .prior_count = knowledge.count,
     };
@@ -46,6 +51,7 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
     session->task = task;
     session->store = store;
     session->options = *options;
+    session->look_ahead = hn_session_look_ahead(task, options);
     session->best = SIZE_MAX;
     session->censor = SIZE_MAX;
     session->started_ms = options->started_ms > 0 ? options->started_ms : hn_now_ms();
@@ -167,7 +173,7 @@ static const struct hn_result *find_censor(struct hn_session *session, size_t nu
         session->censor = session->best;
         return session->best != SIZE_MAX ? &tickets[session->best].result : NULL;
     }
-    while (session->censor_next + HN_LOOK_AHEAD <= number &&
+    while (session->censor_next + session->look_ahead <= number &&
            session->censor_next < session->next_settled) {
         const struct hn_result *result = &tickets[session->censor_next].result;
         if (result->outcome == HN_OUTCOME_OK &&
@@ -261,7 +267,10 @@ enum hn_status hn_session_loop(struct hn_session *session, struct hn_error *err)
     hn_session_show(session, "searching");
     for (;;) {
         struct hn_backend_event event;
-        enum hn_status status = hn_session_propose(session, err);
+        /* What the event before this made known, then what is proposed because of it. */
+        enum hn_status status = hn_session_register(session, err);
+        if (status == HN_OK)
+            status = hn_session_propose(session, err);
         /* The compile workers have something to do while this blocks. */
         if (status == HN_OK && session->compiles)
             status = hn_session_prepare(session, err);

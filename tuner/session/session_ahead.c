@@ -6,9 +6,13 @@
 #include "cache/store_record.h"
 #include "tuner/session/session_internal.h"
 
+/* A strategy that waits for results proposes a point again: once is enough. */
 static enum hn_status add(struct hn_points_ahead *ahead, const struct hn_bindings *point,
                           struct hn_error *err)
 {
+    for (size_t i = 0; i < ahead->count; i++)
+        if (hn_bindings_equal(&ahead->points[i], point))
+            return HN_OK;
     enum hn_status status = hn_bindings_copy(&ahead->points[ahead->count], point, err);
     ahead->count += status == HN_OK;
     return status;
@@ -35,9 +39,10 @@ static enum hn_status add_proposals(struct hn_points_ahead *ahead, const struct 
                                     struct hn_error *err)
 {
     const struct hn_strategy_kind *kind = options->strategy;
+    unsigned look_ahead = hn_session_look_ahead(task, options);
     const struct hn_search search = {
-        .space = task->space, .seed = options->seed, .look_ahead = HN_LOOK_AHEAD};
-    uint64_t most = kind->needs_feedback ? HN_LOOK_AHEAD / 2 : UINT64_MAX;
+        .space = task->space, .seed = options->seed, .look_ahead = look_ahead};
+    uint64_t most = kind->needs_feedback ? look_ahead / 2 : limit;
     struct hn_strategy *strategy;
     uint16_t *choice = calloc(hn_space_parameter_count(task->space) + 1, sizeof *choice);
     if (choice == NULL)

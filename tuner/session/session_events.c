@@ -33,11 +33,12 @@ enum hn_status hn_session_tell_start(struct hn_session *session, struct hn_error
         return HN_OK;
     return write_event(
         session,
-        json_pack("{ss so ss ss ss sb ss sI so so sf}", "event", "start", "problem",
+        json_pack("{ss so ss ss ss sb ss sI sI so so sf}", "event", "start", "problem",
                   hn_bindings_to_json(task->problem), "kernel", task->identity.kernel, "device",
                   task->identity.device.name, "regime", task->identity.regime, "simulated",
                   session->backend->simulated, "strategy", session->options.strategy->name, "seed",
-                  (json_int_t)session->options.seed, "points",
+                  (json_int_t)session->options.seed, "look_ahead", (json_int_t)session->look_ahead,
+                  "points",
                   hn_space_enumerated(task->space) ? json_integer((json_int_t)session->state.points)
                                                    : json_null(),
                   "budget",

@@ -11,10 +11,6 @@
 /* Shared by session.c (the loop), session_search.c (proposals), session_results.c (what comes back), session_memory.c
  * (what is held of it) and finals.c. */
 
-/* Look-ahead: a strategy that needs feedback has been told of ticket t - L when it makes proposal t; a variant is
- * stopped early only against tickets that long ago. */
-#define HN_LOOK_AHEAD 32
-
 /* Images of so many of the best are kept for the final race. */
 #define HN_KEPT_CLOSE 24
 
@@ -23,6 +19,9 @@ struct hn_session {
     struct hn_task *task;
     struct hn_store *store;
     struct hn_session_options options;
+    /* L: a strategy that needs feedback has been told of ticket t - L when it makes proposal t; a variant is stopped early
+     * only against tickets that long ago. */
+    unsigned look_ahead;
     struct hn_session_state state;
     hn_session_watch *watch;
     void *watcher;
@@ -88,6 +87,8 @@ enum hn_status hn_session_tell_chance(struct hn_session *session, double chance,
 enum hn_status hn_session_tell_end(struct hn_session *session, struct hn_error *err);
 
 /* session.c */
+/* Of a session with these options. */
+unsigned hn_session_look_ahead(const struct hn_task *task, const struct hn_session_options *options);
 enum hn_status hn_session_prepare(struct hn_session *session, struct hn_error *err);
 enum hn_status hn_session_loop(struct hn_session *session, struct hn_error *err);
 /* Waits for one event (or nothing), commits what is due, shows progress. */

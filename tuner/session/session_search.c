@@ -274,8 +274,8 @@ static uint64_t distance(uint64_t a, uint64_t b, uint64_t limit)
 static bool tell_for(struct hn_session *session, uint64_t t)
 {
     uint64_t count = session->tickets.count - session->given_count;
-    uint64_t compiled_end = distance(t + 1, HN_LOOK_AHEAD / 2, count);
-    uint64_t finished_end = distance(t + 1, HN_LOOK_AHEAD, count);
+    uint64_t compiled_end = distance(t + 1, session->look_ahead / 2, count);
+    uint64_t finished_end = distance(t + 1, session->look_ahead, count);
     tell_compiled_below(session, compiled_end);
     if (session->told_compiled < compiled_end)
         return false;
@@ -283,7 +283,7 @@ static bool tell_for(struct hn_session *session, uint64_t t)
     hn_session_settle(session);
     return session->told_finished >= finished_end &&
            session->next_settled >=
-               distance(session->given_count + t + 1, HN_LOOK_AHEAD, session->tickets.count);
+               distance(session->given_count + t + 1, session->look_ahead, session->tickets.count);
 }
 
 void hn_session_tell(struct hn_session *session)
@@ -296,7 +296,7 @@ void hn_session_tell(struct hn_session *session)
     }
     /* Behind the last proposal it goes on as if there were more, so that what is declined does not
      * depend on the machine either. */
-    for (uint64_t t = count; session->exhausted && t < count + HN_LOOK_AHEAD; t++)
+    for (uint64_t t = count; session->exhausted && t < count + session->look_ahead; t++)
         if (!tell_for(session, t))
             return;
 }
