@@ -25,11 +25,21 @@ CUresult double_enter(void);
 CUresult double_wait(void);
 struct double_device *double_the_device(void);
 
-/* Device memory. */
+/* memory.c: device memory, of which there are `bytes`. */
+void double_memory_init(size_t bytes);
+size_t double_memory_total(void);
 CUresult double_allocate(CUdeviceptr *address, size_t bytes);
 CUresult double_release(CUdeviceptr address);
 /* Whether all of it lies in one allocation. */
 bool double_is_valid(CUdeviceptr address, size_t bytes);
+bool double_memory_left(void);
+void double_memory_free(void);
+
+/* module.c, texture.c */
+bool double_modules_left(void);
+void double_modules_free(void);
+bool double_textures_left(void);
+void double_textures_free(void);
 
 /* streams.c. All but the first stream do as late as they may what they are given to copy, so that who does not wait for
  * it finds what was there before. A kernel runs at once, behind all that its stream has to do before. */

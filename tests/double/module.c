@@ -1,36 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-#include <elf.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "double.h"
+#include "calls.h"
 
-static const Elf64_Shdr *section(const unsigned char *file, unsigned int index)
+static struct double_module *modules;
+
+bool double_modules_left(void)
 {
-    const Elf64_Ehdr *header = (const void *)file;
-    if (index >= header->e_shnum)
-        return NULL;
-    return (const void *)(file + header->e_shoff + (size_t)index * header->e_shentsize);
+    return modules != NULL;
 }
 
-static void add_function(struct double_module *module, const char *name)
+void double_modules_free(void)
 {
-    if (module->function_count == DOUBLE_MAX_NAMES)
-        return;
-    struct double_function *function = &module->functions[module->function_count++];
-    function->module = module;
-    function->max_shared_bytes = 48 * 1024;
-    function->carveout = -1;
-    snprintf(function->name, sizeof function->name, "%s", name);
-}
-
-static void add_global(struct double_module *module, const char *name, uint64_t bytes)
-{
-    if (module->global_count == DOUBLE_MAX_GLOBALS)
-        return;
-    struct double_global *global = &module->globals[module->global_count++];
-    global->bytes = bytes;
-    snprintf(global->name, sizeof global->name, "%s", name);
+    while (modules != NULL) {
+        struct double_module *next = modules->next;
+        free(modules);
+        modules = next;
+    }
 }
 
 void *double_global(const struct double_module *module, const char *name)
@@ -41,47 +28,82 @@ void *double_global(const struct double_module *module, const char *name)
     return NULL;
 }
 
-static void read_table(const unsigned char *file, const Elf64_Sym *symbol,
-                       struct double_module *module)
+CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int option_count,
+                                    CUjit_option *options, void **values)
 {
-    const Elf64_Shdr *data = section(file, symbol->st_shndx);
-    size_t count = symbol->st_size / sizeof(int);
-    if (data == NULL || data->sh_type == SHT_NOBITS)
-        return;
-    if (count > DOUBLE_MAX_TABLE)
-        count = DOUBLE_MAX_TABLE;
-    memcpy(module->table, file + data->sh_offset + symbol->st_value, count * sizeof(int));
-    module->table_count = (int)count;
-}
-
-static void read_symbols(const unsigned char *file, const Elf64_Shdr *symbols,
-                         struct double_module *module)
-{
-    const Elf64_Shdr *strings = section(file, symbols->sh_link);
-    if (strings == NULL)
-        return;
-    const Elf64_Sym *table = (const void *)(file + symbols->sh_offset);
-    for (size_t i = 0; i < symbols->sh_size / sizeof *table; i++) {
-        const char *name = (const char *)(file + strings->sh_offset + table[i].st_name);
-        if (ELF64_ST_TYPE(table[i].st_info) == STT_FUNC)
-            add_function(module, name);
-        if (ELF64_ST_TYPE(table[i].st_info) == STT_OBJECT && table[i].st_shndx != SHN_UNDEF)
-            add_global(module, name, table[i].st_size);
-        if (strcmp(name, "hone_double") == 0)
-            read_table(file, &table[i], module);
+    ENTER();
+    (void)option_count;
+    (void)options;
+    (void)values;
+    struct double_module *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = double_module_read(image, made);
+    if (result != CUDA_SUCCESS) {
+        free(made);
+        return result;
     }
-}
-
-CUresult double_module_read(const void *image, struct double_module *module)
-{
-    const unsigned char *file = image;
-    const Elf64_Ehdr *header = image;
-    if (memcmp(file, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64)
-        return CUDA_ERROR_INVALID_IMAGE;
-    for (unsigned int i = 0; i < header->e_shnum; i++) {
-        const Elf64_Shdr *candidate = section(file, i);
-        if (candidate != NULL && candidate->sh_type == SHT_SYMTAB)
-            read_symbols(file, candidate, module);
-    }
+    made->next = modules;
+    modules = made;
+    *module = (CUmodule)(void *)made;
     return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuModuleUnload(CUmodule module)
+{
+    ENTER();
+    struct double_module **link = &modules;
+    while (*link != NULL && (void *)*link != (void *)module)
+        link = &(*link)->next;
+    if (*link == NULL)
+        return CUDA_ERROR_INVALID_HANDLE;
+    struct double_module *found = *link;
+    *link = found->next;
+    for (int i = 0; i < found->global_count; i++)
+        if (found->globals[i].data != NULL)
+            double_release((CUdeviceptr)(uintptr_t)found->globals[i].data);
+    free(found);
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
+{
+    ENTER();
+    struct double_module *own = (struct double_module *)(void *)module;
+    for (int i = 0; i < own->function_count; i++) {
+        if (strcmp(own->functions[i].name, name) != 0)
+            continue;
+        *function = (CUfunction)(void *)&own->functions[i];
+        return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_NOT_FOUND;
+}
+
+/* Zero, as far as the double knows: it reads no initialisers. */
+static CUresult allocate_global(struct double_global *global)
+{
+    CUdeviceptr address = 0;
+    CUresult result = double_allocate(&address, global->bytes);
+    if (result != CUDA_SUCCESS)
+        return result;
+    global->data = (unsigned char *)(uintptr_t)address;
+    memset(global->data, 0, global->bytes);
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuModuleGetGlobal(CUdeviceptr *address, size_t *bytes, CUmodule module,
+                                   const char *name)
+{
+    ENTER();
+    struct double_module *own = (struct double_module *)(void *)module;
+    for (int i = 0; i < own->global_count; i++) {
+        struct double_global *global = &own->globals[i];
+        if (strcmp(global->name, name) != 0)
+            continue;
+        CUresult result = global->data == NULL ? allocate_global(global) : CUDA_SUCCESS;
+        *address = (CUdeviceptr)(uintptr_t)global->data;
+        *bytes = global->bytes;
+        return result;
+    }
+    return CUDA_ERROR_NOT_FOUND;
 }

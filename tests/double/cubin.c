@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include <elf.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "double.h"
+
+static const Elf64_Shdr *section(const unsigned char *file, unsigned int index)
+{
+    const Elf64_Ehdr *header = (const void *)file;
+    if (index >= header->e_shnum)
+        return NULL;
+    return (const void *)(file + header->e_shoff + (size_t)index * header->e_shentsize);
+}
+
+static void add_function(struct double_module *module, const char *name)
+{
+    if (module->function_count == DOUBLE_MAX_NAMES)
+        return;
+    struct double_function *function = &module->functions[module->function_count++];
+    function->module = module;
+    function->max_shared_bytes = 48 * 1024;
+    function->carveout = -1;
+    snprintf(function->name, sizeof function->name, "%s", name);
+}
+
+static void add_global(struct double_module *module, const char *name, uint64_t bytes)
+{
+    if (module->global_count == DOUBLE_MAX_GLOBALS)
+        return;
+    struct double_global *global = &module->globals[module->global_count++];
+    global->bytes = bytes;
+    snprintf(global->name, sizeof global->name, "%s", name);
+}
+
+static void read_table(const unsigned char *file, const Elf64_Sym *symbol,
+                       struct double_module *module)
+{
+    const Elf64_Shdr *data = section(file, symbol->st_shndx);
+    size_t count = symbol->st_size / sizeof(int);
+    if (data == NULL || data->sh_type == SHT_NOBITS)
+        return;
+    if (count > DOUBLE_MAX_TABLE)
+        count = DOUBLE_MAX_TABLE;
+    memcpy(module->table, file + data->sh_offset + symbol->st_value, count * sizeof(int));
+    module->table_count = (int)count;
+}
+
+static void read_symbols(const unsigned char *file, const Elf64_Shdr *symbols,
+                         struct double_module *module)
+{
+    const Elf64_Shdr *strings = section(file, symbols->sh_link);
+    if (strings == NULL)
+        return;
+    const Elf64_Sym *table = (const void *)(file + symbols->sh_offset);
+    for (size_t i = 0; i < symbols->sh_size / sizeof *table; i++) {
+        const char *name = (const char *)(file + strings->sh_offset + table[i].st_name);
+        if (ELF64_ST_TYPE(table[i].st_info) == STT_FUNC)
+            add_function(module, name);
+        if (ELF64_ST_TYPE(table[i].st_info) == STT_OBJECT && table[i].st_shndx != SHN_UNDEF)
+            add_global(module, name, table[i].st_size);
+        if (strcmp(name, "hone_double") == 0)
+            read_table(file, &table[i], module);
+    }
+}
+
+CUresult double_module_read(const void *image, struct double_module *module)
+{
+    const unsigned char *file = image;
+    const Elf64_Ehdr *header = image;
+    if (memcmp(file, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64)
+        return CUDA_ERROR_INVALID_IMAGE;
+    for (unsigned int i = 0; i < header->e_shnum; i++) {
+        const Elf64_Shdr *candidate = section(file, i);
+        if (candidate != NULL && candidate->sh_type == SHT_SYMTAB)
+            read_symbols(file, candidate, module);
+    }
+    return CUDA_SUCCESS;
+}

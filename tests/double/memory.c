@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "calls.h"
+
+struct allocation {
+    struct allocation *next;
+    size_t bytes;
+    unsigned char *data;
+};
+
+static struct {
+    size_t total;
+    size_t used;
+    struct allocation *allocations;
+} memory;
+
+void double_memory_init(size_t bytes)
+{
+    memory.total = bytes;
+}
+
+size_t double_memory_total(void)
+{
+    return memory.total;
+}
+
+bool double_memory_left(void)
+{
+    return memory.allocations != NULL;
+}
+
+void double_memory_free(void)
+{
+    while (memory.allocations != NULL) {
+        struct allocation *next = memory.allocations->next;
+        free(memory.allocations->data);
+        free(memory.allocations);
+        memory.allocations = next;
+    }
+    memory.used = 0;
+}
+
+CUresult CUDAAPI cuMemGetInfo(size_t *available, size_t *total)
+{
+    ENTER();
+    *available = memory.total - memory.used;
+    *total = memory.total;
+    return CUDA_SUCCESS;
+}
+
+CUresult double_allocate(CUdeviceptr *address, size_t bytes)
+{
+    if (bytes == 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (bytes > memory.total - memory.used)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    struct allocation *made = malloc(sizeof *made);
+    unsigned char *data = aligned_alloc(512, (bytes + 511) / 512 * 512);
+    if (made == NULL || data == NULL) {
+        free(made);
+        free(data);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *made = (struct allocation){memory.allocations, bytes, data};
+    memory.allocations = made;
+    memory.used += bytes;
+    *address = (CUdeviceptr)(uintptr_t)data;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuMemAlloc(CUdeviceptr *address, size_t bytes)
+{
+    ENTER();
+    return double_allocate(address, bytes);
+}
+
+CUresult double_release(CUdeviceptr address)
+{
+    for (struct allocation **link = &memory.allocations; *link != NULL; link = &(*link)->next) {
+        struct allocation *found = *link;
+        if ((CUdeviceptr)(uintptr_t)found->data != address)
+            continue;
+        *link = found->next;
+        memory.used -= found->bytes;
+        free(found->data);
+        free(found);
+        return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult CUDAAPI cuMemFree(CUdeviceptr address)
+{
+    ENTER();
+    return double_release(address);
+}
+
+bool double_is_valid(CUdeviceptr address, size_t bytes)
+{
+    for (const struct allocation *one = memory.allocations; one != NULL; one = one->next) {
+        CUdeviceptr start = (CUdeviceptr)(uintptr_t)one->data;
+        if (address >= start && bytes <= one->bytes && address - start <= one->bytes - bytes)
+            return true;
+    }
+    return false;
+}
+
+static void *at(CUdeviceptr address)
+{
+    return (void *)(uintptr_t)address;
+}
+
+CUresult CUDAAPI cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t bytes)
+{
+    ENTER();
+    if (!double_is_valid(to, bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    memcpy(at(to), from, bytes);
+    return double_wait();
+}
+
+CUresult CUDAAPI cuMemcpyDtoH(void *to, CUdeviceptr from, size_t bytes)
+{
+    ENTER();
+    if (!double_is_valid(from, bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = double_wait();
+    if (result == CUDA_SUCCESS)
+        memcpy(to, at(from), bytes);
+    return result;
+}
+
+/* At 4000 GB/s, read and written. */
+CUresult CUDAAPI cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    ENTER();
+    (void)stream;
+    if (!double_is_valid(to, bytes) || !double_is_valid(from, bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    memmove(at(to), at(from), bytes);
+    double_the_device()->now_us += 1.0 + 2.0 * (double)bytes / 4e6;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream)
+{
+    ENTER();
+    (void)stream;
+    if (!double_is_valid(to, bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    memset(at(to), value, bytes);
+    double_the_device()->now_us += 1.0;
+    return CUDA_SUCCESS;
+}
