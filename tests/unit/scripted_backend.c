@@ -165,8 +165,10 @@ static enum hn_status wait_event(struct hn_backend *backend, int timeout_ms,
     (void)err;
     scripted->clock++;
     *event = (struct hn_backend_event){.kind = HN_EVENT_NONE};
-    if (scripted->queue_count == 0)
+    if (scripted->queue_count == 0) {
+        scripted->waits_in_vain++;
         return HN_OK;
+    }
     size_t chosen = choose(scripted);
     struct scripted_job *job = &scripted->queue[chosen];
     *event = job->event;

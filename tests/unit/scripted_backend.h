@@ -55,6 +55,7 @@ struct scripted {
     size_t queue_count;
     bool evaluating;
     int clock;
+    int waits_in_vain; /* with nothing under way */
 };
 
 struct grid {

@@ -32,6 +32,7 @@ static struct {
     bool always_the_same;    /* proposes one point again and again */
     int declined;            /* points of which every one so manieth is declined; 0: none */
     bool exact;              /* whether the look-ahead is to be kept to */
+    unsigned look_ahead;     /* as the strategy was told */
     uint64_t told_compiled;
     uint64_t told_finished;
 } probe;
@@ -52,6 +53,7 @@ static enum hn_status create(const struct hn_search *search, struct hn_strategy 
     *strategy = calloc(1, sizeof **strategy);
     assert_non_null(*strategy);
     (*strategy)->space = search->space;
+    probe.look_ahead = search->look_ahead;
     (*strategy)->told = hn_hash_bytes(&search->seed, sizeof search->seed);
     return HN_OK;
 }
@@ -72,7 +74,8 @@ static void remember(struct hn_strategy *strategy, const char *line)
 
 static uint64_t told_by(uint64_t t, uint64_t behind)
 {
-    return t + 1 > behind ? t + 1 - behind : 0;
+    uint64_t told = t + 1 > behind ? t + 1 - behind : 0;
+    return told < t ? told : t;
 }
 
 static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
@@ -80,8 +83,8 @@ static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *cho
     char line[64];
     assert_int_equal(ticket, strategy->proposed);
     if (probe.exact) {
-        assert_int_equal(strategy->compiled, told_by(ticket, HN_LOOK_AHEAD / 2));
-        assert_int_equal(strategy->finished, told_by(ticket, HN_LOOK_AHEAD));
+        assert_int_equal(strategy->compiled, told_by(ticket, probe.look_ahead / 2));
+        assert_int_equal(strategy->finished, told_by(ticket, probe.look_ahead));
     }
     if (strategy->proposed == probe.proposals)
         return false;
@@ -217,6 +220,69 @@ static void measurements_alone_determine_the_sequence(void **state)
     free(first);
 }
 
+/* The same for other look-aheads than the usual one; each has a sequence of its own. */
+static void the_look_ahead_is_exact(void **state)
+{
+    (void)state;
+    static const unsigned look_aheads[] = {1, 2, 3, 7, 128, 4096};
+    char *sequences[6] = {NULL};
+    for (size_t i = 0; i < 6; i++) {
+        for (unsigned machine = 0; machine < 2; machine++) {
+            struct grid grid;
+            struct hn_session_options options = options_of(&feedback);
+            options.look_ahead = look_aheads[i];
+            start_probe(300);
+            probe.declined = 5;
+            make_varied(&grid, machine == 0 ? 1 : 64, machine);
+            hn_session_destroy(run_session(&grid, NULL, &options));
+            finish_grid(&grid);
+            assert_int_equal(probe.look_ahead, look_aheads[i]);
+            assert_int_equal(probe.told_compiled, 300);
+            assert_int_equal(probe.told_finished, 300);
+            if (machine == 0)
+                sequences[i] = hn_text_take(&probe.log);
+            else
+                assert_same_log(sequences[i], probe.log.data);
+        }
+        assert_true(i == 0 || strcmp(sequences[i], sequences[i - 1]) != 0);
+    }
+    for (size_t i = 0; i < 6; i++)
+        free(sequences[i]);
+}
+
+/* What a session is not told is as the config says. */
+static void the_config_has_a_look_ahead(void **state)
+{
+    (void)state;
+    for (unsigned given = 0; given < 3; given += 2) {
+        struct grid grid;
+        struct hn_session_options options = options_of(&feedback);
+        options.look_ahead = given;
+        start_probe(20);
+        make_varied(&grid, 4, 1);
+        grid.config->look_ahead = 5;
+        hn_session_destroy(run_session(&grid, NULL, &options));
+        assert_int_equal(probe.look_ahead, given > 0 ? given : 5);
+        finish_grid(&grid);
+    }
+}
+
+/* Never waits where there is nothing to wait for: what a compilation made known is told at once. */
+static void nothing_is_waited_for_in_vain(void **state)
+{
+    (void)state;
+    for (unsigned look_ahead = 1; look_ahead <= 64; look_ahead *= 4) {
+        struct grid grid;
+        struct hn_session_options options = options_of(&feedback);
+        options.look_ahead = look_ahead;
+        start_probe(200);
+        make_varied(&grid, 2, 1);
+        hn_session_destroy(run_session(&grid, NULL, &options));
+        assert_int_equal(grid.backend.waits_in_vain, 0);
+        finish_grid(&grid);
+    }
+}
+
 /* Points come up again: they are told again, and nothing is done twice. */
 static void a_known_point_is_told_and_not_measured_again(void **state)
 {
@@ -317,6 +383,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(measurements_alone_determine_the_sequence),
+        cmocka_unit_test(the_look_ahead_is_exact),
+        cmocka_unit_test(the_config_has_a_look_ahead),
+        cmocka_unit_test(nothing_is_waited_for_in_vain),
         cmocka_unit_test(a_known_point_is_told_and_not_measured_again),
         cmocka_unit_test(a_strategy_that_repeats_itself_ends),
         cmocka_unit_test(what_is_declined_is_skipped),
