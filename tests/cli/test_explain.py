@@ -70,10 +70,10 @@ class Explain(hone.Case):
                           "l2_gb_per_s, fp32_gflops, launch_us) values ('NVIDIA H200', 90, 132, '', '580.1', 1, 1350.0, "
                           "8000.0, 60000.0, 1.5)")
         found = self.explained()
-        self.assertEqual(found["bounds"]["bound"], "memory")
-        self.assertAlmostEqual(found["bounds"]["memory_share"], 12 * 1048576 / 1350 / 1e3 / 10, 3)
-        self.assertIn("what bounds the best: memory, 93% of its roof", self.explain().stdout)
-        self.assertIn("the best reaches 93% of its roof (memory)", self.explain().stdout)
+        self.assertEqual(found["bounds"]["bound"], "copy")
+        self.assertAlmostEqual(found["bounds"]["bytes_share"], 12 * 1048576 / 1350 / 1e3 / 10, 3)
+        self.assertIn("what bounds the best: copy, 93% of its roof", self.explain().stdout)
+        self.assertIn("the best reaches 93% of its roof (copy)", self.explain().stdout)
 
     def test_part_of_the_space(self):
         self.hone("tune", hone.DATA / "saxpy.yaml", "--simulate", self.record(), "--quiet", "--strategy", "random", "--budget",

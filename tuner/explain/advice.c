@@ -96,7 +96,8 @@ static void advise_bound(struct hn_explanation *explanation, const char *command
             "the best reaches %.0f%% of its roof (%s): no value of any parameter can gain more "
             "than %.0f%%; doing less would%s",
             bounds->share * 100, bounds->bound, fmax(1 - bounds->share, 0) * 100,
-            bounds->bound[0] == 'm' ? " (fewer bytes: smaller types, fused kernels)" : "");
+            strcmp(bounds->bound, "copy") == 0 ? " (fewer bytes: smaller types, fused kernels)"
+                                               : "");
         return;
     }
     if (bounds->share > HN_FAR_FROM_ROOF)

@@ -7,20 +7,13 @@
 #include "runtime/occupancy.h"
 #include "tuner/report/roof.h"
 
-static void take_larger(struct hn_bounds *bounds, const char *name, double share)
-{
-    if (share <= bounds->share)
-        return;
-    bounds->bound = name;
-    bounds->share = share;
-}
-
 static void find_roof(const struct hn_task *task, const struct hn_device *device,
                       const struct hn_roofs *roofs, const struct hn_record *record,
                       struct hn_bounds *bounds)
 {
     double time_us = record->timing.median_us;
     struct hn_roof_shares shares;
+    struct hn_roof nearest;
     /* What a pipeline moves crosses the bus, for which there is no roof. */
     bool known = hn_roof_shares_find(task->plan->pipeline != NULL ? NULL : roofs, device,
                                      task->regime, record, &shares);
@@ -32,12 +25,12 @@ static void find_roof(const struct hn_task *task, const struct hn_device *device
     }
     if (!known)
         return;
-    bounds->copy_share = shares.bytes_share;
-    bounds->fp32_share = shares.flops_share;
+    bounds->bytes_share = shares.bytes_share;
+    bounds->flops_share = shares.flops_share;
     bounds->launch_share = shares.launch_share;
-    take_larger(bounds, "launch", shares.launch_share);
-    take_larger(bounds, shares.cached ? "L2" : "memory", shares.bytes_share);
-    take_larger(bounds, "compute", shares.flops_share);
+    hn_roof_nearest(&shares, &nearest);
+    bounds->bound = nearest.name;
+    bounds->share = nearest.share;
 }
 
 static int64_t product(const int64_t factors[3])

@@ -22,11 +22,11 @@ struct hn_bounds {
     double flops;
     double gb_per_s;
     double gflops;
-    /* The time that the roof of that name would take over the time it took; 0: not known. */
-    double copy_share;
-    double fp32_share;
+    /* The time that its roof alone would take over the time it took; 0: not known. */
+    double bytes_share;
+    double flops_share;
     double launch_share;
-    const char *bound; /* "memory", "compute", "launch"; NULL: no roof is known */
+    const char *bound; /* as hn_roof names it; NULL: no roof is known */
     double share;      /* the largest of the three */
 
     bool launch_known;

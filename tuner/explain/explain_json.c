@@ -99,8 +99,8 @@ static json_t *bounds_to_json(const struct hn_explanation *explanation)
     return json_pack("{so sf sf sf sf sf sf sf so sI sI sI}", "bound",
                      bounds->bound != NULL ? json_string(bounds->bound) : json_null(), "bytes",
                      bounds->bytes, "flops", bounds->flops, "gb_per_s", bounds->gb_per_s, "gflops",
-                     bounds->gflops, "memory_share", bounds->copy_share, "compute_share",
-                     bounds->fp32_share, "launch_share", bounds->launch_share, "launch",
+                     bounds->gflops, "bytes_share", bounds->bytes_share, "flops_share",
+                     bounds->flops_share, "launch_share", bounds->launch_share, "launch",
                      launch_to_json(bounds), "registers", (json_int_t)bounds->resources.registers,
                      "spill_store_bytes", (json_int_t)bounds->resources.spill_store_bytes,
                      "spill_load_bytes", (json_int_t)bounds->resources.spill_load_bytes);

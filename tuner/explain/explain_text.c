@@ -215,11 +215,11 @@ static void print_rates(const struct hn_explanation *explanation, FILE *file)
     if (bounds->bytes > 0)
         fprintf(file, "%.0f GB/s", bounds->gb_per_s);
     if (bounds->bytes > 0 && bounds->bound != NULL)
-        fprintf(file, " (%.0f%% of the roof)", bounds->copy_share * 100);
+        fprintf(file, " (%.0f%% of the roof)", bounds->bytes_share * 100);
     if (bounds->flops > 0)
         fprintf(file, "%s%.0f GFLOP/s", bounds->bytes > 0 ? ", " : "", bounds->gflops);
     if (bounds->flops > 0 && bounds->bound != NULL)
-        fprintf(file, " (%.0f%% of the roof)", bounds->fp32_share * 100);
+        fprintf(file, " (%.0f%% of the roof)", bounds->flops_share * 100);
     if (bounds->bytes > 0 && bounds->flops > 0) {
         fputs(", ", file);
         print_intensity(file, bounds->flops / bounds->bytes);

@@ -53,6 +53,14 @@ static void take_larger(struct hn_roof *roof, const char *name, double share)
         *roof = (struct hn_roof){name, share};
 }
 
+void hn_roof_nearest(const struct hn_roof_shares *shares, struct hn_roof *roof)
+{
+    *roof = (struct hn_roof){NULL, 0.0};
+    take_larger(roof, "launch", shares->launch_share);
+    take_larger(roof, shares->cached ? "L2" : "copy", shares->bytes_share);
+    take_larger(roof, "FP32", shares->flops_share);
+}
+
 bool hn_roof_of(const struct hn_roofs *roofs, const struct hn_backend *backend,
                 const struct hn_record *record, struct hn_roof *roof)
 {
@@ -60,9 +68,7 @@ bool hn_roof_of(const struct hn_roofs *roofs, const struct hn_backend *backend,
     *roof = (struct hn_roof){NULL, 0.0};
     if (!hn_roof_shares_find(roofs, &backend->device, backend->task->regime, record, &shares))
         return false;
-    take_larger(roof, "launch", shares.launch_share);
-    take_larger(roof, shares.cached ? "L2" : "copy", shares.bytes_share);
-    take_larger(roof, "FP32", shares.flops_share);
+    hn_roof_nearest(&shares, roof);
     return roof->share > 0.0;
 }
 

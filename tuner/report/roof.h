@@ -28,7 +28,9 @@ bool hn_roof_is_known(const struct hn_plan *plan);
 /* False when the record has no time or no such metric, or no roofs are given (NULL): then only bytes and flops are set. */
 bool hn_roof_shares_find(const struct hn_roofs *roofs, const struct hn_device *device, enum hn_regime regime,
                          const struct hn_record *record, struct hn_roof_shares *shares);
-/* The nearest of them. False as above. */
+/* The nearest of them; name NULL: none is known. */
+void hn_roof_nearest(const struct hn_roof_shares *shares, struct hn_roof *roof);
+/* The same for a record of the backend. False as above. */
 bool hn_roof_of(const struct hn_roofs *roofs, const struct hn_backend *backend, const struct hn_record *record,
                 struct hn_roof *roof);
 
