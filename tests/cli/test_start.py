@@ -31,6 +31,17 @@ class Start(double.Case):
         # Default, reference, support kernels and roofs beside the 6 points: nothing is compiled twice.
         self.assertEqual(phases["compile"]["count"], 10)
 
+    def test_what_a_search_waits_with_is_not_compiled_again(self):
+        """A strategy that waits for results proposes a pending point again and again."""
+        command = ["tune", self.config, "--json", "--quiet", "--stop-chance", "0", "--look-ahead", "128", "--jobs", "16"]
+        result = hone.Case.hone(self, *command, TMPDIR=str(self.folder), HONE_DOUBLE_NVML="90",
+                                HONE_DOUBLE_INIT_MS=str(INIT_MS), LD_LIBRARY_PATH=f"{double.DOUBLE}/nvml:{double.DOUBLE}")
+        tuned, = json.loads(result.stdout)
+        phases = {phase["what"]: phase for phase in tuned["time"]["phases"]}
+        self.assertEqual(sum(tuned["outcomes"].values()), 24)
+        self.assertLess(phases["compile"]["from_s"], phases["open"]["to_s"])
+        self.assertEqual(phases["compile"]["count"], 24 + 4)
+
     def test_a_wrong_guess_is_thrown_away(self):
         right, _ = self.tune_guessing("90")
         self.cache.unlink()

@@ -37,8 +37,9 @@ class Tune(hone.Case):
         self.assertTrue(all(event["problem"] == {"SIZE": 1048576} for event in events))
         self.assertEqual([event["event"] for event in events], ["start", *["record"] * 16, "end"])
         start, end = events[0], events[-1]
-        self.assertEqual([start[key] for key in ("kernel", "device", "regime", "simulated", "strategy", "seed", "points", "budget")],
-                         ["saxpy", "NVIDIA H200", "cold", True, "auto", 1, 16, None])
+        self.assertEqual([start[key] for key in ("kernel", "device", "regime", "simulated", "strategy", "look_ahead", "seed", "points",
+                                               "budget")],
+                         ["saxpy", "NVIDIA H200", "cold", True, "auto", 32, 1, 16, None])
         self.assertEqual([end[key] for key in ("finished", "reused", "outcomes", "best_us", "stopped", "interrupted")],
                          [16, 0, {"ok": 16}, 10, False, False])
         self.assertEqual(end["best"], {"BLOCK": 128, "ITEMS": 2, "LOAD": "ldg"})
@@ -47,6 +48,33 @@ class Tune(hone.Case):
         self.tune("--quiet", "--events", again)
         events = [json.loads(line) for line in again.read_text().splitlines()]
         self.assertEqual([(event["event"], event.get("reused")) for event in events], [("start", None), ("end", 16)])
+
+    def test_look_ahead(self):
+        """The option comes before the config, which comes before 32; none of them makes another tuning of it."""
+        config = self.folder / "saxpy.yaml"
+        config.write_text((hone.DATA / "saxpy.yaml").read_text().replace("template: ", f"template: {hone.DATA}/", 1)
+                          + "look_ahead: 7\n")
+        path = self.folder / "events.jsonl"
+        for number, (tuned, options, expected) in enumerate(((config, [], 7), (config, ["--look-ahead", 3], 3),
+                                                             (hone.DATA / "saxpy.yaml", [], 32))):
+            self.hone("tune", tuned, "--simulate", self.record(), "--quiet", "--events", path, *options)
+            events = [json.loads(line) for line in path.read_text().splitlines()]
+            self.assertEqual((events[0]["look_ahead"], events[-1]["reused"]), (expected, 16 if number else 0))
+
+    def test_look_ahead_changes_what_is_searched(self):
+        """The strategy has been told of exactly so many: the same again the same way, another look-ahead another way."""
+        recorded = hone.SOURCE / "cache" / "recorded" / "nvidia-h200"
+        searched = []
+        for i, look_ahead in enumerate((1, 1, 128, 128)):
+            path = self.folder / f"{i}.jsonl"
+            self.hone("tune", hone.SOURCE / "configs" / "matmul.yaml", "-p", "K=32", "--simulate", recorded, "--quiet",
+                      "--strategy", "genetic", "--budget", 60, "--cache", self.folder / f"{i}.db", "--events", path,
+                      "--look-ahead", look_ahead)
+            events = [json.loads(line) for line in path.read_text().splitlines()]
+            searched.append([event["record"]["point"] for event in events if event["event"] == "record"])
+        self.assertEqual(searched[0], searched[1])
+        self.assertEqual(searched[2], searched[3])
+        self.assertNotEqual(searched[0], searched[2])
 
     def test_events_of_a_rule_that_stops(self):
         path = self.folder / "events.jsonl"

@@ -102,6 +102,9 @@ class Usage(hone.Case):
                      "tune", "a.yaml", "--budget", "3x")
         self.misused("--stop-chance: found '5%', expected a chance from 0 to below 1", "tune", "a.yaml", "--stop-chance", "5%")
         self.misused("--jobs: found '0', expected a number from 1 to 4096", "tune", "a.yaml", "--jobs", "0")
+        for wrong in ("0", "4097", "x"):
+            self.misused(f"--look-ahead: found '{wrong}', expected a whole number from 1 to 4096", "tune", "a.yaml",
+                         "--look-ahead", wrong)
         self.misused("--seed: found '-1', expected a whole number from 0", "tune", "a.yaml", "--seed=-1")
         self.misused("--regime: found 'hot', expected cold or warm", "tune", "a.yaml", "--regime", "hot")
         self.misused("--run-timeout: found 'soon', expected seconds, more than 0", "run", "a.yaml", "--run-timeout",
