@@ -220,40 +220,66 @@ static void set_regime(struct hn_options *options, const char *text, struct argp
 }
 
 /* argp_error ends the process with the exit code for wrong usage. */
+/* What is taken as it stands; false: the key is none of those. */
+static bool take_plain(struct hn_options *options, int key, char *argument)
+{
+    switch (key) {
+    case KEY_STRATEGY:
+        options->strategy = argument;
+        return true;
+    case KEY_FULL:
+        options->full = true;
+        return true;
+    case KEY_SIMULATE:
+        options->simulate = argument;
+        return true;
+    case KEY_RETRY_FAILED:
+        options->retry_failed = true;
+        return true;
+    case KEY_DEVICE:
+        options->device = argument;
+        return true;
+    case KEY_ARCH:
+        options->architecture = argument;
+        return true;
+    case KEY_CACHE:
+        options->cache = argument;
+        return true;
+    case KEY_JSON:
+        options->json = true;
+        return true;
+    case KEY_EVENTS:
+        options->events = argument;
+        return true;
+    case 'q':
+        options->quiet = true;
+        return true;
+    default:
+        return false;
+    }
+}
+
 static error_t parse_shared(int key, char *argument, struct argp_state *state)
 {
     struct hn_options *options = state->input;
+    if (take_plain(options, key, argument))
+        return 0;
     switch (key) {
     case 'p':
         return append(&options->problems, &options->problem_count, argument);
     case 's':
         return append(&options->restrictions, &options->restriction_count, argument);
-    case KEY_STRATEGY:
-        options->strategy = argument;
-        return 0;
     case KEY_BUDGET:
         set_budget(options, argument, state);
         return 0;
     case KEY_STOP_CHANCE:
         set_stop_chance(options, argument, state);
         return 0;
-    case KEY_FULL:
-        options->full = true;
-        return 0;
     case KEY_LOOK_AHEAD:
         set_look_ahead(options, argument, state);
         return 0;
     case KEY_SEED:
         set_seed(options, argument, state);
-        return 0;
-    case KEY_SIMULATE:
-        options->simulate = argument;
-        return 0;
-    case KEY_RETRY_FAILED:
-        options->retry_failed = true;
-        return 0;
-    case KEY_DEVICE:
-        options->device = argument;
         return 0;
     case KEY_REGIME:
         set_regime(options, argument, state);
@@ -264,23 +290,8 @@ static error_t parse_shared(int key, char *argument, struct argp_state *state)
     case KEY_JOBS:
         set_jobs(options, argument, state);
         return 0;
-    case KEY_ARCH:
-        options->architecture = argument;
-        return 0;
     case KEY_COMPILE_TIMEOUT:
         set_seconds(&options->compile_timeout_s, "--compile-timeout", argument, state);
-        return 0;
-    case KEY_CACHE:
-        options->cache = argument;
-        return 0;
-    case KEY_JSON:
-        options->json = true;
-        return 0;
-    case KEY_EVENTS:
-        options->events = argument;
-        return 0;
-    case 'q':
-        options->quiet = true;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
