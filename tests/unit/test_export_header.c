@@ -32,6 +32,56 @@ static void compile_and_run(const struct fixture *fixture, const char *program)
                    " program.cpp -o cpp && ./cpp");
 }
 
+static const char program_of_several[] =
+    "#include <assert.h>\n"
+    "#undef NDEBUG\n"
+    "#include <string.h>\n"
+    "#define HONE_MATMUL_CONFIG 1\n"
+    "#include \"matmul_tuned.h\"\n"
+    "#include \"matmul_tuned.h\"\n"
+    "#ifdef TILE_WIDTH\n#error applied without being asked\n#endif\n"
+    "#define HONE_MATMUL_APPLY\n"
+    "#include \"matmul_tuned.h\"\n"
+    "#if VARIANT != VARIANT_tile_ab || LOAD != LOAD_plain || TILE_WIDTH != 32 || K != "
+    "4096\n#error values\n#endif\n"
+    "static int hone_k(void) { return K; }\n"
+    "#define HONE_MATMUL_UNAPPLY\n"
+    "#include \"matmul_tuned.h\"\n"
+    "#if defined K || defined LOAD_ldg || defined TILE_WIDTH\n#error still applied\n#endif\n"
+    "#define COUNT(config, ...) + 1\n"
+    "#define TILES(config, variant, tile, ...) + tile\n"
+    "int main(void)\n{\n"
+    "    int row = HONE_MATMUL_B_LAYOUT_row, column = HONE_MATMUL_B_LAYOUT_column;\n"
+    "    struct hone_dim3 grid = hone_matmul_grid(4096, 1000, 4096, row);\n"
+    "    struct hone_dim3 block = hone_matmul_block(4096, 1000, 4096, row);\n"
+    "    assert(grid.x == 32 && grid.y == 128 && grid.z == 1);\n"
+    "    assert(block.x == 32 && block.y == 32 && block.z == 1);\n"
+    "    assert(hone_matmul_shared_bytes(4096, 1000, 4096, row) == 0);\n"
+    "    grid = hone_matmul_config_grid(0, 4096, 1000, 32, row);\n"
+    "    assert(grid.x == 63 && grid.y == 256);\n"
+    "    assert(HONE_MATMUL_CONFIG_COUNT == 4 && 0 HONE_MATMUL_CONFIGS(COUNT) == 4);\n"
+    "    assert(0 HONE_MATMUL_CONFIGS(TILES) == 16 + 32 + 32 + 16);\n"
+    "    assert(strcmp(HONE_MATMUL_TUNED_DEVICE, \"NVIDIA H200\") == 0 && hone_k() == 4096);\n"
+    "    assert(HONE_MATMUL_TUNED_TIME_US > 2683 && HONE_MATMUL_TUNED_M == 4096);\n"
+    /* exact; the same device, nearest problem; the same capability; any device; a name that is
+       not known */
+    "    assert(hone_matmul_select(\"NVIDIA H200\", 90, 132, 4096, 4096, 4096, row) == 1);\n"
+    "    assert(hone_matmul_select(\"NVIDIA H200\", 90, 132, 4096, 4096, 32, row) == 0);\n"
+    "    assert(hone_matmul_select(\"NVIDIA H200\", 90, 132, 5000, 300, 4096, row) == 1);\n"
+    "    assert(hone_matmul_select(\"NVIDIA H200\", 90, 132, 512, 300, 4096, row) == 1);\n"
+    "    assert(hone_matmul_select(\"NVIDIA H800\", 90, 132, 900, 900, 4096, row) == 2);\n"
+    "    assert(hone_matmul_select(\"NVIDIA H800\", 90, 132, 9000, 9000, 4096, row) == 1);\n"
+    "    assert(hone_matmul_select(NULL, 90, 114, 9000, 9000, 4096, row) == 2);\n"
+    "    assert(hone_matmul_select(NULL, 75, 40, 4096, 4096, 40, row) == -1);\n"
+    "    assert(hone_matmul_nearest(NULL, 75, 40, 4096, 4096, 40, row) == 0);\n"
+    "    assert(hone_matmul_lookup(NULL, 90, 132, 1, 4096, 4096, 4096, row).grade == 4);\n"
+    "    assert(hone_matmul_lookup(NULL, 90, 132, 1, 4096, 4000, 4096, row).grade == 3);\n"
+    "    assert(hone_matmul_lookup(NULL, 90, 99, 1, 4096, 4096, 4096, row).grade == 2);\n"
+    "    assert(hone_matmul_select(NULL, 90, 132, 4096, 4096, 4096, column) == 3);\n"
+    "    assert(hone_matmul_fits(1, 1, 2, 4096, row) && !hone_matmul_fits(1, 1, 2, 32, row));\n"
+    "    assert(!hone_matmul_fits(7, 1, 2, 4096, row));\n"
+    "    return 0;\n}\n";
+
 static void test_header_of_several(void **state)
 {
     const struct fixture *fixture = *state;
@@ -44,57 +94,35 @@ static void test_header_of_several(void **state)
     assert_non_null(strstr(header, "measured 2026-02-02"));
     write_file(fixture, "matmul_tuned.h", header);
     free(header);
-    compile_and_run(
-        fixture,
-        "#include <assert.h>\n"
-        "#undef NDEBUG\n"
-        "#include <string.h>\n"
-        "#define HONE_MATMUL_CONFIG 1\n"
-        "#include \"matmul_tuned.h\"\n"
-        "#include \"matmul_tuned.h\"\n"
-        "#ifdef TILE_WIDTH\n#error applied without being asked\n#endif\n"
-        "#define HONE_MATMUL_APPLY\n"
-        "#include \"matmul_tuned.h\"\n"
-        "#if VARIANT != VARIANT_tile_ab || LOAD != LOAD_plain || TILE_WIDTH != 32 || K != "
-        "4096\n#error values\n#endif\n"
-        "static int hone_k(void) { return K; }\n"
-        "#define HONE_MATMUL_UNAPPLY\n"
-        "#include \"matmul_tuned.h\"\n"
-        "#if defined K || defined LOAD_ldg || defined TILE_WIDTH\n#error still applied\n#endif\n"
-        "#define COUNT(config, ...) + 1\n"
-        "#define TILES(config, variant, tile, ...) + tile\n"
-        "int main(void)\n{\n"
-        "    int row = HONE_MATMUL_B_LAYOUT_row, column = HONE_MATMUL_B_LAYOUT_column;\n"
-        "    struct hone_dim3 grid = hone_matmul_grid(4096, 1000, 4096, row);\n"
-        "    struct hone_dim3 block = hone_matmul_block(4096, 1000, 4096, row);\n"
-        "    assert(grid.x == 32 && grid.y == 128 && grid.z == 1);\n"
-        "    assert(block.x == 32 && block.y == 32 && block.z == 1);\n"
-        "    assert(hone_matmul_shared_bytes(4096, 1000, 4096, row) == 0);\n"
-        "    grid = hone_matmul_config_grid(0, 4096, 1000, 32, row);\n"
-        "    assert(grid.x == 63 && grid.y == 256);\n"
-        "    assert(HONE_MATMUL_CONFIG_COUNT == 4 && 0 HONE_MATMUL_CONFIGS(COUNT) == 4);\n"
-        "    assert(0 HONE_MATMUL_CONFIGS(TILES) == 16 + 32 + 32 + 16);\n"
-        "    assert(strcmp(HONE_MATMUL_TUNED_DEVICE, \"NVIDIA H200\") == 0 && hone_k() == 4096);\n"
-        "    assert(HONE_MATMUL_TUNED_TIME_US > 2683 && HONE_MATMUL_TUNED_M == 4096);\n"
-        /* exact; the same device, nearest problem; the same capability; any device; a name that is
-           not known */
-        "    assert(hone_matmul_select(\"NVIDIA H200\", 90, 132, 4096, 4096, 4096, row) == 1);\n"
-        "    assert(hone_matmul_select(\"NVIDIA H200\", 90, 132, 4096, 4096, 32, row) == 0);\n"
-        "    assert(hone_matmul_select(\"NVIDIA H200\", 90, 132, 5000, 300, 4096, row) == 1);\n"
-        "    assert(hone_matmul_select(\"NVIDIA H200\", 90, 132, 512, 300, 4096, row) == 1);\n"
-        "    assert(hone_matmul_select(\"NVIDIA H800\", 90, 132, 900, 900, 4096, row) == 2);\n"
-        "    assert(hone_matmul_select(\"NVIDIA H800\", 90, 132, 9000, 9000, 4096, row) == 1);\n"
-        "    assert(hone_matmul_select(NULL, 90, 114, 9000, 9000, 4096, row) == 2);\n"
-        "    assert(hone_matmul_select(NULL, 75, 40, 4096, 4096, 40, row) == -1);\n"
-        "    assert(hone_matmul_nearest(NULL, 75, 40, 4096, 4096, 40, row) == 0);\n"
-        "    assert(hone_matmul_lookup(NULL, 90, 132, 1, 4096, 4096, 4096, row).grade == 4);\n"
-        "    assert(hone_matmul_lookup(NULL, 90, 132, 1, 4096, 4000, 4096, row).grade == 3);\n"
-        "    assert(hone_matmul_lookup(NULL, 90, 99, 1, 4096, 4096, 4096, row).grade == 2);\n"
-        "    assert(hone_matmul_select(NULL, 90, 132, 4096, 4096, 4096, column) == 3);\n"
-        "    assert(hone_matmul_fits(1, 1, 2, 4096, row) && !hone_matmul_fits(1, 1, 2, 32, row));\n"
-        "    assert(!hone_matmul_fits(7, 1, 2, 4096, row));\n"
-        "    return 0;\n}\n");
+    compile_and_run(fixture, program_of_several);
 }
+
+static const char program_of_steps[] =
+    "#include <assert.h>\n"
+    "#define HONE_TILED_APPLY\n"
+    "#include \"tiled_tuned.h\"\n"
+    "#if FAST != 1 || VARIANT != 2\n#error values\n#endif\n"
+    "int main(void)\n{\n"
+    "    assert(hone_tiled_step1_grid(128, 100, 64, 2).x == 7);\n"
+    "    assert(hone_tiled_step2_grid(128, 100, 64, 2).x == 4);\n"
+    "    assert(hone_tiled_step2_block(128, 100, 64, 2).x == 32);\n"
+    "    assert(hone_tiled_step1_shared_bytes(128, 100, 64, 2) == 16 * 17 * 4);\n"
+    "    assert(hone_tiled_step2_cluster(128, 100, 64, 2).x == 2);\n"
+    "    assert(hone_tiled_step2_carveout(128, 100, 64, 2) == 75);\n"
+    "    assert(hone_tiled_step2_cooperative(128, 100, 64, 2) == 1);\n"
+    "    assert(hone_tiled_step2_window_bytes(128, 100, 64, 2) == 51200);\n"
+    "    assert(hone_tiled_step2_window_hit_ratio(128, 100, 64, 2) == 0.75);\n"
+    "    assert(hone_tiled_step2_window_hit(128, 100, 64, 2) == 2);\n"
+    "    assert(hone_tiled_step2_window_miss(128, 100, 64, 2) == 0);\n"
+    "    assert(hone_tiled_step2_set_aside_bytes(128, 100, 64, 2) == 256);\n"
+    "    assert(!hone_tiled_step3_runs(1000, 100, 64, 2));\n"
+    "    assert(hone_tiled_step3_runs(1001, 100, 64, 2) == 1);\n"
+    "    assert(SCALE < -1.4 && SCALE > -1.6);\n"
+    "    assert(HONE_TILED_TUNED_DEVICE[4] == '\"');\n"
+    "    assert(hone_tiled_select(0, 0, 0, 128, 100, 64, 2) == 0);\n"
+    "    assert(hone_tiled_select(0, 0, 0, 128, 100, 64, 1) == -1);\n"
+    "    assert(hone_tiled_nearest(0, 0, 0, 128, 100, 64, 1) == 0);\n"
+    "    return 0;\n}\n";
 
 /* Two steps, booleans, reals, a metric argument, dynamic shared memory. */
 static void test_header_of_steps(void **state)
@@ -135,32 +163,7 @@ static void test_header_of_steps(void **state)
     assert_null(strstr(header, "hone_tiled_step1_runs"));
     write_file(fixture, "tiled_tuned.h", header);
     free(header);
-    compile_and_run(fixture,
-                    "#include <assert.h>\n"
-                    "#define HONE_TILED_APPLY\n"
-                    "#include \"tiled_tuned.h\"\n"
-                    "#if FAST != 1 || VARIANT != 2\n#error values\n#endif\n"
-                    "int main(void)\n{\n"
-                    "    assert(hone_tiled_step1_grid(128, 100, 64, 2).x == 7);\n"
-                    "    assert(hone_tiled_step2_grid(128, 100, 64, 2).x == 4);\n"
-                    "    assert(hone_tiled_step2_block(128, 100, 64, 2).x == 32);\n"
-                    "    assert(hone_tiled_step1_shared_bytes(128, 100, 64, 2) == 16 * 17 * 4);\n"
-                    "    assert(hone_tiled_step2_cluster(128, 100, 64, 2).x == 2);\n"
-                    "    assert(hone_tiled_step2_carveout(128, 100, 64, 2) == 75);\n"
-                    "    assert(hone_tiled_step2_cooperative(128, 100, 64, 2) == 1);\n"
-                    "    assert(hone_tiled_step2_window_bytes(128, 100, 64, 2) == 51200);\n"
-                    "    assert(hone_tiled_step2_window_hit_ratio(128, 100, 64, 2) == 0.75);\n"
-                    "    assert(hone_tiled_step2_window_hit(128, 100, 64, 2) == 2);\n"
-                    "    assert(hone_tiled_step2_window_miss(128, 100, 64, 2) == 0);\n"
-                    "    assert(hone_tiled_step2_set_aside_bytes(128, 100, 64, 2) == 256);\n"
-                    "    assert(!hone_tiled_step3_runs(1000, 100, 64, 2));\n"
-                    "    assert(hone_tiled_step3_runs(1001, 100, 64, 2) == 1);\n"
-                    "    assert(SCALE < -1.4 && SCALE > -1.6);\n"
-                    "    assert(HONE_TILED_TUNED_DEVICE[4] == '\"');\n"
-                    "    assert(hone_tiled_select(0, 0, 0, 128, 100, 64, 2) == 0);\n"
-                    "    assert(hone_tiled_select(0, 0, 0, 128, 100, 64, 1) == -1);\n"
-                    "    assert(hone_tiled_nearest(0, 0, 0, 128, 100, 64, 1) == 0);\n"
-                    "    return 0;\n}\n");
+    compile_and_run(fixture, program_of_steps);
 }
 
 /* The pitch of rows is a function of the header, which its other functions call. */

@@ -1,68 +1,69 @@
 /* SPDX-License-Identifier: MIT */
 #include "expression_fixture.h"
 
+static const struct {
+    const char *text;
+    const char *message;
+} malformed[] = {
+    {"", "column 1: found the end of the expression, expected a value"},
+    {"1 +", "column 4: found the end of the expression, expected a value"},
+    {"a == )", "column 6: found ')', expected a value"},
+    {"ceil_div(N", "column 11: missing ')'"},
+    {"(A + 1", "column 7: missing ')'"},
+    {"A in [1, 2", "column 11: missing ']'"},
+    {"TILE)", "column 5: found ')' without '('"},
+    {"A B", "column 3: found 'B', expected an operator or the end of the expression"},
+    {"min(A B)", "column 7: found 'B', expected ',' or ')'"},
+    {"(A B)", "column 4: found 'B', expected an operator or ')'"},
+    {"a not b", "column 3: found 'not', expected an operator or the end of the expression"},
+    {"1 + not a", "column 5: found 'not', expected a value"},
+    {"a == not b", "column 6: found 'not', expected a value"},
+    {"A in 3", "column 6: found '3', expected a list as [1, 2] or (1, 2)"},
+    {"A in (3)", "column 8: found one value in parentheses after 'in', expected a list as "
+                 "[1, 2] or (1, 2)"},
+    {"A in [1] == 1", "column 13: a list can not be compared"},
+    {"[1, 2]", "column 1: found '[', expected a value; a list can only follow 'in'"},
+    {"(1, 2)", "column 3: found ',' in parentheses; a tuple can only follow 'in'"},
+    {"1 if A", "column 7: found the end of the expression, expected 'else'"},
+    {"A && B", "column 3: found '&&', expected 'and'"},
+    {"A || B", "column 3: found '||', expected 'or'"},
+    {"!A", "column 1: found '!', expected 'not'"},
+    {"A = 1", "column 3: found '=', expected '=='"},
+    {"A ? 1 : 2", "column 3: found '?', expected 'a if c else b'"},
+    {"A @ B", "column 3: found '@', expected a value or an operator"},
+    {"A.x", "column 2: found '.', expected a value or an operator"},
+    {"\xc3\x97 2", "column 1: found '\xc3\x97', expected a value or an operator"},
+    {"12abc", "column 1: found '12abc', expected a number"},
+    {"08", "column 1: found '08', expected a number"},
+    {"0x", "column 1: found '0x', expected a number"},
+    {"0x0x1", "column 1: found '0x0x1', expected a number"},
+    {"1.0f", "column 1: found '1.0f', expected a number"},
+    {"1__0", "column 1: found '1__0', expected a number"},
+    {"9223372036854775808", "column 1: integer 9223372036854775808 is beyond 64 bits"},
+    {"1e999", "column 1: number 1e999 is beyond a double"},
+    {"A == 'x", "column 6: the string that begins here has no closing '"},
+    {"'a\\n'", "column 1: found '\\' in a string, which has no escapes"},
+    {"ceildiv(A, 2)", "column 1: unknown function 'ceildiv'; nearest is 'ceil_div'"},
+    {"system(A)", "column 1: unknown function 'system'; known are min, max, abs, ceil_div, "
+                  "log2, is_power_of_2, sizeof"},
+    {"min(A)", "column 1: min takes 2 or more arguments, found 1"},
+    {"abs(A, B)", "column 1: abs takes 1 argument, found 2"},
+    {"ceil_div(A)", "column 1: ceil_div takes 2 arguments, found 1"},
+    {"log2()", "column 1: log2 takes 1 argument, found 0"},
+    {"min(, 1)", "column 5: found ',', expected a value"},
+    {"A < < B", "column 5: found '<', expected a value"},
+    {"lambda: 1", "column 7: found ':', expected a value or an operator"},
+};
+
 static void malformed_text_is_explained(void **state)
 {
     (void)state;
-    static const struct {
-        const char *text;
-        const char *message;
-    } cases[] = {
-        {"", "column 1: found the end of the expression, expected a value"},
-        {"1 +", "column 4: found the end of the expression, expected a value"},
-        {"a == )", "column 6: found ')', expected a value"},
-        {"ceil_div(N", "column 11: missing ')'"},
-        {"(A + 1", "column 7: missing ')'"},
-        {"A in [1, 2", "column 11: missing ']'"},
-        {"TILE)", "column 5: found ')' without '('"},
-        {"A B", "column 3: found 'B', expected an operator or the end of the expression"},
-        {"min(A B)", "column 7: found 'B', expected ',' or ')'"},
-        {"(A B)", "column 4: found 'B', expected an operator or ')'"},
-        {"a not b", "column 3: found 'not', expected an operator or the end of the expression"},
-        {"1 + not a", "column 5: found 'not', expected a value"},
-        {"a == not b", "column 6: found 'not', expected a value"},
-        {"A in 3", "column 6: found '3', expected a list as [1, 2] or (1, 2)"},
-        {"A in (3)", "column 8: found one value in parentheses after 'in', expected a list as "
-                     "[1, 2] or (1, 2)"},
-        {"A in [1] == 1", "column 13: a list can not be compared"},
-        {"[1, 2]", "column 1: found '[', expected a value; a list can only follow 'in'"},
-        {"(1, 2)", "column 3: found ',' in parentheses; a tuple can only follow 'in'"},
-        {"1 if A", "column 7: found the end of the expression, expected 'else'"},
-        {"A && B", "column 3: found '&&', expected 'and'"},
-        {"A || B", "column 3: found '||', expected 'or'"},
-        {"!A", "column 1: found '!', expected 'not'"},
-        {"A = 1", "column 3: found '=', expected '=='"},
-        {"A ? 1 : 2", "column 3: found '?', expected 'a if c else b'"},
-        {"A @ B", "column 3: found '@', expected a value or an operator"},
-        {"A.x", "column 2: found '.', expected a value or an operator"},
-        {"\xc3\x97 2", "column 1: found '\xc3\x97', expected a value or an operator"},
-        {"12abc", "column 1: found '12abc', expected a number"},
-        {"08", "column 1: found '08', expected a number"},
-        {"0x", "column 1: found '0x', expected a number"},
-        {"0x0x1", "column 1: found '0x0x1', expected a number"},
-        {"1.0f", "column 1: found '1.0f', expected a number"},
-        {"1__0", "column 1: found '1__0', expected a number"},
-        {"9223372036854775808", "column 1: integer 9223372036854775808 is beyond 64 bits"},
-        {"1e999", "column 1: number 1e999 is beyond a double"},
-        {"A == 'x", "column 6: the string that begins here has no closing '"},
-        {"'a\\n'", "column 1: found '\\' in a string, which has no escapes"},
-        {"ceildiv(A, 2)", "column 1: unknown function 'ceildiv'; nearest is 'ceil_div'"},
-        {"system(A)", "column 1: unknown function 'system'; known are min, max, abs, ceil_div, "
-                      "log2, is_power_of_2, sizeof"},
-        {"min(A)", "column 1: min takes 2 or more arguments, found 1"},
-        {"abs(A, B)", "column 1: abs takes 1 argument, found 2"},
-        {"ceil_div(A)", "column 1: ceil_div takes 2 arguments, found 1"},
-        {"log2()", "column 1: log2 takes 1 argument, found 0"},
-        {"min(, 1)", "column 5: found ',', expected a value"},
-        {"A < < B", "column 5: found '<', expected a value"},
-        {"lambda: 1", "column 7: found ':', expected a value or an operator"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++) {
         struct hn_expression *expression;
         struct hn_error err;
-        if (hn_expression_parse(cases[i].text, &expression, &err) != HN_ECONFIG)
-            fail_msg("%s was taken", cases[i].text);
-        assert_string_equal(err.message, cases[i].message);
+        if (hn_expression_parse(malformed[i].text, &expression, &err) != HN_ECONFIG)
+            fail_msg("%s was taken", malformed[i].text);
+        assert_string_equal(err.message, malformed[i].message);
         assert_null(expression);
     }
 }
