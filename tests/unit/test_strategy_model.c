@@ -165,6 +165,43 @@ static void looks_ahead_without_harm(void **state)
     hn_space_destroy(space);
 }
 
+/* Points of which a strategy had not been told, at most. */
+static size_t most_in_flight(const struct run *run, size_t look_ahead)
+{
+    static bool fresh[MOST];
+    size_t pending = 0;
+    size_t most = 0;
+    for (size_t t = 0; t < run->count; t++) {
+        fresh[t] = true;
+        for (size_t u = 0; u < t && fresh[t]; u++)
+            fresh[t] = memcmp(run->proposals[u], run->proposals[t], sizeof run->proposals[t]) != 0;
+        pending += fresh[t];
+        pending -= t >= look_ahead && fresh[t - look_ahead];
+        most = pending > most ? pending : most;
+    }
+    return most;
+}
+
+/* It begins with six in flight however far it may look ahead, and has the more by and by. */
+static void has_more_in_flight_with_a_longer_look_ahead(void **state)
+{
+    (void)state;
+    struct hn_space *space = make_space();
+    static struct run few, some, many;
+    const struct plan begin = {"auto", 2, 128, 6, NULL, 0, false};
+    const struct plan usual = {"auto", 2, 32, 150, NULL, 0, false};
+    const struct plan longer = {"auto", 2, 128, 150, NULL, 0, false};
+    run(space, &begin, &few);
+    run(space, &usual, &some);
+    run(space, &longer, &many);
+    assert_int_equal(most_in_flight(&few, 128), 6);
+    assert_memory_equal(many.proposals, few.proposals, 6 * sizeof few.proposals[0]);
+    assert_memory_equal(many.proposals[6], few.proposals[0], sizeof few.proposals[0]);
+    assert_in_range(most_in_flight(&some, 32), 16, 24);
+    assert_in_range(most_in_flight(&many, 128), 36, 81);
+    hn_space_destroy(space);
+}
+
 static void is_repeatable(void **state)
 {
     (void)state;
@@ -285,6 +322,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_the_best_of_few),
         cmocka_unit_test(looks_ahead_without_harm),
+        cmocka_unit_test(has_more_in_flight_with_a_longer_look_ahead),
         cmocka_unit_test(is_repeatable),
         cmocka_unit_test(proposes_all_there_is_and_ends),
         cmocka_unit_test(priors_lead_to_the_best),

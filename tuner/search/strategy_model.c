@@ -21,7 +21,8 @@ extern const struct hn_strategy_kind hn_strategy_auto;
 
 enum {
     FIRST = 6,     /* points spread over the space before the surrogate is asked */
-    IN_FLIGHT = 6, /* points that may be pending before any is told */
+    IN_FLIGHT = 6, /* points that may be pending before any is told, with look-aheads to USUAL */
+    USUAL = 32,    /* a longer one asks for more in flight: in proportion */
     SPREAD_DRAWS = 20,
     GIVEN = 4,        /* best points of the priors that are proposed first */
     CANDIDATES = 512, /* at most */
@@ -44,7 +45,8 @@ struct hn_strategy {
     size_t given_count;       /* that were not proposed yet; the last is the best */
     uint32_t expanded[BEST];  /* points whose neighbours were added last */
     size_t pending;           /* distinct points proposed and not told */
-    uint32_t first_pending;   /* none before it is */
+    size_t look_ahead;
+    uint32_t first_pending; /* none before it is */
 };
 
 static void destroy(struct hn_strategy *strategy)
@@ -66,6 +68,7 @@ static enum hn_status create(const struct hn_search *search, struct hn_strategy 
     if (strategy == NULL)
         return hn_fail_memory(err);
     memset(strategy->expanded, 0xff, sizeof strategy->expanded);
+    strategy->look_ahead = search->look_ahead > USUAL ? search->look_ahead : USUAL;
     enum hn_status status = hn_trail_init(&strategy->trail, search, err);
     if (status == HN_OK)
         status = hn_surrogate_init(&strategy->surrogate, search, &strategy->trail, err);
@@ -303,7 +306,8 @@ static bool ask_surrogate(struct hn_strategy *strategy, uint16_t *choice)
 static bool wait_for_results(struct hn_strategy *strategy, uint16_t *choice)
 {
     const struct hn_trail *trail = &strategy->trail;
-    size_t most = IN_FLIGHT + (trail->count - strategy->pending) / 8;
+    size_t told = trail->count - strategy->pending;
+    size_t most = IN_FLIGHT + (told * strategy->look_ahead) / (8 * USUAL);
     if (strategy->pending < most)
         return false;
     while (!isnan(trail->costs[strategy->first_pending]))
