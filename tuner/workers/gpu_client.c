@@ -4,40 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/workers/process.h"
-
-/* A worker is brought to the state that a request needs by sending the kept setup messages one by
- * one, each waiting for its reply; `step` counts those that this worker has taken. */
-struct hn_gpu_client {
-    struct hn_process process;
-    double run_timeout_ms;
-    struct hn_message *setup;
-    size_t setup_count;
-    size_t step;
-    bool waiting; /* for the reply to the setup message `step` or to the request */
-    bool requested;
-    struct hn_message request;
-    double request_limit_ms;
-    bool begun; /* what is waited for has its turn on the GPU */
-    int attempts;
-    int setup_deaths;            /* in a row */
-    double sent_ms;              /* when what is waited for was sent, or began on the GPU */
-    double asked_ms;             /* when it was sent */
-    struct hn_message beginning; /* a setup message that was begun and not ended; json NULL: none */
-    int guess;                   /* compute capability, before the device is known; 0: none */
-    struct hn_timeline *timeline; /* may be NULL */
-    struct hn_meter meter;
-    int replacements;
-    struct hn_health health;
-    hn_gpu_client_sleep *sleep;
-    void *sleeper;
-};
+#include "tuner/workers/gpu_client_part.h"
 
 /* A worker may be killed from outside while it is set up; one that dies each time has a reason. */
 static const int setup_deaths_most = 2;
-
-/* Computing references may take long on a large machine; a hang still ends. */
-static const double setup_limit_ms = 120e3;
 
 enum hn_status hn_gpu_client_create(double run_timeout_s, struct hn_gpu_client **out,
                                     struct hn_error *err)
@@ -57,7 +27,7 @@ static void end_turn(struct hn_gpu_client *client)
         hn_meter_end(&client->meter, hn_now_ms());
 }
 
-static void drop_request(struct hn_gpu_client *client)
+void hn_gpu_client_drop_request(struct hn_gpu_client *client)
 {
     if (client->requested)
         hn_message_finish(&client->request);
@@ -65,7 +35,7 @@ static void drop_request(struct hn_gpu_client *client)
     client->waiting = false;
 }
 
-static int drop_worker(struct hn_gpu_client *client)
+int hn_gpu_client_drop_worker(struct hn_gpu_client *client)
 {
     client->step = 0;
     client->waiting = false;
@@ -83,7 +53,7 @@ void hn_gpu_client_destroy(struct hn_gpu_client *client)
     if (client == NULL)
         return;
     hn_process_abandon(&client->process);
-    drop_request(client);
+    hn_gpu_client_drop_request(client);
     hn_message_finish(&client->beginning);
     for (size_t i = 0; i < client->setup_count; i++)
         hn_message_finish(&client->setup[i]);
@@ -144,7 +114,7 @@ size_t hn_gpu_client_poll(const struct hn_gpu_client *client, struct pollfd *fds
 
 static double limit_ms(const struct hn_gpu_client *client)
 {
-    return client->step < client->setup_count ? setup_limit_ms : client->request_limit_ms;
+    return client->step < client->setup_count ? HN_GPU_SETUP_LIMIT_MS : client->request_limit_ms;
 }
 
 /* No limit holds while another tuner has its turn on the GPU; opening the device needs none. */
@@ -170,7 +140,7 @@ static void end_request(struct hn_gpu_client *client, struct hn_gpu_result *resu
                         enum hn_gpu_end end)
 {
     result->end = end;
-    drop_request(client);
+    hn_gpu_client_drop_request(client);
 }
 
 /* A failure to send shows as a closed channel, with the reason in the worker's end; but what is too
@@ -191,9 +161,8 @@ static enum hn_status send(struct hn_gpu_client *client, const struct hn_message
     return HN_OK;
 }
 
-/* Sends what is next: a setup message that this worker has not had, or the request. */
-static enum hn_status send_next(struct hn_gpu_client *client, struct hn_gpu_result *result,
-                                struct hn_error *err)
+enum hn_status hn_gpu_client_send_next(struct hn_gpu_client *client, struct hn_gpu_result *result,
+                                       struct hn_error *err)
 {
     if (client->waiting || !client->requested)
         return HN_OK;
@@ -222,7 +191,7 @@ static enum hn_status take_death(struct hn_gpu_client *client, struct hn_gpu_res
     char end[512];
     bool in_request = client->waiting && client->step >= client->setup_count;
     bool in_setup = client->waiting && !in_request;
-    hn_process_describe_end(&client->process, drop_worker(client), end, sizeof end);
+    hn_process_describe_end(&client->process, hn_gpu_client_drop_worker(client), end, sizeof end);
     client->replacements++;
     if (in_setup && ++client->setup_deaths >= setup_deaths_most)
         return hn_fail(err, HN_ERUN, "the GPU worker died twice while it was set up: %s", end);
@@ -302,7 +271,7 @@ static enum hn_status take_message(struct hn_gpu_client *client, struct hn_messa
     *message = (struct hn_message){0};
     end_request(client, result, HN_GPU_REPLY);
     if (dead) {
-        drop_worker(client);
+        hn_gpu_client_drop_worker(client);
         hn_process_describe_output(&client->process, result->text, sizeof result->text);
         client->replacements++;
     }
@@ -338,10 +307,10 @@ static enum hn_status enforce_limit(struct hn_gpu_client *client, struct hn_gpu_
     if (!client->waiting || awaits_turn(client) || hn_now_ms() - client->sent_ms < limit_ms(client))
         return HN_OK;
     bool in_setup = client->step < client->setup_count;
-    drop_worker(client);
+    hn_gpu_client_drop_worker(client);
     if (in_setup)
         return hn_fail(err, HN_ERUN, "the GPU worker was not set up after %g s",
-                       setup_limit_ms / 1e3);
+                       HN_GPU_SETUP_LIMIT_MS / 1e3);
     client->replacements++;
     snprintf(result->text, sizeof result->text,
              "still running after %g s (--run-timeout); its worker was killed",
@@ -360,7 +329,7 @@ enum hn_status hn_gpu_client_process(struct hn_gpu_client *client, struct hn_gpu
     if (status == HN_OK && result->end == HN_GPU_NOTHING)
         status = enforce_limit(client, result, err);
     if (status == HN_OK && result->end == HN_GPU_NOTHING)
-        status = send_next(client, result, err);
+        status = hn_gpu_client_send_next(client, result, err);
     return status;
 }
 
@@ -384,118 +353,4 @@ enum hn_status hn_gpu_client_wait(struct hn_gpu_client *client, struct hn_gpu_re
         if (status != HN_OK || result->end != HN_GPU_NOTHING)
             return status;
     }
-}
-
-static enum hn_status keep_setup(struct hn_gpu_client *client, const struct hn_message *message,
-                                 const char *replaces, struct hn_error *err)
-{
-    for (size_t i = 0; replaces != NULL && i < client->setup_count; i++) {
-        if (strcmp(hn_message_type(&client->setup[i]), replaces) != 0)
-            continue;
-        hn_message_finish(&client->setup[i]);
-        return hn_message_copy(&client->setup[i], message, err);
-    }
-    struct hn_message *setup = realloc(client->setup, (client->setup_count + 1) * sizeof *setup);
-    if (setup == NULL)
-        return hn_fail_memory(err);
-    client->setup = setup;
-    enum hn_status status = hn_message_copy(&setup[client->setup_count], message, err);
-    if (status == HN_OK)
-        client->setup_count++;
-    return status;
-}
-
-enum hn_status hn_gpu_client_begin_setup(struct hn_gpu_client *client,
-                                         const struct hn_message *message, struct hn_error *err)
-{
-    struct hn_message copy;
-    struct hn_gpu_result result = {.end = HN_GPU_NOTHING};
-    enum hn_status status = hn_message_copy(&client->beginning, message, err);
-    if (status == HN_OK)
-        status = hn_message_copy(&copy, message, err);
-    if (status == HN_OK)
-        status = hn_gpu_client_request(client, &copy, setup_limit_ms / 1e3, err);
-    if (status == HN_OK)
-        status = send_next(client, &result, err);
-    if (status == HN_OK && result.end != HN_GPU_NOTHING)
-        status = hn_fail(err, HN_ERUN, "setting up the GPU worker ('%s'): %s",
-                         hn_message_type(message), result.text);
-    return status;
-}
-
-enum hn_status hn_gpu_client_end_setup(struct hn_gpu_client *client, const char *replaces,
-                                       struct hn_message *reply, struct hn_error *err)
-{
-    struct hn_gpu_result result;
-    struct hn_message message = client->beginning;
-    client->beginning = (struct hn_message){0};
-    enum hn_status status = hn_gpu_client_wait(client, &result, err);
-    if (status != HN_OK)
-        goto finish_message;
-    if (result.end != HN_GPU_REPLY) {
-        status = hn_fail(err, HN_ERUN, "setting up the GPU worker ('%s'): %s",
-                         hn_message_type(&message), result.text);
-        goto finish_message;
-    }
-    if (reply != NULL)
-        *reply = result.message;
-    else
-        hn_message_finish(&result.message);
-    /* The worker that has just answered has taken it already, unless its device faulted over it. */
-    size_t had = client->setup_count;
-    status = keep_setup(client, &message, replaces, err);
-    if (status == HN_OK && client->process.pid != 0 && client->setup_count > had)
-        client->step++;
-
-finish_message:
-    hn_message_finish(&message);
-    return status;
-}
-
-enum hn_status hn_gpu_client_setup(struct hn_gpu_client *client, const struct hn_message *message,
-                                   const char *replaces, struct hn_message *reply,
-                                   struct hn_error *err)
-{
-    enum hn_status status = hn_gpu_client_begin_setup(client, message, err);
-    return status == HN_OK ? hn_gpu_client_end_setup(client, replaces, reply, err) : status;
-}
-
-/* What holds for every problem. */
-static bool is_lasting(const struct hn_message *message)
-{
-    return strcmp(hn_message_type(message), "open") == 0 ||
-           strcmp(hn_message_type(message), "context") == 0;
-}
-
-static void forget_problem(struct hn_gpu_client *client)
-{
-    while (client->setup_count > 0 && !is_lasting(&client->setup[client->setup_count - 1]))
-        hn_message_finish(&client->setup[--client->setup_count]);
-    client->health = (struct hn_health){0};
-}
-
-enum hn_status hn_gpu_client_leave(struct hn_gpu_client *client, struct hn_error *err)
-{
-    struct hn_message leave;
-    struct hn_gpu_result result = {.end = HN_GPU_NOTHING};
-    enum hn_status status = HN_OK;
-    /* A worker that is not up to date, or still at something, is not worth waiting for. */
-    bool usable =
-        client->process.pid != 0 && !client->requested && client->step == client->setup_count;
-    if (usable) {
-        hn_message_init(&leave, "leave");
-        status = hn_gpu_client_request(client, &leave, setup_limit_ms / 1e3, err);
-        if (status == HN_OK)
-            status = hn_gpu_client_wait(client, &result, err);
-        if (result.end == HN_GPU_REPLY)
-            hn_message_finish(&result.message);
-    }
-    if (result.end != HN_GPU_REPLY) {
-        drop_worker(client);
-        drop_request(client);
-    }
-    forget_problem(client);
-    if (client->step > client->setup_count)
-        client->step = client->setup_count;
-    return status;
 }
