@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/report/phases.h"
 
+#include <math.h>
+
 static void append(json_t *phases, const struct hn_timeline *timeline, double started_ms)
 {
     for (size_t i = 0; timeline != NULL && i < timeline->count; i++) {
@@ -18,4 +20,15 @@ json_t *hn_phases_to_json(const struct hn_session_state *state)
     append(phases, state->usage.compiling, state->started_ms);
     append(phases, state->usage.on_gpu, state->started_ms);
     return phases;
+}
+
+double hn_phases_overhead_s(const struct hn_session_state *state)
+{
+    return fmax(state->elapsed_s - state->usage.working_s, 0);
+}
+
+double hn_phases_overhead_ms_a_point(const struct hn_session_state *state)
+{
+    uint64_t fresh = state->finished - state->reused;
+    return fresh > 0 ? hn_phases_overhead_s(state) * 1e3 / (double)fresh : 0;
 }

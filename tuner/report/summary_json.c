@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "cache/record_json.h"
+#include "runtime/roofs.h"
+#include "tuner/report/format.h"
+#include "tuner/report/phases.h"
+#include "tuner/report/roof.h"
+#include "tuner/report/staging.h"
+#include "tuner/report/summary.h"
+#include "tuner/report/summary_edges.h"
+
+static json_t *health_to_json(const struct hn_health *health)
+{
+    char reasons[HN_FORMAT_SIZE * 2];
+    hn_health_reasons(health->reasons, reasons, sizeof reasons);
+    return json_pack("{sb si si ss si}", "watching", health->watching, "checks",
+                     (int)health->checks, "held_down", (int)health->held_down, "held_down_by",
+                     reasons, "other_processes", (int)health->other_processes);
+}
+
+static json_t *time_to_json(const struct hn_session_state *state)
+{
+    const struct hn_usage *usage = &state->usage;
+    return json_pack("{sf sf sf sf sf sf sf sf sf sf sf so}", "elapsed_s", state->elapsed_s,
+                     "compile_s", state->compile_s, "compile_cpu_s", usage->compile_cpu_s,
+                     "compile_wall_s", usage->compile_wall_s, "verify_s", state->verify_s,
+                     "measure_s", state->measure_s, "gpu_busy_s", state->gpu_busy_s, "gpu_idle_s",
+                     fmax(state->elapsed_s - state->gpu_busy_s, 0), "overhead_s",
+                     hn_phases_overhead_s(state), "overhead_ms_a_point",
+                     hn_phases_overhead_ms_a_point(state), "noise", state->noise, "phases",
+                     hn_phases_to_json(state));
+}
+
+static json_t *counts_to_json(const struct hn_session_state *state)
+{
+    json_t *counts = json_object();
+    for (int outcome = 0; outcome < HN_OUTCOME_COUNT; outcome++)
+        if (state->counts[outcome] > 0)
+            json_object_set_new(counts, hn_outcome_name((enum hn_outcome)outcome),
+                                json_integer((json_int_t)state->counts[outcome]));
+    return counts;
+}
+
+/* A record with the share of its roof that it reaches. */
+static json_t *record_to_json(const struct hn_backend *backend, const struct hn_roofs *roofs,
+                              const struct hn_record *record)
+{
+    struct hn_roof roof;
+    json_t *json = hn_record_to_json(record);
+    hn_staging_add_json(record, json);
+    if (json != NULL && roofs != NULL && hn_roof_of(roofs, backend, record, &roof))
+        json_object_set_new(json, "roof",
+                            json_pack("{ss sf}", "name", roof.name, "share", roof.share));
+    return json;
+}
+
+static enum hn_status records_to_json(const struct hn_session *session,
+                                      const struct hn_backend *backend,
+                                      const struct hn_roofs *roofs,
+                                      const struct hn_ranking *ranking, json_t *array,
+                                      struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; status == HN_OK && i < ranking->count; i++) {
+        struct hn_record record;
+        status = hn_session_record(session, ranking->tickets[i], &record, err);
+        if (status == HN_OK &&
+            json_array_append_new(array, record_to_json(backend, roofs, &record)) != 0)
+            status = hn_fail_memory(err);
+        hn_record_finish(&record);
+    }
+    return status;
+}
+
+static json_t *session_to_json(const struct hn_session *session, const struct hn_backend *backend,
+                               const struct hn_roofs *roofs, const struct hn_edges *edges,
+                               size_t tied, json_t *records)
+{
+    const struct hn_session_state *state = hn_session_state(session);
+    const struct hn_identity *identity = &backend->task->identity;
+    return json_pack(
+        "{ss so ss ss si sb so sI so so sb si sf so so sO so so so}", "kernel", identity->kernel,
+        "problem", hn_bindings_to_json(&identity->problem), "regime", identity->regime, "device",
+        identity->device.name, "compute_capability", identity->device.capability, "simulated",
+        backend->simulated, "points",
+        hn_space_enumerated(backend->task->space) ? json_integer((json_int_t)state->points)
+                                                  : json_null(),
+        "reused", (json_int_t)state->reused, "outcomes", counts_to_json(state), "chance",
+        isnan(state->chance) ? json_null() : json_real(state->chance), "stopped", state->stopped,
+        "tied", (int)tied, "copy_gb_per_s", state->copy_gb_per_s, "roofs",
+        roofs != NULL ? hn_roofs_to_json(roofs) : json_null(), "best",
+        tied > 0 ? json_incref(json_array_get(records, 0)) : json_null(), "records", records,
+        "time", time_to_json(state), "health", health_to_json(&state->usage.health), "edges",
+        hn_edges_to_json(edges));
+}
+
+enum hn_status hn_summary_json(const struct hn_session *session, const struct hn_backend *backend,
+                               const struct hn_roofs *roofs, json_t **json, struct hn_error *err)
+{
+    struct hn_ranking ranking;
+    struct hn_edges edges = {0};
+    json_t *records = json_array();
+    *json = NULL;
+    enum hn_status status = hn_session_ranking(session, &ranking, err);
+    if (status == HN_OK)
+        status = records_to_json(session, backend, roofs, &ranking, records, err);
+    if (status == HN_OK)
+        status = hn_summary_edges(session, backend, &edges, err);
+    if (status == HN_OK) {
+        *json = session_to_json(session, backend, roofs, &edges, ranking.tied, records);
+        status = *json != NULL ? HN_OK : hn_fail_memory(err);
+    }
+    hn_edges_finish(&edges);
+    hn_ranking_finish(&ranking);
+    json_decref(records);
+    return status;
+}
