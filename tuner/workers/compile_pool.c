@@ -5,42 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/workers/compile_queue.h"
-#include "tuner/workers/process.h"
+#include "tuner/workers/compile_pool_part.h"
 
-struct worker {
-    struct hn_process process;
-    struct hn_compile_job *job;
-    bool ready; /* said its NVRTC version */
-    int compiled;
-    double started_ms;
-};
-
-struct hn_compile_pool {
-    int jobs;
-    double timeout_ms;
-    struct worker *workers;
-    struct hn_compile_queue waiting;
-    struct hn_compile_queue finished;
-    size_t pending;
-    int passed_over;    /* how often in a row the oldest job had to wait for a heavier one */
-    int start_failures; /* workers in a row that ended before they were ready */
-    size_t unfinished;
-    char nvrtc[16];
-    struct hn_meter meter;
-    double cpu_ms;
-    struct hn_timeline *timeline; /* may be NULL */
-    bool prefers_heavy;
-};
-
-/* A worker may be killed from outside while it starts; one that ends each time has a reason. */
-static const int start_failures_most = 3;
 /* Of what the whole run depends on. */
 static const double first_timeout_ms = 60e3;
-
-/* NVRTC 13.0 keeps some KiB of every program: 4 for a kernel of one line. A worker is replaced
- * after so many, which takes less than 1% of even their time. */
-static const int compiled_most = 1000;
 
 enum hn_status hn_compile_pool_create(int jobs, double timeout_s, struct hn_compile_pool **out,
                                       struct hn_error *err)
@@ -213,156 +181,6 @@ void hn_compile_pool_cancel(struct hn_compile_pool *pool, bool ahead_only)
     }
 }
 
-static void finish_job(struct hn_compile_pool *pool, struct worker *worker)
-{
-    struct hn_compile_job *job = worker->job;
-    double now = hn_now_ms();
-    worker->job = NULL;
-    job->image.compile_ms = now - worker->started_ms;
-    hn_meter_end(&pool->meter, now);
-    if (pool->timeline != NULL)
-        hn_timeline_add(pool->timeline, "compile", worker->started_ms, now);
-    if (job->cancelled) {
-        hn_compile_job_destroy(job);
-        return;
-    }
-    pool->unfinished -= !job->ahead;
-    hn_compile_queue_push(&pool->finished, job);
-}
-
-static void fail_job(struct hn_compile_pool *pool, struct worker *worker, enum hn_outcome outcome,
-                     const char *message)
-{
-    hn_image_finish(&worker->job->image);
-    hn_image_init(&worker->job->image);
-    worker->job->image.outcome = outcome;
-    worker->job->image.message = strdup(message);
-    finish_job(pool, worker);
-}
-
-/* The worker is gone: its job is tried once more, then it is the compiler's crash. */
-static enum hn_status replace_worker(struct hn_compile_pool *pool, struct worker *worker,
-                                     struct hn_error *err)
-{
-    char end[512];
-    bool was_ready = worker->ready;
-    hn_process_describe_end(&worker->process, hn_process_kill(&worker->process), end, sizeof end);
-    worker->ready = false;
-    if (!was_ready && ++pool->start_failures >= start_failures_most)
-        return hn_fail(err, HN_ERUN, "compile workers do not start: %s", end);
-    if (worker->job == NULL)
-        return HN_OK;
-    if (worker->job->attempts >= 2) {
-        char message[600];
-        snprintf(message, sizeof message, "the compiler crashed twice: %s", end);
-        fail_job(pool, worker, HN_OUTCOME_COMPILE_CRASH, message);
-        return HN_OK;
-    }
-    hn_meter_end(&pool->meter, hn_now_ms());
-    if (worker->job->cancelled)
-        hn_compile_job_destroy(worker->job);
-    else
-        hn_compile_queue_push_front(&pool->waiting, worker->job);
-    worker->job = NULL;
-    return HN_OK;
-}
-
-static enum hn_status take_ready(struct hn_compile_pool *pool, struct worker *worker,
-                                 const struct hn_message *message, struct hn_error *err)
-{
-    const char *version = json_string_value(json_object_get(message->json, "nvrtc"));
-    if (version == NULL)
-        return hn_fail(err, HN_EFORMAT, "a compile worker did not say its version of NVRTC");
-    snprintf(pool->nvrtc, sizeof pool->nvrtc, "%s", version);
-    worker->ready = true;
-    worker->compiled = 0;
-    pool->start_failures = 0;
-    worker->started_ms = hn_now_ms();
-    return HN_OK;
-}
-
-static enum hn_status take_message(struct hn_compile_pool *pool, struct worker *worker,
-                                   const struct hn_message *message, struct hn_error *err)
-{
-    const char *type = hn_message_type(message);
-    if (!worker->process.greeted)
-        return hn_process_greet(&worker->process, message, err);
-    if (strcmp(type, "failed") == 0)
-        return hn_fail(err, HN_ERUN, "%s",
-                       json_string_value(json_object_get(message->json, "message")));
-    if (strcmp(type, "ready") == 0)
-        return take_ready(pool, worker, message, err);
-    if (worker->job == NULL)
-        return HN_OK;
-    pool->cpu_ms += json_number_value(json_object_get(message->json, "cpu_ms"));
-    const json_t *json = json_object_get(message->json, "image");
-    enum hn_status status = hn_message_get_image(message, json, &worker->job->image, err);
-    if (status == HN_OK)
-        finish_job(pool, worker);
-    worker->compiled++;
-    return status;
-}
-
-static enum hn_status listen_to(struct hn_compile_pool *pool, struct worker *worker,
-                                struct hn_error *err)
-{
-    struct hn_message message;
-    struct hn_error lost;
-    hn_process_drain(&worker->process);
-    for (;;) {
-        switch (hn_channel_receive(&worker->process.channel, false, &message, &lost)) {
-        case HN_RECEIVED_NOTHING:
-            return HN_OK;
-        case HN_RECEIVED_CLOSED:
-            return replace_worker(pool, worker, err);
-        case HN_RECEIVED_MESSAGE:
-            break;
-        }
-        enum hn_status status = take_message(pool, worker, &message, err);
-        hn_message_finish(&message);
-        if (status != HN_OK)
-            return status;
-    }
-}
-
-static void enforce_limit(struct hn_compile_pool *pool, struct worker *worker)
-{
-    if (worker->job == NULL || !worker->ready ||
-        hn_now_ms() - worker->started_ms < worker->job->timeout_ms)
-        return;
-    char message[128];
-    snprintf(message, sizeof message, "the compiler was stopped after %g s (--compile-timeout)",
-             worker->job->timeout_ms / 1e3);
-    hn_process_kill(&worker->process);
-    worker->ready = false;
-    fail_job(pool, worker, HN_OUTCOME_COMPILE_TIMEOUT, message);
-}
-
-static void retire(struct worker *worker)
-{
-    if (worker->job != NULL || worker->compiled < compiled_most)
-        return;
-    hn_process_kill(&worker->process);
-    worker->ready = false;
-    worker->compiled = 0;
-}
-
-static void give_job(struct hn_compile_pool *pool, struct worker *worker)
-{
-    if (!worker->ready || worker->job != NULL || pool->waiting.first == NULL)
-        return;
-    worker->job = pool->prefers_heavy ? hn_compile_queue_pop_heaviest(&pool->waiting, pool->jobs)
-                                      : hn_compile_queue_pop(&pool->waiting);
-    worker->job->attempts++;
-    worker->started_ms = hn_now_ms();
-    hn_meter_begin(&pool->meter, worker->started_ms);
-    /* A worker that does not take it has closed its channel, which the next process() sees; but
-     * what is too long for a message never gets there. */
-    struct hn_error reason;
-    if (hn_channel_send(&worker->process.channel, &worker->job->request, &reason) == HN_EFORMAT)
-        fail_job(pool, worker, HN_OUTCOME_COMPILE_ERROR, reason.message);
-}
-
 enum hn_status hn_compile_pool_start(struct hn_compile_pool *pool, uint64_t wanted,
                                      struct hn_error *err)
 {
@@ -383,15 +201,15 @@ enum hn_status hn_compile_pool_start(struct hn_compile_pool *pool, uint64_t want
 enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_error *err)
 {
     for (int i = 0; i < pool->jobs; i++) {
-        struct worker *worker = &pool->workers[i];
+        struct hn_compile_worker *worker = &pool->workers[i];
         if (worker->process.pid == 0)
             continue;
-        enum hn_status status = listen_to(pool, worker, err);
+        enum hn_status status = hn_compile_worker_listen(pool, worker, err);
         if (status != HN_OK)
             return status;
-        enforce_limit(pool, worker);
-        retire(worker);
-        give_job(pool, worker);
+        hn_compile_worker_enforce_limit(pool, worker);
+        hn_compile_worker_retire(worker);
+        hn_compile_worker_give_job(pool, worker);
     }
     uint64_t waiting = 0;
     for (struct hn_compile_job *job = pool->waiting.first; job != NULL; job = job->next)
@@ -445,7 +263,7 @@ int hn_compile_pool_timeout_ms(const struct hn_compile_pool *pool)
 {
     double least = -1;
     for (int i = 0; i < pool->jobs; i++) {
-        const struct worker *worker = &pool->workers[i];
+        const struct hn_compile_worker *worker = &pool->workers[i];
         if (worker->job == NULL)
             continue;
         double left = worker->started_ms + worker->job->timeout_ms - hn_now_ms();

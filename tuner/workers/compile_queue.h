@@ -9,7 +9,7 @@
 #include "runtime/source.h"
 #include "tuner/workers/message.h"
 
-/* The inside of compile_pool.c: compilations, and lists of them. */
+/* The inside of the compile pool: compilations, and lists of them. */
 
 struct hn_compile_job {
     uint64_t id;

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/workers/compile_pool_part.h"
+
+/* A worker may be killed from outside while it starts; one that ends each time has a reason. */
+static const int start_failures_most = 3;
+
+/* NVRTC 13.0 keeps some KiB of every program: 4 for a kernel of one line. A worker is replaced
+ * after so many, which takes less than 1% of even their time. */
+static const int compiled_most = 1000;
+
+static void finish_job(struct hn_compile_pool *pool, struct hn_compile_worker *worker)
+{
+    struct hn_compile_job *job = worker->job;
+    double now = hn_now_ms();
+    worker->job = NULL;
+    job->image.compile_ms = now - worker->started_ms;
+    hn_meter_end(&pool->meter, now);
+    if (pool->timeline != NULL)
+        hn_timeline_add(pool->timeline, "compile", worker->started_ms, now);
+    if (job->cancelled) {
+        hn_compile_job_destroy(job);
+        return;
+    }
+    pool->unfinished -= !job->ahead;
+    hn_compile_queue_push(&pool->finished, job);
+}
+
+static void fail_job(struct hn_compile_pool *pool, struct hn_compile_worker *worker,
+                     enum hn_outcome outcome, const char *message)
+{
+    hn_image_finish(&worker->job->image);
+    hn_image_init(&worker->job->image);
+    worker->job->image.outcome = outcome;
+    worker->job->image.message = strdup(message);
+    finish_job(pool, worker);
+}
+
+/* The worker is gone: its job is tried once more, then it is the compiler's crash. */
+static enum hn_status replace_worker(struct hn_compile_pool *pool, struct hn_compile_worker *worker,
+                                     struct hn_error *err)
+{
+    char end[512];
+    bool was_ready = worker->ready;
+    hn_process_describe_end(&worker->process, hn_process_kill(&worker->process), end, sizeof end);
+    worker->ready = false;
+    if (!was_ready && ++pool->start_failures >= start_failures_most)
+        return hn_fail(err, HN_ERUN, "compile workers do not start: %s", end);
+    if (worker->job == NULL)
+        return HN_OK;
+    if (worker->job->attempts >= 2) {
+        char message[600];
+        snprintf(message, sizeof message, "the compiler crashed twice: %s", end);
+        fail_job(pool, worker, HN_OUTCOME_COMPILE_CRASH, message);
+        return HN_OK;
+    }
+    hn_meter_end(&pool->meter, hn_now_ms());
+    if (worker->job->cancelled)
+        hn_compile_job_destroy(worker->job);
+    else
+        hn_compile_queue_push_front(&pool->waiting, worker->job);
+    worker->job = NULL;
+    return HN_OK;
+}
+
+static enum hn_status take_ready(struct hn_compile_pool *pool, struct hn_compile_worker *worker,
+                                 const struct hn_message *message, struct hn_error *err)
+{
+    const char *version = json_string_value(json_object_get(message->json, "nvrtc"));
+    if (version == NULL)
+        return hn_fail(err, HN_EFORMAT, "a compile worker did not say its version of NVRTC");
+    snprintf(pool->nvrtc, sizeof pool->nvrtc, "%s", version);
+    worker->ready = true;
+    worker->compiled = 0;
+    pool->start_failures = 0;
+    worker->started_ms = hn_now_ms();
+    return HN_OK;
+}
+
+static enum hn_status take_message(struct hn_compile_pool *pool, struct hn_compile_worker *worker,
+                                   const struct hn_message *message, struct hn_error *err)
+{
+    const char *type = hn_message_type(message);
+    if (!worker->process.greeted)
+        return hn_process_greet(&worker->process, message, err);
+    if (strcmp(type, "failed") == 0)
+        return hn_fail(err, HN_ERUN, "%s",
+                       json_string_value(json_object_get(message->json, "message")));
+    if (strcmp(type, "ready") == 0)
+        return take_ready(pool, worker, message, err);
+    if (worker->job == NULL)
+        return HN_OK;
+    pool->cpu_ms += json_number_value(json_object_get(message->json, "cpu_ms"));
+    const json_t *json = json_object_get(message->json, "image");
+    enum hn_status status = hn_message_get_image(message, json, &worker->job->image, err);
+    if (status == HN_OK)
+        finish_job(pool, worker);
+    worker->compiled++;
+    return status;
+}
+
+enum hn_status hn_compile_worker_listen(struct hn_compile_pool *pool,
+                                        struct hn_compile_worker *worker, struct hn_error *err)
+{
+    struct hn_message message;
+    struct hn_error lost;
+    hn_process_drain(&worker->process);
+    for (;;) {
+        switch (hn_channel_receive(&worker->process.channel, false, &message, &lost)) {
+        case HN_RECEIVED_NOTHING:
+            return HN_OK;
+        case HN_RECEIVED_CLOSED:
+            return replace_worker(pool, worker, err);
+        case HN_RECEIVED_MESSAGE:
+            break;
+        }
+        enum hn_status status = take_message(pool, worker, &message, err);
+        hn_message_finish(&message);
+        if (status != HN_OK)
+            return status;
+    }
+}
+
+void hn_compile_worker_enforce_limit(struct hn_compile_pool *pool, struct hn_compile_worker *worker)
+{
+    if (worker->job == NULL || !worker->ready ||
+        hn_now_ms() - worker->started_ms < worker->job->timeout_ms)
+        return;
+    char message[128];
+    snprintf(message, sizeof message, "the compiler was stopped after %g s (--compile-timeout)",
+             worker->job->timeout_ms / 1e3);
+    hn_process_kill(&worker->process);
+    worker->ready = false;
+    fail_job(pool, worker, HN_OUTCOME_COMPILE_TIMEOUT, message);
+}
+
+void hn_compile_worker_retire(struct hn_compile_worker *worker)
+{
+    if (worker->job != NULL || worker->compiled < compiled_most)
+        return;
+    hn_process_kill(&worker->process);
+    worker->ready = false;
+    worker->compiled = 0;
+}
+
+void hn_compile_worker_give_job(struct hn_compile_pool *pool, struct hn_compile_worker *worker)
+{
+    if (!worker->ready || worker->job != NULL || pool->waiting.first == NULL)
+        return;
+    worker->job = pool->prefers_heavy ? hn_compile_queue_pop_heaviest(&pool->waiting, pool->jobs)
+                                      : hn_compile_queue_pop(&pool->waiting);
+    worker->job->attempts++;
+    worker->started_ms = hn_now_ms();
+    hn_meter_begin(&pool->meter, worker->started_ms);
+    /* A worker that does not take it has closed its channel, which the next process() sees; but
+     * what is too long for a message never gets there. */
+    struct hn_error reason;
+    if (hn_channel_send(&worker->process.channel, &worker->job->request, &reason) == HN_EFORMAT)
+        fail_job(pool, worker, HN_OUTCOME_COMPILE_ERROR, reason.message);
+}
