@@ -113,10 +113,9 @@ static plan best_by_hand(const buffers &b)
     return best;
 }
 
-int main()
+static void set_up(buffers &b)
 {
     const size_t bytes = size * sizeof(float);
-    buffers b;
     CHECK(cudaMallocHost(&b.host_in, bytes));
     CHECK(cudaMallocHost(&b.host_out, bytes));
     b.in = allocate<float>(size);
@@ -127,61 +126,89 @@ int main()
         CHECK(cudaStreamCreate(&stream));
     fill_reals<<<1024, 256>>>(b.in, size);
     CHECK(cudaMemcpy(b.host_in, b.in, bytes, cudaMemcpyDeviceToHost));
-
-    static constexpr plan sequential = {1, 1, false};
-    static constexpr plan tuned = {CHUNKS, STREAMS, ORDER == ORDER_breadth_first};
-    static constexpr int rounds = 15;
     std::memset(b.host_out, 0xFF, bytes);
-    issue(b, tuned);
-    CHECK(cudaDeviceSynchronize());
-    check_result(b);
-    const plan hand = best_by_hand(b);
+}
 
-    const char *const names[] = {"copy up", "copy down", "both at once", "kernel alone", "all in one stream", "by hand", "tuned"};
-    enum { UP, DOWN, BOTH, KERNEL, SEQUENTIAL, HAND, TUNED, KINDS };
+enum kind { UP, DOWN, BOTH, KERNEL, SEQUENTIAL, HAND, TUNED, KINDS };
+
+static const plan sequential = {1, 1, false};
+static const plan tuned = {CHUNKS, STREAMS, ORDER == ORDER_breadth_first};
+
+static double measure_kind(const buffers &b, int kind, const plan &hand)
+{
+    return measure(b, [&] {
+        if (kind == UP || kind == BOTH)
+            upload(b, 0, size, b.streams[0]);
+        if (kind == DOWN || kind == BOTH)
+            download(b, 0, size, b.streams[1]);
+        if (kind == KERNEL)
+            compute(b, 0, size, b.streams[0]);
+        if (kind >= SEQUENTIAL)
+            issue(b, kind == SEQUENTIAL ? sequential : kind == HAND ? hand : tuned);
+    });
+}
+
+struct measured {
     std::vector<double> times[KINDS], of_hand, of_sequential;
+};
+
+// In turns, every second round backwards; the first one does not count.
+static measured measure_all(const buffers &b, const plan &hand)
+{
+    static constexpr int rounds = 15;
+    measured all;
     for (int round = -1; round < rounds; ++round) {
         double ms[KINDS];
         for (int i = 0; i < KINDS; ++i) {
             const int kind = round % 2 == 0 ? i : KINDS - 1 - i;
-            ms[kind] = measure(b, [&] {
-                if (kind == UP || kind == BOTH)
-                    upload(b, 0, size, b.streams[0]);
-                if (kind == DOWN || kind == BOTH)
-                    download(b, 0, size, b.streams[1]);
-                if (kind == KERNEL)
-                    compute(b, 0, size, b.streams[0]);
-                if (kind >= SEQUENTIAL)
-                    issue(b, kind == SEQUENTIAL ? sequential : kind == HAND ? hand : tuned);
-            });
+            ms[kind] = measure_kind(b, kind, hand);
         }
-        for (int i = 0; i < KINDS && round >= 0; ++i)
-            times[i].push_back(ms[i]);
-        if (round >= 0) {
-            of_hand.push_back(ms[TUNED] / ms[HAND]);
-            of_sequential.push_back(ms[SEQUENTIAL] / ms[TUNED]);
-        }
+        if (round < 0)
+            continue;
+        for (int i = 0; i < KINDS; ++i)
+            all.times[i].push_back(ms[i]);
+        all.of_hand.push_back(ms[TUNED] / ms[HAND]);
+        all.of_sequential.push_back(ms[SEQUENTIAL] / ms[TUNED]);
     }
-    check_result(b);
+    return all;
+}
 
+static void print(const measured &all, const plan &hand)
+{
+    static const char *const names[] = {"copy up", "copy down", "both at once", "kernel alone",
+                                        "all in one stream", "by hand", "tuned"};
+    const size_t bytes = size * sizeof(float);
     const double mib = bytes / 0x1p20;
     std::printf("pipeline, %.0f MiB up and down, %d steps; tuned: %d chunks, %d streams, %s; by hand: %d chunks, %d streams\n",
                 mib, work, tuned.chunks, tuned.streams, tuned.breadth_first ? "breadth first" : "depth first", hand.chunks,
                 hand.streams);
     double median[KINDS];
     for (int i = 0; i < KINDS; ++i) {
-        median[i] = median_of(times[i]).median;
+        median[i] = median_of(all.times[i]).median;
         const double moved = (i == UP || i == DOWN ? 1.0 : i == KERNEL ? 0.0 : 2.0) * bytes;
         std::printf("  %-18s %8.3f ms %7.2f GB/s\n", names[i], median[i], moved / median[i] / 1e6);
     }
     std::printf("  %-18s %8.3f ms, when it was tuned\n", "tuned", HONE_PIPELINE_TUNED_TIME_US / 1000);
     const double limit = std::max({median[UP], median[DOWN], median[KERNEL]});
-    const interval hand_ratio = median_of(of_hand), gain = median_of(of_sequential);
+    const interval hand_ratio = median_of(all.of_hand), gain = median_of(all.of_sequential);
     std::printf("  limit %.3f ms, reached to %.4f, at least 0.95: %s\n", limit, limit / median[TUNED],
                 limit / median[TUNED] >= 0.95 ? "met" : "MISSED");
     std::printf("  %.3f [%.3f, %.3f] times faster than in one stream, at least 1.8: %s\n", gain.median, gain.low, gain.high,
                 gain.low >= 1.8 ? "met" : "MISSED");
     std::printf("  ratio of the tuned time to that by hand %.4f [%.4f, %.4f], at most 1.01: %s\n", hand_ratio.median,
                 hand_ratio.low, hand_ratio.high, hand_ratio.high <= 1.01 ? "met" : "MISSED");
+}
+
+int main()
+{
+    buffers b;
+    set_up(b);
+    issue(b, tuned);
+    CHECK(cudaDeviceSynchronize());
+    check_result(b);
+    const plan hand = best_by_hand(b);
+    const measured all = measure_all(b, hand);
+    check_result(b);
+    print(all, hand);
     return 0;
 }
