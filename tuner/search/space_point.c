@@ -117,17 +117,10 @@ static bool first_of_group(const struct hn_space_group *group, const int *wanted
 {
     if (group->open != NULL)
         return hn_space_open_first(group->open, wanted, choice);
-    for (uint64_t row = 0; row < group->table.count; row++) {
+    uint64_t row = hn_space_table_first(&group->table, wanted);
+    if (row != UINT64_MAX)
         hn_space_table_get(&group->table, row, choice);
-        size_t same = 0;
-        while (same < group->parameter_count &&
-               (wanted == NULL || wanted[group->parameters[same]] < 0 ||
-                wanted[group->parameters[same]] == choice[group->parameters[same]]))
-            same++;
-        if (same == group->parameter_count)
-            return true;
-    }
-    return false;
+    return row != UINT64_MAX;
 }
 
 bool hn_space_first(const struct hn_space *space, const int *wanted, uint16_t *choice)

@@ -124,6 +124,36 @@ uint64_t hn_space_table_lower(const struct hn_space_table *table, uint64_t row, 
     return row;
 }
 
+uint64_t hn_space_table_first(const struct hn_space_table *table, const int *wanted)
+{
+    uint64_t lowest[table->words], highest[table->words], mask[table->words], found[table->words];
+    memset(lowest, 0, sizeof lowest);
+    memset(highest, 0xff, sizeof highest);
+    memset(mask, 0, sizeof mask);
+    for (size_t i = 0; wanted != NULL && i < table->field_count; i++) {
+        const struct hn_space_field *field = &table->fields[i];
+        if (wanted[field->parameter] < 0)
+            continue;
+        uint64_t bits = (uint64_t)wanted[field->parameter] << field->shift;
+        mask[field->word] |= field->mask << field->shift;
+        lowest[field->word] |= bits;
+        highest[field->word] &= ~(field->mask << field->shift) | bits;
+    }
+    /* Rows are sorted: what is wanted is between the two. */
+    for (uint64_t row = hn_space_table_lower(table, 0, table->count, lowest); row < table->count;
+         row++) {
+        size_t same = 0;
+        hn_space_table_row(table, row, found);
+        if (compare_keys(found, highest, table->words) > 0)
+            break;
+        while (same < table->words && (found[same] & mask[same]) == lowest[same])
+            same++;
+        if (same == table->words)
+            return row;
+    }
+    return UINT64_MAX;
+}
+
 /* The finalizer of splitmix64 (Steele, Lea and Flood, 2014) over the words. */
 static uint64_t hash_key(const uint64_t *key, size_t words)
 {

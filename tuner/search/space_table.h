@@ -62,6 +62,8 @@ uint64_t hn_space_table_find(const struct hn_space_table *table, const uint64_t 
 /* Sets the bits of the indices from `first` up to `end` of a parameter with which the key, the rest as it is, has a row. */
 void hn_space_table_values(const struct hn_space_table *table, const uint64_t *key, size_t parameter, size_t first,
                            size_t end, uint64_t *valid, pthread_mutex_t *lock);
+/* The first row whose parameters' indices are those in wanted, each where it is not below 0; NULL: any. UINT64_MAX: none. */
+uint64_t hn_space_table_first(const struct hn_space_table *table, const int *wanted);
 /* The first row from `row` on whose key is not below `key`. */
 uint64_t hn_space_table_lower(const struct hn_space_table *table, uint64_t row, uint64_t end, const uint64_t *key);
 
