@@ -163,27 +163,62 @@ static enum hone_status choose_tuned(const struct search *search, const struct h
     return HONE_OK;
 }
 
-static enum hone_status tune(struct search *search, struct hn_lib_choice *choice,
-                             struct hone_error *err)
+/* What was tuned for this very problem since the index was read: HONE_NOT_FOUND when nothing was.
+ */
+static enum hone_status choose_new(struct search *search, struct hn_lib_choice *choice,
+                                   struct hone_error *err)
 {
     struct hn_lookup_rank rank;
+    hn_lib_index_forget(search->cache, search->kernel);
+    search->index = NULL;
+    enum hone_status status = hn_lib_index_get(search->cache, search->kernel, &search->index, err);
+    const struct hn_tuned *tuned = status == HONE_OK ? find_tuned(search, true, &rank) : NULL;
+    if (tuned != NULL && rank.grade == HN_GRADE_EXACT)
+        return choose_tuned(search, tuned, rank.grade, choice, err);
+    return status == HONE_OK ? HONE_NOT_FOUND : status;
+}
+
+/* One at a time, and others go on meanwhile: the lock is let go of. */
+static enum hone_status tune_unlocked(struct search *search, struct hone_error *err)
+{
+    struct hn_lookup_rank rank;
+    struct hone_cache *cache = search->cache;
     const struct hn_lib_plan *plan = NULL;
     const struct hn_tuned *tuned = find_tuned(search, false, &rank);
     if (tuned != NULL)
-        (void)hn_lib_plan_get(search->cache, &tuned->version, &plan, NULL);
+        (void)hn_lib_plan_get(cache, &tuned->version, &plan, NULL);
+    cache->tuning = true;
+    pthread_mutex_unlock(&cache->lock);
     enum hone_status status =
-        hn_lib_tune(search->cache, search->problem, plan == NULL ? NULL : plan->plan->config,
+        hn_lib_tune(cache, search->problem, plan == NULL ? NULL : plan->plan->config,
                     search->device, search->options, err);
+    pthread_mutex_lock(&cache->lock);
+    cache->tuning = false;
+    pthread_cond_broadcast(&cache->tuned);
+    return status;
+}
+
+static enum hone_status tune(struct search *search, struct hn_lib_choice *choice,
+                             struct hone_error *err)
+{
+    struct hone_cache *cache = search->cache;
+    enum hone_status status = HONE_NOT_FOUND;
+    /* Another thread may be tuning this very problem. */
+    while (cache->tuning && status == HONE_NOT_FOUND) {
+        pthread_cond_wait(&cache->tuned, &cache->lock);
+        status = choose_new(search, choice, err);
+    }
+    if (status != HONE_NOT_FOUND)
+        return status;
+    status = tune_unlocked(search, err);
     if (status != HONE_OK)
         return status;
-    hn_lib_index_forget(search->cache, search->kernel);
-    status = hn_lib_index_get(search->cache, search->kernel, &search->index, err);
-    tuned = status == HONE_OK ? find_tuned(search, true, &rank) : NULL;
-    if (tuned == NULL || rank.grade != HN_GRADE_EXACT)
-        return hn_lib_fail(err, HONE_TUNE_FAILED,
-                           "`hone tune` ended well, but '%s' holds nothing for this problem",
-                           search->cache->path);
-    return choose_tuned(search, tuned, rank.grade, choice, err);
+    status = choose_new(search, choice, err);
+    return status != HONE_NOT_FOUND
+               ? status
+               : hn_lib_fail(err, HONE_TUNE_FAILED,
+                             "`hone tune` ended well, but '%s' holds nothing for this problem",
+                             cache->path);
 }
 
 static enum hone_status choose(struct search *search, struct hn_lib_choice *choice,

@@ -215,6 +215,21 @@ static enum hone_status make(struct hone_cache *cache, const struct request *req
     return made;
 }
 
+/* Another thread may have made and kept one for the same, while this one was tuning. */
+static enum hone_status keep(struct hone_cache *cache, uint64_t hash, const struct request *request,
+                             struct hone_kernel **handle, struct hone_error *err)
+{
+    struct hone_kernel *other = request->options->separate ? NULL : recall(cache, hash, request);
+    if (other != NULL) {
+        hn_lib_kernel_destroy(*handle);
+        *handle = other;
+        return HONE_OK;
+    }
+    (*handle)->next = cache->kernels;
+    cache->kernels = *handle;
+    return request->options->separate ? HONE_OK : remember(cache, hash, request, *handle, err);
+}
+
 static enum hone_status get(struct hone_cache *cache, const struct request *request, uint64_t hash,
                             struct hone_kernel **handle, struct hone_error *err)
 {
@@ -223,12 +238,8 @@ static enum hone_status get(struct hone_cache *cache, const struct request *requ
     *handle = request->options->separate ? NULL : recall(cache, hash, request);
     if (*handle == NULL) {
         status = make(cache, request, handle, err);
-        if (status == HONE_OK) {
-            (*handle)->next = cache->kernels;
-            cache->kernels = *handle;
-            if (!request->options->separate)
-                status = remember(cache, hash, request, *handle, err);
-        }
+        if (status == HONE_OK)
+            status = keep(cache, hash, request, handle, err);
     }
     pthread_mutex_unlock(&cache->lock);
     if (status != HONE_OK)

@@ -61,6 +61,8 @@ struct hone_cache {
     bool is_folder;
     struct hn_store *store; /* NULL for a folder */
     pthread_mutex_t lock;
+    bool tuning; /* a thread is, without the lock; `tuned` tells the end */
+    pthread_cond_t tuned;
     atomic_bool has_driver;
     struct hn_driver driver;
     bool has_nvrtc;
@@ -106,7 +108,7 @@ enum hone_status hn_lib_recordings_read(struct hone_cache *cache, const char *ke
 enum hn_status hn_lib_recordings_find_plan(const struct hone_cache *cache, const struct hn_version *version,
                                            struct hn_stored_plan *stored, struct hn_error *err);
 
-/* Runs `hone tune` for a problem. config: NULL where only the options can tell. */
+/* Runs `hone tune` for a problem. config: NULL where only the options can tell. Called without the lock. */
 enum hone_status hn_lib_tune(struct hone_cache *cache, const struct hn_bindings *problem, const char *config,
                              const struct hn_device *device, const struct hone_options *options,
                              struct hone_error *err);

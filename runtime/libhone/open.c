@@ -113,16 +113,14 @@ enum hone_status hone_open(const char *path, struct hone_cache **cache, struct h
     struct hone_cache *made = calloc(1, sizeof *made);
     if (made == NULL)
         return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
+    made->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    made->tuned = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     made->path = hn_store_default_path(path);
-    enum hone_status status = made->path != NULL && pthread_mutex_init(&made->lock, NULL) == 0
-                                  ? HONE_OK
-                                  : hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
-    if (status != HONE_OK) {
-        free(made->path);
+    if (made->path == NULL) {
         free(made);
-        return status;
+        return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
     }
-    status = open_path(made, err);
+    enum hone_status status = open_path(made, err);
     if (status != HONE_OK) {
         hone_close(made);
         return status;
@@ -175,6 +173,7 @@ void hone_close(struct hone_cache *cache)
     if (atomic_load(&cache->has_driver))
         hn_driver_close(&cache->driver);
     hn_store_close(cache->store);
+    pthread_cond_destroy(&cache->tuned);
     pthread_mutex_destroy(&cache->lock);
     free(cache->capture_folder);
     free(cache->path);
