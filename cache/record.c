@@ -7,6 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+int64_t hn_resources_shared_bytes(const struct hn_resources *resources)
+{
+    return (int64_t)resources->shared_bytes + resources->dynamic_shared_bytes;
+}
+
 void hn_record_init(struct hn_record *record)
 {
     *record = (struct hn_record){.outcome = HN_OUTCOME_OK};

@@ -10,12 +10,14 @@
 #include "base/hash.h"
 #include "cache/outcome.h"
 
-/* What the compiler made of a variant; bytes are a thread's (local, stack, spills) or a block's (shared_bytes, static).
- * For a plan of several kernels, the largest of each. known is false where nothing was compiled. */
+/* What the compiler made of a variant; bytes are a thread's (local, stack, spills) or a block's (shared_bytes, static;
+ * dynamic_shared_bytes, which the launch asks for). For a plan of several kernels or launches, the largest of each. known
+ * is false where nothing was compiled. */
 struct hn_resources {
     bool known;
     int registers;
     int shared_bytes;
+    int dynamic_shared_bytes; /* 0 too in records that older versions made */
     int local_bytes;
     int stack_bytes;
     int spill_store_bytes;
@@ -91,6 +93,9 @@ struct hn_record {
     bool final;                 /* took part in the final race: the timing is that of the race */
     double time;                /* seconds since the epoch, UTC, when the record was made */
 };
+
+/* What a block has of shared memory, static and dynamic. */
+int64_t hn_resources_shared_bytes(const struct hn_resources *resources);
 
 void hn_record_init(struct hn_record *record);
 void hn_record_finish(struct hn_record *record);

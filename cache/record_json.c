@@ -68,11 +68,19 @@ json_t *hn_bindings_to_json(const struct hn_bindings *bindings)
 
 static json_t *resources_to_json(const struct hn_resources *resources)
 {
-    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:o}", "registers", resources->registers,
-                     "shared_bytes", resources->shared_bytes, "local_bytes", resources->local_bytes,
-                     "stack_bytes", resources->stack_bytes, "spill_store_bytes",
-                     resources->spill_store_bytes, "spill_load_bytes", resources->spill_load_bytes,
-                     "occupancy", real_to_json(resources->occupancy));
+    json_t *json =
+        json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:o}", "registers", resources->registers,
+                  "shared_bytes", resources->shared_bytes, "local_bytes", resources->local_bytes,
+                  "stack_bytes", resources->stack_bytes, "spill_store_bytes",
+                  resources->spill_store_bytes, "spill_load_bytes", resources->spill_load_bytes,
+                  "occupancy", real_to_json(resources->occupancy));
+    if (json != NULL && resources->dynamic_shared_bytes != 0 &&
+        json_object_set_new(json, "dynamic_shared_bytes",
+                            json_integer(resources->dynamic_shared_bytes)) != 0) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
 }
 
 static json_t *verdict_to_json(const struct hn_verdict *verdict)

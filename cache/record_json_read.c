@@ -92,6 +92,7 @@ static enum hn_status read_resources(const json_t *json, struct hn_resources *re
     } counts[] = {
         {"registers", &resources->registers},
         {"shared_bytes", &resources->shared_bytes},
+        {"dynamic_shared_bytes", &resources->dynamic_shared_bytes},
         {"local_bytes", &resources->local_bytes},
         {"stack_bytes", &resources->stack_bytes},
         {"spill_store_bytes", &resources->spill_store_bytes},

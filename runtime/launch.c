@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/launch.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 #include "runtime/flow.h"
@@ -260,4 +261,44 @@ bool hn_launch_check(const struct hn_launch *launch, const struct hn_device *dev
         if (!check_step(&launch->steps[i], device, record))
             return false;
     return true;
+}
+
+static int64_t most_shared(const struct hn_launch_step *steps, size_t count, int64_t most)
+{
+    for (size_t i = 0; i < count; i++)
+        if (steps[i].shared_bytes > most)
+            most = steps[i].shared_bytes;
+    return most;
+}
+
+void hn_launch_note_shared(const struct hn_launch *launch, struct hn_resources *resources)
+{
+    const struct hn_flow *flow = launch->flow;
+    int64_t most = 0;
+    if (flow == NULL)
+        most = most_shared(launch->steps, launch->step_count, most);
+    for (size_t c = 0; flow != NULL && c < flow->chunk_count; c++)
+        most = most_shared(flow->chunks[c].steps, launch->step_count, most);
+    resources->dynamic_shared_bytes = most < INT_MAX ? (int)most : INT_MAX;
+}
+
+static bool asks_for_shared(const struct hn_plan *plan)
+{
+    for (size_t i = 0; i < plan->step_count; i++)
+        if (plan->steps[i].geometry.shared_bytes != NULL)
+            return true;
+    return false;
+}
+
+void hn_launch_recall_shared(const struct hn_plan *plan, const struct hn_bindings *problem,
+                             struct hn_record *record)
+{
+    struct hn_launch launch;
+    struct hn_error ignored;
+    if (!record->resources.known || record->resources.dynamic_shared_bytes != 0 ||
+        !asks_for_shared(plan) ||
+        hn_launch_make(plan, problem, &record->point, &launch, &ignored) != HN_OK)
+        return;
+    hn_launch_note_shared(&launch, &record->resources);
+    hn_launch_finish(&launch);
 }

@@ -55,6 +55,12 @@ enum hn_status hn_launch_make_step(const struct hn_plan *plan, const struct hn_s
  * "block 64x32 has 2048 threads; NVIDIA H200 takes 1024". */
 bool hn_launch_check(const struct hn_launch *launch, const struct hn_device *device, struct hn_record *record);
 
+/* Sets dynamic_shared_bytes: the most that one of the launches asks for. */
+void hn_launch_note_shared(const struct hn_launch *launch, struct hn_resources *resources);
+/* The same for a record of this plan and problem that does not say it, as older versions wrote none. A launch that can
+ * not be evaluated leaves it as it is. */
+void hn_launch_recall_shared(const struct hn_plan *plan, const struct hn_bindings *problem, struct hn_record *record);
+
 /* Evaluates metrics and objective of a measured record into record->metrics and record->objective (lower is better:
  * a maximised metric is negated). metric_values[i] belongs to the i-th metric argument and is kept among the metrics
  * under the argument's name. */

@@ -71,6 +71,31 @@ class Launches(double.Case):
         self.assertEqual(found["CARVEOUT=100,CLUSTER=3,COOPERATIVE=True,SHARED=1024"], "invalid_launch")
         self.assertEqual(set(found.values()), {"ok", "invalid_launch"})
 
+    def test_shared_memory_of_a_block_is_static_and_dynamic(self):
+        """Every view says so, also of records that were made before they kept the dynamic part."""
+        self.config = self.folder / "attributes.yaml"
+        points = ("-s", "SHARED=1024,65536,CARVEOUT=100,CLUSTER=1,COOPERATIVE=false")
+        tuned, = self.tune(*points)
+        dynamic = {record["point"]["SHARED"]: record["resources"]["dynamic_shared_bytes"] for record in tuned["records"]}
+        self.assertEqual(dynamic, {1024: 1024, 65536: 65536})
+        run = self.hone("run", self.config, "-s", "SHARED=65536,CARVEOUT=100").stdout
+        self.assertIn(" registers, 65536 B shared, ", run)
+        row = [line.split() for line in self.hone("compile", self.config, "-s", "SHARED=65536").stdout.splitlines()][2]
+        self.assertEqual(row[1], "65536")
+        resources = json.loads(self.hone("compile", self.config, "-s", "SHARED=65536", "--json").stdout)[0]["resources"]
+        self.assertEqual((resources["shared_bytes"], resources["dynamic_shared_bytes"]), (0, 65536))
+        for kept in (True, False):
+            if not kept:
+                self.sql("UPDATE record SET json = json_remove(json, '$.resources.dynamic_shared_bytes')")
+            self.assertEqual(self.sql("SELECT DISTINCT json LIKE '%dynamic_shared%' FROM record"), [(int(kept),)])
+            for command in (("tune", self.config, "--quiet", *points), ("cache", "show", "attributes")):
+                shown = self.hone(*command).stdout
+                self.assertRegex(shown, r" 64\.0 KiB .*SHARED=65536")
+                self.assertRegex(shown, r" 1\.0 KiB .*SHARED=1024")
+            page = self.hone("report", "attributes").stdout
+            tuning, = json.loads(page.split('id="data">')[1].split("</script>")[0])["tunings"]
+            self.assertEqual(sorted(tuning["columns"]["shared"]), [1024, 65536])
+
     def test_windows_of_the_cache(self):
         found = self.outcomes("windows.yaml", "-s", "HIT=persisting,MISS=streaming", "--full")
         point = "HIT=persisting,HIT_PERCENT={},MISS=streaming,SET_ASIDE={},WINDOW_BYTES={}"

@@ -187,6 +187,52 @@ static void checks_every_step(void **state)
     fixture->plan->step_count++;
 }
 
+static void notes_the_most_dynamic_shared_memory(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct hn_launch launch;
+    struct hn_resources resources = {.known = true, .shared_bytes = 100};
+    assert_int_equal(make(fixture, "K=4,LAYOUT=row,M=64,N=100", "PAD=1,TILE=16", &launch, NULL),
+                     HN_OK);
+    hn_launch_note_shared(&launch, &resources);
+    assert_int_equal(resources.dynamic_shared_bytes, 16 * 17 * 4);
+    assert_int_equal(hn_resources_shared_bytes(&resources), 100 + 16 * 17 * 4);
+    launch.steps[1].shared_bytes = 5000;
+    hn_launch_note_shared(&launch, &resources);
+    assert_int_equal(resources.dynamic_shared_bytes, 5000);
+    launch.steps[0].shared_bytes = INT64_MAX;
+    hn_launch_note_shared(&launch, &resources);
+    assert_int_equal(resources.dynamic_shared_bytes, INT32_MAX);
+    launch.steps[0].shared_bytes = -1;
+    launch.steps[1].shared_bytes = -1;
+    hn_launch_note_shared(&launch, &resources);
+    assert_int_equal(resources.dynamic_shared_bytes, 0);
+    hn_launch_finish(&launch);
+}
+
+static void recalls_the_dynamic_shared_memory_of_older_records(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct hn_bindings problem;
+    struct hn_record record;
+    hn_record_init(&record);
+    parse_bindings("K=4,LAYOUT=row,M=64,N=100", &problem);
+    parse_bindings("PAD=1,TILE=16", &record.point);
+    hn_launch_recall_shared(fixture->plan, &problem, &record);
+    assert_int_equal(record.resources.dynamic_shared_bytes, 0); /* nothing was compiled */
+    record.resources.known = true;
+    hn_launch_recall_shared(fixture->plan, &problem, &record);
+    assert_int_equal(record.resources.dynamic_shared_bytes, 16 * 17 * 4);
+    record.resources.dynamic_shared_bytes = 7;
+    hn_launch_recall_shared(fixture->plan, &problem, &record);
+    assert_int_equal(record.resources.dynamic_shared_bytes, 7); /* it says so itself */
+    record.resources.dynamic_shared_bytes = 0;
+    hn_bindings_finish(&problem);
+    hn_launch_recall_shared(fixture->plan, &problem, &record);
+    assert_int_equal(record.resources.dynamic_shared_bytes, 0); /* can not be evaluated */
+    hn_record_finish(&record);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +245,8 @@ int main(void)
         cmocka_unit_test(checks_clusters),
         cmocka_unit_test(checks_windows),
         cmocka_unit_test(checks_every_step),
+        cmocka_unit_test(notes_the_most_dynamic_shared_memory),
+        cmocka_unit_test(recalls_the_dynamic_shared_memory_of_older_records),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

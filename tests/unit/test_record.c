@@ -29,7 +29,7 @@ static void make_record(struct hn_record *record)
     record->message = strdup("same code as PAD=1");
     record->original = strdup("PAD=1");
     strcpy(record->code_hash, "0123456789abcdef0123456789abcdef");
-    record->resources = (struct hn_resources){true, 255, 49152, 16, 8, 4, 12, 0.1, 0};
+    record->resources = (struct hn_resources){true, 255, 49152, 131072, 16, 8, 4, 12, 0.1, 0};
     record->verdict = (struct hn_verdict){HN_SELF_VERIFIED, 1e-300, 1.0 / 3, 7.25, 2};
     record->timing =
         (struct hn_timing){2674.1 / 3, 2670, 2680, 0.5, 3, 1, 1980, 2700, true, NULL, 3};
@@ -67,6 +67,7 @@ static void assert_records_equal(const struct hn_record *a, const struct hn_reco
     assert_true(a->resources.known == b->resources.known &&
                 a->resources.registers == b->resources.registers &&
                 a->resources.shared_bytes == b->resources.shared_bytes &&
+                a->resources.dynamic_shared_bytes == b->resources.dynamic_shared_bytes &&
                 a->resources.local_bytes == b->resources.local_bytes &&
                 a->resources.stack_bytes == b->resources.stack_bytes &&
                 a->resources.spill_store_bytes == b->resources.spill_store_bytes &&
@@ -143,6 +144,27 @@ static void json_text_round_trip_is_exact(void **state)
     free(text);
 }
 
+/* As older versions wrote them, and as they are read by those. */
+static void records_without_dynamic_shared_memory_do_not_speak_of_it(void **state)
+{
+    (void)state;
+    struct hn_record record;
+    struct hn_record read;
+    make_record(&record);
+    record.resources.dynamic_shared_bytes = 0;
+    json_t *json = hn_record_to_json(&record);
+    const json_t *resources = json_object_get(json, "resources");
+    assert_non_null(resources);
+    assert_null(json_object_get(resources, "dynamic_shared_bytes"));
+    hn_record_init(&read);
+    assert_int_equal(hn_record_from_json(json, &read, NULL), HN_OK);
+    assert_records_equal(&record, &read);
+    assert_int_equal(hn_resources_shared_bytes(&read.resources), 49152);
+    hn_record_finish(&read);
+    hn_record_finish(&record);
+    json_decref(json);
+}
+
 static void reals_that_json_can_not_say(void **state)
 {
     (void)state;
@@ -189,6 +211,8 @@ static void nonsense_is_refused_with_its_reason(void **state)
          "'code_hash' is no hash of 32 hexadecimal digits"},
         {"{\"point\": {}, \"outcome\": \"ok\", \"resources\": {\"registers\": -1}}",
          "'registers' is no integer of 0 to 2147483647"},
+        {"{\"point\": {}, \"outcome\": \"ok\", \"resources\": {\"dynamic_shared_bytes\": \"1\"}}",
+         "'dynamic_shared_bytes' is no integer of 0 to 2147483647"},
         {"{\"point\": {}, \"outcome\": \"ok\", \"timing\": {\"samples_us\": [1, \"2\"]}}",
          "sample 1 is a string, expected a time"},
         {"{\"point\": {}, \"outcome\": \"ok\", \"timing\": {\"median_us\": \"fast\"}}",
@@ -240,6 +264,7 @@ int main(void)
         cmocka_unit_test(fail_replaces_outcome_and_message),
         cmocka_unit_test(the_best_is_ok_and_of_the_final_race),
         cmocka_unit_test(json_text_round_trip_is_exact),
+        cmocka_unit_test(records_without_dynamic_shared_memory_do_not_speak_of_it),
         cmocka_unit_test(reals_that_json_can_not_say),
         cmocka_unit_test(message_that_is_no_utf8_is_kept_readable),
         cmocka_unit_test(nonsense_is_refused_with_its_reason),

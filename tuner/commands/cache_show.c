@@ -7,6 +7,7 @@
 #include "cache/record_json.h"
 #include "tuner/commands/cache_command.h"
 #include "tuner/report/format.h"
+#include "tuner/report/recall_shared.h"
 #include "tuner/report/table.h"
 
 enum { SHOWN = 5 };
@@ -36,11 +37,17 @@ static enum hn_status make_view(const struct hn_cache_command *command,
                                 const struct hn_tuned *tuned, struct view *view,
                                 struct hn_error *err)
 {
+    struct hn_stored_plan plan = {.json = NULL};
+    struct hn_error ignored;
     *view = (struct view){.tuned = tuned};
     enum hn_status status = hn_store_load(command->store, &tuned->identity, &tuned->version,
                                           tuned->simulated, &view->records, err);
     if (status != HN_OK)
         return status;
+    if (hn_store_get_plan(command->store, &tuned->version, &plan, &ignored) == HN_OK) {
+        hn_records_recall_shared(plan.json, &tuned->identity.problem, &view->records);
+        hn_stored_plan_free(&plan);
+    }
     if (view->records.count > 0)
         qsort(view->records.items, view->records.count, sizeof *view->records.items,
               compare_records);
@@ -111,7 +118,7 @@ static void add_row(struct hn_table *table, const struct view *view, size_t inde
     hn_table_cell(table, "%s", time_text);
     hn_table_cell(table, "±%s", spread);
     if (record->resources.known) {
-        hn_format_bytes(record->resources.shared_bytes, shared);
+        hn_format_bytes((double)hn_resources_shared_bytes(&record->resources), shared);
         hn_table_cell(table, "%d", record->resources.registers);
         hn_table_cell(table, "%s", shared);
         hn_table_cell(table, "%.0f%%", record->resources.occupancy * 100);

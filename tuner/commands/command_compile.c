@@ -228,7 +228,7 @@ static void add_row(struct hn_table *table, const struct hn_bindings *point,
     hn_bindings_append(&text, point);
     if (resources->known) {
         hn_table_cell(table, "%d", resources->registers);
-        hn_table_cell(table, "%d", resources->shared_bytes);
+        hn_table_cell(table, "%lld", (long long)hn_resources_shared_bytes(resources));
         hn_table_cell(table, "%d+%d", resources->spill_store_bytes, resources->spill_load_bytes);
         hn_table_cell(table, "%d", resources->stack_bytes);
         hn_table_cell(table, "%.0f%%", resources->occupancy * 100);
@@ -280,12 +280,13 @@ static void report_json(const struct batch *batch)
                       batch->compile->architecture, "outcome", hn_outcome_name(image->outcome),
                       "message", image->message, "compile_ms", image->compile_ms);
         if (r->known)
-            json_object_set_new(
-                row, "resources",
-                json_pack("{si si si si si si sf}", "registers", r->registers, "shared_bytes",
-                          r->shared_bytes, "local_bytes", r->local_bytes, "stack_bytes",
-                          r->stack_bytes, "spill_store_bytes", r->spill_store_bytes,
-                          "spill_load_bytes", r->spill_load_bytes, "occupancy", r->occupancy));
+            json_object_set_new(row, "resources",
+                                json_pack("{si si si si si si si sf}", "registers", r->registers,
+                                          "shared_bytes", r->shared_bytes, "dynamic_shared_bytes",
+                                          r->dynamic_shared_bytes, "local_bytes", r->local_bytes,
+                                          "stack_bytes", r->stack_bytes, "spill_store_bytes",
+                                          r->spill_store_bytes, "spill_load_bytes",
+                                          r->spill_load_bytes, "occupancy", r->occupancy));
         if (batch->compile->log && image->log != NULL)
             json_object_set_new(row, "log", json_string(image->log));
         json_array_append_new(batch->compile->results, row);

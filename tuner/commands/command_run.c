@@ -198,8 +198,9 @@ static void print_record(const struct hn_task *task, const struct hn_record *rec
     }
     hn_staging_print(record, "  pipeline     ", stdout);
     if (record->resources.known)
-        printf("  resources    %d registers, %d B shared, %d B spilled, occupancy %.0f%%\n",
-               record->resources.registers, record->resources.shared_bytes,
+        printf("  resources    %d registers, %lld B shared, %d B spilled, occupancy %.0f%%\n",
+               record->resources.registers,
+               (long long)hn_resources_shared_bytes(&record->resources),
                record->resources.spill_store_bytes + record->resources.spill_load_bytes,
                record->resources.occupancy * 100);
 }

@@ -22,10 +22,17 @@ static json_t *resources_json(const struct hn_resources *resources)
 {
     if (!resources->known)
         return json_null();
-    return json_pack("{s:i, s:i, s:i, s:i, s:f}", "registers", resources->registers, "shared_bytes",
-                     resources->shared_bytes, "spill_store_bytes", resources->spill_store_bytes,
-                     "spill_load_bytes", resources->spill_load_bytes, "occupancy",
-                     resources->occupancy);
+    json_t *json = json_pack("{s:i, s:i, s:i, s:i, s:f}", "registers", resources->registers,
+                             "shared_bytes", resources->shared_bytes, "spill_store_bytes",
+                             resources->spill_store_bytes, "spill_load_bytes",
+                             resources->spill_load_bytes, "occupancy", resources->occupancy);
+    if (json != NULL && resources->dynamic_shared_bytes != 0 &&
+        json_object_set_new(json, "dynamic_shared_bytes",
+                            json_integer(resources->dynamic_shared_bytes)) != 0) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
 }
 
 static json_t *version_json(const struct hn_version *version)

@@ -116,7 +116,7 @@ static json_t *registers(const struct hn_record *r)
 }
 static json_t *shared(const struct hn_record *r)
 {
-    return known(r->resources.known, r->resources.shared_bytes);
+    return known(r->resources.known, (double)hn_resources_shared_bytes(&r->resources));
 }
 static json_t *spills(const struct hn_record *r)
 {

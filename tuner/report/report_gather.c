@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cache/store_history.h"
+#include "tuner/report/recall_shared.h"
 #include "tuner/report/report.h"
 
 void hn_report_init(struct hn_report *report)
@@ -168,6 +169,8 @@ enum hn_status hn_report_add_recording(struct hn_report *report, const char *pat
     tuning->parameter_count = recording.parameter_count;
     tuning->command = recording.command;
     tuning->stale = recording.from_hone && recording.version.protocol != HN_MEASURING_PROTOCOL;
+    hn_records_recall_shared(recording.plan.json, &tuning->identity.problem, &tuning->records);
+    hn_stored_plan_free(&recording.plan);
     free(recording.date);
     tuning->best = find_best(&tuning->records);
     tuning->source = strdup(path);

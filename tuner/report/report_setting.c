@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tuner/report/format.h"
+#include "tuner/report/recall_shared.h"
 #include "tuner/report/report.h"
 
 static enum hn_status set_string(char **to, const char *from, struct hn_error *err)
@@ -95,6 +96,7 @@ enum hn_status hn_report_apply_plan(struct hn_report_tuning *tuning, struct hn_s
     json_t *json = NULL;
     if (hn_store_get_plan(store, &tuning->version, &stored, &ignored) != HN_OK)
         return HN_OK; /* imported results have none */
+    hn_records_recall_shared(stored.json, &tuning->identity.problem, &tuning->records);
     json = json_loads(stored.json, 0, NULL);
     enum hn_status status = HN_OK;
     if (json != NULL && hn_plan_from_json(json, &plan, &ignored) == HN_OK) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/launch.h"
 #include "tuner/report/format.h"
 #include "tuner/report/phases.h"
 #include "tuner/report/roof.h"
@@ -79,7 +80,7 @@ static void add_row(struct hn_table *table, const struct scale *scale,
         hn_table_cell(table, "%s", "");
     add_roof(table, scale, record, timed);
     hn_table_cell(table, "%d", record->resources.registers);
-    hn_format_bytes(record->resources.shared_bytes, text);
+    hn_format_bytes((double)hn_resources_shared_bytes(&record->resources), text);
     hn_table_cell(table, "%s", text);
     hn_table_cell(table, "%.0f%%", record->resources.occupancy * 100);
     hn_text_init(&point);
@@ -115,14 +116,18 @@ static void finish_shown(struct shown *shown)
     *shown = (struct shown){0};
 }
 
-static enum hn_status read_shown(const struct hn_session *session, const uint32_t *tickets,
-                                 size_t count, struct shown *shown, struct hn_error *err)
+static enum hn_status read_shown(const struct hn_session *session, const struct hn_task *task,
+                                 const uint32_t *tickets, size_t count, struct shown *shown,
+                                 struct hn_error *err)
 {
     *shown = (struct shown){.records = calloc(count + 1, sizeof *shown->records)};
     enum hn_status status = shown->records != NULL ? HN_OK : hn_fail_memory(err);
-    for (; status == HN_OK && shown->count < count; shown->count++)
-        status =
-            hn_session_record(session, tickets[shown->count], &shown->records[shown->count], err);
+    for (; status == HN_OK && shown->count < count; shown->count++) {
+        struct hn_record *record = &shown->records[shown->count];
+        status = hn_session_record(session, tickets[shown->count], record, err);
+        if (status == HN_OK)
+            hn_launch_recall_shared(task->plan, task->problem, record);
+    }
     if (status != HN_OK)
         finish_shown(shown);
     return status;
@@ -297,6 +302,7 @@ static enum hn_status print_found(const struct hn_session *session,
                                   const struct hn_ranking *ranking, const struct scale *scale,
                                   FILE *file, struct hn_error *err)
 {
+    const struct hn_task *task = scale->backend->task;
     struct shown best;
     struct shown ladder;
     uint32_t *tickets;
@@ -304,11 +310,11 @@ static enum hn_status print_found(const struct hn_session *session,
     enum hn_status status = hn_session_ladder(session, &tickets, &count, err);
     if (status != HN_OK)
         return status;
-    status = read_shown(session, tickets, count, &ladder, err);
+    status = read_shown(session, task, tickets, count, &ladder, err);
     free(tickets);
     if (status != HN_OK)
         return status;
-    status = read_shown(session, ranking->tickets, count_shown(session, ranking), &best, err);
+    status = read_shown(session, task, ranking->tickets, count_shown(session, ranking), &best, err);
     if (status == HN_OK && best.count > 0) {
         fputc('\n', file);
         print_best(scale, &best, ranking->tied, file);

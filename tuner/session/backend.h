@@ -57,7 +57,7 @@ struct hn_backend_kind {
     enum hn_status (*prepare)(struct hn_backend *backend, double *noise, struct hn_error *err);
     enum hn_status (*compile)(struct hn_backend *backend, uint64_t ticket, const struct hn_bindings *point,
                               struct hn_error *err);
-    /* Fills in the occupancy of a compiled image and the key of its code with its launch ("": unknown). */
+    /* Fills in an image's occupancy, dynamic shared memory and the key of its code with its launch ("": unknown). */
     enum hn_status (*complete)(struct hn_backend *backend, const struct hn_bindings *point, struct hn_image *image,
                                char key[33], struct hn_error *err);
     /* How many more compilations are worth queueing now. */

@@ -170,6 +170,7 @@ enum hn_status hn_task_complete_image(const struct hn_task *task, const struct h
     if (status != HN_OK)
         return status;
     image->resources.occupancy = occupancy_of(&launch, device, &image->resources);
+    hn_launch_note_shared(&launch, &image->resources);
     check_fit(&launch, device, image);
     status = make_key(task, &launch, point, image, key, err);
     hn_launch_finish(&launch);

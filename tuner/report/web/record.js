@@ -21,7 +21,7 @@ function rows(tuning, i) {
     ["samples", timed ? `${get("samples")}${launches}${clock}` : ""],
     ["of the roof", timed ? tuning.roofText(i) : ""],
     ...Object.keys(tuning.metrics).map(name => [name, figure(tuning.metric(name)[i] ?? NaN, 6)]),
-    ["registers", get("registers")], ["shared memory", get("shared") === null ? "" : `${bytes(get("shared"))} a block, static`],
+    ["registers", get("registers")], ["shared memory", get("shared") === null ? "" : `${bytes(get("shared"))} a block`],
     ["spills", get("spills") === null ? "" : bytes(get("spills"))],
     ["occupancy", get("occupancy") === null ? "" : `${percent(get("occupancy"))}, theoretical`],
     ["verified", verified === 0 ? "no" : verified === 1 ? `against the default point: ${error}` : error],
