@@ -197,6 +197,29 @@ static void everything_fails_on_the_second_seed(void **state)
     finish_grid(&grid);
 }
 
+/* The best and the summary's first are the same point, however the strategy came to it. */
+static void equals_have_one_order(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed < 6; seed++) {
+        struct grid grid;
+        struct hn_ranking ranking;
+        struct hn_session_options options = {
+            .strategy = hn_strategy_find("random"), .seed = seed, .command = "hone tune"};
+        make_grid(&grid, NULL);
+        for (int point = 7; point < 397; point += 50)
+            grid.backend.fates[point].us = 50;
+        struct hn_session *session = run_session(&grid, NULL, &options);
+        const struct hn_record *best = hn_session_state(session)->best;
+        assert_int_equal(point_number(&best->point), 7);
+        assert_int_equal(hn_session_ranking(session, &ranking, NULL), HN_OK);
+        assert_int_equal(point_number(&keep_record(session, ranking.tickets[0])->point), 7);
+        hn_ranking_finish(&ranking);
+        hn_session_destroy(session);
+        finish_grid(&grid);
+    }
+}
+
 static void images_of_the_best_are_kept(void **state)
 {
     struct fixture *fixture = *state;
@@ -232,6 +255,7 @@ int main(void)
         cmocka_unit_test(a_finalist_falls_in_the_race),
         cmocka_unit_test(times_stand_when_a_race_comes_to_no_end),
         cmocka_unit_test(everything_fails_on_the_second_seed),
+        cmocka_unit_test(equals_have_one_order),
         TEST(images_of_the_best_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

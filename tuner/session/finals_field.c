@@ -24,6 +24,14 @@ int hn_session_compare(const void *a, const void *b, void *pointer)
     return hn_points_compare(&session->points, x->point, y->point);
 }
 
+bool hn_session_is_better(const struct hn_session *session, size_t a, size_t b)
+{
+    bool raced = result_at(session, a)->final;
+    if (raced != result_at(session, b)->final)
+        return raced;
+    return hn_session_compare(&a, &b, (void *)session) < 0;
+}
+
 /* Whether a result's interval overlaps the best's, widened by the noise floor. Objectives other
  * than time scale with the relative width of the time's interval. */
 static bool overlaps(const struct hn_result *result, const struct hn_record *best, double noise)

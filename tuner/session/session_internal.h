@@ -102,6 +102,9 @@ void hn_session_settle(struct hn_session *session);
 #define HN_FINALIST_LIMIT 12
 /* qsort_r's order of two tickets: by objective, then in the declared order of the points. */
 int hn_session_compare(const void *a, const void *b, void *session);
+/* The order of results, of two tickets that are ok: a raced one comes before one that was not, as its time was taken side by
+ * side with its rivals'; then as above. */
+bool hn_session_is_better(const struct hn_session *session, size_t a, size_t b);
 /* All whose intervals overlap the best's, best first; numbers has room for HN_FINALIST_LIMIT. */
 enum hn_status hn_session_pick_finalists(struct hn_session *session, size_t *numbers, size_t *count,
                                          struct hn_error *err);

@@ -170,16 +170,6 @@ enum hn_status hn_session_set_best(struct hn_session *session, size_t number, st
     return HN_OK;
 }
 
-/* Lower is better; a raced one before one that was not: its time was taken side by side with its
- * rivals'. Equals are ordered as in the finals, which measure more of the first. */
-static bool better(struct hn_session *session, size_t a, size_t b)
-{
-    bool raced = result_at(session, a)->final;
-    if (raced != result_at(session, b)->final)
-        return raced;
-    return hn_session_compare(&a, &b, session) < 0;
-}
-
 enum hn_status hn_session_find_best(struct hn_session *session, struct hn_error *err)
 {
     size_t best = SIZE_MAX;
@@ -188,7 +178,7 @@ enum hn_status hn_session_find_best(struct hn_session *session, struct hn_error 
         if (ticket->state != HN_TICKET_FINISHED || ticket->result.outcome != HN_OUTCOME_OK ||
             ticket->replayed)
             continue;
-        if (best == SIZE_MAX || better(session, i, best))
+        if (best == SIZE_MAX || hn_session_is_better(session, i, best))
             best = i;
     }
     return hn_session_set_best(session, best, err);

@@ -12,18 +12,14 @@ static const struct hn_result *result_at(const struct hn_session *session, size_
 
 static int compare_tickets(const void *a, const void *b, void *session)
 {
-    uint32_t i = *(const uint32_t *)a;
-    uint32_t j = *(const uint32_t *)b;
-    const struct hn_result *x = result_at(session, i);
-    const struct hn_result *y = result_at(session, j);
-    bool x_ok = x->outcome == HN_OUTCOME_OK;
-    bool y_ok = y->outcome == HN_OUTCOME_OK;
-    if (x_ok != y_ok)
-        return x_ok ? -1 : 1;
-    if (x_ok && x->final != y->final)
-        return x->final ? -1 : 1;
-    if (x_ok && x->objective != y->objective)
-        return x->objective < y->objective ? -1 : 1;
+    size_t i = *(const uint32_t *)a;
+    size_t j = *(const uint32_t *)b;
+    bool i_ok = result_at(session, i)->outcome == HN_OUTCOME_OK;
+    bool j_ok = result_at(session, j)->outcome == HN_OUTCOME_OK;
+    if (i_ok != j_ok)
+        return i_ok ? -1 : 1;
+    if (i_ok && i != j)
+        return hn_session_is_better(session, i, j) ? -1 : 1;
     return (i > j) - (i < j);
 }
 
