@@ -25,7 +25,7 @@ EXACT = ("hone init", "hone space", "hone compile")
 # A line that only some runs print, whether the page shows it or not.
 SOMETIMES = re.compile(r"\s*= tied: ")
 # What is another word on another device or in another run.
-VARIES = [(r"NVIDIA [\w. ]+?(?=[,:]| \()", "GPU"), (r"\d[\d.]*(e[+-]?\d+)?", "0"), (r"\b[mun]s\b", "us"),
+VARIES = [(r"NVIDIA [\w. ]+?(?=[,:]| \()", "GPU"), (r"[+-]?\d[\d.]*(e[+-]?\d+)?", "0"), (r"\b[mun]s\b", "us"),
           (r"\b(copy|FP32|launch)\b", "roof"), (r", 0 (slower|skipped|duplicate)s?", ""), (r"[ =]+", " ")]
 
 
