@@ -1,38 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/recording_table.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include "base/text.h"
+#include "file_fixture.h"
 #include "tuner/simulate/recorded.h"
-
-static char path[] = "/tmp/hone-table-XXXXXX";
-
-static int make_file(void **state)
-{
-    (void)state;
-    int file = mkstemp(path);
-    return file < 0 ? -1 : close(file);
-}
-
-static int remove_file(void **state)
-{
-    (void)state;
-    return unlink(path);
-}
-
-static void write_text(const char *text)
-{
-    assert_int_equal(hn_text_write_file(path, text, strlen(text), NULL), HN_OK);
-}
 
 static void load_table(const char *text, struct hn_recording_table *table)
 {

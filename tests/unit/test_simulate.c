@@ -1,38 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/simulate/run.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include "base/text.h"
+#include "file_fixture.h"
 #include "tuner/simulate/scale.h"
-
-static char path[] = "/tmp/hone-simulate-XXXXXX";
-
-static int make_file(void **state)
-{
-    (void)state;
-    int file = mkstemp(path);
-    return file < 0 ? -1 : close(file);
-}
-
-static int remove_file(void **state)
-{
-    (void)state;
-    return unlink(path);
-}
-
-static void write_text(const char *text)
-{
-    assert_int_equal(hn_text_write_file(path, text, strlen(text), NULL), HN_OK);
-}
 
 /* Points 0 .. count-1 of one parameter; every fourth fails to compile; times fall, costs are 10. */
 static void load_line(int count, struct hn_recorded *recorded)
