@@ -14,6 +14,8 @@ SEED = 20261121
 # Records are committed 50 ms after the first of them is ready; the commit itself takes its time on a busy machine.
 COMMIT_S = 0.05
 SLACK_S = 0.25
+# A worker ends as soon as it is scheduled; on a machine that runs tests only, that may take a while.
+ENDED_WITHIN_S = 1 if double.ON_GPU else 20
 
 
 def signal_quietly(pid, number):
@@ -70,11 +72,12 @@ class Kill(double.Case):
                 return self.random.choice(sorted(workers))
         return None
 
-    def assert_no_orphans(self, killed):
+    def assert_no_orphans(self, ended):
+        """Returns how long after hone's end its last worker ended."""
         while self.own_workers():
-            self.assertLess(time.monotonic() - killed, 1, "workers are still there a second after hone was killed")
+            self.assertLess(time.monotonic() - ended, ENDED_WITHIN_S, "workers outlive hone")
             time.sleep(0.005)
-        self.ended_s.append(time.monotonic() - killed)
+        return time.monotonic() - ended
 
     def assert_kept(self, told, killed):
         """What was told is in the cache, but for what was in flight."""
@@ -101,7 +104,7 @@ class Kill(double.Case):
         process.send_signal(signal.SIGKILL)
         killed, killed_at = time.monotonic(), time.time()
         process.communicate()
-        self.assert_no_orphans(killed)
+        self.ended_s.append(self.assert_no_orphans(killed))
         self.assert_kept(self.read_events(), killed_at)
         if self.cache.exists() and self.cache.stat().st_size > 0:
             self.hone("cache", "check")
@@ -117,7 +120,7 @@ class Kill(double.Case):
         in_time = worker is not None and signal_quietly(worker, signal.SIGKILL)
         _, errors = process.communicate(timeout=120)
         self.assertEqual((process.returncode, errors), (0, ""))
-        self.assertEqual(self.own_workers(), [])
+        self.assert_no_orphans(time.monotonic())
         self.assertEqual(len(double.searched(self.read_events())), self.points)
         result, = self.tune("--full")
         self.assertEqual(result["reused"], self.points)

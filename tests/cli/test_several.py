@@ -9,7 +9,8 @@ import time
 import double
 
 RECORDS = int(os.environ.get("HONE_RECORDS", "150"))
-LONGEST_WAIT_S = 1.0
+LONGEST_WAIT_S = 1.0  # on a GPU
+LONGEST_PART = 0.4  # of the time that all take, however busy the machine: less than when one waits for another's end
 
 
 class Several(double.Case):
@@ -27,13 +28,14 @@ class Several(double.Case):
             output, errors = process.communicate(timeout=600)
             self.assertEqual((process.returncode, errors), (0, ""))
 
-        longest = 0
+        longest, everything = 0, []
         told = collections.Counter()
         for _, events in tuners:
             records = [record for record in self.read_events(events) if not record["final"]]
             self.assertEqual(len({double.name(record["point"]) for record in records}), RECORDS)
             told.update(f"{double.name(record['point'])}@{record['time']:.6f}" for record in records)
             times = sorted(record["time"] for record in records)
+            everything += times
             longest = max([longest] + [later - earlier for earlier, later in zip(times, times[1:])])
 
         kept = collections.Counter()
@@ -46,7 +48,7 @@ class Several(double.Case):
         self.hone("cache", "check")
         if RECORDS > 150 or double.ON_GPU:
             print(f"\n{len(problems)} tuners, {RECORDS} records each; the longest time without a record: {longest:.2f} s")
-        self.assertLess(longest, LONGEST_WAIT_S)
+        self.assertLess(longest, LONGEST_WAIT_S if double.ON_GPU else LONGEST_PART * (max(everything) - min(everything)))
 
     def test_turns(self):
         """While another holds the GPU nothing is measured, and no time limit runs."""
