@@ -135,7 +135,10 @@ class Faults(hone.Case):
         # What is stopped early is compared once only; here every variant is to be looked at to the end.
         tuning = self.tune("--full", "--events", events)
         elapsed = time.monotonic() - begin
-        self.assertEqual(workers_of(self.cache), [])
+        # They end as soon as they are scheduled.
+        while workers_of(self.cache):
+            self.assertLess(time.monotonic() - begin - elapsed, 20, "workers outlive hone")
+            time.sleep(0.01)
         planted = self.check_all(tuning)
         self.check_best(tuning["best"])
         again = self.tune()
