@@ -203,17 +203,27 @@ struct hn_record bench_fixture_evaluate(struct bench_fixture *fixture, const cha
     return record;
 }
 
+void bench_fixture_check(const struct hn_record *record, enum hn_outcome outcome,
+                         const char *message)
+{
+    if (record->outcome != outcome) {
+        char *point = hn_bindings_text(&record->point);
+        print_error("%s:\n", point == NULL ? "a point" : point);
+        free(point);
+        fail_msg("found %s (%s), expected %s", hn_outcome_name(record->outcome),
+                 record->message == NULL ? "" : record->message, hn_outcome_name(outcome));
+    }
+    if (message != NULL)
+        assert_string_equal(record->message, message);
+}
+
 void bench_fixture_expect(struct bench_fixture *fixture, const char *point,
                           const struct hn_bench_request *request, enum hn_outcome outcome,
                           const char *message)
 {
     bench_fixture_set_reference(fixture, point);
     struct hn_record record = bench_fixture_evaluate(fixture, point, request);
-    if (record.outcome != outcome)
-        fail_msg("%s: found %s (%s), expected %s", point, hn_outcome_name(record.outcome),
-                 record.message == NULL ? "" : record.message, hn_outcome_name(outcome));
-    if (message != NULL)
-        assert_string_equal(record.message, message);
+    bench_fixture_check(&record, outcome, message);
     hn_record_finish(&record);
 }
 

@@ -41,7 +41,9 @@ void bench_fixture_compile(struct bench_fixture *fixture, const char *point, str
 struct hn_record bench_fixture_evaluate(struct bench_fixture *fixture, const char *point,
                                         const struct hn_bench_request *request);
 
-/* Evaluates a point with its reference; `message` NULL: any. */
+/* `message` NULL: any. */
+void bench_fixture_check(const struct hn_record *record, enum hn_outcome outcome, const char *message);
+/* Evaluates a point with its reference, and checks what came of it. */
 void bench_fixture_expect(struct bench_fixture *fixture, const char *point, const struct hn_bench_request *request,
                           enum hn_outcome outcome, const char *message);
 /* On the driver double: opens, evaluates and closes again and again, from call `first` on a later one of the driver's

@@ -54,15 +54,6 @@ static int close_scale(void **state)
     return 0;
 }
 
-static void expect(const struct hn_record *record, enum hn_outcome outcome, const char *message)
-{
-    if (record->outcome != outcome)
-        fail_msg("found %s (%s), expected %s", hn_outcome_name(record->outcome),
-                 record->message == NULL ? "" : record->message, hn_outcome_name(outcome));
-    if (message != NULL)
-        assert_string_equal(record->message, message);
-}
-
 /* What the double's events step by. */
 static bool is_step(double us)
 {
@@ -73,7 +64,7 @@ static void a_right_variant_is_verified_and_measured(void **state)
 {
     (void)state;
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
-    expect(&record, HN_OUTCOME_OK, NULL);
+    bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
     assert_int_equal(record.verdict.kind, HN_VERIFIED);
     assert_int_equal(record.verdict.seeds, 1);
     assert_true(record.verdict.max_error <= record.verdict.tolerance);
@@ -99,7 +90,7 @@ static void worse_points_take_longer(void **state)
 {
     (void)state;
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=64,FAULT=0,ITEMS=1", &both);
-    expect(&record, HN_OUTCOME_OK, NULL);
+    bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
     assert_true(fabs(record.timing.median_us - 51.0 * 1.3) < 0.1);
     hn_record_finish(&record);
 }
@@ -130,12 +121,12 @@ static void a_failing_variant_leaves_the_bench_as_it_was(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
         struct hn_record record = bench_fixture_evaluate(&scale, failures[i].point, &both);
-        expect(&record, failures[i].outcome, failures[i].message);
+        bench_fixture_check(&record, failures[i].outcome, failures[i].message);
         assert_non_null(record.message);
         hn_record_finish(&record);
         assert_false(hn_bench_is_dead(scale.bench));
         record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &verify_only);
-        expect(&record, HN_OUTCOME_OK, NULL);
+        bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
         hn_record_finish(&record);
     }
 }
@@ -163,7 +154,7 @@ static void expect_slower(double censor_us, size_t samples)
     struct hn_bench_request request = both;
     request.censor_us = censor_us;
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &request);
-    expect(&record, samples > 0 ? HN_OUTCOME_SLOWER : HN_OUTCOME_OK, NULL);
+    bench_fixture_check(&record, samples > 0 ? HN_OUTCOME_SLOWER : HN_OUTCOME_OK, NULL);
     if (samples > 0) {
         assert_int_equal(record.timing.sample_count, samples);
         assert_true(record.timing.median_us == record.timing.low_us);
@@ -184,7 +175,7 @@ static void the_slower_the_sooner_it_stops(void **state)
     request.censor_us = 20.0;
     request.full = true;
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &request);
-    expect(&record, HN_OUTCOME_OK, NULL);
+    bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
     hn_record_finish(&record);
 }
 
@@ -194,7 +185,7 @@ static void damage_late(const char *point)
     struct hn_bench_request request = both;
     request.censor_us = 40.0;
     struct hn_record record = bench_fixture_evaluate(&scale, point, &request);
-    expect(&record, HN_OUTCOME_SLOWER, NULL);
+    bench_fixture_check(&record, HN_OUTCOME_SLOWER, NULL);
     assert_int_equal(record.timing.sample_count, 2);
     hn_record_finish(&record);
 }
@@ -208,19 +199,19 @@ static void what_is_stopped_early_harms_no_other(void **state)
         damage_late(late[i]);
         struct hn_record record =
             bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
-        expect(&record, HN_OUTCOME_OK, NULL);
+        bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
         assert_int_equal(record.verdict.seeds, 1);
         hn_record_finish(&record);
         /* One that is wrong itself stays wrong. */
         damage_late(late[i]);
         record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=4,ITEMS=4", &both);
-        expect(&record, HN_OUTCOME_WRONG_RESULT, NULL);
+        bench_fixture_check(&record, HN_OUTCOME_WRONG_RESULT, NULL);
         hn_record_finish(&record);
         /* Nor does a reference that is computed just then fail. */
         damage_late(late[i]);
         assert_int_equal(hn_bench_reseed(scale.bench, 7 + (uint64_t)i, &err), HN_OK);
         record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
-        expect(&record, HN_OUTCOME_OK, NULL);
+        bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
         hn_record_finish(&record);
     }
 }
@@ -230,7 +221,8 @@ static void what_is_measured_is_compared_again(void **state)
 {
     (void)state;
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=11,ITEMS=4", &both);
-    expect(&record, HN_OUTCOME_OUT_OF_BOUNDS, "in the last timed launch: wrote into input 'x'");
+    bench_fixture_check(&record, HN_OUTCOME_OUT_OF_BOUNDS,
+                        "in the last timed launch: wrote into input 'x'");
     hn_record_finish(&record);
 }
 
@@ -238,9 +230,10 @@ static void an_illegal_address_kills_the_bench(void **state)
 {
     (void)state;
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=2,ITEMS=4", &both);
-    expect(&record, HN_OUTCOME_DEVICE_FAULT,
-           "scale <<<(128, 1, 1), (128, 1, 1), 0 B>>>: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal "
-           "memory access was encountered");
+    bench_fixture_check(
+        &record, HN_OUTCOME_DEVICE_FAULT,
+        "scale <<<(128, 1, 1), (128, 1, 1), 0 B>>>: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal "
+        "memory access was encountered");
     assert_true(hn_bench_is_dead(scale.bench));
     hn_record_finish(&record);
 }
@@ -256,7 +249,7 @@ static void reseeding_keeps_right_variants_right(void **state)
     struct hn_image image;
     bench_fixture_compile(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &image);
     assert_int_equal(hn_bench_evaluate(scale.bench, &image, &verify_only, &record, &err), HN_OK);
-    expect(&record, HN_OUTCOME_OK, NULL);
+    bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
     assert_int_equal(record.verdict.seeds, 2);
     assert_true(record.verdict.max_reference != before);
     hn_image_finish(&image);
@@ -291,9 +284,9 @@ static void race_interleaves_and_drops_what_fails(void **state)
         assert_true(fabs(samples[ROUNDS + r] - 56.1) < 0.1);
         assert_true(samples[2 * ROUNDS + r] == 0.0);
     }
-    expect(&records[0], HN_OUTCOME_OK, NULL);
-    expect(&records[1], HN_OUTCOME_OK, NULL);
-    expect(&records[2], HN_OUTCOME_WRONG_RESULT, NULL);
+    bench_fixture_check(&records[0], HN_OUTCOME_OK, NULL);
+    bench_fixture_check(&records[1], HN_OUTCOME_OK, NULL);
+    bench_fixture_check(&records[2], HN_OUTCOME_WRONG_RESULT, NULL);
     assert_int_equal(
         hn_bench_race(scale.bench, candidates, 2, 3, ROUNDS, 0.0, samples, &done, records, &err),
         HN_OK);
@@ -327,7 +320,7 @@ static void warm_regime_is_faster(void **state)
     (void)state;
     open_bench(HN_WARM);
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
-    expect(&record, HN_OUTCOME_OK, NULL);
+    bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
     assert_true(fabs(record.timing.median_us - 0.8 * 51.0) < 0.1);
     hn_record_finish(&record);
     bench_fixture_close(&scale);
@@ -345,7 +338,7 @@ static void a_short_kernel_is_timed_in_cold_batches(void **state)
     scale.config->problems[0] = problem;
     assert_int_equal(bench_fixture_open(&small, HN_COLD, &err), HN_OK);
     struct hn_record record = bench_fixture_evaluate(&small, "BLOCK=256,FAULT=0,ITEMS=4", &both);
-    expect(&record, HN_OUTCOME_OK, NULL);
+    bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
     /* 1 + 50 / 16 us, and no launch of a batch finds what another left in the cache. */
     assert_true(fabs(record.timing.median_us - 4.125) < 0.01);
     assert_int_equal(record.timing.batch, 13);
@@ -363,7 +356,7 @@ static void throttled_samples_are_dropped(void **state)
     open_bench(HN_COLD);
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
     unsetenv("HONE_DOUBLE_THROTTLE");
-    expect(&record, HN_OUTCOME_OK, NULL);
+    bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
     assert_true(record.timing.dropped >= 1);
     assert_true(record.timing.sample_count >= 6);
     assert_false(record.timing.unstable);
@@ -378,7 +371,7 @@ static void mostly_throttled_samples_are_kept_and_flagged(void **state)
     open_bench(HN_COLD);
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &both);
     unsetenv("HONE_DOUBLE_THROTTLE");
-    expect(&record, HN_OUTCOME_OK, NULL);
+    bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
     assert_int_equal(record.timing.dropped, 0);
     assert_true(record.timing.unstable);
     assert_true(fabs(record.timing.clock_mhz - 990.0) < 1.0);

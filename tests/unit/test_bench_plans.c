@@ -46,21 +46,12 @@ static void open_bench(struct bench_fixture *fixture)
         fail_msg("%s", err.message);
 }
 
-static void expect(const struct hn_record *record, enum hn_outcome outcome, const char *message)
-{
-    if (record->outcome != outcome)
-        fail_msg("found %s (%s), expected %s", hn_outcome_name(record->outcome),
-                 record->message == NULL ? "" : record->message, hn_outcome_name(outcome));
-    if (message != NULL)
-        assert_string_equal(record->message, message);
-}
-
 static void every_role_is_restored_between_launches(void **state)
 {
     (void)state;
     open_bench(&accumulate);
     struct hn_record record = bench_fixture_evaluate(&accumulate, "SCRATCH=4096", &both);
-    expect(&record, HN_OUTCOME_OK, NULL);
+    bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
     assert_int_equal(record.verdict.kind, HN_SELF_VERIFIED);
     assert_int_equal(record.timing.batch, 1);
     assert_true(fabs(record.timing.resolution_us - 0.032) < 0.001); /* what the events step by */
@@ -68,11 +59,11 @@ static void every_role_is_restored_between_launches(void **state)
     assert_true(hn_value_number(hn_bindings_get(&record.metrics, "doubled")) == 3.0);
     hn_record_finish(&record);
     record = bench_fixture_evaluate(&accumulate, "SCRATCH=1073741824", &both);
-    expect(&record, HN_OUTCOME_OUT_OF_MEMORY,
-           "its scratch needs 1.000 GiB, more than is free on the device");
+    bench_fixture_check(&record, HN_OUTCOME_OUT_OF_MEMORY,
+                        "its scratch needs 1.000 GiB, more than is free on the device");
     hn_record_finish(&record);
     record = bench_fixture_evaluate(&accumulate, "SCRATCH=1024", &both);
-    expect(&record, HN_OUTCOME_OK, NULL);
+    bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
     hn_record_finish(&record);
     bench_fixture_close(&accumulate);
 }
@@ -87,7 +78,7 @@ static void steps_and_a_reference_that_depends_on_a_parameter(void **state)
     struct hn_bindings three;
     open_bench(&twice);
     record = bench_fixture_evaluate(&twice, "BLOCK=128,FACTOR=2,FAULT=0,ITEMS=1", &both);
-    expect(&record, HN_OUTCOME_OK, NULL);
+    bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
     assert_true(record.verdict.max_reference == 4 * 4095 * 0.25);
     hn_record_finish(&record);
 
@@ -101,14 +92,14 @@ static void steps_and_a_reference_that_depends_on_a_parameter(void **state)
     hn_bindings_parse("FACTOR=3", &three, NULL);
     assert_int_equal(hn_bench_set_reference(twice.bench, &three, &twice.reference, &err), HN_OK);
     assert_int_equal(hn_bench_evaluate(twice.bench, &image, &both, &record, &err), HN_OK);
-    expect(&record, HN_OUTCOME_OK, NULL);
+    bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
     assert_true(record.verdict.max_reference == 9 * 4095 * 0.25);
     hn_record_finish(&record);
     hn_image_finish(&image);
     hn_bindings_finish(&three);
 
     record = bench_fixture_evaluate(&twice, "BLOCK=128,FACTOR=3,FAULT=4,ITEMS=1", &both);
-    expect(&record, HN_OUTCOME_WRONG_RESULT, NULL);
+    bench_fixture_check(&record, HN_OUTCOME_WRONG_RESULT, NULL);
     hn_record_finish(&record);
     bench_fixture_close(&twice);
 }
