@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -203,6 +204,19 @@ struct hn_record bench_fixture_evaluate(struct bench_fixture *fixture, const cha
     return record;
 }
 
+bool bench_fixture_says(const char *message, const char *expected)
+{
+    size_t same = strcspn(expected, "0123456789");
+    char *rest, *expected_rest;
+    if (strncmp(message, expected, strlen(expected)) == 0)
+        return true;
+    if (strncmp(expected, "wrote ", 6) != 0 || strncmp(message, expected, same) != 0)
+        return false;
+    long long off =
+        strtoll(message + same, &rest, 10) - strtoll(expected + same, &expected_rest, 10);
+    return llabs(off) < 4 && strncmp(rest, expected_rest, strlen(expected_rest)) == 0;
+}
+
 void bench_fixture_check(const struct hn_record *record, enum hn_outcome outcome,
                          const char *message)
 {
@@ -213,8 +227,8 @@ void bench_fixture_check(const struct hn_record *record, enum hn_outcome outcome
         fail_msg("found %s (%s), expected %s", hn_outcome_name(record->outcome),
                  record->message == NULL ? "" : record->message, hn_outcome_name(outcome));
     }
-    if (message != NULL)
-        assert_string_equal(record->message, message);
+    if (message != NULL && !bench_fixture_says(record->message, message))
+        fail_msg("found '%s', expected '%s'", record->message, message);
 }
 
 void bench_fixture_expect(struct bench_fixture *fixture, const char *point,

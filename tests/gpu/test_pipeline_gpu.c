@@ -85,14 +85,10 @@ static struct hn_record evaluate(const struct cut *cut, const char *memory, cons
 }
 
 static void expect(const struct cut *cut, const char *memory, const char *order, int fault,
-                   enum hn_outcome outcome, const char *part)
+                   enum hn_outcome outcome, const char *message)
 {
     struct hn_record record = evaluate(cut, memory, order, fault, false);
-    if (record.outcome != outcome)
-        fail_msg("found %s (%s), expected %s", hn_outcome_name(record.outcome),
-                 record.message == NULL ? "" : record.message, hn_outcome_name(outcome));
-    if (part != NULL && strstr(record.message, part) == NULL)
-        fail_msg("'%s' is not in '%s'", part, record.message);
+    bench_fixture_check(&record, outcome, message);
     hn_record_finish(&record);
 }
 

@@ -79,11 +79,7 @@ static struct hn_record evaluate(const char *changes, const struct hn_bench_requ
 static void expect(const char *changes, enum hn_outcome outcome, const char *message)
 {
     struct hn_record record = evaluate(changes, &both);
-    if (record.outcome != outcome)
-        fail_msg("%s: found %s (%s), expected %s", changes, hn_outcome_name(record.outcome),
-                 record.message == NULL ? "" : record.message, hn_outcome_name(outcome));
-    if (message != NULL)
-        assert_string_equal(record.message, message);
+    bench_fixture_check(&record, outcome, message);
     hn_record_finish(&record);
 }
 
