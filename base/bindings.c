@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Far more than anybody tunes, and few enough to be inserted one by one. */
+enum { MOST_NAMES = 1024 };
+
 void hn_bindings_init(struct hn_bindings *bindings)
 {
     *bindings = (struct hn_bindings){0};
@@ -99,6 +102,10 @@ enum hn_status hn_bindings_set(struct hn_bindings *bindings, const char *name,
         free_word(&bindings->values[position]);
         bindings->values[position] = copy;
         return HN_OK;
+    }
+    if (bindings->count == MOST_NAMES) {
+        free_word(&copy);
+        return hn_fail(err, HN_EFORMAT, "found more than %d names with values", MOST_NAMES);
     }
     char *own_name = strdup(name);
     if (own_name == NULL || !grow(bindings)) {

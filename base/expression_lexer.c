@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/expression_lexer.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/ascii.h"
+#include "base/c_locale.h"
 
 /* Longer ones before their beginnings. */
 static const char *const marks[] = {"**", "//", "<<", ">>", "<=", ">=", "==", "!=", "+",
@@ -23,12 +25,12 @@ static const struct {
 
 static bool is_name_start(char c)
 {
-    return isalpha((unsigned char)c) || c == '_';
+    return hn_is_letter(c) || c == '_';
 }
 
 static bool is_name_part(char c)
 {
-    return is_name_start(c) || isdigit((unsigned char)c);
+    return is_name_start(c) || hn_is_digit(c);
 }
 
 static size_t name_length(const char *start)
@@ -82,7 +84,7 @@ static int number_base(const char *digits)
 {
     if (digits[0] != '0' || digits[1] == '\0')
         return 10;
-    switch (tolower((unsigned char)digits[1])) {
+    switch (hn_lower(digits[1])) {
     case 'x':
         return 16;
     case 'o':
@@ -100,8 +102,8 @@ static bool copy_digits(char *to, const char *from, size_t length)
     for (size_t i = 0; i < length; i++) {
         if (from[i] != '_') {
             *to++ = from[i];
-        } else if (i == 0 || !isxdigit((unsigned char)from[i - 1]) || i + 1 == length ||
-                   !isxdigit((unsigned char)from[i + 1])) {
+        } else if (i == 0 || !hn_is_hex_digit(from[i - 1]) || i + 1 == length ||
+                   !hn_is_hex_digit(from[i + 1])) {
             return false;
         }
     }
@@ -126,7 +128,7 @@ static enum hn_status read_number(struct hn_token *token, struct hn_error *err)
 
     int base = number_base(digits);
     if (base == 10 && strpbrk(digits, ".eE") != NULL) {
-        token->value = hn_real(strtod(digits, &end));
+        token->value = hn_real(hn_c_strtod(digits, &end));
         if (isinf(token->value.real))
             return hn_fail(err, HN_ECONFIG, "column %zu: number %.*s is beyond a double",
                            token->column, shown, token->start);
@@ -207,8 +209,7 @@ static enum hn_status read_token(struct hn_token *token, const char **end, struc
     *end = NULL;
     if (is_name_start(first))
         read_name(token);
-    else if (isdigit((unsigned char)first) ||
-             (first == '.' && isdigit((unsigned char)token->start[1])))
+    else if (hn_is_digit(first) || (first == '.' && hn_is_digit(token->start[1])))
         status = read_number(token, err);
     else if (first == '\'' || first == '"')
         status = read_string(token, end, err);

@@ -95,9 +95,47 @@ static bool is_word_start(char c)
 
 bool hn_text_is_word(const char *string)
 {
+    const char *end = string;
     if (!is_word_start(*string))
         return false;
-    while (is_word_start(*string) || (*string >= '0' && *string <= '9'))
-        string++;
-    return *string == '\0';
+    while (is_word_start(*end) || (*end >= '0' && *end <= '9'))
+        end++;
+    return *end == '\0' && end - string <= HN_WORD_MOST;
+}
+
+/* Bytes that follow a first byte, and the smallest code point that needs as many; RFC 3629. */
+static size_t follow(unsigned char first, uint32_t *code, uint32_t *least)
+{
+    static const struct {
+        unsigned char mask, mark;
+        uint32_t least;
+    } kinds[] = {{0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if ((first & kinds[i].mask) != kinds[i].mark)
+            continue;
+        *code = first & (unsigned char)~kinds[i].mask;
+        *least = kinds[i].least;
+        return i;
+    }
+    return SIZE_MAX;
+}
+
+const char *hn_text_find_not_utf8(const char *string)
+{
+    const unsigned char *at = (const unsigned char *)string;
+    while (*at != '\0') {
+        uint32_t code, least;
+        size_t count = follow(*at, &code, &least);
+        if (count == SIZE_MAX)
+            return (const char *)at;
+        for (size_t i = 1; i <= count; i++) {
+            if ((at[i] & 0xc0) != 0x80)
+                return (const char *)at;
+            code = code << 6 | (at[i] & 0x3f);
+        }
+        if (code < least || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+            return (const char *)at;
+        at += count + 1;
+    }
+    return NULL;
 }

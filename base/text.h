@@ -37,7 +37,11 @@ enum hn_status hn_text_write_file(const char *path, const void *data, size_t siz
  * differs in nothing else is always near). */
 const char *hn_text_nearest(const char *word, const char *const *words, size_t count);
 
-/* [A-Za-z_][A-Za-z0-9_]* */
+/* The first byte that is no part of well-formed UTF-8, or NULL. JSON, and so caches and messages, hold nothing else. */
+const char *hn_text_find_not_utf8(const char *string);
+
+/* [A-Za-z_][A-Za-z0-9_]*, of at most HN_WORD_MOST bytes. */
+enum { HN_WORD_MOST = 255 };
 bool hn_text_is_word(const char *string);
 
 #endif

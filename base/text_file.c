@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/plain_file.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -39,9 +40,10 @@ enum hn_status hn_text_read_file(const char *path, size_t limit, char **data, si
                                  struct hn_error *err)
 {
     *data = NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const char *reason = NULL;
+    int fd = hn_plain_file_open(path, &reason);
     if (fd < 0)
-        return fail_errno(err, "open", path);
+        return hn_fail(err, HN_ERUN, "cannot open '%s': %s", path, reason);
     struct hn_text text;
     hn_text_init(&text);
     enum hn_status status = read_all(fd, path, limit, &text, err);

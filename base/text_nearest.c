@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/ascii.h"
 #include "base/text.h"
 
-#include <ctype.h>
 #include <string.h>
-#include <strings.h>
 
 enum { LONGEST = 127 };
 
@@ -12,7 +11,7 @@ static unsigned substitution(char a, char b)
 {
     if (a == b)
         return 0;
-    return tolower((unsigned char)a) == tolower((unsigned char)b) ? 1 : 2;
+    return hn_lower(a) == hn_lower(b) ? 1 : 2;
 }
 
 static unsigned least(unsigned a, unsigned b, unsigned c)
@@ -58,7 +57,7 @@ const char *hn_text_nearest(const char *word, const char *const *words, size_t c
         size_t other = strlen(words[i]);
         if (other > LONGEST)
             continue;
-        unsigned d = strcasecmp(word, words[i]) == 0 ? 1 : distance(word, length, words[i], other);
+        unsigned d = hn_same_letters(word, words[i]) ? 1 : distance(word, length, words[i], other);
         if (d < limit || (d == limit && nearest == NULL)) {
             nearest = words[i];
             limit = d;

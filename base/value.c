@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
+
 struct hn_value hn_integer(int64_t integer)
 {
     return (struct hn_value){.type = HN_INTEGER, .integer = integer};
@@ -124,7 +126,7 @@ static void append_real(struct hn_text *text, double real)
     char digits[40];
     for (int precision = 1; precision <= 17; precision++) {
         snprintf(digits, sizeof digits, "%.*g", precision, real);
-        if (strtod(digits, NULL) == real)
+        if (hn_c_strtod(digits, NULL) == real)
             break;
     }
     hn_text_append(text, digits);
@@ -227,7 +229,7 @@ enum hn_status hn_value_parse(const char *string, struct hn_value *value, struct
     if (is_constant(string, value))
         return HN_OK;
     if (is_real(string)) {
-        *value = hn_real(strtod(string, NULL));
+        *value = hn_real(hn_c_strtod(string, NULL));
         if (isinf(value->real))
             return hn_fail(err, HN_ECONFIG, "number %s is beyond a double", string);
         return HN_OK;

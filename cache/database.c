@@ -2,29 +2,37 @@
 #include "cache/database.h"
 
 #include <errno.h>
+#include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
+#include <unistd.h>
+#include <zlib.h>
 
+#include "base/clock.h"
+#include "base/interrupt.h"
 #include "base/text.h"
+#include "cache/lock_wait.h"
 
-/* Writers hold the lock for milliseconds; a process that was stopped in the middle may hold it
- * longer. */
-enum { BUSY_TIMEOUT_MS = 30000, BUSY_STEP_MS = 10 };
+/* What a statement that reads may take inside SQLite: longer than it may wait for a lock. SQLite
+ * asks each so many of its instructions whether to go on. */
+enum { PATIENCE_MS = 60000, INSTRUCTIONS = 10000 };
 
 struct hn_database {
     sqlite3 *handle;
     char *path;
+    double patience_ms;
+    double deadline_ms; /* of the statement that runs, by hn_now_ms */
 };
 
 struct hn_statement {
     struct hn_database *database;
     sqlite3_stmt *handle;
     int bound;
-    int failure; /* first failure of a bind */
+    int failure;        /* first failure of a bind */
+    double patience_ms; /* what is left of it */
 };
 
 static enum hn_status fail_damaged(const char *path, const char *reason, struct hn_error *err)
@@ -57,6 +65,22 @@ static enum hn_status fail_damaged(const char *path, const char *reason, struct 
                    path, reason);
 }
 
+/* SQLite appends -journal, and says no more of a path that is too long for it than that it can not
+ * open it. */
+static enum hn_status fail_open(const char *path, const char *reason, struct hn_error *err)
+{
+    enum { LONGEST = 512 - (sizeof "-journal" - 1) };
+    char *folder = path[0] == '/' ? NULL : get_current_dir_name();
+    size_t length = strlen(path) + (folder == NULL ? 0 : strlen(folder) + 1);
+    free(folder);
+    if (length > LONGEST)
+        return hn_fail(err, HN_ERUN,
+                       "cache '%.3000s' can not be opened: its full path has %zu bytes, SQLite "
+                       "takes at most %d; use a shorter one",
+                       path, length, LONGEST);
+    return hn_fail(err, HN_ERUN, "cache '%s' can not be opened: %s", path, reason);
+}
+
 static enum hn_status fail_sqlite(const struct hn_database *database, int code,
                                   struct hn_error *err)
 {
@@ -82,15 +106,24 @@ static enum hn_status fail_sqlite(const struct hn_database *database, int code,
     case SQLITE_PERM:
         return hn_fail(err, HN_ERUN, "cache '%s' can not be written: it is read-only", path);
     case SQLITE_CANTOPEN:
-        return hn_fail(err, HN_ERUN, "cache '%s' can not be opened: %s", path,
-                       system == 0 ? reason : strerror(system));
+        return fail_open(path, system == 0 ? reason : strerror(system), err);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
+        if (hn_interrupted() != 0)
+            return hn_fail(err, HN_EINTERRUPTED,
+                           "interrupted while cache '%s' was locked by another process; what it "
+                           "was to be given last is not kept",
+                           path);
         return hn_fail(err, HN_ERUN, "cache '%s' was locked by another process for %d s", path,
-                       BUSY_TIMEOUT_MS / 1000);
+                       HN_LOCK_WAIT_MS / 1000);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
         return fail_damaged(path, reason, err);
+    case SQLITE_INTERRUPT:
+        return hn_fail(err, HN_EFORMAT,
+                       "cache '%s' gave no answer in %.0f s: it is damaged, or made to keep its "
+                       "reader busy; 'hone cache check' says more",
+                       path, database->patience_ms / 1000);
     default:
         return hn_fail(err, HN_EFORMAT, "cache '%s' is not laid out as Hone does it: %s", path,
                        reason);
@@ -130,6 +163,91 @@ static int open_handle(struct hn_database *database, enum hn_database_mode mode)
     return code;
 }
 
+/* SQL's checksum(…): the CRC-32 of its arguments, integers and reals as eight bytes, text and blobs
+ * with a zero behind them. A real that is whole is stored as an integer, which knows no -0. */
+static void checksum(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    uLong sum = crc32(0, NULL, 0);
+    for (int i = 0; i < count; i++) {
+        sqlite3_int64 integer = sqlite3_value_int64(values[i]);
+        double real = sqlite3_value_double(values[i]) + 0.0;
+        const void *bytes = NULL;
+        switch (sqlite3_value_type(values[i])) {
+        case SQLITE_INTEGER:
+            sum = crc32(sum, (const Bytef *)&integer, sizeof integer);
+            break;
+        case SQLITE_FLOAT:
+            sum = crc32(sum, (const Bytef *)&real, sizeof real);
+            break;
+        case SQLITE_TEXT:
+        case SQLITE_BLOB:
+            bytes = sqlite3_value_blob(values[i]);
+            sum = bytes == NULL ? sum : crc32(sum, bytes, (uInt)sqlite3_value_bytes(values[i]));
+            sum = crc32(sum, (const Bytef *)"", 1);
+            break;
+        default:
+            break;
+        }
+    }
+    sqlite3_result_int64(context, (sqlite3_int64)sum);
+}
+
+static int is_late(void *pointer)
+{
+    const struct hn_database *database = pointer;
+    return hn_now_ms() > database->deadline_ms;
+}
+
+/* The file may be a stranger's: nothing in its schema runs, and no value, statement or answer is
+ * larger than Hone's own. */
+static void harden(struct hn_database *database)
+{
+    static const struct {
+        int option;
+        int value;
+    } options[] = {
+        {SQLITE_DBCONFIG_DEFENSIVE, 1},      {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+        {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0}, {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
+        {SQLITE_DBCONFIG_ENABLE_FKEY, 1},    {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
+        {SQLITE_DBCONFIG_DQS_DDL, 0},        {SQLITE_DBCONFIG_DQS_DML, 0},
+    };
+    static const struct {
+        int limit;
+        int value;
+    } limits[] = {
+        {SQLITE_LIMIT_LENGTH, 64 << 20},
+        {SQLITE_LIMIT_SQL_LENGTH, 16 << 10},
+        {SQLITE_LIMIT_COLUMN, 32},
+        {SQLITE_LIMIT_EXPR_DEPTH, 50},
+        {SQLITE_LIMIT_COMPOUND_SELECT, 8},
+        {SQLITE_LIMIT_VDBE_OP, 25000},
+        {SQLITE_LIMIT_FUNCTION_ARG, 16},
+        {SQLITE_LIMIT_ATTACHED, 1},
+        {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 64},
+        {SQLITE_LIMIT_VARIABLE_NUMBER, 32},
+        {SQLITE_LIMIT_TRIGGER_DEPTH, 1},
+        {SQLITE_LIMIT_WORKER_THREADS, 0},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        (void)sqlite3_db_config(database->handle, options[i].option, options[i].value, NULL);
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        (void)sqlite3_limit(database->handle, limits[i].limit, limits[i].value);
+    sqlite3_progress_handler(database->handle, INSTRUCTIONS, is_late, database);
+}
+
+static enum hn_status set_up(struct hn_database *database, struct hn_error *err)
+{
+    sqlite3_extended_result_codes(database->handle, 1);
+    sqlite3_busy_handler(database->handle, hn_lock_wait, NULL);
+    harden(database);
+    int code = sqlite3_create_function_v2(database->handle, "checksum", -1,
+                                          SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY,
+                                          NULL, checksum, NULL, NULL, NULL);
+    if (code != SQLITE_OK)
+        return fail_sqlite(database, code, err);
+    return hn_database_run(database, "PRAGMA cell_size_check = ON", err);
+}
+
 enum hn_status hn_database_open(const char *path, enum hn_database_mode mode,
                                 struct hn_database **database, struct hn_error *err)
 {
@@ -138,6 +256,7 @@ enum hn_status hn_database_open(const char *path, enum hn_database_mode mode,
     struct hn_database *own = calloc(1, sizeof *own);
     if (own == NULL)
         return hn_fail_memory(err);
+    hn_database_set_patience(own, PATIENCE_MS);
     own->path = strdup(path);
     if (own->path == NULL) {
         status = hn_fail_memory(err);
@@ -148,11 +267,7 @@ enum hn_status hn_database_open(const char *path, enum hn_database_mode mode,
         status = fail_sqlite(own, code, err);
         goto close_database;
     }
-    sqlite3_extended_result_codes(own->handle, 1);
-    sqlite3_busy_timeout(own->handle, BUSY_TIMEOUT_MS);
-    status = hn_database_run(
-        own, "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON",
-        err);
+    status = set_up(own, err);
     if (status != HN_OK)
         goto close_database;
     *database = own;
@@ -172,8 +287,15 @@ void hn_database_close(struct hn_database *database)
     free(database);
 }
 
+void hn_database_set_patience(struct hn_database *database, double patience_ms)
+{
+    database->patience_ms = patience_ms;
+    database->deadline_ms = INFINITY;
+}
+
 enum hn_status hn_database_run(struct hn_database *database, const char *sql, struct hn_error *err)
 {
+    database->deadline_ms = INFINITY;
     int code = sqlite3_exec(database->handle, sql, NULL, NULL, NULL);
     return code == SQLITE_OK ? HN_OK : fail_sqlite(database, code, err);
 }
@@ -219,26 +341,38 @@ enum hn_status hn_database_set_wal(struct hn_database *database, bool wal, bool 
     char mode[16] = "";
     int code = SQLITE_BUSY;
     /* SQLite does not always wait by itself when the journal is switched. */
-    for (int waited = 0; waited < BUSY_TIMEOUT_MS; waited += BUSY_STEP_MS) {
+    for (int times = 0; code != SQLITE_OK && (times == 0 || hn_lock_wait(NULL, times)); times++) {
         code = sqlite3_exec(database->handle, sql, take_journal_mode, mode, NULL);
         if ((code & 0xff) != SQLITE_BUSY)
             break;
-        nanosleep(&(struct timespec){.tv_nsec = BUSY_STEP_MS * 1000000L}, NULL);
     }
     *done = code == SQLITE_OK && strcmp(mode, wanted) == 0;
     return code == SQLITE_OK ? HN_OK : fail_sqlite(database, code, err);
 }
 
+bool hn_database_has_moved(const struct hn_database *database)
+{
+    int moved = 0;
+    return sqlite3_file_control(database->handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved) ==
+               SQLITE_OK &&
+           moved != 0;
+}
+
 enum hn_status hn_database_copy(struct hn_database *database, const char *path,
                                 struct hn_error *err)
 {
-    struct hn_statement *statement;
-    enum hn_status status = hn_database_prepare(database, "VACUUM INTO ?", &statement, err);
-    if (status == HN_OK) {
-        hn_bind_text(statement, path);
-        status = hn_statement_run(statement, err);
+    struct hn_database *copy;
+    enum hn_status status = hn_database_open(path, HN_DATABASE_WRITE, &copy, err);
+    if (status != HN_OK)
+        return status;
+    sqlite3_backup *backup = sqlite3_backup_init(copy->handle, "main", database->handle, "main");
+    if (backup != NULL) {
+        (void)sqlite3_backup_step(backup, -1);
+        (void)sqlite3_backup_finish(backup);
     }
-    hn_statement_finish(statement);
+    int code = sqlite3_extended_errcode(copy->handle);
+    status = code == SQLITE_OK ? HN_OK : fail_sqlite(copy, code, err);
+    hn_database_close(copy);
     return status;
 }
 
@@ -249,6 +383,8 @@ enum hn_status hn_database_prepare(struct hn_database *database, const char *sql
     if (*statement == NULL)
         return hn_fail_memory(err);
     (*statement)->database = database;
+    (*statement)->patience_ms = database->patience_ms;
+    database->deadline_ms = hn_now_ms() + database->patience_ms;
     int code = sqlite3_prepare_v2(database->handle, sql, -1, &(*statement)->handle, NULL);
     if (code == SQLITE_OK)
         return HN_OK;
@@ -294,12 +430,24 @@ void hn_bind_bytes(struct hn_statement *statement, const void *bytes, size_t siz
          sqlite3_bind_blob64(statement->handle, ++statement->bound, bytes, size, SQLITE_STATIC));
 }
 
+/* What reads has to be done in time, all steps together; what writes takes what it takes. */
+static int step_in_time(struct hn_statement *statement)
+{
+    struct hn_database *database = statement->database;
+    double before_ms = hn_now_ms();
+    bool reads = sqlite3_stmt_readonly(statement->handle) != 0;
+    database->deadline_ms = reads ? before_ms + statement->patience_ms : INFINITY;
+    int code = sqlite3_step(statement->handle);
+    statement->patience_ms -= hn_now_ms() - before_ms;
+    return code;
+}
+
 enum hn_status hn_statement_step(struct hn_statement *statement, bool *row, struct hn_error *err)
 {
     *row = false;
     int code = statement->failure;
     if (code == SQLITE_OK)
-        code = sqlite3_step(statement->handle);
+        code = step_in_time(statement);
     if (code == SQLITE_ROW) {
         *row = true;
         return HN_OK;
@@ -310,6 +458,7 @@ enum hn_status hn_statement_step(struct hn_statement *statement, bool *row, stru
     sqlite3_clear_bindings(statement->handle);
     statement->bound = 0;
     statement->failure = SQLITE_OK;
+    statement->patience_ms = statement->database->patience_ms;
     return status;
 }
 

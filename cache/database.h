@@ -10,7 +10,11 @@
 
 /* A thin layer over SQLite: the only user of sqlite3.h. It turns SQLite's codes into messages that
  * name the file: HN_ERUN for what the machine denies (disk full, read-only, locked), HN_EFORMAT for
- * what the file denies (corrupt, truncated, no database, tables that are not there). */
+ * what the file denies (corrupt, truncated, no database, tables that are not there).
+ *
+ * Each file is opened as if an enemy had made it: views and triggers do not run, lengths and
+ * depths are bounded, and a statement that reads ends after a minute. SQL has checksum(…), the
+ * CRC-32 of its arguments. */
 struct hn_database;
 struct hn_statement;
 
@@ -37,9 +41,13 @@ int64_t hn_database_last_id(const struct hn_database *database);
  * is waited for. */
 enum hn_status hn_database_set_wal(struct hn_database *database, bool wal, bool *done,
                                    struct hn_error *err);
-/* A consistent copy, even while others write. HN_ERUN when `path` is there already. */
-enum hn_status hn_database_copy(struct hn_database *database, const char *path,
-                                struct hn_error *err);
+/* How long a statement that reads may take inside SQLite, from the next one on; INFINITY: as long as it takes. */
+void hn_database_set_patience(struct hn_database *database, double patience_ms);
+
+/* Whether the file is no longer at its path: deleted, moved, or another is there. */
+bool hn_database_has_moved(const struct hn_database *database);
+/* All of it, into a file that is empty. */
+enum hn_status hn_database_copy(struct hn_database *database, const char *path, struct hn_error *err);
 
 /* The statement belongs to the caller; finish before the database is closed. On failure it is NULL.
  */

@@ -64,12 +64,21 @@ bool hn_identity_equal(const struct hn_identity *a, const struct hn_identity *b)
            hn_device_identity_equal(&a->device, &b->device);
 }
 
-bool hn_version_equal(const struct hn_version *a, const struct hn_version *b)
+bool hn_version_same_source(const struct hn_version *a, const struct hn_version *b)
 {
     return strcmp(a->template_hash, b->template_hash) == 0 &&
-           strcmp(a->options_hash, b->options_hash) == 0 &&
-           strcmp(a->plan_hash, b->plan_hash) == 0 && strcmp(a->driver, b->driver) == 0 &&
+           strcmp(a->options_hash, b->options_hash) == 0 && strcmp(a->plan_hash, b->plan_hash) == 0;
+}
+
+bool hn_version_equal(const struct hn_version *a, const struct hn_version *b)
+{
+    return hn_version_same_source(a, b) && strcmp(a->driver, b->driver) == 0 &&
            strcmp(a->nvrtc, b->nvrtc) == 0 && a->protocol == b->protocol;
+}
+
+bool hn_version_knows_template(const struct hn_version *version)
+{
+    return version->template_hash[0] != '\0';
 }
 
 static const char *shown(const char *part)

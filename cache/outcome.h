@@ -10,7 +10,7 @@
     X(HN_OUTCOME_SLOWER, "slower")                 /* stopped early: no chance to win; the time is a lower bound */    \
     X(HN_OUTCOME_DUPLICATE, "duplicate")           /* same machine code and launch as another point */                 \
     X(HN_OUTCOME_SKIPPED, "skipped")               /* compiled, not worth measuring */                                 \
-    X(HN_OUTCOME_INVALID_LAUNCH, "invalid_launch") /* beyond a device limit, known before any launch */                \
+    X(HN_OUTCOME_INVALID_LAUNCH, "invalid_launch") /* known before any launch: a limit, or its arguments */            \
     X(HN_OUTCOME_COMPILE_ERROR, "compile_error")                                                                       \
     X(HN_OUTCOME_COMPILE_TIMEOUT, "compile_timeout")                                                                   \
     X(HN_OUTCOME_COMPILE_CRASH, "compile_crash")                                                                       \

@@ -30,6 +30,7 @@ enum hn_verification {
     HN_UNVERIFIED,    /* reference: none */
     HN_SELF_VERIFIED, /* against the template at its defaults */
     HN_VERIFIED,      /* against the reference of the config */
+    HN_NOT_RECORDED,  /* who measured it does not say: files of Kernel Tuner */
 };
 
 /* The comparison with the reference: passes if max_error <= tolerance, tolerance = absolute + relative * max|r|. */
@@ -39,6 +40,7 @@ struct hn_verdict {
     double tolerance;
     double max_reference; /* max |r| */
     int seeds;            /* how many input seeds it was verified on */
+    int launches;         /* how many launches were compared; 0: not known */
 };
 
 /* Times of one launch of the whole plan, in microseconds. */

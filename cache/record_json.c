@@ -9,6 +9,7 @@ const char *const hn_verification_names[HN_VERIFICATION_COUNT] = {
     [HN_UNVERIFIED] = "unverified",
     [HN_SELF_VERIFIED] = "self-verified",
     [HN_VERIFIED] = "verified",
+    [HN_NOT_RECORDED] = "not recorded",
 };
 
 static json_t *real_to_json(double real)
@@ -85,10 +86,16 @@ static json_t *resources_to_json(const struct hn_resources *resources)
 
 static json_t *verdict_to_json(const struct hn_verdict *verdict)
 {
-    return json_pack("{s:s, s:o, s:o, s:o, s:i}", "kind", hn_verification_names[verdict->kind],
-                     "max_error", real_to_json(verdict->max_error), "tolerance",
-                     real_to_json(verdict->tolerance), "max_reference",
-                     real_to_json(verdict->max_reference), "seeds", verdict->seeds);
+    json_t *json = json_pack(
+        "{s:s, s:o, s:o, s:o, s:i}", "kind", hn_verification_names[verdict->kind], "max_error",
+        real_to_json(verdict->max_error), "tolerance", real_to_json(verdict->tolerance),
+        "max_reference", real_to_json(verdict->max_reference), "seeds", verdict->seeds);
+    if (json != NULL && verdict->launches > 0 &&
+        json_object_set_new(json, "launches", json_integer(verdict->launches)) != 0) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
 }
 
 static json_t *samples_to_json(const struct hn_timing *timing)

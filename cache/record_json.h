@@ -19,6 +19,8 @@ json_t *hn_record_to_json(const struct hn_record *record);
 enum hn_status hn_value_from_json(const json_t *json, struct hn_value *value, struct hn_error *err);
 /* Into initialised, empty structs; on failure they can still be finished. */
 enum hn_status hn_bindings_from_json(const json_t *json, struct hn_bindings *bindings, struct hn_error *err);
-enum hn_status hn_record_from_json(const json_t *json, struct hn_record *record, struct hn_error *err);
+/* What it gives has passed the gate (gate.h); objective: of the identity, NULL: not known. */
+enum hn_status hn_record_from_json(const json_t *json, const char *objective, struct hn_record *record,
+                                   struct hn_error *err);
 
 #endif

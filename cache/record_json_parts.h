@@ -5,7 +5,7 @@
 #include "cache/record_json.h"
 
 /* What writing and reading records share. */
-enum { HN_VERIFICATION_COUNT = HN_VERIFIED + 1 };
+enum { HN_VERIFICATION_COUNT = HN_NOT_RECORDED + 1 };
 extern const char *const hn_verification_names[HN_VERIFICATION_COUNT];
 
 /* A number or {"real": "nan"}; false when it is neither. */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache/gate.h"
+
 /* Far more than any measurement takes, small enough to refuse nonsense before it is allocated. */
 enum { MAX_SAMPLES = 1 << 20 };
 
@@ -57,7 +59,10 @@ static enum hn_status read_string(const json_t *object, const char *name, char *
         return hn_fail(err, HN_EFORMAT, "'%s' is %s, expected a string", name,
                        hn_json_type_name(json));
     *string = strdup(json_string_value(json));
-    return *string == NULL ? hn_fail_memory(err) : HN_OK;
+    if (*string == NULL)
+        return hn_fail_memory(err);
+    hn_gate_clean(*string);
+    return HN_OK;
 }
 
 static enum hn_status read_hash(const json_t *object, const char *name, char hash[33],
@@ -118,8 +123,8 @@ static enum hn_status read_verification(const json_t *json, enum hn_verification
         }
     }
     return hn_fail(err, HN_EFORMAT,
-                   "'kind' of the verdict is '%.40s', expected verified, self-verified or "
-                   "unverified",
+                   "'kind' of the verdict is '%.40s', expected verified, self-verified, "
+                   "unverified or not recorded",
                    name == NULL ? "" : name);
 }
 
@@ -139,6 +144,8 @@ static enum hn_status read_verdict(const json_t *json, struct hn_verdict *verdic
         status = read_real(json, "max_reference", &verdict->max_reference, err);
     if (status == HN_OK)
         status = read_count(json, "seeds", &verdict->seeds, err);
+    if (status == HN_OK)
+        status = read_count(json, "launches", &verdict->launches, err);
     return status;
 }
 
@@ -248,8 +255,8 @@ static enum hn_status read_outcome(const json_t *json, enum hn_outcome *outcome,
     return HN_OK;
 }
 
-enum hn_status hn_record_from_json(const json_t *json, struct hn_record *record,
-                                   struct hn_error *err)
+enum hn_status hn_record_from_json(const json_t *json, const char *objective,
+                                   struct hn_record *record, struct hn_error *err)
 {
     enum hn_status status = expect_object(json, "record", err);
     if (status == HN_OK)
@@ -280,5 +287,5 @@ enum hn_status hn_record_from_json(const json_t *json, struct hn_record *record,
         status = read_boolean(json, "final", &record->final, err);
     if (status == HN_OK)
         status = read_real(json, "time", &record->time, err);
-    return status;
+    return status == HN_OK ? hn_gate_record(record, objective, err) : status;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache/gate.h"
 #include "cache/record_json_parts.h"
 #include "cache/recording_parts.h"
 #include "cache/recording_plan.h"
@@ -91,7 +92,10 @@ static enum hn_status read_version(const json_t *json, struct hn_version *versio
 static enum hn_status read_optional(const json_t *object, const char *name, char **string,
                                     struct hn_error *err)
 {
-    return json_object_get(object, name) == NULL ? HN_OK : copy_string(object, name, string, err);
+    enum hn_status status =
+        json_object_get(object, name) == NULL ? HN_OK : copy_string(object, name, string, err);
+    return status != HN_OK || *string == NULL ? status
+                                              : hn_gate_line(name, *string, HN_COMMAND_MOST, err);
 }
 
 static enum hn_status read_hone(const json_t *hone, struct hn_recording *recording,
@@ -144,7 +148,7 @@ static enum hn_status read_kernel_tuner(const json_t *root, struct hn_recording 
 {
     struct hn_identity *identity = &recording->identity;
     identity->signature = strdup("");
-    identity->regime = strdup("warm");
+    identity->regime = strdup(HN_REGIME_UNKNOWN);
     identity->objective = strdup("time");
     if (identity->signature == NULL || identity->regime == NULL || identity->objective == NULL)
         return hn_fail_memory(err);
@@ -244,6 +248,10 @@ static enum hn_status read_root(const json_t *root, struct hn_recording *recordi
     if (status == HN_OK)
         status = hone != NULL ? read_hone(hone, recording, err)
                               : read_kernel_tuner(root, recording, err);
+    if (status == HN_OK)
+        status = hn_gate_identity(&recording->identity, err);
+    if (status == HN_OK)
+        status = hn_gate_version(&recording->version, err);
     return status == HN_OK ? read_rows(json_object_get(root, "cache"), recording, err) : status;
 }
 

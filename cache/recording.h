@@ -11,7 +11,7 @@
  * it. Plain or gzip (.gz). Files of Kernel Tuner itself are read too, also those that it left without closing braces.
  * Owns everything. */
 struct hn_recording {
-    struct hn_identity identity; /* a Kernel Tuner file has no signature (""), regime "warm" and objective "time" */
+    struct hn_identity identity; /* a Kernel Tuner file has no signature (""), an unknown regime and objective "time" */
     struct hn_version version;   /* of a Kernel Tuner file: HN_KERNEL_TUNER_PROTOCOL, all else "" */
     bool from_hone;
     char **parameters;           /* in the file's order */

@@ -2,12 +2,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zlib.h>
 
+#include "base/plain_file.h"
 #include "cache/recording_parts.h"
 
 /* Larger recordings than this would not fit into memory as JSON. */
-enum { MAX_BYTES = 1 << 30, STEP_BYTES = 1 << 16 };
+enum { MAX_BYTES = 256 << 20, STEP_BYTES = 1 << 16 };
 /* Recordings pack 5 to 30 times. What packs far better than that is made to fill the memory. */
 enum { FREE_BYTES = 16 << 20, MAX_RATIO = 200 };
 
@@ -21,7 +23,7 @@ static enum hn_status read_all(gzFile file, const char *path, struct hn_text *te
     while ((count = gzread(file, buffer, sizeof buffer)) > 0) {
         hn_text_append_bytes(text, buffer, (size_t)count);
         if (text->length > MAX_BYTES)
-            return hn_fail(err, HN_EFORMAT, "'%s' has more than 1 GiB of text", path);
+            return hn_fail(err, HN_EFORMAT, "'%s' has more than 256 MiB of text", path);
         if (text->length > FREE_BYTES &&
             (z_off_t)(text->length / MAX_RATIO) > gzoffset(file) + STEP_BYTES)
             return hn_fail(err, HN_EFORMAT,
@@ -40,9 +42,15 @@ enum hn_status hn_gzip_read(const char *path, char **text, size_t *size, struct 
 {
     struct hn_text all;
     hn_text_init(&all);
-    gzFile file = gzopen(path, "rb");
-    if (file == NULL)
-        return hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, strerror(errno));
+    const char *reason = NULL;
+    int fd = hn_plain_file_open(path, &reason);
+    if (fd < 0)
+        return hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, reason);
+    gzFile file = gzdopen(fd, "rb");
+    if (file == NULL) {
+        close(fd);
+        return hn_fail_memory(err);
+    }
     enum hn_status status = read_all(file, path, &all, err);
     /* A stream that ends early shows only here. */
     if (gzclose_r(file) != Z_OK && status == HN_OK)
@@ -80,7 +88,7 @@ enum hn_status hn_gzip_write(const char *path, const char *text, size_t size, st
     if (length < 3 || strcmp(path + length - 3, ".gz") != 0)
         return hn_text_write_file(path, text, size, err);
     if (size > MAX_BYTES)
-        return hn_fail(err, HN_ERUN, "'%s' would have more than 1 GiB of text", path);
+        return hn_fail(err, HN_ERUN, "'%s' would have more than 256 MiB of text", path);
     unsigned char *packed;
     size_t count = 0;
     enum hn_status status = pack(text, size, &packed, &count, err);

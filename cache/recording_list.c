@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
+#include "base/plain_file.h"
 #include "cache/recording.h"
 
 /* Kernel and device stand before the rows. */
@@ -20,10 +22,14 @@ static bool is_of_another(const char *path, const char *kernel)
     if (kernel == NULL)
         return false;
     char head[HEAD_BYTES + 1];
-    gzFile file = gzopen(path, "rb");
+    const char *reason = NULL;
+    int fd = hn_plain_file_open(path, &reason);
+    gzFile file = fd < 0 ? NULL : gzdopen(fd, "rb");
     int count = file == NULL ? 0 : gzread(file, head, HEAD_BYTES);
     if (file != NULL)
         gzclose_r(file);
+    else if (fd >= 0)
+        close(fd);
     head[count > 0 ? count : 0] = '\0';
     static const char key[] = "\"kernel_name\":";
     const char *name = strstr(head, key);
@@ -47,8 +53,8 @@ static struct hn_record *find_best(const struct hn_recording *recording)
 }
 
 /* Takes identity and best record of the recording. */
-static enum hn_status append(struct hn_recording *recording, struct hn_tuned_list *list,
-                             struct hn_error *err)
+static enum hn_status append(struct hn_recording *recording, const struct hn_origin *origin,
+                             struct hn_tuned_list *list, struct hn_error *err)
 {
     struct hn_record *best = find_best(recording);
     if (best == NULL)
@@ -59,6 +65,7 @@ static enum hn_status append(struct hn_recording *recording, struct hn_tuned_lis
     list->items = grown;
     list->items[list->count++] =
         (struct hn_tuned){.identity = recording->identity,
+                          .origin = *origin,
                           .version = recording->version,
                           .best = *best,
                           .points = (int64_t)recording->records.count,
@@ -78,13 +85,15 @@ static enum hn_status add_file(const char *path, void *data, struct hn_error *er
     const struct wanted *wanted = data;
     const char *kernel = wanted->kernel;
     struct hn_recording recording;
+    struct hn_origin origin;
+    hn_origin_of_file(path, &origin);
     if (is_of_another(path, kernel))
         return HN_OK;
     enum hn_status status = hn_recording_load(path, &recording, err);
     if (status != HN_OK)
         return status;
     if (recording.from_hone && (kernel == NULL || strcmp(recording.identity.kernel, kernel) == 0))
-        status = append(&recording, wanted->list, err);
+        status = append(&recording, &origin, wanted->list, err);
     hn_recording_finish(&recording);
     return status;
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache/gate.h"
 #include "cache/recording_parts.h"
 
 /* Parses text[0..length) without white space and a comma at its end, and with the closing braces
@@ -117,6 +118,9 @@ enum hn_status hn_recording_parse(const char *text, size_t size, bool samples, j
 {
     struct hn_text relaxed;
     struct hn_error original = {""};
+    enum hn_status gate = hn_gate_json(text, size, err);
+    if (gate != HN_OK)
+        return gate;
     enum hn_status status = samples ? parse(text, size, root, &original) : HN_EFORMAT;
     if (status != HN_OK &&
         (!samples || strstr(text, "NaN") != NULL || strstr(text, "Infinity") != NULL)) {

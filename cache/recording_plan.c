@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache/gate.h"
 #include "cache/recording_list.h"
 #include "cache/recording_parts.h"
 #include "cache/recording_plan.h"
@@ -48,6 +49,9 @@ static enum hn_status read_file(const json_t *json, struct hn_stored_plan *store
     const char *text = json_string_value(json_object_get(json, "text"));
     if (name == NULL || text == NULL)
         return hn_fail(err, HN_EFORMAT, "'files' holds something without a name or a text");
+    enum hn_status status = hn_gate_line("the name of a template", name, HN_NAME_MOST, err);
+    if (status != HN_OK)
+        return status;
     struct hn_stored_file *file = &stored->files[stored->file_count++];
     file->name = strdup(name);
     file->text = strdup(text);
@@ -85,7 +89,7 @@ static json_t *read_head(const char *path, struct hn_error *err)
     if (hn_gzip_read(path, &text, &size, err) != HN_OK)
         return NULL;
     const char *start = strstr(text, key);
-    if (start != NULL)
+    if (start != NULL && hn_gate_json(start, strlen(start), err) == HN_OK)
         head = json_loads(start + strlen(key), JSON_DISABLE_EOF_CHECK, NULL);
     free(text);
     return head;
@@ -111,7 +115,14 @@ static bool is_version(const json_t *json, const struct hn_version *version)
     return true;
 }
 
+static bool is_of_kernel(const json_t *source, const char *kernel)
+{
+    const char *own = json_string_value(json_object_get(json_object_get(source, "plan"), "kernel"));
+    return own != NULL && strcmp(own, kernel) == 0;
+}
+
 struct wanted {
+    const char *kernel;
     const struct hn_version *version;
     struct hn_stored_plan *stored;
 };
@@ -122,17 +133,22 @@ static enum hn_status find_in_file(const char *path, void *data, struct hn_error
     if (wanted->stored->json != NULL)
         return HN_OK;
     json_t *head = read_head(path, err);
+    const json_t *source = json_object_get(head, "source");
     enum hn_status status = HN_OK;
-    if (is_version(json_object_get(head, "version"), wanted->version))
-        status = hn_recording_plan_read(json_object_get(head, "source"), wanted->stored, err);
+    if (is_version(json_object_get(head, "version"), wanted->version) &&
+        is_of_kernel(source, wanted->kernel))
+        status = hn_recording_plan_read(source, wanted->stored, err);
     json_decref(head);
     return status;
 }
 
-enum hn_status hn_recording_plan_find(const char *path, const struct hn_version *version,
+enum hn_status hn_recording_plan_find(const char *path, const char *kernel,
+                                      const struct hn_version *version,
                                       struct hn_stored_plan *stored, struct hn_error *err)
 {
-    struct wanted wanted = {version, stored};
+    struct wanted wanted = {kernel, version, stored};
     *stored = (struct hn_stored_plan){.json = NULL};
+    if (!hn_version_knows_template(version))
+        return HN_OK;
     return hn_recordings_visit(path, find_in_file, &wanted, err);
 }

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/c_locale.h"
+#include "cache/gate.h"
 #include "cache/record_json_parts.h"
 #include "cache/recording_parts.h"
 
@@ -21,7 +23,7 @@ double hn_timestamp_parse(const char *string)
         return 0;
     if (*rest == '.') {
         char *end;
-        fraction = strtod(rest, &end);
+        fraction = hn_c_strtod(rest, &end);
         rest = end;
     }
     double offset = 0;
@@ -69,15 +71,18 @@ static enum hn_outcome named_failure(const char *name)
 enum hn_outcome hn_row_outcome(const json_t *row, double *ms, const char **reason)
 {
     static const double failed_from_ms = 1e19;
+    static const double shortest_ms = 1e-6;
     const json_t *time = json_object_get(row, "time");
     const char *name;
     json_t *member;
     *reason = "";
     *ms = json_is_number(time) ? json_number_value(time) : NAN;
-    if (isfinite(*ms) && *ms < failed_from_ms)
+    if (*ms >= shortest_ms && *ms < failed_from_ms)
         return HN_OUTCOME_OK;
+    *reason = json_is_string(time) ? json_string_value(time)
+              : *ms < shortest_ms  ? "the time is not above 0"
+                                   : "Kernel Tuner noted no time";
     *ms = NAN;
-    *reason = json_is_string(time) ? json_string_value(time) : "Kernel Tuner noted no time";
     json_object_foreach((json_t *)(uintptr_t)row, name, member)
     {
         enum hn_outcome outcome = named_failure(json_string_value(member));
@@ -163,10 +168,6 @@ static enum hn_status read_kernel_tuner_times(const json_t *row, struct hn_recor
     double ms;
     const char *reason;
     enum hn_outcome outcome = hn_row_outcome(row, &ms, &reason);
-    if (outcome == HN_OUTCOME_OK && ms <= 0) {
-        outcome = HN_OUTCOME_LAUNCH_ERROR;
-        reason = "the time is not above 0";
-    }
     if (outcome != HN_OUTCOME_OK) {
         hn_record_fail(record, outcome, "%s", reason);
         return HN_OK;
@@ -201,6 +202,7 @@ static enum hn_status read_kernel_tuner_row(const struct hn_recording *recording
     record->costs.verify_ms = json_number_value(json_object_get(row, "verification_time"));
     record->costs.measure_ms = json_number_value(json_object_get(row, "benchmark_time"));
     record->time = hn_timestamp_parse(json_string_value(json_object_get(row, "timestamp")));
+    record->verdict.kind = HN_NOT_RECORDED;
     enum hn_status status = read_point(recording, row, &record->point, err);
     if (status == HN_OK)
         status = read_kernel_tuner_times(row, record, err);
@@ -234,14 +236,30 @@ static int complete(const struct hn_recording *recording, const json_t *row, jso
     return failed;
 }
 
+/* Where the hone object repeats the row's time, more exactly, it is the same time. */
+static enum hn_status check_median(const json_t *row, const json_t *hone, struct hn_error *err)
+{
+    const json_t *time = json_object_get(row, "time");
+    const json_t *median = json_object_get(json_object_get(hone, "timing"), "median_us");
+    double ms = json_number_value(time);
+    double us = json_number_value(median);
+    if (!json_is_number(time) || !json_is_number(median) || fabs(ms * 1000 - us) <= 1e-9 * fabs(us))
+        return HN_OK;
+    return hn_fail(err, HN_EFORMAT, "'time' is %g ms, 'median_us' is %g us, expected the same", ms,
+                   us);
+}
+
 enum hn_status hn_row_read(const struct hn_recording *recording, const json_t *row,
                            struct hn_record *record, struct hn_error *err)
 {
     if (!json_is_object(row))
         return hn_fail(err, HN_EFORMAT, "the row is %s, expected an object",
                        hn_json_type_name(row));
-    if (!recording->from_hone)
-        return read_kernel_tuner_row(recording, row, record, err);
+    const char *objective = recording->identity.objective;
+    if (!recording->from_hone) {
+        enum hn_status status = read_kernel_tuner_row(recording, row, record, err);
+        return status == HN_OK ? hn_gate_record(record, objective, err) : status;
+    }
     json_t *hone = json_object_get(row, "hone");
     if (!json_is_object(hone))
         return hn_fail(err, HN_EFORMAT, "'hone' is %s, expected an object",
@@ -250,9 +268,12 @@ enum hn_status hn_row_read(const struct hn_recording *recording, const json_t *r
         if (json_object_get(row, recording->parameters[i]) == NULL)
             return hn_fail(err, HN_EFORMAT, "parameter '%s' is missing", recording->parameters[i]);
     }
+    enum hn_status status = check_median(row, hone, err);
+    if (status != HN_OK)
+        return status;
     if (complete(recording, row, hone) != 0)
         return hn_fail_memory(err);
-    enum hn_status status = hn_record_from_json(hone, record, err);
+    status = hn_record_from_json(hone, objective, record, err);
     if (status == HN_OK && json_object_get(hone, "timing") != NULL &&
         record->timing.sample_count == 0)
         status = read_samples(json_object_get(row, "times"), &record->timing, err);

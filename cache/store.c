@@ -35,39 +35,28 @@ static enum hn_status set_journal(struct hn_store *store, struct hn_error *err)
                            wal ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL", err);
 }
 
+enum hn_status hn_store_open_database(struct hn_store *store, struct hn_error *err)
+{
+    store->database = NULL;
+    enum hn_status status = hn_database_open(store->path, HN_DATABASE_WRITE, &store->database, err);
+    if (status == HN_OK)
+        status = hn_schema_open(store->database, store->path, HN_STORE_WRITE, err);
+    return status == HN_OK ? set_journal(store, err) : status;
+}
+
 static enum hn_status open_for_writing(struct hn_store *store, struct hn_error *err)
 {
-    bool outdated = false;
     enum hn_status status = hn_place_make_folders(store->path, err);
     if (status == HN_OK) {
         struct hn_error ignored;
         status = hn_place_check(store->path, true, err == NULL ? &ignored : err);
         status = status == HN_ENOTFOUND ? HN_OK : status;
     }
-    if (status == HN_OK)
-        status = hn_database_open(store->path, HN_DATABASE_WRITE, &store->database, err);
-    if (status == HN_OK)
-        status = hn_schema_open(store->database, store->path, HN_STORE_WRITE, &outdated, err);
-    if (status == HN_OK && outdated)
-        status = hn_schema_migrate(store->database, store->path, err);
-    if (status == HN_OK)
-        status = set_journal(store, err);
-    return status == HN_OK ? hn_schema_make_index(store->database, err) : status;
-}
-
-static enum hn_status migrate_before_reading(const char *path, struct hn_error *err)
-{
-    struct hn_database *database;
-    enum hn_status status = hn_database_open(path, HN_DATABASE_WRITE, &database, err);
-    if (status == HN_OK)
-        status = hn_schema_migrate(database, path, err);
-    hn_database_close(database);
-    return status;
+    return status == HN_OK ? hn_store_open_database(store, err) : status;
 }
 
 static enum hn_status open_for_reading(struct hn_store *store, struct hn_error *err)
 {
-    bool outdated = false;
     enum hn_status status = hn_place_check(store->path, false, err);
     if (status != HN_OK)
         return status;
@@ -77,14 +66,7 @@ static enum hn_status open_for_reading(struct hn_store *store, struct hn_error *
     enum hn_database_mode mode = immutable ? HN_DATABASE_IMMUTABLE : HN_DATABASE_READ;
     status = hn_database_open(store->path, mode, &store->database, err);
     if (status == HN_OK)
-        status = hn_schema_open(store->database, store->path, HN_STORE_READ, &outdated, err);
-    if (status != HN_OK || !outdated)
-        return status;
-    hn_database_close(store->database);
-    store->database = NULL;
-    status = migrate_before_reading(store->path, err);
-    if (status == HN_OK)
-        status = hn_database_open(store->path, HN_DATABASE_READ, &store->database, err);
+        status = hn_schema_open(store->database, store->path, HN_STORE_READ, err);
     return status;
 }
 
@@ -123,6 +105,7 @@ void hn_store_close(struct hn_store *store)
     free(store->pending);
     hn_database_close(store->database);
     free(store->path);
+    free(store->lost_path);
     free(store);
 }
 

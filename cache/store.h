@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "cache/identity.h"
+#include "cache/origin.h"
 #include "cache/record.h"
 
 /* The cache: one SQLite file of append-only measurements, safe under concurrent tuners. Schema: task (an identity),
@@ -18,8 +19,8 @@ enum hn_store_mode {
     HN_STORE_WRITE, /* made with its folders when missing; HN_ERUN when it can not be written */
 };
 
-/* HN_EFORMAT: not a Hone cache, truncated, corrupt, or newer than this Hone knows; the file is not touched. An older
- * schema is migrated after a copy was made beside it. */
+/* HN_EFORMAT: not a Hone cache, truncated, corrupt, of another format, or with anything in it that Hone does not make;
+ * the file is not touched. */
 enum hn_status hn_store_open(const char *path, enum hn_store_mode mode, struct hn_store **store, struct hn_error *err);
 /* Commits what is pending; its failure is lost, so call hn_store_commit first. NULL is fine. */
 void hn_store_close(struct hn_store *store);
@@ -27,6 +28,10 @@ void hn_store_close(struct hn_store *store);
 /* What the user should know though all works (a cache on a network file system is slower and less safe), or NULL.
  * Owned by the store; the caller prints it once. */
 const char *hn_store_warning(const struct hn_store *store);
+
+/* The path that it was opened at, where it was deleted, moved or replaced meanwhile: *rescued is where all of it is now, to
+ * be told. NULL: nothing of that kind. Both are the store's. */
+const char *hn_store_lost(const struct hn_store *store, const char **rescued);
 
 /* $HONE_CACHE, else $XDG_CACHE_HOME/hone/hone.db, else ~/.cache/hone/hone.db; `given` (--cache) before all. Free it. */
 char *hn_store_default_path(const char *given);
@@ -45,9 +50,10 @@ struct hn_store_plan {
 struct hn_store_session {
     const struct hn_identity *identity;
     const struct hn_version *version;
-    const struct hn_store_plan *plan; /* may be NULL */
+    const struct hn_store_plan *plan; /* may be NULL; not kept of a version that does not know its template */
     const char *command;              /* how it was asked for */
     bool simulated;
+    const struct hn_origin *from; /* NULL: measured here and now; its date is that of now */
     const char *origin; /* of an imported session: its name in all caches, which is imported once; NULL: a new one */
     double started;     /* seconds since the epoch; 0: now. The newest session of a point counts */
 };
@@ -62,7 +68,7 @@ enum hn_status hn_store_put(struct hn_store *store, int64_t session_id, const st
 /* Also keeps the image (cubin) of that point for the session's version. */
 enum hn_status hn_store_put_image(struct hn_store *store, int64_t session_id, const struct hn_bindings *point,
                                   const void *cubin, size_t size, const char *entry, struct hn_error *err);
-/* Writes all pending records in one transaction. When it returns they survive any end of the process (kill -9); a power
+/* Writes all pending records in one transaction, into a new file where the cache is no longer in its place. When it returns they survive any end of the process (kill -9); a power
  * cut may take the last of them, but never those before, nor the file. HN_ERUN: "disk full" and the like: nothing of
  * the earlier records is lost, and what is pending stays so. */
 enum hn_status hn_store_commit(struct hn_store *store, struct hn_error *err);
@@ -70,7 +76,8 @@ enum hn_status hn_store_commit(struct hn_store *store, struct hn_error *err);
 int hn_store_due_ms(const struct hn_store *store);
 
 /* The newest record of each point for this identity and version, over all sessions (a verified one counts before an
- * unverified one; a final one counts as newer within a session). simulated selects which kind. Free with
+ * unverified one, what was measured here before what was imported; a final one counts as newer within a session). simulated
+ * selects which kind. Free with
  * hn_records_free. */
 struct hn_records {
     struct hn_record *items;
@@ -105,8 +112,9 @@ struct hn_tuned {
     struct hn_record best;
     int64_t points;     /* records of that version; 0 from hn_store_list_problem */
     int64_t session_id; /* of the best record */
+    struct hn_origin origin; /* of the best record */
     bool simulated;
-    bool stale; /* measured by another protocol than ours, or later sessions had another version */
+    bool stale; /* measured by an older protocol than ours, or later sessions had another version */
 };
 struct hn_tuned_list {
     struct hn_tuned *items;
@@ -120,12 +128,13 @@ enum hn_status hn_store_list_problem(struct hn_store *store, const char *kernel,
                                      struct hn_tuned_list *list, struct hn_error *err);
 void hn_tuned_list_free(struct hn_tuned_list *list);
 
-/* HN_ENOTFOUND when no image of that point and version is kept. Free *cubin and *entry. */
+/* HN_ENOTFOUND when no image of that point and version is kept, HN_EFORMAT when it is damaged. Free *cubin and *entry. */
 enum hn_status hn_store_get_image(struct hn_store *store, const struct hn_identity *identity,
                                   const struct hn_version *version, const struct hn_bindings *point, void **cubin,
                                   size_t *size, char **entry, struct hn_error *err);
 
-/* The plan that a version was measured with (json and files owned by the result). HN_ENOTFOUND when none is kept. */
+/* The plan with which a version of that kernel was measured (json and files owned by the result). HN_ENOTFOUND when none is
+ * kept. */
 struct hn_stored_plan {
     char *json;
     struct hn_stored_file {
@@ -134,11 +143,11 @@ struct hn_stored_plan {
     } *files;
     size_t file_count;
 };
-enum hn_status hn_store_get_plan(struct hn_store *store, const struct hn_version *version, struct hn_stored_plan *plan,
-                                 struct hn_error *err);
+enum hn_status hn_store_get_plan(struct hn_store *store, const char *kernel, const struct hn_version *version,
+                                 struct hn_stored_plan *plan, struct hn_error *err);
 void hn_stored_plan_free(struct hn_stored_plan *plan);
 
-/* SQLite's integrity check, foreign keys, and that every record parses. Appends a line a finding to report; HN_EFORMAT
+/* SQLite's integrity check, foreign keys, checksums and hashes, and that every record parses. Appends a line a finding to report; HN_EFORMAT
  * when there is one. */
 enum hn_status hn_store_check(struct hn_store *store, struct hn_text *report, struct hn_error *err);
 

@@ -18,20 +18,22 @@ void hn_tuned_list_free(struct hn_tuned_list *list)
 
 /* The best record of each session that counts among all of the task and version, and of these the
  * best: by an index, in the order of which the first one that counts ends the search. */
-static const char best[] =
-    "SELECT r.id, r.json, s.id, CASE WHEN ?4 THEN (SELECT count(DISTINCT a.point) FROM record a"
-    " JOIN session n ON n.id = a.session_id"
-    " WHERE n.task_id = ?1 AND n.version_id = ?2 AND n.simulated = ?3) ELSE 0 END"
-    " FROM session s JOIN record r ON r.id = (SELECT c.id FROM record c"
-    " WHERE c.session_id = s.id AND c.outcome = 'ok' AND c.objective IS NOT NULL"
-    " AND NOT EXISTS(SELECT 1 FROM session n JOIN record o ON o.session_id = n.id"
-    " WHERE n.task_id = ?1 AND n.version_id = ?2 AND n.simulated = ?3 AND o.point = c.point"
-    " AND (" HN_PLACE("o", "n") ") < (" HN_PLACE(
-        "c", "s") "))"
-                  " ORDER BY c.final DESC, c.objective, c.point LIMIT 1)"
-                  " WHERE s.task_id = ?1 AND s.version_id = ?2 AND s.simulated = ?3"
-                  " ORDER BY r.final DESC, CASE WHEN r.final THEN s.started END DESC,"
-                  " CASE WHEN r.final THEN s.id END DESC, r.objective, r.point LIMIT 1";
+static const char best[] = "SELECT " HN_RECORD_COLUMNS(
+    "r.") ", s.id, s.machine, s.source, s.imported, CASE WHEN ?4 THEN (SELECT count(DISTINCT "
+          "a.point) FROM record a"
+          " JOIN session n ON n.id = a.session_id"
+          " WHERE n.task_id = ?1 AND n.version_id = ?2 AND n.simulated = ?3) ELSE 0 END"
+          " FROM session s JOIN record r ON r.id = (SELECT c.id FROM record c"
+          " WHERE c.session_id = s.id AND c.outcome = 'ok' AND c.objective IS NOT NULL"
+          " AND NOT EXISTS(SELECT 1 FROM session n JOIN record o ON o.session_id = n.id"
+          " WHERE n.task_id = ?1 AND n.version_id = ?2 AND n.simulated = ?3 AND o.point = c.point"
+          " AND (" HN_PLACE("o", "n") ") < (" HN_PLACE(
+              "c", "s") "))"
+                        " ORDER BY c.final DESC, c.objective, c.point LIMIT 1)"
+                        " WHERE s.task_id = ?1 AND s.version_id = ?2 AND s.simulated = ?3"
+                        " ORDER BY s.source <> '', r.final DESC, CASE WHEN r.final THEN s.started "
+                        "END DESC,"
+                        " CASE WHEN r.final THEN s.id END DESC, r.objective, r.point LIMIT 1";
 
 /* What is being listed. */
 struct listing {
@@ -46,11 +48,12 @@ static enum hn_status read_best(const struct listing *listing, struct hn_tuned *
                                 struct hn_error *err)
 {
     struct hn_statement *statement = listing->best;
-    tuned->session_id = hn_column_integer(statement, 2);
-    tuned->points = hn_column_integer(statement, 3);
-    enum hn_status status =
-        hn_store_parse_record(listing->store, hn_column_text(statement, 1),
-                              hn_column_integer(statement, 0), &tuned->best, err);
+    tuned->session_id = hn_column_integer(statement, HN_RECORD_COLUMN_COUNT);
+    tuned->points = hn_column_integer(statement, HN_RECORD_COLUMN_COUNT + 4);
+    enum hn_status status = hn_store_read_record(listing->store, statement,
+                                                 tuned->identity.objective, &tuned->best, err);
+    if (status == HN_OK)
+        status = hn_read_origin(statement, HN_RECORD_COLUMN_COUNT + 1, &tuned->origin, err);
     return status == HN_OK ? hn_statement_run(statement, err) : status; /* for the next task */
 }
 
@@ -69,10 +72,15 @@ static enum hn_status read_tuned(const struct listing *listing, struct hn_tuned 
 {
     struct hn_statement *tasks = listing->tasks;
     tuned->simulated = hn_column_integer(tasks, 2) != 0;
-    hn_read_version(tasks, 13, &tuned->version);
-    tuned->stale =
-        hn_column_integer(tasks, 3) != 0 || tuned->version.protocol != HN_MEASURING_PROTOCOL;
-    enum hn_status status = hn_read_identity(tasks, 4, &tuned->identity, err);
+    enum hn_status status = hn_store_expect_intact(listing->store, tasks, 19,
+                                                   "a tuning (its task, version or session)", err);
+    if (status == HN_OK)
+        status = hn_read_version(tasks, 13, &tuned->version, err);
+    if (status == HN_OK)
+        status = hn_read_identity(tasks, 4, &tuned->identity, err);
+    int protocol = tuned->version.protocol;
+    tuned->stale = hn_column_integer(tasks, 3) != 0 ||
+                   (protocol != HN_MEASURING_PROTOCOL && protocol != HN_KERNEL_TUNER_PROTOCOL);
     return status == HN_OK ? find_best(listing, tuned, found, err) : status;
 }
 
@@ -100,22 +108,36 @@ static enum hn_status append_tuned(const struct listing *listing, struct hn_erro
  * has an ok record (?2: or each version that has one), and whether a still newer session had
  * another version. With ?3 of that problem only. */
 static const char tasks[] =
-    "WITH ranked AS (SELECT s.task_id, s.version_id, s.simulated,"
-    " EXISTS(SELECT 1 FROM record r WHERE r.session_id = s.id AND r.outcome = 'ok') AS good,"
-    " ROW_NUMBER() OVER (PARTITION BY s.task_id, s.simulated ORDER BY s.started DESC, s.id DESC)"
-    " AS age FROM session s"
-    " WHERE ?3 IS NULL OR s.task_id IN (SELECT id FROM task WHERE kernel = ?1 AND problem = ?3)),"
-    " best AS (SELECT *, ROW_NUMBER() OVER (PARTITION BY task_id, simulated ORDER BY age) AS place,"
-    " ROW_NUMBER() OVER (PARTITION BY task_id, simulated, version_id ORDER BY age) AS version_place"
-    " FROM ranked WHERE good)"
-    " SELECT t.id, v.id, b.simulated, EXISTS(SELECT 1 FROM ranked n WHERE n.task_id = t.id"
-    " AND n.simulated = b.simulated AND n.age < b.age AND n.version_id <> b.version_id),"
-    " t.kernel, t.signature, t.problem, t.regime, t.objective, t.device, t.capability, t.sm_count,"
-    " t.mig_profile, v.template_hash, v.options_hash, v.plan_hash, v.driver, v.nvrtc, v.protocol"
-    " FROM best b JOIN task t ON t.id = b.task_id JOIN version v ON v.id = b.version_id"
-    " WHERE (b.place = 1 OR (?2 AND b.version_place = 1)) AND (?1 IS NULL OR t.kernel = ?1)"
-    " ORDER BY t.kernel, t.device, t.capability, t.sm_count, t.mig_profile, t.problem, t.regime,"
-    " t.objective, t.signature, b.simulated, b.age";
+    "WITH ranked AS (SELECT s.task_id, s.version_id, s.simulated, " HN_SESSION_INTACT(
+        "s.") " AS intact,"
+              " EXISTS(SELECT 1 FROM record r WHERE r.session_id = s.id AND r.outcome = 'ok') AS "
+              "good,"
+              " ROW_NUMBER() OVER (PARTITION BY s.task_id, s.simulated ORDER BY s.source <> '', "
+              "s.started DESC, "
+              "s.id DESC)"
+              " AS age FROM session s"
+              " WHERE ?3 IS NULL OR s.task_id IN (SELECT id FROM task WHERE kernel = ?1 AND "
+              "problem = ?3)),"
+              " best AS (SELECT *, ROW_NUMBER() OVER (PARTITION BY task_id, simulated ORDER BY "
+              "age) AS place,"
+              " ROW_NUMBER() OVER (PARTITION BY task_id, simulated, version_id ORDER BY age) AS "
+              "version_place"
+              " FROM ranked WHERE good)"
+              " SELECT t.id, v.id, b.simulated, EXISTS(SELECT 1 FROM ranked n WHERE n.task_id = "
+              "t.id"
+              " AND n.simulated = b.simulated AND n.age < b.age AND n.version_id <> b.version_id),"
+              " t.kernel, t.signature, t.problem, t.regime, t.objective, t.device, t.capability, "
+              "t.sm_count,"
+              " t.mig_profile, v.template_hash, v.options_hash, v.plan_hash, v.driver, v.nvrtc, "
+              "v.protocol,"
+              " b.intact AND " HN_TASK_INTACT("t.") " AND " HN_VERSION_INTACT(
+                  "v.") " FROM best b JOIN task t ON t.id = b.task_id JOIN version v ON v.id = "
+                        "b.version_id"
+                        " WHERE (b.place = 1 OR (?2 AND b.version_place = 1)) AND (?1 IS NULL OR "
+                        "t.kernel = ?1)"
+                        " ORDER BY t.kernel, t.device, t.capability, t.sm_count, t.mig_profile, "
+                        "t.problem, t.regime,"
+                        " t.objective, t.signature, b.simulated, b.age";
 
 static enum hn_status list_tasks(struct hn_store *store, const char *kernel, const char *problem,
                                  bool versions, struct hn_tuned_list *list, struct hn_error *err)

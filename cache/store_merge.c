@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache/gate.h"
 #include "cache/store_internal.h"
 
 /* A row of the other cache's sessions, from column 0 on: id, origin, started, command, simulated,
@@ -10,37 +12,56 @@
 static const char sessions[] =
     "SELECT s.id, s.origin, s.started, s.command, s.simulated, t.kernel, t.signature, t.problem,"
     " t.regime, t.objective, t.device, t.capability, t.sm_count, t.mig_profile, v.template_hash,"
-    " v.options_hash, v.plan_hash, v.driver, v.nvrtc, v.protocol FROM session s"
-    " JOIN task t ON t.id = s.task_id JOIN version v ON v.id = s.version_id ORDER BY s.id";
+    " v.options_hash, v.plan_hash, v.driver, v.nvrtc, v.protocol, s.machine, " HN_SESSION_INTACT(
+        "s.") " AND " HN_TASK_INTACT("t.") " AND " HN_VERSION_INTACT("v.") " FROM session s"
+                                                                           " JOIN task t ON t.id = "
+                                                                           "s.task_id JOIN version "
+                                                                           "v ON v.id = "
+                                                                           "s.version_id ORDER BY "
+                                                                           "s.id";
+
+static enum hn_status gate_date(const struct hn_store *from, double time, struct hn_error *err)
+{
+    struct hn_error reason;
+    enum hn_status status = hn_gate_date(time, &reason);
+    return status == HN_OK
+               ? HN_OK
+               : hn_fail(err, status, "cache '%s': %.1000s", from->path, reason.message);
+}
 
 static enum hn_status copy_record(struct hn_store *store, struct hn_store *from,
-                                  struct hn_statement *statement, int64_t session_id,
+                                  struct hn_statement *statement,
+                                  const struct hn_identity *identity, int64_t session_id,
                                   struct hn_error *err)
 {
     struct hn_record record;
     hn_record_init(&record);
-    enum hn_status status = hn_store_parse_record(from, hn_column_text(statement, 1),
-                                                  hn_column_integer(statement, 0), &record, err);
+    enum hn_status status =
+        hn_store_read_record(from, statement, identity->objective, &record, err);
+    if (status == HN_OK)
+        status = gate_date(from, record.time, err);
     if (status == HN_OK)
         status = hn_store_add_record(store->database, session_id, &record, err);
     hn_record_finish(&record);
     return status;
 }
 
-static enum hn_status copy_records(struct hn_store *store, struct hn_store *from, int64_t from_id,
+static enum hn_status copy_records(struct hn_store *store, struct hn_store *from,
+                                   const struct hn_identity *identity, int64_t from_id,
                                    int64_t session_id, int64_t *count, struct hn_error *err)
 {
     struct hn_statement *statement;
     bool row = false;
     enum hn_status status = hn_database_prepare(
-        from->database, "SELECT id, json FROM record WHERE session_id = ? ORDER BY id", &statement,
+        from->database,
+        "SELECT " HN_RECORD_COLUMNS("") " FROM record WHERE session_id = ? ORDER BY id", &statement,
         err);
     if (status == HN_OK) {
         hn_bind_integer(statement, from_id);
         status = hn_statement_step(statement, &row, err);
     }
     for (; status == HN_OK && row; ++*count) {
-        status = copy_record(store, from, statement, session_id, err);
+        status = copy_record(store, from, statement, identity, session_id, err);
         if (status == HN_OK)
             status = hn_statement_step(statement, &row, err);
     }
@@ -55,8 +76,9 @@ static enum hn_status copy_images(struct hn_store *store, struct hn_store *from,
     bool row = false;
     enum hn_status status = hn_database_prepare(
         from->database,
-        "SELECT i.point, i.entry, i.cubin FROM image i JOIN session s ON s.task_id = i.task_id"
-        " AND s.version_id = i.version_id WHERE s.id = ?",
+        "SELECT i.entry, i.cubin, i.hash, " HN_IMAGE_INTACT(
+            "i.") ", i.point FROM image i JOIN session s ON s.task_id = i.task_id"
+                  " AND s.version_id = i.version_id WHERE s.id = ?",
         &statement, err);
     if (status == HN_OK) {
         hn_bind_integer(statement, from_id);
@@ -64,9 +86,11 @@ static enum hn_status copy_images(struct hn_store *store, struct hn_store *from,
     }
     for (; status == HN_OK && row; ++*count) {
         size_t size;
-        const void *cubin = hn_column_bytes(statement, 2, &size);
-        status = hn_store_add_image(store->database, session_id, hn_column_text(statement, 0),
-                                    cubin, size, hn_column_text(statement, 1), err);
+        const void *cubin = NULL;
+        status = hn_store_read_image(from, statement, &cubin, &size, err);
+        if (status == HN_OK)
+            status = hn_store_add_image(store->database, session_id, hn_column_text(statement, 4),
+                                        cubin, size, hn_column_text(statement, 0), err);
         if (status == HN_OK)
             status = hn_statement_step(statement, &row, err);
     }
@@ -81,7 +105,8 @@ static enum hn_status copy_session_row(struct hn_store *store, struct hn_store *
 {
     struct hn_stored_plan stored;
     struct hn_error ignored;
-    enum hn_status status = hn_store_get_plan(from, session->version, &stored, &ignored);
+    enum hn_status status =
+        hn_store_get_plan(from, session->identity->kernel, session->version, &stored, &ignored);
     if (status == HN_ENOTFOUND)
         return hn_store_add_session(store, session, session_id, err);
     if (status != HN_OK)
@@ -107,7 +132,10 @@ static enum hn_status copy_session(struct hn_store *store, struct hn_store *from
                                    struct hn_store_merged *merged, struct hn_error *err)
 {
     bool known = false;
-    enum hn_status status = hn_store_has_origin(store, hn_column_text(statement, 1), &known, err);
+    enum hn_status status =
+        hn_store_expect_intact(from, statement, 21, "a tuning (its task, version or session)", err);
+    if (status == HN_OK)
+        status = hn_store_has_origin(store, hn_column_text(statement, 1), &known, err);
     if (status != HN_OK)
         return status;
     if (known) {
@@ -118,19 +146,30 @@ static enum hn_status copy_session(struct hn_store *store, struct hn_store *from
     struct hn_identity identity;
     int64_t from_id = hn_column_integer(statement, 0);
     int64_t session_id = 0;
+    struct hn_origin origin;
+    hn_origin_of_file(from->path, &origin);
+    snprintf(origin.machine, sizeof origin.machine, "%s", hn_column_text(statement, 20));
     hn_identity_init(&identity);
-    hn_read_version(statement, 14, &version);
     struct hn_store_session session = {.identity = &identity,
                                        .version = &version,
                                        .command = hn_column_text(statement, 3),
                                        .simulated = hn_column_integer(statement, 4) != 0,
+                                       .from = &origin,
                                        .origin = hn_column_text(statement, 1),
                                        .started = hn_column_real(statement, 2)};
     status = hn_read_identity(statement, 5, &identity, err);
     if (status == HN_OK)
+        status = hn_read_version(statement, 14, &version, err);
+    if (status == HN_OK)
+        status = hn_gate_line("the name of a machine", origin.machine, sizeof origin.machine, err);
+    if (status == HN_OK)
+        status = gate_date(from, session.started, err);
+    if (status == HN_OK)
+        status = hn_gate_line("the command of a session", session.command, HN_COMMAND_MOST, err);
+    if (status == HN_OK)
         status = copy_session_row(store, from, &session, &session_id, err);
     if (status == HN_OK)
-        status = copy_records(store, from, from_id, session_id, &merged->records, err);
+        status = copy_records(store, from, &identity, from_id, session_id, &merged->records, err);
     if (status == HN_OK && images)
         status = copy_images(store, from, from_id, session_id, &merged->images, err);
     merged->sessions++;

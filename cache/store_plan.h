@@ -4,8 +4,9 @@
 
 #include "cache/store.h"
 
-/* Keeps the plan of a version that is there already, in place of the one that was. HN_ENOTFOUND: no such version. */
-enum hn_status hn_store_put_plan(struct hn_store *store, const struct hn_version *version,
+/* Keeps the plan of a version that is there already, in place of the one that was. HN_ENOTFOUND: no such version, or one
+ * that does not know its template. */
+enum hn_status hn_store_put_plan(struct hn_store *store, const char *kernel, const struct hn_version *version,
                                  const struct hn_store_plan *plan, struct hn_error *err);
 
 #endif

@@ -8,7 +8,8 @@
  * version that counts: that of its newest session with a valid record. */
 static const char doom[] =
     "WITH good AS (SELECT s.task_id, s.simulated, s.version_id, ROW_NUMBER() OVER (PARTITION BY"
-    " s.task_id, s.simulated ORDER BY s.started DESC, s.id DESC) AS age FROM session s"
+    " s.task_id, s.simulated ORDER BY s.source <> '', s.started DESC, s.id DESC) AS age FROM "
+    "session s"
     " WHERE EXISTS(SELECT 1 FROM record r WHERE r.session_id = s.id AND r.outcome = 'ok')),"
     " newest AS (SELECT * FROM good WHERE age = 1)"
     " INSERT INTO doomed SELECT s.id FROM session s JOIN task t ON t.id = s.task_id"

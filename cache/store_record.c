@@ -7,7 +7,8 @@
 #include "cache/store_newest.h"
 
 static enum hn_status visit_rows(struct hn_store *store, struct hn_statement *statement,
-                                 hn_store_visit_record *visit, void *visitor, struct hn_error *err)
+                                 const char *objective, hn_store_visit_record *visit, void *visitor,
+                                 struct hn_error *err)
 {
     bool row = false;
     enum hn_status status = hn_statement_step(statement, &row, err);
@@ -15,7 +16,7 @@ static enum hn_status visit_rows(struct hn_store *store, struct hn_statement *st
         struct hn_record record;
         int64_t id = hn_column_integer(statement, 0);
         hn_record_init(&record);
-        status = hn_store_parse_record(store, hn_column_text(statement, 1), id, &record, err);
+        status = hn_store_read_record(store, statement, objective, &record, err);
         if (status == HN_OK)
             status = visit(visitor, id, &record, err);
         hn_record_finish(&record);
@@ -27,7 +28,8 @@ static enum hn_status visit_rows(struct hn_store *store, struct hn_statement *st
 
 enum hn_status hn_store_visit(struct hn_store *store, const struct hn_identity *identity,
                               const struct hn_version *version, bool simulated,
-                              hn_store_visit_record *visit, void *visitor, struct hn_error *err)
+                              enum hn_store_whose whose, hn_store_visit_record *visit,
+                              void *visitor, struct hn_error *err)
 {
     int64_t task_id = 0;
     int64_t version_id = 0;
@@ -39,25 +41,29 @@ enum hn_status hn_store_visit(struct hn_store *store, const struct hn_identity *
         return status;
     status = hn_database_prepare(
         store->database,
-        "SELECT id, json FROM record WHERE id IN (SELECT id FROM (SELECT r.id, ROW_NUMBER() OVER"
-        " (PARTITION BY r.point ORDER BY " HN_PLACE(
-            "r",
-            "s") ") AS place"
-                 " FROM record r JOIN session s ON r.session_id = s.id"
-                 " WHERE s.task_id = ? AND s.version_id = ? AND s.simulated = ?) WHERE place = 1)"
-                 " ORDER BY id",
+        "SELECT " HN_RECORD_COLUMNS(
+            "") " FROM record WHERE id IN (SELECT id FROM (SELECT r.id, ROW_NUMBER() OVER"
+                " (PARTITION BY r.point ORDER BY " HN_PLACE(
+                    "r", "s") ") AS place"
+                              " FROM record r JOIN session s ON r.session_id = s.id"
+                              " WHERE s.task_id = ? AND s.version_id = ? AND s.simulated = ?"
+                              " AND CASE ? WHEN 1 THEN s.source = '' WHEN 2 THEN s.source <> '' "
+                              "ELSE 1 END) "
+                              "WHERE place = 1)"
+                              " ORDER BY id",
         &statement, err);
     if (status == HN_OK) {
         hn_bind_integer(statement, task_id);
         hn_bind_integer(statement, version_id);
         hn_bind_integer(statement, simulated);
-        status = visit_rows(store, statement, visit, visitor, err);
+        hn_bind_integer(statement, whose);
+        status = visit_rows(store, statement, identity->objective, visit, visitor, err);
     }
     hn_statement_finish(statement);
     return status;
 }
 
-/* The one row of a query for id and json. */
+/* The one row of a query for HN_RECORD_COLUMNS. */
 static enum hn_status read_row(struct hn_store *store, struct hn_statement *statement,
                                struct hn_record *record, struct hn_error *err)
 {
@@ -67,8 +73,7 @@ static enum hn_status read_row(struct hn_store *store, struct hn_statement *stat
         return hn_fail(err, HN_ENOTFOUND, "cache '%s': a record is gone that was there before",
                        store->path);
     if (status == HN_OK)
-        status = hn_store_parse_record(store, hn_column_text(statement, 1),
-                                       hn_column_integer(statement, 0), record, err);
+        status = hn_store_read_record(store, statement, NULL, record, err);
     return status;
 }
 
@@ -78,7 +83,8 @@ enum hn_status hn_store_get(struct hn_store *store, int64_t id, struct hn_record
     struct hn_statement *statement = NULL;
     hn_record_init(record);
     enum hn_status status = hn_database_prepare(
-        store->database, "SELECT id, json FROM record WHERE id = ?", &statement, err);
+        store->database, "SELECT " HN_RECORD_COLUMNS("") " FROM record WHERE id = ?", &statement,
+        err);
     if (status == HN_OK) {
         hn_bind_integer(statement, id);
         status = read_row(store, statement, record, err);
@@ -112,10 +118,12 @@ enum hn_status hn_store_get_last(struct hn_store *store, int64_t session_id,
     char *key = hn_store_text_of(point);
     enum hn_status status =
         key == NULL ? hn_fail_memory(err)
-                    : hn_database_prepare(store->database,
-                                          "SELECT id, json FROM record WHERE session_id = ? AND "
-                                          "point = ? ORDER BY id DESC LIMIT 1",
-                                          &statement, err);
+                    : hn_database_prepare(
+                          store->database,
+                          "SELECT " HN_RECORD_COLUMNS(
+                              "") " FROM record"
+                                  " WHERE session_id = ? AND point = ? ORDER BY id DESC LIMIT 1",
+                          &statement, err);
     if (status == HN_OK) {
         hn_bind_integer(statement, session_id);
         hn_bind_text(statement, key);

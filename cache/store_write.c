@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache/gate.h"
 #include "cache/store_internal.h"
 
 /* Records are grouped for this long, so that a fast tune costs few transactions. */
@@ -105,9 +106,10 @@ static enum hn_status write_pending(struct hn_store *store, const struct hn_pend
 
 enum hn_status hn_store_commit(struct hn_store *store, struct hn_error *err)
 {
-    if (store->pending_count == 0)
-        return HN_OK;
-    enum hn_status status = hn_database_run(store->database, "BEGIN IMMEDIATE", err);
+    enum hn_status status = hn_store_keep_place(store, err);
+    if (status != HN_OK || store->pending_count == 0)
+        return status;
+    status = hn_database_run(store->database, "BEGIN IMMEDIATE", err);
     for (size_t i = 0; status == HN_OK && i < store->pending_count; i++)
         status = write_pending(store, &store->pending[i], err);
     if (status == HN_OK)
@@ -148,7 +150,9 @@ enum hn_status hn_store_import(struct hn_store *store, const struct hn_store_ses
     assert(store->mode == HN_STORE_WRITE);
     bool known = false;
     int64_t session_id = 0;
-    enum hn_status status = hn_database_run(store->database, "BEGIN IMMEDIATE", err);
+    enum hn_status status = hn_gate_date(session->started, err);
+    if (status == HN_OK)
+        status = hn_database_run(store->database, "BEGIN IMMEDIATE", err);
     if (status == HN_OK && session->origin != NULL)
         status = hn_store_has_origin(store, session->origin, &known, err);
     if (status == HN_OK && !known)

@@ -6,7 +6,7 @@ include(GNUInstallDirs)
 install(FILES completions/hone.bash RENAME hone DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES completions/_hone DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 # The manual as it lies in the sources, so that links between its pages hold.
-install(FILES README.md CHANGELOG.md CONTRIBUTING.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
   FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png")
 # Beside the templates that they include.

@@ -7,7 +7,7 @@
 #include "runtime/stage.h"
 
 /* Textures begin at multiples of 512 bytes. */
-enum { ALIGNMENT = 512 };
+enum { ALIGNMENT = 512, PROMISED_ALIGNMENT = 256 };
 static const uint64_t FLUSH_STEP = 1u << 20;
 
 static uint64_t align(uint64_t offset)
@@ -133,6 +133,15 @@ static enum hn_status size_buffers(struct hn_arena *arena, const struct hn_value
     return status;
 }
 
+/* No better than cudaMalloc promises, so that who counts on more is found out; textures have to. */
+static uint64_t misalignment(const struct hn_plan *plan, size_t argument)
+{
+    for (size_t i = 0; i < plan->argument_count; i++)
+        if (plan->arguments[i].role == HN_ROLE_TEXTURE && hn_plan_source(plan, i) == argument)
+            return 0;
+    return plan->arguments[argument].shape.pitch == NULL ? PROMISED_ALIGNMENT : 0;
+}
+
 /* Lays the buffers (the dynamic ones, or the others) out from offset 0, a guard zone before,
  * between and behind them, adding the zones to the table. Returns the size of it all. */
 static uint64_t lay_out(struct hn_arena *arena, bool dynamic)
@@ -143,7 +152,7 @@ static uint64_t lay_out(struct hn_arena *arena, bool dynamic)
         struct hn_buffer *buffer = &arena->buffers[i];
         if (arena->plan->arguments[i].count == NULL || buffer->dynamic != dynamic)
             continue;
-        buffer->address = align(end + HN_GUARD_BYTES);
+        buffer->address = align(end + HN_GUARD_BYTES) + misalignment(arena->plan, i);
         arena->zones[arena->zone_count] = (struct hn_zone){end, buffer->address - end};
         arena->owners[arena->zone_count] = (struct hn_zone_owner){before, i};
         arena->zone_count++;
@@ -206,7 +215,7 @@ static enum hn_status fail_to_fit(const struct hn_arena *arena, uint64_t needed,
     return status;
 }
 
-/* Offsets of all that follows the arguments; returns the size of the block. */
+/* Offsets of what follows the arguments; returns the size of the block. */
 static uint64_t lay_out_rest(struct hn_arena *arena)
 {
     uint64_t end = arena->argument_bytes;
@@ -218,12 +227,20 @@ static uint64_t lay_out_rest(struct hn_arena *arena)
     }
     arena->flush = end;
     arena->flush_bytes = flush_size(arena->context->device);
-    end += arena->flush_bytes;
+    return align(end + arena->flush_bytes);
+}
+
+/* Where in its block the rest begins is drawn, so that it can not be found from the arguments.
+ * Returns the size of that block. */
+static uint64_t lay_out_service(struct hn_arena *arena)
+{
+    static const uint64_t MOST_SKIPPED = 1u << 20;
+    size_t max_zones = 2 * arena->plan->argument_count + 2;
+    uint64_t end = hn_random_below(&arena->secret, MOST_SKIPPED / ALIGNMENT) * ALIGNMENT;
     arena->stamps = end;
     end = align(end + HN_MAX_STAMPS * sizeof(struct hn_stamp));
     arena->sink = end;
     end += ALIGNMENT;
-    size_t max_zones = 2 * arena->plan->argument_count + 2;
     arena->zone_table = end;
     end = align(end + max_zones * sizeof(struct hn_zone));
     arena->results = end;
@@ -242,7 +259,20 @@ static uint64_t reference_bytes(const struct hn_arena *arena)
     return bytes;
 }
 
-static enum hn_status allocate_block(struct hn_arena *arena, uint64_t bytes, struct hn_error *err)
+static enum hn_status allocate_part(struct hn_arena *arena, CUdeviceptr *part, uint64_t bytes,
+                                    uint64_t needed, uint64_t available, struct hn_error *err)
+{
+    CUresult result = arena->context->driver->p_cuMemAlloc(part, bytes);
+    if (result == CUDA_SUCCESS)
+        return HN_OK;
+    *part = 0;
+    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        return fail_to_fit(arena, needed, available, err);
+    return hn_context_check(arena->context, result, "cuMemAlloc", err);
+}
+
+static enum hn_status allocate_blocks(struct hn_arena *arena, uint64_t bytes,
+                                      uint64_t service_bytes, struct hn_error *err)
 {
     struct hn_context *context = arena->context;
     size_t available = 0, total = 0;
@@ -250,17 +280,12 @@ static enum hn_status allocate_block(struct hn_arena *arena, uint64_t bytes, str
     enum hn_status status = hn_context_check(context, result, "cuMemGetInfo", err);
     if (status != HN_OK)
         return status;
-    uint64_t needed = bytes + reference_bytes(arena);
+    uint64_t needed = bytes + service_bytes + reference_bytes(arena);
     if (needed > available)
         return fail_to_fit(arena, needed, available, err);
-    result = context->driver->p_cuMemAlloc(&arena->block, bytes);
-    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-        arena->block = 0;
-        return fail_to_fit(arena, needed, available, err);
-    }
-    status = hn_context_check(context, result, "cuMemAlloc", err);
-    if (status != HN_OK)
-        arena->block = 0;
+    status = allocate_part(arena, &arena->block, bytes, needed, available, err);
+    if (status == HN_OK)
+        status = allocate_part(arena, &arena->service, service_bytes, needed, available, err);
     return status;
 }
 
@@ -272,18 +297,23 @@ static void rebase(struct hn_arena *arena)
         if (arena->plan->arguments[i].role == HN_ROLE_INOUT)
             arena->buffers[i].pristine += base;
     arena->flush += base;
-    arena->stamps += base;
-    arena->sink += base;
-    arena->zone_table += base;
-    arena->results += base;
+    arena->stamps += arena->service;
+    arena->sink += arena->service;
+    arena->zone_table += arena->service;
+    arena->results += arena->service;
 }
 
-static enum hn_status write_zones(struct hn_arena *arena, struct hn_error *err)
+enum hn_status hn_arena_renew_zone_table(struct hn_arena *arena, struct hn_error *err)
 {
     struct hn_context *context = arena->context;
     CUresult result = context->driver->p_cuMemcpyHtoD(arena->zone_table, arena->zones,
                                                       arena->zone_count * sizeof *arena->zones);
-    enum hn_status status = hn_context_check(context, result, "cuMemcpyHtoD", err);
+    return hn_context_check(context, result, "cuMemcpyHtoD", err);
+}
+
+static enum hn_status write_zones(struct hn_arena *arena, struct hn_error *err)
+{
+    enum hn_status status = hn_arena_renew_zone_table(arena, err);
     if (status != HN_OK)
         return status;
     return hn_support_write_zones(arena->support, arena->zone_table, arena->zone_count, err);
@@ -306,14 +336,19 @@ enum hn_status hn_arena_init(struct hn_arena *arena, struct hn_context *context,
 {
     *arena = (struct hn_arena){
         .context = context, .support = support, .plan = plan, .set_count = 1, .sets_filled = true};
-    enum hn_status status = allocate_tables(arena, err);
+    enum hn_status status = hn_random_seed_secretly(&arena->secret, err);
+    if (status != HN_OK)
+        return status;
+    arena->veil = hn_random_next(&arena->secret) | 1;
+    status = allocate_tables(arena, err);
     if (status == HN_OK)
         status = size_buffers(arena, values, err);
     if (status != HN_OK)
         goto finish_arena;
     arena->argument_bytes = lay_out(arena, false);
     arena->static_zones = arena->zone_count;
-    status = allocate_block(arena, lay_out_rest(arena), err);
+    uint64_t bytes = lay_out_rest(arena);
+    status = allocate_blocks(arena, bytes, lay_out_service(arena), err);
     if (status != HN_OK)
         goto finish_arena;
     rebase(arena);
@@ -342,6 +377,8 @@ void hn_arena_finish(struct hn_arena *arena)
         driver->p_cuMemFree(arena->set_block);
     if (arena->dynamic_block != 0)
         driver->p_cuMemFree(arena->dynamic_block);
+    if (arena->service != 0)
+        driver->p_cuMemFree(arena->service);
     if (arena->block != 0)
         driver->p_cuMemFree(arena->block);
     for (size_t i = 0; arena->buffers != NULL && i < arena->plan->argument_count; i++)
@@ -435,4 +472,10 @@ CUdeviceptr hn_arena_address(const struct hn_arena *arena, size_t set, size_t ar
     if (set == 0 || buffer->dynamic)
         return buffer->address;
     return arena->set_block + (set - 1) * arena->argument_bytes + (buffer->address - arena->block);
+}
+
+struct hn_elements hn_arena_elements(const struct hn_arena *arena, size_t set, size_t argument)
+{
+    return hn_buffer_elements(&arena->buffers[argument], arena->plan->arguments[argument].element,
+                              hn_arena_address(arena, set, argument));
 }

@@ -113,21 +113,36 @@ static enum hn_status fill_padding(struct hn_arena *arena, CUdeviceptr data,
     return hn_context_check(context, result, "cuMemsetD8Async", err);
 }
 
+/* What a file holds is the same for every seed. */
+static enum hn_status fill_at(struct hn_arena *arena, size_t i, CUdeviceptr data, uint64_t seed,
+                              struct hn_error *err)
+{
+    const struct hn_argument *argument = &arena->plan->arguments[i];
+    const struct hn_buffer *buffer = &arena->buffers[i];
+    struct hn_elements elements = hn_buffer_elements(buffer, argument->element, data);
+    enum hn_status status = fill_padding(arena, data, buffer, err);
+    if (status != HN_OK)
+        return status;
+    if (buffer->fill.kind == HN_FILL_FILE)
+        return load_file(arena, argument, data, buffer, err);
+    return hn_support_fill(arena->support, &elements, &buffer->fill, seed, i, err);
+}
+
+/* Where an input's contents are, or those that an inout argument begins with. */
+static CUdeviceptr contents_of(const struct hn_arena *arena, size_t i)
+{
+    const struct hn_buffer *buffer = &arena->buffers[i];
+    return arena->plan->arguments[i].role == HN_ROLE_INOUT ? buffer->pristine : buffer->address;
+}
+
 /* Fills input or pristine copy `i` and queues its checksum. */
 static enum hn_status fill_argument(struct hn_arena *arena, size_t i, struct hn_error *err)
 {
-    const struct hn_argument *argument = &arena->plan->arguments[i];
-    struct hn_buffer *buffer = &arena->buffers[i];
-    CUdeviceptr data = argument->role == HN_ROLE_INOUT ? buffer->pristine : buffer->address;
-    struct hn_elements elements = hn_buffer_elements(buffer, argument->element, data);
-    enum hn_status status = fill_padding(arena, data, buffer, err);
-    if (status == HN_OK && buffer->fill.kind == HN_FILL_FILE)
-        status = load_file(arena, argument, data, buffer, err);
-    else if (status == HN_OK)
-        status = hn_support_fill(arena->support, &elements, &buffer->fill, arena->seed, i, err);
+    CUdeviceptr data = contents_of(arena, i);
+    enum hn_status status = fill_at(arena, i, data, arena->seed, err);
     if (status != HN_OK)
         return status;
-    return hn_support_checksum(arena->support, data, buffer->bytes,
+    return hn_support_checksum(arena->support, data, arena->buffers[i].bytes,
                                hn_arena_slot(arena, i, HN_SLOT_CHECKSUM), err);
 }
 
@@ -158,9 +173,11 @@ enum hn_status hn_arena_fill(struct hn_arena *arena, uint64_t seed, struct hn_er
 {
     const struct hn_plan *plan = arena->plan;
     arena->seed = seed;
+    arena->contents_seed = seed;
     arena->contents++;
     arena->spoiled = false;
     arena->sets_filled = arena->set_count == 1;
+    arena->lent_set = 0;
     for (size_t i = 0; i < plan->argument_count; i++) {
         if (!hn_argument_is_filled(&plan->arguments[i]))
             continue;
@@ -191,10 +208,51 @@ enum hn_status hn_arena_repair(struct hn_arena *arena, struct hn_error *err)
     return hn_arena_fill(arena, arena->seed, err);
 }
 
+static enum hn_status copy_inputs(struct hn_arena *arena, size_t set, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < arena->plan->argument_count && status == HN_OK; i++)
+        if (arena->plan->arguments[i].role == HN_ROLE_INPUT)
+            status = copy(arena, hn_arena_address(arena, set, i), arena->buffers[i].address,
+                          arena->buffers[i].bytes, err);
+    return status;
+}
+
+/* Each set has contents of its own, so that what one launch of a batch has found out is of no use
+ * to the next. */
+static enum hn_status fill_set(struct hn_arena *arena, size_t set, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < arena->plan->argument_count && status == HN_OK; i++) {
+        const struct hn_buffer *buffer = &arena->buffers[i];
+        CUdeviceptr data = hn_arena_address(arena, set, i);
+        if (arena->plan->arguments[i].role != HN_ROLE_INPUT)
+            continue;
+        if (buffer->fill.kind == HN_FILL_FILE)
+            status = copy(arena, data, buffer->address, buffer->bytes, err);
+        else
+            status = fill_at(arena, i, data, arena->contents_seed + ((uint64_t)set << 32), err);
+    }
+    return status;
+}
+
+enum hn_status hn_arena_lend_inputs(struct hn_arena *arena, size_t set, struct hn_error *err)
+{
+    arena->lent_set = set;
+    return set == 0 ? HN_OK : copy_inputs(arena, set, err);
+}
+
+static enum hn_status take_back_inputs(struct hn_arena *arena, struct hn_error *err)
+{
+    size_t set = arena->lent_set;
+    arena->lent_set = 0;
+    return set == 0 ? HN_OK : fill_set(arena, set, err);
+}
+
 enum hn_status hn_arena_restore(struct hn_arena *arena, struct hn_error *err)
 {
     struct hn_context *context = arena->context;
-    enum hn_status status = HN_OK;
+    enum hn_status status = take_back_inputs(arena, err);
     for (size_t i = 0; i < arena->plan->argument_count && status == HN_OK; i++) {
         const struct hn_buffer *buffer = &arena->buffers[i];
         enum hn_role role = arena->plan->arguments[i].role;
@@ -211,20 +269,81 @@ enum hn_status hn_arena_restore(struct hn_arena *arena, struct hn_error *err)
     return status;
 }
 
-enum hn_status hn_arena_poison(struct hn_arena *arena, uint64_t seed, struct hn_error *err)
+/* All of an argument's bytes in the first `sets` sets, padding too: the first set lies by itself,
+ * the others at equal distances. */
+static enum hn_status poison_argument(struct hn_arena *arena, size_t i, size_t sets, uint64_t seed,
+                                      struct hn_error *err)
 {
-    for (size_t i = 0; i < arena->plan->argument_count; i++) {
-        const struct hn_argument *argument = &arena->plan->arguments[i];
-        if (argument->role != HN_ROLE_OUTPUT)
-            continue;
-        enum hn_status status =
-            hn_support_poison(arena->support, arena->buffers[i].address,
-                              arena->buffers[i].bytes / hn_element_size(argument->element),
-                              argument->element, seed, err);
-        if (status != HN_OK)
-            return status;
+    size_t size = hn_element_size(arena->plan->arguments[i].element);
+    uint64_t count = arena->buffers[i].bytes / size;
+    struct hn_elements elements = {.data = arena->buffers[i].address,
+                                   .count = count,
+                                   .type = arena->plan->arguments[i].element};
+    enum hn_status status = hn_support_poison(arena->support, &elements, seed, err);
+    if (status != HN_OK || sets < 2)
+        return status;
+    elements.data = hn_arena_address(arena, 1, i);
+    elements.count = (sets - 1) * count;
+    elements.row = count;
+    elements.pitch = arena->argument_bytes / size;
+    return hn_support_poison(arena->support, &elements, seed, err);
+}
+
+enum hn_status hn_arena_poison(struct hn_arena *arena, size_t sets, uint64_t seed,
+                               struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < arena->plan->argument_count && status == HN_OK; i++)
+        if (arena->plan->arguments[i].role == HN_ROLE_OUTPUT)
+            status = poison_argument(arena, i, sets, seed, err);
+    return status;
+}
+
+enum hn_status hn_arena_poison_scratch(struct hn_arena *arena, size_t sets, uint64_t seed,
+                                       struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < arena->plan->argument_count && status == HN_OK; i++)
+        if (arena->plan->arguments[i].role == HN_ROLE_SCRATCH)
+            status = poison_argument(arena, i, arena->buffers[i].dynamic ? 1 : sets, seed, err);
+    return status;
+}
+
+static enum hn_status rewrite_argument(struct hn_arena *arena, size_t i, size_t sets,
+                                       struct hn_error *err)
+{
+    size_t size = hn_element_size(arena->plan->arguments[i].element);
+    enum hn_status status = HN_OK;
+    for (size_t set = 0; set < (arena->buffers[i].dynamic ? 1 : sets) && status == HN_OK; set++) {
+        CUdeviceptr data = hn_arena_address(arena, set, i);
+        status = hn_support_veil(arena->support, data, data, arena->buffers[i].bytes / size, size,
+                                 0, err);
     }
-    return HN_OK;
+    return status;
+}
+
+enum hn_status hn_arena_rewrite(struct hn_arena *arena, enum hn_role role, size_t sets,
+                                struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < arena->plan->argument_count && status == HN_OK; i++)
+        if (arena->plan->arguments[i].role == role)
+            status = rewrite_argument(arena, i, sets, err);
+    return status;
+}
+
+enum hn_status hn_arena_sum_sets(struct hn_arena *arena, uint64_t *sum, struct hn_error *err)
+{
+    *sum = 0;
+    if (arena->set_count == 1)
+        return HN_OK;
+    enum hn_status status = hn_support_checksum(arena->support, arena->set_block,
+                                                (arena->set_count - 1) * arena->argument_bytes,
+                                                hn_arena_flush_slot(arena), err);
+    if (status == HN_OK)
+        status = hn_arena_read_results(arena, err);
+    *sum = status == HN_OK ? hn_arena_host_flush_checksum(arena) : 0;
+    return status;
 }
 
 /* How many further sets there is room for: a quarter of what is free, and 1 GiB at most. */
@@ -269,19 +388,40 @@ static enum hn_status allocate_sets(struct hn_arena *arena, size_t wanted, struc
 
 static enum hn_status fill_sets(struct hn_arena *arena, struct hn_error *err)
 {
-    for (size_t set = 1; set < arena->set_count; set++) {
-        for (size_t i = 0; i < arena->plan->argument_count; i++) {
-            const struct hn_buffer *buffer = &arena->buffers[i];
-            if (arena->plan->arguments[i].role != HN_ROLE_INPUT)
-                continue;
-            enum hn_status status =
-                copy(arena, hn_arena_address(arena, set, i), buffer->address, buffer->bytes, err);
-            if (status != HN_OK)
-                return status;
-        }
-    }
-    arena->sets_filled = true;
-    return HN_OK;
+    enum hn_status status = HN_OK;
+    for (size_t set = 1; set < arena->set_count && status == HN_OK; set++)
+        status = fill_set(arena, set, err);
+    arena->sets_filled = status == HN_OK;
+    return status;
+}
+
+enum hn_status hn_arena_refill(struct hn_arena *arena, uint64_t seed, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    arena->contents++;
+    arena->contents_seed = seed;
+    arena->spoiled = false;
+    arena->lent_set = 0;
+    for (size_t i = 0; i < arena->plan->argument_count && status == HN_OK; i++)
+        if (hn_argument_is_filled(&arena->plan->arguments[i]) &&
+            arena->buffers[i].fill.kind != HN_FILL_FILE)
+            status = fill_at(arena, i, contents_of(arena, i), seed, err);
+    for (size_t i = 0; i < arena->plan->argument_count && status == HN_OK; i++)
+        if (arena->buffers[i].host != NULL)
+            status = copy_to_host(arena, i, err);
+    return status == HN_OK && arena->sets_filled ? fill_sets(arena, err) : status;
+}
+
+enum hn_status hn_arena_renew_sets(struct hn_arena *arena, struct hn_error *err)
+{
+    struct hn_context *context = arena->context;
+    unsigned char byte = (unsigned char)hn_random_next(&arena->secret);
+    if (arena->set_count == 1)
+        return HN_OK;
+    CUresult result = context->driver->p_cuMemsetD8Async(
+        arena->set_block, byte, (arena->set_count - 1) * arena->argument_bytes, context->stream);
+    enum hn_status status = hn_context_check(context, result, "cuMemsetD8Async", err);
+    return status == HN_OK ? fill_sets(arena, err) : status;
 }
 
 enum hn_status hn_arena_make_sets(struct hn_arena *arena, size_t wanted, size_t *count,

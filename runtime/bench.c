@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/bench.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/audit.h"
 #include "runtime/pipeline_run.h"
 #include "runtime/workbench.h"
 
@@ -126,9 +128,13 @@ enum hn_status hn_bench_settle(struct hn_bench *bench, const struct hn_variant *
     return HN_OK;
 }
 
-static enum hn_status prepare_sample(void *subject, struct hn_error *err)
+static enum hn_status prepare_sample(void *subject, size_t compared, struct hn_error *err)
 {
-    return hn_variant_restore(subject, err);
+    struct hn_variant *variant = subject;
+    enum hn_status status = hn_variant_restore(variant, err);
+    if (status != HN_OK || compared == 0)
+        return status;
+    return hn_variant_poison(variant, compared, hn_random_next(&variant->arena->secret), err);
 }
 
 static enum hn_status launch_sample(void *subject, size_t set, struct hn_error *err)
@@ -155,7 +161,11 @@ struct hn_work hn_bench_work(const struct hn_bench *bench, struct hn_variant *va
         .issued = variant->launch.flow != NULL,
         .step_count = variant->launch.step_count + variant->zeroed_count,
     };
-    (void)bench;
+    for (size_t i = 0; i < bench->plan->argument_count; i++)
+        if (bench->plan->arguments[i].role == HN_ROLE_OUTPUT) {
+            work.output_count++;
+            work.output_bytes += bench->arena.buffers[i].bytes;
+        }
     hn_variant_describe(variant, variant->what, sizeof variant->what);
     return work;
 }
@@ -173,11 +183,15 @@ static enum hn_verification verification_kind(enum hn_reference_kind kind)
     return HN_VERIFIED;
 }
 
-static enum hn_status prepare_verification(void *subject, struct hn_error *err)
+/* NaN, which what is read before it was written turns into more of. */
+static enum hn_status prepare_verification(void *subject, size_t compared, struct hn_error *err)
 {
-    const struct hn_variant *variant = subject;
+    struct hn_variant *variant = subject;
+    (void)compared;
     enum hn_status status = hn_variant_restore(variant, err);
-    return status == HN_OK ? hn_variant_poison(variant, 0, err) : status;
+    if (status == HN_OK)
+        status = hn_variant_poison(variant, 1, 0, err);
+    return status == HN_OK ? hn_arena_poison_scratch(variant->arena, 1, 0, err) : status;
 }
 
 /* The launch that is checked is timed like any other: most variants are so far from the best that
@@ -188,7 +202,7 @@ static enum hn_status verify_once(struct hn_bench *bench, struct hn_variant *var
 {
     struct hn_work work = hn_bench_work(bench, variant);
     work.prepare = prepare_verification;
-    enum hn_status status = hn_sampler_take(&bench->sampler, &work, 1, 1, first, err);
+    enum hn_status status = hn_sampler_take(&bench->sampler, &work, 1, 1, 1, first, err);
     if (status != HN_OK)
         return status;
     if (outputs == &bench->own_outputs && variant->launch.flow != NULL)
@@ -219,36 +233,111 @@ static enum hn_status verify(struct hn_bench *bench, struct hn_variant *variant,
     return status;
 }
 
-static enum hn_status measure(struct hn_bench *bench, struct hn_variant *variant,
-                              struct hn_outputs *outputs, const struct hn_bench_request *request,
-                              struct hn_sample first, struct hn_record *record,
-                              struct hn_error *err)
+static enum hn_status note_metric_arguments(const struct hn_plan *plan,
+                                            const struct hn_variant *variant,
+                                            struct hn_record *record, struct hn_error *err)
 {
-    enum hn_stop stop;
-    bool launched;
-    struct hn_work work = hn_bench_work(bench, variant);
+    const double *mean = variant->metric_values;
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; status == HN_OK && i < plan->argument_count; i++) {
+        if (plan->arguments[i].role != HN_ROLE_METRIC)
+            continue;
+        struct hn_value value = hn_real(*mean++);
+        status = hn_bindings_set(&record->metrics, plan->arguments[i].name, &value, err);
+    }
+    return status;
+}
+
+/* Who judges the samples of a measurement. */
+struct judge {
+    struct hn_variant *variant;
+    struct hn_outputs *outputs;
+    struct hn_record *record;
+};
+
+static enum hn_status compare_sample(void *pointer, bool *right, struct hn_error *err)
+{
+    const struct judge *judge = pointer;
     enum hn_status status =
-        hn_measure(&bench->sampler, &work, request, first, &record->timing, &stop, &launched, err);
-    /* What can not win need not be compared again: that would cost as much as the samples. */
-    bench->unchecked = stop == HN_STOP_SLOWER && launched;
-    if (status == HN_OK && launched && stop != HN_STOP_SLOWER)
-        status = hn_verify_check(variant, outputs, "in the last timed launch: ", record, err);
-    if (status != HN_OK || record->outcome != HN_OUTCOME_OK)
-        return status;
-    if (stop == HN_STOP_SLOWER)
+        hn_verify_check(judge->variant, judge->outputs, "in a timed launch: ", judge->record, err);
+    *right = judge->record->outcome == HN_OUTCOME_OK;
+    return status;
+}
+
+static void note_end(const struct hn_measured *measured, const struct hn_bench_request *request,
+                     struct hn_record *record)
+{
+    if (measured->stop == HN_STOP_SLOWER)
         hn_record_fail(
             record, HN_OUTCOME_SLOWER,
             "stopped after %zu sample%s: not under %.4g us, and %.4g us is there to beat",
             record->timing.sample_count, record->timing.sample_count == 1 ? "" : "s",
             record->timing.low_us, request->censor_us);
-    size_t metrics = 0;
-    for (size_t i = 0; i < bench->plan->argument_count; i++)
-        metrics += bench->plan->arguments[i].role == HN_ROLE_METRIC;
-    return hn_metrics_evaluate(bench->plan, bench->problem, variant->metric_values, metrics, record,
-                               err);
+    else if (measured->compared_us > 0.0)
+        hn_measure_accuse(measured->compared_us, measured->others_us, record);
+}
+
+static enum hn_status measure(struct hn_bench *bench, struct hn_variant *variant,
+                              struct hn_outputs *outputs, const struct hn_bench_request *request,
+                              struct hn_sample first, struct hn_record *record,
+                              struct hn_error *err)
+{
+    struct judge judge = {variant, outputs, record};
+    struct hn_measured measured;
+    struct hn_work work = hn_bench_work(bench, variant);
+    work.compare = compare_sample;
+    work.judge = &judge;
+    enum hn_status status =
+        hn_measure(&bench->sampler, &work, request, first, &record->timing, &measured, err);
+    /* What can not win need not be compared again: that would cost as much as the samples. */
+    bench->unchecked = measured.stop == HN_STOP_SLOWER && measured.launched;
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK)
+        note_end(&measured, request, record);
+    if (status != HN_OK ||
+        (record->outcome != HN_OUTCOME_OK && record->outcome != HN_OUTCOME_SLOWER))
+        return status;
+    status = note_metric_arguments(bench->plan, variant, record, err);
+    return status == HN_OK ? hn_metrics_evaluate(bench->plan, bench->problem, record, err) : status;
+}
+
+/* A race between threads may show in one launch of many. */
+static enum hn_status repeat(struct hn_bench *bench, struct hn_variant *variant,
+                             struct hn_outputs *outputs, double budget_ms, struct hn_record *record,
+                             struct hn_error *err)
+{
+    double started_ms = hn_now_ms();
+    enum hn_status status = HN_OK;
+    for (int i = 1; i <= HN_MOST_REPEATS && status == HN_OK && record->outcome == HN_OUTCOME_OK &&
+                    hn_now_ms() - started_ms < budget_ms;
+         i++) {
+        char when[64];
+        snprintf(when, sizeof when, "in launch %d of those that repeat it: ", i);
+        status = hn_verify_launch(variant, hn_random_next(&bench->arena.secret), record, err);
+        if (status == HN_OK && record->outcome == HN_OUTCOME_OK)
+            status = hn_verify_check(variant, outputs, when, record, err);
+    }
+    return status;
 }
 
 /* Without a reference the variant's own first launch is what the last one is compared with. */
+static enum hn_status check(struct hn_bench *bench, struct hn_variant *variant,
+                            struct hn_outputs *outputs, const struct hn_bench_request *request,
+                            struct hn_sample *first, struct hn_record *record, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    /* On inputs that it has not seen, before those whose results are known. */
+    if (request->audit) {
+        struct hn_work work = hn_bench_work(bench, variant);
+        status = hn_audit(&bench->sampler, &work, variant, record, err);
+    }
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK &&
+        (request->verify || outputs == &bench->own_outputs))
+        status = verify(bench, variant, outputs, first, record, err);
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK && request->repeat_ms > 0.0)
+        status = repeat(bench, variant, outputs, request->repeat_ms, record, err);
+    return status;
+}
+
 static enum hn_status run(struct hn_bench *bench, struct hn_variant *variant,
                           const struct hn_bench_request *request, struct hn_record *record,
                           struct hn_error *err)
@@ -257,8 +346,8 @@ static enum hn_status run(struct hn_bench *bench, struct hn_variant *variant,
     struct hn_sample first = {0};
     double started_ms = hn_now_ms();
     enum hn_status status = hn_bench_find_outputs(bench, &record->point, &outputs, err);
-    if (status == HN_OK && (request->verify || outputs == &bench->own_outputs))
-        status = verify(bench, variant, outputs, &first, record, err);
+    if (status == HN_OK)
+        status = check(bench, variant, outputs, request, &first, record, err);
     record->costs.verify_ms += hn_now_ms() - started_ms;
     if (status != HN_OK || record->outcome != HN_OUTCOME_OK || !request->measure)
         return status;

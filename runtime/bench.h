@@ -51,10 +51,14 @@ enum hn_status hn_bench_reseed(struct hn_bench *bench, uint64_t seed, struct hn_
 enum hn_status hn_bench_warm_up(struct hn_bench *bench, const struct hn_bindings *point, const struct hn_image *image,
                                 double *noise, struct hn_error *err);
 
+#define HN_MOST_REPEATS 500
+
 struct hn_bench_request {
     bool verify;
     bool measure;
     bool full;        /* no early stop */
+    bool audit;       /* whether it does all of its work in every launch: runtime/audit.h */
+    double repeat_ms; /* launch and compare it again and again for so long, HN_MOST_REPEATS times at most; 0: not */
     bool parts;       /* of a plan with a pipeline, what its parts take alone; nothing for others */
     double censor_us; /* stop early once the variant's lower end is clearly above this; 0: nothing to beat yet */
     double censor_clock_mhz; /* the SM clock that this was measured at; 0: not known */
@@ -74,7 +78,7 @@ enum hn_status hn_bench_evaluate(struct hn_bench *bench, const struct hn_image *
  * samples from there on are 0. After a device fault the race is over and the bench dead. */
 struct hn_bench_candidate {
     const struct hn_bindings *point;
-    const struct hn_image *image;
+    const struct hn_image *image; /* NULL: not the point but its reference runs */
 };
 enum hn_status hn_bench_race(struct hn_bench *bench, const struct hn_bench_candidate *candidates, size_t count,
                              int min_rounds, int max_rounds, double budget_ms, double *samples, int *done,

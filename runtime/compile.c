@@ -10,6 +10,8 @@
 #include "base/text.h"
 #include "runtime/compile_log.h"
 #include "runtime/cubin.h"
+#include "runtime/option_list.h"
+#include "runtime/prelude_check.h"
 
 enum { MAX_OWN_OPTIONS = 8 };
 
@@ -100,6 +102,38 @@ static enum hn_status check_architecture(const struct hn_nvrtc *nvrtc, const cha
         hn_fail(err, HN_EUSAGE, "NVRTC %d.%d does not compile for '%.40s'; it knows%s",
                 nvrtc->major, nvrtc->minor, architecture, list.data != NULL ? list.data : "");
     hn_text_finish(&list);
+    return status;
+}
+
+/* An option of the config would win over what was asked for. One that asks for the features of this
+ * very architecture, as sm_90a of sm_90, may. */
+static enum hn_status check_target(const char *option, const char *architecture,
+                                   struct hn_error *err)
+{
+    const char *wanted = hn_option_architecture(option);
+    size_t length = strcspn(architecture, "af");
+    if (wanted == NULL || (strncmp(wanted, architecture, length) == 0 &&
+                           wanted[length + strspn(wanted + length, "af")] == '\0'))
+        return HN_OK;
+    return hn_fail(err, HN_ECONFIG,
+                   "option '%s' asks for %s, but %s is compiled for, as the GPU or --arch says; "
+                   "take the option out (`hone compile --arch %s` compiles for another GPU)",
+                   option, wanted, architecture, wanted);
+}
+
+static enum hn_status check_options(const struct hn_compile_request *request, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; status == HN_OK && i < request->option_count; i++) {
+        const char *option = request->options[i];
+        const char *folder = hn_option_folder(option);
+        status = check_target(option, request->architecture, err);
+        if (status == HN_OK && folder != NULL && *folder != '/')
+            status = hn_fail(err, HN_ECONFIG,
+                             "option '%s': the folder of the config, to which it is relative, is "
+                             "not known here; give it a whole path",
+                             option);
+    }
     return status;
 }
 
@@ -235,6 +269,11 @@ static enum hn_status compile_program(const struct hn_nvrtc *nvrtc,
     enum hn_status status = read_log(nvrtc, program, image, err);
     if (status != HN_OK)
         return status;
+    image->message = hn_prelude_check(request->name, request->text, image->log);
+    if (image->message != NULL) {
+        image->outcome = HN_OUTCOME_COMPILE_ERROR;
+        return HN_OK;
+    }
     if (result != NVRTC_SUCCESS)
         return judge_failure(nvrtc, result, image, err);
     status = read_cubin(nvrtc, program, image, err);
@@ -250,6 +289,8 @@ enum hn_status hn_compile(const struct hn_nvrtc *nvrtc, const struct hn_compile_
 {
     hn_image_init(image);
     enum hn_status status = check_architecture(nvrtc, request->architecture, err);
+    if (status == HN_OK)
+        status = check_options(request, err);
     if (status != HN_OK)
         return status;
     struct options options;
@@ -266,5 +307,35 @@ enum hn_status hn_compile(const struct hn_nvrtc *nvrtc, const struct hn_compile_
         hn_image_finish(image);
 finish_options:
     finish_options(&options);
+    return status;
+}
+
+enum hn_status hn_compile_source(const struct hn_nvrtc *nvrtc, const struct hn_source *source,
+                                 const char *architecture, struct hn_image *image,
+                                 struct hn_error *err)
+{
+    const struct hn_template *template = source->template;
+    const char **names = calloc(2 * template->include_count + 1, sizeof *names);
+    if (names == NULL)
+        return hn_fail_memory(err);
+    const char **texts = names + template->include_count;
+    for (size_t i = 0; i < template->include_count; i++) {
+        names[i] = template->includes[i].name;
+        texts[i] = template->includes[i].text;
+    }
+    const struct hn_compile_request request = {
+        .name = template->path,
+        .text = source->text,
+        .include_names = names,
+        .include_texts = texts,
+        .include_count = template->include_count,
+        .entries = (const char *const *)source->entries,
+        .entry_count = source->entry_count,
+        .options = (const char *const *)source->options,
+        .option_count = source->option_count,
+        .architecture = architecture,
+    };
+    enum hn_status status = hn_compile(nvrtc, &request, image, err);
+    free(names);
     return status;
 }

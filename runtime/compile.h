@@ -4,6 +4,7 @@
 
 #include "runtime/image.h"
 #include "runtime/nvrtc.h"
+#include "runtime/source.h"
 
 /* What a compile worker gets: self-contained and free of any plan. Borrows all. */
 struct hn_compile_request {
@@ -24,5 +25,8 @@ struct hn_compile_request {
  * --modify-stack-limit=false. */
 enum hn_status hn_compile(const struct hn_nvrtc *nvrtc, const struct hn_compile_request *request,
                           struct hn_image *image, struct hn_error *err);
+/* The same of an instantiated template. */
+enum hn_status hn_compile_source(const struct hn_nvrtc *nvrtc, const struct hn_source *source, const char *architecture,
+                                 struct hn_image *image, struct hn_error *err);
 
 #endif

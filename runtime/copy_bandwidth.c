@@ -10,9 +10,10 @@ struct copy {
     size_t bytes;
 };
 
-static enum hn_status prepare_copy(void *subject, struct hn_error *err)
+static enum hn_status prepare_copy(void *subject, size_t compared, struct hn_error *err)
 {
     (void)subject;
+    (void)compared;
     (void)err;
     return HN_OK;
 }
@@ -37,14 +38,13 @@ static enum hn_status measure_copy(struct hn_bench *bench, struct copy *copy, do
                            .what = "cuMemcpyDtoDAsync",
                            .step_count = 1};
     struct hn_timing timing = {0};
-    enum hn_stop stop;
-    bool launched;
+    struct hn_measured measured;
     const struct hn_elements from = {
         .data = copy->from, .count = copy->bytes / 4, .type = HN_FLOAT32};
     enum hn_status status = hn_support_fill(&bench->support, &from, &fill, 0, 0, err);
     if (status == HN_OK)
-        status = hn_measure(&bench->sampler, &work, &request, (struct hn_sample){0}, &timing, &stop,
-                            &launched, err);
+        status = hn_measure(&bench->sampler, &work, &request, (struct hn_sample){0}, &timing,
+                            &measured, err);
     if (status == HN_OK)
         *gb_per_s = 2e-3 * (double)copy->bytes / timing.median_us;
     free(timing.samples_us);

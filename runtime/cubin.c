@@ -14,6 +14,11 @@
 /* Attributes of .nv.info with the payload {symbol, number}. */
 enum { ATTRIBUTE_MAX_THREADS = 0x05 }; /* of .nv.info.<kernel>, with the payload {x, y, z} */
 enum { ATTRIBUTE_FRAME = 0x11, ATTRIBUTE_MINIMUM_STACK = 0x12, ATTRIBUTE_REGISTERS = 0x2f };
+/* A parameter, of .nv.info.<kernel>, with the payload {u32 0, u16 place, u16 offset, u32}: the last
+ * has the size in its upper 14 bits, or where parameters may be larger in its lower 16. */
+enum { ATTRIBUTE_PARAMETER = 0x17, ATTRIBUTE_LARGE_PARAMETER = 0x45 };
+/* They take 32764 bytes together, and none takes less than one. */
+enum { MOST_PARAMETERS = 32764 };
 /* What the driver keeps of a block's shared memory; from sm_90 on the linker counts it in. */
 enum { SHARED_RESERVED = 1024 };
 /* Of the names of kernels in a message. */
@@ -174,6 +179,48 @@ enum hn_status hn_cubin_inspect(const void *cubin, size_t size, const char *cons
         status = hash_code(&file, entries, entry_count, resources, code_hash, err);
     hn_cubin_close(&file);
     return status;
+}
+
+static void read_parameter(void *context, unsigned attribute, const unsigned char *payload,
+                           size_t size)
+{
+    struct hn_parameters *parameters = context;
+    bool large = attribute == ATTRIBUTE_LARGE_PARAMETER;
+    if (size != 12 || (attribute != ATTRIBUTE_PARAMETER && !large))
+        return;
+    size_t place = read_u32(payload + 4) & 0xffff;
+    uint32_t last = read_u32(payload + 8);
+    if (place >= MOST_PARAMETERS)
+        return;
+    if (place >= parameters->count)
+        parameters->count = place + 1;
+    parameters->bytes[place] = (uint16_t)(large ? last & 0xffff : last >> 18);
+}
+
+enum hn_status hn_cubin_read_parameters(const void *cubin, size_t size, const char *entry,
+                                        struct hn_parameters *parameters, struct hn_error *err)
+{
+    struct hn_cubin file;
+    *parameters =
+        (struct hn_parameters){.bytes = calloc(MOST_PARAMETERS, sizeof *parameters->bytes)};
+    if (parameters->bytes == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = hn_cubin_open(cubin, size, &file, err);
+    if (status != HN_OK)
+        return status;
+    const struct hn_cubin_section *info = hn_cubin_find(&file, ".nv.info.", entry);
+    if (info != NULL)
+        hn_cubin_each_attribute(info, read_parameter, parameters);
+    else
+        status = hn_fail(err, HN_EFORMAT, "the cubin has no parameters of kernel '%.200s'", entry);
+    hn_cubin_close(&file);
+    return status;
+}
+
+void hn_parameters_finish(struct hn_parameters *parameters)
+{
+    free(parameters->bytes);
+    *parameters = (struct hn_parameters){.bytes = NULL};
 }
 
 static bool is_entry(const char *name, size_t length, const char *const *entries,

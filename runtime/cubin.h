@@ -2,6 +2,8 @@
 #ifndef HONE_RUNTIME_CUBIN_H
 #define HONE_RUNTIME_CUBIN_H
 
+#include <stdint.h>
+
 #include "runtime/image.h"
 
 /* Reads a cubin by plain ELF: registers, static shared memory and frame of the entries (largest of each), and the hash
@@ -14,5 +16,16 @@ enum hn_status hn_cubin_inspect(const void *cubin, size_t size, const char *cons
 /* Adds the spill bytes that `ptxas -v` wrote into the log for these entries (largest of each). */
 void hn_cubin_read_spills(const char *log, const char *const *entries, size_t entry_count,
                           struct hn_resources *resources);
+
+/* The bytes of each parameter that a kernel declares, in its order, whether it uses them or not. */
+struct hn_parameters {
+    uint16_t *bytes;
+    size_t count;
+};
+
+/* HN_EFORMAT: no cubin, or one that says nothing of this kernel. */
+enum hn_status hn_cubin_read_parameters(const void *cubin, size_t size, const char *entry,
+                                        struct hn_parameters *parameters, struct hn_error *err);
+void hn_parameters_finish(struct hn_parameters *parameters);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/cubin_hash.h"
 
-#include <ctype.h>
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/ascii.h"
 
 /* Far more than the code of any kernel. */
 enum { HASHED_BYTES = 256 << 20 };
@@ -97,8 +98,7 @@ static void append_relocations(struct reached *reached, size_t target)
 static const char *constant_owner(const char *name, unsigned *bank)
 {
     static const char prefix[] = ".nv.constant";
-    if (strncmp(name, prefix, sizeof prefix - 1) != 0 ||
-        !isdigit((unsigned char)name[sizeof prefix - 1]))
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0 || !hn_is_digit(name[sizeof prefix - 1]))
         return NULL;
     char *end = NULL;
     *bank = (unsigned)strtoul(name + sizeof prefix - 1, &end, 10);
@@ -164,6 +164,7 @@ static void append_attribute(void *context, unsigned attribute, const unsigned c
         0x10, /* required block */
         0x17, /* an argument */
         0x19, /* size of the arguments */
+        0x45, /* an argument of a kernel that takes many bytes */
         0x3d, /* blocks of a cluster */
         0x3e, /* cluster given at the launch */
         0x3f, /* largest cluster */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/data_file.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,6 +8,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/ascii.h"
+#include "base/plain_file.h"
 
 /* The layout is described in NumPy's manual, "numpy.lib.format": magic, version, length of the
  * header, header. */
@@ -64,7 +66,7 @@ static bool read_shape(const char *shape, uint64_t *count, int *dimensions)
     while (*(shape += strspn(shape, " ,")) != ')') {
         char *end = NULL;
         errno = 0;
-        uintmax_t length = isdigit((unsigned char)*shape) ? strtoumax(shape, &end, 10) : 0;
+        uintmax_t length = hn_is_digit(*shape) ? strtoumax(shape, &end, 10) : 0;
         if (end == NULL || errno != 0 || (length > 0 && *count > (UINT64_C(1) << 50) / length))
             return false;
         *count *= length;
@@ -131,8 +133,8 @@ static enum hn_status check_size(const char *path, const struct hn_data_file *fi
     struct stat about;
     long start = ftell(file->stream);
     uint64_t expected = count * hn_element_size(element);
-    if (fstat(fileno(file->stream), &about) != 0 || !S_ISREG(about.st_mode) || start < 0)
-        return fail_file(path, "not a plain file", err);
+    if (fstat(fileno(file->stream), &about) != 0 || start < 0)
+        return fail_file(path, strerror(errno), err);
     if (found != count)
         return hn_fail(err, HN_ECONFIG,
                        "data file %s: found an array of %" PRIu64 " elements, expected %" PRIu64,
@@ -152,9 +154,10 @@ enum hn_status hn_data_file_open(const char *path, enum hn_element element, uint
     char magic[NPY_MAGIC_BYTES];
     uint64_t found = count;
     enum hn_status status = HN_OK;
-    file->stream = fopen(path, "rbe");
+    const char *reason = NULL;
+    file->stream = hn_plain_file_stream(path, &reason);
     if (file->stream == NULL)
-        return fail_file(path, strerror(errno), err);
+        return fail_file(path, reason, err);
     bool npy = fread(magic, 1, sizeof magic, file->stream) == sizeof magic &&
                memcmp(magic, npy_magic, sizeof magic) == 0;
     if (npy)
@@ -186,17 +189,18 @@ void hn_data_file_close(struct hn_data_file *file)
 enum hn_status hn_data_file_hash(const char *path, struct hn_hash *hash, struct hn_error *err)
 {
     struct stat about;
-    FILE *stream = fopen(path, "rbe");
-    if (stream == NULL)
-        return fail_file(path, strerror(errno), err);
+    const char *reason = NULL;
+    int fd = hn_plain_file_open(path, &reason);
+    if (fd < 0)
+        return fail_file(path, reason, err);
     enum hn_status status = HN_OK;
-    if (fstat(fileno(stream), &about) != 0 || !S_ISREG(about.st_mode)) {
-        status = fail_file(path, "not a plain file", err);
+    if (fstat(fd, &about) != 0) {
+        status = fail_file(path, strerror(errno), err);
     } else if (about.st_size == 0) {
         *hash = hn_hash_bytes("", 0);
     } else {
         size_t size = (size_t)about.st_size;
-        void *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fileno(stream), 0);
+        void *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (bytes == MAP_FAILED)
             status = fail_file(path, strerror(errno), err);
         else
@@ -204,6 +208,6 @@ enum hn_status hn_data_file_hash(const char *path, struct hn_hash *hash, struct 
         if (bytes != MAP_FAILED)
             munmap(bytes, size);
     }
-    fclose(stream);
+    close(fd);
     return status;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/device.h"
 
-#include <ctype.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/text.h"
 
 /* What differs between architectures: the CUDA C++ Programming Guide's table "Technical
@@ -45,7 +45,7 @@ static const struct architecture *find_architecture(const char *text, const char
 {
     if (strncmp(text, "sm_", 3) == 0 || strncmp(text, "SM_", 3) == 0)
         text += 3;
-    if (!isdigit((unsigned char)*text))
+    if (!hn_is_digit(*text))
         return NULL;
     char *end = NULL;
     long capability = strtol(text, &end, 10);

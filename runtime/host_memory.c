@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/clock.h"
 
 enum { PAGE = 4096, GUARD = 65536, PATTERN = 0xa5 };
@@ -179,7 +180,7 @@ static double read_number(const char *path, const char *key, double without)
         char *text = line + strlen(key);
         if (strncmp(line, key, strlen(key)) != 0)
             continue;
-        double found = strtod(text, &end);
+        double found = hn_c_strtod(text, &end);
         number = end != text && isfinite(found) ? found : without;
         break;
     }

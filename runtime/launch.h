@@ -62,10 +62,9 @@ void hn_launch_note_shared(const struct hn_launch *launch, struct hn_resources *
 void hn_launch_recall_shared(const struct hn_plan *plan, const struct hn_bindings *problem, struct hn_record *record);
 
 /* Evaluates metrics and objective of a measured record into record->metrics and record->objective (lower is better:
- * a maximised metric is negated). metric_values[i] belongs to the i-th metric argument and is kept among the metrics
- * under the argument's name. */
+ * a maximised metric is negated). The means of metric arguments stand among the metrics already, where the bench has put
+ * them under their names; NaN where one does not. */
 enum hn_status hn_metrics_evaluate(const struct hn_plan *plan, const struct hn_bindings *problem,
-                                   const double *metric_values, size_t metric_value_count, struct hn_record *record,
-                                   struct hn_error *err);
+                                   struct hn_record *record, struct hn_error *err);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/text.h"
 
@@ -33,6 +34,13 @@ static const char *last_error(void)
     return reason != NULL ? reason : "unknown reason";
 }
 
+/* dlopen() would wait for whoever writes into a FIFO. */
+static bool is_special(const char *name)
+{
+    struct stat about;
+    return strchr(name, '/') != NULL && stat(name, &about) == 0 && !S_ISREG(about.st_mode);
+}
+
 enum hn_status hn_library_open(const char *const *names, size_t name_count,
                                const struct hn_symbol *symbols, size_t symbol_count, void **library,
                                struct hn_error *err)
@@ -43,6 +51,10 @@ enum hn_status hn_library_open(const char *const *names, size_t name_count,
         const char *separator = tried.length > 0 ? "; " : "";
         /* The driver and NVRTC start threads and register exit handlers: they stay loaded once
          * closed. */
+        if (is_special(names[i])) {
+            hn_text_printf(&tried, "%s%s is no regular file", separator, names[i]);
+            continue;
+        }
         void *handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         if (handle == NULL) {
             hn_text_printf(&tried, "%s%s", separator, last_error());

@@ -15,6 +15,12 @@ static const double LONG_US = 10e3;
 /* Samples that cost so much are taken one by one while an early stop may still come. */
 static const double DEAR_US = 1e3;
 static const double CLOCK_SHARE = 0.75;
+/* Of the groups before the last, one in so many is compared. */
+static const uint64_t COMPARED_ONE_IN = 8;
+/* Compared launches that are slower than all others by this make a variant suspect; then so many
+ * more are taken. */
+static const double SUSPICIOUS = 1.05;
+enum { ENOUGH_TO_SUSPECT = 3, COMPARED_AGAIN = 6 };
 
 size_t hn_measure_keep(const struct hn_sample *samples, size_t count, double max_clock_mhz,
                        double *kept, bool *trusted)
@@ -149,38 +155,164 @@ static bool keeps_estimate(const struct hn_stopping_rule *rule, size_t batch, do
                           hn_stopping_decide(rule, &first, 1, 0.0) == HN_STOP_SLOWER);
 }
 
+/* So that no variant can tell which launches may be compared, which are the last of a group. */
+static size_t draw_chunk(struct hn_sampler *sampler, size_t chunk)
+{
+    if (chunk <= 2)
+        return chunk;
+    return chunk - hn_random_below(&sampler->arena->secret, chunk / 2 + 1);
+}
+
+/* A comparison takes about as long as a short launch. While an early stop may still come, that
+ * would be spent on what can not win. */
+static bool draw_comparison(struct hn_sampler *sampler, const struct hn_work *work,
+                            const struct measurement *m, const struct hn_stopping_rule *rule)
+{
+    return work->compare != NULL && m->taken_count >= rule->min_samples &&
+           hn_random_below(&sampler->arena->secret, COMPARED_ONE_IN) == 0;
+}
+
+/* How many of a group's last samples are prepared to be compared: all where that costs little. */
+static size_t count_prepared(const struct hn_work *work, size_t batch, size_t chunk,
+                             double sample_us, bool compared)
+{
+    if (work->compare == NULL)
+        return 0;
+    if (hn_poison_is_cheap(work, batch, sample_us))
+        return chunk;
+    return compared || sample_us >= LONG_US;
+}
+
+static enum hn_status take_group(struct hn_sampler *sampler, const struct hn_work *work,
+                                 size_t batch, size_t count, size_t prepared, struct measurement *m,
+                                 struct hn_error *err)
+{
+    enum hn_status status =
+        hn_sampler_take(sampler, work, batch, count, prepared, &m->taken[m->taken_count], err);
+    m->taken_count += status == HN_OK ? count : 0;
+    return status;
+}
+
+static enum hn_status compare(const struct hn_work *work, struct hn_measured *measured,
+                              struct hn_error *err)
+{
+    bool right = true;
+    enum hn_status status = work->compare(work->judge, &right, err);
+    measured->wrong = !right;
+    return status;
+}
+
+/* One more sample, which is compared, and counts. */
+static enum hn_status take_last(struct hn_sampler *sampler, const struct hn_work *work,
+                                const struct hn_stopping_rule *rule, size_t batch,
+                                struct measurement *m, struct hn_measured *measured,
+                                struct hn_error *err)
+{
+    if (m->taken_count == MAX_TAKEN)
+        m->taken_count--;
+    enum hn_status status = take_group(sampler, work, batch, 1, 1, m, err);
+    if (status != HN_OK)
+        return status;
+    judge(m, rule, device_clock_mhz(sampler), hn_now_ms());
+    return compare(work, measured, err);
+}
+
+/* What is stopped as slower is not compared: it can not win. */
 static enum hn_status sample_until(struct hn_sampler *sampler, const struct hn_work *work,
                                    const struct hn_stopping_rule *rule, size_t batch,
                                    struct hn_sample first, struct measurement *m,
-                                   enum hn_stop *stop, struct hn_error *err)
+                                   struct hn_measured *measured, struct hn_error *err)
 {
     double started_ms = hn_now_ms();
     double max_clock_mhz = device_clock_mhz(sampler);
-    double estimate_us = first.time_us;
-    if (keeps_estimate(rule, batch, estimate_us))
+    double sample_us = first.time_us * (double)batch;
+    bool compared = false;
+    size_t prepared = 0;
+    enum hn_status status = HN_OK;
+    if (keeps_estimate(rule, batch, first.time_us))
         m->taken[m->taken_count++] = first;
-    *stop = judge(m, rule, max_clock_mhz, started_ms);
-    while (*stop == HN_STOP_NOT) {
-        size_t chunk = chunk_size(m, rule, estimate_us * (double)batch);
-        enum hn_status status =
-            hn_sampler_take(sampler, work, batch, chunk, &m->taken[m->taken_count], err);
+    measured->stop = judge(m, rule, max_clock_mhz, started_ms);
+    while (status == HN_OK && measured->stop == HN_STOP_NOT && !measured->wrong) {
+        size_t chunk = draw_chunk(sampler, chunk_size(m, rule, sample_us));
+        compared = draw_comparison(sampler, work, m, rule);
+        prepared = count_prepared(work, batch, chunk, sample_us, compared);
+        status = take_group(sampler, work, batch, chunk, prepared, m, err);
         if (status != HN_OK)
             return status;
-        m->taken_count += chunk;
-        *stop = judge(m, rule, max_clock_mhz, started_ms);
+        measured->stop = judge(m, rule, max_clock_mhz, started_ms);
+        if (compared && measured->stop != HN_STOP_SLOWER)
+            status = compare(work, measured, err);
     }
+    if (status != HN_OK || compared || work->compare == NULL || measured->wrong ||
+        measured->stop == HN_STOP_SLOWER)
+        return status;
+    return prepared > 0 ? compare(work, measured, err)
+                        : take_last(sampler, work, rule, batch, m, measured, err);
+}
+
+/* The times of those samples that were compared, or of the others. */
+static size_t select_times(const struct measurement *m, bool compared, double *times_us)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < m->taken_count; i++)
+        if (m->taken[i].compared == compared)
+            times_us[count++] = m->taken[i].time_us;
+    return count;
+}
+
+double hn_measure_suspicious_us(double *others_us, size_t count, double slack_us)
+{
+    return SUSPICIOUS * hn_interval_of(others_us, count).high + slack_us;
+}
+
+void hn_measure_accuse(double compared_us, double others_us, struct hn_record *record)
+{
+    hn_record_fail(record, HN_OUTCOME_WRONG_RESULT,
+                   "launches whose results were compared took at least %.4g us, the others %.4g "
+                   "us: it does less where it is not checked",
+                   compared_us, others_us);
+}
+
+/* A warm launch may be slower only because poison took its place in the cache: there it is the race
+ * that finds this out. A pipeline's may be because pages of managed memory went another way: there
+ * it is the audit. */
+static enum hn_status suspect(struct hn_sampler *sampler, const struct hn_work *work, size_t batch,
+                              const struct measurement *m, struct hn_measured *measured,
+                              struct hn_error *err)
+{
+    double times_us[MAX_TAKEN];
+    double others_us[MAX_TAKEN];
+    size_t others = select_times(m, false, others_us);
+    if (work->compare == NULL || work->issued || sampler->regime != HN_COLD ||
+        others < HN_ENOUGH_TO_SUSPECT)
+        return HN_OK;
+    double limit_us =
+        hn_measure_suspicious_us(others_us, others, hn_sampler_slack_us(sampler, batch));
+    double least_us = INFINITY;
+    for (size_t i = select_times(m, true, times_us); i-- > 0;)
+        least_us = fmin(least_us, times_us[i]);
+    for (size_t more = 0; least_us > limit_us && more < HN_COMPARED_AGAIN; more++) {
+        struct hn_sample sample;
+        enum hn_status status = hn_sampler_take(sampler, work, batch, 1, 1, &sample, err);
+        if (status != HN_OK)
+            return status;
+        least_us = fmin(least_us, sample.time_us);
+    }
+    if (least_us <= limit_us)
+        return HN_OK;
+    measured->compared_us = least_us;
+    measured->others_us = hn_median(others_us, others);
     return HN_OK;
 }
 
 enum hn_status hn_measure(struct hn_sampler *sampler, const struct hn_work *work,
                           const struct hn_bench_request *request, struct hn_sample first,
-                          struct hn_timing *timing, enum hn_stop *stop, bool *launched,
+                          struct hn_timing *timing, struct hn_measured *measured,
                           struct hn_error *err)
 {
     size_t batch = 1;
     double first_us = first.time_us;
-    *stop = HN_STOP_NOT;
-    *launched = true;
+    *measured = (struct hn_measured){.stop = HN_STOP_NOT, .launched = true};
     enum hn_status status = hn_sampler_choose_batch(sampler, work, &batch, &first.time_us, err);
     if (status != HN_OK)
         return status;
@@ -194,11 +326,14 @@ enum hn_status hn_measure(struct hn_sampler *sampler, const struct hn_work *work
     if (m == NULL)
         return hn_fail_memory(err);
     m->censor_clock_mhz = request->censor_clock_mhz;
-    status = sample_until(sampler, work, &rule, batch, first, m, stop, err);
-    *launched =
+    status = sample_until(sampler, work, &rule, batch, first, m, measured, err);
+    measured->launched =
         m->taken_count > 1 || first.time_us != first_us || !keeps_estimate(&rule, batch, first_us);
+    if (status == HN_OK && !measured->wrong && measured->stop != HN_STOP_SLOWER)
+        status = suspect(sampler, work, batch, m, measured, err);
     if (status == HN_OK)
-        status = fill_timing(m, &rule, batch, *stop, device_clock_mhz(sampler), timing, err);
+        status =
+            fill_timing(m, &rule, batch, measured->stop, device_clock_mhz(sampler), timing, err);
     free(m);
     return status;
 }

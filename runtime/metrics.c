@@ -69,7 +69,6 @@ static enum hn_status set_objective(const struct hn_plan *plan, struct hn_record
 }
 
 enum hn_status hn_metrics_evaluate(const struct hn_plan *plan, const struct hn_bindings *problem,
-                                   const double *metric_values, size_t metric_value_count,
                                    struct hn_record *record, struct hn_error *err)
 {
     struct hn_value *values = NULL;
@@ -78,18 +77,13 @@ enum hn_status hn_metrics_evaluate(const struct hn_plan *plan, const struct hn_b
         return status;
     size_t slot = hn_plan_slot_count(plan);
     values[slot++] = hn_real(record->timing.median_us);
-    size_t given = 0;
-    for (size_t i = 0; status == HN_OK && i < plan->argument_count; i++) {
+    for (size_t i = 0; i < plan->argument_count; i++) {
         if (plan->arguments[i].role != HN_ROLE_METRIC)
             continue;
-        double value = given < metric_value_count ? metric_values[given] : 0;
-        values[slot] = hn_real(value);
-        status = hn_bindings_set(&record->metrics, plan->arguments[i].name, &values[slot], err);
-        slot++;
-        given++;
+        const struct hn_value *mean = hn_bindings_get(&record->metrics, plan->arguments[i].name);
+        values[slot++] = hn_real(mean != NULL ? hn_value_number(mean) : (double)NAN);
     }
-    if (status == HN_OK)
-        status = evaluate_metrics(plan, values, slot, record, err);
+    status = evaluate_metrics(plan, values, slot, record, err);
     free(values);
     return status == HN_OK ? set_objective(plan, record, err) : status;
 }

@@ -63,28 +63,36 @@ CUdeviceptr hn_outputs_address(const struct hn_outputs *outputs, size_t argument
 static enum hn_status capture_argument(struct hn_outputs *outputs, size_t i, struct hn_error *err)
 {
     struct hn_arena *arena = outputs->arena;
-    struct hn_context *context = arena->context;
     const struct hn_buffer *buffer = &arena->buffers[i];
+    size_t size = hn_element_size(arena->plan->arguments[i].element);
     CUdeviceptr copy = hn_outputs_address(outputs, i);
-    CUresult result =
-        context->driver->p_cuMemcpyDtoDAsync(copy, buffer->address, buffer->bytes, context->stream);
-    enum hn_status status = hn_context_check(context, result, "cuMemcpyDtoDAsync", err);
+    enum hn_status status = hn_support_veil(arena->support, buffer->address, copy,
+                                            buffer->bytes / size, size, arena->veil, err);
     if (status != HN_OK)
         return status;
     return hn_support_checksum(arena->support, copy, buffer->bytes,
                                hn_arena_slot(arena, i, HN_SLOT_REFERENCE), err);
 }
 
+enum hn_status hn_outputs_read(const struct hn_outputs *outputs, size_t argument, uint64_t offset,
+                               void *element, struct hn_error *err)
+{
+    struct hn_context *context = outputs->arena->context;
+    size_t size = hn_element_size(outputs->arena->plan->arguments[argument].element);
+    CUresult result = context->driver->p_cuMemcpyDtoH(
+        element, hn_outputs_address(outputs, argument) + offset, size);
+    enum hn_status status = hn_context_check(context, result, "cuMemcpyDtoH", err);
+    hn_support_unveil(element, size, offset / size, outputs->arena->veil);
+    return status;
+}
+
 /* How many elements the captured length says, between none and all. */
 static enum hn_status read_length(struct hn_outputs *outputs, size_t length, unsigned lanes,
                                   uint64_t most, uint64_t *count, struct hn_error *err)
 {
-    struct hn_context *context = outputs->arena->context;
     enum hn_element element = outputs->arena->plan->arguments[length].element;
     unsigned char bytes[8] = {0};
-    CUresult result = context->driver->p_cuMemcpyDtoH(bytes, hn_outputs_address(outputs, length),
-                                                      hn_element_size(element));
-    enum hn_status status = hn_context_check(context, result, "cuMemcpyDtoH", err);
+    enum hn_status status = hn_outputs_read(outputs, length, 0, bytes, err);
     uint64_t number = hn_element_count(bytes, element);
     *count = number < most / lanes ? number * lanes : most;
     return status;

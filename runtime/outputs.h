@@ -4,7 +4,8 @@
 
 #include "runtime/arena.h"
 
-/* A copy of what the output and inout arguments hold after a launch: what later launches are compared with. */
+/* A copy of what the output and inout arguments hold after a launch: what later launches are compared with. It is veiled
+ * (support_veil.cuh), so that no variant can read there what it should compute. */
 struct hn_outputs {
     struct hn_arena *arena;
     CUdeviceptr block;
@@ -20,5 +21,8 @@ void hn_outputs_finish(struct hn_outputs *outputs);
 /* Copies the arguments of the first set and notes checksums. */
 enum hn_status hn_outputs_capture(struct hn_outputs *outputs, struct hn_error *err);
 CUdeviceptr hn_outputs_address(const struct hn_outputs *outputs, size_t argument);
+/* One element, without the veil, at so many bytes from the argument's beginning. */
+enum hn_status hn_outputs_read(const struct hn_outputs *outputs, size_t argument, uint64_t offset, void *element,
+                               struct hn_error *err);
 
 #endif

@@ -70,9 +70,10 @@ enum hn_status hn_pipeline_poison(const struct hn_variant *variant, uint64_t see
         if (status != HN_OK || (parts & HN_PART_UPLOAD) == 0 || is_in_place(variant))
             continue;
         arena->spoiled = arena->spoiled || argument->role == HN_ROLE_INPUT;
-        status = hn_support_poison(arena->support, buffer->address,
-                                   buffer->bytes / hn_element_size(argument->element),
-                                   argument->element, seed, err);
+        const struct hn_elements all = {.data = buffer->address,
+                                        .count = buffer->bytes / hn_element_size(argument->element),
+                                        .type = argument->element};
+        status = hn_support_poison(arena->support, &all, seed, err);
     }
     return status;
 }

@@ -29,8 +29,9 @@ static enum hn_status launch(const struct part *part, unsigned char skip, struct
     return hn_context_check(context, result, part->variant->what, err);
 }
 
-static enum hn_status prepare_part(void *subject, struct hn_error *err)
+static enum hn_status prepare_part(void *subject, size_t compared, struct hn_error *err)
 {
+    (void)compared;
     const struct part *part = subject;
     enum hn_status status = hn_variant_restore(part->variant, err);
     if (status == HN_OK && part->skip_before != SKIP_ALL)
@@ -59,10 +60,10 @@ static enum hn_status measure_part(struct hn_bench *bench, struct part part, dou
     size_t count = 0;
     struct hn_sample sample = {0};
     double started_ms = hn_now_ms();
-    enum hn_status status = hn_sampler_take(&bench->sampler, &work, 1, 1, &sample, err);
+    enum hn_status status = hn_sampler_take(&bench->sampler, &work, 1, 1, 0, &sample, err);
     while (status == HN_OK && count < MOST &&
            (count < LEAST || hn_now_ms() - started_ms < PART_MS)) {
-        status = hn_sampler_take(&bench->sampler, &work, 1, 1, &sample, err);
+        status = hn_sampler_take(&bench->sampler, &work, 1, 1, 0, &sample, err);
         times_us[count++] = sample.time_us;
     }
     if (status == HN_OK)

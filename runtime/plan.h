@@ -50,12 +50,9 @@ struct hn_option {
     size_t hole_count;
 };
 
-/* Copies the text into the option and parses its holes. HN_ECONFIG: a brace without its partner, or an expression that
- * can not be parsed. What was made so far is owned by the option. */
+/* Copies the text into the option and parses its holes. HN_ECONFIG: a brace without its partner, an expression that can
+ * not be parsed, or an option that is not allowed (runtime/option_list.h). What was made so far is owned by the option. */
 enum hn_status hn_option_set_text(struct hn_option *option, const char *text, struct hn_error *err);
-/* HN_ECONFIG for an option, its holes filled in or not yet, with which the compiler would write files or load
- * precompiled headers: what a config says must not change the machine. */
-enum hn_status hn_option_check(const char *text, struct hn_error *err);
 
 enum hn_reference_kind {
     HN_REFERENCE_SELF, /* none given: the template at its defaults */

@@ -327,9 +327,9 @@ static enum hn_status read_plan(const json_t *json, struct hn_plan *plan, struct
     if (json_integer_value(format) > HN_PLAN_FORMAT)
         return hn_fail(err, HN_EFORMAT, "plan: format %lld is newer than this Hone, which knows %d",
                        (long long)json_integer_value(format), HN_PLAN_FORMAT);
-    enum hn_status status = hn_json_string(json, "kernel", false, &plan->kernel, err);
+    enum hn_status status = hn_json_word(json, "kernel", &plan->kernel, err);
     if (status == HN_OK)
-        status = hn_json_string(json, "template", true, &plan->template_path, err);
+        status = hn_json_string(json, "template", false, &plan->template_path, err);
     for (size_t i = 0; status == HN_OK && i < sizeof parts / sizeof parts[0]; i++)
         status = parts[i](json, plan, err);
     if (status == HN_OK)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
+#include "runtime/option_list.h"
 #include "runtime/plan.h"
 
 /* Parses the hole that starts behind `start` ('{') and appends it; *end is its '}'. */
@@ -29,22 +29,23 @@ static enum hn_status add_hole(struct hn_option *option, const char *start, cons
     return status;
 }
 
-enum hn_status hn_option_check(const char *text, struct hn_error *err)
+/* With a number in the place of each hole, as its values are. */
+static enum hn_status check_text(const struct hn_option *option, struct hn_error *err)
 {
-    static const char *const refused[] = {"time",       "fdevice-time-trace",
-                                          "pch",        "create-pch",
-                                          "create_pch", "fdevice_time_trace",
-                                          "use-pch",    "use_pch",
-                                          "pch-dir",    "pch_dir"};
-    const char *name = text + strspn(text, " \t\n\v\f\r-");
-    size_t length = strcspn(name, "= \t\n\v\f\r");
-    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
-        if (strlen(refused[i]) == length && strncasecmp(refused[i], name, length) == 0)
-            return hn_fail(err, HN_ECONFIG,
-                           "option '%s': with '%s' the compiler writes files or loads precompiled "
-                           "headers, which a config may not ask for",
-                           text, refused[i]);
-    return HN_OK;
+    struct hn_text filled;
+    hn_text_init(&filled);
+    const char *at = option->text;
+    for (size_t i = 0; i < option->hole_count; i++) {
+        size_t before = strcspn(at, "{");
+        hn_text_append_bytes(&filled, at, before);
+        hn_text_append(&filled, "0");
+        at += before + strcspn(at + before, "}") + 1;
+    }
+    hn_text_append(&filled, at);
+    enum hn_status status =
+        filled.data == NULL ? hn_fail_memory(err) : hn_option_check(filled.data, err);
+    hn_text_finish(&filled);
+    return status;
 }
 
 enum hn_status hn_option_set_text(struct hn_option *option, const char *text, struct hn_error *err)
@@ -52,9 +53,6 @@ enum hn_status hn_option_set_text(struct hn_option *option, const char *text, st
     option->text = strdup(text);
     if (option->text == NULL)
         return hn_fail_memory(err);
-    enum hn_status allowed = hn_option_check(text, err);
-    if (allowed != HN_OK)
-        return allowed;
     const char *at = option->text;
     for (at += strcspn(at, "{}"); *at != '\0'; at += strcspn(at, "{}")) {
         if (*at == '}')
@@ -65,5 +63,5 @@ enum hn_status hn_option_set_text(struct hn_option *option, const char *text, st
             return status;
         at = end + 1;
     }
-    return HN_OK;
+    return check_text(option, err);
 }

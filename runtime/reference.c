@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/signature.h"
 #include "runtime/workbench.h"
 
 /* Outputs are filled with ordinary numbers before the first run of a reference and with NaN before
@@ -75,22 +76,30 @@ static struct hn_reference_run *find(const struct hn_bench *bench, const char *k
     return NULL;
 }
 
-enum hn_status hn_bench_find_outputs(struct hn_bench *bench, const struct hn_bindings *point,
-                                     struct hn_outputs **outputs, struct hn_error *err)
+static enum hn_status find_of_point(const struct hn_bench *bench, const struct hn_bindings *point,
+                                    struct hn_reference_run **reference, struct hn_error *err)
 {
-    *outputs = &bench->own_outputs;
-    if (bench->plan->reference.kind == HN_REFERENCE_NONE)
-        return HN_OK;
     char *key = NULL;
     enum hn_status status = make_key(bench->plan, point, &key, err);
     if (status != HN_OK)
         return status;
-    struct hn_reference_run *reference = find(bench, key);
-    if (reference == NULL)
+    *reference = find(bench, key);
+    if (*reference == NULL)
         status = hn_fail(err, HN_ERUN, "no reference was computed for '%s'", key);
-    else
-        *outputs = &reference->outputs;
     free(key);
+    return status;
+}
+
+enum hn_status hn_bench_find_outputs(struct hn_bench *bench, const struct hn_bindings *point,
+                                     struct hn_outputs **outputs, struct hn_error *err)
+{
+    struct hn_reference_run *reference = NULL;
+    *outputs = &bench->own_outputs;
+    if (bench->plan->reference.kind == HN_REFERENCE_NONE)
+        return HN_OK;
+    enum hn_status status = find_of_point(bench, point, &reference, err);
+    if (status == HN_OK)
+        *outputs = &reference->outputs;
     return status;
 }
 
@@ -110,6 +119,19 @@ static enum hn_status make_launch(struct hn_bench *bench, const struct hn_bindin
     return status;
 }
 
+static enum hn_status check_arguments(const struct hn_bench *bench,
+                                      const struct hn_reference_run *reference,
+                                      const struct hn_launch *launch, struct hn_error *err)
+{
+    struct hn_value *values = NULL;
+    enum hn_status status =
+        hn_plan_values(bench->plan, bench->problem, &reference->depends, &values, err);
+    if (status == HN_OK)
+        status = hn_signature_check(bench->plan, values, launch, &reference->image, err);
+    free(values);
+    return status;
+}
+
 static enum hn_status prepare(struct hn_bench *bench, struct hn_reference_run *reference,
                               struct hn_variant *variant, struct hn_record *record,
                               struct hn_error *err)
@@ -119,12 +141,23 @@ static enum hn_status prepare(struct hn_bench *bench, struct hn_reference_run *r
     enum hn_status status = make_launch(bench, &reference->depends, &launch, err);
     if (status != HN_OK)
         return status;
-    if (!hn_launch_check(&launch, bench->device, record)) {
+    status = check_arguments(bench, reference, &launch, err);
+    if (status != HN_OK || !hn_launch_check(&launch, bench->device, record)) {
         hn_launch_finish(&launch);
-        return HN_OK;
+        return status;
     }
     return hn_variant_init(variant, &bench->arena, bench->problem, &reference->depends,
                            &reference->image, &launch, record, err);
+}
+
+enum hn_status hn_bench_prepare_reference(struct hn_bench *bench, const struct hn_bindings *point,
+                                          struct hn_variant *variant, struct hn_record *record,
+                                          struct hn_error *err)
+{
+    struct hn_reference_run *reference = NULL;
+    *variant = (struct hn_variant){0};
+    enum hn_status status = find_of_point(bench, point, &reference, err);
+    return status == HN_OK ? prepare(bench, reference, variant, record, err) : status;
 }
 
 /* thorough: a second launch over another poison shows elements that it leaves unwritten. */

@@ -13,6 +13,8 @@ static const uint64_t SPIN_NS_PER_KERNEL = 4000;
 /* Shorter launches are timed in batches that take about as long as SAMPLE_US. */
 static const double SHORT_US = 20.0;
 static const double SAMPLE_US = 50.0;
+/* By what was queued before it, a sample may take longer. */
+static const double DISTURBANCE_US = 1.5;
 /* What cuda.h promises of events, us. */
 static const double RESOLUTION_US = 0.5;
 /* Spins by which the timer's step is measured: so many, each longer by a little than the one
@@ -144,10 +146,11 @@ static enum hn_status flush(struct hn_arena *arena, struct hn_error *err)
 
 /* All that comes before the first event of a sample. */
 static enum hn_status queue_before(struct hn_sampler *sampler, const struct hn_work *work,
-                                   size_t slot, uint64_t spin_ns, struct hn_error *err)
+                                   size_t compared, size_t slot, uint64_t spin_ns,
+                                   struct hn_error *err)
 {
     struct hn_arena *arena = sampler->arena;
-    enum hn_status status = work->prepare(work->subject, err);
+    enum hn_status status = work->prepare(work->subject, compared, err);
     if (status == HN_OK && sampler->regime == HN_COLD)
         status = flush(arena, err);
     if (status == HN_OK)
@@ -157,10 +160,11 @@ static enum hn_status queue_before(struct hn_sampler *sampler, const struct hn_w
 }
 
 static enum hn_status queue_sample(struct hn_sampler *sampler, const struct hn_work *work,
-                                   size_t batch, size_t slot, uint64_t spin_ns,
+                                   size_t batch, bool compared, size_t slot, uint64_t spin_ns,
                                    struct hn_error *err)
 {
-    enum hn_status status = queue_before(sampler, work, slot, spin_ns, err);
+    size_t sets = sampler->regime == HN_COLD ? batch : 1;
+    enum hn_status status = queue_before(sampler, work, compared ? sets : 0, slot, spin_ns, err);
     if (status == HN_OK)
         status = record(sampler, sampler->starts[slot], err);
     if (status == HN_OK)
@@ -185,6 +189,7 @@ static enum hn_status read_samples(struct hn_sampler *sampler, size_t batch, siz
         status = hn_context_check(context, result, "cuEventElapsedTime", err);
         samples[i].host_us = 0.0;
         samples[i].clean = clean;
+        samples[i].compared = false;
         samples[i].time_us = 1e3 * (double)elapsed_ms / (double)batch;
         samples[i].clock_mhz = stamps[i].nanoseconds == 0
                                    ? 0.0
@@ -195,12 +200,12 @@ static enum hn_status read_samples(struct hn_sampler *sampler, size_t batch, siz
 
 /* The device waits for the host: the first event is recorded on an idle stream. */
 static enum hn_status take_issued(struct hn_sampler *sampler, const struct hn_work *work,
-                                  struct hn_sample *sample, struct hn_error *err)
+                                  bool compared, struct hn_sample *sample, struct hn_error *err)
 {
     struct hn_arena *arena = sampler->arena;
     struct hn_context *context = arena->context;
     double started_ms = 0.0;
-    enum hn_status status = queue_before(sampler, work, 0, SPIN_NS, err);
+    enum hn_status status = queue_before(sampler, work, compared, 0, SPIN_NS, err);
     if (status == HN_OK)
         status = hn_context_synchronize(context, work->what, err);
     if (status == HN_OK) {
@@ -222,14 +227,14 @@ static enum hn_status take_issued(struct hn_sampler *sampler, const struct hn_wo
 }
 
 static enum hn_status take_queued(struct hn_sampler *sampler, const struct hn_work *work,
-                                  size_t batch, size_t count, struct hn_sample *samples,
-                                  struct hn_error *err)
+                                  size_t batch, size_t count, size_t compared,
+                                  struct hn_sample *samples, struct hn_error *err)
 {
     struct hn_context *context = sampler->arena->context;
     uint64_t spin_ns = SPIN_NS + SPIN_NS_PER_KERNEL * batch * work->step_count;
     for (size_t i = 0; i < count; i++) {
-        enum hn_status status =
-            queue_sample(sampler, work, batch, i, i == 0 ? count * spin_ns : spin_ns, err);
+        enum hn_status status = queue_sample(sampler, work, batch, i + compared >= count, i,
+                                             i == 0 ? count * spin_ns : spin_ns, err);
         if (status != HN_OK)
             return status;
     }
@@ -243,14 +248,30 @@ static enum hn_status take_queued(struct hn_sampler *sampler, const struct hn_wo
 }
 
 enum hn_status hn_sampler_take(struct hn_sampler *sampler, const struct hn_work *work, size_t batch,
-                               size_t count, struct hn_sample *samples, struct hn_error *err)
+                               size_t count, size_t compared, struct hn_sample *samples,
+                               struct hn_error *err)
 {
-    if (!work->issued)
-        return take_queued(sampler, work, batch, count, samples, err);
     enum hn_status status = HN_OK;
-    for (size_t i = 0; i < count && status == HN_OK; i++)
-        status = take_issued(sampler, work, &samples[i], err);
+    if (!work->issued)
+        status = take_queued(sampler, work, batch, count, compared, samples, err);
+    for (size_t i = 0; work->issued && i < count && status == HN_OK; i++)
+        status = take_issued(sampler, work, i + compared >= count, &samples[i], err);
+    for (size_t i = count - compared; i < count; i++)
+        samples[i].compared = true;
     return status;
+}
+
+bool hn_poison_is_cheap(const struct hn_work *work, size_t batch, double sample_us)
+{
+    /* A launch, of further sets another one, and about 1 TB/s; beside flush and spin. */
+    double launches = (double)work->output_count * (batch > 1 ? 2.0 : 1.0);
+    double poison_us = 2.0 * launches + 1e-6 * (double)work->output_bytes * (double)batch;
+    return !work->issued && poison_us <= 0.05 * (50.0 + sample_us);
+}
+
+double hn_sampler_slack_us(const struct hn_sampler *sampler, size_t batch)
+{
+    return (sampler->resolution_us + DISTURBANCE_US) / (double)batch;
 }
 
 static size_t batch_for(double launch_us)
@@ -266,7 +287,7 @@ enum hn_status hn_sampler_choose_batch(struct hn_sampler *sampler, const struct 
     enum hn_status status = HN_OK;
     *batch = 1;
     if (*estimate_us <= 0.0) {
-        status = hn_sampler_take(sampler, work, 1, 1, &sample, err);
+        status = hn_sampler_take(sampler, work, 1, 1, 0, &sample, err);
         *estimate_us = sample.time_us;
     }
     /* What a single launch costs on top is a large part of a short one: a first batch tells better
@@ -280,7 +301,7 @@ enum hn_status hn_sampler_choose_batch(struct hn_sampler *sampler, const struct 
             status = hn_arena_make_sets(sampler->arena, wanted, batch, err);
         if (status != HN_OK || round == 1)
             return status;
-        status = hn_sampler_take(sampler, work, *batch, 1, &sample, err);
+        status = hn_sampler_take(sampler, work, *batch, 1, 0, &sample, err);
         *estimate_us = sample.time_us;
     }
     return status;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/source.h"
 
-#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
+#include "runtime/option_list.h"
 #include "runtime/source_prelude.h"
 
 /* What an instantiation sees. */
@@ -49,7 +51,7 @@ static const struct hn_value *find_value(const struct scope *scope, const char *
 static size_t word_length(const char *text)
 {
     size_t length = 0;
-    while (isalnum((unsigned char)text[length]) || text[length] == '_')
+    while (hn_is_letter_or_digit(text[length]) || text[length] == '_')
         length++;
     return length;
 }
@@ -143,8 +145,26 @@ static enum hn_status expand_option(const struct hn_option *option, const struct
     return status == HN_OK ? hn_option_check(*expanded, err) : status;
 }
 
-static enum hn_status add_option(const struct hn_option *option, const struct hn_value *values,
-                                 struct hn_source *source, struct hn_error *err)
+/* A folder of includes is relative to the config's, as the template is. Where a recording does not
+ * say where that was it stays as it is, and is not compiled with. */
+static enum hn_status resolve_folder(const struct hn_plan *plan, char **option,
+                                     struct hn_error *err)
+{
+    const char *folder = hn_option_folder(*option);
+    const char *slash = plan->config != NULL ? strrchr(plan->config, '/') : NULL;
+    char *resolved = NULL;
+    if (folder == NULL || *folder == '/' || slash == NULL)
+        return HN_OK;
+    if (asprintf(&resolved, "-I%.*s/%s", (int)(slash - plan->config), plan->config, folder) < 0)
+        return hn_fail_memory(err);
+    free(*option);
+    *option = resolved;
+    return HN_OK;
+}
+
+static enum hn_status add_option(const struct hn_plan *plan, const struct hn_option *option,
+                                 const struct hn_value *values, struct hn_source *source,
+                                 struct hn_error *err)
 {
     struct hn_value holds = hn_boolean(true);
     if (option->condition != NULL) {
@@ -154,7 +174,9 @@ static enum hn_status add_option(const struct hn_option *option, const struct hn
     }
     if (!hn_value_truth(&holds))
         return HN_OK;
-    return expand_option(option, values, &source->options[source->option_count++], err);
+    char **expanded = &source->options[source->option_count++];
+    enum hn_status status = expand_option(option, values, expanded, err);
+    return status == HN_OK ? resolve_folder(plan, expanded, err) : status;
 }
 
 static enum hn_status add_options(const struct scope *scope, struct hn_source *source,
@@ -163,7 +185,7 @@ static enum hn_status add_options(const struct scope *scope, struct hn_source *s
     struct hn_value *values = NULL;
     enum hn_status status = hn_plan_values(scope->plan, scope->problem, scope->point, &values, err);
     for (size_t i = 0; status == HN_OK && i < scope->plan->option_count; i++)
-        status = add_option(&scope->plan->options[i], values, source, err);
+        status = add_option(scope->plan, &scope->plan->options[i], values, source, err);
     free(values);
     return status;
 }

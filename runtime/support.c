@@ -2,6 +2,7 @@
 #include "runtime/support.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "runtime/bench.h"
 
@@ -108,11 +109,12 @@ enum hn_status hn_support_fill(struct hn_support *support, const struct hn_eleme
     return launch_over_buffer(support, HN_SUPPORT_FILL, parameters, err);
 }
 
-enum hn_status hn_support_poison(struct hn_support *support, CUdeviceptr data, uint64_t count,
-                                 enum hn_element element, uint64_t seed, struct hn_error *err)
+enum hn_status hn_support_poison(struct hn_support *support, const struct hn_elements *elements,
+                                 uint64_t seed, struct hn_error *err)
 {
-    int type = (int)element;
-    void *parameters[] = {&data, &count, &type, &seed};
+    struct hn_elements to = *elements;
+    int type = (int)to.type;
+    void *parameters[] = {&to.data, &to.count, &to.row, &to.pitch, &type, &seed};
     return launch_over_buffer(support, HN_SUPPORT_POISON, parameters, err);
 }
 
@@ -137,25 +139,52 @@ enum hn_status hn_support_checksum(struct hn_support *support, CUdeviceptr data,
     return launch_over_buffer(support, HN_SUPPORT_CHECKSUM, parameters, err);
 }
 
+enum hn_status hn_support_veil(struct hn_support *support, CUdeviceptr from, CUdeviceptr to,
+                               uint64_t count, size_t element_size, uint64_t key,
+                               struct hn_error *err)
+{
+    unsigned int size = (unsigned int)element_size;
+    void *parameters[] = {&from, &to, &count, &size, &key};
+    return launch_over_buffer(support, HN_SUPPORT_VEIL, parameters, err);
+}
+
+/* As veil_half of support_veil.cuh. */
+static uint32_t veil_half(uint64_t key, uint64_t index)
+{
+    uint32_t z = (uint32_t)index * 0x9e3779b9u + (uint32_t)key + (uint32_t)(index >> 32);
+    z = (z ^ (z >> 15)) * (uint32_t)(key >> 32 | 1);
+    return z ^ (z >> 16);
+}
+
+void hn_support_unveil(void *element, size_t size, uint64_t index, uint64_t key)
+{
+    uint64_t word = 0;
+    if (key == 0)
+        return;
+    memcpy(&word, element, size);
+    word ^= veil_half(key, index) | (uint64_t)veil_half(~key, index) << 32;
+    memcpy(element, &word, size); /* little endian: the low bytes come first */
+}
+
 enum hn_status hn_support_compare(struct hn_support *support, const struct hn_elements *found,
-                                  CUdeviceptr expected, CUdeviceptr differences,
+                                  CUdeviceptr expected, uint64_t key, CUdeviceptr differences,
                                   struct hn_error *err)
 {
     struct hn_elements own = *found;
     int type = (int)own.type;
-    void *parameters[] = {&own.data,  &expected, &own.count,  &own.row,
-                          &own.pitch, &type,     &differences};
+    void *parameters[] = {&own.data, &expected,  &key,  &own.count,
+                          &own.row,  &own.pitch, &type, &differences};
     return launch_over_buffer(support, HN_SUPPORT_COMPARE, parameters, err);
 }
 
 enum hn_status hn_support_multiset(struct hn_support *support, const struct hn_elements *found,
-                                   CUdeviceptr expected, unsigned lanes, CUdeviceptr bags,
-                                   struct hn_error *err)
+                                   CUdeviceptr expected, uint64_t key, unsigned lanes,
+                                   CUdeviceptr bags, struct hn_error *err)
 {
     struct hn_elements own = *found;
     int type = (int)own.type;
-    void *parameters[] = {&own.data,  &expected, &own.count, &own.row,
-                          &own.pitch, &type,     &lanes,     &bags};
+    void *parameters[] = {&own.data,  &expected, &key,   &own.count, &own.row,
+                          &own.pitch, &type,     &lanes, &bags};
     return launch_over_buffer(support, HN_SUPPORT_MULTISET, parameters, err);
 }
 

@@ -12,6 +12,7 @@
 #include "support_random.cuh"
 #include "support_fill.cuh"
 #include "support_zones.cuh"
+#include "support_veil.cuh"
 #include "support_compare.cuh"
 #include "support_multiset.cuh"
 #include "support_sum.cuh"

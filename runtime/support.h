@@ -14,6 +14,7 @@
     X(HN_SUPPORT_WRITE_ZONES, "hone_write_zones")                                                                      \
     X(HN_SUPPORT_CHECK_ZONES, "hone_check_zones")                                                                      \
     X(HN_SUPPORT_CHECKSUM, "hone_checksum")                                                                            \
+    X(HN_SUPPORT_VEIL, "hone_veil")                                                                                    \
     X(HN_SUPPORT_COMPARE, "hone_compare")                                                                              \
     X(HN_SUPPORT_MULTISET, "hone_multiset")                                                                            \
     X(HN_SUPPORT_SUM, "hone_sum")                                                                                      \
@@ -74,8 +75,8 @@ struct hn_elements {
 /* Element i depends on seed, argument and i only. The fill has all its numbers, and is not a file. */
 enum hn_status hn_support_fill(struct hn_support *support, const struct hn_elements *elements,
                                const struct hn_fill *fill, uint64_t seed, size_t argument, struct hn_error *err);
-enum hn_status hn_support_poison(struct hn_support *support, CUdeviceptr data, uint64_t count, enum hn_element element,
-                                 uint64_t seed, struct hn_error *err);
+enum hn_status hn_support_poison(struct hn_support *support, const struct hn_elements *elements, uint64_t seed,
+                                 struct hn_error *err);
 enum hn_status hn_support_write_zones(struct hn_support *support, CUdeviceptr zones, size_t count,
                                       struct hn_error *err);
 /* One hn_damage a zone. */
@@ -84,12 +85,17 @@ enum hn_status hn_support_check_zones(struct hn_support *support, CUdeviceptr zo
 /* `blocks` uint64_t, whose sum is the checksum. */
 enum hn_status hn_support_checksum(struct hn_support *support, CUdeviceptr data, uint64_t bytes, CUdeviceptr sums,
                                    struct hn_error *err);
-/* `blocks` hn_difference. What is expected lies as what was found. */
+/* Copies elements, without regard to rows, and lays a veil on them or takes it off (support_veil.cuh); the host does the
+ * same to one element with hn_support_unveil. Key 0: there is none. */
+enum hn_status hn_support_veil(struct hn_support *support, CUdeviceptr from, CUdeviceptr to, uint64_t count,
+                               size_t element_size, uint64_t key, struct hn_error *err);
+void hn_support_unveil(void *element, size_t size, uint64_t index, uint64_t key);
+/* `blocks` hn_difference. What is expected lies as what was found, veiled. */
 enum hn_status hn_support_compare(struct hn_support *support, const struct hn_elements *found, CUdeviceptr expected,
-                                  CUdeviceptr differences, struct hn_error *err);
+                                  uint64_t key, CUdeviceptr differences, struct hn_error *err);
 /* `blocks` hn_bags. The lanes of a vector stay together. */
 enum hn_status hn_support_multiset(struct hn_support *support, const struct hn_elements *found, CUdeviceptr expected,
-                                   unsigned lanes, CUdeviceptr bags, struct hn_error *err);
+                                   uint64_t key, unsigned lanes, CUdeviceptr bags, struct hn_error *err);
 /* `blocks` double. */
 enum hn_status hn_support_sum(struct hn_support *support, CUdeviceptr data, uint64_t count, enum hn_element element,
                               CUdeviceptr sums, struct hn_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The difference of two buffers, element by element. */
+/* The difference of two buffers, element by element. What is expected is veiled: see support_veil.cuh. */
 
 /* What a block found: the largest |x - r| and where, the largest |r|, and the first place where one of the two is NaN
  * or infinite and the other is not the same. */
@@ -54,21 +54,29 @@ DEVICE void compare_one(struct hone_difference *own, double x, double r, u64 ind
         own->max_reference = fabs(r);
 }
 
-#define COMPARE_REALS(type)                                                                                            \
-    for (u64 i = first_index(); i < count; i += index_stride())                                                        \
-    compare_one(&own, (double)((const type *)found)[place(i, row, pitch)],                                             \
-                (double)((const type *)expected)[place(i, row, pitch)], i)
+#define COMPARE_REALS(type, word)                                                                                      \
+    for (u64 i = first_index(); i < count; i += index_stride()) {                                                      \
+        u64 at = place(i, row, pitch);                                                                                 \
+        union {                                                                                                        \
+            word bits;                                                                                                 \
+            type real;                                                                                                 \
+        } r = {UNVEIL(word, expected, at)};                                                                            \
+        compare_one(&own, (double)((const type *)found)[at], (double)r.real, i);                                       \
+    }
 
 #define COMPARE_HALVES(fraction_bits)                                                                                  \
-    for (u64 i = first_index(); i < count; i += index_stride())                                                        \
-    compare_one(&own, widen(((const unsigned short *)found)[place(i, row, pitch)], fraction_bits),                     \
-                widen(((const unsigned short *)expected)[place(i, row, pitch)], fraction_bits), i)
+    for (u64 i = first_index(); i < count; i += index_stride()) {                                                      \
+        u64 at = place(i, row, pitch);                                                                                 \
+        compare_one(&own, widen(((const unsigned short *)found)[at], fraction_bits),                                   \
+                    widen(UNVEIL(unsigned short, expected, at), fraction_bits), i);                                    \
+    }
 
 /* Two 64-bit integers that differ can be equal as doubles; they still count as 1 apart. */
-#define COMPARE_INTEGERS(type)                                                                                         \
+#define COMPARE_INTEGERS(type, word)                                                                                   \
     for (u64 i = first_index(); i < count; i += index_stride()) {                                                      \
-        type x = ((const type *)found)[place(i, row, pitch)];                                                          \
-        type r = ((const type *)expected)[place(i, row, pitch)];                                                       \
+        u64 at = place(i, row, pitch);                                                                                 \
+        type x = ((const type *)found)[at];                                                                            \
+        type r = (type)UNVEIL(word, expected, at);                                                                     \
         double apart = fabs((double)x - (double)r);                                                                    \
         double error = x == r ? 0.0 : apart < 1.0 ? 1.0 : apart;                                                       \
         if (error > own.max_error) {                                                                                   \
@@ -79,22 +87,22 @@ DEVICE void compare_one(struct hone_difference *own, double x, double r, u64 ind
             own.max_reference = fabs((double)r);                                                                       \
     }
 
-KERNEL hone_compare(const void *found, const void *expected, u64 count, u64 row, u64 pitch, int element,
+KERNEL hone_compare(const void *found, const void *expected, u64 key, u64 count, u64 row, u64 pitch, int element,
                     struct hone_difference *differences)
 {
     struct hone_difference own = {0.0, 0.0, NOWHERE, NOWHERE};
     require_use(element, UNIFORM);
     switch (element) {
-    CASE(INT8, COMPARE_INTEGERS(signed char))
-    CASE(INT16, COMPARE_INTEGERS(short))
-    CASE(INT32, COMPARE_INTEGERS(int))
-    CASE(INT64, COMPARE_INTEGERS(long long))
-    CASE(UINT8, COMPARE_INTEGERS(unsigned char))
-    CASE(UINT16, COMPARE_INTEGERS(unsigned short))
-    CASE(UINT32, COMPARE_INTEGERS(unsigned int))
-    CASE(UINT64, COMPARE_INTEGERS(u64))
-    CASE(FLOAT32, COMPARE_REALS(float))
-    CASE(FLOAT64, COMPARE_REALS(double))
+    CASE(INT8, COMPARE_INTEGERS(signed char, unsigned char))
+    CASE(INT16, COMPARE_INTEGERS(short, unsigned short))
+    CASE(INT32, COMPARE_INTEGERS(int, unsigned int))
+    CASE(INT64, COMPARE_INTEGERS(long long, u64))
+    CASE(UINT8, COMPARE_INTEGERS(unsigned char, unsigned char))
+    CASE(UINT16, COMPARE_INTEGERS(unsigned short, unsigned short))
+    CASE(UINT32, COMPARE_INTEGERS(unsigned int, unsigned int))
+    CASE(UINT64, COMPARE_INTEGERS(u64, u64))
+    CASE(FLOAT32, COMPARE_REALS(float, unsigned int))
+    CASE(FLOAT64, COMPARE_REALS(double, u64))
     CASE(FLOAT16, COMPARE_HALVES(10))
     CASE(BFLOAT16, COMPARE_HALVES(7))
     }

@@ -58,27 +58,27 @@ KERNEL hone_fill(void *data, u64 count, u64 row, u64 pitch, int element, int kin
 
 /* Fills an output with what no kernel writes: NaN for reals where seed is 0; otherwise bits that depend on seed and
  * place, of a magnitude from 1 to 2 for reals. */
-KERNEL hone_poison(void *data, u64 count, int element, u64 seed)
+KERNEL hone_poison(void *data, u64 count, u64 row, u64 pitch, int element, u64 seed)
 {
     u64 first = first_index();
     u64 stride = index_stride();
     if (element == FLOAT64) {
         for (u64 i = first; i < count; i += stride)
-            ((u64 *)data)[i] =
+            ((u64 *)data)[place(i, row, pitch)] =
                 seed == 0 ? NOWHERE : (random_word(seed, i) & 0x800fffffffffffffull) | 0x3ff0000000000000ull;
     } else if (element == FLOAT32) {
         for (u64 i = first; i < count; i += stride)
-            ((unsigned int *)data)[i] =
+            ((unsigned int *)data)[place(i, row, pitch)] =
                 seed == 0 ? 0xffffffffu : ((unsigned int)random_word(seed, i) & 0x807fffffu) | 0x3f800000u;
     } else if (element == FLOAT16 || element == BFLOAT16) {
         unsigned int kept = element == FLOAT16 ? 0x83ffu : 0x807fu;
         unsigned int one = element == FLOAT16 ? 0x3c00u : 0x3f80u;
         for (u64 i = first; i < count; i += stride)
-            ((unsigned short *)data)[i] =
+            ((unsigned short *)data)[place(i, row, pitch)] =
                 (unsigned short)(seed == 0 ? 0xffffu : ((unsigned int)random_word(seed, i) & kept) | one);
     } else {
-        u64 bytes = count << (element & 3); /* both runs of integer types go 1, 2, 4, 8 bytes */
-        for (u64 i = first; i < bytes; i += stride)
-            ((unsigned char *)data)[i] = (unsigned char)random_word(seed, i);
+        int size = element & 3; /* both runs of integer types go 1, 2, 4, 8 bytes */
+        for (u64 i = first; i < count << size; i += stride)
+            ((unsigned char *)data)[place(i, row << size, pitch << size)] = (unsigned char)random_word(seed, i);
     }
 }

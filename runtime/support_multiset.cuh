@@ -7,8 +7,9 @@ DEVICE u64 half_word(unsigned short half, unsigned short infinity)
     return magnitude > infinity ? NOWHERE : magnitude == 0 ? 0 : half;
 }
 
-/* What stands for an element where elements are counted: its bits as a word, with one zero and one NaN. */
-DEVICE u64 counted_word(const void *data, u64 index, int element)
+/* What stands for an element where elements are counted: its bits as a word, with one zero and one NaN. Key 0: it is not
+ * veiled. */
+DEVICE u64 counted_word(const void *data, u64 key, u64 index, int element)
 {
     union {
         double real;
@@ -19,21 +20,21 @@ DEVICE u64 counted_word(const void *data, u64 index, int element)
         unsigned int word;
     } f32;
     switch (element) {
-    case INT8: return (u64)((const signed char *)data)[index];
-    case INT16: return (u64)((const short *)data)[index];
-    case INT32: return (u64)((const int *)data)[index];
-    case UINT8: return ((const unsigned char *)data)[index];
-    case UINT16: return ((const unsigned short *)data)[index];
-    case FLOAT16: return half_word(((const unsigned short *)data)[index], 0x7c00);
-    case BFLOAT16: return half_word(((const unsigned short *)data)[index], 0x7f80);
-    case UINT32: return ((const unsigned int *)data)[index];
+    case INT8: return (u64)(signed char)UNVEIL(unsigned char, data, index);
+    case INT16: return (u64)(short)UNVEIL(unsigned short, data, index);
+    case INT32: return (u64)(int)UNVEIL(unsigned int, data, index);
+    case UINT8: return UNVEIL(unsigned char, data, index);
+    case UINT16: return UNVEIL(unsigned short, data, index);
+    case FLOAT16: return half_word(UNVEIL(unsigned short, data, index), 0x7c00);
+    case BFLOAT16: return half_word(UNVEIL(unsigned short, data, index), 0x7f80);
+    case UINT32: return UNVEIL(unsigned int, data, index);
     case FLOAT32:
-        f32.real = ((const float *)data)[index];
+        f32.word = UNVEIL(unsigned int, data, index);
         return isnan(f32.real) ? NOWHERE : f32.real == 0.0f ? 0 : f32.word;
     case FLOAT64:
-        f64.real = ((const double *)data)[index];
+        f64.word = UNVEIL(u64, data, index);
         return isnan(f64.real) ? NOWHERE : f64.real == 0.0 ? 0 : f64.word;
-    default: return ((const u64 *)data)[index];
+    default: return UNVEIL(u64, data, index);
     }
 }
 
@@ -46,11 +47,11 @@ struct hone_bags {
 };
 
 /* A vector, whose first lane lies there, is its lanes in their order. */
-DEVICE u64 counted_vector(const void *data, u64 first, int element, unsigned int lanes)
+DEVICE u64 counted_vector(const void *data, u64 key, u64 first, int element, unsigned int lanes)
 {
-    u64 word = counted_word(data, first, element);
+    u64 word = counted_word(data, key, first, element);
     for (unsigned int lane = 1; lane < lanes; lane++)
-        word = mix(word + 0x9e3779b97f4a7c15ull) + counted_word(data, first + lane, element);
+        word = mix(word + 0x9e3779b97f4a7c15ull) + counted_word(data, key, first + lane, element);
     return word;
 }
 
@@ -61,7 +62,7 @@ DEVICE void count_in(u64 *sums, u64 word)
     sums[1] += mix((hash ^ word) * 0xd1342543de82ef95ull + 0xda942042e4dd58b5ull);
 }
 
-KERNEL hone_multiset(const void *found, const void *expected, u64 count, u64 row, u64 pitch, int element,
+KERNEL hone_multiset(const void *found, const void *expected, u64 key, u64 count, u64 row, u64 pitch, int element,
                      unsigned int lanes, struct hone_bags *bags)
 {
     __shared__ struct hone_bags shared[THREADS];
@@ -70,8 +71,8 @@ KERNEL hone_multiset(const void *found, const void *expected, u64 count, u64 row
         STOP();
     for (u64 i = first_index(); MULTISETS && i < count / lanes; i += index_stride()) {
         u64 first = place(i * lanes, row, pitch);
-        count_in(own.found, counted_vector(found, first, element, lanes));
-        count_in(own.expected, counted_vector(expected, first, element, lanes));
+        count_in(own.found, counted_vector(found, 0, first, element, lanes));
+        count_in(own.expected, counted_vector(expected, key, first, element, lanes));
     }
     shared[threadIdx.x] = own;
     __syncthreads();

@@ -68,6 +68,24 @@ static char *path_beside(const char *file, const char *name)
     return path;
 }
 
+/* What is not UTF-8 can be neither kept in a cache nor sent to a worker. */
+static enum hn_status check_text(const char *path, const char *text, struct hn_error *err)
+{
+    const char *wrong = hn_text_find_not_utf8(path);
+    if (wrong != NULL)
+        return hn_fail(err, HN_ECONFIG, "the path '%s' is not UTF-8; rename the folder or the file",
+                       path);
+    wrong = hn_text_find_not_utf8(text);
+    if (wrong == NULL)
+        return HN_OK;
+    int line = 1;
+    for (const char *at = text; at < wrong; at++)
+        line += *at == '\n';
+    return hn_fail(err, HN_ECONFIG,
+                   "%s:%d: byte 0x%02x is not UTF-8, expected text in UTF-8; save it as such", path,
+                   line, (unsigned char)*wrong);
+}
+
 static enum hn_status append_include(struct loader *loader, const char *name, const char *path,
                                      struct hn_error *err)
 {
@@ -83,7 +101,9 @@ static enum hn_status append_include(struct loader *loader, const char *name, co
     template->includes[count] = include;
     loader->paths[count] = own_path;
     template->include_count++;
-    return hn_text_read_file(path, FILE_LIMIT, &template->includes[count].text, NULL, err);
+    enum hn_status status =
+        hn_text_read_file(path, FILE_LIMIT, &template->includes[count].text, NULL, err);
+    return status == HN_OK ? check_text(path, template->includes[count].text, err) : status;
 }
 
 /* The compiler is given each include under its name alone, so one name can not stand for two files.
@@ -189,7 +209,9 @@ static enum hn_status load(const char *path, struct loader *loader, struct hn_er
     if (status != HN_OK)
         return hn_fail(err, status == HN_ERUN ? HN_ECONFIG : status, "template %.3000s",
                        reason.message);
-    status = scan_all(loader, err);
+    status = check_text(template->path, template->text, err);
+    if (status == HN_OK)
+        status = scan_all(loader, err);
     return status == HN_OK ? hash(template, err) : status;
 }
 

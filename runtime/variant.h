@@ -35,6 +35,7 @@ struct hn_variant {
     size_t zeroed_count;
     CUdeviceptr *addresses; /* one an argument: of the set being launched */
     void **parameters;     /* room for the arguments of the longest step */
+    size_t compared_set;   /* whose outputs the next check compares */
     double *metric_values; /* one a metric argument: the mean of its elements, as last checked */
     char what[512];        /* the launch, for messages; filled in by hn_bench_work */
     bool rejected;         /* the driver refused a launch, which harmed nothing */
@@ -55,8 +56,9 @@ enum hn_status hn_variant_place(struct hn_variant *variant, struct hn_record *re
 /* Puts arguments (the first set) and symbols into the state that a launch expects. */
 enum hn_status hn_variant_restore(const struct hn_variant *variant, struct hn_error *err);
 
-/* Poisons what a launch has to write, from that seed; behind hn_variant_restore. */
-enum hn_status hn_variant_poison(const struct hn_variant *variant, uint64_t seed, struct hn_error *err);
+/* Poisons what launches on the first `sets` sets have to write, from that seed; behind hn_variant_restore. Which of them
+ * is compared is drawn, and it gets the first one's inputs. */
+enum hn_status hn_variant_poison(struct hn_variant *variant, size_t sets, uint64_t seed, struct hn_error *err);
 
 /* The part of hn_variant_init that checks windows of the L2 cache against their buffers, and whether the driver sets
  * aside what they want; what is refused is an invalid launch. */

@@ -108,10 +108,14 @@ enum hn_status hn_variant_restore(const struct hn_variant *variant, struct hn_er
     return status;
 }
 
-enum hn_status hn_variant_poison(const struct hn_variant *variant, uint64_t seed,
+enum hn_status hn_variant_poison(struct hn_variant *variant, size_t sets, uint64_t seed,
                                  struct hn_error *err)
 {
-    enum hn_status status = hn_arena_poison(variant->arena, seed, err);
+    struct hn_arena *arena = variant->arena;
+    variant->compared_set = hn_random_below(&arena->secret, sets);
+    enum hn_status status = hn_arena_lend_inputs(arena, variant->compared_set, err);
+    if (status == HN_OK)
+        status = hn_arena_poison(arena, sets, seed, err);
     if (status == HN_OK && variant->launch.flow != NULL)
         status = hn_pipeline_poison(variant, seed, err);
     return status;

@@ -14,7 +14,9 @@ enum hn_status hn_verify_launch(struct hn_variant *variant, uint64_t poison,
     struct hn_arena *arena = variant->arena;
     enum hn_status status = hn_variant_restore(variant, err);
     if (status == HN_OK)
-        status = hn_variant_poison(variant, poison, err);
+        status = hn_variant_poison(variant, 1, poison, err);
+    if (status == HN_OK)
+        status = hn_arena_poison_scratch(arena, 1, poison, err);
     if (status != HN_OK)
         return status;
     char what[512];
@@ -40,28 +42,31 @@ static const struct hn_compare *comparison_of(const struct hn_arena *arena, size
     return own != NULL ? own : &arena->plan->compare;
 }
 
-static enum hn_status queue_output(struct hn_arena *arena, struct hn_outputs *outputs, size_t i,
-                                   struct hn_error *err)
+static enum hn_status queue_output(const struct hn_variant *variant, struct hn_outputs *outputs,
+                                   size_t i, struct hn_error *err)
 {
+    struct hn_arena *arena = variant->arena;
     const struct hn_buffer *buffer = &arena->buffers[i];
     const struct hn_argument *argument = &arena->plan->arguments[i];
     CUdeviceptr expected = hn_outputs_address(outputs, i);
     CUdeviceptr slot = hn_arena_slot(arena, i, HN_SLOT_COMPARE);
-    struct hn_elements found = hn_buffer_elements(buffer, argument->element, buffer->address);
+    struct hn_elements found = hn_arena_elements(arena, variant->compared_set, i);
     found.count = outputs->counts[i];
     enum hn_status status =
         comparison_of(arena, i)->mode == HN_COMPARE_MULTISET
-            ? hn_support_multiset(arena->support, &found, expected, argument->lanes, slot, err)
-            : hn_support_compare(arena->support, &found, expected, slot, err);
+            ? hn_support_multiset(arena->support, &found, expected, arena->veil, argument->lanes,
+                                  slot, err)
+            : hn_support_compare(arena->support, &found, expected, arena->veil, slot, err);
     if (status != HN_OK)
         return status;
     return hn_support_checksum(arena->support, expected, buffer->bytes,
                                hn_arena_slot(arena, i, HN_SLOT_REFERENCE), err);
 }
 
-static enum hn_status queue_argument(struct hn_arena *arena, struct hn_outputs *outputs, size_t i,
-                                     struct hn_error *err)
+static enum hn_status queue_argument(const struct hn_variant *variant, struct hn_outputs *outputs,
+                                     size_t i, struct hn_error *err)
 {
+    struct hn_arena *arena = variant->arena;
     const struct hn_argument *argument = &arena->plan->arguments[i];
     const struct hn_buffer *buffer = &arena->buffers[i];
     enum hn_status status = HN_OK;
@@ -73,20 +78,20 @@ static enum hn_status queue_argument(struct hn_arena *arena, struct hn_outputs *
             arena->support, argument->role == HN_ROLE_INOUT ? buffer->pristine : buffer->address,
             buffer->bytes, hn_arena_slot(arena, i, HN_SLOT_CHECKSUM), err);
     if (status == HN_OK && hn_argument_is_compared(argument))
-        status = queue_output(arena, outputs, i, err);
+        status = queue_output(variant, outputs, i, err);
     return status;
 }
 
-static enum hn_status queue_checks(struct hn_arena *arena, struct hn_outputs *outputs,
+static enum hn_status queue_checks(const struct hn_variant *variant, struct hn_outputs *outputs,
                                    struct hn_error *err)
 {
-    for (size_t i = 0; i < arena->plan->argument_count; i++) {
-        enum hn_status status = queue_argument(arena, outputs, i, err);
-        if (status != HN_OK)
-            return status;
-    }
-    enum hn_status status = hn_support_checksum(arena->support, arena->flush, arena->flush_bytes,
-                                                hn_arena_flush_slot(arena), err);
+    struct hn_arena *arena = variant->arena;
+    enum hn_status status = hn_arena_renew_zone_table(arena, err);
+    for (size_t i = 0; i < arena->plan->argument_count && status == HN_OK; i++)
+        status = queue_argument(variant, outputs, i, err);
+    if (status == HN_OK)
+        status = hn_support_checksum(arena->support, arena->flush, arena->flush_bytes,
+                                     hn_arena_flush_slot(arena), err);
     if (status != HN_OK)
         return status;
     return hn_support_check_zones(arena->support, arena->zone_table, arena->zone_count,
@@ -227,24 +232,28 @@ static void format_place(const struct hn_argument *argument, const struct hn_buf
         snprintf(text, size, "%s[%" PRIu64 "][%" PRIu64 "]", row, vector, lane);
 }
 
-static enum hn_status report_difference(struct hn_arena *arena, const struct hn_outputs *outputs,
-                                        size_t i, const struct hn_difference *difference,
-                                        double tolerance, const char *when,
-                                        struct hn_record *record, struct hn_error *err)
+static enum hn_status report_difference(const struct hn_variant *variant,
+                                        const struct hn_outputs *outputs, size_t i,
+                                        const struct hn_difference *difference, double tolerance,
+                                        const char *when, struct hn_record *record,
+                                        struct hn_error *err)
 {
+    struct hn_arena *arena = variant->arena;
     const struct hn_argument *argument = &arena->plan->arguments[i];
     char found[40], expected[40], place[96];
+    unsigned char bytes[8] = {0};
     bool misplaced = difference->misplaced != UINT64_MAX;
     uint64_t index = misplaced ? difference->misplaced : difference->worst;
     const struct hn_buffer *buffer = &arena->buffers[i];
     uint64_t offset = hn_buffer_place(buffer, argument->element, index);
     enum hn_status status =
-        read_element(arena, buffer->address + offset, argument->element, found, sizeof found, err);
+        read_element(arena, hn_arena_address(arena, variant->compared_set, i) + offset,
+                     argument->element, found, sizeof found, err);
     if (status == HN_OK)
-        status = read_element(arena, hn_outputs_address(outputs, i) + offset, argument->element,
-                              expected, sizeof expected, err);
+        status = hn_outputs_read(outputs, i, offset, bytes, err);
     if (status != HN_OK)
         return status;
+    hn_element_format(bytes, argument->element, expected, sizeof expected);
     format_place(argument, buffer, index, place, sizeof place);
     if (misplaced)
         hn_record_fail(record, HN_OUTCOME_WRONG_RESULT, "%s%s%s is %s; expected %s", when,
@@ -275,14 +284,14 @@ static enum hn_status judge_multiset(struct hn_variant *variant, const struct hn
                                      size_t i, const char *when, struct hn_record *record,
                                      struct hn_error *err)
 {
-    struct hn_arena *arena = variant->arena;
+    const struct hn_arena *arena = variant->arena;
     bool equal = hn_support_bags_equal(hn_arena_host_slot(arena, i, HN_SLOT_COMPARE),
                                        arena->support->blocks);
     if (!equal)
         record->verdict.max_error = 1.0;
     if (equal || record->outcome != HN_OUTCOME_OK)
         return HN_OK;
-    return hn_verify_report_multiset(arena, outputs, i, when, record, err);
+    return hn_verify_report_multiset(variant, outputs, i, when, record, err);
 }
 
 static enum hn_status judge_output(struct hn_variant *variant, const struct hn_outputs *outputs,
@@ -303,7 +312,7 @@ static enum hn_status judge_output(struct hn_variant *variant, const struct hn_o
     bool wrong = difference.misplaced != UINT64_MAX || !(difference.max_error <= tolerance);
     if (!wrong || record->outcome != HN_OUTCOME_OK)
         return HN_OK;
-    return report_difference(arena, outputs, i, &difference, tolerance, when, record, err);
+    return report_difference(variant, outputs, i, &difference, tolerance, when, record, err);
 }
 
 /* Lengths before what they are the lengths of: where one is wrong, so is all that follows from it.
@@ -350,7 +359,7 @@ enum hn_status hn_verify_check(struct hn_variant *variant, struct hn_outputs *ou
     if (variant->launch.flow != NULL)
         status = hn_pipeline_collect(variant, when, record, err);
     if (status == HN_OK)
-        status = queue_checks(arena, outputs, err);
+        status = queue_checks(variant, outputs, err);
     if (status == HN_OK)
         status = hn_arena_read_results(arena, err);
     if (status != HN_OK)
@@ -362,6 +371,7 @@ enum hn_status hn_verify_check(struct hn_variant *variant, struct hn_outputs *ou
     arena->spoiled = arena->spoiled && damaged;
     note_metrics(variant);
     status = judge_outputs(variant, outputs, when, record, err);
+    record->verdict.launches += record->outcome == HN_OUTCOME_OK;
     if (status == HN_OK && damaged)
         status = hn_arena_repair(arena, err);
     return status;

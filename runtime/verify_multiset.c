@@ -42,8 +42,9 @@ static int compare_vectors(const void *a, const void *b, void *context)
     return 0;
 }
 
-static enum hn_status read_bag(struct hn_context *context, CUdeviceptr data, struct bag *bag,
-                               struct hn_error *err)
+/* Key 0: it is not veiled. */
+static enum hn_status read_bag(struct hn_context *context, CUdeviceptr data, uint64_t key,
+                               struct bag *bag, struct hn_error *err)
 {
     enum hn_element element = bag->argument->element;
     unsigned lanes = bag->argument->lanes;
@@ -56,9 +57,11 @@ static enum hn_status read_bag(struct hn_context *context, CUdeviceptr data, str
         return hn_fail_memory(err);
     CUresult result = context->driver->p_cuMemcpyDtoH(bag->bytes, data, bytes);
     enum hn_status status = hn_context_check(context, result, "cuMemcpyDtoH", err);
-    for (uint64_t i = 0; status == HN_OK && i < elements; i++)
-        bag->words[i] =
-            counted_word(bag->bytes + hn_buffer_place(bag->buffer, element, i), element);
+    for (uint64_t i = 0; status == HN_OK && i < elements; i++) {
+        uint64_t offset = hn_buffer_place(bag->buffer, element, i);
+        hn_support_unveil(bag->bytes + offset, size, offset / size, key);
+        bag->words[i] = counted_word(bag->bytes + offset, element);
+    }
     if (status == HN_OK)
         qsort_r(bag->words, bag->count, lanes * sizeof *bag->words, compare_vectors, &lanes);
     return status;
@@ -115,10 +118,12 @@ static void report_first(const struct bag *found, const struct bag *expected, co
     hn_text_finish(&text);
 }
 
-enum hn_status hn_verify_report_multiset(struct hn_arena *arena, const struct hn_outputs *outputs,
-                                         size_t argument, const char *when,
-                                         struct hn_record *record, struct hn_error *err)
+enum hn_status hn_verify_report_multiset(const struct hn_variant *variant,
+                                         const struct hn_outputs *outputs, size_t argument,
+                                         const char *when, struct hn_record *record,
+                                         struct hn_error *err)
 {
+    const struct hn_arena *arena = variant->arena;
     const struct hn_argument *output = &arena->plan->arguments[argument];
     uint64_t count = outputs->counts[argument] / output->lanes;
     const struct hn_buffer *buffer = &arena->buffers[argument];
@@ -131,9 +136,11 @@ enum hn_status hn_verify_report_multiset(struct hn_arena *arena, const struct hn
                        when, count, output->name);
         return HN_OK;
     }
-    enum hn_status status = read_bag(arena->context, buffer->address, &found, err);
+    CUdeviceptr written = hn_arena_address(arena, variant->compared_set, argument);
+    enum hn_status status = read_bag(arena->context, written, 0, &found, err);
     if (status == HN_OK)
-        status = read_bag(arena->context, hn_outputs_address(outputs, argument), &expected, err);
+        status = read_bag(arena->context, hn_outputs_address(outputs, argument), arena->veil,
+                          &expected, err);
     if (status == HN_OK)
         report_first(&found, &expected, when, record);
     finish_bag(&expected);

@@ -21,7 +21,7 @@ static enum hn_status take_group(struct hn_bench *bench, const struct hn_work *w
 {
     struct hn_sample samples[GROUP];
     double times[GROUP];
-    enum hn_status status = hn_sampler_take(&bench->sampler, work, batch, GROUP, samples, err);
+    enum hn_status status = hn_sampler_take(&bench->sampler, work, batch, GROUP, 0, samples, err);
     if (status != HN_OK)
         return status;
     *slowest_mhz = samples[0].clock_mhz;
@@ -66,10 +66,9 @@ static enum hn_status measure_noise(struct hn_bench *bench, const struct hn_work
     double high = 0.0;
     for (int i = 0; i < MEASUREMENTS; i++) {
         struct hn_timing timing = {0};
-        enum hn_stop stop;
-        bool launched;
+        struct hn_measured measured;
         enum hn_status status = hn_measure(&bench->sampler, work, &request, (struct hn_sample){0},
-                                           &timing, &stop, &launched, err);
+                                           &timing, &measured, err);
         free(timing.samples_us);
         if (status != HN_OK)
             return status;

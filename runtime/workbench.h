@@ -39,6 +39,11 @@ enum hn_status hn_bench_prepare(struct hn_bench *bench, const struct hn_bindings
                                 const struct hn_image *image, struct hn_variant *variant, struct hn_record *record,
                                 struct hn_error *err);
 
+/* The same for the reference of a point. HN_ERUN when that was not set. */
+enum hn_status hn_bench_prepare_reference(struct hn_bench *bench, const struct hn_bindings *point,
+                                          struct hn_variant *variant, struct hn_record *record,
+                                          struct hn_error *err);
+
 /* Makes of a failed status what is the variant's doing: a context that died after it was launched is its device fault,
  * a launch that the driver refused its launch error. Everything else stays what it is. err is not NULL. */
 enum hn_status hn_bench_settle(struct hn_bench *bench, const struct hn_variant *variant, enum hn_status status,

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/plain_file.h"
 #include "cache/record_json.h"
 #include "runtime/capture_file.h"
 
@@ -63,9 +64,10 @@ enum hn_status hn_capture_open(const char *path, struct hn_capture **capture, st
         return hn_fail_memory(err);
     }
     enum hn_status status = HN_OK;
-    made->stream = fopen(path, "rbe");
+    const char *reason = NULL;
+    made->stream = hn_plain_file_stream(path, &reason);
     if (made->stream == NULL)
-        status = hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, strerror(errno));
+        status = hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, reason);
     if (status == HN_OK)
         status = hn_capture_read_head(made->stream, path, &made->head, err);
     if (status == HN_OK)

@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <stddef.h>
 
-#include "tuner/interrupt.h"
+#include "base/interrupt.h"
 
 extern const struct hn_command hn_command_tune;
 extern const struct hn_command hn_command_run;

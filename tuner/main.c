@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <argp.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "tuner/command.h"
+#include "tuner/output.h"
 
 enum { COMMANDS_LISTED = 64 };
 
@@ -93,11 +93,10 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
 int main(int argc, char **argv)
 {
     struct hn_error err = {""};
+    hn_output_init();
     argp_err_exit_status = hn_exit_code(HN_EUSAGE);
 
     enum hn_status status = run(argc, argv, &err);
-    if ((fflush(stdout) != 0 || ferror(stdout)) && status == HN_OK)
-        status = hn_fail(&err, HN_ERUN, "can not write to standard output: %s", strerror(errno));
     if (status != HN_OK && err.message[0] != '\0')
         fprintf(stderr, "hone: %s\n", err.message);
     return hn_exit_code(status);

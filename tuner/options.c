@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
+#include "tuner/config/config_unused.h"
+
 /* Keys of the options that have no letter. */
 enum {
     KEY_STRATEGY = 1000,
@@ -137,7 +140,7 @@ static bool read_seconds(const char *text, double *seconds, bool *had_unit)
 {
     char *end = NULL;
     errno = 0;
-    double number = strtod(text, &end);
+    double number = hn_c_strtod(text, &end);
     if (end == text || errno != 0 || !isfinite(number) || number <= 0)
         return false;
     const char *unit = strchr("smh", *end == '\0' ? 's' : *end);
@@ -149,7 +152,7 @@ static bool read_seconds(const char *text, double *seconds, bool *had_unit)
     return true;
 }
 
-static bool read_count(const char *text, uint64_t *count)
+bool hn_options_read_count(const char *text, uint64_t *count)
 {
     char *end = NULL;
     errno = 0;
@@ -164,7 +167,7 @@ static void set_budget(struct hn_options *options, const char *text, struct argp
 {
     bool had_unit = false;
     double seconds = 0;
-    if (read_count(text, &options->budget_count) && options->budget_count > 0)
+    if (hn_options_read_count(text, &options->budget_count) && options->budget_count > 0)
         return;
     if (!read_seconds(text, &seconds, &had_unit) || !had_unit)
         argp_error(state,
@@ -184,7 +187,7 @@ static void set_seconds(double *seconds, const char *option, const char *text,
 static void set_jobs(struct hn_options *options, const char *text, struct argp_state *state)
 {
     uint64_t jobs = 0;
-    if (!read_count(text, &jobs) || jobs == 0 || jobs > JOBS_MOST)
+    if (!hn_options_read_count(text, &jobs) || jobs == 0 || jobs > JOBS_MOST)
         argp_error(state, "--jobs: found '%s', expected a number from 1 to %d", text, JOBS_MOST);
     options->jobs = (int)jobs;
 }
@@ -192,7 +195,8 @@ static void set_jobs(struct hn_options *options, const char *text, struct argp_s
 static void set_look_ahead(struct hn_options *options, const char *text, struct argp_state *state)
 {
     uint64_t look_ahead = 0;
-    if (!read_count(text, &look_ahead) || look_ahead == 0 || look_ahead > HN_LOOK_AHEAD_MOST)
+    if (!hn_options_read_count(text, &look_ahead) || look_ahead == 0 ||
+        look_ahead > HN_LOOK_AHEAD_MOST)
         argp_error(state, "--look-ahead: found '%s', expected a whole number from 1 to %d", text,
                    HN_LOOK_AHEAD_MOST);
     options->look_ahead = (unsigned)look_ahead;
@@ -200,14 +204,14 @@ static void set_look_ahead(struct hn_options *options, const char *text, struct 
 
 static void set_seed(struct hn_options *options, const char *text, struct argp_state *state)
 {
-    if (!read_count(text, &options->seed))
+    if (!hn_options_read_count(text, &options->seed))
         argp_error(state, "--seed: found '%s', expected a whole number from 0", text);
 }
 
 static void set_stop_chance(struct hn_options *options, const char *text, struct argp_state *state)
 {
     char *end = NULL;
-    options->stop_chance = strtod(text, &end);
+    options->stop_chance = hn_c_strtod(text, &end);
     if (end == text || *end != '\0' || !(options->stop_chance >= 0 && options->stop_chance < 1))
         argp_error(state, "--stop-chance: found '%s', expected a chance from 0 to below 1", text);
 }
@@ -375,6 +379,18 @@ enum hn_status hn_options_parse(const struct hn_command_line *line, int argc, ch
     return status;
 }
 
+static void warn_unused(const struct hn_config *config)
+{
+    char *names = hn_config_find_unused(config);
+    if (names != NULL && names[0] != '\0')
+        fprintf(
+            stderr,
+            "hone: warning: no value of %s changes anything: %s and its includes do not have the "
+            "name, nor do launch, arguments and options; use it or take it out\n",
+            names, config->plan->template_path);
+    free(names);
+}
+
 enum hn_status hn_options_config(const struct hn_options *options, const char *path,
                                  struct hn_config **config, struct hn_error *err)
 {
@@ -388,6 +404,8 @@ enum hn_status hn_options_config(const struct hn_options *options, const char *p
     if (status != HN_OK) {
         hn_config_destroy(*config);
         *config = NULL;
+    } else if (!options->quiet) {
+        warn_unused(*config);
     }
     return status;
 }

@@ -71,4 +71,7 @@ enum hn_status hn_options_parse(const struct hn_command_line *line, int argc, ch
 enum hn_status hn_options_config(const struct hn_options *options, const char *path, struct hn_config **config,
                                  struct hn_error *err);
 
+/* A whole number from 0; false for anything else. */
+bool hn_options_read_count(const char *text, uint64_t *count);
+
 #endif

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/c_locale.h"
 #include "cache/record_json.h"
 #include "runtime/capture_file.h"
 #include "runtime/libhone/default_run.h"
@@ -219,8 +220,11 @@ enum hone_status hn_lib_capture(struct hone_kernel *kernel, CUstream stream, con
                               .expected = json_array(),
                               .scalars = json_object()};
     char *path = choose_path(kernel->cache, kernel->info.kernel);
+    struct hn_c_locale locale;
+    hn_c_locale_enter(&locale);
     enum hn_status status =
         path == NULL ? hn_fail_memory(&reason) : write_capture(&capture, stream, path, &reason);
+    hn_c_locale_leave(&locale);
     free(path);
     json_decref(capture.inputs);
     json_decref(capture.expected);

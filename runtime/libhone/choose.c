@@ -83,7 +83,7 @@ static bool is_usable(const struct hn_tuned *tuned, void *context)
 {
     const struct search *search = context;
     const struct hn_lib_plan *plan = NULL;
-    if (hn_lib_plan_get(search->cache, &tuned->version, &plan, NULL) != HONE_OK ||
+    if (hn_lib_plan_get(search->cache, tuned, &plan, NULL) != HONE_OK ||
         !can_launch(search, plan, &tuned->best.point))
         return false;
     struct hn_lib_choice choice = choice_of(search, plan, tuned);
@@ -138,7 +138,7 @@ static enum hone_status choose_default(struct search *search, struct hn_lib_choi
                            "no tuned result of %s has problem values of these names; `hone cache "
                            "list` shows which it takes",
                            search->kernel);
-    enum hone_status status = hn_lib_plan_get(search->cache, &tuned->version, &plan, err);
+    enum hone_status status = hn_lib_plan_get(search->cache, tuned, &plan, err);
     if (status != HONE_OK)
         return status;
     *choice = choice_of(search, plan, NULL);
@@ -155,7 +155,7 @@ static enum hone_status choose_tuned(const struct search *search, const struct h
                                      struct hone_error *err)
 {
     const struct hn_lib_plan *plan = NULL;
-    enum hone_status status = hn_lib_plan_get(search->cache, &tuned->version, &plan, err);
+    enum hone_status status = hn_lib_plan_get(search->cache, tuned, &plan, err);
     if (status != HONE_OK)
         return status;
     *choice = choice_of(search, plan, tuned);
@@ -186,7 +186,7 @@ static enum hone_status tune_unlocked(struct search *search, struct hone_error *
     const struct hn_lib_plan *plan = NULL;
     const struct hn_tuned *tuned = find_tuned(search, false, &rank);
     if (tuned != NULL)
-        (void)hn_lib_plan_get(cache, &tuned->version, &plan, NULL);
+        (void)hn_lib_plan_get(cache, tuned, &plan, NULL);
     cache->tuning = true;
     pthread_mutex_unlock(&cache->lock);
     enum hone_status status =

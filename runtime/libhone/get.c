@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "runtime/libhone/choice.h"
 
 /* What is asked for. */
@@ -233,7 +234,9 @@ static enum hone_status keep(struct hone_cache *cache, uint64_t hash, const stru
 static enum hone_status get(struct hone_cache *cache, const struct request *request, uint64_t hash,
                             struct hone_kernel **handle, struct hone_error *err)
 {
+    struct hn_c_locale locale;
     enum hone_status status = HONE_OK;
+    hn_c_locale_enter(&locale);
     pthread_mutex_lock(&cache->lock);
     *handle = request->options->separate ? NULL : recall(cache, hash, request);
     if (*handle == NULL) {
@@ -242,6 +245,7 @@ static enum hone_status get(struct hone_cache *cache, const struct request *requ
             status = keep(cache, hash, request, handle, err);
     }
     pthread_mutex_unlock(&cache->lock);
+    hn_c_locale_leave(&locale);
     if (status != HONE_OK)
         *handle = NULL;
     return status;

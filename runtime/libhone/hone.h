@@ -162,9 +162,9 @@ struct hone_info {
     const char *stale_because; /* "driver 580.82 -> 580.159"; "" when not stale */
     const char *tuned_problem;
     const char *device;
-    const char *regime;
+    const char *regime;       /* "cold", "warm"; "unknown" of what Kernel Tuner measured */
     const char *objective;
-    const char *verification; /* "verified", "self-verified", "unverified" */
+    const char *verification; /* "verified", "self-verified", "unverified", "not recorded" */
     const char *driver;
     const char *nvrtc;
     double median_us; /* of one launch of the whole plan */
@@ -172,6 +172,8 @@ struct hone_info {
     double high_us;
     double recorded;    /* seconds since the epoch, UTC */
     const char *record; /* the whole record as JSON (docs/formats.md); "{}" */
+    int imported;       /* it was not measured by the Hone that keeps the cache */
+    const char *origin; /* "measured on node7", "imported from a.json.gz on 2026-11-22", "read from a.json.gz"; "" */
 };
 /* NULL for NULL. */
 const struct hone_info *hone_kernel_info(const struct hone_kernel *kernel);

@@ -63,35 +63,6 @@ bool hn_lib_image_is_kept(struct hone_cache *cache, const struct hn_lib_choice *
     return kept;
 }
 
-static enum hn_status compile(struct hone_cache *cache, const struct hn_template *template,
-                              const struct hn_source *source, const char *architecture,
-                              struct hn_image *image, struct hn_error *err)
-{
-    const char **names = calloc(2 * template->include_count + 1, sizeof *names);
-    if (names == NULL)
-        return hn_fail_memory(err);
-    const char **texts = names + template->include_count;
-    for (size_t i = 0; i < template->include_count; i++) {
-        names[i] = template->includes[i].name;
-        texts[i] = template->includes[i].text;
-    }
-    const struct hn_compile_request request = {
-        .name = template->path,
-        .text = source->text,
-        .include_names = names,
-        .include_texts = texts,
-        .include_count = template->include_count,
-        .entries = (const char *const *)source->entries,
-        .entry_count = source->entry_count,
-        .options = (const char *const *)source->options,
-        .option_count = source->option_count,
-        .architecture = architecture,
-    };
-    enum hn_status status = hn_compile(&cache->nvrtc, &request, image, err);
-    free(names);
-    return status;
-}
-
 void hn_lib_compiled_finish(struct hn_lib_compiled *compiled)
 {
     free(compiled->cubin);
@@ -184,7 +155,7 @@ static enum hn_status compile_or_recall(struct hone_cache *cache,
     *compiled = true;
     status = open_nvrtc(cache, err);
     if (status == HN_OK)
-        status = compile(cache, template, source, architecture, image, err);
+        status = hn_compile_source(&cache->nvrtc, source, architecture, image, err);
     if (status == HN_OK && image->outcome == HN_OUTCOME_OK)
         remember(cache, &program, image);
     return status;

@@ -40,6 +40,14 @@ static char *stale_text(const struct hn_tuned *tuned, const struct hn_device *de
     return hn_text_take(&text);
 }
 
+static char *origin_text(const struct hn_origin *origin)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_origin_append(&text, origin);
+    return hn_text_take(&text);
+}
+
 /* One string of everything that the record's identity says, and the pieces pointing into it. */
 static void describe_record(struct hone_kernel *kernel, const struct hn_tuned *tuned, bool *failed)
 {
@@ -65,6 +73,8 @@ static void describe_record(struct hone_kernel *kernel, const struct hn_tuned *t
     info->nvrtc = all + at[4];
     info->verification = hn_verification_names[tuned->best.verdict.kind];
     info->simulated = tuned->simulated;
+    info->imported = hn_origin_is_foreign(&tuned->origin);
+    info->origin = keep(kernel, origin_text(&tuned->origin), failed);
     info->median_us = timing->median_us;
     info->low_us = timing->low_us;
     info->high_us = timing->high_us;
@@ -101,7 +111,8 @@ enum hone_status hn_lib_info_make(struct hone_kernel *kernel, const struct hn_li
                                       .verification = "",
                                       .driver = "",
                                       .nvrtc = "",
-                                      .record = "{}"};
+                                      .record = "{}",
+                                      .origin = ""};
     kernel->info.kernel = keep(kernel, strdup(choice->kernel), &failed);
     kernel->info.problem = keep(kernel, hn_bindings_text(&kernel->problem), &failed);
     kernel->info.point = keep(kernel, hn_bindings_text(&kernel->point), &failed);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/signature.h"
+
 static void free_workspaces(struct hone_kernel *kernel, bool on_device)
 {
     struct hn_lib_workspace *workspace = atomic_load(&kernel->workspaces);
@@ -176,9 +178,6 @@ static enum hone_status make_step(struct hone_kernel *kernel, const struct hn_im
 static enum hone_status make_steps(struct hone_kernel *kernel, const struct hn_image *image,
                                    struct hone_error *err)
 {
-    if (image->entry_count != kernel->launch.step_count)
-        return hn_lib_fail(err, HONE_BAD_FILE, "the image has %zu kernels; the plan launches %zu",
-                           image->entry_count, kernel->launch.step_count);
     kernel->steps = calloc(kernel->launch.step_count + 1, sizeof *kernel->steps);
     if (kernel->steps == NULL)
         return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
@@ -191,6 +190,18 @@ static enum hone_status make_steps(struct hone_kernel *kernel, const struct hn_i
     for (size_t i = 0; status == HONE_OK && i < kernel->step_count; i++)
         status = make_step(kernel, image, i, err);
     return status;
+}
+
+static enum hone_status check_arguments(const struct hone_kernel *kernel,
+                                        const struct hn_image *image, const struct hn_value *values,
+                                        struct hone_error *err)
+{
+    struct hn_error reason = {""};
+    enum hn_status status =
+        hn_signature_check(kernel->plan->plan, values, &kernel->launch, image, &reason);
+    if (status == HN_ECONFIG || status == HN_EFORMAT)
+        return hn_lib_fail(err, HONE_BAD_FILE, "%.1000s", reason.message);
+    return hn_lib_take(err, status, &reason);
 }
 
 static enum hone_status evaluate(struct hone_kernel *kernel, const struct hn_lib_choice *choice,
@@ -224,6 +235,8 @@ enum hone_status hn_lib_kernel_make(struct hone_cache *cache, const struct hn_li
     hn_bindings_init(&made->problem);
     hn_bindings_init(&made->point);
     enum hone_status status = evaluate(made, choice, &values, err);
+    if (status == HONE_OK)
+        status = check_arguments(made, image, values, err);
     if (status == HONE_OK)
         status = hn_lib_slots_make(made, values, err);
     if (status == HONE_OK)

@@ -87,9 +87,6 @@ enum hone_status hn_lib_symbols_find(struct hone_kernel *kernel, const struct hn
 /* The bytes of a scalar argument's value. */
 enum hn_status hn_lib_scalar(const struct hn_argument *argument, const struct hn_value *values, uint64_t *bits,
                              struct hn_error *err);
-/* What a buffer takes. */
-enum hn_status hn_lib_buffer_bytes(const struct hn_argument *argument, const struct hn_value *values, uint64_t *bytes,
-                                   struct hn_error *err);
 
 /* The stream's scratch memory, allocated when it has none yet. Not to be called with the lock held. */
 enum hone_status hn_lib_workspace_get(struct hone_kernel *kernel, CUstream stream, CUdeviceptr *address,

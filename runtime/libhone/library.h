@@ -16,7 +16,7 @@
 /* What the files of libhone share: an open cache and what was read from it. Everything here is added to and never taken
  * away until the cache is closed; `lock` is held by whoever adds. */
 
-/* The plan and template of a version. */
+/* The plan and template of a version of a kernel. */
 struct hn_lib_plan {
     struct hn_lib_plan *next;
     struct hn_version version;
@@ -89,8 +89,8 @@ enum hone_status hn_lib_cuda(const struct hone_cache *cache, CUresult result, co
 
 /* The rest is called with the lock held. */
 
-/* The plan of a version. HONE_NOT_FOUND where the cache has none: results that were imported without. */
-enum hone_status hn_lib_plan_get(struct hone_cache *cache, const struct hn_version *version,
+/* The plan with which it was tuned. HONE_NOT_FOUND where the cache has none: results that were imported without. */
+enum hone_status hn_lib_plan_get(struct hone_cache *cache, const struct hn_tuned *tuned,
                                  const struct hn_lib_plan **plan, struct hone_error *err);
 /* Takes over json and files. */
 enum hone_status hn_lib_plan_add(struct hone_cache *cache, const struct hn_version *version,
@@ -105,7 +105,7 @@ enum hone_status hn_lib_recordings_read(struct hone_cache *cache, const char *ke
                                         struct hone_error *err);
 
 /* The plan that one of them was made with. HN_ENOTFOUND. */
-enum hn_status hn_lib_recordings_find_plan(const struct hone_cache *cache, const struct hn_version *version,
+enum hn_status hn_lib_recordings_find_plan(const struct hone_cache *cache, const struct hn_tuned *tuned,
                                            struct hn_stored_plan *stored, struct hn_error *err);
 
 /* Runs `hone tune` for a problem. config: NULL where only the options can tell. Called without the lock. */

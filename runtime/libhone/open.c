@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/c_locale.h"
 #include "runtime/libhone/index.h"
 #include "runtime/libhone/kernel.h"
 
@@ -105,11 +106,9 @@ static enum hone_status open_path(struct hone_cache *cache, struct hone_error *e
                        &reason);
 }
 
-enum hone_status hone_open(const char *path, struct hone_cache **cache, struct hone_error *err)
+static enum hone_status open_cache(const char *path, struct hone_cache **cache,
+                                   struct hone_error *err)
 {
-    if (cache == NULL)
-        return hn_lib_fail(err, HONE_INVALID, "hone_open: 'cache' is NULL");
-    *cache = NULL;
     struct hone_cache *made = calloc(1, sizeof *made);
     if (made == NULL)
         return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
@@ -128,6 +127,18 @@ enum hone_status hone_open(const char *path, struct hone_cache **cache, struct h
     read_capture(made);
     *cache = made;
     return HONE_OK;
+}
+
+enum hone_status hone_open(const char *path, struct hone_cache **cache, struct hone_error *err)
+{
+    struct hn_c_locale locale;
+    if (cache == NULL)
+        return hn_lib_fail(err, HONE_INVALID, "hone_open: 'cache' is NULL");
+    *cache = NULL;
+    hn_c_locale_enter(&locale);
+    enum hone_status status = open_cache(path, cache, err);
+    hn_c_locale_leave(&locale);
+    return status;
 }
 
 static void free_memos(struct hone_cache *cache)

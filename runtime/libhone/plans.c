@@ -73,17 +73,20 @@ enum hone_status hn_lib_plan_add(struct hone_cache *cache, const struct hn_versi
     return HONE_OK;
 }
 
-enum hone_status hn_lib_plan_get(struct hone_cache *cache, const struct hn_version *version,
+enum hone_status hn_lib_plan_get(struct hone_cache *cache, const struct hn_tuned *tuned,
                                  const struct hn_lib_plan **plan, struct hone_error *err)
 {
+    const char *kernel = tuned->identity.kernel;
+    const struct hn_version *version = &tuned->version;
     struct hn_error reason = {""};
     struct hn_stored_plan stored = {.json = NULL};
     for (*plan = cache->plans; *plan != NULL; *plan = (*plan)->next)
-        if (hn_version_equal(&(*plan)->version, version))
+        if (hn_version_equal(&(*plan)->version, version) &&
+            strcmp((*plan)->plan->kernel, kernel) == 0)
             return HONE_OK;
-    enum hn_status status = cache->store == NULL
-                                ? hn_lib_recordings_find_plan(cache, version, &stored, &reason)
-                                : hn_store_get_plan(cache->store, version, &stored, &reason);
+    enum hn_status status =
+        cache->store == NULL ? hn_lib_recordings_find_plan(cache, tuned, &stored, &reason)
+                             : hn_store_get_plan(cache->store, kernel, version, &stored, &reason);
     if (status != HN_OK)
         return hn_lib_take(err, status, &reason);
     return hn_lib_plan_add(cache, version, &stored, plan, err);

@@ -11,10 +11,11 @@ enum hone_status hn_lib_recordings_read(struct hone_cache *cache, const char *ke
 }
 
 enum hn_status hn_lib_recordings_find_plan(const struct hone_cache *cache,
-                                           const struct hn_version *version,
+                                           const struct hn_tuned *tuned,
                                            struct hn_stored_plan *stored, struct hn_error *err)
 {
-    enum hn_status status = hn_recording_plan_find(cache->path, version, stored, err);
+    enum hn_status status =
+        hn_recording_plan_find(cache->path, tuned->identity.kernel, &tuned->version, stored, err);
     if (status == HN_OK && stored->json == NULL)
         return hn_fail(err, HN_ENOTFOUND,
                        "the recordings in '%s' do not hold the plan they were made with: `hone "

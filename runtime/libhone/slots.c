@@ -30,26 +30,6 @@ enum hn_status hn_lib_scalar(const struct hn_argument *argument, const struct hn
     return status;
 }
 
-enum hn_status hn_lib_buffer_bytes(const struct hn_argument *argument,
-                                   const struct hn_value *values, uint64_t *bytes,
-                                   struct hn_error *err)
-{
-    static const int64_t most = (int64_t)1 << 50;
-    int64_t count = 0;
-    uint64_t row = 0;
-    uint64_t pitch = 0;
-    int64_t element_bytes = (int64_t)hn_argument_bytes(argument);
-    enum hn_status status = hn_expression_integer(argument->count, values, &count, err);
-    if (status == HN_OK && (count < 1 || count > most / element_bytes))
-        return hn_fail(err, HN_EVALUE, "argument '%s' has a count of %lld; expected 1 to %lld",
-                       argument->name, (long long)count, (long long)(most / element_bytes));
-    if (status == HN_OK)
-        status = hn_argument_evaluate_rows(argument, values, &row, &pitch, err);
-    *bytes = row == 0 ? (uint64_t)(count * element_bytes)
-                      : (uint64_t)count * argument->lanes / row * pitch;
-    return status;
-}
-
 static bool is_taken(const struct hn_launch *launch, size_t argument)
 {
     for (size_t s = 0; s < launch->step_count; s++)
@@ -77,7 +57,7 @@ static enum hn_status make_structure(const struct hn_plan *plan, size_t index,
     uint64_t bytes = 0;
     const struct hn_argument *source = &plan->arguments[hn_plan_source(plan, index)];
     slot->kind = HONE_BYTES;
-    enum hn_status status = hn_lib_buffer_bytes(source, values, &bytes, err);
+    enum hn_status status = hn_argument_buffer_bytes(source, values, &bytes, err);
     slot->value_bytes = (uint32_t)bytes;
     return status;
 }
@@ -91,7 +71,7 @@ static enum hn_status make_buffer(const struct hn_argument *argument, const stru
     slot->zeroed = slot->taken && argument->role == HN_ROLE_COUNTER;
     if (owned)
         slot->need = HONE_OWNED;
-    return hn_lib_buffer_bytes(argument, values, &slot->bytes, err);
+    return hn_argument_buffer_bytes(argument, values, &slot->bytes, err);
 }
 
 static enum hn_status make_slot(struct hone_kernel *kernel, size_t index,

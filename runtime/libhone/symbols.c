@@ -42,7 +42,7 @@ static enum hone_status add_symbol(struct hone_kernel *kernel, size_t index,
                                    .address = address,
                                    .zeroed = is_counter(symbol)};
     enum hone_status status =
-        hn_lib_take(err, hn_lib_buffer_bytes(source, values, &made->bytes, &reason), &reason);
+        hn_lib_take(err, hn_argument_buffer_bytes(source, values, &made->bytes, &reason), &reason);
     if (status != HONE_OK)
         return status;
     if (symbol->changes && !made->zeroed)

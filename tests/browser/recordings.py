@@ -12,7 +12,7 @@ MARKUP = "</script><script>document.title='owned'</script><img src=x onerror=\"d
 def row(point, time_us, k, generator):
     """A measured row with figures as long as real ones."""
     samples = [time_us * (1 + generator.gauss(0, 0.002)) for _ in range(9)]
-    low, high = min(samples), max(samples)
+    low, high = min(*samples, time_us), max(*samples, time_us)
     return dict(point, time=time_us / 1000, times=[sample / 1000 for sample in samples],
                 compile_time=150 + generator.random() * 80, verification_time=generator.random() * 3,
                 benchmark_time=generator.random() * 9, hone={

@@ -5,7 +5,6 @@ test_kill and test_several run on a real one."""
 import json
 import os
 import shutil
-import sqlite3
 import subprocess
 import sys
 import time
@@ -38,12 +37,15 @@ class Case(hone.Case):
         self.config = self.folder / "scale.yaml"
         self.events = self.folder / "events.jsonl"
 
+    def own_folders(self):
+        return {"TMPDIR": str(self.folder), "HONE_LOCKS": str(self.folder)}
+
     def environment(self, **changes):
-        return dict(os.environ, HONE_CACHE=str(self.cache), NO_COLOR="1", LC_ALL="C.UTF-8", TMPDIR=str(self.folder),
-                    **DRIVER, **changes)
+        return {**os.environ, "HONE_CACHE": str(self.cache), "NO_COLOR": "1", "LC_ALL": "C.UTF-8",
+                **self.own_folders(), **DRIVER, **changes}
 
     def hone(self, *arguments, **settings):
-        return super().hone(*arguments, TMPDIR=str(self.folder), **DRIVER, **settings)
+        return super().hone(*arguments, **self.own_folders(), **DRIVER, **settings)
 
     def tune(self, *arguments, **settings):
         """The document of `hone tune --json`, one tuning a problem."""
@@ -83,10 +85,6 @@ class Case(hone.Case):
                 return
             time.sleep(0.002)
         self.fail(f"no {count} events: {process.communicate()}")
-
-    def sql(self, statement, *values):
-        with sqlite3.connect(self.cache) as database:
-            return database.execute(statement, values).fetchall()
 
 
 def has_device():

@@ -6,15 +6,31 @@ import json
 import os
 import pathlib
 import shutil
+import sqlite3
+import struct
 import subprocess
 import tempfile
 import unittest
+import zlib
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 HONE = os.path.abspath(os.environ.get("HONE", SOURCE / "build" / "tuner" / "hone"))
 DATA = pathlib.Path(__file__).resolve().parent / "data"
 
 H200 = {"name": "NVIDIA H200", "capability": 90, "sm_count": 132, "mig_profile": ""}
+
+
+def checksum(*values):
+    """The checksum of a row of a cache."""
+    total = 0
+    for value in values:
+        if isinstance(value, int):
+            total = zlib.crc32(struct.pack("<q", value), total)
+        elif isinstance(value, float):
+            total = zlib.crc32(struct.pack("<d", value), total)
+        elif value is not None:
+            total = zlib.crc32((value.encode() if isinstance(value, str) else value) + b"\0", total)
+    return total
 
 
 class Case(unittest.TestCase):
@@ -51,6 +67,25 @@ class Case(unittest.TestCase):
         path = self.folder / name
         path.write_text(text)
         return path
+
+    def sql(self, statement, *values):
+        connection = sqlite3.connect(self.cache)
+        with connection:
+            rows = connection.execute(statement, values).fetchall()
+        connection.close()
+        return rows
+
+    def forge(self, statement, *values):
+        """Changes rows of the cache as somebody would who knows of the checksums."""
+        connection = sqlite3.connect(self.cache)
+        connection.create_function("checksum", -1, checksum)
+        with connection:
+            connection.execute(statement, values)
+            for table in ("task", "version", "plan", "plan_file", "session", "record", "image", "roof"):
+                columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+                summed = ", ".join(column for column in columns if column not in ("id", "cubin", "checksum"))
+                connection.execute(f"UPDATE {table} SET checksum = checksum({summed})")
+        connection.close()
 
     def copy_config(self, name="saxpy"):
         """A copy of config and template that a test may spoil; the path of the config."""

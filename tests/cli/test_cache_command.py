@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """`hone cache`: list, show, export, import, check."""
 
+import datetime
 import gzip
 import json
 import os
 import resource
 import shutil
-import sqlite3
 import subprocess
+import time
 import unittest
 
 import hone
@@ -20,18 +21,11 @@ class CacheCommand(hone.Case):
     def load(self):
         return self.hone("cache", "import", EXAMPLE)
 
-    def sql(self, statement):
-        connection = sqlite3.connect(self.cache)
-        with connection:
-            rows = connection.execute(statement).fetchall()
-        connection.close()
-        return rows
-
     def test_import_then_list(self):
         self.assertEqual(self.load().stdout, f"{EXAMPLE}: 6 records, 0 images\n")
         self.assertEqual(self.hone("cache", "list").stdout.split("\n"), [
             "kernel   problem  device          L2        best  spread  points  date        remarks",
-            "example  N=4096   NVIDIA Example  cold  2.500 ms   ±2.5%       6  2025-11-21  verified",
+            "example  N=4096   NVIDIA Example  cold  2.500 ms   ±2.5%       6  2025-11-21  imported",
             ""])
 
     def test_list_json(self):
@@ -42,6 +36,8 @@ class CacheCommand(hone.Case):
         self.assertEqual(tuning["problem"], {"N": 4096})
         self.assertEqual(tuning["best"]["point"], {"PAD": 1, "TILE": 16})
         self.assertEqual((tuning["points"], tuning["simulated"], tuning["stale"]), (6, False, False))
+        self.assertEqual((tuning["origin"]["source"], tuning["origin"]["machine"]), ("example.json", ""))
+        self.assertLess(abs(tuning["origin"]["imported"] - time.time()), 300)
 
     def test_show(self):
         self.load()
@@ -49,6 +45,7 @@ class CacheCommand(hone.Case):
             "example  N=4096",
             "  device     NVIDIA Example (compute capability 9.0, 132 SMs)",
             "  measured   L2 cold, objective time, driver 580.1, NVRTC 13.0",
+            f"  origin     imported from example.json on {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}",
             "  #      time  spread  registers   shared  occupancy  point          remarks",
             "  1  2.500 ms   ±2.5%         64  8.0 KiB        50%  PAD=1,TILE=16",
             "  2  2.625 ms   ±2.4%         64  8.0 KiB        50%  PAD=0,TILE=32  tied",
@@ -88,8 +85,8 @@ class CacheCommand(hone.Case):
 
     def test_other_protocol_is_stale(self):
         self.load()
-        self.sql("UPDATE version SET protocol = 0")
-        self.assertIn("2025-11-21  stale", self.hone("cache", "list").stdout)
+        self.forge("UPDATE version SET protocol = 0")
+        self.assertIn("2025-11-21  imported, stale", self.hone("cache", "list").stdout)
         self.assertIn("STALE", self.hone("cache", "show", "example").stdout)
 
     def test_export_gives_back_what_was_imported(self):
@@ -154,14 +151,14 @@ class CacheCommand(hone.Case):
         self.assertEqual(self.hone("cache", "import", KERNEL_TUNER).stdout,
                          f"{KERNEL_TUNER}: 2442 records of Kernel Tuner\n")
         self.assertEqual(self.hone("cache", "list").stdout.splitlines()[1].split("  "), [
-            "convolution_kernel", "problem_size_x=4096,problem_size_y=4096", "NVIDIA RTX A6000", "warm", "774.7 us",
-            "±0.17%", "", "2442", "2025-03-11", "UNVERIFIED, by Kernel Tuner"])
+            "convolution_kernel", "problem_size_x=4096,problem_size_y=4096", "NVIDIA RTX A6000", "unknown", "774.7 us",
+            "±0.17%", "", "2442", "2025-03-11", "imported, verification not recorded, by Kernel Tuner"])
         lines = self.hone("cache", "show", "convolution_kernel").stdout.splitlines()
         self.assertEqual(lines[1:3], ["  device     NVIDIA RTX A6000",
-                                      "  measured   by Kernel Tuner: means, L2 warm, nothing verified"])
+                                      "  measured   by Kernel Tuner: means; neither the state of the L2 nor what was verified is recorded"])
         self.assertEqual(lines[-1], "  2442 points: 2266 ok, 104 compile_error, 72 launch_error")
         [tuning] = json.loads(self.hone("cache", "show", "convolution_kernel", "--json").stdout)["tunings"]
-        self.assertEqual((tuning["kernel_tuner"], tuning["simulated"], tuning["regime"]), (True, False, "warm"))
+        self.assertEqual((tuning["kernel_tuner"], tuning["simulated"], tuning["regime"]), (True, False, "unknown"))
         best = tuning["best"]
         self.assertEqual(len(best["timing"]["samples_us"]), 32)
         row = json.loads(gzip.decompress(KERNEL_TUNER.read_bytes()))["cache"]["16,2,2,4,1,0"]
@@ -175,7 +172,7 @@ class CacheCommand(hone.Case):
         self.assertEqual(self.hone("cache", "import", KERNEL_TUNER).stdout, f"{KERNEL_TUNER}: {known}")
         self.hone("cache", "export", "convolution_kernel", f"{self.folder}/all/")
         [out] = (self.folder / "all").iterdir()
-        self.assertRegex(out.name, r"-nvidia-rtx-a6000-warm-kernel-tuner-[0-9a-f]{6}\.json\.gz$")
+        self.assertRegex(out.name, r"-nvidia-rtx-a6000-unknown-kernel-tuner-[0-9a-f]{6}\.json\.gz$")
         self.assertEqual(self.hone("cache", "import", out).stdout, f"{out}: {known}")
         exported = json.loads(gzip.decompress(out.read_bytes()))
         original = json.loads(gzip.decompress(KERNEL_TUNER.read_bytes()))
@@ -195,7 +192,7 @@ class CacheCommand(hone.Case):
         part = self.write("part.json", text.rstrip("}") + "},")
         self.assertEqual(self.hone("cache", "import", part).stdout, f"{part}: 12 records of Kernel Tuner\n")
         key = next(iter(rows))
-        rows[key] = dict(rows[key], time=0.5, times=[0.5], timestamp="2030-01-01 00:00:00+00:00")
+        rows[key] = dict(rows[key], time=0.5, times=[0.5], timestamp="2026-01-01 00:00:00+00:00")
         whole = self.write("whole.json", json.dumps(dict(document, cache=rows)))
         self.assertEqual(self.hone("cache", "import", whole).stdout, f"{whole}: 20 records of Kernel Tuner\n")
         [tuning] = json.loads(self.hone("cache", "show", "convolution_kernel", "--json").stdout)["tunings"]
@@ -237,7 +234,7 @@ class CacheCommand(hone.Case):
         self.assertEqual(self.hone("cache", "check").stdout, f"cache '{self.cache}' is whole: 1 tuning\n")
         self.sql("UPDATE record SET outcome = 'slower' WHERE id = 1")
         result = self.hone("cache", "check", expect=1)
-        self.assertEqual(result.stdout, "record 1: its outcome is 'slower', its JSON says 'ok'\n")
+        self.assertEqual(result.stdout, "not what was written: record 1\n")
         self.assertEqual(result.stderr, f"hone: cache '{self.cache}' is damaged\n")
         document = json.loads(self.hone("cache", "check", "--json", expect=1).stdout)
         self.assertFalse(document["whole"])

@@ -2,6 +2,9 @@
 """What goes wrong with configs, templates and devices: the exact message and the exit code."""
 
 import ctypes
+import os
+import shutil
+import subprocess
 import unittest
 
 import hone
@@ -48,12 +51,63 @@ class Templates(hone.Case):
         for command in (["compile", "--arch", "sm_90"], ["tune"]):
             self.fails(2, f"hone: template {self.folder}/saxpy.cu: No such file or directory", *command, config)
 
+    def test_a_path_that_is_not_utf8(self):
+        folder = os.path.join(os.fsencode(self.folder), b"caf\xe9")
+        os.mkdir(folder)
+        self.copy_config()
+        for name in ("saxpy.yaml", "saxpy.cu"):
+            shutil.copy(self.folder / name, os.path.join(folder, name.encode()))
+        for command in ("tune", "space", "run"):
+            result = subprocess.run([hone.HONE, command, os.path.join(folder, b"saxpy.yaml")], capture_output=True)
+            self.assertEqual(result.returncode, 2, command)
+            self.assertTrue(result.stderr.startswith(b"hone: the path of the config, '"), result.stderr)
+            self.assertIn(b"is not UTF-8, which caches hold it in; rename the folder or the file", result.stderr)
+
+    def test_a_template_that_is_not_utf8(self):
+        config = self.copy_config()
+        text = (self.folder / "saxpy.cu").read_bytes()
+        (self.folder / "saxpy.cu").write_bytes(text.replace(b"// y = a x + y", b"// y = a x + y, caf\xe9"))
+        self.fails(2, f"hone: {self.folder}/saxpy.cu:2: byte 0xe9 is not UTF-8, expected text in UTF-8; save it as such",
+                   "compile", "--arch", "sm_90", config)
+
+    def test_nvrtc_that_is_no_file(self):
+        os.mkfifo(self.folder / "fifo")
+        result = self.hone("compile", "--arch", "sm_90", self.copy_config(), expect=1, HONE_NVRTC=str(self.folder / "fifo"))
+        self.assertIn(f"{self.folder}/fifo is no regular file", result.stderr)
+
     def test_missing_include(self):
         config = self.copy_config()
         self.spoil(self.folder / "saxpy.cu", "// y = a x + y", '#include "helper.cuh" //')
         result = self.hone("compile", "--arch", "sm_90", config, expect=2)
         self.assertIn("helper.cuh", result.stderr)
         self.assertIn(f"{self.folder}/saxpy.cu:2", result.stderr)
+
+    def test_a_parameter_that_the_template_defines_again(self):
+        config = self.copy_config()
+        self.spoil(self.folder / "saxpy.cu", "// y = a x + y", "#define BLOCK 64 //")
+        result = self.hone("compile", "--arch", "sm_90", config, expect=3)
+        self.assertIn(f"first failure: {self.folder}/saxpy.cu(2): error: macro 'BLOCK' is defined again, but line ",
+                      result.stdout)
+        self.assertIn("of the prelude has '#define BLOCK 128', which so has no effect;", result.stdout)
+
+    def test_a_parameter_without_effect(self):
+        config = self.copy_config()
+        self.spoil(config, "  LOAD: [plain, ldg]", "  LOAD: [plain, ldg]\n  IDLE: [1, 2]\n  ALONE: [7]")
+        self.spoil(config, "defaults: {BLOCK: 128,", "defaults: {IDLE: 1, ALONE: 7, BLOCK: 128,")
+        self.spoil(config, "constraints:\n", "constraints:\n  - IDLE > 0\n")
+        self.spoil(self.folder / "saxpy.cu", "// y = a x + y", "#ifndef IDLE\n#define IDLE 1 // IDLE\n#endif //")
+        warning = (f"hone: warning: no value of IDLE changes anything: {self.folder}/saxpy.cu and its includes do not have "
+                   "the name, nor do launch, arguments and options; use it or take it out\n")
+        for command in (["space"], ["compile", "--arch", "sm_90"]):
+            self.assertEqual(self.hone(*command, config).stderr, warning)
+            self.assertEqual(self.hone(*command, "--quiet", config).stderr, "")
+        self.assertTrue(self.hone("tune", config, expect=1).stderr.startswith(warning))
+        self.spoil(self.folder / "saxpy.cu", "// IDLE", "\n#define PASTE(a, b) a##b //")
+        self.assertEqual(self.hone("space", config).stderr, "")
+
+    def test_no_shipped_parameter_is_without_effect(self):
+        for config in sorted((hone.SOURCE / "configs").glob("*.yaml")):
+            self.assertEqual(self.hone("space", "--count", config).stderr, "", config.name)
 
     def test_template_never_compiles(self):
         """The compiler's first error, once, with the line of the template."""
@@ -65,6 +119,16 @@ class Templates(hone.Case):
         self.assertEqual(result.stdout.count("compile_error"), 8)
         self.assertEqual(result.stderr, "hone: none of the 8 points can be compiled and launched\n")
 
+    def test_some_points_never_compile(self):
+        config = self.copy_config()
+        self.spoil(self.folder / "saxpy.cu", "#ifndef ITEMS", '#if BLOCK == 256\n#error "no such block"\n#endif\n#ifndef ITEMS')
+        all_points = ("compile", "--all", "--arch", "sm_90", config)
+        self.assertIn("compile_error", self.hone(*all_points).stdout)
+        result = self.hone(*all_points, "--strict", expect=1)
+        self.assertEqual(result.stderr, "hone: 4 of 16 points can not be compiled and launched\n")
+        self.assertIn("compile_error", result.stdout)
+        self.hone(*all_points, "--strict", "-s", "BLOCK=64,128")
+
     def test_missing_entry_in_template(self):
         config = self.copy_config()
         self.spoil(config, "entry: saxpy", "entry: saxpyy")
@@ -72,6 +136,32 @@ class Templates(hone.Case):
         self.assertEqual(result.stderr, "hone: the point can not be compiled and launched\n")
         self.assertIn("first failure: no kernel 'saxpyy' in the program (is it extern \"C\"?); there is saxpy\n",
                       result.stdout)
+
+    def with_options(self, options):
+        config = self.copy_config()
+        with config.open("a") as file:
+            file.write(f"compile: {{options: [{options}]}}\n")
+        return config
+
+    def test_an_option_asks_for_another_architecture(self):
+        self.fails(2, "hone: option '-arch=sm_80' asks for sm_80, but sm_90 is compiled for, as the GPU or --arch says; take "
+                   "the option out (`hone compile --arch sm_80` compiles for another GPU)",
+                   "compile", "--arch", "sm_90", self.with_options("-arch=sm_80"))
+        self.hone("compile", "--arch", "sm_90", self.with_options("-arch=sm_90a"))
+
+    def test_folders_of_includes_are_relative_to_the_config(self):
+        config = self.with_options("-Iinc")
+        self.spoil(self.folder / "saxpy.cu", "// y = a x + y", "#include <helper.cuh> //")
+        (self.folder / "inc").mkdir()
+        self.write("inc/helper.cuh", "// found\n")
+        self.hone("compile", "--arch", "sm_90", config.name)
+        self.hone("compile", "--arch", "sm_90", config, cwd="/")
+
+    def test_an_option_that_is_not_allowed(self):
+        config = self.with_options("--ptxas-options=--compiler-stats-file=here")
+        result = self.hone("compile", "--arch", "sm_90", config, expect=2)
+        self.assertIn("option '--ptxas-options=--compiler-stats-file=here': '--compiler-stats-file=here' is not one of those",
+                      result.stderr)
 
     def test_unknown_architecture(self):
         result = self.hone("compile", "--arch", "sm_12", self.copy_config(), expect=2)

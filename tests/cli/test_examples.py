@@ -61,7 +61,7 @@ class Examples(hone.Case):
         """What the cache keeps is embedded as it is, without a compiler."""
         for name in ("scale.yaml", "scale.cu", "scale_reference.cu"):
             shutil.copy(double.DATA / name, self.folder)
-        driver = {"LD_LIBRARY_PATH": double.DOUBLE, "TMPDIR": str(self.folder)}
+        driver = {"LD_LIBRARY_PATH": double.DOUBLE, "HONE_LOCKS": str(self.folder)}
         self.hone("tune", "scale.yaml", "-s", "BLOCK=256", "--quiet", **driver)
         arguments = ["export", "scale", "--format", "cubin-header", "-o", "scale.h"]
         result = self.hone(*arguments, HONE_NVRTC="/nowhere")
@@ -75,7 +75,7 @@ class Examples(hone.Case):
         """Tunes a config of the double at one point, and launches the exported machine code over x[i] = i, n = 4096."""
         for path in double.DATA.glob(f"{kernel}*"):
             shutil.copy(path, self.folder)
-        driver = {"LD_LIBRARY_PATH": double.DOUBLE, "TMPDIR": str(self.folder)}
+        driver = {"LD_LIBRARY_PATH": double.DOUBLE, "HONE_LOCKS": str(self.folder)}
         self.hone("tune", f"{kernel}.yaml", *(["-s", restriction] if restriction else []), "--quiet", **driver)
         name = "sum" if kernel == "composite" else kernel
         self.hone("export", name, "--format", "cubin-header", "-o", "kernel.h", HONE_NVRTC="/nowhere")

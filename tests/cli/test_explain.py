@@ -2,7 +2,6 @@
 """hone explain over recordings and caches."""
 
 import json
-import sqlite3
 import unittest
 
 import hone
@@ -65,10 +64,7 @@ class Explain(hone.Case):
 
     def test_roofs_of_the_cache(self):
         self.tune_simulated()
-        with sqlite3.connect(self.cache) as cache:
-            cache.execute("insert into roof (device, capability, sm_count, mig_profile, driver, measured, copy_gb_per_s, "
-                          "l2_gb_per_s, fp32_gflops, launch_us) values ('NVIDIA H200', 90, 132, '', '580.1', 1, 1350.0, "
-                          "8000.0, 60000.0, 1.5)")
+        self.forge("INSERT INTO roof VALUES('NVIDIA H200', 90, 132, '', '580.1', 1, 1350.0, 8000.0, 60000.0, 1.5, 0)")
         found = self.explained()
         self.assertEqual(found["bounds"]["bound"], "copy")
         self.assertAlmostEqual(found["bounds"]["bytes_share"], 12 * 1048576 / 1350 / 1e3 / 10, 3)

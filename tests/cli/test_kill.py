@@ -2,7 +2,9 @@
 """kill -9 at random moments of a tune: of hone, of a compile worker, of the GPU worker. HONE_KILLS sets how many."""
 
 import os
+import pathlib
 import random
+import shutil
 import signal
 import time
 
@@ -129,6 +131,35 @@ class Kill(double.Case):
 
     def kill(self, target, moment_s):
         return self.kill_hone(moment_s) if target == "hone" else self.kill_worker(target, moment_s)
+
+    def test_the_cache_is_deleted(self):
+        """Nothing of it is lost, and it is said."""
+        first, = self.tune("-s", "BLOCK=1")
+        process = self.begin()
+        self.wait_for_events(10, process)
+        for path in self.folder.glob("hone.db*"):
+            path.unlink()
+        _, errors = process.communicate(timeout=120)
+        rescued = f"{self.cache}.rescued"
+        self.assertEqual((process.returncode, errors), (
+            0, f"hone: warning: cache '{self.cache}' was deleted, moved or replaced during the run; all that was in it, and all of "
+               f"this run, is in '{rescued}' now: `mv {rescued} {self.cache}` takes it back\n"))
+        self.assertFalse(self.cache.exists())
+        pathlib.Path(rescued).rename(self.cache)
+        result, = self.tune("--full")
+        self.assertEqual(result["reused"], self.points)
+        self.assert_complete(result)
+
+    def test_the_cache_can_not_be_rescued(self):
+        folder = self.folder / "own"
+        process = self.start("tune", self.config, "--quiet", "--full", "--events", self.events, "--cache", folder / "hone.db")
+        self.wait_for_events(10, process)
+        shutil.rmtree(folder)
+        folder.touch()
+        _, errors = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 1)
+        self.assertIn(f"hone: cache '{folder}/hone.db' was deleted, moved or replaced while it was written, and '{folder}/hone.db.rescued' "
+                      "can not be made to go on in: Not a directory\n", errors)
 
     def test_at_random_moments(self):
         counts = {"hone": 0, "compile": 0, "gpu": 0}

@@ -20,7 +20,7 @@ class Launches(double.Case):
         self.assertEqual({found[f"MEMORY={memory},MISSING={missing}"]
                           for memory in ("constant", "global") for missing in (1, 2)}, {"launch_error"})
         result = self.hone("run", self.config, "-s", "MEMORY=global", "--json")
-        record = json.loads(result.stdout)[0]["record"]
+        record = json.loads(result.stdout)["problems"][0]["record"]
         self.assertEqual((record["outcome"], record["verdict"]["kind"]), ("ok", "verified"))
         self.hone("replay", self.config, "--max-slowdown", "50%")
 
@@ -86,7 +86,7 @@ class Launches(double.Case):
         self.assertEqual((resources["shared_bytes"], resources["dynamic_shared_bytes"]), (0, 65536))
         for kept in (True, False):
             if not kept:
-                self.sql("UPDATE record SET json = json_remove(json, '$.resources.dynamic_shared_bytes')")
+                self.forge("UPDATE record SET json = json_remove(json, '$.resources.dynamic_shared_bytes')")
             self.assertEqual(self.sql("SELECT DISTINCT json LIKE '%dynamic_shared%' FROM record"), [(int(kept),)])
             for command in (("tune", self.config, "--quiet", *points), ("cache", "show", "attributes")):
                 shown = self.hone(*command).stdout
@@ -95,6 +95,16 @@ class Launches(double.Case):
             page = self.hone("report", "attributes").stdout
             tuning, = json.loads(page.split('id="data">')[1].split("</script>")[0])["tunings"]
             self.assertEqual(sorted(tuning["columns"]["shared"]), [1024, 65536])
+
+    def test_metric_arguments(self):
+        """`hone run` evaluates metrics as `hone tune` does: from the means of what the kernel wrote."""
+        self.config = self.folder / "accumulate.yaml"
+        self.config.write_text(self.config.read_text() + "objective: doubled\ndirection: minimize\n")
+        tuned, = self.tune()
+        record = json.loads(self.hone("run", self.config, "--json").stdout)["problems"][0]["record"]
+        for found in (tuned["best"], record):
+            self.assertEqual((found["outcome"], found["metrics"], found["objective"]),
+                             ("ok", {"doubled": 3, "mean": 1.5, "metric": 1.5}, 3))
 
     def test_windows_of_the_cache(self):
         found = self.outcomes("windows.yaml", "-s", "HIT=persisting,MISS=streaming", "--full")

@@ -7,7 +7,6 @@ import pathlib
 import resource
 import shutil
 import signal
-import sqlite3
 import subprocess
 import unittest
 
@@ -95,11 +94,11 @@ class Tune(double.Case):
         self.assertEqual(again["reused"], 5)
 
     def test_budget_of_time(self):
-        self.cheap_config(64, 64)
-        tuned, = self.tune("--budget", "1s")
+        points = self.cheap_config(128, 64)
+        tuned, = self.tune("--budget", "6s")
         self.assertGreater(sum(tuned["outcomes"].values()), 0)
-        self.assertLess(sum(tuned["outcomes"].values()), 4096)
-        self.assertLess(tuned["time"]["elapsed_s"], 5)
+        self.assertLess(sum(tuned["outcomes"].values()), points)
+        self.assertTrue(tuned["best"]["final"])
 
     def test_random_finds_the_same(self):
         tuned, = self.tune("--strategy", "random")
@@ -266,11 +265,6 @@ class Run(double.Case):
         self.assertIn("scale n=65536: BLOCK=64,FAULT=0,ITEMS=2", result.stdout)
         self.assertIn("outcome      ok", result.stdout)
 
-    def test_json(self):
-        ran, = json.loads(self.hone("run", self.config, "--json").stdout)
-        self.assertEqual(ran["record"]["point"], {"BLOCK": 128, "FAULT": 0, "ITEMS": 1})
-        self.assertEqual(ran["record"]["outcome"], "ok")
-
     def test_wrong_point(self):
         result = self.hone("run", self.folder / "faults.yaml", "-s", "FAULT=4", expect=3)
         self.assertIn("outcome      wrong_result: y[32768] is", result.stdout)
@@ -317,12 +311,12 @@ class Replay(double.Case):
         self.assertIn("verdict   WRONG: compile_error: ", result.stdout)
 
     def divide_recorded_times(self, divisor):
-        with sqlite3.connect(self.cache) as database:
-            for number, text in database.execute("SELECT id, json FROM record").fetchall():
-                record = json.loads(text)
-                for key in ("median_us", "low_us", "high_us"):
-                    record["timing"][key] /= divisor
-                database.execute("UPDATE record SET json = ? WHERE id = ?", (json.dumps(record), number))
+        for number, text in self.sql("SELECT id, json FROM record"):
+            record = json.loads(text)
+            for key in ("median_us", "low_us", "high_us"):
+                record["timing"][key] /= divisor
+            record["objective"] /= divisor
+            self.forge("UPDATE record SET json = ?, objective = ? WHERE id = ?", json.dumps(record), record["objective"], number)
 
     def test_slower(self):
         self.divide_recorded_times(1.5)
@@ -372,10 +366,7 @@ class ReplayAll(double.Case):
     def stale(self):
         """Tunes, and lets the cache believe that the driver was another one then."""
         self.tune("--strategy", "exhaustive")
-        connection = sqlite3.connect(self.cache)
-        with connection:
-            connection.execute("UPDATE version SET driver = '1.0'")
-        connection.close()
+        self.forge("UPDATE version SET driver = '1.0'")
 
     def replay_all(self, *arguments, **settings):
         return self.hone("replay", "--all", self.config, *arguments, **settings)
@@ -385,16 +376,31 @@ class ReplayAll(double.Case):
         result = self.replay_all()
         self.assertRegex(result.stdout, r"^scale n=65536 \(cold\): confirmed, \S+ us ±\S+ was, \S+ us ±\S+ is, ")
         self.assertIn("\n  changed   driver 1.0 -> ", result.stdout)
-        self.assertIn("\n0 tunings were up to date already\n", result.stdout)
+        self.assertIn("\nlooked at 1 tuning: 1 raced again, 0 up to date already, 0 of another device, of other arguments or "
+                      "simulated\n", result.stdout)
         self.assertEqual(self.sql("SELECT command FROM session WHERE id = 2"), [("hone replay --all",)])
         self.assertEqual(self.sql("SELECT count(DISTINCT point) FROM record WHERE session_id = 2"), [(5,)])
 
     def test_again_there_is_nothing_to_do(self):
         self.stale()
         self.replay_all()
-        self.assertEqual(self.replay_all().stdout, "1 tuning was up to date already\n")
+        self.assertEqual(self.replay_all().stdout, "looked at 1 tuning: 0 raced again, 1 up to date already, "
+                         "0 of another device, of other arguments or simulated\n")
         [tuning] = json.loads(self.hone("cache", "list", "--json").stdout)["tunings"]
         self.assertEqual((tuning["best"]["point"], tuning["stale"]), (BEST, False))
+
+    def test_nothing_to_replay(self):
+        """An empty cache, and one whose tunings are of another device, are no proof that all is well."""
+        nothing = ("hone: there is nothing to replay: the cache has no tuning of these configs that was measured on this device; "
+                   "`hone cache list` shows what it has, `hone tune CONFIG` makes one\n")
+        self.stale()
+        for device, count in (("Another Double", "1 tuning"), (None, "0 tunings")):
+            settings = {} if device is None else {"HONE_DOUBLE_NAME": device}
+            if device is None:
+                self.cache.unlink()
+            result = self.replay_all(expect=1, **settings)
+            self.assertIn(f"looked at {count}: 0 raced again, 0 up to date already, ", result.stdout)
+            self.assertEqual(result.stderr, nothing)
 
     def test_a_template_whose_best_points_fail(self):
         self.stale()

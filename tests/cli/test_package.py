@@ -27,7 +27,7 @@ class Package(hone.Case):
         self.call("dpkg-deb", "-x", self.package, self.root)
 
     def call(self, *words, **changes):
-        settings = dict(os.environ, TMPDIR=str(self.folder), HOME=str(self.folder), HONE_CACHE=str(self.cache), **changes)
+        settings = dict(os.environ, TMPDIR=str(self.folder), HONE_LOCKS=str(self.folder), HOME=str(self.folder), HONE_CACHE=str(self.cache), **changes)
         result = subprocess.run([str(word) for word in words], cwd=self.folder, env=settings, text=True,
                                 stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
         self.assertEqual(result.returncode, 0, f"{words}: {result.stdout}{result.stderr}")

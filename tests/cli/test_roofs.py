@@ -52,6 +52,19 @@ class Roofs(double.Case):
         self.assertAlmostEqual(best["roof"]["share"],
                                8 * 4194304 / roofs["copy_gb_per_s"] / 1e3 / best["timing"]["median_us"])
 
+    def test_a_time_that_can_not_be_is_told(self):
+        self.assertNotIn("FASTER", self.hone("tune", self.config, "--quiet").stdout)
+        self.assertNotIn("beyond", self.tune()[0]["best"]["roof"])
+        for metric, inflated in (("bytes", "bytes: 8000000 * n"), ("flops", "bytes: 8 * n, flops: 8000000 * n")):
+            text = self.config.read_text()
+            self.spoil(self.config, "metrics: {bytes: 8 * n", f"metrics: {{{inflated}")
+            self.cache.unlink()
+            self.assertRegex(self.hone("tune", self.config, "--quiet").stdout,
+                             rf"\n  FASTER THAN THE ROOF: the best can not do what the metric `{metric}` says in \S+ us; "
+                             rf"check `{metric}`")
+            self.assertEqual(self.tune()[0]["best"]["roof"]["beyond"], metric)
+            self.config.write_text(text)
+
     def test_nothing_to_set_against_them(self):
         self.spoil(self.config, "metrics: {bytes: 8 * n, gbps: bytes / time_us / 1000}",
                    "metrics: {gbps: 8 * n / time_us / 1000}")

@@ -3,6 +3,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import unittest
@@ -64,6 +65,13 @@ class Space(hone.Case):
                         "".join(f"  - P{i} % P{i + 1} == 0 or P{i + 1} % P{i} == 0\n" for i in range(11)))
         return path
 
+    def test_a_range_may_reach_over_all_integers(self):
+        """The steps from its beginning to its end are beyond 64 bits, its values are not."""
+        config = self.write("wide.yaml", "hone: 1\nkernel: k\nparameters:\n"
+                            "  P: {range: [-9223372036854775808, 9223372036854775807], step: 4611686018427387904}\n")
+        self.assertEqual(self.hone("space", config, "--list=all").stdout.split(),
+                         [f"P={-2**63 + i * 2**62}" for i in range(4)])
+
     def test_too_many_to_be_numbered(self):
         path = self.large()
         self.assertEqual(self.lines(path, "--count"), ["662878300"])
@@ -98,6 +106,50 @@ class Space(hone.Case):
         problem = document["problems"][0]
         self.assertEqual((problem["valid"], problem["cartesian"], problem["problem"]), (8, 9, {}))
         self.assertEqual(problem["points"], [{"PAD": 0, "TILE": 8, "UNROLL": 1}])
+
+
+class Sources(hone.Case):
+    """What the config names has to be there."""
+
+    def setUp(self):
+        super().setUp()
+        self.config = self.copy_config()
+        self.template = self.folder / "saxpy.cu"
+
+    def refused(self, message):
+        self.fails(2, "hone: " + message, "space", self.config, "--count")
+
+    def test_a_template_that_is_missing(self):
+        self.template.unlink()
+        self.refused(f"{self.config}: template {self.template} can not be read: No such file or directory")
+
+    def test_an_include_that_is_missing(self):
+        self.template.write_text('#include "parts.cuh"\n' + self.template.read_text())
+        self.assertIn("parts.cuh", self.hone("space", self.config, expect=2).stderr)
+
+    def test_an_entry_that_is_not_in_the_source(self):
+        self.spoil(self.config, "entry: saxpy", "entry: \"mine::axpy<BLOCK>\"")
+        self.refused(f"{self.config}: entry 'mine::axpy<BLOCK>': neither '{self.template}' nor what it includes with quotes "
+                     "has the name 'axpy'; expected the name of a kernel there")
+        self.write("kernels.cuh", "namespace mine { template <int N> __global__ void axpy() {} }")
+        self.template.write_text('#include "kernels.cuh"\n' + self.template.read_text())
+        self.hone("space", self.config)
+
+    def test_a_name_that_is_pasted_together(self):
+        self.spoil(self.config, "entry: saxpy", "entry: kernel_f32")
+        self.spoil(self.template, "saxpy(", "KERNEL(f32)(")
+        self.template.write_text("#define KERNEL(type) kernel_##type\n" + self.template.read_text())
+        self.hone("space", self.config)
+
+    def test_a_data_file_that_is_missing(self):
+        self.spoil(self.config, 'fill: "uniform(-1, 1)"}', "file: x.bin}")
+        self.assertIn("argument 'x': data file", self.hone("space", self.config, expect=2).stderr)
+
+    def test_the_entry_of_the_reference(self):
+        shutil.copy(self.template, self.folder / "reference.cu")
+        self.config.write_text(self.config.read_text() +
+                               "reference: {template: reference.cu, entry: other, block: 128, grid: 1}\n")
+        self.assertIn("has the name 'other'", self.hone("space", self.config, expect=2).stderr)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ class Start(double.Case):
     def tune_guessing(self, devices, *arguments):
         """The document of a tune where NVML says that the devices have these compute capabilities; the double's is 9.0."""
         command = ["tune", self.config, "--json", "--quiet", "--strategy", "exhaustive", "-s", "ITEMS=1", *arguments]
-        result = hone.Case.hone(self, *command, TMPDIR=str(self.folder), HONE_DOUBLE_NVML=devices,
+        result = hone.Case.hone(self, *command, **self.own_folders(), HONE_DOUBLE_NVML=devices,
                                 HONE_DOUBLE_INIT_MS=str(INIT_MS), LD_LIBRARY_PATH=f"{double.DOUBLE}/nvml:{double.DOUBLE}")
         tuned, = json.loads(result.stdout)
         self.assertEqual(tuned["compute_capability"], 90)
@@ -34,7 +34,7 @@ class Start(double.Case):
     def test_what_a_search_waits_with_is_not_compiled_again(self):
         """A strategy that waits for results proposes a pending point again and again."""
         command = ["tune", self.config, "--json", "--quiet", "--stop-chance", "0", "--look-ahead", "128", "--jobs", "16"]
-        result = hone.Case.hone(self, *command, TMPDIR=str(self.folder), HONE_DOUBLE_NVML="90",
+        result = hone.Case.hone(self, *command, **self.own_folders(), HONE_DOUBLE_NVML="90",
                                 HONE_DOUBLE_INIT_MS=str(INIT_MS), LD_LIBRARY_PATH=f"{double.DOUBLE}/nvml:{double.DOUBLE}")
         tuned, = json.loads(result.stdout)
         phases = {phase["what"]: phase for phase in tuned["time"]["phases"]}

@@ -32,6 +32,8 @@ CUresult double_allocate(CUdeviceptr *address, size_t bytes);
 CUresult double_release(CUdeviceptr address);
 /* Whether all of it lies in one allocation. */
 bool double_is_valid(CUdeviceptr address, size_t bytes);
+/* Where in all memory, at a multiple of 256 bytes, these numbers are, or nearly; NULL: nowhere but at `besides`. */
+const float *double_find(const float *numbers, size_t count, const float *besides);
 bool double_memory_left(void);
 void double_memory_free(void);
 

@@ -68,6 +68,8 @@ struct double_device {
 
 /* The variable's memory; NULL when it was never asked for, so that it is zero. */
 void *double_global(const struct double_module *module, const char *name);
+/* The same for kernels: its memory is made where it was never asked for. */
+void *double_variable(struct double_module *module, const char *name);
 
 /* Reads names and table of a cubin. CUDA_ERROR_INVALID_IMAGE when it is none. */
 CUresult double_module_read(const void *image, struct double_module *module);
@@ -102,6 +104,8 @@ typedef CUresult double_kernel(struct double_device *device, struct double_funct
 double_kernel double_gather, double_add, double_smooth_reference;
 /* manual.c */
 double_kernel double_blur, double_blur_reference;
+/* cheats.c */
+double_kernel double_cheat, double_first_step, double_second_step, double_cheats_reference;
 /* shipped.c */
 double_kernel double_reduce, double_sgemm, double_nothing;
 

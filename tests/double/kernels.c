@@ -29,7 +29,8 @@ static void fill(void **parameters)
 
 static void poison(void **parameters)
 {
-    hone_poison(TAKE(void *, 0), TAKE(u64, 1), TAKE(int, 2), TAKE(u64, 3));
+    hone_poison(TAKE(void *, 0), TAKE(u64, 1), TAKE(u64, 2), TAKE(u64, 3), TAKE(int, 4),
+                TAKE(u64, 5));
 }
 
 static void write_zones(void **parameters)
@@ -47,16 +48,23 @@ static void checksum(void **parameters)
     hone_checksum(TAKE(const void *, 0), TAKE(u64, 1), TAKE(u64 *, 2));
 }
 
+static void veil_elements(void **parameters)
+{
+    hone_veil(TAKE(const void *, 0), TAKE(void *, 1), TAKE(u64, 2), TAKE(unsigned int, 3),
+              TAKE(u64, 4));
+}
+
 static void compare(void **parameters)
 {
     hone_compare(TAKE(const void *, 0), TAKE(const void *, 1), TAKE(u64, 2), TAKE(u64, 3),
-                 TAKE(u64, 4), TAKE(int, 5), TAKE(struct hone_difference *, 6));
+                 TAKE(u64, 4), TAKE(u64, 5), TAKE(int, 6), TAKE(struct hone_difference *, 7));
 }
 
 static void multiset(void **parameters)
 {
     hone_multiset(TAKE(const void *, 0), TAKE(const void *, 1), TAKE(u64, 2), TAKE(u64, 3),
-                  TAKE(u64, 4), TAKE(int, 5), TAKE(unsigned int, 6), TAKE(struct hone_bags *, 7));
+                  TAKE(u64, 4), TAKE(u64, 5), TAKE(int, 6), TAKE(unsigned int, 7),
+                  TAKE(struct hone_bags *, 8));
 }
 
 static void sum(void **parameters)
@@ -74,6 +82,7 @@ static const struct {
     {"hone_write_zones", write_zones},
     {"hone_check_zones", check_zones},
     {"hone_checksum", checksum},
+    {"hone_veil", veil_elements},
     {"hone_compare", compare},
     {"hone_multiset", multiset},
     {"hone_sum", sum},

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,6 +106,26 @@ bool double_is_valid(CUdeviceptr address, size_t bytes)
             return true;
     }
     return false;
+}
+
+static bool are_alike(const float *a, const float *b, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!(fabsf(a[i] - b[i]) < 1e-6f))
+            return false;
+    return true;
+}
+
+const float *double_find(const float *numbers, size_t count, const float *besides)
+{
+    for (const struct allocation *one = memory.allocations; one != NULL; one = one->next) {
+        for (size_t place = 0; place + count * sizeof *numbers <= one->bytes; place += 256) {
+            const float *found = (const float *)(const void *)(one->data + place);
+            if (found != besides && are_alike(found, numbers, count))
+                return found;
+        }
+    }
+    return NULL;
 }
 
 static void *at(CUdeviceptr address)

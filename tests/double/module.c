@@ -91,6 +91,17 @@ static CUresult allocate_global(struct double_global *global)
     return CUDA_SUCCESS;
 }
 
+void *double_variable(struct double_module *module, const char *name)
+{
+    for (int i = 0; i < module->global_count; i++) {
+        struct double_global *global = &module->globals[i];
+        if (strcmp(global->name, name) == 0 &&
+            (global->data != NULL || allocate_global(global) == CUDA_SUCCESS))
+            return global->data;
+    }
+    return NULL;
+}
+
 CUresult CUDAAPI cuModuleGetGlobal(CUdeviceptr *address, size_t *bytes, CUmodule module,
                                    const char *name)
 {

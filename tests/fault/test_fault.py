@@ -51,7 +51,7 @@ EXPECTED = {
     "write_far_past": ("out_of_bounds", r"wrote beyond all buffers and their guard zones, into the \d+ MiB behind the last"),
     "write_input": ("out_of_bounds", r"wrote into input 'x'"),
     "endless_loop": ("run_timeout", rf"still running after {RUN_TIMEOUT_S} s \(--run-timeout\); its worker was killed"),
-    "unsteady": ("wrong_result", r"in the last timed launch: y\[0\] is \S+; expected \S+: an error of \S+, more than .*"),
+    "unsteady": ("wrong_result", r"in a timed launch: y\[0\] is \S+; expected \S+: an error of \S+, more than .*"),
     # Right, if slow; where printing takes so long, its time runs out.
     "printf_flood": ("ok slower" if DOUBLE else "ok slower run_timeout", r".*"),
 }
@@ -89,7 +89,7 @@ def restarts(records, outcome, begun):
 class Faults(hone.Case):
     def tune(self, *arguments, **settings):
         if DOUBLE:
-            settings.update(LD_LIBRARY_PATH=DOUBLE, TMPDIR=str(self.folder))
+            settings.update(LD_LIBRARY_PATH=DOUBLE, HONE_LOCKS=str(self.folder))
         result = self.hone("tune", FOLDER / "fault.yaml", "--strategy", "exhaustive", "--json", "--quiet", "--compile-timeout", COMPILE_TIMEOUT_S,
                            "--run-timeout", RUN_TIMEOUT_S, *arguments, **settings)
         return json.loads(result.stdout)[0]

@@ -34,5 +34,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     log[size] = '\0';
     hn_cubin_read_spills(log, entries, 2, &resources);
     free(log);
+    struct hn_parameters parameters;
+    (void)hn_cubin_read_parameters(data, size, "k", &parameters, NULL);
+    hn_parameters_finish(&parameters);
     return 0;
 }

@@ -38,7 +38,7 @@ static void use_record(const json_t *json)
 {
     struct hn_record record;
     hn_record_init(&record);
-    (void)hn_record_from_json(json, &record, NULL);
+    (void)hn_record_from_json(json, NULL, &record, NULL);
     hn_record_finish(&record);
 }
 

@@ -32,6 +32,8 @@ static inline void expect_ok(enum hone_status status, const struct hone_error *e
 static inline void expect_failure(enum hone_status status, enum hone_status expected, const struct hone_error *err,
                                   const char *part)
 {
+    if (status != expected)
+        print_error("found %s: %s\n", hone_status_name(status), err->message);
     assert_string_equal(hone_status_name(status), hone_status_name(expected));
     if (strstr(err->message, part) == NULL)
         print_error("found \"%s\", expected a message with \"%s\"\n", err->message, part);

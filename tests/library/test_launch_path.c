@@ -98,7 +98,7 @@ static void a_miss_tunes_and_remembers(void **state)
     struct shared *shared = *state;
     struct hone_error err = {.message = ""};
     const struct hone_value problem[] = {hone_integer("n", 2000)};
-    struct hone_options options = {.on_miss = HONE_MISS_TUNE, .tune_seconds = 5};
+    struct hone_options options = {.on_miss = HONE_MISS_TUNE, .tune_seconds = 60};
     struct hone_kernel *kernel = NULL;
     options.tune_command = "/nowhere/hone";
     expect_failure(hone_get(shared->cache, "scale", problem, 1, &options, &kernel, &err),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "library_plans.h"
 
+#include <locale.h>
 #include <math.h>
 
 enum { N = 65536 };
@@ -410,6 +411,57 @@ static void a_folder_of_recordings_is_compiled(void **state)
     hone_close(cache);
 }
 
+/* A real parameter, and a plan with decimal constants, in whatever locale main sets. */
+static void decimals_are_those_of_c(void **state)
+{
+    (void)state;
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = NULL;
+    struct hone_kernel *kernel = NULL;
+    const struct hone_value n = hone_integer("n", N);
+    expect_ok(hone_open(getenv("HONE_TEST_RECORDINGS"), &cache, &err), &err);
+    expect_ok(hone_get(cache, "halves", &n, 1, NULL, &kernel, &err), &err);
+    const struct hone_info *info = hone_kernel_info(kernel);
+    assert_int_equal(info->compiled, 1);
+    assert_int_equal(info->grade, HONE_GRADE_EXACT);
+    assert_non_null(strstr(info->point, "FACTOR=0.5,"));
+    assert_non_null(strstr(info->record, "\"half\":0.75"));
+    struct scale scale = new_scale(N);
+    launch_scale(kernel, &scale, 2.5f);
+    check_scale(&scale, N, 2.5f);
+    free_scale(&scale);
+    hone_close(cache);
+}
+
+static void the_locale_is_the_one_asked_for(void **state)
+{
+    (void)state;
+    const char *point = getenv("HONE_TEST_DECIMAL_POINT");
+    if (point == NULL)
+        skip();
+    assert_string_equal(localeconv()->decimal_point, point);
+    struct hone_cache *cache = open_cache();
+    get_kernel(cache, "scale", "n", N, NULL);
+    hone_close(cache);
+    assert_string_equal(localeconv()->decimal_point, point);
+}
+
+static void a_plan_of_another_signature_is_refused(void **state)
+{
+    (void)state;
+    if (getenv("HONE_TEST_GROWING") == NULL)
+        skip();
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = open_cache();
+    struct hone_kernel *kernel = NULL;
+    const struct hone_value problem[] = {hone_integer("n", N), hone_integer("MORE", 1)};
+    expect_failure(
+        hone_get(cache, "growing", problem, 2, NULL, &kernel, &err), HONE_BAD_FILE, &err,
+        "kernel 'scale' takes 5 parameters of 8, 8, 4, 4, 4 bytes, the plan passes 4: x, y, a, n;");
+    assert_null(kernel);
+    hone_close(cache);
+}
+
 /* The next two are run by themselves: with HONE_CAPTURE, and after the captures were tuned. */
 static void captures_what_launches_are_given(void **state)
 {
@@ -448,6 +500,7 @@ static void captured_data_was_tuned(void **state)
 
 int main(int argc, char **argv)
 {
+    (void)setlocale(LC_ALL, ""); /* as applications do */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_exact_record_is_launched_from_its_image),
         cmocka_unit_test(arguments_tell_what_they_are),
@@ -460,7 +513,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_miss_fails_or_takes_the_default_as_asked),
         cmocka_unit_test(a_missing_compiler_is_a_status),
         cmocka_unit_test(a_folder_of_recordings_is_compiled),
+        cmocka_unit_test(a_plan_of_another_signature_is_refused),
         cmocka_unit_test(a_shipped_recording_serves_another_size),
+        cmocka_unit_test(decimals_are_those_of_c),
+        cmocka_unit_test(the_locale_is_the_one_asked_for),
 #define X(name) cmocka_unit_test(name),
         LIBRARY_PLAN_TESTS(X)
 #undef X

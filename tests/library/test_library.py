@@ -15,6 +15,7 @@ import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 import double  # noqa: E402
+import locales  # noqa: E402
 
 # test_library; the other programs lie beside it.
 PROGRAM = pathlib.Path(os.environ.get("HONE_LIBRARY_PROGRAM", "bin/test_library_gpu"))
@@ -63,6 +64,7 @@ class Case(double.Case):
             self.hone("tune", accumulate, "--quiet")
             self.hone("tune", "symbols.yaml", "-s", "MISSING=0", "--quiet")
             self.hone("tune", "scale.yaml", "--quiet")
+            self.hone("tune", self.halves(), "-s", "BLOCK=256", "--quiet")
             for name, point in ONE_POINT.items():
                 self.hone("tune", f"{name}.yaml", "--quiet", *(word for value in point.split() for word in ("-s", value)))
             Case.tuned_cache = (self.folder / TUNED).read_bytes()
@@ -72,6 +74,18 @@ class Case(double.Case):
 
     tuned = None
     tuned_cache = None
+
+    def halves(self):
+        """A config with a real parameter and decimal constants, whose template does not compile with another text of it."""
+        text = (self.folder / "scale.yaml").read_text()
+        for old, new in (("kernel: scale", "kernel: halves"), ("template: scale.cu", "template: halves.cu"),
+                         ("  FAULT: [0]", "  FACTOR: [0.5]\n  FAULT: [0]"), ("FAULT: 0}", "FAULT: 0, FACTOR: 0.5}"),
+                         ("metrics: {", "constraints: [FACTOR >= 0.25]\nmetrics: {half: FACTOR * 1.5, ")):
+            self.assertIn(old, text)
+            text = text.replace(old, new, 1)
+        self.write("halves.cu", (self.folder / "scale.cu").read_text() + "__device__ const float factor[] = {FACTOR, 1};\n"
+                   "static_assert(sizeof factor == 2 * sizeof(float));\n")
+        return self.write("halves.yaml", text)
 
     def run_program(self, program, *arguments, before=(), **changes):
         self.tune_all()
@@ -88,11 +102,32 @@ class Case(double.Case):
 class Programs(Case):
     def test_what_the_library_does(self):
         self.tune_all()
-        recordings = self.folder / "recordings"
-        self.hone("cache", "export", "scale", f"{recordings}/")
+        recordings = self.export_recordings()
         text = b"".join(gzip.decompress(path.read_bytes()) for path in recordings.iterdir()).decode()
         self.assertNotIn(str(Case.tuned.name), text)
-        self.check(PROGRAM, HONE_TEST_RECORDINGS=str(recordings), HONE_TEST_SHIPPED=str(SHIPPED))
+        # A kernel that declares one parameter more for another problem than the one that was tuned.
+        self.spoil(self.folder / "scale.cu", "float a, int n)\n", "float a, int n\n#if MORE\n, int more\n#endif\n)\n")
+        self.spoil(self.config, "{n: 65536}", "{n: 65536, MORE: 0}\nfreeze: [MORE]")
+        self.spoil(self.config, "kernel: scale", "kernel: growing")
+        self.hone("tune", self.config, "-s", "BLOCK=128", "-s", "ITEMS=1", "--quiet")
+        self.check(PROGRAM, HONE_TEST_RECORDINGS=str(recordings), HONE_TEST_SHIPPED=str(SHIPPED),
+                   HONE_TEST_GROWING="1")
+
+    def export_recordings(self):
+        recordings = self.folder / "recordings"
+        for kernel in ("scale", "halves"):
+            self.hone("cache", "export", kernel, f"{recordings}/")
+        return recordings
+
+    def test_the_locale_of_a_program_changes_nothing(self):
+        self.tune_all()
+        recordings = self.export_recordings()
+        for settings in locales.make(self.folder):
+            captured = self.folder / settings["LC_ALL"]
+            self.check(PROGRAM, HONE_TEST_RECORDINGS=str(recordings), HONE_TEST_SHIPPED=str(SHIPPED),
+                       HONE_TEST_DECIMAL_POINT=",", **settings)
+            self.check(PROGRAM, "captures_*", HONE_CAPTURE=str(captured), HONE_TEST_CAPTURE="1", **settings)
+            self.hone("tune", "--capture", captured / "scale-0.honecap", "--cache", "captured.db", "--quiet")
 
     def test_what_a_program_captures_is_tuned(self):
         self.tune_all()

@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -28,7 +29,7 @@ class Package(test_library.Case):
         self.libraries = next(self.prefix.glob("**/libhone.so")).parent
 
     def call(self, *words, **changes):
-        settings = dict(os.environ, TMPDIR=str(self.folder), **changes)
+        settings = dict(os.environ, TMPDIR=str(self.folder), HONE_LOCKS=str(self.folder), **changes)
         result = subprocess.run([str(word) for word in words], cwd=self.folder, env=settings, text=True,
                                 stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
         self.assertEqual(result.returncode, 0, f"{words}: {result.stdout}{result.stderr}")
@@ -49,6 +50,22 @@ class Package(test_library.Case):
         dynamic = self.call("readelf", "-d", self.libraries / "libhone.so")
         self.assertIn("soname: [libhone.so.0]", dynamic)
         self.assertNotIn("libcuda", dynamic)
+
+    def test_what_is_installed_is_hardened(self):
+        command, library, archive = self.prefix / "bin" / "hone", self.libraries / "libhone.so", self.libraries / "libhone.a"
+        for file in (command, library):
+            self.assertIn("GNU_RELRO", self.call("readelf", "-lW", file), file)
+            self.assertRegex(self.call("readelf", "-lW", file), r"GNU_STACK .* RW +0x", file)
+            flags = re.search(r"\(FLAGS_1\) +Flags: (.*)", self.call("readelf", "-dW", file)).group(1).split()
+            self.assertIn("NOW", flags, file)
+            self.assertEqual("PIE" in flags, file == command, file)
+        for file, option in ((command, "--dyn-syms"), (library, "--dyn-syms"), (archive, "--syms")):
+            symbols = self.call("readelf", option, "-W", file)
+            for symbol in ("__stack_chk_fail", "__vsnprintf_chk", "__memcpy_chk"):
+                self.assertRegex(symbols, rf"UND {symbol}\b", file)
+        if platform.machine() == "x86_64":
+            code = self.call("objdump", "-d", "--no-show-raw-insn", "--disassemble=hone_open", library)
+            self.assertRegex(code, r"<hone_open[^>]*>:\n.*\bendbr64\n")
 
     def test_the_header_is_clean_c_and_cpp(self):
         flags = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-fsyntax-only",

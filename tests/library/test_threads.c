@@ -77,7 +77,7 @@ static void *tune_on_a_miss(void *pointer)
     struct shared *shared = pointer;
     const struct hone_value problem[] = {hone_integer("n", 3000)};
     const struct hone_options options = {
-        .on_miss = HONE_MISS_TUNE, .tune_seconds = 5, .tune_command = "./slow-hone"};
+        .on_miss = HONE_MISS_TUNE, .tune_seconds = 60, .tune_command = "./slow-hone"};
     struct hone_kernel *kernel = NULL;
     struct hone_error err = {.message = ""};
     if (cuCtxSetCurrent(shared->context) != CUDA_SUCCESS)

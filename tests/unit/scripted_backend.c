@@ -2,6 +2,7 @@
 #include "scripted_backend.h"
 
 #include <math.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -68,7 +69,10 @@ static enum hn_status compile(struct hn_backend *backend, uint64_t ticket,
     } else {
         event.image.message = strdup("it does not compile");
     }
-    start(scripted, &event, number, fate->delay);
+    if (fate->stuck)
+        hn_backend_event_finish(&event);
+    else
+        start(scripted, &event, number, fate->delay);
     return HN_OK;
 }
 
@@ -161,12 +165,12 @@ static enum hn_status wait_event(struct hn_backend *backend, int timeout_ms,
                                  struct hn_backend_event *event, struct hn_error *err)
 {
     struct scripted *scripted = scripted_of(backend);
-    (void)timeout_ms;
     (void)err;
     scripted->clock++;
     *event = (struct hn_backend_event){.kind = HN_EVENT_NONE};
     if (scripted->queue_count == 0) {
         scripted->waits_in_vain++;
+        poll(NULL, 0, timeout_ms);
         return HN_OK;
     }
     size_t chosen = choose(scripted);
@@ -216,6 +220,11 @@ static enum hn_status race(struct hn_backend *backend, const struct hn_racer *ra
     return HN_OK;
 }
 
+static void halt(struct hn_backend *backend)
+{
+    scripted_of(backend)->halts++;
+}
+
 static double busy_ms(const struct hn_backend *backend)
 {
     (void)backend;
@@ -233,6 +242,7 @@ static const struct hn_backend_kind scripted_kind = {
     .wait = wait_event,
     .reseed = reseed,
     .race = race,
+    .halt = halt,
     .busy_ms = busy_ms,
 };
 

@@ -16,6 +16,7 @@ struct fate {
     double us;
     int code;  /* points of the same code have the same machine code; 0: its own */
     int delay; /* waits that its compilation takes */
+    bool stuck; /* its compilation never ends */
 };
 
 struct scripted_evaluation {
@@ -44,6 +45,7 @@ struct scripted {
     int prepared; /* counts of calls */
     int races;
     int reseeds;
+    int halts;
     uint64_t seed;
     uint64_t first_seed;
     int compiled[LOG_LIMIT]; /* points in order */

@@ -177,6 +177,10 @@ static inline void assert_refused(const char *path, enum hn_store_mode mode,
         fail_msg("'%s' does not say '%s'", err.message, part);
 }
 
+/* For an UPDATE of records: their checksums anew. */
+#define SUM_OF_RECORD                                                                              \
+    "checksum = checksum(session_id, point, outcome, verification, final, objective, json)"
+
 static inline void run_sql(const char *path, const char *sql)
 {
     struct hn_database *database;

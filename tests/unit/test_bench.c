@@ -141,7 +141,7 @@ static void messages_of_wrong_results_tell_index_and_values(void **state)
     hn_record_finish(&record);
 
     record = bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=8,ITEMS=4", &both);
-    assert_memory_equal(record.message, "in the last timed launch: y[0] is ", 34);
+    assert_memory_equal(record.message, "in a timed launch: y[0] is ", 27);
     hn_record_finish(&record);
 
     record = bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=10,ITEMS=4", &both);
@@ -222,7 +222,7 @@ static void what_is_measured_is_compared_again(void **state)
     (void)state;
     struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=11,ITEMS=4", &both);
     bench_fixture_check(&record, HN_OUTCOME_OUT_OF_BOUNDS,
-                        "in the last timed launch: wrote into input 'x'");
+                        "in a timed launch: wrote into input 'x'");
     hn_record_finish(&record);
 }
 
@@ -282,7 +282,6 @@ static void race_interleaves_and_drops_what_fails(void **state)
     for (int r = 0; r < done; r++) {
         assert_true(fabs(samples[r] - 51.0) < 0.1);
         assert_true(fabs(samples[ROUNDS + r] - 56.1) < 0.1);
-        assert_true(samples[2 * ROUNDS + r] == 0.0);
     }
     bench_fixture_check(&records[0], HN_OUTCOME_OK, NULL);
     bench_fixture_check(&records[1], HN_OUTCOME_OK, NULL);

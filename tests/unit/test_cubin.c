@@ -118,6 +118,9 @@ static void survives_damage(void **state)
         char hash[33];
         enum hn_status status = inspect(damaged, image.size, "scale", &resources, hash, NULL);
         assert_true(status == HN_OK || status == HN_EFORMAT || status == HN_ENOTFOUND);
+        struct hn_parameters parameters;
+        (void)hn_cubin_read_parameters(damaged, image.size, "scale", &parameters, NULL);
+        hn_parameters_finish(&parameters);
     }
     free(damaged);
 }
@@ -143,6 +146,23 @@ static void reads_the_spills_of_its_entries(void **state)
     assert_int_equal(resources.spill_store_bytes, 24);
 }
 
+static void reads_the_parameters_that_a_kernel_declares(void **state)
+{
+    (void)state;
+    struct hn_parameters parameters;
+    struct hn_error err = {.message = ""};
+    assert_int_equal(hn_cubin_read_parameters(image.cubin, image.size, "scale", &parameters, &err),
+                     HN_OK);
+    assert_int_equal(parameters.count, 2);
+    assert_int_equal(parameters.bytes[0], 8);
+    assert_int_equal(parameters.bytes[1], 4);
+    hn_parameters_finish(&parameters);
+    assert_int_equal(hn_cubin_read_parameters(image.cubin, image.size, "helper", &parameters, &err),
+                     HN_EFORMAT);
+    assert_string_equal(err.message, "the cubin has no parameters of kernel 'helper'");
+    hn_parameters_finish(&parameters);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +172,7 @@ int main(void)
         cmocka_unit_test(survives_truncation),
         cmocka_unit_test(survives_damage),
         cmocka_unit_test(reads_the_spills_of_its_entries),
+        cmocka_unit_test(reads_the_parameters_that_a_kernel_declares),
     };
     return cmocka_run_group_tests(tests, compile_scale, finish);
 }

@@ -155,7 +155,7 @@ static void what_is_no_file_is_refused(void **state)
     assert_int_equal(hn_data_file_open("/nowhere/x.npy", HN_INT8, 1, &file, &err), HN_ECONFIG);
     assert_string_equal(err.message, "data file /nowhere/x.npy: No such file or directory");
     assert_int_equal(hn_data_file_open("/dev/zero", HN_INT8, 1, &file, &err), HN_ECONFIG);
-    assert_string_equal(err.message, "data file /dev/zero: not a plain file");
+    assert_string_equal(err.message, "data file /dev/zero: it is a device, expected a plain file");
     assert_int_equal(hn_data_file_hash("/dev/zero", &hash, &err), HN_ECONFIG);
     assert_int_equal(hn_data_file_hash("/nowhere/x.npy", &hash, &err), HN_ECONFIG);
 }

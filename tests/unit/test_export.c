@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <jansson.h>
+#include <unistd.h>
 
 #include "tests/unit/export_fixture.h"
 
@@ -51,6 +52,26 @@ static void test_csv(void **state)
     free(text);
 }
 
+/* A spreadsheet must not compute what a device calls itself. */
+static void cells_of_csv_are_no_formulas(void **state)
+{
+    static const char *const names[] = {"=HYPERLINK(A1)", "+1", "-1+1", "@SUM(A1)"};
+    const struct fixture *fixture = *state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char expected[64];
+        struct hn_device_identity device = {.capability = 90, .sm_count = 132};
+        snprintf(device.name, sizeof device.name, "%s", names[i]);
+        struct result result = matmuls[0];
+        result.device = &device;
+        unlink(fixture->path);
+        fill_cache(fixture->path, &result, 1);
+        char *text = export_as(fixture->path, "matmul", NULL, "", hn_export_csv);
+        snprintf(expected, sizeof expected, "\nmatmul,\"'%s\",90,132,cold,time,row,", names[i]);
+        assert_non_null(strstr(text, expected));
+        free(text);
+    }
+}
+
 static void assert_fails(const char *path, const char *kernel, const char *device,
                          const char *problem, enum hn_status expected, const char *message)
 {
@@ -92,6 +113,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_json),
         TEST(test_csv),
+        TEST(cells_of_csv_are_no_formulas),
         TEST(test_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "tuner/search/random.h"
+#include "base/random.h"
 
 enum { FEATURES = 3, COUNT = 40 };
 

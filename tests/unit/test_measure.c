@@ -15,10 +15,10 @@ static void only_a_changed_clock_drops_a_sample(void **state)
     (void)state;
     /* The second is slow at full clock and stays; the third ran at under 75% and goes; the clock of
      * the fourth is not known. */
-    const struct hn_sample samples[] = {{10.0, 2000.0, 0.0, true},
-                                        {99.0, 1900.0, 0.0, true},
-                                        {10.1, 1499.0, 0.0, true},
-                                        {10.2, 0.0, 0.0, true}};
+    const struct hn_sample samples[] = {{10.0, 2000.0, 0.0, true, false},
+                                        {99.0, 1900.0, 0.0, true, false},
+                                        {10.1, 1499.0, 0.0, true, false},
+                                        {10.2, 0.0, 0.0, true, false}};
     double kept[4];
     bool trusted = false;
     assert_int_equal(hn_measure_keep(samples, 4, MAX_MHZ, kept, &trusted), 3);
@@ -33,7 +33,7 @@ static void few_samples_may_all_be_dropped(void **state)
     double kept[11];
     bool trusted = false;
     for (int i = 0; i < 11; i++)
-        samples[i] = (struct hn_sample){10.0, 1000.0, 0.0, true};
+        samples[i] = (struct hn_sample){10.0, 1000.0, 0.0, true, false};
     assert_int_equal(hn_measure_keep(samples, 11, MAX_MHZ, kept, &trusted), 0);
     assert_true(trusted);
 }
@@ -45,7 +45,7 @@ static void too_many_drops_keep_all_and_trust_none(void **state)
     double kept[13];
     bool trusted = true;
     for (int i = 0; i < 13; i++)
-        samples[i] = (struct hn_sample){10.0 + i, i < 6 ? 2000.0 : 1000.0, 0.0, true};
+        samples[i] = (struct hn_sample){10.0 + i, i < 6 ? 2000.0 : 1000.0, 0.0, true, false};
     assert_int_equal(hn_measure_keep(samples, 13, MAX_MHZ, kept, &trusted), 13);
     assert_false(trusted);
     assert_true(kept[12] == 22.0);
@@ -56,7 +56,8 @@ static void too_many_drops_keep_all_and_trust_none(void **state)
 static void an_unknown_maximum_drops_nothing(void **state)
 {
     (void)state;
-    const struct hn_sample samples[] = {{10.0, 345.0, 0.0, true}, {10.1, 1980.0, 0.0, true}};
+    const struct hn_sample samples[] = {{10.0, 345.0, 0.0, true, false},
+                                        {10.1, 1980.0, 0.0, true, false}};
     double kept[2];
     bool trusted = false;
     assert_int_equal(hn_measure_keep(samples, 2, 0.0, kept, &trusted), 2);

@@ -305,8 +305,37 @@ static void budget_of_time_ends_the_search(void **state)
     make_grid(&grid, NULL);
     struct hn_session *session = run_session(&grid, NULL, &options);
     assert_int_equal(hn_session_state(session)->proposed, GRID_LADDER);
-    assert_int_equal(hn_session_state(session)->finished, GRID_LADDER);
-    assert_int_equal(point_number(&hn_session_state(session)->best->point), 380);
+    assert_int_equal(hn_session_state(session)->cut, GRID_LADDER);
+    assert_int_equal(hn_session_state(session)->finished, 0);
+    assert_null(hn_session_state(session)->best);
+    assert_int_equal(grid.backend.compiled_count + grid.backend.races, GRID_LADDER);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+}
+
+/* Compilations that have no end are killed in time for the final race, and are no failures. */
+static void the_race_has_its_part_of_the_budget(void **state)
+{
+    (void)state;
+    enum { STUCK = 4 };
+    struct grid grid;
+    struct hn_session_options options = exhaustive();
+    options.budget_s = 1;
+    make_grid(&grid, NULL);
+    for (int i = 0; i < STUCK; i++)
+        grid.backend.fates[300 + i].stuck = true;
+    struct hn_session *session = run_session(&grid, NULL, &options);
+    const struct hn_session_state *end = hn_session_state(session);
+    assert_int_equal(grid.backend.halts, 1);
+    assert_int_equal(grid.backend.races, 1);
+    assert_true(end->best->final);
+    assert_false(end->unraced);
+    assert_int_equal(end->cut, STUCK);
+    assert_int_equal(end->finished, GRID_POINTS - STUCK);
+    assert_int_equal(sum_of_counts(end), end->finished);
+    for (int i = 0; i < STUCK; i++)
+        assert_null(record_of(session, 300 + i));
+    assert_true(end->elapsed_s < 1);
     hn_session_destroy(session);
     finish_grid(&grid);
 }
@@ -361,6 +390,7 @@ int main(void)
         cmocka_unit_test(ladder_is_first_and_measured_in_full),
         cmocka_unit_test(budget_counts_evaluations),
         cmocka_unit_test(budget_of_time_ends_the_search),
+        cmocka_unit_test(the_race_has_its_part_of_the_budget),
         cmocka_unit_test(seed_alone_gives_the_random_points),
         cmocka_unit_test(nothing_valid_is_no_failure_of_the_run),
     };

@@ -405,6 +405,34 @@ static void hopeless_searches_end(void **state)
     hn_space_destroy(space);
 }
 
+/* Their product may overflow, so that the evaluator is asked for each of 1.3e19 combinations; below
+ * most values nothing is found, and the end is looked for there too. What was done by then is the
+ * same each time. */
+static void products_that_may_overflow_end(void **state)
+{
+    (void)state;
+    unsigned long long steps[2];
+    for (int i = 0; i < 2; i++) {
+        struct hn_space *space = hn_space_create();
+        struct hn_error err = {""};
+        for (int p = 0; p < 4; p++) {
+            char name[8];
+            snprintf(name, sizeof name, "P%d", p);
+            add_range(space, name, 1, 60000);
+        }
+        constrain(space, "P0 * P1 * P2 * P3 == 720720", 0, 0);
+        space->limits.steps = 1000000;
+        assert_int_equal(hn_space_build(space, &err), HN_ECONFIG);
+        assert_non_null(strstr(err.message,
+                               " steps through the 1.3e+19 combinations of the parameters found "
+                               "only "));
+        steps[i] = strtoull(err.message, NULL, 10);
+        assert_true(steps[i] < 200000000);
+        hn_space_destroy(space);
+    }
+    assert_true(steps[0] == steps[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -418,6 +446,7 @@ int main(void)
         cmocka_unit_test(cores_make_no_difference),
         cmocka_unit_test(several_threads_may_read),
         cmocka_unit_test(hopeless_searches_end),
+        cmocka_unit_test(products_that_may_overflow_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

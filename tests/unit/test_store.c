@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cache/store_plan.h"
 #include "cache/store_record.h"
 
 static void records_survive_closing(void **state)
@@ -112,9 +113,9 @@ static void records_are_visited_one_by_one(void **state)
         put(visited.store, session, 16 * i, i);
     commit(visited.store);
     make_identity(&identity, 4096);
-    assert_int_equal(
-        hn_store_visit(visited.store, &identity, &version_1, false, visit, &visited, &err),
-        HN_ERUN);
+    assert_int_equal(hn_store_visit(visited.store, &identity, &version_1, false, HN_STORE_ALL,
+                                    visit, &visited, &err),
+                     HN_ERUN);
     assert_string_equal(err.message, "enough");
     assert_int_equal(visited.count, 2);
     hn_identity_finish(&identity);
@@ -273,16 +274,71 @@ static void image_and_plan_read_back(void **state)
         hn_store_get_image(store, &identity, &version_2, &record.point, &read, &size, &entry, NULL),
         HN_ENOTFOUND);
     struct hn_stored_plan stored;
-    assert_int_equal(hn_store_get_plan(store, &version_1, &stored, NULL), HN_OK);
+    assert_int_equal(hn_store_get_plan(store, "matmul", &version_1, &stored, NULL), HN_OK);
     assert_string_equal(stored.json, plan.json);
     assert_int_equal(stored.file_count, 2);
     assert_string_equal(stored.files[1].name, "tile.cuh");
     assert_string_equal(stored.files[0].text, "// template");
     hn_stored_plan_free(&stored);
-    assert_int_equal(hn_store_get_plan(store, &version_2, &stored, NULL), HN_ENOTFOUND);
+    assert_int_equal(hn_store_get_plan(store, "matmul", &version_2, &stored, NULL), HN_ENOTFOUND);
     hn_store_close(store);
     hn_record_finish(&record);
     hn_identity_finish(&identity);
+}
+
+static void begin_with_plan(struct hn_store *store, const char *kernel,
+                            const struct hn_version *version, const char *json)
+{
+    const struct hn_store_file file = {kernel, json};
+    const struct hn_store_plan plan = {json, &file, 1};
+    struct hn_identity identity;
+    int64_t session;
+    make_identity(&identity, 4096);
+    free(identity.kernel);
+    identity.kernel = strdup(kernel);
+    struct hn_store_session request = {.identity = &identity, .version = version, .plan = &plan};
+    assert_int_equal(hn_store_begin(store, &request, &session, NULL), HN_OK);
+    hn_identity_finish(&identity);
+}
+
+static void assert_plan(struct hn_store *store, const char *kernel, const char *json)
+{
+    struct hn_stored_plan stored;
+    assert_int_equal(hn_store_get_plan(store, kernel, &version_1, &stored, NULL), HN_OK);
+    assert_string_equal(stored.json, json);
+    assert_int_equal(stored.file_count, 1);
+    assert_string_equal(stored.files[0].text, json);
+    hn_stored_plan_free(&stored);
+}
+
+static void a_plan_belongs_to_a_kernel(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_stored_plan stored;
+    begin_with_plan(store, "first", &version_1, "{\"kernel\": \"first\"}");
+    begin_with_plan(store, "second", &version_1, "{\"kernel\": \"second\"}");
+    assert_plan(store, "first", "{\"kernel\": \"first\"}");
+    assert_plan(store, "second", "{\"kernel\": \"second\"}");
+    begin_with_plan(store, "first", &version_1, "{\"kernel\": \"first\", \"now\": 1}");
+    assert_plan(store, "first", "{\"kernel\": \"first\", \"now\": 1}");
+    assert_plan(store, "second", "{\"kernel\": \"second\"}");
+    assert_int_equal(hn_store_get_plan(store, "third", &version_1, &stored, NULL), HN_ENOTFOUND);
+    hn_store_close(store);
+}
+
+/* Kernel Tuner's files do not say which template they are of. */
+static void without_hashes_there_is_no_plan(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct hn_version unknown = {.protocol = HN_KERNEL_TUNER_PROTOCOL};
+    const struct hn_store_plan plan = {"{}", NULL, 0};
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_stored_plan stored;
+    begin_with_plan(store, "first", &unknown, "{\"kernel\": \"first\"}");
+    assert_int_equal(hn_store_get_plan(store, "first", &unknown, &stored, NULL), HN_ENOTFOUND);
+    assert_int_equal(hn_store_put_plan(store, "first", &unknown, &plan, NULL), HN_ENOTFOUND);
+    hn_store_close(store);
 }
 
 static void write_250(const char *path, int writer)
@@ -296,7 +352,7 @@ static void write_250(const char *path, int writer)
     }
     int64_t session = begin(store);
     for (int i = 0; i < 250; i++) {
-        make_record(&record, writer * 1000 + i, i);
+        make_record(&record, writer * 1000 + i, i + 1);
         bool failed = hn_store_put(store, session, &record, &err) != HN_OK ||
                       (i % 3 == 0 && hn_store_commit(store, &err) != HN_OK);
         hn_record_finish(&record);
@@ -377,6 +433,8 @@ int main(void)
         TEST(final_race_decides_the_best),
         TEST(later_session_of_another_version_makes_stale),
         TEST(image_and_plan_read_back),
+        TEST(a_plan_belongs_to_a_kernel),
+        TEST(without_hashes_there_is_no_plan),
         TEST(four_writers_at_once_lose_nothing),
         TEST(committed_survives_kill_9),
     };

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cache/store_place.h"
+#include "cache/store_plan.h"
 
 static void makes_missing_folders(void **state)
 {
@@ -65,6 +66,18 @@ static void truncated_and_corrupt_are_refused_untouched(void **state)
     assert_refused(fixture->path, HN_STORE_WRITE, HN_EFORMAT, "is truncated: it has 50 bytes");
 }
 
+static void assert_damaged(const char *path, const char *finding)
+{
+    struct hn_text report;
+    struct hn_store *store = open_store(path, HN_STORE_READ);
+    hn_text_init(&report);
+    assert_int_equal(hn_store_check(store, &report, NULL), HN_EFORMAT);
+    if (strstr(report.data, finding) == NULL)
+        fail_msg("'%s' does not say '%s'", report.data, finding);
+    hn_text_finish(&report);
+    hn_store_close(store);
+}
+
 static void damage_inside_is_found(void **state)
 {
     struct fixture *fixture = *state;
@@ -76,19 +89,149 @@ static void damage_inside_is_found(void **state)
     hn_text_init(&report);
     assert_int_equal(hn_store_check(store, &report, &err), HN_OK);
     assert_int_equal(report.length, 0);
-    hn_store_close(store);
-    run_sql(
-        fixture->path,
-        "PRAGMA foreign_keys = OFF; INSERT INTO record VALUES(7, 99, 'A=1', 'ok', 0, 0, 1, '{');"
-        "UPDATE record SET point = 'TILE=17' WHERE id = 1");
-    store = open_store(fixture->path, HN_STORE_READ);
-    assert_int_equal(hn_store_check(store, &report, &err), HN_EFORMAT);
-    assert_non_null(strstr(report.data, "foreign key: row 7 of record names a row of session"));
-    assert_non_null(strstr(report.data, "record 7 can not be read"));
-    assert_non_null(
-        strstr(report.data, "record 1: its point is 'TILE=17', its JSON says 'TILE=16'"));
     hn_text_finish(&report);
     hn_store_close(store);
+    run_sql(fixture->path, "PRAGMA foreign_keys = OFF; INSERT INTO record"
+                           " VALUES(7, 99, 'A=1', 'ok', 0, 0, 1.0, '{', 0);"
+                           "UPDATE record SET point = 'TILE=17' WHERE id = 1");
+    assert_damaged(fixture->path, "foreign key: row 7 of record names a row of session");
+    assert_damaged(fixture->path, "not what was written: record 1\n");
+    assert_damaged(fixture->path, "not what was written: record 7\n");
+    run_sql(fixture->path, "UPDATE record SET session_id = 1; UPDATE record SET " SUM_OF_RECORD);
+    assert_damaged(fixture->path, "record 7 can not be read");
+    assert_damaged(fixture->path,
+                   "record 1 can not be read: its point is 'TILE=17', its JSON says 'TILE=16'");
+}
+
+/* Whatever a row says, it is used only as it was written. */
+static void altered_rows_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const alterations[] = {
+        "UPDATE task SET kernel = 'matmuk'",
+        "UPDATE task SET sm_count = 133",
+        "UPDATE version SET driver = '580.2'",
+        "UPDATE session SET started = started + 1",
+        "UPDATE session SET command = 'rm'",
+        "UPDATE record SET objective = 6.0",
+        "UPDATE record SET json = replace(json, ':7.0', ':6.0')",
+    };
+    for (size_t i = 0; i < sizeof alterations / sizeof *alterations; i++) {
+        struct hn_tuned_list list;
+        struct hn_error err = {""};
+        struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+        put(store, begin(store), 16, 7);
+        hn_store_close(store);
+        run_sql(fixture->path, alterations[i]);
+        store = open_store(fixture->path, HN_STORE_READ);
+        assert_int_equal(hn_store_list(store, NULL, &list, &err), HN_EFORMAT);
+        assert_non_null(strstr(err.message, "is not what was written"));
+        hn_store_close(store);
+        assert_damaged(fixture->path, "not what was written: ");
+        assert_int_equal(unlink(fixture->path), 0);
+    }
+}
+
+static void altered_images_and_plans_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const alterations[] = {
+        "UPDATE image SET cubin = x'63756269'",
+        "UPDATE image SET entry = 'k1' WHERE entry = 'k16';"
+        "UPDATE image SET entry = 'k16' WHERE entry = 'k32'",
+        "UPDATE plan SET json = '[]'",
+        "UPDATE plan_file SET text = 'evil'",
+    };
+    const struct hn_store_file file = {"k.cu", "kernel"};
+    const struct hn_store_plan plan = {"{}", &file, 1};
+    for (size_t i = 0; i < sizeof alterations / sizeof *alterations; i++) {
+        struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+        struct hn_identity identity;
+        struct hn_record record;
+        struct hn_stored_plan stored;
+        void *cubin;
+        char *entry;
+        size_t size;
+        int64_t session = begin(store);
+        for (int tile = 16; tile <= 32; tile += 16) {
+            make_record(&record, tile, 7);
+            assert_int_equal(hn_store_put(store, session, &record, NULL), HN_OK);
+            assert_int_equal(hn_store_put_image(store, session, &record.point, "cubin", 5,
+                                                tile == 16 ? "k16" : "k32", NULL),
+                             HN_OK);
+            if (tile == 16)
+                hn_record_finish(&record);
+        }
+        commit(store);
+        assert_int_equal(hn_store_put_plan(store, "matmul", &version_1, &plan, NULL), HN_OK);
+        hn_store_close(store);
+        run_sql(fixture->path, alterations[i]);
+        store = open_store(fixture->path, HN_STORE_READ);
+        make_identity(&identity, 4096);
+        if (i < 2)
+            assert_int_equal(hn_store_get_image(store, &identity, &version_1, &record.point, &cubin,
+                                                &size, &entry, NULL),
+                             HN_EFORMAT);
+        else
+            assert_int_equal(hn_store_get_plan(store, "matmul", &version_1, &stored, NULL),
+                             HN_EFORMAT);
+        hn_store_close(store);
+        assert_damaged(fixture->path, i < 2 ? "is damaged: an image" : "not what was written: ");
+        hn_record_finish(&record);
+        hn_identity_finish(&identity);
+        assert_int_equal(unlink(fixture->path), 0);
+    }
+}
+
+/* Nothing is read from a file in which anything stands that Hone does not make. */
+static void other_schemas_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    static const struct {
+        const char *sql;
+        const char *message;
+    } cases[] = {
+        {"ALTER TABLE session RENAME TO s; CREATE VIEW session AS WITH RECURSIVE r AS (SELECT * "
+         "FROM"
+         " s UNION ALL SELECT * FROM r) SELECT * FROM r",
+         "Hone makes no "},
+        {"CREATE VIEW more AS SELECT 1", "Hone makes no 'more'"},
+        {"CREATE TABLE more(a)", "Hone makes no 'more'"},
+        {"CREATE INDEX more ON record(json)", "Hone makes no 'more'"},
+        {"CREATE TRIGGER more AFTER INSERT ON record BEGIN DELETE FROM task; END",
+         "Hone makes no 'more'"},
+        {"CREATE TABLE \"m\033[2J\"(a)", "Hone makes no 'table of that name'"},
+        {"ALTER TABLE roof ADD COLUMN more TEXT", "Hone makes no 'roof'"},
+        {"DROP TABLE roof", "it lacks 'CREATE TABLE roof("},
+        {"DROP INDEX record_by_objective", "it lacks 'CREATE INDEX record_by_objective"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hn_store_close(open_store(fixture->path, HN_STORE_WRITE));
+        run_sql(fixture->path, cases[i].sql);
+        assert_refused(fixture->path, HN_STORE_READ, HN_EFORMAT, cases[i].message);
+        assert_refused(fixture->path, HN_STORE_WRITE, HN_EFORMAT, cases[i].message);
+        assert_int_equal(unlink(fixture->path), 0);
+    }
+}
+
+static void reading_ends_in_time(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_database *database;
+    struct hn_error err = {""};
+    int64_t value;
+    hn_store_close(open_store(fixture->path, HN_STORE_WRITE));
+    assert_int_equal(hn_database_open(fixture->path, HN_DATABASE_READ, &database, NULL), HN_OK);
+    hn_database_set_patience(database, 50);
+    assert_int_equal(hn_database_integer(database,
+                                         "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x FROM"
+                                         " r) SELECT count(*) FROM r",
+                                         &value, &err),
+                     HN_EFORMAT);
+    assert_non_null(strstr(err.message, "gave no answer in"));
+    assert_int_equal(hn_database_integer(database, "SELECT 7", &value, &err), HN_OK);
+    assert_int_equal(value, 7);
+    hn_database_close(database);
 }
 
 static void overwritten_pages_are_reported(void **state)
@@ -159,38 +302,29 @@ static void newer_format_is_refused(void **state)
     hn_store_close(open_store(fixture->path, HN_STORE_WRITE));
     run_sql(fixture->path, "PRAGMA user_version = 99");
     assert_refused(fixture->path, HN_STORE_WRITE, HN_EFORMAT,
-                   "has format 99, this Hone knows up to 2; it was not touched");
+                   "has format 99, this Hone knows up to 4; it was not touched");
     assert_refused(fixture->path, HN_STORE_READ, HN_EFORMAT, "has format 99");
     assert_int_equal(query(fixture->path, "PRAGMA user_version"), 99);
 }
 
-/* Format 0 was never released: it is format 1 without the column session.simulated, and that is
- * format 2 without the table roof. */
-static void make_format_0(const char *path)
-{
-    struct hn_store *store = open_store(path, HN_STORE_WRITE);
-    put(store, begin(store), 16, 7);
-    hn_store_close(store);
-    run_sql(path,
-            "ALTER TABLE session DROP COLUMN simulated; DROP TABLE roof; PRAGMA user_version = 0");
-}
-
-static void older_format_is_migrated_after_a_backup(void **state)
+/* Formats before 4 were never released; nobody may have written the others. */
+static void older_formats_are_refused_untouched(void **state)
 {
     struct fixture *fixture = *state;
-    char backup[128];
-    const enum hn_store_mode modes[] = {HN_STORE_WRITE, HN_STORE_READ};
-    for (int i = 0; i < 2; i++) {
-        (void)unlink(fixture->path);
-        make_format_0(fixture->path);
-        struct hn_store *store = open_store(fixture->path, modes[i]);
-        assert_true(only_time(store) == 7);
-        hn_store_close(store);
-        assert_int_equal(query(fixture->path, "PRAGMA user_version"), 2);
-        assert_int_equal(query(fixture->path, "SELECT count(*) FROM roof"), 0);
-        snprintf(backup, sizeof backup, "%s.format-0%s", fixture->path, i == 0 ? "" : "-2");
-        assert_int_equal(query(backup, "PRAGMA user_version"), 0);
-        assert_int_equal(query(backup, "SELECT count(*) FROM record"), 1);
+    static const char *const versions[] = {"-2147483648", "-2", "-1", "0", "1", "2", "3"};
+    hn_store_close(open_store(fixture->path, HN_STORE_WRITE));
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        char text[64];
+        struct stat before;
+        struct stat after;
+        snprintf(text, sizeof text, "PRAGMA user_version = %s", versions[i]);
+        run_sql(fixture->path, text);
+        assert_int_equal(stat(fixture->path, &before), 0);
+        snprintf(text, sizeof text, "has format %s, which no released Hone wrote", versions[i]);
+        assert_refused(fixture->path, HN_STORE_READ, HN_EFORMAT, text);
+        assert_refused(fixture->path, HN_STORE_WRITE, HN_EFORMAT, text);
+        assert_int_equal(stat(fixture->path, &after), 0);
+        assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
     }
 }
 
@@ -261,6 +395,60 @@ static void fill_disk(const struct fixture *fixture)
     assert_int_equal(status, HN_ERUN);
     if (strstr(err.message, "can not be written: ") == NULL)
         fail_msg("'%s'", err.message);
+    hn_store_close(store);
+}
+
+static int count_records(const char *path)
+{
+    return (int)query(path, "SELECT count(*) FROM record");
+}
+
+/* All of it is found in a file beside it, whatever became of the first. */
+static void a_cache_that_is_gone_goes_on_beside_it(void **state)
+{
+    struct fixture *fixture = *state;
+    char command[640];
+    char other[128];
+    const char *rescued;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    int64_t session = begin(store);
+    put(store, session, 16, 1);
+    commit(store);
+    assert_null(hn_store_lost(store, &rescued));
+    snprintf(command, sizeof command, "rm '%s'*", fixture->path);
+    assert_int_equal(system(command), 0);
+    put(store, session, 17, 1);
+    commit(store);
+    assert_string_equal(hn_store_lost(store, &rescued), fixture->path);
+    snprintf(other, sizeof other, "%s.rescued", fixture->path);
+    assert_string_equal(rescued, other);
+    assert_int_equal(count_records(other), 2);
+    /* Replaced by another's, and with nothing to commit. */
+    snprintf(command, sizeof command, "cp '%s' '%s/x' && mv '%s/x' '%s'", other, fixture->folder,
+             fixture->folder, other);
+    assert_int_equal(system(command), 0);
+    commit(store);
+    assert_string_equal(hn_store_lost(store, &rescued), fixture->path);
+    strcat(other, "2");
+    assert_string_equal(rescued, other);
+    put(store, session, 18, 1);
+    hn_store_close(store);
+    assert_int_equal(count_records(other), 3);
+    hn_store_close(open_store(other, HN_STORE_READ));
+}
+
+static void a_cache_that_can_not_be_rescued_says_so(void **state)
+{
+    struct fixture *fixture = *state;
+    char command[400];
+    struct hn_error err = {""};
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    put(store, begin(store), 16, 1);
+    snprintf(command, sizeof command, "rm -r '%s' && touch '%s'", fixture->folder, fixture->folder);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(hn_store_commit(store, &err), HN_ERUN);
+    if (strstr(err.message, "was deleted, moved or replaced while it was written, and '") == NULL)
+        fail_msg("%s", err.message);
     hn_store_close(store);
 }
 
@@ -343,12 +531,18 @@ int main(void)
         TEST(other_files_are_refused_untouched),
         TEST(truncated_and_corrupt_are_refused_untouched),
         TEST(damage_inside_is_found),
+        TEST(altered_rows_are_refused),
+        TEST(altered_images_and_plans_are_refused),
+        TEST(other_schemas_are_refused),
+        TEST(reading_ends_in_time),
         TEST(overwritten_pages_are_reported),
         TEST(random_damage_is_survived),
         TEST(newer_format_is_refused),
-        TEST(older_format_is_migrated_after_a_backup),
+        TEST(older_formats_are_refused_untouched),
         TEST(unwritable_place_says_so),
         TEST(read_only_folder_opens_immutable),
+        TEST(a_cache_that_is_gone_goes_on_beside_it),
+        TEST(a_cache_that_can_not_be_rescued_says_so),
         TEST(full_disk_loses_nothing_committed),
         TEST(failed_commit_keeps_what_is_pending),
         cmocka_unit_test(path_comes_from_option_then_environment),

@@ -98,29 +98,10 @@ static void best_is_that_of_all_points_that_count(void **state)
     }
 }
 
-static void older_caches_without_the_index_are_read(void **state)
-{
-    struct fixture *fixture = *state;
-    unsigned int random = 3;
-    static const char count[] =
-        "SELECT count(*) FROM sqlite_master WHERE name = 'record_by_objective'";
-    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
-    fill(store, &random);
-    hn_store_close(store);
-    run_sql(fixture->path, "DROP INDEX record_by_objective");
-    store = open_store(fixture->path, HN_STORE_READ);
-    check(store);
-    hn_store_close(store);
-    assert_int_equal(query(fixture->path, count), 0);
-    hn_store_close(open_store(fixture->path, HN_STORE_WRITE));
-    assert_int_equal(query(fixture->path, count), 1);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(best_is_that_of_all_points_that_count),
-        TEST(older_caches_without_the_index_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

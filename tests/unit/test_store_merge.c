@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/store_fixture.h"
 
+#include <unistd.h>
+
+#include "cache/store_prune.h"
+
 static void merge_takes_each_session_once(void **state)
 {
     struct fixture *fixture = *state;
@@ -43,7 +47,7 @@ static void merge_is_all_or_nothing(void **state)
     put(from, begin(from), 16, 7);
     put(from, begin(from), 32, 7);
     hn_store_close(from);
-    run_sql(other, "UPDATE record SET json = '{}' WHERE id = 2");
+    run_sql(other, "UPDATE record SET json = '{}' WHERE id = 2; UPDATE record SET " SUM_OF_RECORD);
     from = open_store(other, HN_STORE_READ);
     struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
     assert_int_equal(hn_store_merge(store, from, true, &merged, &err), HN_EFORMAT);
@@ -76,12 +80,103 @@ static void import_takes_an_origin_once(void **state)
     hn_identity_finish(&identity);
 }
 
+/* A stranger's time, newer, verified and faster, with the same point, identity and version. */
+static void import_faster(struct hn_store *store)
+{
+    struct hn_identity identity;
+    struct hn_record record;
+    struct hn_origin from;
+    bool added;
+    make_identity(&identity, 4096);
+    make_record(&record, 16, 1);
+    record.final = true;
+    hn_origin_of_file("far/away/x.json", &from);
+    const struct hn_records records = {&record, 1};
+    const struct hn_store_session session = {.identity = &identity,
+                                             .version = &version_1,
+                                             .from = &from,
+                                             .origin = "a stranger's",
+                                             .started = 0};
+    assert_int_equal(hn_store_import(store, &session, &records, &added, NULL), HN_OK);
+    hn_record_finish(&record);
+    hn_identity_finish(&identity);
+}
+
+static void assert_listed(struct hn_store *store, double time_us, const char *source)
+{
+    struct hn_tuned_list list;
+    assert_int_equal(hn_store_list(store, NULL, &list, NULL), HN_OK);
+    assert_int_equal(list.count, 1);
+    assert_true(list.items[0].best.timing.median_us == time_us);
+    assert_string_equal(list.items[0].origin.source, source);
+    assert_true(hn_origin_is_foreign(&list.items[0].origin) == (source[0] != '\0'));
+    assert_true((list.items[0].origin.imported > 0) == (source[0] != '\0'));
+    assert_true((list.items[0].origin.machine[0] == '\0') == (source[0] != '\0'));
+    assert_false(list.items[0].stale);
+    hn_tuned_list_free(&list);
+}
+
+static void what_was_measured_here_counts_before_what_is_imported(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    import_faster(store);
+    assert_listed(store, 1, "x.json");
+    put_outcome(store, begin_at(store, &version_1, 4096, false, 1000), 16, 7, HN_OUTCOME_OK,
+                HN_UNVERIFIED, false);
+    commit(store);
+    assert_listed(store, 7, "");
+    assert_true(only_time(store) == 7);
+    hn_store_close(store);
+}
+
+/* The newest session of all would be a stranger's of another version. */
+static void an_import_makes_nothing_stale(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_pruned pruned;
+    const struct hn_prune prune = {.stale = true};
+    put(store, begin_at(store, &version_2, 4096, false, 1000), 16, 7);
+    commit(store);
+    import_faster(store);
+    assert_listed(store, 7, "");
+    assert_int_equal(hn_store_prune(store, &prune, &pruned, NULL), HN_OK);
+    assert_listed(store, 7, "");
+    hn_store_close(store);
+}
+
+static void a_merge_says_where_it_is_from(void **state)
+{
+    struct fixture *fixture = *state;
+    char other[128];
+    char host[65] = "";
+    struct hn_store_merged merged;
+    struct hn_tuned_list list;
+    snprintf(other, sizeof other, "%s/other.db", fixture->folder);
+    struct hn_store *from = open_store(other, HN_STORE_WRITE);
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    put(from, begin(from), 16, 7);
+    commit(from);
+    assert_int_equal(hn_store_merge(store, from, false, &merged, NULL), HN_OK);
+    hn_store_close(from);
+    assert_int_equal(hn_store_list(store, NULL, &list, NULL), HN_OK);
+    assert_int_equal(gethostname(host, sizeof host - 1), 0);
+    assert_string_equal(list.items[0].origin.source, "other.db");
+    assert_string_equal(list.items[0].origin.machine, host);
+    hn_tuned_list_free(&list);
+    hn_store_close(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(merge_takes_each_session_once),
         TEST(merge_is_all_or_nothing),
         TEST(import_takes_an_origin_once),
+        TEST(what_was_measured_here_counts_before_what_is_imported),
+        TEST(an_import_makes_nothing_stale),
+        TEST(a_merge_says_where_it_is_from),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "tuner/search/doubt.h"
+#include "tuner/search/encoding.h"
 
 enum { WIDTH = 4, MOST = 2000 };
 
@@ -317,9 +318,30 @@ static void doubt_falls(void **state)
     hn_space_destroy(space);
 }
 
+/* Of a boolean only one byte is set. */
+static void booleans_are_numbers(void **state)
+{
+    (void)state;
+    struct hn_value values[2];
+    struct hn_encoding encoding;
+    memset(values, 0xff, sizeof values);
+    for (size_t i = 0; i < 2; i++) {
+        values[i].type = HN_BOOLEAN;
+        values[i].boolean = i == 1;
+    }
+    struct hn_space *space = hn_space_create();
+    assert_int_equal(hn_space_add_parameter(space, "A", values, 2, NULL), HN_OK);
+    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    assert_int_equal(hn_encoding_init(&encoding, space, NULL), HN_OK);
+    assert_true(encoding.values[0][0] == 0.0 && encoding.values[0][1] == 1.0);
+    hn_encoding_finish(&encoding);
+    hn_space_destroy(space);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(booleans_are_numbers),
         cmocka_unit_test(finds_the_best_of_few),
         cmocka_unit_test(looks_ahead_without_harm),
         cmocka_unit_test(has_more_in_flight_with_a_longer_look_ahead),

@@ -15,7 +15,7 @@
 
 #include "runtime/compile.h"
 #include "runtime/source.h"
-#include "tuner/config/config.h"
+#include "tuner/config/config_sources.h"
 
 static struct hn_nvrtc nvrtc;
 static glob_t configs;
@@ -137,6 +137,7 @@ static void configs_and_templates_agree(void **state)
         struct hn_space *space;
         struct hn_bindings point;
         ASSERT_OK(hn_config_load(configs.gl_pathv[i], &config, &err));
+        ASSERT_OK(hn_config_check_sources(config, &err));
         assert_true(config->ladder_count > 0);
         ASSERT_OK(hn_config_space(config, 0, &space, &err));
         ASSERT_OK(hn_config_default_point(config, space, &point, &err));

@@ -98,7 +98,7 @@ static void file_errors_name_path_and_reason(void **state)
     assert_int_equal(hn_text_read_file("/nowhere/x", 10, &data, NULL, &err), HN_ERUN);
     assert_string_equal(err.message, "cannot open '/nowhere/x': No such file or directory");
     assert_int_equal(hn_text_read_file("/tmp", 10, &data, NULL, &err), HN_ERUN);
-    assert_string_equal(err.message, "cannot read '/tmp': Is a directory");
+    assert_string_equal(err.message, "cannot open '/tmp': Is a directory");
     assert_int_equal(hn_text_write_file("/nowhere/x", "", 0, &err), HN_ERUN);
     assert_string_equal(err.message, "cannot write '/nowhere/x': No such file or directory");
 }
@@ -161,9 +161,31 @@ static void knows_words(void **state)
         assert_false(hn_text_is_word(bad[i]));
 }
 
+static void finds_what_is_not_utf8(void **state)
+{
+    static const char *const good[] = {"", "a b\n", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
+    static const char *const bad[] = {"\xe9",
+                                      "\xc3",
+                                      "\xc3(",
+                                      "\x80",
+                                      "\xc0\xaf",
+                                      "\xe0\x80\xaf",
+                                      "\xed\xa0\x80",
+                                      "\xf4\x90\x80\x80",
+                                      "\xf8\x88\x80\x80\x80"};
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        assert_null(hn_text_find_not_utf8(good[i]));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_ptr_equal(hn_text_find_not_utf8(bad[i]), bad[i]);
+    static const char later[] = "caf\xe9";
+    assert_ptr_equal(hn_text_find_not_utf8(later), later + 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_what_is_not_utf8),
         cmocka_unit_test(appends_and_takes),
         cmocka_unit_test(take_of_nothing_is_the_empty_string),
         cmocka_unit_test(failed_append_stays_failed),

@@ -19,6 +19,7 @@ struct hn_cache_command {
     const char *config;         /* --config: of which recordings that are imported take plan and template */
     const struct hn_config_kept *kept; /* the same, read; NULL: none */
     bool images;                /* also take over compiled kernels */
+    bool own;                   /* of an import: it was measured here, so that it is reused */
     bool t4;                    /* export as T4, not as recordings */
     bool all;                   /* of a comparison: also what is equal */
     double threshold;           /* of a comparison, relative: medians that differ by less are as fast */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/plain_file.h"
 #include "base/text.h"
 #include "cache/record_json.h"
 #include "cache/recording.h"
@@ -91,7 +92,7 @@ static enum hn_status is_known(const struct hn_cache_command *command,
     return HN_OK;
 }
 
-static enum hn_status import_records(const struct hn_cache_command *command,
+static enum hn_status import_records(const struct hn_cache_command *command, const char *path,
                                      const struct hn_recording *recording,
                                      const struct hn_store_plan *plan, bool *added,
                                      struct hn_error *err)
@@ -110,19 +111,23 @@ static enum hn_status import_records(const struct hn_cache_command *command,
     status = name_origin(recording, &origin, err);
     if (status != HN_OK)
         return status;
+    struct hn_origin from;
+    hn_origin_of_file(path, &from);
     const struct hn_store_session session = {.identity = &recording->identity,
                                              .version = &recording->version,
                                              .plan = plan,
                                              .command = recording->command,
+                                             .from = command->own ? NULL : &from,
                                              .origin = origin.hex,
                                              .started = newest};
     return hn_store_import(command->store, &session, &recording->records, added, err);
 }
 
-static bool has_plan(const struct hn_cache_command *command, const struct hn_version *version)
+static bool has_plan(const struct hn_cache_command *command, const struct hn_recording *recording)
 {
     struct hn_stored_plan plan;
-    bool found = hn_store_get_plan(command->store, version, &plan, NULL) == HN_OK;
+    bool found = hn_store_get_plan(command->store, recording->identity.kernel, &recording->version,
+                                   &plan, NULL) == HN_OK;
     if (found)
         hn_stored_plan_free(&plan);
     return found;
@@ -130,7 +135,7 @@ static bool has_plan(const struct hn_cache_command *command, const struct hn_ver
 
 /* The plan is that of the config where it was asked for, else the recording's own, which does not
  * replace one that is there. */
-static enum hn_status add_recording(const struct hn_cache_command *command,
+static enum hn_status add_recording(const struct hn_cache_command *command, const char *path,
                                     const struct hn_recording *recording,
                                     struct hn_cache_imported *imported, struct hn_error *err)
 {
@@ -144,10 +149,12 @@ static enum hn_status add_recording(const struct hn_cache_command *command,
         files[i] = (struct hn_store_file){source->files[i].name, source->files[i].text};
     const struct hn_store_plan plan = {source->json, files, source->file_count};
     enum hn_status status =
-        import_records(command, recording, plan.json == NULL ? NULL : &plan, &added, err);
+        import_records(command, path, recording, plan.json == NULL ? NULL : &plan, &added, err);
     if (status == HN_OK && !added && plan.json != NULL &&
-        (imported->completed || !has_plan(command, &recording->version)))
-        status = hn_store_put_plan(command->store, &recording->version, &plan, err);
+        hn_version_knows_template(&recording->version) &&
+        (imported->completed || !has_plan(command, recording)))
+        status = hn_store_put_plan(command->store, recording->identity.kernel, &recording->version,
+                                   &plan, err);
     free(files);
     imported->known = !added;
     imported->records = added ? (int64_t)recording->records.count : 0;
@@ -227,8 +234,14 @@ static enum hn_status import_recording(const struct hn_cache_command *command, c
     imported->kernel_tuner = !recording.from_hone;
     imported->completed =
         status == HN_OK && command->kept != NULL && fits_config(command, path, &recording);
-    if (status == HN_OK)
-        status = add_recording(command, &recording, imported, err);
+    struct hn_error reason = {""};
+    if (status == HN_OK) {
+        status = add_recording(command, path, &recording, imported, &reason);
+        if (status == HN_EFORMAT)
+            (void)hn_fail(err, status, "'%s': %.3000s", path, reason.message);
+        else if (status != HN_OK)
+            (void)hn_fail(err, status, "%s", reason.message);
+    }
     hn_recording_finish(&recording);
     return status;
 }
@@ -252,7 +265,8 @@ static enum hn_status import_cache(const struct hn_cache_command *command, const
 bool hn_cache_is_database(const char *path)
 {
     char start[16] = "";
-    FILE *file = fopen(path, "rb");
+    const char *reason = NULL;
+    FILE *file = hn_plain_file_stream(path, &reason);
     if (file == NULL)
         return false;
     size_t size = fread(start, 1, sizeof start, file);

@@ -8,6 +8,7 @@
 #include "cache/record_json.h"
 #include "cache/store_history.h"
 #include "tuner/commands/cache_command.h"
+#include "tuner/output.h"
 #include "tuner/report/format.h"
 #include "tuner/report/table.h"
 
@@ -35,10 +36,11 @@ void hn_cache_remarks(struct hn_text *text, const struct hn_tuned *tuned,
     } remarks[] = {
         {tuned->simulated, "simulated"},
         {record->verdict.kind == HN_UNVERIFIED, "UNVERIFIED"},
+        {record->verdict.kind == HN_NOT_RECORDED, "verification not recorded"},
         {record->verdict.kind == HN_SELF_VERIFIED, "self-verified"},
         {record->timing.unstable, "unstable"},
         {hn_cache_is_kernel_tuners(tuned), "by Kernel Tuner"},
-        {tuned->stale && !hn_cache_is_kernel_tuners(tuned), "stale"},
+        {tuned->stale, "stale"},
     };
     for (size_t i = 0; i < sizeof remarks / sizeof *remarks; i++) {
         if (remarks[i].holds)
@@ -139,26 +141,30 @@ static json_t *version_to_json(const struct hn_version *version)
                      version->protocol);
 }
 
+static json_t *origin_to_json(const struct hn_origin *origin)
+{
+    return json_pack("{s:s, s:s, s:f}", "machine", origin->machine, "source", origin->source,
+                     "imported", origin->imported);
+}
+
 json_t *hn_cache_tuned_to_json(const struct hn_tuned *tuned)
 {
     const struct hn_identity *identity = &tuned->identity;
-    return json_pack(
-        "{s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:I, s:b, s:b, s:b}", "kernel", identity->kernel,
-        "signature", identity->signature, "problem", hn_bindings_to_json(&identity->problem),
-        "regime", identity->regime, "objective", identity->objective, "device",
-        device_to_json(&identity->device), "version", version_to_json(&tuned->version), "best",
-        hn_record_to_json(&tuned->best), "points", (json_int_t)tuned->points, "simulated",
-        tuned->simulated, "stale", tuned->stale, "kernel_tuner", hn_cache_is_kernel_tuners(tuned));
+    return json_pack("{s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:I, s:b, s:b, s:b, s:o}", "kernel",
+                     identity->kernel, "signature", identity->signature, "problem",
+                     hn_bindings_to_json(&identity->problem), "regime", identity->regime,
+                     "objective", identity->objective, "device", device_to_json(&identity->device),
+                     "version", version_to_json(&tuned->version), "best",
+                     hn_record_to_json(&tuned->best), "points", (json_int_t)tuned->points,
+                     "simulated", tuned->simulated, "stale", tuned->stale, "kernel_tuner",
+                     hn_cache_is_kernel_tuners(tuned), "origin", origin_to_json(&tuned->origin));
 }
 
 enum hn_status hn_cache_print_json(json_t *document, struct hn_error *err)
 {
-    int failed = document == NULL ? -1 : json_dumpf(document, stdout, JSON_INDENT(2));
+    enum hn_status status = hn_output_json(document, err);
     json_decref(document);
-    if (failed != 0)
-        return hn_fail_memory(err);
-    putchar('\n');
-    return HN_OK;
+    return status;
 }
 
 static enum hn_status print_list_json(const struct hn_cache_command *command,
@@ -185,6 +191,8 @@ static void add_row(struct hn_table *table, const struct hn_tuned *tuned)
     struct hn_text remarks;
     char *problem = hn_cache_problem_text(&tuned->identity.problem);
     hn_text_init(&remarks);
+    if (hn_origin_is_foreign(&tuned->origin))
+        hn_text_append(&remarks, "imported");
     hn_cache_remarks(&remarks, tuned, &tuned->best);
     hn_format_time(tuned->best.timing.median_us, time_text);
     hn_format_spread(&tuned->best.timing, spread);

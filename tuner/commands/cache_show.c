@@ -44,7 +44,8 @@ static enum hn_status make_view(const struct hn_cache_command *command,
                                           tuned->simulated, &view->records, err);
     if (status != HN_OK)
         return status;
-    if (hn_store_get_plan(command->store, &tuned->version, &plan, &ignored) == HN_OK) {
+    if (hn_store_get_plan(command->store, tuned->identity.kernel, &tuned->version, &plan,
+                          &ignored) == HN_OK) {
         hn_records_recall_shared(plan.json, &tuned->identity.problem, &view->records);
         hn_stored_plan_free(&plan);
     }
@@ -65,6 +66,15 @@ static size_t count_outcome(const struct view *view, enum hn_outcome outcome)
     return count;
 }
 
+static void print_origin(const struct hn_tuned *tuned)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_origin_append(&text, &tuned->origin);
+    printf("  origin     %s\n", text.failed ? "" : text.data);
+    hn_text_finish(&text);
+}
+
 static void print_heading(const struct view *view)
 {
     const struct hn_tuned *tuned = view->tuned;
@@ -74,10 +84,11 @@ static void print_heading(const struct view *view)
     char *problem = hn_cache_problem_text(&identity->problem);
     printf("%s  %s\n", identity->kernel, problem == NULL ? "" : problem);
     if (hn_cache_is_kernel_tuners(tuned)) {
-        printf("  device     %s\n  measured   by Kernel Tuner: means, L2 %s, nothing verified%s\n",
-               device->name, identity->regime,
-               tuned->simulated ? ", SIMULATED from a recording" : "");
+        printf("  device     %s\n  measured   by Kernel Tuner: means; neither the state of the L2 "
+               "nor what was verified is recorded%s\n",
+               device->name, tuned->simulated ? ", SIMULATED from a recording" : "");
         free(problem);
+        print_origin(tuned);
         return;
     }
     printf("  device     %s (compute capability %d.%d, %d SMs%s%s)\n", device->name,
@@ -87,6 +98,7 @@ static void print_heading(const struct view *view)
            identity->objective, version->driver[0] == '\0' ? "unknown" : version->driver,
            version->nvrtc[0] == '\0' ? "unknown" : version->nvrtc,
            tuned->simulated ? ", SIMULATED from a recording" : "");
+    print_origin(tuned);
     if (tuned->stale)
         puts("  STALE      a later tune had another template, options, plan or driver, or Hone "
              "measures otherwise now");
@@ -103,7 +115,7 @@ static void add_row(struct hn_table *table, const struct view *view, size_t inde
     const struct hn_record *record = &view->records.items[index];
     char time_text[HN_FORMAT_SIZE];
     char spread[HN_FORMAT_SIZE];
-    char shared[HN_FORMAT_SIZE] = "?";
+    char shared[HN_FORMAT_SIZE];
     struct hn_text point;
     struct hn_text remarks;
     hn_text_init(&point);
@@ -124,7 +136,7 @@ static void add_row(struct hn_table *table, const struct view *view, size_t inde
         hn_table_cell(table, "%.0f%%", record->resources.occupancy * 100);
     } else {
         for (int i = 0; i < 3; i++)
-            hn_table_cell(table, "?");
+            hn_table_cell(table, "-");
     }
     hn_table_cell(table, "%s", point.data == NULL ? "-" : point.data);
     hn_table_cell(table, "%s", remarks.data == NULL ? "" : remarks.data);

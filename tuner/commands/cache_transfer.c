@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/ascii.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "cache/record_json.h"
@@ -25,11 +25,11 @@ static void append_slug(struct hn_text *text, const char *string)
 {
     bool gap = false;
     for (const char *c = string; *c != '\0'; c++) {
-        if (!isalnum((unsigned char)*c) && *c != '_') {
+        if (!hn_is_letter_or_digit(*c) && *c != '_') {
             gap = true;
             continue;
         }
-        char letter = (char)tolower((unsigned char)*c);
+        char letter = hn_lower(*c);
         if (gap && c != string)
             hn_text_append(text, "-");
         hn_text_append_bytes(text, &letter, 1);
@@ -83,7 +83,8 @@ static json_t *declared_parameters(const struct hn_cache_command *command,
     }
     struct hn_stored_plan plan;
     json_t *json = NULL;
-    if (hn_store_get_plan(command->store, &tuned->version, &plan, NULL) == HN_OK)
+    if (hn_store_get_plan(command->store, tuned->identity.kernel, &tuned->version, &plan, NULL) ==
+        HN_OK)
         json = json_loads(plan.json, 0, NULL);
     hn_stored_plan_free(&plan);
     json_t *declared = json_incref(json_object_get(json, "parameters"));
@@ -140,7 +141,8 @@ static enum hn_status make_recording(const struct hn_cache_command *command,
         status = set_parameters(command, tuned, recording, err);
     /* What was imported without a plan is exported without one. */
     if (status == HN_OK)
-        (void)hn_store_get_plan(command->store, &tuned->version, &recording->plan, NULL);
+        (void)hn_store_get_plan(command->store, tuned->identity.kernel, &tuned->version,
+                                &recording->plan, NULL);
     recording->command = strdup("hone cache export");
     recording->date = date_now();
     return status;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "tuner/command.h"
 #include "tuner/commands/cache_command.h"
 
@@ -20,7 +21,8 @@ enum {
     KEY_DRY_RUN,
     KEY_PRUNE_IMAGES,
     KEY_FORMAT,
-    KEY_CONFIG
+    KEY_CONFIG,
+    KEY_OWN
 };
 
 #define THRESHOLD                                                                                  \
@@ -46,6 +48,8 @@ static const struct argp_option export_options[] = {
 static const struct argp_option import_options[] = {
     {"device-name", KEY_DEVICE_NAME, "NAME", 0,
      "The device of a cache file of Kernel Tuner, where it says none or another", 1},
+    {"own", KEY_OWN, 0, 0,
+     "What the files hold was measured by you on this machine: hone tune reuses it", 1},
     {"config", KEY_CONFIG, "CONFIG", 0,
      "Complete recordings that were tuned with CONFIG: they take its plan and template", 1},
     {"images", KEY_IMAGES, 0, 0,
@@ -149,7 +153,7 @@ static void add_problem(struct hn_cache_command *command, const char *text,
 static double parse_number(const char *name, const char *argument, struct argp_state *state)
 {
     char *end;
-    double number = strtod(argument, &end);
+    double number = hn_c_strtod(argument, &end);
     if (end == argument || (*end != '\0' && strcmp(end, "%") != 0) || !(number >= 0))
         argp_error(state, "--%s: found '%s', expected a number of at least 0", name, argument);
     return number;
@@ -202,6 +206,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_CONFIG:
         input->command->config = argument;
+        return 0;
+    case KEY_OWN:
+        input->command->own = true;
         return 0;
     case KEY_IMAGES:
         input->command->images = true;

@@ -6,10 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/interrupt.h"
 #include "cache/record_json.h"
 #include "runtime/driver.h"
 #include "tuner/command.h"
-#include "tuner/interrupt.h"
+#include "tuner/output.h"
 #include "tuner/report/format.h"
 #include "tuner/report/table.h"
 #include "tuner/single_point.h"
@@ -19,12 +20,13 @@
 
 extern const struct hn_command hn_command_compile;
 
-enum { KEY_ALL = 1, KEY_LOG, KEY_SOURCES };
+enum { KEY_ALL = 1, KEY_LOG, KEY_SOURCES, KEY_STRICT };
 
 struct compile {
     const char *path;
     bool all;
     bool log;
+    bool strict;
     const char *sources; /* folder, or NULL */
     struct hn_options options;
     struct hn_device device;
@@ -50,6 +52,7 @@ struct batch {
 static const struct argp_option own_options[] = {
     {"all", KEY_ALL, 0, 0, "Compile every valid point; else only the default point with -s applied",
      1},
+    {"strict", KEY_STRICT, 0, 0, "Exit code 1 when a point can not be compiled and launched", 1},
     {"log", KEY_LOG, 0, 0, "Also print the whole compiler log of each point", 1},
     {"sources", KEY_SOURCES, "DIR", 0,
      "Compile nothing: write what NVRTC would be given for each point into DIR, a JSON file each",
@@ -66,6 +69,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_LOG:
         compile->log = true;
+        return 0;
+    case KEY_STRICT:
+        compile->strict = true;
         return 0;
     case KEY_SOURCES:
         compile->sources = argument;
@@ -169,22 +175,22 @@ static enum hn_status take_one(struct batch *batch, uint64_t i, struct hn_error 
 {
     struct hn_image *image = &batch->images[i];
     char key[33];
+    enum hn_status status = HN_OK;
     batch->compile->done++;
+    if (image->outcome == HN_OUTCOME_OK)
+        status = hn_task_complete_image(&batch->task, &batch->compile->device, &batch->points[i],
+                                        image, key, err);
+    batch->compile->good += status == HN_OK && image->outcome == HN_OUTCOME_OK;
     /* Only what it says of the point is wanted: thousands of cubins would fill the memory. */
     free(image->cubin);
     image->cubin = NULL;
-    if (image->outcome != HN_OUTCOME_OK)
-        return HN_OK;
-    enum hn_status status = hn_task_complete_image(&batch->task, &batch->compile->device,
-                                                   &batch->points[i], image, key, err);
-    batch->compile->good += status == HN_OK && image->outcome == HN_OUTCOME_OK;
     return status;
 }
 
 static void show_progress(const struct batch *batch, uint64_t finished)
 {
     if (!batch->compile->options.quiet && isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[K%llu/%llu compiled, %.1f/s", (unsigned long long)finished,
+        dprintf(STDERR_FILENO, "\r\033[K%llu/%llu compiled, %.1f/s", (unsigned long long)finished,
                 (unsigned long long)batch->count,
                 (double)finished * 1e3 / (hn_now_ms() - batch->started_ms + 1));
 }
@@ -214,7 +220,7 @@ static enum hn_status compile_batch(struct batch *batch, struct hn_error *err)
             poll(fds, hn_compile_pool_poll(pool, fds), 50);
     }
     if (!batch->compile->options.quiet && isatty(STDERR_FILENO))
-        fputs("\r\033[K", stderr);
+        dprintf(STDERR_FILENO, "\r\033[K");
     free(fds);
     return status;
 }
@@ -366,16 +372,18 @@ static enum hn_status execute(struct compile *compile, struct hn_error *err)
     compile->results = json_array();
     for (size_t i = 0; status == HN_OK && i < compile->config->problem_count; i++)
         status = compile_problem(compile, i, err);
-    if (status == HN_OK && compile->options.json && compile->sources == NULL) {
-        json_dumpf(compile->results, stdout, JSON_INDENT(1));
-        putchar('\n');
-    }
+    if (status == HN_OK && compile->options.json && compile->sources == NULL)
+        status = hn_output_json(compile->results, err);
     if (status == HN_OK && compile->good == 0)
         return compile->done == 1
                    ? hn_fail(err, HN_ENOTFOUND, "the point can not be compiled and launched")
                    : hn_fail(err, HN_ENOTFOUND,
                              "none of the %llu points can be compiled and launched",
                              (unsigned long long)compile->done);
+    if (status == HN_OK && compile->strict && compile->good < compile->done)
+        return hn_fail(err, HN_ERUN, "%llu of %llu points can not be compiled and launched",
+                       (unsigned long long)(compile->done - compile->good),
+                       (unsigned long long)compile->done);
     return status;
 }
 

@@ -8,6 +8,7 @@
 #include "tuner/command.h"
 #include "tuner/commands/device_roofs.h"
 #include "tuner/options.h"
+#include "tuner/output.h"
 #include "tuner/report/format.h"
 #include "tuner/report/roof.h"
 
@@ -232,10 +233,9 @@ static enum hn_status show_json(struct show *show, struct hn_error *err)
         return hn_fail_memory(err);
     show_nvrtc(document);
     enum hn_status status = show_devices(show, err);
-    json_dumpf(document, stdout, JSON_INDENT(2));
-    putchar('\n');
+    enum hn_status written = hn_output_json(document, status == HN_OK ? err : NULL);
     json_decref(document);
-    return status;
+    return status == HN_OK ? written : status;
 }
 
 static enum hn_status run(int argc, char **argv, struct hn_error *err)

@@ -5,6 +5,7 @@
 #include "tuner/command.h"
 #include "tuner/explain/explain.h"
 #include "tuner/options.h"
+#include "tuner/output.h"
 #include "tuner/session/find_recording.h"
 
 extern const struct hn_command hn_command_explain;
@@ -118,8 +119,9 @@ static enum hn_status show_recording(struct explain *explain, struct hn_task *ta
     if (status != HN_OK)
         return status;
     bool stale = hn_recording_is_stale(task, &recording);
-    task->identity.device = recording.identity.device;
-    status = show(explain, task, &recording.records, true, stale, err);
+    status = hn_task_set_measured(task, &recording.identity, err);
+    if (status == HN_OK)
+        status = show(explain, task, &recording.records, true, stale, err);
     hn_recording_finish(&recording);
     return status;
 }
@@ -129,7 +131,8 @@ static bool fits(const struct explain *explain, const struct hn_task *task,
 {
     const struct hn_identity *identity = &tuned->identity;
     return hn_bindings_equal(&identity->problem, task->problem) &&
-           strcmp(identity->regime, task->identity.regime) == 0 &&
+           (strcmp(identity->regime, hn_regime_name(task->regime)) == 0 ||
+            strcmp(identity->regime, HN_REGIME_UNKNOWN) == 0) &&
            strcmp(identity->objective, task->identity.objective) == 0 &&
            (explain->device_name == NULL ||
             strstr(identity->device.name, explain->device_name) != NULL);
@@ -159,8 +162,9 @@ static enum hn_status show_cached(struct explain *explain, struct hn_task *task,
                                &records, err);
         if (status != HN_OK)
             break;
-        task->identity.device = tuned->identity.device;
-        status = show(explain, task, &records, tuned->simulated, tuned->stale, err);
+        status = hn_task_set_measured(task, &tuned->identity, err);
+        if (status == HN_OK)
+            status = show(explain, task, &records, tuned->simulated, tuned->stale, err);
         hn_records_free(&records);
     }
     if (status == HN_OK || list.items != NULL)
@@ -198,10 +202,8 @@ static enum hn_status execute(struct explain *explain, struct hn_error *err)
                        explain->config->plan->kernel,
                        explain->config->problem_count > 1 ? "these problems" : "this problem",
                        explain->path);
-    if (status == HN_OK && explain->options.json) {
-        json_dumpf(explain->results, stdout, JSON_INDENT(1));
-        putchar('\n');
-    }
+    if (status == HN_OK && explain->options.json)
+        status = hn_output_json(explain->results, err);
     if (status == HN_OK && explain->explained == 0)
         status = hn_fail(err, HN_ENOTFOUND, "no point of the space was measured in full");
     return status;

@@ -4,11 +4,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/interrupt.h"
 #include "runtime/driver.h"
 #include "tuner/command.h"
 #include "tuner/export/export_images.h"
-#include "tuner/interrupt.h"
 #include "tuner/options.h"
+#include "tuner/output.h"
 
 extern const struct hn_command hn_command_export;
 
@@ -251,7 +252,9 @@ static void say_chosen(const struct hn_export *export)
     fprintf(stderr, "  for %s%s%s: %.6g us%s\n", tuned->identity.device.name,
             problem.length > 0 ? ", " : "", problem.length > 0 ? problem.data : "",
             tuned->best.timing.median_us,
-            tuned->simulated ? " (SIMULATED: recorded, not measured here)" : "");
+            tuned->simulated                       ? " (SIMULATED: recorded, not measured here)"
+            : hn_origin_is_foreign(&tuned->origin) ? " (imported, not measured here)"
+                                                   : "");
     hn_text_finish(&problem);
     size_t more = export->result_count - 1;
     if (more > 0 && export->count == export->result_count)
@@ -280,8 +283,7 @@ static enum hn_status write_out(const struct arguments *arguments, const struct 
     if (arguments->output == NULL || strcmp(arguments->output, "-") == 0) {
         if (arguments->format == FORMAT_CUBIN && isatty(STDOUT_FILENO))
             return hn_fail(err, HN_EUSAGE, "a cubin is binary: name a file with -o");
-        fwrite(out->data, 1, out->length, stdout);
-        return HN_OK;
+        return hn_output_data(out->data, out->length, err);
     }
     enum hn_status status = hn_text_write_file(arguments->output, out->data, out->length, err);
     if (status != HN_OK || arguments->quiet)

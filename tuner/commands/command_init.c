@@ -9,6 +9,7 @@
 #include "tuner/command.h"
 #include "tuner/init/draft.h"
 #include "tuner/options.h"
+#include "tuner/output.h"
 
 extern const struct hn_command hn_command_init;
 
@@ -158,10 +159,8 @@ static enum hn_status tell(const struct init *init)
 /* Never over a file that is there. */
 static enum hn_status write_config(const struct init *init, const char *text, struct hn_error *err)
 {
-    if (strcmp(init->output, "-") == 0) {
-        fputs(text, stdout);
-        return HN_OK;
-    }
+    if (strcmp(init->output, "-") == 0)
+        return hn_output_data(text, strlen(text), err);
     FILE *file = fopen(init->output, "wxe");
     if (file == NULL)
         return errno == EEXIST

@@ -3,11 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
+#include "base/interrupt.h"
 #include "cache/record_json.h"
 #include "tuner/command.h"
 #include "tuner/commands/replay_all.h"
-#include "tuner/interrupt.h"
 #include "tuner/options.h"
+#include "tuner/output.h"
 #include "tuner/report/format.h"
 #include "tuner/session/backend.h"
 #include "tuner/workers/machine.h"
@@ -57,7 +59,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     char *end;
     switch (key) {
     case KEY_MAX_SLOWDOWN:
-        replay->max_slowdown = strtod(argument, &end) / 100;
+        replay->max_slowdown = hn_c_strtod(argument, &end) / 100;
         if (end == argument || (*end != '\0' && strcmp(end, "%") != 0) ||
             !(replay->max_slowdown >= 0))
             argp_error(state, "--max-slowdown: found '%s', expected a percentage such as 5%%",
@@ -351,10 +353,8 @@ static enum hn_status execute(struct replay *replay, struct hn_error *err)
     replay->results = json_array();
     for (size_t i = 0; status == HN_OK && i < replay->config->problem_count; i++)
         status = replay_problem(replay, i, err);
-    if (status == HN_OK && replay->options.json) {
-        json_dumpf(replay->results, stdout, JSON_INDENT(1));
-        putchar('\n');
-    }
+    if (status == HN_OK && replay->options.json)
+        status = hn_output_json(replay->results, err);
     if (status == HN_OK && replay->failed)
         return hn_fail(err, HN_EREPLAY,
                        "the replay does not hold: a result is wrong, or slower than its record by "

@@ -10,6 +10,7 @@
 #include "runtime/roofs.h"
 #include "tuner/command.h"
 #include "tuner/commands/cache_command.h"
+#include "tuner/output.h"
 #include "tuner/report/report.h"
 
 extern const struct hn_command hn_command_report;
@@ -307,8 +308,7 @@ static enum hn_status write_out(const struct input *input, const struct hn_text 
     if (input->output == NULL || strcmp(input->output, "-") == 0) {
         if (isatty(STDOUT_FILENO))
             return hn_fail(err, HN_EUSAGE, "a report is a page of HTML: name a file with -o");
-        fwrite(page->data, 1, page->length, stdout);
-        return HN_OK;
+        return hn_output_data(page->data, page->length, err);
     }
     enum hn_status status = hn_text_write_file(input->output, page->data, page->length, err);
     if (status == HN_OK && !input->quiet)

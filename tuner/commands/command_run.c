@@ -6,6 +6,9 @@
 #include "cache/record_json.h"
 #include "runtime/compile.h"
 #include "tuner/command.h"
+#include "tuner/commands/run_document.h"
+#include "tuner/commands/run_judge.h"
+#include "tuner/output.h"
 #include "tuner/report/format.h"
 #include "tuner/report/staging.h"
 #include "tuner/single_point.h"
@@ -13,7 +16,7 @@
 
 extern const struct hn_command hn_command_run;
 
-enum { KEY_VERIFY_ONLY = 1 };
+enum { KEY_VERIFY_ONLY = 1, KEY_SEED };
 
 /* All in one process, with no worker between: what a profiler or compute-sanitizer is to see. */
 struct once {
@@ -27,11 +30,12 @@ struct once {
     char architecture[16];
     int lock; /* of the GPU, beside tuners that work on it; -1: none */
     bool wrong;
-    json_t *results;
+    json_t *results; /* with --json, where each point is judged */
 };
 
 static const struct argp_option own_options[] = {
     {"verify-only", KEY_VERIFY_ONLY, 0, 0, "Launch once and compare; take no times", 1},
+    {"seed", KEY_SEED, "S", 0, "Seed of the inputs (default 1); with --json a drawn one too", 1},
     {0},
 };
 
@@ -41,6 +45,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     switch (key) {
     case KEY_VERIFY_ONLY:
         once->verify_only = true;
+        return 0;
+    case KEY_SEED:
+        if (!hn_options_read_count(argument, &once->options.seed))
+            argp_error(state, "--seed: found '%s', expected a whole number from 0", argument);
         return 0;
     case ARGP_KEY_ARG:
         if (once->path != NULL)
@@ -54,33 +62,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     default:
         return ARGP_ERR_UNKNOWN;
     }
-}
-
-/* Compiles and finishes the source. */
-static enum hn_status compile(const struct once *once, struct hn_source *source,
-                              struct hn_image *image, struct hn_error *err)
-{
-    const struct hn_template *template = source->template;
-    const char *names[256];
-    const char *texts[256];
-    size_t count = template->include_count < 256 ? template->include_count : 256;
-    for (size_t i = 0; i < count; i++) {
-        names[i] = template->includes[i].name;
-        texts[i] = template->includes[i].text;
-    }
-    struct hn_compile_request request = {
-        .name = template->path,
-        .text = source->text,
-        .include_names = names,
-        .include_texts = texts,
-        .include_count = count,
-        .entries = (const char *const *)source->entries,
-        .entry_count = source->entry_count,
-        .options = (const char *const *)source->options,
-        .option_count = source->option_count,
-        .architecture = once->architecture,
-    };
-    return hn_compile(&once->nvrtc, &request, image, err);
 }
 
 static enum hn_status compile_support(const struct once *once, const struct hn_plan *plan,
@@ -98,7 +79,7 @@ static enum hn_status compile_support(const struct once *once, const struct hn_p
     hn_support_options(plan, options);
     for (size_t i = 0; i < HN_SUPPORT_OPTIONS; i++)
         option_list[i] = options[i];
-    return compile(once, &source, image, err);
+    return hn_compile_source(&once->nvrtc, &source, once->architecture, image, err);
 }
 
 static enum hn_status set_reference(const struct once *once, const struct hn_task *task,
@@ -116,7 +97,7 @@ static enum hn_status set_reference(const struct once *once, const struct hn_tas
     hn_image_init(&image);
     status = hn_task_reference_source(task, &depends, &source, err);
     if (status == HN_OK) {
-        status = compile(once, &source, &image, err);
+        status = hn_compile_source(&once->nvrtc, &source, once->architecture, &image, err);
         hn_source_finish(&source);
     }
     if (status == HN_OK && image.outcome != HN_OUTCOME_OK)
@@ -131,14 +112,29 @@ static enum hn_status set_reference(const struct once *once, const struct hn_tas
     return status;
 }
 
+static bool is_judged(const struct once *once)
+{
+    return once->options.json && !once->verify_only;
+}
+
+static enum hn_status work(const struct once *once, const struct hn_task *task,
+                           struct hn_bench *bench, const struct hn_image *image,
+                           struct hn_record *record, struct hn_beside *beside, struct hn_error *err)
+{
+    const struct hn_bench_request request = {
+        .verify = true, .measure = !once->verify_only, .full = true, .parts = !once->verify_only};
+    enum hn_status status = hn_bench_evaluate(bench, image, &request, record, err);
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK && is_judged(once))
+        status = hn_run_judge(bench, task->plan, image, record, beside, err);
+    return status;
+}
+
 static enum hn_status evaluate(const struct once *once, const struct hn_task *task,
                                struct hn_bench *bench, struct hn_record *record,
-                               struct hn_error *err)
+                               struct hn_beside *beside, struct hn_error *err)
 {
     struct hn_source source;
     struct hn_image image;
-    struct hn_bench_request request = {
-        .verify = true, .measure = !once->verify_only, .full = true, .parts = !once->verify_only};
     struct hn_launch launch;
     char key[33];
     hn_image_init(&image);
@@ -152,21 +148,21 @@ static enum hn_status evaluate(const struct once *once, const struct hn_task *ta
     status = hn_task_source(task, &record->point, &source, err);
     if (status != HN_OK)
         return status;
-    status = compile(once, &source, &image, err);
+    status = hn_compile_source(&once->nvrtc, &source, once->architecture, &image, err);
     hn_source_finish(&source);
     if (status == HN_OK && image.outcome != HN_OUTCOME_OK) {
         hn_record_fail(record, image.outcome, "%s", image.message != NULL ? image.message : "");
     } else if (status == HN_OK) {
         status = hn_task_complete_image(task, &once->device, &record->point, &image, key, err);
         record->resources = image.resources;
+        if (status == HN_OK && image.outcome != HN_OUTCOME_OK)
+            hn_record_fail(record, image.outcome, "%s", image.message);
         hn_turn_take(once->lock);
-        if (status == HN_OK)
-            status = hn_bench_evaluate(bench, &image, &request, record, err);
+        if (status == HN_OK && image.outcome == HN_OUTCOME_OK)
+            status = work(once, task, bench, &image, record, beside, err);
         hn_turn_end(once->lock);
     }
     hn_image_finish(&image);
-    if (status == HN_OK && record->outcome == HN_OUTCOME_OK && request.measure)
-        status = hn_metrics_evaluate(task->plan, task->problem, NULL, 0, record, err);
     return status;
 }
 
@@ -205,31 +201,30 @@ static void print_record(const struct hn_task *task, const struct hn_record *rec
                record->resources.occupancy * 100);
 }
 
-static void append_result(const struct once *once, const struct hn_task *task,
-                          const struct hn_record *record)
-{
-    json_t *json = hn_record_to_json(record);
-    hn_staging_add_json(record, json);
-    json_array_append_new(once->results,
-                          json_pack("{ss so so}", "kernel", task->plan->kernel, "problem",
-                                    hn_bindings_to_json(task->problem), "record", json));
-}
-
 static enum hn_status run_on_bench(struct once *once, struct hn_task *task, struct hn_bench *bench,
                                    struct hn_error *err)
 {
     struct hn_record record;
+    struct hn_beside beside = {.rounds = 0};
+    struct hn_health health = {.checks = 0};
+    struct hn_health_watch *watch = hn_health_watch_create(once->device.uuid);
+    const struct hn_run_result result = {task,    &once->device, &record,
+                                         &beside, &health,       !once->verify_only};
     hn_record_init(&record);
     enum hn_status status = hn_single_point(&once->options, task, &record.point, err);
     if (status == HN_OK)
         status = set_reference(once, task, bench, &record.point, err);
+    hn_health_look(watch, &health);
     if (status == HN_OK)
-        status = evaluate(once, task, bench, &record, err);
-    if (status == HN_OK && once->options.json)
-        append_result(once, task, &record);
-    else if (status == HN_OK)
+        status = evaluate(once, task, bench, &record, &beside, err);
+    hn_health_look(watch, &health);
+    if (status == HN_OK && !once->options.json)
         print_record(task, &record);
+    else if (status == HN_OK &&
+             json_array_append_new(once->results, hn_run_result_to_json(&result)) != 0)
+        status = hn_fail_memory(err);
     once->wrong = once->wrong || (status == HN_OK && record.outcome != HN_OUTCOME_OK);
+    hn_health_watch_destroy(watch);
     hn_record_finish(&record);
     return status;
 }
@@ -262,6 +257,14 @@ static enum hn_status run_problem(struct once *once, size_t problem, struct hn_e
     return status;
 }
 
+static enum hn_status print_document(const struct once *once, struct hn_error *err)
+{
+    json_t *document = hn_run_document(once->config, &once->device, &once->nvrtc, once->results);
+    enum hn_status status = hn_output_json(document, err);
+    json_decref(document);
+    return status;
+}
+
 static enum hn_status run_all(struct once *once, struct hn_error *err)
 {
     enum hn_status status =
@@ -269,13 +272,11 @@ static enum hn_status run_all(struct once *once, struct hn_error *err)
     snprintf(once->architecture, sizeof once->architecture, "sm_%d",
              once->device.identity.capability);
     if (status == HN_OK)
-        once->lock = hn_turn_open(once->device.uuid);
+        once->lock = hn_turn_open(once->device.uuid, NULL);
     for (size_t i = 0; status == HN_OK && i < once->config->problem_count; i++)
         status = run_problem(once, i, err);
-    if (status == HN_OK && once->options.json) {
-        json_dumpf(once->results, stdout, JSON_INDENT(1));
-        putchar('\n');
-    }
+    if (status == HN_OK && once->options.json)
+        status = print_document(once, err);
     if (status == HN_OK && once->wrong)
         return hn_fail(err, HN_ENOTFOUND, "the variant is not valid; its outcome stands above");
     return status;
@@ -310,6 +311,8 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
         .arguments = "CONFIG",
         .summary = "Compiles, verifies and measures one point in this very process, for profilers "
                    "and sanitizers: the default point with -s applied.",
+        .details = "With --json it is judged for a program: verified on two seeds, audited, and "
+                   "raced beside the reference.",
         .groups = HN_OPTIONS_SPACE | HN_OPTIONS_DEVICE | HN_OPTIONS_OUTPUT,
         .own = own_options,
         .parse = parse,

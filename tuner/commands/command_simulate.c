@@ -7,10 +7,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "base/text.h"
 #include "tuner/command.h"
-#include "tuner/interrupt.h"
 #include "tuner/options.h"
+#include "tuner/output.h"
 #include "tuner/simulate/report.h"
 
 extern const struct hn_command hn_command_simulate;
@@ -197,11 +198,7 @@ static enum hn_status show_scores(const struct simulate *simulate, struct hn_err
         status = hn_scores_print(batch, scores, stdout, err);
     if (status == HN_OK && simulate->options.json) {
         json_t *json = hn_scores_to_json(batch, scores);
-        status = json != NULL ? HN_OK : hn_fail_memory(err);
-        if (json != NULL) {
-            json_dumpf(json, stdout, JSON_INDENT(2));
-            putchar('\n');
-        }
+        status = hn_output_json(json, err);
         json_decref(json);
     }
     free(scores);

@@ -9,7 +9,9 @@
 #include "base/clock.h"
 #include "cache/record_json.h"
 #include "tuner/command.h"
+#include "tuner/config/config_sources.h"
 #include "tuner/options.h"
+#include "tuner/output.h"
 #include "tuner/search/permutation.h"
 
 extern const struct hn_command hn_command_space;
@@ -300,10 +302,8 @@ static enum hn_status show_json(const struct hn_config *config, const struct arg
     if (root == NULL)
         return hn_fail_memory(err);
     enum hn_status status = show_problems(config, arguments, problems, err);
-    if (status == HN_OK) {
-        json_dumpf(root, stdout, JSON_INDENT(2));
-        putchar('\n');
-    }
+    if (status == HN_OK)
+        status = hn_output_json(root, err);
     json_decref(root);
     return status;
 }
@@ -318,7 +318,9 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
         .arguments = "CONFIG",
         .summary = "Counts, lists or samples the valid points of a config; needs no GPU.",
         .details = "Without an option: the parameters and the size of the space of each problem. "
-                   "A config with nothing but kernel, parameters and constraints is enough.",
+                   "A config with nothing but kernel, parameters and constraints is enough; where "
+                   "it names a template, that, its includes, the entries and data files have to "
+                   "be there.",
         .groups = HN_OPTIONS_SPACE | HN_OPTIONS_OUTPUT,
         .own = own_options,
         .parse = parse,
@@ -328,6 +330,8 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
     enum hn_status status = hn_options_parse(&line, argc, argv, &options);
     if (status == HN_OK)
         status = hn_options_config(&options, arguments.path, &config, err);
+    if (status == HN_OK)
+        status = hn_config_check_sources(config, err);
     if (status == HN_OK)
         status = options.json ? show_json(config, &arguments, err)
                               : show_problems(config, &arguments, NULL, err);

@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "cache/store_roofs.h"
 #include "tuner/capture.h"
 #include "tuner/command.h"
-#include "tuner/interrupt.h"
 #include "tuner/options.h"
+#include "tuner/output.h"
 #include "tuner/report/progress.h"
 #include "tuner/report/roof.h"
 #include "tuner/report/summary.h"
@@ -34,6 +35,7 @@ struct tune {
     char *command;
     json_t *results; /* with --json */
     bool found;      /* a valid variant for every problem so far */
+    bool cut;        /* the budget ended before one of them had any */
     double started_ms;
 };
 
@@ -153,6 +155,7 @@ static enum hn_status make_backend(struct tune *tune, struct hn_task *task,
         return status;
     struct hn_live_options live = {
         .seed = tune->options.seed,
+        .end_ms = session->budget_s > 0 ? session->started_ms + session->budget_s * 1e3 : 0,
         .any_order = !tune->strategy->needs_feedback,
         .ahead = ahead.points,
         .ahead_count = ahead.count,
@@ -192,6 +195,7 @@ static enum hn_status report(struct tune *tune, const struct hn_session *session
         roofs = &measured;
     const struct hn_session_state *state = hn_session_state(session);
     tune->found = tune->found && state->best != NULL;
+    tune->cut = tune->cut || (state->best == NULL && state->cut > 0);
     if (!tune->options.json)
         return hn_summary_print(session, backend, roofs, stdout, err);
     json_t *json = NULL;
@@ -201,8 +205,11 @@ static enum hn_status report(struct tune *tune, const struct hn_session *session
     return status;
 }
 
-static void print_start(const struct hn_task *task, const struct hn_session_state *state)
+static void print_start(const struct tune *tune, const struct hn_task *task,
+                        const struct hn_session_state *state)
 {
+    if (tune->workers != NULL && tune->workers->warning[0] != '\0')
+        fprintf(stderr, "hone: warning: %s\n", tune->workers->warning);
     fprintf(stderr, "tuning %s on %s", task->identity.kernel, task->identity.device.name);
     if (hn_space_enumerated(task->space))
         fprintf(stderr, ": %llu points", (unsigned long long)state->points);
@@ -258,7 +265,7 @@ static enum hn_status tune_task(struct tune *tune, struct hn_task *task, double 
         status = hn_session_create(backend, tune->store, &options, &session, err);
     if (status == HN_OK) {
         if (!tune->options.quiet)
-            print_start(task, hn_session_state(session));
+            print_start(tune, task, hn_session_state(session));
         status = run_session(tune, session, backend, err);
         struct hn_error ignored;
         enum hn_status reported =
@@ -326,6 +333,20 @@ static enum hn_status read_config(struct tune *tune, struct hn_error *err)
     return status == HN_OK ? hn_capture_apply(tune->capture, tune->config, err) : status;
 }
 
+/* Said whatever else was: what this and earlier runs have found is elsewhere now. */
+static enum hn_status report_loss(struct tune *tune, struct hn_error *err)
+{
+    const char *rescued;
+    enum hn_status status = hn_store_commit(tune->store, err);
+    const char *lost = hn_store_lost(tune->store, &rescued);
+    if (lost != NULL)
+        fprintf(stderr,
+                "hone: warning: cache '%s' was deleted, moved or replaced during the run; all that "
+                "was in it, and all of this run, is in '%s' now: `mv %s %s` takes it back\n",
+                lost, rescued, rescued, lost);
+    return status;
+}
+
 static enum hn_status execute(struct tune *tune, struct hn_error *err)
 {
     tune->started_ms = hn_now_ms();
@@ -344,11 +365,20 @@ static enum hn_status execute(struct tune *tune, struct hn_error *err)
     tune->found = true;
     tune->results = json_array();
     status = tune_all(tune, err);
+    struct hn_error ignored;
+    enum hn_status kept = report_loss(tune, status == HN_OK ? err : &ignored);
+    status = status == HN_OK ? kept : status;
     hn_workers_end(tune->workers);
     if (tune->options.json && (status == HN_OK || status == HN_EINTERRUPTED)) {
-        json_dumpf(tune->results, stdout, JSON_INDENT(1));
-        putchar('\n');
+        enum hn_status written = hn_output_json(tune->results, status == HN_OK ? err : NULL);
+        if (status == HN_OK)
+            status = written;
     }
+    if (status == HN_OK && tune->cut)
+        return hn_fail(err, HN_ENOTFOUND,
+                       "the budget of %g s ended before a variant was measured; points were under "
+                       "way: give it more",
+                       tune->options.budget_s);
     if (status == HN_OK && !tune->found)
         return hn_fail(err, HN_ENOTFOUND,
                        "no variant compiled, ran and gave the right result; the "

@@ -50,7 +50,7 @@ enum hn_status hn_device_measure_roofs(const struct hn_driver *driver,
     hn_image_init(&image);
     enum hn_status status = compile(device, &image, err);
     if (status == HN_OK) {
-        int lock = hn_turn_open(device->uuid);
+        int lock = hn_turn_open(device->uuid, NULL);
         hn_turn_take(lock);
         status = measure(driver, device, &image, roofs, err);
         hn_turn_end(lock);

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "cache/record_json.h"
-#include "tuner/interrupt.h"
+#include "tuner/output.h"
 #include "tuner/report/format.h"
 #include "tuner/session/session.h"
 #include "tuner/workers/machine.h"
@@ -20,6 +21,8 @@ struct replay_all {
     struct hn_device_identity device; /* "" until the first backend was made */
     json_t *results;
     size_t current; /* tunings of the present version */
+    size_t raced;
+    size_t passed; /* of another device or signature, or not measured by Hone */
     size_t lost;
 };
 
@@ -103,6 +106,7 @@ static enum hn_status report(struct replay_all *replay, const struct hn_tuned *t
     const struct hn_record *now = hn_session_state(session)->best;
     bool same = now != NULL && hn_bindings_equal(&now->point, &tuned->best.point);
     enum result result = now == NULL ? LOST : same ? CONFIRMED : UPDATED;
+    replay->raced++;
     replay->lost += result == LOST;
     if (!replay->options->json) {
         print_result(tuned, task, now, result);
@@ -159,7 +163,7 @@ static enum hn_status replay_task(struct replay_all *replay, const struct hn_tun
     if (status == HN_OK) {
         replay->device = task->identity.device;
         if (!hn_identity_equal(&tuned->identity, &task->identity))
-            ; /* of another device or signature */
+            replay->passed++;
         else if (hn_version_equal(&tuned->version, &task->version))
             replay->current++;
         else
@@ -217,7 +221,9 @@ static enum hn_status replay_config(struct replay_all *replay, const char *path,
         const struct hn_tuned *tuned = &list.items[i];
         bool elsewhere = replay->device.name[0] != '\0' &&
                          !hn_device_identity_equal(&replay->device, &tuned->identity.device);
-        if (!tuned->simulated && !elsewhere)
+        if (tuned->simulated || elsewhere)
+            replay->passed++;
+        else
             status = replay_tuned(replay, path, tuned, err);
     }
     hn_tuned_list_free(&list);
@@ -244,15 +250,23 @@ static enum hn_status start(struct replay_all *replay, struct hn_error *err)
 
 static enum hn_status finish_report(const struct replay_all *replay, struct hn_error *err)
 {
+    enum hn_status status = HN_OK;
     if (replay->options->json) {
-        json_dumpf(replay->results, stdout, JSON_INDENT(1));
-        putchar('\n');
+        status = hn_output_json(replay->results, err);
     } else if (!replay->options->quiet) {
-        printf("%zu tuning%s up to date already\n", replay->current,
-               replay->current == 1 ? " was" : "s were");
+        size_t looked_at = replay->raced + replay->current + replay->passed;
+        printf("looked at %zu tuning%s: %zu raced again, %zu up to date already, %zu of another "
+               "device, of other arguments or simulated\n",
+               looked_at, looked_at == 1 ? "" : "s", replay->raced, replay->current,
+               replay->passed);
     }
+    if (replay->raced + replay->current == 0)
+        return hn_fail(err, HN_ERUN,
+                       "there is nothing to replay: the cache has no tuning of these configs that "
+                       "was measured on this device; `hone cache list` shows what it has, `hone "
+                       "tune CONFIG` makes one");
     if (replay->lost == 0)
-        return HN_OK;
+        return status;
     return hn_fail(err, HN_EREPLAY, "%zu tuning%s: none of the best points works any longer",
                    replay->lost, replay->lost == 1 ? "" : "s");
 }

@@ -8,7 +8,8 @@
 
 /* `hone replay --all`: of every tuning of these configs' kernels on this device that is stale (driver, NVRTC, template or
  * plan have changed since), the best five points are compiled, verified and raced again, and stored as of now. Prints a
- * line each. HN_EREPLAY when none of a tuning's five works any longer. */
+ * line each, and what was looked at. HN_EREPLAY when none of a tuning's five works any longer; HN_ERUN when there was no
+ * tuning of this device, stale or not. */
 enum hn_status hn_replay_all(const struct hn_options *options, const char *const *paths, size_t path_count,
                              struct hn_error *err);
 

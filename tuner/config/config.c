@@ -209,6 +209,11 @@ static enum hn_status complete_plan(struct hn_config *config, struct hn_error *e
 {
     struct hn_plan *plan = config->plan;
     plan->config = realpath(config->path, NULL);
+    if (plan->config != NULL && hn_text_find_not_utf8(plan->config) != NULL)
+        return hn_fail(err, HN_ECONFIG,
+                       "the path of the config, '%s', is not UTF-8, which caches hold it in; "
+                       "rename the folder or the file",
+                       plan->config);
     plan->constraints = calloc(config->constraint_count + 1, sizeof *plan->constraints);
     enum hn_status status = plan->constraints == NULL ? hn_fail_memory(err) : HN_OK;
     for (size_t i = 0; status == HN_OK && i < config->constraint_count; i++) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
+#include "base/c_locale.h"
 #include "tuner/config/config_read.h"
 
 static const char expected_fill[] =
@@ -35,9 +36,9 @@ static enum hn_status read_number(struct hn_config_reader *reader, const struct 
     if (number == NULL)
         return hn_fail_memory(reader->err);
     enum hn_status status = HN_OK;
-    fill->numbers[index] = strtod(number, &end);
+    fill->numbers[index] = hn_c_strtod(number, &end);
     bool blank = end == number;
-    while (isspace((unsigned char)*end))
+    while (hn_is_space(*end))
         end++;
     if (blank || *end != '\0' || !isfinite(fill->numbers[index])) {
         struct hn_error reason = {""};

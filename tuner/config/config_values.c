@@ -196,8 +196,9 @@ static enum hn_status read_bounds(const struct hn_config_reader *reader, const s
 static struct hn_value step_value(const struct hn_value *low, const struct hn_value *step,
                                   size_t index)
 {
+    /* Modulo 2^64: the product may be beyond int64 where the sum is not. */
     if (low->type == HN_INTEGER && step->type == HN_INTEGER)
-        return hn_integer(low->integer + step->integer * (int64_t)index);
+        return hn_integer((int64_t)((uint64_t)low->integer + (uint64_t)step->integer * index));
     return hn_real(hn_value_number(low) + hn_value_number(step) * (double)index);
 }
 

@@ -93,17 +93,23 @@ static json_t *launch_to_json(const struct hn_bounds *bounds)
                      "resident_blocks", (json_int_t)bounds->resident);
 }
 
+static json_t *count(const struct hn_resources *resources, int value)
+{
+    return resources->known ? json_integer(value) : json_null();
+}
+
 static json_t *bounds_to_json(const struct hn_explanation *explanation)
 {
     const struct hn_bounds *bounds = &explanation->bounds;
-    return json_pack("{so sf sf sf sf sf sf sf so sI sI sI}", "bound",
+    const struct hn_resources *resources = &bounds->resources;
+    return json_pack("{so sf sf sf sf sf sf sf so so so so}", "bound",
                      bounds->bound != NULL ? json_string(bounds->bound) : json_null(), "bytes",
                      bounds->bytes, "flops", bounds->flops, "gb_per_s", bounds->gb_per_s, "gflops",
                      bounds->gflops, "bytes_share", bounds->bytes_share, "flops_share",
                      bounds->flops_share, "launch_share", bounds->launch_share, "launch",
-                     launch_to_json(bounds), "registers", (json_int_t)bounds->resources.registers,
-                     "spill_store_bytes", (json_int_t)bounds->resources.spill_store_bytes,
-                     "spill_load_bytes", (json_int_t)bounds->resources.spill_load_bytes);
+                     launch_to_json(bounds), "registers", count(resources, resources->registers),
+                     "spill_store_bytes", count(resources, resources->spill_store_bytes),
+                     "spill_load_bytes", count(resources, resources->spill_load_bytes));
 }
 
 static json_t *best_to_json(const struct hn_evidence *evidence)

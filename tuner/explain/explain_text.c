@@ -19,10 +19,12 @@ static void print_title(const struct hn_explanation *explanation, FILE *file)
     const struct hn_identity *identity = &explanation->task->identity;
     struct hn_text problem;
     char count[HN_SPACE_COUNT_TEXT];
+    char regime[HN_FORMAT_SIZE];
     hn_text_init(&problem);
     hn_bindings_append(&problem, &identity->problem);
-    fprintf(file, "%s%s%s on %s, %s L2%s\n", identity->kernel, problem.length > 0 ? " " : "",
-            problem.length > 0 ? problem.data : "", identity->device.name, identity->regime,
+    hn_format_regime(identity->regime, regime);
+    fprintf(file, "%s%s%s on %s, %s%s\n", identity->kernel, problem.length > 0 ? " " : "",
+            problem.length > 0 ? problem.data : "", identity->device.name, regime,
             explanation->simulated ? ", simulated from a recording" : "");
     hn_text_finish(&problem);
     fprintf(file, "  %s valid points: %zu with a time", hn_space_count_text(evidence->space, count),

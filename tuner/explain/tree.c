@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/search/random.h"
+#include "base/random.h"
 
 /* A tree sees at most so many draws, so that a million points take seconds. */
 enum { SMALLEST_SPLIT = 4, MOST_DRAWS = 20000 };

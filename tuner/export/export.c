@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/ascii.h"
 #include "tuner/export/export_parts.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -73,7 +73,7 @@ static size_t find_device_name(const struct hn_export *export, const char *name)
         const char *other = export->results[i]->identity.device.name;
         if (strcmp(other, name) == 0)
             return i;
-        if (strcasestr(other, name) == NULL)
+        if (hn_find_letters(other, name) == NULL)
             continue;
         if (found < export->result_count &&
             strcmp(export->results[found]->identity.device.name, other) != 0)
@@ -120,10 +120,11 @@ static enum hn_status find_plan(struct hn_store *store, const struct hn_export_r
     const struct hn_version *version = &export->results[0]->version;
     enum hn_status status = HN_OK;
     if (store != NULL)
-        status = hn_store_get_plan(store, version, &export->stored, err);
+        status = hn_store_get_plan(store, export->kernel, version, &export->stored, err);
     for (size_t i = 0;
          status == HN_OK && export->stored.json == NULL && i < request->recorded_count; i++)
-        status = hn_recording_plan_find(request->recorded[i], version, &export->stored, err);
+        status = hn_recording_plan_find(request->recorded[i], export->kernel, version,
+                                        &export->stored, err);
     if (status == HN_OK && export->stored.json != NULL)
         return hn_export_read_plan(export, err);
     return status == HN_ENOTFOUND ? HN_OK : status;
@@ -223,11 +224,10 @@ char *hn_export_identifier(const char *kernel, const char *prefix, bool upper)
     hn_text_append(&text, prefix == NULL ? kernel : prefix);
     char *name = hn_text_take(&text);
     for (char *c = name; c != NULL && *c != '\0'; c++) {
-        unsigned char byte = (unsigned char)*c;
-        if (!isascii(byte) || !isalnum(byte))
+        if (!hn_is_letter_or_digit(*c))
             *c = '_';
         else
-            *c = (char)(upper ? toupper(byte) : tolower(byte));
+            *c = upper ? hn_upper(*c) : hn_lower(*c);
     }
     return name;
 }

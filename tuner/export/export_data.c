@@ -3,19 +3,29 @@
 #include <string.h>
 
 #include "cache/record_json.h"
+#include "cache/record_json_parts.h"
 #include "tuner/export/export.h"
 
 /* json and csv: the same facts, for other programs. Their version is raised when a field changes
  * its meaning. */
 enum { EXPORT_VERSION = 1 };
 
-static const char *const verifications[] = {"unverified", "self-verified", "verified"};
+/* 0: the file that it was imported from does not say it. */
+static json_t *known(int value)
+{
+    return value > 0 ? json_integer(value) : json_null();
+}
 
 static json_t *device_json(const struct hn_device_identity *device)
 {
-    return json_pack("{s:s, s:s, s:i, s:i}", "name", device->name, "mig_profile",
-                     device->mig_profile, "capability", device->capability, "sm_count",
-                     device->sm_count);
+    return json_pack("{s:s, s:s, s:o, s:o}", "name", device->name, "mig_profile",
+                     device->mig_profile, "capability", known(device->capability), "sm_count",
+                     known(device->sm_count));
+}
+
+static json_t *error_json(const struct hn_verdict *verdict, double value)
+{
+    return verdict->kind == HN_NOT_RECORDED ? json_null() : json_real(value);
 }
 
 static json_t *resources_json(const struct hn_resources *resources)
@@ -50,17 +60,20 @@ static json_t *config_json(const struct hn_tuned *tuned)
     hn_export_append_date(&date, best->time);
     char *day = hn_text_take(&date);
     json_t *json = json_pack(
-        "{s:o, s:o, s:o, s:{s:f, s:f, s:f, s:b}, s:o, s:s, s:s, s:s, s:f, s:f, s:o, s:o, s:I, s:b, "
-        "s:s}",
+        "{s:o, s:o, s:o, s:{s:f, s:f, s:f, s:b}, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:b, "
+        "s:s, s:s, s:s, s:f}",
         "device", device_json(&tuned->identity.device), "problem",
         hn_bindings_to_json(&tuned->identity.problem), "parameters",
         hn_bindings_to_json(&best->point), "time_us", "median", timing->median_us, "low",
         timing->low_us, "high", timing->high_us, "unstable", timing->unstable, "metrics",
         hn_bindings_to_json(&best->metrics), "regime", tuned->identity.regime, "objective",
-        tuned->identity.objective, "verification", verifications[best->verdict.kind], "max_error",
-        best->verdict.max_error, "tolerance", best->verdict.tolerance, "resources",
+        tuned->identity.objective, "verification", hn_verification_names[best->verdict.kind],
+        "max_error", error_json(&best->verdict, best->verdict.max_error), "tolerance",
+        error_json(&best->verdict, best->verdict.tolerance), "resources",
         resources_json(&best->resources), "version", version_json(&tuned->version), "points",
-        (json_int_t)tuned->points, "simulated", tuned->simulated, "date", day == NULL ? "" : day);
+        (json_int_t)tuned->points, "simulated", tuned->simulated, "date", day == NULL ? "" : day,
+        "machine", tuned->origin.machine, "source", tuned->origin.source, "imported",
+        tuned->origin.imported);
     free(day);
     return json;
 }
@@ -88,14 +101,16 @@ enum hn_status hn_export_json(const struct hn_export *export, struct hn_text *te
     return text->failed ? hn_fail_memory(err) : HN_OK;
 }
 
-/* Quoted where the text needs it (RFC 4180). */
+/* Quoted where the text needs it (RFC 4180). A spreadsheet takes what begins as a formula for one,
+ * but not behind a '. */
 static void append_cell(struct hn_text *text, const char *cell)
 {
-    if (strpbrk(cell, ",\"\r\n") == NULL) {
+    bool formula = cell[0] != '\0' && strchr("=+-@\t\r", cell[0]) != NULL;
+    if (!formula && strpbrk(cell, ",\"\r\n") == NULL) {
         hn_text_append(text, cell);
         return;
     }
-    hn_text_append(text, "\"");
+    hn_text_append(text, formula ? "\"'" : "\"");
     for (const char *c = cell; *c != '\0'; c++)
         hn_text_append(text, *c == '"' ? "\"\"" : (const char[]){*c, '\0'});
     hn_text_append(text, "\"");
@@ -103,8 +118,10 @@ static void append_cell(struct hn_text *text, const char *cell)
 
 static void append_names(struct hn_text *text, const struct hn_bindings *bindings)
 {
-    for (size_t i = 0; i < bindings->count; i++)
-        hn_text_printf(text, ",%s", bindings->names[i]);
+    for (size_t i = 0; i < bindings->count; i++) {
+        hn_text_append(text, ",");
+        append_cell(text, bindings->names[i]);
+    }
 }
 
 /* The values under the names of the first row. */
@@ -114,9 +131,18 @@ static void append_values(struct hn_text *text, const struct hn_bindings *names,
     for (size_t i = 0; i < names->count; i++) {
         const struct hn_value *value = hn_bindings_get(values, names->names[i]);
         hn_text_append(text, ",");
-        if (value != NULL)
+        if (value != NULL && value->type == HN_WORD)
+            append_cell(text, value->word);
+        else if (value != NULL)
             hn_value_append(text, value);
     }
+}
+
+static void append_known(struct hn_text *text, int value)
+{
+    hn_text_append(text, ",");
+    if (value > 0)
+        hn_text_printf(text, "%d", value);
 }
 
 static void append_line(const struct hn_tuned *first, const struct hn_tuned *tuned,
@@ -126,15 +152,18 @@ static void append_line(const struct hn_tuned *first, const struct hn_tuned *tun
     append_cell(text, tuned->identity.kernel);
     hn_text_append(text, ",");
     append_cell(text, tuned->identity.device.name);
-    hn_text_printf(text, ",%d,%d,%s,", tuned->identity.device.capability,
-                   tuned->identity.device.sm_count, tuned->identity.regime);
+    append_known(text, tuned->identity.device.capability);
+    append_known(text, tuned->identity.device.sm_count);
+    hn_text_append(text, ",");
+    append_cell(text, tuned->identity.regime);
+    hn_text_append(text, ",");
     append_cell(text, tuned->identity.objective);
     append_values(text, &first->identity.problem, &tuned->identity.problem);
     append_values(text, &first->best.point, &best->point);
     hn_text_printf(text, ",%.17g,%.17g,%.17g", best->timing.median_us, best->timing.low_us,
                    best->timing.high_us);
     append_values(text, &first->best.metrics, &best->metrics);
-    hn_text_printf(text, ",%s,%s,", verifications[best->verdict.kind],
+    hn_text_printf(text, ",%s,%s,", hn_verification_names[best->verdict.kind],
                    tuned->simulated ? "true" : "false");
     hn_export_append_date(text, best->time);
     hn_text_append(text, "\n");

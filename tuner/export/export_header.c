@@ -4,6 +4,7 @@
 
 #include "runtime/source.h"
 #include "tuner/export/export_parts.h"
+#include "tuner/report/format.h"
 
 /* Appends text for the inside of a comment: device and template names could hold the marks of one.
  */
@@ -25,8 +26,10 @@ static const char *base_name(const char *path)
 static void append_measurement(const struct hn_tuned *tuned, struct hn_text *text)
 {
     const struct hn_timing *timing = &tuned->best.timing;
-    hn_text_printf(text, "  time       %.6g us, 95%% interval %.6g to %.6g us, %s L2%s, %s ",
-                   timing->median_us, timing->low_us, timing->high_us, tuned->identity.regime,
+    char regime[HN_FORMAT_SIZE];
+    hn_format_regime(tuned->identity.regime, regime);
+    hn_text_printf(text, "  time       %.6g us, 95%% interval %.6g to %.6g us, %s%s, %s ",
+                   timing->median_us, timing->low_us, timing->high_us, regime,
                    timing->unstable ? ", unstable" : "",
                    tuned->simulated ? "replayed" : "measured");
     hn_export_append_date(text, tuned->best.time);
@@ -46,6 +49,12 @@ static void append_verdict(const struct hn_verdict *verdict, struct hn_text *tex
                        "  UNVERIFIED: the config has no reference to compare the result with\n");
         return;
     }
+    if (verdict->kind == HN_NOT_RECORDED) {
+        hn_text_append(text,
+                       "  verification not recorded: whoever measured it does not say whether "
+                       "results were compared\n");
+        return;
+    }
     hn_text_printf(
         text, "  verified   max error %.3g, tolerance %.3g, %d seed%s%s\n", verdict->max_error,
         verdict->tolerance, verdict->seeds, verdict->seeds == 1 ? "" : "s",
@@ -53,14 +62,22 @@ static void append_verdict(const struct hn_verdict *verdict, struct hn_text *tex
                                           : "");
 }
 
+static const char *or_unknown(const char *version)
+{
+    return version[0] == '\0' ? "unknown" : version;
+}
+
 static void append_provenance(const struct hn_export *export, const struct hn_source *source,
                               struct hn_text *text)
 {
     const struct hn_tuned *tuned = export->configs[0];
     const struct hn_device_identity *device = &tuned->identity.device;
-    hn_text_printf(text, "  device     %s%s%s, compute capability %d.%d, %d SMs\n  problem    ",
-                   device->name, device->mig_profile[0] != '\0' ? " " : "", device->mig_profile,
-                   device->capability / 10, device->capability % 10, device->sm_count);
+    hn_text_printf(text, "  device     %s%s%s", device->name,
+                   device->mig_profile[0] != '\0' ? " " : "", device->mig_profile);
+    if (device->capability > 0)
+        hn_text_printf(text, ", compute capability %d.%d, %d SMs", device->capability / 10,
+                       device->capability % 10, device->sm_count);
+    hn_text_append(text, "\n  problem    ");
     hn_bindings_append(text, &tuned->identity.problem);
     hn_text_append(text, "\n  point      ");
     hn_bindings_append(text, &tuned->best.point);
@@ -70,12 +87,19 @@ static void append_provenance(const struct hn_export *export, const struct hn_so
     hn_text_printf(text,
                    "  versions   Hone " HONE_VERSION
                    ", driver %s, NVRTC %s, template %s (%.12s), protocol %d\n",
-                   tuned->version.driver, tuned->version.nvrtc,
+                   or_unknown(tuned->version.driver), or_unknown(tuned->version.nvrtc),
                    base_name(export->plan->template_path), tuned->version.template_hash,
                    tuned->version.protocol);
     for (size_t i = 0; i < source->option_count; i++)
         hn_text_printf(text, "%s%s%s", i == 0 ? "  options    " : " ", source->options[i],
                        i + 1 == source->option_count ? " (give them to nvcc too)\n" : "");
+    hn_text_append(text, "  origin     ");
+    struct hn_text origin;
+    hn_text_init(&origin);
+    hn_origin_append(&origin, &tuned->origin);
+    append_comment(text, origin.failed ? "" : origin.data);
+    hn_text_finish(&origin);
+    hn_text_append(text, "\n");
     if (tuned->stale)
         hn_text_append(text, "  STALE: the template, the config, the driver or Hone has changed "
                              "since; tune again\n");

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "runtime/device.h"
 #include "tuner/export/export_parts.h"
-#include "tuner/interrupt.h"
 #include "tuner/workers/compile_pool.h"
 #include "tuner/workers/machine.h"
 

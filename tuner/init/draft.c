@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/init/draft.h"
 
-#include <ctype.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+
+#include "base/ascii.h"
 
 bool hn_draft_is_one_of(const char *name, const char *list)
 {
     size_t length = strlen(name);
     for (const char *at = list; *at != '\0';) {
         size_t word = strcspn(at, " ");
-        if (word == length && strncasecmp(at, name, length) == 0)
+        if (word == length && hn_same_letters_within(at, name, length))
             return true;
         at += word;
         at += strspn(at, " ");
@@ -28,7 +28,7 @@ bool hn_draft_is_extent(const char *name)
     if (hn_draft_is_one_of(name, "n m k w h d nx ny nz dim num N_elem numel nelem"))
         return true;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        if (strcasestr(name, parts[i]) != NULL)
+        if (hn_find_letters(name, parts[i]) != NULL)
             return true;
     return false;
 }
@@ -43,7 +43,7 @@ char *hn_draft_free_name(const struct hn_draft *draft, const char *wish)
     if (asprintf(&name, "TUNE_%s", wish) < 0)
         return NULL;
     for (char *c = name; *c != '\0'; c++)
-        *c = (char)toupper((unsigned char)*c);
+        *c = hn_upper(*c);
     if (!hn_draft_is_one_of(name + 5, "null true false if else and or not in") &&
         !hn_source_has(draft->source, name + 5) && hn_draft_get(draft, name + 5) == NULL)
         memmove(name, name + 5, strlen(name + 5) + 1);

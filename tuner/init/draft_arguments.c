@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <ctype.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "tuner/init/draft.h"
 
 /* What C and CUDA call the element types. */
@@ -85,14 +85,14 @@ struct uses {
 
 static size_t skip_blanks(const char *code, size_t at)
 {
-    while (isspace((unsigned char)code[at]))
+    while (hn_is_space(code[at]))
         at++;
     return at;
 }
 
 static size_t last_before(const char *code, size_t at)
 {
-    while (at > 0 && isspace((unsigned char)code[at - 1]))
+    while (at > 0 && hn_is_space(code[at - 1]))
         at--;
     return at > 0 ? at - 1 : 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/text.h"
 #include "tuner/init/draft.h"
 
@@ -13,7 +13,7 @@ static bool ends_with(const char *name, const char *end)
 {
     size_t length = strlen(name);
     size_t tail = strlen(end);
-    return length > tail && strcasecmp(name + length - tail, end) == 0;
+    return length > tail && hn_same_letters(name + length - tail, end);
 }
 
 /* What the source calls a parameter. */
@@ -24,7 +24,7 @@ static const char *own_name(const struct hn_draft_parameter *parameter)
 
 static bool has_part(const struct hn_draft_parameter *parameter, const char *part)
 {
-    return strcasestr(own_name(parameter), part) != NULL;
+    return hn_find_letters(own_name(parameter), part) != NULL;
 }
 
 static bool is_number(const struct hn_draft_parameter *parameter)
@@ -36,7 +36,7 @@ static bool is_block(const struct hn_draft_parameter *parameter)
 {
     return is_number(parameter) &&
            ((has_part(parameter, "block") && !has_part(parameter, "blocks")) ||
-            has_part(parameter, "threads") || strcasecmp(own_name(parameter), "bdim") == 0);
+            has_part(parameter, "threads") || hn_same_letters(own_name(parameter), "bdim"));
 }
 
 static const struct hn_draft_parameter *find_axis(const struct hn_draft *draft, int axis)
@@ -79,7 +79,7 @@ static char *translate(const struct hn_draft *draft, const char *expression)
             hn_text_append_bytes(&text, at++, 1);
             continue;
         }
-        if (isdigit((unsigned char)*at)) {
+        if (hn_is_digit(*at)) {
             int64_t number;
             char *digits = strndup(at, length);
             known = digits != NULL && hn_read_number(digits, &number);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "tuner/init/draft.h"
 
 /* Macros of at least so much that sound like an extent are the size of the problem. */
@@ -11,7 +11,7 @@ static const int64_t least_size = 1024;
 
 static bool has_part(const char *name, const char *part)
 {
-    return strcasestr(name, part) != NULL;
+    return hn_find_letters(name, part) != NULL;
 }
 
 /* The number of blocks is something else. */
@@ -48,7 +48,7 @@ static const int64_t *suggest(const struct hn_draft *draft, const char *name, in
         return few;
     if (is_per_thread(name))
         return some;
-    char last = (char)toupper((unsigned char)name[strlen(name) - 1]);
+    char last = hn_upper(name[strlen(name) - 1]);
     if (is_block(name) && draft->dimensions > 1 && (last == 'X' || last == 'Y'))
         return last == 'X' ? along : across;
     if (is_block(name) || has_part(name, "tile"))
@@ -140,7 +140,7 @@ static bool words_are_free(const struct hn_draft *draft, const struct hn_macro *
 {
     for (size_t i = 0; i < macro->word_count; i++)
         if (hn_macros_get(draft->macros, macro->words[i]) != NULL ||
-            is_size(draft, macro->words[i]) || isdigit((unsigned char)macro->words[i][0]))
+            is_size(draft, macro->words[i]) || hn_is_digit(macro->words[i][0]))
             return false;
     return true;
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/text.h"
 #include "tuner/init/draft.h"
 
@@ -125,7 +126,7 @@ static void write_constraints(const struct hn_draft *draft, struct hn_text *text
 static const char *size_named(const struct hn_draft *draft, const char *name)
 {
     for (size_t i = 0; i < draft->size_count; i++)
-        if (draft->sizes[i].is_extent && strcasecmp(draft->sizes[i].name, name) == 0)
+        if (draft->sizes[i].is_extent && hn_same_letters(draft->sizes[i].name, name))
             return draft->sizes[i].name;
     return NULL;
 }
@@ -137,8 +138,8 @@ static void append_count(const struct hn_draft *draft, const char *name, struct 
     const char *n = size_named(draft, "N");
     const char *k = size_named(draft, "K");
     if (m != NULL && n != NULL && k != NULL && hn_draft_is_one_of(name, "a b c")) {
-        bool a = strcasecmp(name, "a") == 0;
-        bool b = strcasecmp(name, "b") == 0;
+        bool a = hn_same_letters(name, "a");
+        bool b = hn_same_letters(name, "b");
         hn_text_printf(text, "%s * %s", b ? k : m, a ? k : n);
         return;
     }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/init/find_kernels.h"
 
-#include <ctype.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/text.h"
 #include "tuner/init/kernel_signature.h"
 
 static size_t skip_blanks(const char *code, size_t at, size_t end)
 {
-    while (at < end && isspace((unsigned char)code[at]))
+    while (at < end && hn_is_space(code[at]))
         at++;
     return at;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/init/find_macros.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/ascii.h"
 
 /* One preprocessor line: "define", its name, and what follows. */
 struct directive {
@@ -31,7 +32,7 @@ static char *copy_word(const char **at, const char *end)
 
 static void skip_blanks(const char **at, const char *end)
 {
-    while (*at < end && isspace((unsigned char)**at))
+    while (*at < end && hn_is_space(**at))
         ++*at;
 }
 
@@ -53,7 +54,7 @@ static bool read_directive(const char *at, const char *end, struct directive *di
         skip_blanks(&at, end);
         if ((size_t)(end - at) > 7 && strncmp(at, "defined", 7) == 0 && !hn_is_identifier(at[7])) {
             at += 7;
-            while (at < end && (isspace((unsigned char)*at) || *at == '('))
+            while (at < end && (hn_is_space(*at) || *at == '('))
                 at++;
             snprintf(directive->keyword, sizeof directive->keyword, "ifndef");
         }
@@ -62,7 +63,7 @@ static bool read_directive(const char *at, const char *end, struct directive *di
     /* A macro with arguments has no value that could be chosen. */
     bool function = at < end && *at == '(' && strcmp(directive->keyword, "define") == 0;
     skip_blanks(&at, end);
-    while (end > at && isspace((unsigned char)end[-1]))
+    while (end > at && hn_is_space(end[-1]))
         end--;
     directive->value = strndup(at, (size_t)(end - at));
     if (directive->name == NULL || directive->value == NULL || function) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "tuner/init/find_macros.h"
 
 /* What the compiler's headers define. */
@@ -25,10 +25,10 @@ static bool is_standard(const char *name)
 /* BLOCK_X, N; not Tile or x. */
 static bool is_capital(const char *name)
 {
-    if (!isupper((unsigned char)name[0]))
+    if (!hn_is_upper(name[0]))
         return false;
     for (const char *c = name; *c != '\0'; c++)
-        if (islower((unsigned char)*c))
+        if (hn_is_lower(*c))
             return false;
     return true;
 }
@@ -93,7 +93,7 @@ static bool is_of_kernel(const struct hn_kernel *kernel, const char *name)
 /* A call, an array, a type of a declaration or a scope is no number. */
 static bool is_number_here(const char *code, size_t behind)
 {
-    while (isspace((unsigned char)code[behind]))
+    while (hn_is_space(code[behind]))
         behind++;
     bool assigned = code[behind] == '=' && code[behind + 1] != '=';
     return !assigned && code[behind] != '\0' && strchr("([.:", code[behind]) == NULL &&

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/init/kernel_signature.h"
 
-#include <ctype.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/text.h"
 
 /* Where the next comma stands that is in no brackets, or end. */
@@ -55,7 +55,7 @@ static void split(const char *code, size_t begin, size_t end, struct words *word
     words->count = 0;
     for (size_t i = begin; i < end && code[i] != '=' && words->count < 32;) {
         size_t length = 1;
-        if (isspace((unsigned char)code[i])) {
+        if (hn_is_space(code[i])) {
             i++;
             continue;
         }
@@ -113,7 +113,7 @@ static enum hn_status read_argument(const char *code, size_t begin, size_t end,
 static bool is_empty(const char *code, size_t begin, size_t end)
 {
     for (size_t i = begin; i < end; i++)
-        if (!isspace((unsigned char)code[i]))
+        if (!hn_is_space(code[i]))
             return (size_t)strspn(code + i, "void") == 4 && i + 4 >= end;
     return true;
 }

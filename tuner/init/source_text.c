@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/init/source_text.h"
 
-#include <ctype.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/text.h"
 
 static const size_t size_limit = 4u << 20;
 
 bool hn_is_identifier(char c)
 {
-    return isalnum((unsigned char)c) || c == '_';
+    return hn_is_letter_or_digit(c) || c == '_';
 }
 
 /* A line that goes on in the next one is one line. */
@@ -78,8 +78,7 @@ static size_t skip_literal(const char *text, size_t quote)
 /* 1'000'000 */
 static bool is_separator(const char *text, size_t i)
 {
-    return text[i] == '\'' && i > 0 && isxdigit((unsigned char)text[i - 1]) &&
-           isxdigit((unsigned char)text[i + 1]);
+    return text[i] == '\'' && i > 0 && hn_is_hex_digit(text[i - 1]) && hn_is_hex_digit(text[i + 1]);
 }
 
 /* Comments become blanks in both; the contents of literals in code alone. */

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cache/identity.h"
+
 void hn_format_time(double us, char text[HN_FORMAT_SIZE])
 {
     static const struct {
@@ -38,6 +40,14 @@ void hn_format_spread(const struct hn_timing *timing, char text[HN_FORMAT_SIZE])
         snprintf(text, HN_FORMAT_SIZE, "%.*f%%", spread < 0.01 ? 2 : 1, spread * 100);
     else
         snprintf(text, HN_FORMAT_SIZE, "?");
+}
+
+void hn_format_regime(const char *regime, char text[HN_FORMAT_SIZE])
+{
+    if (strcmp(regime, HN_REGIME_UNKNOWN) == 0)
+        snprintf(text, HN_FORMAT_SIZE, "L2 state not recorded");
+    else
+        snprintf(text, HN_FORMAT_SIZE, "%s L2", regime);
 }
 
 void hn_format_bytes(double bytes, char text[HN_FORMAT_SIZE])

@@ -90,8 +90,7 @@ static void draw(struct hn_progress *progress, const struct hn_session_state *st
         free(lines[i]);
     }
     if (!text.failed && text.length > 0)
-        fwrite(text.data, 1, text.length, stderr);
-    fflush(stderr);
+        dprintf(STDERR_FILENO, "%s", text.data);
     hn_text_finish(&text);
 }
 
@@ -105,7 +104,9 @@ void hn_progress_show(void *watcher, const struct hn_session_state *state)
         draw(progress, state);
         return;
     }
-    if (state->elapsed_s - progress->printed_s < log_interval_s)
+    bool announces = state->usage.holder != NULL && !progress->announced;
+    progress->announced = progress->announced || announces;
+    if (state->elapsed_s - progress->printed_s < log_interval_s && !announces)
         return;
     char *line = hn_progress_line(&progress->view, state);
     if (line != NULL)
@@ -122,7 +123,6 @@ void hn_progress_finish(struct hn_progress *progress)
     hn_text_init(&text);
     take_back(progress, terminal_size().ws_col, &text);
     if (!text.failed && text.length > 0)
-        fwrite(text.data, 1, text.length, stderr);
-    fflush(stderr);
+        dprintf(STDERR_FILENO, "%s", text.data);
     hn_text_finish(&text);
 }

@@ -12,6 +12,7 @@ struct hn_progress {
     bool quiet;
     bool terminal;
     double printed_s;
+    bool announced; /* that it waits for the GPU */
     size_t drawn[HN_PROGRESS_LINES]; /* columns of the lines that stand on the terminal */
     size_t drawn_count;
 };

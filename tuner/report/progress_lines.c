@@ -149,6 +149,8 @@ static void append_count(const struct hn_progress_view *view, const struct hn_se
         hn_text_printf(text, "/%llu", (unsigned long long)total);
     if (strcmp(state->phase, "searching") != 0)
         hn_text_printf(text, " %s", state->phase);
+    if (state->usage.holder != NULL)
+        hn_text_printf(text, ", waiting for the GPU: %s", state->usage.holder);
 }
 
 static void append_best(const struct hn_progress_view *view, const struct hn_session_state *state,

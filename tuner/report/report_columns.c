@@ -55,6 +55,11 @@ static bool has_time(const struct hn_record *record)
     return timed && record->timing.median_us > 0;
 }
 
+static bool was_compared(const struct hn_record *record)
+{
+    return record->verdict.kind == HN_SELF_VERIFIED || record->verdict.kind == HN_VERIFIED;
+}
+
 static double tenths(double value)
 {
     return round(value * 10) / 10;
@@ -104,11 +109,11 @@ static json_t *verification(const struct hn_record *r)
 }
 static json_t *max_error(const struct hn_record *r)
 {
-    return known(r->verdict.kind != HN_UNVERIFIED, r->verdict.max_error);
+    return known(was_compared(r), r->verdict.max_error);
 }
 static json_t *tolerance(const struct hn_record *r)
 {
-    return known(r->verdict.kind != HN_UNVERIFIED, r->verdict.tolerance);
+    return known(was_compared(r), r->verdict.tolerance);
 }
 static json_t *registers(const struct hn_record *r)
 {

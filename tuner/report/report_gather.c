@@ -133,7 +133,14 @@ enum hn_status hn_report_add_tuned(struct hn_report *report, struct hn_store *st
     tuning->version = tuned->version;
     tuning->simulated = tuned->simulated;
     tuning->stale = tuned->stale;
-    tuning->source = strdup(path);
+    struct hn_text source;
+    hn_text_init(&source);
+    hn_text_append(&source, path);
+    if (hn_origin_is_foreign(&tuned->origin)) {
+        hn_text_append(&source, ", ");
+        hn_origin_append(&source, &tuned->origin);
+    }
+    tuning->source = hn_text_take(&source);
     enum hn_status status = tuning->source == NULL
                                 ? hn_fail_memory(err)
                                 : hn_identity_copy(&tuning->identity, &tuned->identity, err);

@@ -94,7 +94,8 @@ enum hn_status hn_report_apply_plan(struct hn_report_tuning *tuning, struct hn_s
     struct hn_plan *plan = NULL;
     struct hn_error ignored;
     json_t *json = NULL;
-    if (hn_store_get_plan(store, &tuning->version, &stored, &ignored) != HN_OK)
+    if (hn_store_get_plan(store, tuning->identity.kernel, &tuning->version, &stored, &ignored) !=
+        HN_OK)
         return HN_OK; /* imported results have none */
     hn_records_recall_shared(stored.json, &tuning->identity.problem, &tuning->records);
     json = json_loads(stored.json, 0, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/report/roof.h"
 
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -29,6 +30,23 @@ static double share_of(double amount, double rate, double time_us)
     return rate > 0.0 ? amount / rate / 1e3 / time_us : 0.0;
 }
 
+/* What the device needs at least is less than what a roof says: see roof.h. */
+static const double roof_margin = 1.1;
+
+static const char *find_beyond(const struct hn_roofs *roofs, const struct hn_device *device,
+                               const struct hn_roof_shares *shares, enum hn_regime regime,
+                               const struct hn_record *record)
+{
+    double high_us = record->timing.high_us * roof_margin;
+    double moved = fmax(shares->bytes - (double)device->l2_bytes, 0.0);
+    if (regime != HN_COLD || record->outcome != HN_OUTCOME_OK || !(high_us > 0.0))
+        return NULL;
+    if (share_of(moved, roofs->copy_gb_per_s, high_us) > 1.0 ||
+        share_of(shares->bytes, roofs->l2_gb_per_s, high_us) > 1.0)
+        return "bytes";
+    return share_of(shares->flops, roofs->fp32_gflops, high_us) > 1.0 ? "flops" : NULL;
+}
+
 bool hn_roof_shares_find(const struct hn_roofs *roofs, const struct hn_device *device,
                          enum hn_regime regime, const struct hn_record *record,
                          struct hn_roof_shares *shares)
@@ -44,6 +62,7 @@ bool hn_roof_shares_find(const struct hn_roofs *roofs, const struct hn_device *d
         share_of(bytes, shares->cached ? roofs->l2_gb_per_s : roofs->copy_gb_per_s, time_us);
     shares->flops_share = share_of(flops, roofs->fp32_gflops, time_us);
     shares->launch_share = roofs->launch_us / time_us;
+    shares->beyond = find_beyond(roofs, device, shares, regime, record);
     return true;
 }
 
@@ -70,6 +89,15 @@ bool hn_roof_of(const struct hn_roofs *roofs, const struct hn_backend *backend,
         return false;
     hn_roof_nearest(&shares, roof);
     return roof->share > 0.0;
+}
+
+const char *hn_roof_beyond(const struct hn_roofs *roofs, const struct hn_backend *backend,
+                           const struct hn_record *record)
+{
+    struct hn_roof_shares shares;
+    return hn_roof_shares_find(roofs, &backend->device, backend->task->regime, record, &shares)
+               ? shares.beyond
+               : NULL;
 }
 
 void hn_roofs_append(struct hn_text *text, const struct hn_roofs *roofs)

@@ -18,12 +18,14 @@ enum { BEST_SHOWN = 5 };
 void hn_summary_print_title(const struct hn_backend *backend, FILE *file)
 {
     const struct hn_task *task = backend->task;
+    char regime[HN_FORMAT_SIZE];
     struct hn_text problem;
     hn_text_init(&problem);
     hn_bindings_append(&problem, task->problem);
-    fprintf(file, "%s%s%s on %s, %s L2%s\n", task->identity.kernel, problem.length > 0 ? " " : "",
-            problem.length > 0 ? problem.data : "", task->identity.device.name,
-            task->identity.regime, backend->simulated ? ", simulated from a recording" : "");
+    hn_format_regime(task->identity.regime, regime);
+    fprintf(file, "%s%s%s on %s, %s%s\n", task->identity.kernel, problem.length > 0 ? " " : "",
+            problem.length > 0 ? problem.data : "", task->identity.device.name, regime,
+            backend->simulated ? ", simulated from a recording" : "");
     if (backend->note[0] != '\0')
         fprintf(file, "  %s\n", backend->note);
     hn_text_finish(&problem);
@@ -62,6 +64,20 @@ static void add_roof(struct hn_table *table, const struct scale *scale,
         hn_table_cell(table, "%s", "");
 }
 
+static void add_resources(struct hn_table *table, const struct hn_resources *resources)
+{
+    char shared[HN_FORMAT_SIZE];
+    if (!resources->known) {
+        for (int i = 0; i < 3; i++)
+            hn_table_cell(table, "-");
+        return;
+    }
+    hn_format_bytes((double)hn_resources_shared_bytes(resources), shared);
+    hn_table_cell(table, "%d", resources->registers);
+    hn_table_cell(table, "%s", shared);
+    hn_table_cell(table, "%.0f%%", resources->occupancy * 100);
+}
+
 static void add_row(struct hn_table *table, const struct scale *scale,
                     const struct hn_record *record, const char *mark)
 {
@@ -79,10 +95,7 @@ static void add_row(struct hn_table *table, const struct scale *scale,
     else
         hn_table_cell(table, "%s", "");
     add_roof(table, scale, record, timed);
-    hn_table_cell(table, "%d", record->resources.registers);
-    hn_format_bytes((double)hn_resources_shared_bytes(&record->resources), text);
-    hn_table_cell(table, "%s", text);
-    hn_table_cell(table, "%.0f%%", record->resources.occupancy * 100);
+    add_resources(table, &record->resources);
     hn_text_init(&point);
     hn_bindings_append(&point, &record->point);
     hn_table_cell(table, "%s", point.data != NULL ? point.data : "");
@@ -96,6 +109,8 @@ static const char *verification_note(const struct hn_record *best)
         return "UNVERIFIED: the config says `reference: none`, so nothing was compared";
     case HN_SELF_VERIFIED:
         return "self-verified: compared with the template at its defaults, not with a reference";
+    case HN_NOT_RECORDED:
+        return "verification not recorded: the file does not say whether results were compared";
     case HN_VERIFIED:
         break;
     }
@@ -184,6 +199,17 @@ static void print_outcomes(const struct hn_session_state *state, FILE *file)
     if (state->reused > 0)
         fprintf(file, ", %llu of them from the cache", (unsigned long long)state->reused);
     fputs(")\n", file);
+}
+
+/* What the end of the budget has left undone. */
+static void print_cut(const struct hn_session_state *state, FILE *file)
+{
+    if (state->cut > 0)
+        fprintf(file, "  the budget ended with %llu point%s under way, of which nothing is kept\n",
+                (unsigned long long)state->cut, state->cut > 1 ? "s" : "");
+    if (state->unraced)
+        fputs("  the budget ended before the final race: the best is the one that the search saw\n",
+              file);
 }
 
 /* Whether there may be something better, where not everything was looked at. */
@@ -298,6 +324,22 @@ static void print_roofs(const struct scale *scale, FILE *file)
     hn_text_finish(&text);
 }
 
+/* A time that can not be is no record to be proud of. It was measured twice, in the search and in
+ * the race. */
+static void print_beyond(const struct scale *scale, const struct shown *best, FILE *file)
+{
+    const char *metric = scale->roofs == NULL
+                             ? NULL
+                             : hn_roof_beyond(scale->roofs, scale->backend, &best->records[0]);
+    if (metric != NULL)
+        fprintf(file,
+                "  FASTER THAN THE ROOF: the best can not do what the metric `%s` says in %.4g us; "
+                "check "
+                "`%s`%s\n",
+                metric, best->records[0].timing.median_us, metric,
+                strcmp(metric, "flops") == 0 ? ", or whether it uses more than FP32 units" : "");
+}
+
 static enum hn_status print_found(const struct hn_session *session,
                                   const struct hn_ranking *ranking, const struct scale *scale,
                                   FILE *file, struct hn_error *err)
@@ -322,6 +364,7 @@ static enum hn_status print_found(const struct hn_session *session,
         hn_staging_print(&best.records[0], "  pipeline  ", file);
         print_copy(hn_session_state(session), file);
         print_roofs(scale, file);
+        print_beyond(scale, &best, file);
     }
     finish_shown(&best);
     finish_shown(&ladder);
@@ -352,6 +395,7 @@ enum hn_status hn_summary_print(const struct hn_session *session, const struct h
     hn_summary_print_title(backend, file);
     status = print_found(session, &ranking, &scale, file, err);
     print_outcomes(state, file);
+    print_cut(state, file);
     print_chance(state, file);
     if (status == HN_OK)
         status = print_edges(session, backend, file, err);

@@ -10,7 +10,7 @@
 #include "tuner/report/summary.h"
 #include "tuner/report/summary_edges.h"
 
-static json_t *health_to_json(const struct hn_health *health)
+json_t *hn_health_to_json(const struct hn_health *health)
 {
     char reasons[HN_FORMAT_SIZE * 2];
     hn_health_reasons(health->reasons, reasons, sizeof reasons);
@@ -51,7 +51,8 @@ static json_t *record_to_json(const struct hn_backend *backend, const struct hn_
     hn_staging_add_json(record, json);
     if (json != NULL && roofs != NULL && hn_roof_of(roofs, backend, record, &roof))
         json_object_set_new(json, "roof",
-                            json_pack("{ss sf}", "name", roof.name, "share", roof.share));
+                            json_pack("{ss sf ss*}", "name", roof.name, "share", roof.share,
+                                      "beyond", hn_roof_beyond(roofs, backend, record)));
     return json;
 }
 
@@ -80,18 +81,19 @@ static json_t *session_to_json(const struct hn_session *session, const struct hn
     const struct hn_session_state *state = hn_session_state(session);
     const struct hn_identity *identity = &backend->task->identity;
     return json_pack(
-        "{ss so ss ss si sb so sI so so sb si sf so so sO so so so}", "kernel", identity->kernel,
-        "problem", hn_bindings_to_json(&identity->problem), "regime", identity->regime, "device",
-        identity->device.name, "compute_capability", identity->device.capability, "simulated",
-        backend->simulated, "points",
+        "{ss so ss ss si sb so sI sI so so sb sb si sf so so sO so so so}", "kernel",
+        identity->kernel, "problem", hn_bindings_to_json(&identity->problem), "regime",
+        identity->regime, "device", identity->device.name, "compute_capability",
+        identity->device.capability, "simulated", backend->simulated, "points",
         hn_space_enumerated(backend->task->space) ? json_integer((json_int_t)state->points)
                                                   : json_null(),
-        "reused", (json_int_t)state->reused, "outcomes", counts_to_json(state), "chance",
+        "reused", (json_int_t)state->reused, "cut", (json_int_t)state->cut, "outcomes",
+        counts_to_json(state), "chance",
         isnan(state->chance) ? json_null() : json_real(state->chance), "stopped", state->stopped,
-        "tied", (int)tied, "copy_gb_per_s", state->copy_gb_per_s, "roofs",
-        roofs != NULL ? hn_roofs_to_json(roofs) : json_null(), "best",
+        "unraced", state->unraced, "tied", (int)tied, "copy_gb_per_s", state->copy_gb_per_s,
+        "roofs", roofs != NULL ? hn_roofs_to_json(roofs) : json_null(), "best",
         tied > 0 ? json_incref(json_array_get(records, 0)) : json_null(), "records", records,
-        "time", time_to_json(state), "health", health_to_json(&state->usage.health), "edges",
+        "time", time_to_json(state), "health", hn_health_to_json(&state->usage.health), "edges",
         hn_edges_to_json(edges));
 }
 

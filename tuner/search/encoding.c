@@ -9,7 +9,7 @@ static bool as_number(const struct hn_value *value, double *number)
 {
     if (value->type == HN_WORD)
         return false;
-    *number = value->type == HN_REAL ? value->real : (double)value->integer;
+    *number = hn_value_number(value);
     return true;
 }
 

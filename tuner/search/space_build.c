@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "tuner/search/space_open.h"
 
 static const double clearly_more = 20;
@@ -80,6 +81,8 @@ static enum hn_status start_group(struct hn_space *space, const size_t *paramete
 
 static enum hn_status fail_steps(const struct hn_space_solver *solver, struct hn_error *err)
 {
+    if (hn_interrupted() != 0)
+        return hn_interrupt_check(err);
     return hn_fail(err, HN_ECONFIG,
                    "%" PRIu64 " steps through the %.3g combinations of the parameters found only "
                    "%" PRIu64

@@ -4,9 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* PROBES make the estimate. A draw that can not be counted out takes one of CANDIDATES points found
- * by random descents, by their weights; each descent may try so many values. */
-enum { PROBES = 4000, CANDIDATES = 32, MOST_DESCENT = 20000, MOST_IDLE = 64 };
+/* PROBES make the estimate, or what can be had for so many steps. A draw that can not be counted
+ * out takes one of CANDIDATES points found by random descents, by their weights; each descent may
+ * try so many values. */
+enum {
+    PROBES = 4000,
+    MOST_PROBED = 100000000,
+    CANDIDATES = 32,
+    MOST_DESCENT = 20000,
+    MOST_IDLE = 64
+};
 /* What looking for the first point with given values may cost. */
 enum { MOST_FIRST = 50000000 };
 
@@ -87,10 +94,13 @@ static double probe(struct hn_space_search *search, struct hn_random *random)
 double hn_space_open_estimate(struct hn_space_open *open)
 {
     struct hn_random random = hn_random_seeded(1);
+    struct hn_space_search *search = &open->solver.search;
+    const uint64_t end = search->steps + MOST_PROBED;
     double sum = 0;
-    for (int i = 0; i < PROBES; i++)
-        sum += probe(&open->solver.search, &random);
-    return sum / PROBES;
+    int probes = 0;
+    for (; probes < PROBES && search->steps < end; probes++)
+        sum += probe(search, &random);
+    return sum / probes;
 }
 
 enum hn_walk hn_space_open_count(struct hn_space_open *open, uint64_t most_steps)

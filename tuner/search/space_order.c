@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/search/random.h"
+#include "base/random.h"
 #include "tuner/search/space_plan.h"
 
 /* The work that an order makes is estimated from the share of combinations that each check lets

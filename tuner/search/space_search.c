@@ -4,8 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/interrupt.h"
+
 /* A partial check that in so many tries cut less than one in so many is left out. */
 enum { TRIES_TO_JUDGE = 4096, WORTH_ONE_IN = 32, FEW_CANDIDATES = 5 };
+
+/* Steps are work: asking the evaluator takes as long as computing so many terms, and so do so many
+ * words of a set. */
+enum { STEPS_TO_EVALUATE = 16, WORDS_A_STEP = 16 };
 
 enum hn_status hn_space_search_init(struct hn_space_search *search,
                                     const struct hn_space_plan *plan, struct hn_error *err)
@@ -65,6 +71,11 @@ static bool passes(struct hn_space_search *search, const struct hn_space_level *
     enum hn_truth wanted = step->check->failing ? HN_NO_VALUE : HN_TRUE;
     return hn_conjunct_evaluate(&conjuncts->items[step->check->conjunct], search->current) ==
            wanted;
+}
+
+static uint64_t cost_of(const struct hn_space_step *step)
+{
+    return step->term >= 0 ? 1 : STEPS_TO_EVALUATE;
 }
 
 /* Sets the bit of a value, if it is one of the level's. */
@@ -130,7 +141,7 @@ static uint64_t *need_row(struct hn_space_search *search, const struct hn_space_
     run(search, &step->before);
     if (step->divides && set_divisible(search, level, step, bits))
         return bits;
-    search->steps += level->count;
+    search->steps += level->count * cost_of(step);
     for (size_t i = 0; i < level->count; i++) {
         if (passes(search, level, step, i))
             bits[i / 64] |= (uint64_t)1 << (i % 64);
@@ -198,7 +209,7 @@ static bool cut_each(struct hn_space_search *search, const struct hn_space_level
     for (size_t i = 0; i < level->words; i++) {
         for (uint64_t bits = mask[i]; bits != 0; bits &= bits - 1) {
             size_t position = 64 * i + (size_t)__builtin_ctzll(bits);
-            search->steps++;
+            search->steps += cost_of(step);
             if (passes(search, level, step, position))
                 continue;
             mask[i] &= ~(bits & -bits);
@@ -256,6 +267,7 @@ bool hn_space_candidates(struct hn_space_search *search, size_t depth)
 {
     const struct hn_space_level *level = &search->plan->levels[depth];
     uint64_t *mask = search->masks + level->mask_at;
+    search->steps += level->words / WORDS_A_STEP * level->step_count;
     for (size_t i = 0; i < level->words; i++)
         mask[i] = UINT64_MAX;
     if (level->count % 64 != 0)
@@ -333,6 +345,11 @@ static bool append_points(struct hn_space_search *search, size_t depth)
     return true;
 }
 
+static bool is_too_long(const struct hn_space_search *search, const struct hn_walk_limits *limits)
+{
+    return search->steps > limits->steps + 4 * search->point_count || hn_interrupted() != 0;
+}
+
 enum hn_walk hn_space_walk(struct hn_space_search *search, size_t depth,
                            const struct hn_walk_limits *limits)
 {
@@ -344,11 +361,13 @@ enum hn_walk hn_space_walk(struct hn_space_search *search, size_t depth,
             return HN_WALK_NO_MEMORY;
         return search->point_count >= limits->points ? HN_WALK_ENOUGH : HN_WALK_DONE;
     }
-    if (search->steps > limits->steps + 4 * search->point_count)
-        return HN_WALK_TOO_LONG;
     const uint64_t *mask = search->masks + level->mask_at;
     for (size_t i = 0; i < level->words; i++) {
         for (uint64_t bits = mask[i]; bits != 0; bits &= bits - 1) {
+            /* Before each value: below it nothing may be left after much work, and so on through
+             * all of them. */
+            if (is_too_long(search, limits))
+                return HN_WALK_TOO_LONG;
             hn_space_bind(search, depth, 64 * i + (size_t)__builtin_ctzll(bits));
             enum hn_walk walk = hn_space_walk(search, depth + 1, limits);
             if (walk != HN_WALK_DONE)

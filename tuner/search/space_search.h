@@ -3,7 +3,7 @@
 #define HONE_TUNER_SEARCH_SPACE_SEARCH_H
 
 #include "tuner/search/space_plan.h"
-#include "tuner/search/random.h"
+#include "base/random.h"
 
 /* Going through a plan, for space*.c only: one thread's state. */
 struct hn_space_search {
@@ -22,7 +22,7 @@ struct hn_space_search {
     uint64_t *points;         /* keys that were found */
     uint64_t point_count;
     uint64_t capacity;
-    uint64_t steps;           /* values bound or checked */
+    uint64_t steps;           /* values bound or checked, those that ask the evaluator many times */
 };
 
 enum hn_status hn_space_search_init(struct hn_space_search *search, const struct hn_space_plan *plan,
@@ -38,7 +38,7 @@ void hn_space_bind(struct hn_space_search *search, size_t level, size_t position
 enum hn_walk { HN_WALK_DONE, HN_WALK_ENOUGH, HN_WALK_TOO_LONG, HN_WALK_NO_MEMORY };
 struct hn_walk_limits {
     uint64_t points; /* ends with ENOUGH when there are that many */
-    uint64_t steps;  /* ends with TOO_LONG after so many steps, and four for each point */
+    uint64_t steps;  /* ends with TOO_LONG after so many steps, and four for each point, or a signal */
 };
 /* All points below the levels that are bound, in the order of the plan: appends their keys. */
 enum hn_walk hn_space_walk(struct hn_space_search *search, size_t level, const struct hn_walk_limits *limits);

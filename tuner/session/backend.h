@@ -29,7 +29,9 @@ struct hn_racer {
     const struct hn_image *image;
 };
 
-/* samples[racer * rounds + round], microseconds. records[i]: what became of racer i. rounds is 0 when no round was
+#define HN_RACE_MOST_ROUNDS 101
+
+/* samples[racer * rounds + round], microseconds, HN_RACE_MOST_ROUNDS at most. records[i]: what became of racer i. rounds is 0 when no round was
  * finished, count 0 when the race came to no end (a hang, a crash): then the times measured before it stand. */
 struct hn_race_result {
     double *samples;
@@ -45,11 +47,14 @@ struct hn_usage {
     double compile_wall_s; /* at least one compilation was under way */
     double gpu_busy_s;     /* the GPU worker had its turn */
     double working_s;      /* either of the two */
+    const char *holder; /* who else has the GPU while it is waited for: "process 4711 has it since 12:03:04"; NULL: none */
     struct hn_health health;
     const struct hn_timeline *on_gpu;    /* what the GPU worker did when; NULL: not known */
     const struct hn_timeline *compiling; /* one span */
 };
 
+/* Whatever blocks (prepare, reseed, race, copy_rate, a reference that evaluate needs) is HN_EINTERRUPTED, without a
+ * message where it was the clock, once a signal came or end_ms has passed. */
 struct hn_backend_kind {
     void (*destroy)(struct hn_backend *backend);
     /* Everything that has to be there before the first evaluation: references, warm clocks. Called once, lazily: what is
@@ -75,6 +80,8 @@ struct hn_backend_kind {
                            struct hn_race_result *result, struct hn_error *err);
     /* GB/s (read + write) of a device-to-device memcpy of `bytes`; 0 where it can not be measured. */
     enum hn_status (*copy_rate)(struct hn_backend *backend, double bytes, double *gb_per_s, struct hn_error *err);
+    /* Forgets all compilations and kills those under way; what the GPU is at goes on. NULL: there is nothing to kill. */
+    void (*halt)(struct hn_backend *backend);
     double (*busy_ms)(const struct hn_backend *backend); /* of the GPU */
     void (*usage)(const struct hn_backend *backend, struct hn_usage *usage); /* NULL: not known */
 };
@@ -85,6 +92,7 @@ struct hn_backend {
     struct hn_device device;
     bool simulated;
     char note[128]; /* what people should know of its measurements; "" for nothing */
+    double end_ms;  /* nothing is waited for beyond it, as hn_now_ms; 0: no limit. The owner's to set */
     bool all_asked; /* the owner's to set: nothing will be compiled but what is asked for already */
     /* Called while prepare blocks; may call compile and room. The owner's to set; NULL: nothing is to be done. */
     enum hn_status (*meanwhile)(void *owner, struct hn_error *err);
@@ -93,6 +101,7 @@ struct hn_backend {
 
 struct hn_live_options {
     uint64_t seed; /* of the inputs */
+    double end_ms; /* of the backend */
     bool any_order; /* compilations may be started in another order than asked for */
     /* Points that will be asked for first, when nothing is known of them: compiled before the device is. */
     const struct hn_bindings *ahead;

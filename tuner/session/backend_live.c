@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "cache/record_json.h"
 #include "tuner/session/live.h"
 
@@ -11,7 +12,7 @@ static const int sleep_limit_ms = 50;
 static void destroy(struct hn_backend *backend)
 {
     struct hn_live *live = (struct hn_live *)backend;
-    hn_compile_pool_cancel(live->pool, false);
+    hn_compile_pool_halt(live->pool);
     hn_gpu_client_set_sleep(live->gpu, NULL, NULL);
     hn_live_forget_ahead(live);
     hn_bindings_finish(&live->evaluated);
@@ -76,6 +77,8 @@ static enum hn_status evaluate(struct hn_backend *backend, uint64_t ticket,
     json_object_set_new(message.json, "measure", json_boolean(request->measure));
     json_object_set_new(message.json, "full", json_boolean(request->full));
     json_object_set_new(message.json, "parts", json_boolean(request->parts));
+    json_object_set_new(message.json, "audit", json_boolean(request->audit));
+    json_object_set_new(message.json, "repeat_ms", json_real(request->repeat_ms));
     json_object_set_new(message.json, "censor_us", json_real(request->censor_us));
     json_object_set_new(message.json, "censor_clock_mhz", json_real(request->censor_clock_mhz));
     json_object_set_new(message.json, "target", json_real(request->target));
@@ -111,7 +114,7 @@ static enum hn_status take_evaluated(struct hn_live *live, struct hn_gpu_result 
     event->ticket = live->evaluating;
     hn_record_init(&event->record);
     if (result->end == HN_GPU_REPLY) {
-        status = hn_record_from_json(json_object_get(result->message.json, "record"),
+        status = hn_record_from_json(json_object_get(result->message.json, "record"), NULL,
                                      &event->record, err);
         hn_message_finish(&result->message);
         if (status == HN_OK && result->text[0] != '\0')
@@ -171,8 +174,10 @@ static void sleep_on_workers(struct hn_live *live, int timeout_ms)
 enum hn_status hn_live_sleep(void *pointer, struct hn_error *err)
 {
     struct hn_live *live = pointer;
-    enum hn_status status = HN_OK;
-    if (live->base.meanwhile != NULL)
+    enum hn_status status = hn_interrupt_check(err);
+    if (status == HN_OK && live->base.end_ms > 0 && hn_now_ms() >= live->base.end_ms)
+        return HN_EINTERRUPTED;
+    if (status == HN_OK && live->base.meanwhile != NULL)
         status = live->base.meanwhile(live->base.owner, err);
     if (status == HN_OK)
         status = hn_live_start_ahead(live, err);
@@ -235,6 +240,7 @@ static void read_usage(const struct hn_live *live, struct hn_usage *usage)
         .compile_wall_s = hn_meter_total_ms(hn_compile_pool_meter(live->pool), now) / 1e3,
         .gpu_busy_s = hn_meter_total_ms(hn_gpu_client_meter(live->gpu), now) / 1e3,
         .working_s = hn_meter_total_ms(&workers->working, now) / 1e3,
+        .holder = hn_gpu_client_holder(live->gpu),
         .health = *hn_gpu_client_health(live->gpu),
         .on_gpu = &workers->on_gpu,
         .compiling = &workers->compiling,
@@ -251,6 +257,11 @@ static void usage(const struct hn_backend *backend, struct hn_usage *usage)
     usage->working_s -= live->before.working_s;
 }
 
+static void halt(struct hn_backend *backend)
+{
+    hn_compile_pool_halt(((struct hn_live *)backend)->pool);
+}
+
 static double busy_ms(const struct hn_backend *backend)
 {
     struct hn_usage own;
@@ -259,8 +270,8 @@ static double busy_ms(const struct hn_backend *backend)
 }
 
 static const struct hn_backend_kind live_kind = {
-    destroy,    hn_live_prepare, compile,      complete,  room,    idle,  evaluate,
-    wait_event, reseed,          hn_live_race, copy_rate, busy_ms, usage,
+    destroy,    hn_live_prepare, compile,      complete,  room, idle,    evaluate,
+    wait_event, reseed,          hn_live_race, copy_rate, halt, busy_ms, usage,
 };
 
 static struct hn_live *create(struct hn_task *task, struct hn_workers *workers,
@@ -269,7 +280,7 @@ static struct hn_live *create(struct hn_task *task, struct hn_workers *workers,
     struct hn_live *live = calloc(1, sizeof *live);
     if (live == NULL)
         return NULL;
-    live->base = (struct hn_backend){.kind = &live_kind, .task = task};
+    live->base = (struct hn_backend){.kind = &live_kind, .task = task, .end_ms = options->end_ms};
     live->options = *options;
     live->workers = workers;
     live->pool = workers->pool;
@@ -302,8 +313,11 @@ enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers,
     if (status == HN_OK) {
         live->base.device = workers->device;
         hn_live_check_ahead(live, workers->device.identity.capability);
-        status = hn_compile_pool_nvrtc(live->pool, nvrtc, err);
+        status = hn_compile_pool_nvrtc(live->pool, hn_live_sleep, live, nvrtc, err);
     }
+    if (status == HN_EINTERRUPTED && hn_interrupted() == 0)
+        status = hn_fail(err, HN_ENOTFOUND,
+                         "the budget ended before driver and compiler were up; nothing was tuned");
     if (status != HN_OK) {
         destroy(&live->base);
         return status;

@@ -199,8 +199,8 @@ static double busy_ms(const struct hn_backend *backend)
 }
 
 static const struct hn_backend_kind simulated_kind = {
-    destroy,    prepare, compile, complete, room,    idle, evaluate,
-    wait_event, reseed,  NULL,    NULL,     busy_ms, NULL,
+    destroy,    prepare, compile, complete, room, idle,    evaluate,
+    wait_event, reseed,  NULL,    NULL,     NULL, busy_ms, NULL,
 };
 
 static enum hn_status index_points(struct simulated *simulated, const char *path,
@@ -252,12 +252,22 @@ static enum hn_status describe_device(struct simulated *simulated, struct hn_err
 }
 
 /* The times are those of the kernel as it was recorded, which may no longer be the kernel of the
- * config. */
-static void note_age(struct simulated *simulated)
+ * config. A recording that does not say which template it is of is taken for the config's. */
+static void set_version(struct simulated *simulated)
 {
-    if (hn_recording_is_stale(simulated->base.task, &simulated->recording))
+    struct hn_task *task = simulated->base.task;
+    const struct hn_version *recorded = &simulated->recording.version;
+    const struct hn_version own = task->version;
+    task->stale = hn_recording_is_stale(task, &simulated->recording);
+    task->version = *recorded;
+    if (task->stale)
         snprintf(simulated->base.note, sizeof simulated->base.note,
                  "the recording is stale: template, options or plan have changed since");
+    if (hn_version_knows_template(recorded))
+        return;
+    memcpy(task->version.template_hash, own.template_hash, sizeof own.template_hash);
+    memcpy(task->version.options_hash, own.options_hash, sizeof own.options_hash);
+    memcpy(task->version.plan_hash, own.plan_hash, sizeof own.plan_hash);
 }
 
 enum hn_status hn_backend_simulated(struct hn_task *task, const char *path,
@@ -279,9 +289,12 @@ enum hn_status hn_backend_simulated(struct hn_task *task, const char *path,
         destroy(&simulated->base);
         return status;
     }
-    note_age(simulated);
-    task->identity.device = simulated->recording.identity.device;
-    task->version = simulated->recording.version;
+    status = hn_task_set_measured(task, &simulated->recording.identity, err);
+    if (status != HN_OK) {
+        destroy(&simulated->base);
+        return status;
+    }
+    set_version(simulated);
     *backend = &simulated->base;
     return HN_OK;
 }

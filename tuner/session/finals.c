@@ -3,13 +3,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/random.h"
 #include "runtime/launch.h"
 #include "runtime/statistics.h"
-#include "tuner/interrupt.h"
 #include "tuner/session/session_internal.h"
 
 /* Images of so many of the best are kept, so that a replay needs no compiler. */
 static const size_t kept_images = 3;
+/* The winner is launched again and again for so long, or a share of the time that the tune took
+ * until then, but no more often than HN_MOST_REPEATS. */
+static const double least_repeat_ms = 5;
+static const double repeat_share = 0.01;
+/* Times of a race are those of the search but for a few percent, or what clocks do between them:
+ * beyond this a variant was faster in the search because it knew its inputs. */
+static const double most_slowed = 1.1;
+static const double most_slowed_alone = 1.3;
 
 struct finals {
     struct hn_session *session;
@@ -51,7 +60,7 @@ static void let_go(struct finals *finals)
 }
 
 /* Waits for an event of this kind; other kinds belong to what is measured after all. The event is
- * HN_EVENT_NONE when a signal came. */
+ * HN_EVENT_NONE when a signal came or the time is up. */
 static enum hn_status wait_for(struct finals *finals, enum hn_event_kind kind,
                                struct hn_backend_event *event, struct hn_error *err)
 {
@@ -61,7 +70,7 @@ static enum hn_status wait_for(struct finals *finals, enum hn_event_kind kind,
             return status;
         status = hn_session_take_event(finals->session, event, err);
         event->kind = HN_EVENT_NONE;
-        if (status != HN_OK || hn_interrupted() != 0)
+        if (status != HN_OK || hn_session_is_over(finals->session))
             return status;
     }
 }
@@ -81,7 +90,7 @@ static enum hn_status ensure_images(struct finals *finals, struct hn_error *err)
             return status;
         wanted++;
     }
-    for (; wanted > 0 && hn_interrupted() == 0; wanted--) {
+    for (; wanted > 0 && !hn_session_is_over(session); wanted--) {
         struct hn_backend_event event;
         enum hn_status status = wait_for(finals, HN_EVENT_COMPILED, &event, err);
         if (status != HN_OK)
@@ -168,20 +177,22 @@ static enum hn_status fall(struct finals *finals, size_t i, const struct hn_reco
     return status == HN_OK ? settle_fall(session, finals->numbers[i], err) : status;
 }
 
-static enum hn_status verify_one(struct finals *finals, size_t i, struct hn_record *verdict,
-                                 struct hn_error *err)
+/* HN_OUTCOME_SKIPPED when a signal came or the time is up. */
+static enum hn_status check_one(struct finals *finals, size_t i,
+                                const struct hn_bench_request *request, struct hn_record *verdict,
+                                struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     const struct hn_flight *flight = flight_of(finals, i);
     struct hn_backend_event event;
-    struct hn_bench_request request = {.verify = true};
+    verdict->outcome = HN_OUTCOME_SKIPPED;
     if (flight->image.cubin == NULL) {
         hn_record_fail(verdict, flight->image.outcome, "%s",
                        flight->image.message != NULL ? flight->image.message : "no message");
         return HN_OK;
     }
     enum hn_status status = session->backend->kind->evaluate(
-        session->backend, finals->numbers[i], &flight->record.point, &flight->image, &request, err);
+        session->backend, finals->numbers[i], &flight->record.point, &flight->image, request, err);
     if (status == HN_OK)
         status = wait_for(finals, HN_EVENT_EVALUATED, &event, err);
     if (status == HN_OK && event.kind == HN_EVENT_EVALUATED)
@@ -189,26 +200,41 @@ static enum hn_status verify_one(struct finals *finals, size_t i, struct hn_reco
     return status;
 }
 
-/* Verifies all finalists on a second seed; those that fail leave the field. */
+/* Verifies all finalists on a second seed, which nobody could prepare for; those that fail leave
+ * the field. Where the time is short the race gets half of what is left, and who was not verified
+ * by then leaves it too, the best being the first that are. */
 static enum hn_status verify_again(struct finals *finals, bool *again, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
-    enum hn_status status =
-        session->backend->kind->reseed(session->backend, session->options.seed + 1, err);
+    const struct hn_bench_request request = {.verify = true};
+    double race_ms = hn_session_left_ms(session) / 2;
+    struct hn_random secret;
+    uint64_t seed = 0;
+    enum hn_status status = hn_random_seed_secretly(&secret, err);
+    if (status == HN_OK) {
+        /* As --seed takes it. */
+        seed = hn_random_below(&secret, INT64_MAX);
+        status = session->backend->kind->reseed(session->backend, seed, err);
+    }
     size_t left = 0;
-    for (size_t i = 0; status == HN_OK && i < finals->count && hn_interrupted() == 0; i++) {
+    for (size_t i = 0; status == HN_OK && i < finals->count && !hn_session_is_over(session) &&
+                       (left == 0 || hn_session_left_ms(session) >= race_ms);
+         i++) {
         struct hn_record verdict;
         hn_record_init(&verdict);
-        status = verify_one(finals, i, &verdict, err);
-        if (hn_interrupted() != 0) {
+        status = check_one(finals, i, &request, &verdict, err);
+        if (status == HN_OK && verdict.outcome == HN_OUTCOME_SKIPPED) {
             hn_record_finish(&verdict);
             break;
         }
         if (status == HN_OK && verdict.outcome == HN_OUTCOME_OK) {
             flight_of(finals, i)->record.verdict.seeds = 2;
+            flight_of(finals, i)->record.verdict.launches += verdict.verdict.launches;
             finals->numbers[left++] = finals->numbers[i];
         } else if (status == HN_OK) {
-            status = fall(finals, i, &verdict, "(on the second seed)", again, err);
+            char where[64];
+            snprintf(where, sizeof where, "(on the second seed, %llu)", (unsigned long long)seed);
+            status = fall(finals, i, &verdict, where, again, err);
         }
         hn_record_finish(&verdict);
     }
@@ -241,11 +267,48 @@ static enum hn_status take_timing(struct hn_record *record, const double *sample
     return HN_OK;
 }
 
-static enum hn_status take_result(struct finals *finals, const struct hn_race_result *result,
-                                  bool *again, struct hn_error *err)
+static double race_median(const struct hn_race_result *result, size_t racer)
+{
+    double sorted[HN_RACE_MOST_ROUNDS];
+    memcpy(sorted, result->samples + racer * result->rounds, result->rounds * sizeof *sorted);
+    return hn_median(sorted, result->rounds);
+}
+
+/* How much longer than in the search a racer may have taken: as the one of the others that was
+ * least slowed, and some more. Alone it may have been slowed by a lower clock. */
+static double credible_slowdown(const struct finals *finals, const struct hn_race_result *result,
+                                size_t racer)
+{
+    double least = INFINITY;
+    for (size_t i = 0; i < result->count; i++) {
+        double searched_us = flight_of(finals, i)->record.timing.median_us;
+        if (i != racer && result->records[i].outcome == HN_OUTCOME_OK && searched_us > 0)
+            least = fmin(least, race_median(result, i) / searched_us);
+    }
+    return fmin(most_slowed * fmax(least, 1), most_slowed_alone);
+}
+
+/* The race is run on inputs that are new in every round. */
+static void doubt_search(const struct finals *finals, struct hn_race_result *result, size_t i)
+{
+    const struct hn_record *searched = &flight_of(finals, i)->record;
+    if (searched->final || result->rounds == 0 || result->records[i].outcome != HN_OUTCOME_OK)
+        return;
+    double raced_us = race_median(result, i);
+    if (raced_us > credible_slowdown(finals, result, i) * searched->timing.high_us)
+        hn_record_fail(&result->records[i], HN_OUTCOME_WRONG_RESULT,
+                       "on inputs that it had not seen it took %.4g us, in the search %.4g us: it "
+                       "does less where it knows its inputs",
+                       raced_us, searched->timing.median_us);
+}
+
+static enum hn_status take_result(struct finals *finals, struct hn_race_result *result, bool *again,
+                                  struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     enum hn_status status = HN_OK;
+    for (size_t i = 0; i < result->count; i++)
+        doubt_search(finals, result, i);
     for (size_t i = 0; status == HN_OK && i < result->count; i++) {
         struct hn_record *record = &flight_of(finals, i)->record;
         if (result->records[i].outcome != HN_OUTCOME_OK) {
@@ -257,7 +320,7 @@ static enum hn_status take_result(struct finals *finals, const struct hn_race_re
         status = take_timing(record, result->samples + i * result->rounds, result->rounds,
                              result->records[i].timing.host_us, err);
         if (status == HN_OK)
-            status = hn_session_evaluate_metrics(session, record, err);
+            status = hn_metrics_evaluate(session->task->plan, session->task->problem, record, err);
         if (status == HN_OK)
             status = hn_session_keep(session, finals->numbers[i], err);
         if (status == HN_OK)
@@ -283,6 +346,57 @@ static enum hn_status race(struct finals *finals, bool *again, struct hn_error *
         return status;
     status = take_result(finals, &result, again, err);
     hn_race_result_finish(&result);
+    return status;
+}
+
+/* The best is audited, and launched again and again, each time compared. */
+static enum hn_status check_best(struct finals *finals, bool *fell, struct hn_error *err)
+{
+    struct hn_session *session = finals->session;
+    double elapsed_ms = hn_now_ms() - session->started_ms;
+    const struct hn_bench_request request = {.verify = true,
+                                             .audit = true,
+                                             .repeat_ms =
+                                                 fmax(least_repeat_ms, repeat_share * elapsed_ms)};
+    struct hn_record verdict;
+    hn_record_init(&verdict);
+    enum hn_status status = check_one(finals, 0, &request, &verdict, err);
+    *fell = false;
+    if (status == HN_OK && verdict.outcome != HN_OUTCOME_OK &&
+        verdict.outcome != HN_OUTCOME_SKIPPED)
+        status = fall(finals, 0, &verdict, "(after the final race)", fell, err);
+    hn_record_finish(&verdict);
+    return status;
+}
+
+static void sort_by_time(struct finals *finals)
+{
+    qsort_r(finals->numbers, finals->count, sizeof *finals->numbers, hn_session_compare,
+            finals->session);
+}
+
+static void drop_fallen(struct finals *finals)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < finals->count; i++)
+        if (flight_of(finals, i)->record.outcome == HN_OUTCOME_OK)
+            finals->numbers[left++] = finals->numbers[i];
+    finals->count = left;
+}
+
+/* Whoever is the best after the race has to pass: where one falls, the next one does. */
+static enum hn_status find_winner(struct finals *finals, bool *again, struct hn_error *err)
+{
+    bool fell = true;
+    enum hn_status status = HN_OK;
+    drop_fallen(finals);
+    sort_by_time(finals);
+    while (status == HN_OK && fell && finals->count > 0 && !hn_session_is_over(finals->session)) {
+        status = check_best(finals, &fell, err);
+        *again = *again || fell;
+        if (status == HN_OK && fell)
+            drop_fallen(finals);
+    }
     return status;
 }
 
@@ -315,7 +429,6 @@ static enum hn_status keep_images(struct finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     enum hn_status status = HN_OK;
-    qsort_r(finals->numbers, finals->count, sizeof *finals->numbers, hn_session_compare, session);
     for (size_t i = 0; status == HN_OK && i < finals->count && i < kept_images; i++)
         status = keep_image(session, flight_of(finals, i), err);
     return status;
@@ -367,20 +480,22 @@ static enum hn_status hold(struct finals *finals, bool *again, struct hn_error *
     enum hn_status status = hn_session_prepare(session, err);
     if (status == HN_OK)
         status = ensure_images(finals, err);
-    if (status == HN_OK && hn_interrupted() == 0)
+    if (status == HN_OK && !hn_session_is_over(session))
         status = verify_again(finals, again, err);
-    if (status != HN_OK || *again || finals->count == 0 || hn_interrupted() != 0)
+    if (status != HN_OK || *again || finals->count == 0 || hn_session_is_over(session))
         return status;
     hn_session_show(session, "racing the finalists");
     /* The race blocks, and what is pending must not wait for it. */
     status = hn_session_commit(session, err);
     if (status == HN_OK)
         status = race(finals, again, err);
+    if (status == HN_OK)
+        status = find_winner(finals, again, err);
     if (status == HN_OK && !*again)
         status = keep_images(finals, err);
     if (status == HN_OK && !*again && finals->count > 0)
         status = measure_copy(finals, err);
-    if (status == HN_OK && !*again && finals->count > 0 && hn_interrupted() == 0)
+    if (status == HN_OK && !*again && finals->count > 0 && !hn_session_is_over(session))
         status = measure_parts(finals, err);
     return status;
 }
@@ -398,10 +513,12 @@ enum hn_status hn_session_finals(struct hn_session *session, bool *again, struct
     if (status == HN_OK && finals.count > 0)
         status = hold(&finals, again, err);
     /* The finals leave the second seed's inputs behind. */
-    if (status == HN_OK && *again && hn_interrupted() == 0)
+    if (status == HN_OK && *again && !hn_session_is_over(session))
         status = session->backend->kind->reseed(session->backend, session->options.seed, err);
     let_go(&finals);
-    if (status == HN_OK)
-        status = hn_session_find_best(session, err);
-    return status;
+    /* Finals that were cut short may have made finalists fall. */
+    if (status != HN_OK && status != HN_EINTERRUPTED)
+        return status;
+    enum hn_status found = hn_session_find_best(session, err);
+    return found == HN_OK ? status : found;
 }

@@ -13,7 +13,8 @@ static bool fits(const struct hn_task *task, const struct hn_recording *recordin
     if (strcmp(identity->kernel, task->identity.kernel) != 0)
         return false;
     return !recording->from_hone || (hn_bindings_equal(&identity->problem, task->problem) &&
-                                     strcmp(identity->regime, task->identity.regime) == 0);
+                                     (strcmp(identity->regime, hn_regime_name(task->regime)) == 0 ||
+                                      strcmp(identity->regime, HN_REGIME_UNKNOWN) == 0));
 }
 
 static bool is_recording_name(const char *name)
@@ -83,9 +84,6 @@ enum hn_status hn_find_recording(const struct hn_task *task, const char *path,
 
 bool hn_recording_is_stale(const struct hn_task *task, const struct hn_recording *recording)
 {
-    const struct hn_version *was = &recording->version;
-    const struct hn_version *is = &task->version;
-    return recording->from_hone && (strcmp(was->template_hash, is->template_hash) != 0 ||
-                                    strcmp(was->options_hash, is->options_hash) != 0 ||
-                                    strcmp(was->plan_hash, is->plan_hash) != 0);
+    return hn_version_knows_template(&recording->version) &&
+           !hn_version_same_source(&recording->version, &task->version);
 }

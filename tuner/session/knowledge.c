@@ -57,14 +57,18 @@ static double distance(const struct hn_task *task, const struct hn_tuned *tuned)
     if (strcmp(own->objective, other->objective) != 0)
         return never;
     if (hn_identity_equal(own, other))
-        return hn_version_equal(&task->version, &tuned->version) ? never : other_version;
+        return hn_version_equal(&task->version, &tuned->version) &&
+                       !hn_origin_is_foreign(&tuned->origin)
+                   ? never
+                   : other_version;
     double problem = problem_distance(&own->problem, &other->problem);
     /* imported tunings name their problem otherwise */
     problem = isinf(problem) ? other_problem + 1000 : other_problem + fmin(problem, 999);
     if (hn_device_identity_equal(&own->device, &other->device))
         return problem;
-    return problem +
-           (own->device.capability == other->device.capability ? other_device : other_capability);
+    bool same_capability =
+        own->device.capability > 0 && own->device.capability == other->device.capability;
+    return problem + (same_capability ? other_device : other_capability);
 }
 
 static int by_distance(const void *a, const void *b)

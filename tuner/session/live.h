@@ -39,7 +39,8 @@ void hn_live_check_ahead(struct hn_live *live, int capability);
 bool hn_live_claim_ahead(struct hn_live *live, uint64_t ticket, const struct hn_bindings *point);
 void hn_live_forget_ahead(struct hn_live *live);
 
-/* Waits a while for the workers; compilations go on, and what the owner wants to do meanwhile is done. */
+/* Waits a while for the workers; compilations go on, and what the owner wants to do meanwhile is done. HN_EINTERRUPTED: a
+ * signal came or the time is up. */
 enum hn_status hn_live_sleep(void *live, struct hn_error *err);
 /* Backend operations. */
 enum hn_status hn_live_prepare(struct hn_backend *backend, double *noise, struct hn_error *err);

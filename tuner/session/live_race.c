@@ -7,10 +7,12 @@
 #include "tuner/session/live.h"
 
 static const int race_min_rounds = 6;
-static const int race_max_rounds = 101;
 /* A race takes a tenth of what the search took, within these. */
 static const double race_least_ms = 300;
 static const double race_most_ms = 1500;
+/* And so much of what is left of the time: before its rounds it lines up, behind them outputs are
+ * compared. */
+static const double within_end = 0.6;
 
 static enum hn_status make_race(const struct hn_racer *racers, size_t count, double budget_ms,
                                 struct hn_message *message, struct hn_error *err)
@@ -24,7 +26,7 @@ static enum hn_status make_race(const struct hn_racer *racers, size_t count, dou
             json_pack("{so so}", "point", hn_bindings_to_json(racers[i].point), "image", image));
     }
     json_object_set_new(message->json, "min_rounds", json_integer(race_min_rounds));
-    json_object_set_new(message->json, "max_rounds", json_integer(race_max_rounds));
+    json_object_set_new(message->json, "max_rounds", json_integer(HN_RACE_MOST_ROUNDS));
     json_object_set_new(message->json, "budget_ms", json_real(budget_ms));
     if (json_object_set_new(message->json, "candidates", candidates) == 0 &&
         json_array_size(candidates) == count)
@@ -41,6 +43,9 @@ static enum hn_status read_race(const json_t *json, size_t count, struct hn_race
     if (json_array_size(samples) != count || json_array_size(records) != count)
         return hn_fail(err, HN_EFORMAT, "the result of a race is incomplete");
     result->rounds = json_array_size(json_array_get(samples, 0));
+    if (result->rounds > HN_RACE_MOST_ROUNDS)
+        return hn_fail(err, HN_EFORMAT, "a race of %zu rounds; at most %d were asked for",
+                       result->rounds, HN_RACE_MOST_ROUNDS);
     result->samples = calloc(count * result->rounds + 1, sizeof *result->samples);
     result->records = calloc(count, sizeof *result->records);
     if (result->samples == NULL || result->records == NULL)
@@ -49,7 +54,7 @@ static enum hn_status read_race(const json_t *json, size_t count, struct hn_race
         hn_record_init(&result->records[i]);
         result->count++;
         enum hn_status status =
-            hn_record_from_json(json_array_get(records, i), &result->records[i], err);
+            hn_record_from_json(json_array_get(records, i), NULL, &result->records[i], err);
         if (status != HN_OK)
             return status;
         for (size_t r = 0; r < result->rounds; r++)
@@ -66,8 +71,12 @@ enum hn_status hn_live_race(struct hn_backend *backend, const struct hn_racer *r
     struct hn_message message;
     struct hn_gpu_result ended;
     *result = (struct hn_race_result){0};
-    double budget_ms = fmin((hn_now_ms() - live->started_ms) / 10, race_most_ms);
-    enum hn_status status = make_race(racers, count, fmax(budget_ms, race_least_ms), &message, err);
+    double now = hn_now_ms();
+    double budget_ms = fmin((now - live->started_ms) / 10, race_most_ms);
+    budget_ms = fmax(budget_ms, race_least_ms);
+    if (live->base.end_ms > 0)
+        budget_ms = fmin(budget_ms, (live->base.end_ms - now) * within_end);
+    enum hn_status status = make_race(racers, count, budget_ms, &message, err);
     if (status != HN_OK)
         return status;
     status = hn_gpu_client_request(live->gpu, &message, 120, err);

@@ -195,7 +195,8 @@ static enum hn_status warm_up(struct hn_live *live, const struct hn_bindings *po
     if (status != HN_OK || result.end != HN_GPU_REPLY)
         return status;
     hn_record_init(&record);
-    status = hn_record_from_json(json_object_get(result.message.json, "record"), &record, err);
+    status =
+        hn_record_from_json(json_object_get(result.message.json, "record"), NULL, &record, err);
     bool fine = status == HN_OK && record.outcome == HN_OUTCOME_OK;
     hn_record_finish(&record);
     hn_message_finish(&result.message);
@@ -294,6 +295,8 @@ enum hn_status hn_live_prepare(struct hn_backend *backend, double *noise, struct
         status = take(live, OWN_DEFAULT, &image, err);
     if (status == HN_OK) {
         if (image.outcome == HN_OUTCOME_OK)
+            status = hn_task_check_default(task, &point, &image, err);
+        if (status == HN_OK && image.outcome == HN_OUTCOME_OK)
             status = warm_up(live, &point, &image, noise, err);
         hn_image_finish(&image);
     }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/interrupt.h"
+#include "base/interrupt.h"
 #include "tuner/session/knowledge.h"
 #include "tuner/workers/process.h"
 
@@ -54,8 +54,7 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
     session->look_ahead = hn_session_look_ahead(task, options);
     session->best = SIZE_MAX;
     session->censor = SIZE_MAX;
-    session->started_ms = options->started_ms > 0 ? options->started_ms : hn_now_ms();
-    session->state.started_ms = session->started_ms;
+    hn_session_start_clock(session);
     session->state.points = hn_space_size(task->space);
     hn_space_count_text(task->space, session->state.points_text);
     session->state.phase = "preparing";
@@ -120,8 +119,8 @@ enum hn_status hn_session_commit(struct hn_session *session, struct hn_error *er
 static enum hn_status go_on(void *owner, struct hn_error *err)
 {
     struct hn_session *session = owner;
-    if (hn_interrupted() != 0)
-        return HN_OK;
+    if (hn_now_ms() - session->watched_ms >= watch_interval_ms)
+        hn_session_show(session, session->state.phase);
     enum hn_status status = hn_session_propose(session, err);
     if (status == HN_OK && session->store != NULL && hn_store_due_ms(session->store) == 0)
         status = hn_store_commit(session->store, err);
@@ -267,6 +266,8 @@ enum hn_status hn_session_loop(struct hn_session *session, struct hn_error *err)
     hn_session_show(session, "searching");
     for (;;) {
         struct hn_backend_event event;
+        if (hn_session_search_is_over(session))
+            return hn_session_halt(session, err);
         /* What the event before this made known, then what is proposed because of it. */
         enum hn_status status = hn_session_register(session, err);
         if (status == HN_OK)
@@ -280,7 +281,7 @@ enum hn_status hn_session_loop(struct hn_session *session, struct hn_error *err)
             hn_session_tell(session);
             status = feed_gpu(session, err);
         }
-        if (status != HN_OK || hn_interrupted() != 0)
+        if (status != HN_OK || hn_session_is_over(session))
             return status;
         if (all_finished(session)) {
             if (session->exhausted)
@@ -299,13 +300,24 @@ static enum hn_status search_and_race(struct hn_session *session, struct hn_erro
 {
     bool again = true;
     enum hn_status status = hn_session_admit_given(session, err);
-    while (status == HN_OK && again && hn_interrupted() == 0) {
+    while (status == HN_OK && again && !hn_session_is_over(session)) {
         status = hn_session_loop(session, err);
         again = false;
         if (status == HN_OK && hn_interrupted() == 0)
             status = hn_session_finals(session, &again, err);
     }
     return status;
+}
+
+static void note_end(struct hn_session *session)
+{
+    struct hn_session_state *state = &session->state;
+    state->interrupted = hn_interrupted() != 0;
+    if (state->interrupted || !hn_session_search_is_over(session))
+        return;
+    state->cut = state->proposed - state->finished;
+    state->unraced =
+        session->backend->kind->race != NULL && state->best != NULL && !state->best->final;
 }
 
 enum hn_status hn_session_run(struct hn_session *session, hn_session_watch *watch, void *watcher,
@@ -316,13 +328,16 @@ enum hn_status hn_session_run(struct hn_session *session, hn_session_watch *watc
     enum hn_status status = hn_session_tell_start(session, err);
     if (status == HN_OK)
         status = search_and_race(session, err);
+    /* What was waited for came to nothing, by a signal or by the clock. */
+    if (status == HN_EINTERRUPTED)
+        status = HN_OK;
     hn_session_tell(session);
-    session->state.interrupted = hn_interrupted() != 0;
     if (session->options.strategy->chance != NULL)
         session->state.chance = session->options.strategy->chance(session->strategy);
     /* What was finished is kept whatever happened; the first failure is the one that is told. */
     enum hn_status committed = hn_session_commit(session, status == HN_OK ? err : NULL);
     hn_session_show(session, "done");
+    note_end(session);
     enum hn_status told = hn_session_tell_end(session, status == HN_OK ? err : NULL);
     if (status == HN_OK)
         status = committed;

@@ -16,7 +16,7 @@ struct hn_session_options {
     const struct hn_strategy_kind *strategy;
     unsigned look_ahead; /* 0: as the config says */
     uint64_t seed;
-    double budget_s;       /* 0: none */
+    double budget_s;       /* of the whole, finals and all; 0: none */
     uint64_t budget_count; /* evaluations; 0: none */
     double stop_chance;    /* ends when the strategy's chance of a better point is below; 0: never */
     bool full;             /* no early stop; cached early stops are measured again */
@@ -52,6 +52,8 @@ struct hn_session_state {
     bool stopped;      /* because the chance was low */
     unsigned sources;  /* other tunings that the search began with */
     bool interrupted;
+    uint64_t cut; /* points that were under way when the time was up */
+    bool unraced; /* the time was up before the finals were held to their end */
 };
 
 /* Called a few times a second and at the end. */
@@ -65,7 +67,7 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
                                  struct hn_error *err);
 void hn_session_destroy(struct hn_session *session);
 
-/* Runs to its end: strategy done, budget used up, or a signal. HN_OK also when nothing valid was found (state.best is
+/* Runs to its end: strategy done, budget used up, or a signal. backend->end_ms says until when it may be used. HN_OK also when nothing valid was found (state.best is
  * NULL). On HN_ERUN what was finished is committed. */
 enum hn_status hn_session_run(struct hn_session *session, hn_session_watch *watch, void *watcher,
                               struct hn_error *err);

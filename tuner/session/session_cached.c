@@ -53,20 +53,46 @@ static enum hn_status take_record(void *visitor, int64_t id, struct hn_record *r
     return status;
 }
 
+/* Somebody else's measurements are no result, but their best is worth a try. */
+static enum hn_status take_lead(void *visitor, int64_t id, struct hn_record *record,
+                                struct hn_error *err)
+{
+    struct hn_session *session = visitor;
+    struct hn_cached *cached = &session->cached;
+    const struct hn_space *space = session->task->space;
+    (void)id;
+    if (record->outcome != HN_OUTCOME_OK || !(record->objective < cached->lead_objective) ||
+        hn_space_choice(space, &record->point, session->choice, NULL) != HN_OK ||
+        !hn_space_contains(space, session->choice))
+        return HN_OK;
+    cached->lead_objective = record->objective;
+    return hn_points_add(&session->points, session->choice, &cached->lead, err);
+}
+
 enum hn_status hn_session_load_cached(struct hn_session *session, struct hn_error *err)
 {
     session->cached.incumbent = HN_NO_KEY;
     session->cached.earliest = INFINITY;
-    if (session->store == NULL)
+    session->cached.lead = HN_NO_KEY;
+    session->cached.lead_objective = INFINITY;
+    /* Kernel Tuner does not say with which driver and compiler: another file of it is another
+     * measurement. */
+    if (session->store == NULL || session->task->version.protocol == HN_KERNEL_TUNER_PROTOCOL)
         return HN_OK;
-    return hn_store_visit(session->store, &session->task->identity, &session->task->version,
-                          session->backend->simulated, take_record, session, err);
+    const struct hn_task *task = session->task;
+    bool simulated = session->backend->simulated;
+    enum hn_status status = hn_store_visit(session->store, &task->identity, &task->version,
+                                           simulated, HN_STORE_OWN, take_record, session, err);
+    if (status == HN_OK)
+        status = hn_store_visit(session->store, &task->identity, &task->version, simulated,
+                                HN_STORE_IMPORTED, take_lead, session, err);
+    return status;
 }
 
 void hn_cached_finish(struct hn_cached *cached)
 {
     free(cached->entries);
-    *cached = (struct hn_cached){.incumbent = HN_NO_KEY};
+    *cached = (struct hn_cached){.incumbent = HN_NO_KEY, .lead = HN_NO_KEY};
 }
 
 static const struct hn_cached_entry *entry_of(const struct hn_cached *cached, uint32_t point)

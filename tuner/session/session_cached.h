@@ -6,7 +6,7 @@
 #include "tuner/session/points.h"
 #include "tuner/session/ticket.h"
 
-/* What earlier sessions found out, as far as it is of this space: a few numbers a record, which stays in the cache. */
+/* What earlier sessions found out here, as far as it is of this space: a few numbers a record, which stays in the cache. */
 
 struct hn_cached_entry {
     int64_t row; /* hn_store_get; 0: there is none */
@@ -20,6 +20,8 @@ struct hn_cached {
     uint32_t capacity;
     double earliest;    /* time of the earliest record; INFINITY: there is none */
     uint32_t incumbent; /* the best of the ok ones; HN_NO_KEY: there is none */
+    uint32_t lead;      /* the best of what was imported, which is measured before it counts; HN_NO_KEY: there is none */
+    double lead_objective;
 };
 
 struct hn_session;

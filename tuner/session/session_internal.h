@@ -72,9 +72,6 @@ enum hn_status hn_session_register_ticket(struct hn_session *session, size_t num
 enum hn_status hn_session_finish_ticket(struct hn_session *session, size_t number, struct hn_error *err);
 /* Writes the record of a ticket in flight (again). */
 enum hn_status hn_session_keep(struct hn_session *session, size_t number, struct hn_error *err);
-/* Evaluates metrics and objective from the record's timing and its metric arguments. */
-enum hn_status hn_session_evaluate_metrics(struct hn_session *session, struct hn_record *record,
-                                           struct hn_error *err);
 /* A ticket in flight is to be compiled and measured in full again; the caller submits it. */
 void hn_session_reopen(struct hn_ticket *ticket);
 /* Seconds since the epoch. */
@@ -97,6 +94,18 @@ void hn_session_show(struct hn_session *session, const char *phase);
 /* Writes what the store still holds back. */
 enum hn_status hn_session_commit(struct hn_session *session, struct hn_error *err);
 void hn_session_settle(struct hn_session *session);
+
+/* session_clock.c: a signal, and the end of a budget of time */
+void hn_session_start_clock(struct hn_session *session);
+/* Until the end of the budget; INFINITY without one. */
+double hn_session_left_ms(const struct hn_session *session);
+/* Nothing more is waited for. */
+bool hn_session_is_over(const struct hn_session *session);
+/* What is left of the time belongs to the finals. */
+bool hn_session_search_is_over(const struct hn_session *session);
+/* Ends the search before its time: what is compiling is killed, what the GPU is at is waited for. Points that come to
+ * nothing so are no failures: they stay unfinished. */
+enum hn_status hn_session_halt(struct hn_session *session, struct hn_error *err);
 
 /* finals_field.c: who takes part in the finals */
 #define HN_FINALIST_LIMIT 12

@@ -259,27 +259,6 @@ enum hn_status hn_session_register(struct hn_session *session, struct hn_error *
     return HN_OK;
 }
 
-/* The means of the metric arguments, which the bench leaves under their names. */
-enum hn_status hn_session_evaluate_metrics(struct hn_session *session, struct hn_record *record,
-                                           struct hn_error *err)
-{
-    const struct hn_plan *plan = session->task->plan;
-    double *values = calloc(plan->argument_count + 1, sizeof *values);
-    size_t count = 0;
-    if (values == NULL)
-        return hn_fail_memory(err);
-    for (size_t i = 0; i < plan->argument_count; i++) {
-        if (plan->arguments[i].role != HN_ROLE_METRIC)
-            continue;
-        const struct hn_value *mean = hn_bindings_get(&record->metrics, plan->arguments[i].name);
-        values[count++] = mean != NULL ? hn_value_number(mean) : (double)NAN;
-    }
-    enum hn_status status =
-        hn_metrics_evaluate(plan, session->task->problem, values, count, record, err);
-    free(values);
-    return status;
-}
-
 static enum hn_status name_censor(struct hn_session *session, struct hn_flight *flight,
                                   struct hn_error *err)
 {
@@ -321,7 +300,7 @@ static enum hn_status take_evaluated(struct hn_session *session, struct hn_backe
     record = &flight->record;
     enum hn_status status = HN_OK;
     if (record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_SLOWER)
-        status = hn_session_evaluate_metrics(session, record, err);
+        status = hn_metrics_evaluate(session->task->plan, session->task->problem, record, err);
     if (status == HN_OK && record->outcome == HN_OUTCOME_SLOWER && flight->censor != SIZE_MAX)
         status = name_censor(session, flight, err);
     if (status != HN_OK)

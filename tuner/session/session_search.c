@@ -120,13 +120,19 @@ static enum hn_status admit_ladder(struct hn_session *session, struct hn_error *
     return HN_OK;
 }
 
-/* The best of what is cached takes part in every final race. */
+/* The best of what is cached takes part in every final race, and the best of what was imported is
+ * measured. */
 static enum hn_status admit_incumbent(struct hn_session *session, struct hn_error *err)
 {
-    if (session->cached.incumbent == HN_NO_KEY)
-        return HN_OK;
-    hn_points_choice(&session->points, session->cached.incumbent, session->choice);
-    return admit(session, false, err);
+    const uint32_t points[] = {session->cached.incumbent, session->cached.lead};
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; status == HN_OK && i < 2; i++) {
+        if (points[i] == HN_NO_KEY)
+            continue;
+        hn_points_choice(&session->points, points[i], session->choice);
+        status = admit(session, false, err);
+    }
+    return status;
 }
 
 static enum hn_status admit_points(struct hn_session *session, struct hn_error *err)
@@ -305,7 +311,7 @@ static bool budget_is_used(const struct hn_session *session)
 {
     const struct hn_session_options *options = &session->options;
     return (options->budget_count > 0 && session->state.proposed >= options->budget_count) ||
-           (options->budget_s > 0 && hn_now_ms() - session->started_ms >= options->budget_s * 1e3);
+           hn_session_search_is_over(session);
 }
 
 /* Asks the strategy, now and then, whether something better may be there. */

@@ -86,6 +86,18 @@ void hn_task_set_device(struct hn_task *task, const struct hn_device_identity *d
     snprintf(task->version.nvrtc, sizeof task->version.nvrtc, "%s", nvrtc);
 }
 
+enum hn_status hn_task_set_measured(struct hn_task *task, const struct hn_identity *measured,
+                                    struct hn_error *err)
+{
+    char *regime = strdup(measured->regime);
+    if (regime == NULL)
+        return hn_fail_memory(err);
+    free(task->identity.regime);
+    task->identity.regime = regime;
+    task->identity.device = measured->device;
+    return HN_OK;
+}
+
 enum hn_status hn_task_begin(const struct hn_task *task, struct hn_store *store,
                              const char *command, bool simulated, int64_t *session,
                              struct hn_error *err)
@@ -104,7 +116,7 @@ enum hn_status hn_task_begin(const struct hn_task *task, struct hn_store *store,
     struct hn_store_plan plan = {text, files, template->include_count + 1};
     struct hn_store_session begun = {.identity = &task->identity,
                                      .version = &task->version,
-                                     .plan = &plan,
+                                     .plan = task->stale ? NULL : &plan,
                                      .command = command,
                                      .simulated = simulated};
     status = hn_store_begin(store, &begun, session, err);

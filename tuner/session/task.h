@@ -19,6 +19,7 @@ struct hn_task {
     bool has_reference;
     struct hn_identity identity; /* device and version are filled in by hn_task_set_device */
     struct hn_version version;
+    bool stale; /* the version is that of a recording of another state of template, options or plan */
 };
 
 /* HN_ECONFIG: no template in the config, a file that is missing; HN_ENOTFOUND: an empty space. */
@@ -30,7 +31,10 @@ void hn_task_finish(struct hn_task *task);
 void hn_task_set_device(struct hn_task *task, const struct hn_device_identity *device, const char *driver,
                         const char *nvrtc);
 
-/* Opens a session in the store, with the plan and the template's files beside the version. */
+/* Device and regime of what was measured elsewhere. */
+enum hn_status hn_task_set_measured(struct hn_task *task, const struct hn_identity *measured, struct hn_error *err);
+
+/* Opens a session in the store, with the plan and the template's files beside the version where it is theirs. */
 enum hn_status hn_task_begin(const struct hn_task *task, struct hn_store *store, const char *command,
                              bool simulated, int64_t *session, struct hn_error *err);
 
@@ -45,10 +49,15 @@ enum hn_status hn_task_depends(const struct hn_task *task, const struct hn_bindi
                                struct hn_bindings *depends, struct hn_error *err);
 
 /* Fills in theoretical occupancy, dynamic shared memory and the hash of code, launch, arguments and what the reference
- * depends on, which is equal for points that do the same. A launch that the device can not hold makes the image's outcome
- * invalid_launch. HN_EVALUE, HN_ECONFIG as hn_launch_make. */
+ * depends on, which is equal for points that do the same. A launch that the device can not hold, or whose arguments are not
+ * those that the kernels declare, makes the image's outcome invalid_launch. HN_EVALUE, HN_ECONFIG as hn_launch_make. */
 enum hn_status hn_task_complete_image(const struct hn_task *task, const struct hn_device *device,
                                       const struct hn_bindings *point, struct hn_image *image, char key[33],
                                       struct hn_error *err);
+
+/* Whether the kernels of the default point take the plan's arguments: where not, hardly any point's do, and the config is
+ * to be mended (HN_ECONFIG) before anything is measured. */
+enum hn_status hn_task_check_default(const struct hn_task *task, const struct hn_bindings *point,
+                                     const struct hn_image *image, struct hn_error *err);
 
 #endif

@@ -5,6 +5,7 @@
 #include "runtime/flow.h"
 #include "runtime/launch.h"
 #include "runtime/occupancy.h"
+#include "runtime/signature.h"
 #include "tuner/session/task.h"
 
 /* The least of the steps, which launch one kernel: the last carve-out that one of them asks for is
@@ -62,6 +63,18 @@ static void check_fit(const struct hn_launch *launch, const struct hn_device *de
                                  sizeof why))
             refuse(image, why);
     }
+}
+
+static enum hn_status check_arguments(const struct hn_task *task, const struct hn_launch *launch,
+                                      const struct hn_bindings *point, const struct hn_image *image,
+                                      struct hn_error *err)
+{
+    struct hn_value *values = NULL;
+    enum hn_status status = hn_plan_values(task->plan, task->problem, point, &values, err);
+    if (status == HN_OK)
+        status = hn_signature_check(task->plan, values, launch, image, err);
+    free(values);
+    return status;
 }
 
 static void append_geometry(struct hn_text *text, const struct hn_launch *launch)
@@ -172,7 +185,29 @@ enum hn_status hn_task_complete_image(const struct hn_task *task, const struct h
     image->resources.occupancy = occupancy_of(&launch, device, &image->resources);
     hn_launch_note_shared(&launch, &image->resources);
     check_fit(&launch, device, image);
-    status = make_key(task, &launch, point, image, key, err);
+    struct hn_error reason = {""};
+    status = check_arguments(task, &launch, point, image, &reason);
+    if (status == HN_ECONFIG) {
+        refuse(image, reason.message);
+        status = HN_OK;
+    }
+    status = status == HN_OK ? make_key(task, &launch, point, image, key, err)
+                             : hn_fail(err, status, "%s", reason.message);
     hn_launch_finish(&launch);
     return status;
+}
+
+enum hn_status hn_task_check_default(const struct hn_task *task, const struct hn_bindings *point,
+                                     const struct hn_image *image, struct hn_error *err)
+{
+    struct hn_launch launch;
+    struct hn_error reason = {""};
+    enum hn_status status = hn_launch_make(task->plan, task->problem, point, &launch, err);
+    if (status != HN_OK)
+        return status;
+    status = check_arguments(task, &launch, point, image, &reason);
+    hn_launch_finish(&launch);
+    return status == HN_OK ? HN_OK
+                           : hn_fail(err, status, "%s: %s (at the default point)",
+                                     task->config->path, reason.message);
 }

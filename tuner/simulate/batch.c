@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "tuner/search/random.h"
+#include "base/random.h"
 #include "tuner/simulate/parallel.h"
 
 /* Runs go on a little beyond their budgets, so that both axes are covered whatever is added to the
@@ -159,7 +159,7 @@ static void show_progress(void *context, size_t finished)
     if (!progress->terminal && now - progress->shown_ms < LOG_INTERVAL_MS)
         return;
     double rate = (double)finished / (now - progress->started_ms) * 1000;
-    fprintf(stderr, "%s%zu/%zu runs | %.0f a minute%s", progress->terminal ? "\r\033[K" : "",
+    dprintf(STDERR_FILENO, "%s%zu/%zu runs | %.0f a minute%s", progress->terminal ? "\r\033[K" : "",
             finished, progress->total, rate * 60, progress->terminal ? "" : "\n");
     progress->shown_ms = now;
 }
@@ -184,7 +184,7 @@ enum hn_status hn_batch_run(struct hn_batch *batch, struct hn_error *err)
                                          .context = &progress};
     enum hn_status status = hn_parallel_do(&parallel, err);
     if (progress.terminal && !batch->quiet)
-        fputs("\r\033[K", stderr);
+        dprintf(STDERR_FILENO, "\r\033[K");
     return status;
 }
 

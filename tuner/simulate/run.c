@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tuner/interrupt.h"
+#include "base/interrupt.h"
 
 /* As in a session: a strategy that comes back to known points so often in a row is done. */
 static const uint64_t repeat_limit = 10000;

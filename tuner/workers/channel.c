@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/interrupt.h"
+
 void hn_channel_init(struct hn_channel *channel, int fd)
 {
     *channel = (struct hn_channel){.fd = fd};
@@ -30,7 +32,7 @@ enum hn_status hn_channel_send(struct hn_channel *channel, const struct hn_messa
         return status;
     for (size_t sent = 0; sent < size;) {
         ssize_t n = send(channel->fd, frame + sent, size - sent, MSG_NOSIGNAL);
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && errno == EINTR && hn_interrupted() == 0)
             continue;
         if (n < 0) {
             status = hn_fail(err, HN_ERUN, "a worker does not take messages: %s", strerror(errno));

@@ -9,6 +9,8 @@
 
 /* Of what the whole run depends on. */
 static const double first_timeout_ms = 60e3;
+/* NVRTC is loaded then, which a cold file system may make slow. */
+static const double start_limit_ms = 60e3;
 
 enum hn_status hn_compile_pool_create(int jobs, double timeout_s, struct hn_compile_pool **out,
                                       struct hn_error *err)
@@ -23,6 +25,7 @@ enum hn_status hn_compile_pool_create(int jobs, double timeout_s, struct hn_comp
     }
     pool->jobs = jobs;
     pool->timeout_ms = timeout_s * 1e3;
+    pool->start_limit_ms = start_limit_ms;
     hn_compile_queue_init(&pool->waiting);
     hn_compile_queue_init(&pool->finished);
     for (int i = 0; i < jobs; i++)
@@ -181,6 +184,13 @@ void hn_compile_pool_cancel(struct hn_compile_pool *pool, bool ahead_only)
     }
 }
 
+void hn_compile_pool_halt(struct hn_compile_pool *pool)
+{
+    hn_compile_pool_cancel(pool, false);
+    for (int i = 0; i < pool->jobs; i++)
+        hn_compile_worker_halt(pool, &pool->workers[i]);
+}
+
 enum hn_status hn_compile_pool_start(struct hn_compile_pool *pool, uint64_t wanted,
                                      struct hn_error *err)
 {
@@ -190,7 +200,7 @@ enum hn_status hn_compile_pool_start(struct hn_compile_pool *pool, uint64_t want
     for (int i = 0; i < pool->jobs && wanted > 0; i++) {
         if (pool->workers[i].process.pid != 0)
             continue;
-        enum hn_status status = hn_process_start(&pool->workers[i].process, "compile", err);
+        enum hn_status status = hn_compile_worker_start(&pool->workers[i], err);
         if (status != HN_OK)
             return status;
         wanted--;
@@ -207,7 +217,9 @@ enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_e
         enum hn_status status = hn_compile_worker_listen(pool, worker, err);
         if (status != HN_OK)
             return status;
-        hn_compile_worker_enforce_limit(pool, worker);
+        status = hn_compile_worker_enforce_limit(pool, worker, err);
+        if (status != HN_OK)
+            return status;
         hn_compile_worker_retire(worker);
         hn_compile_worker_give_job(pool, worker);
     }
@@ -264,36 +276,31 @@ int hn_compile_pool_timeout_ms(const struct hn_compile_pool *pool)
     double least = -1;
     for (int i = 0; i < pool->jobs; i++) {
         const struct hn_compile_worker *worker = &pool->workers[i];
-        if (worker->job == NULL)
+        bool starts = worker->process.pid != 0 && !worker->ready;
+        if (worker->job == NULL && !starts)
             continue;
-        double left = worker->started_ms + worker->job->timeout_ms - hn_now_ms();
+        double limit = starts ? pool->start_limit_ms : worker->job->timeout_ms;
+        double left = worker->started_ms + limit - hn_now_ms();
         if (least < 0 || left < least)
             least = left > 0 ? left : 0;
     }
     return least < 0 ? -1 : (int)least + 1;
 }
 
-static void sleep_on(struct hn_compile_pool *pool)
-{
-    struct pollfd *fds = calloc((size_t)pool->jobs * 2, sizeof *fds);
-    if (fds != NULL)
-        poll(fds, hn_compile_pool_poll(pool, fds), 1000);
-    free(fds);
-}
-
-enum hn_status hn_compile_pool_nvrtc(struct hn_compile_pool *pool, char version[16],
-                                     struct hn_error *err)
+enum hn_status hn_compile_pool_nvrtc(struct hn_compile_pool *pool,
+                                     enum hn_status (*sleep)(void *sleeper, struct hn_error *err),
+                                     void *sleeper, char version[16], struct hn_error *err)
 {
     while (pool->nvrtc[0] == '\0') {
         enum hn_status status = HN_OK;
         if (pool->workers[0].process.pid == 0)
-            status = hn_process_start(&pool->workers[0].process, "compile", err);
+            status = hn_compile_worker_start(&pool->workers[0], err);
         if (status == HN_OK)
             status = hn_compile_pool_process(pool, err);
+        if (status == HN_OK && pool->nvrtc[0] == '\0')
+            status = sleep(sleeper, err);
         if (status != HN_OK)
             return status;
-        if (pool->nvrtc[0] == '\0')
-            sleep_on(pool);
     }
     memcpy(version, pool->nvrtc, 16);
     return HN_OK;

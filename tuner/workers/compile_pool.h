@@ -52,6 +52,8 @@ enum hn_status hn_compile_pool_submit_ahead(struct hn_compile_pool *pool, uint64
 bool hn_compile_pool_claim(struct hn_compile_pool *pool, uint64_t ahead, uint64_t id);
 /* Forgets all jobs, or those that nobody has claimed; what is being compiled comes to nothing. */
 void hn_compile_pool_cancel(struct hn_compile_pool *pool, bool ahead_only);
+/* Forgets all jobs and kills the workers that are at one. */
+void hn_compile_pool_halt(struct hn_compile_pool *pool);
 
 /* What a worker gets of it, "type" apart: everything that NVRTC is given but Hone's own options. NULL: no memory, or a
  * template that is not UTF-8. */
@@ -69,8 +71,11 @@ int hn_compile_pool_timeout_ms(const struct hn_compile_pool *pool);
 /* Starts jobs, takes replies, enforces limits; does not block. HN_ERUN: workers do not start, or NVRTC is missing. */
 enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_error *err);
 
-/* "13.0", once a worker has said so: starts one when none has. */
-enum hn_status hn_compile_pool_nvrtc(struct hn_compile_pool *pool, char version[16], struct hn_error *err);
+/* "13.0", once a worker has said so: starts one when none has. sleep: called to wait, on what
+ * hn_compile_pool_poll gives; what it fails with ends this. */
+enum hn_status hn_compile_pool_nvrtc(struct hn_compile_pool *pool,
+                                     enum hn_status (*sleep)(void *sleeper, struct hn_error *err), void *sleeper,
+                                     char version[16], struct hn_error *err);
 
 /* Runs while at least one worker compiles. */
 struct hn_meter *hn_compile_pool_meter(struct hn_compile_pool *pool);

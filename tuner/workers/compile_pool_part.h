@@ -13,7 +13,7 @@ struct hn_compile_worker {
     struct hn_compile_job *job;
     bool ready; /* said its NVRTC version */
     int compiled;
-    double started_ms;
+    double started_ms; /* its job; of one that is not ready, itself */
 };
 
 struct hn_compile_pool {
@@ -24,6 +24,7 @@ struct hn_compile_pool {
     struct hn_compile_queue finished;
     size_t pending;
     int start_failures; /* workers in a row that ended before they were ready */
+    double start_limit_ms;
     size_t unfinished;
     char nvrtc[16];
     struct hn_meter meter;
@@ -35,8 +36,12 @@ struct hn_compile_pool {
 /* Takes what the worker has sent; where it has died, its job is tried once more by another. */
 enum hn_status hn_compile_worker_listen(struct hn_compile_pool *pool, struct hn_compile_worker *worker,
                                         struct hn_error *err);
-/* Kills one that takes too long over its job. */
-void hn_compile_worker_enforce_limit(struct hn_compile_pool *pool, struct hn_compile_worker *worker);
+enum hn_status hn_compile_worker_start(struct hn_compile_worker *worker, struct hn_error *err);
+/* Kills one that takes too long over its job. HN_ERUN: one takes too long to start, as all then would. */
+enum hn_status hn_compile_worker_enforce_limit(struct hn_compile_pool *pool, struct hn_compile_worker *worker,
+                                               struct hn_error *err);
+/* Kills one that is at a job, which is cancelled. */
+void hn_compile_worker_halt(struct hn_compile_pool *pool, struct hn_compile_worker *worker);
 /* Ends an idle one that has compiled enough. */
 void hn_compile_worker_retire(struct hn_compile_worker *worker);
 /* Sends the next waiting job to one that is idle. */

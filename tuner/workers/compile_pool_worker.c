@@ -85,9 +85,11 @@ static enum hn_status take_message(struct hn_compile_pool *pool, struct hn_compi
     const char *type = hn_message_type(message);
     if (!worker->process.greeted)
         return hn_process_greet(&worker->process, message, err);
-    if (strcmp(type, "failed") == 0)
-        return hn_fail(err, HN_ERUN, "%s",
+    if (strcmp(type, "failed") == 0) {
+        json_int_t status = json_integer_value(json_object_get(message->json, "status"));
+        return hn_fail(err, status == HN_ECONFIG ? HN_ECONFIG : HN_ERUN, "%s",
                        json_string_value(json_object_get(message->json, "message")));
+    }
     if (strcmp(type, "ready") == 0)
         return take_ready(pool, worker, message, err);
     if (worker->job == NULL)
@@ -123,17 +125,48 @@ enum hn_status hn_compile_worker_listen(struct hn_compile_pool *pool,
     }
 }
 
-void hn_compile_worker_enforce_limit(struct hn_compile_pool *pool, struct hn_compile_worker *worker)
+enum hn_status hn_compile_worker_start(struct hn_compile_worker *worker, struct hn_error *err)
 {
-    if (worker->job == NULL || !worker->ready ||
-        hn_now_ms() - worker->started_ms < worker->job->timeout_ms)
-        return;
+    worker->started_ms = hn_now_ms();
+    return hn_process_start(&worker->process, "compile", err);
+}
+
+static enum hn_status fail_start(const struct hn_compile_pool *pool,
+                                 const struct hn_compile_worker *worker, struct hn_error *err)
+{
+    char output[400];
+    hn_process_describe_output(&worker->process, output, sizeof output);
+    return hn_fail(err, HN_ERUN,
+                   "a compile worker did not start within %g s: NVRTC, which it loads, hangs or is "
+                   "very slow to read; see that $HONE_NVRTC, where it is set, names the library%s",
+                   pool->start_limit_ms / 1e3, output);
+}
+
+enum hn_status hn_compile_worker_enforce_limit(struct hn_compile_pool *pool,
+                                               struct hn_compile_worker *worker,
+                                               struct hn_error *err)
+{
+    double past_ms = hn_now_ms() - worker->started_ms;
+    if (worker->process.pid != 0 && !worker->ready)
+        return past_ms < pool->start_limit_ms ? HN_OK : fail_start(pool, worker, err);
+    if (worker->job == NULL || past_ms < worker->job->timeout_ms)
+        return HN_OK;
     char message[128];
     snprintf(message, sizeof message, "the compiler was stopped after %g s (--compile-timeout)",
              worker->job->timeout_ms / 1e3);
     hn_process_kill(&worker->process);
     worker->ready = false;
     fail_job(pool, worker, HN_OUTCOME_COMPILE_TIMEOUT, message);
+    return HN_OK;
+}
+
+void hn_compile_worker_halt(struct hn_compile_pool *pool, struct hn_compile_worker *worker)
+{
+    if (worker->job == NULL)
+        return;
+    hn_process_kill(&worker->process);
+    worker->ready = false;
+    finish_job(pool, worker);
 }
 
 void hn_compile_worker_retire(struct hn_compile_worker *worker)

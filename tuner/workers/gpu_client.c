@@ -4,7 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "tuner/workers/gpu_client_part.h"
+
+/* A signal that comes just before a sleep is seen after it. */
+static const int sleep_limit_ms = 200;
+
+/* Turns are short: only who waits for longer wants to know why. */
+static const double told_after_ms = 1000;
 
 /* A worker may be killed from outside while it is set up; one that dies each time has a reason. */
 static const int setup_deaths_most = 2;
@@ -126,6 +133,12 @@ static bool awaits_turn(const struct hn_gpu_client *client)
            strcmp(hn_message_type(sent), "open") != 0;
 }
 
+const char *hn_gpu_client_holder(const struct hn_gpu_client *client)
+{
+    bool long_ago = hn_now_ms() - client->asked_ms > told_after_ms;
+    return awaits_turn(client) && client->holder[0] != '\0' && long_ago ? client->holder : NULL;
+}
+
 int hn_gpu_client_timeout_ms(const struct hn_gpu_client *client)
 {
     if (!client->waiting)
@@ -179,6 +192,7 @@ enum hn_status hn_gpu_client_send_next(struct hn_gpu_client *client, struct hn_g
     }
     client->waiting = true;
     client->begun = false;
+    client->holder[0] = '\0';
     client->sent_ms = client->asked_ms = hn_now_ms();
     hn_process_forget_output(&client->process);
     return send(client, setting_up ? &client->setup[client->step] : &client->request, result, err);
@@ -242,8 +256,14 @@ static enum hn_status take_message(struct hn_gpu_client *client, struct hn_messa
         client->guess = (int)json_integer_value(json_object_get(message->json, "capability"));
         return HN_OK;
     }
+    if (strcmp(type, "waiting") == 0) {
+        const char *holder = json_string_value(json_object_get(message->json, "holder"));
+        snprintf(client->holder, sizeof client->holder, "%s", holder != NULL ? holder : "");
+        return HN_OK;
+    }
     if (strcmp(type, "begun") == 0) {
         client->begun = true;
+        client->holder[0] = '\0';
         client->sent_ms = hn_now_ms();
         if (client->meter.active == 0)
             hn_meter_begin(&client->meter, client->sent_ms);
@@ -339,8 +359,9 @@ static enum hn_status sleep_on(struct hn_gpu_client *client, struct hn_error *er
     if (client->sleep != NULL)
         return client->sleep(client->sleeper, err);
     size_t count = hn_gpu_client_poll(client, fds);
-    poll(fds, count, hn_gpu_client_timeout_ms(client));
-    return HN_OK;
+    int timeout = hn_gpu_client_timeout_ms(client);
+    poll(fds, count, timeout >= 0 && timeout < sleep_limit_ms ? timeout : sleep_limit_ms);
+    return hn_interrupt_check(err);
 }
 
 enum hn_status hn_gpu_client_wait(struct hn_gpu_client *client, struct hn_gpu_result *result,

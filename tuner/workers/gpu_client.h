@@ -67,9 +67,12 @@ enum hn_status hn_gpu_client_process(struct hn_gpu_client *client, struct hn_gpu
 typedef enum hn_status hn_gpu_client_sleep(void *sleeper, struct hn_error *err);
 void hn_gpu_client_set_sleep(struct hn_gpu_client *client, hn_gpu_client_sleep *sleep, void *sleeper);
 
-/* Blocks for the end of the request. */
+/* Blocks for the end of the request; HN_EINTERRUPTED when a signal came, or sleep says so. */
 enum hn_status hn_gpu_client_wait(struct hn_gpu_client *client, struct hn_gpu_result *result, struct hn_error *err);
 
+/* Who has the GPU ("process 4711 has it since 12:03:04") while a request has waited for its turn for more than a second;
+ * NULL: none has. */
+const char *hn_gpu_client_holder(const struct hn_gpu_client *client);
 /* Runs while the worker has its turn on the GPU. */
 struct hn_meter *hn_gpu_client_meter(struct hn_gpu_client *client);
 /* What the workers have seen of the GPU's clocks and its other users, in this problem. */

@@ -20,6 +20,7 @@ struct hn_gpu_client {
     struct hn_message request;
     double request_limit_ms;
     bool begun; /* what is waited for has its turn on the GPU */
+    char holder[64]; /* who has it meanwhile; "": nobody else */
     int attempts;
     int setup_deaths;            /* in a row */
     double sent_ms;              /* when what is waited for was sent, or began on the GPU */

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/interrupt.h"
+
 #ifndef HONE_BUILD
 #define HONE_BUILD "unknown"
 #endif
@@ -129,7 +131,10 @@ int hn_process_kill(struct hn_process *process)
     int wait_status = 0;
     if (process->pid > 0) {
         hn_process_end(process);
-        while (waitpid(process->pid, &wait_status, 0) < 0 && errno == EINTR)
+        /* What hangs in a driver's call ends when that does; after a signal it is left to whoever
+         * reaps orphans. */
+        while (waitpid(process->pid, &wait_status, hn_interrupted() != 0 ? WNOHANG : 0) < 0 &&
+               errno == EINTR)
             continue;
         process->pid = 0;
     }

@@ -29,9 +29,23 @@ struct gpu {
 typedef enum hn_status handle_message(struct gpu *gpu, const struct hn_message *request,
                                       struct hn_message *reply, struct hn_error *err);
 
+static void tell_waiting(struct gpu *gpu)
+{
+    char holder[64];
+    struct hn_message waiting;
+    hn_turn_holder(gpu->lock, holder);
+    hn_message_init(&waiting, "waiting");
+    json_object_set_new(waiting.json, "holder", json_string(holder));
+    hn_channel_send(gpu->channel, &waiting, NULL);
+    hn_message_finish(&waiting);
+}
+
 static void take_turn(struct gpu *gpu)
 {
-    hn_turn_take(gpu->lock);
+    if (!hn_turn_try(gpu->lock)) {
+        tell_waiting(gpu);
+        hn_turn_wait(gpu->lock);
+    }
     /* The time limit of the request starts here, not while waiting for the other tuner. */
     struct hn_message begun;
     hn_message_init(&begun, "begun");
@@ -65,7 +79,9 @@ static enum hn_status open_device(struct gpu *gpu, const struct hn_message *requ
     status = hn_driver_select(&gpu->driver, selector, &gpu->device, err);
     if (status != HN_OK)
         return status;
-    gpu->lock = hn_turn_open(gpu->device.uuid);
+    char warning[512];
+    gpu->lock = hn_turn_open(gpu->device.uuid, warning);
+    json_object_set_new(reply->json, "warning", json_string(warning));
     json_object_set_new(reply->json, "device", hn_device_to_json(&gpu->device));
     return HN_OK;
 }
@@ -187,6 +203,8 @@ static enum hn_status evaluate(struct gpu *gpu, const struct hn_message *request
         .measure = flag(json, "measure"),
         .full = flag(json, "full"),
         .parts = flag(json, "parts"),
+        .audit = flag(json, "audit"),
+        .repeat_ms = json_number_value(json_object_get(json, "repeat_ms")),
         .censor_us = json_number_value(json_object_get(json, "censor_us")),
         .censor_clock_mhz = json_number_value(json_object_get(json, "censor_clock_mhz")),
         .target = json_number_value(json_object_get(json, "target")),

@@ -61,6 +61,8 @@ enum hn_status hn_workers_open(struct hn_workers *workers, struct hn_error *err)
     enum hn_status status = hn_gpu_client_end_setup(workers->gpu, NULL, &reply, err);
     if (status == HN_OK)
         status = hn_device_from_json(json_object_get(reply.json, "device"), &workers->device, err);
+    const char *warning = json_string_value(json_object_get(reply.json, "warning"));
+    snprintf(workers->warning, sizeof workers->warning, "%s", warning != NULL ? warning : "");
     hn_message_finish(&reply);
     workers->device_known = status == HN_OK;
     return status;

@@ -25,6 +25,7 @@ struct hn_workers {
     bool used;               /* by a problem before */
     bool device_known;
     struct hn_device device;
+    char warning[512]; /* of the GPU's lock; "": there is one */
     bool has_context;
 };
 

@@ -119,8 +119,12 @@ class Tuning {
     return Object.entries(this.problem).map(([name, value]) => `${name}=${value}`).join(", ");
   }
 
+  get regimeText() {
+    return this.regime === "unknown" ? "L2 state not recorded" : `${this.regime} L2`;
+  }
+
   get title() {
-    const parts = [this.kernel, this.problemText, this.device.name, `${this.regime} L2`];
+    const parts = [this.kernel, this.problemText, this.device.name, this.regimeText];
     if (this.started > 0) parts.push(date(this.started));
     if (this.simulated) parts.push("simulated");
     return parts.filter(part => part !== "").join(" · ");
@@ -149,8 +153,9 @@ class Tuning {
     const timed = this.cost[i] !== null;
     return [
       [i === this.best, "best"], [this.isTied(i), "tied"], [this.isCensored(i), "lower bound"],
-      [timed && kind === 0, "UNVERIFIED"], [timed && kind === 1, "self-verified"],
-      [timed && this.column("unstable")[i] === 1, "unstable"], [this.outcome[i] === "duplicate", "duplicate"],
+      [timed && kind === 0, "UNVERIFIED"], [timed && kind === 1, "self-verified"], [timed && kind === 3, "verification not recorded"],
+      [timed && this.column("unstable")[i] === 1, "unstable"],
+      [this.beyond(i) !== null, `faster than the roof: check ${this.beyond(i)}`], [this.outcome[i] === "duplicate", "duplicate"],
       [this.simulated, "simulated"], [this.stale, "stale"],
     ].filter(([holds]) => holds).map(([, remark]) => remark);
   }
@@ -168,6 +173,18 @@ class Tuning {
                     ["FP32", computed / roofs.fp32_gflops / 1e3]];
     const [name, us] = bounds.reduce((longest, other) => (other[1] > longest[1] ? other : longest));
     return {name, us};
+  }
+
+  /** The metric that can not be true of a cold time, by the whole interval, or null: as hn_roof_shares in C, but that the
+   * size of the device's L2 cache is not known here. No device of today has one of more than 128 MiB. */
+  beyond(i) {
+    const roofs = this.roofs;
+    if (roofs === null || this.regime !== "cold" || this.outcome[i] !== "ok" || this.time[i] === null) return null;
+    const us = 1.1 * Math.max(this.time[i], this.column("high")[i] ?? 0);
+    const moved = this.metrics.bytes === undefined ? 0 : this.metric("bytes")[i] ?? 0;
+    const computed = this.metrics.flops === undefined ? 0 : this.metric("flops")[i] ?? 0;
+    if (Math.max(moved - 2 ** 27, 0) > us * 1e3 * roofs.copy_gb_per_s || moved > us * 1e3 * roofs.l2_gb_per_s) return "bytes";
+    return computed > us * 1e3 * roofs.fp32_gflops ? "flops" : null;
   }
 
   roofText(i) {

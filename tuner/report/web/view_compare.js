@@ -21,7 +21,7 @@ function comparable(tuning) {
 /** What two tunings differ in, which is how one is told from the other. */
 function shortTitle(tuning, among) {
   const differing = parts => parts.filter(text => among.some(t => text(t) !== text(tuning)));
-  const telling = differing([t => t.device.name, t => t.problemText, t => `${t.regime} L2`, t => `driver ${t.version.driver}`]);
+  const telling = differing([t => t.device.name, t => t.problemText, t => t.regimeText, t => `driver ${t.version.driver}`]);
   const rest = differing([t => date(t.started, true), t => t.source]);
   return (telling.length > 0 ? telling : [...rest, t => t.device.name].slice(0, 1)).map(text => text(tuning)).join(", ");
 }

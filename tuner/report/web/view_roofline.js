@@ -127,7 +127,7 @@ function verdict(tuning) {
   const what = {launch: "the launch of a kernel", copy: "memory bandwidth", L2: "bandwidth of the L2 cache", FP32: "FP32 arithmetic"}[bound.name];
   return html("p", {class: "finding"}, `The best takes ${time(tuning.time[best])}; by ${what} it would need ${time(bound.us)} at least: `,
     html("strong", {}, `${(share * 100).toFixed(1)}% of the ${bound.name} roof`), ".",
-    share > 1 ? BEYOND : "");
+    tuning.beyond(best) !== null ? ` Faster than the roof: check the metric ${tuning.beyond(best)}.` : share > 1 ? BEYOND : "");
 }
 
 function draw(body, tuning) {

@@ -13,9 +13,11 @@ function warnings(tuning) {
   const kind = best === null ? null : tuning.column("verification")[best];
   if (tuning.simulated) list.push("Simulated: the times were taken from a recording, not measured by this tuning.");
   if (tuning.stale) list.push("Stale: a later tuning had another template, plan, option or driver, or Hone measures otherwise now.");
-  if (tuning.kernel_tuner) list.push("By Kernel Tuner: means of plain launches; nothing was verified by Hone.");
+  if (tuning.kernel_tuner) list.push("By Kernel Tuner: means of plain launches; neither the state of the L2 cache nor what was verified is recorded.");
   if (kind === 0 && !tuning.kernel_tuner) list.push("Unverified: the config has no reference, so that nothing says that the results are right.");
   if (kind === 1) list.push("Self-verified: the results were compared with those of the template at its default point, not with a reference.");
+  if (best !== null && tuning.beyond(best) !== null)
+    list.push(`Faster than the roof: the best can not do what the metric ${tuning.beyond(best)} says in its time. Check that metric.`);
   if (best !== null && tuning.column("unstable")[best] === 1) list.push("Unstable: the interval of the best did not get narrow enough.");
   return list.map(text => html("p", {class: "banner", role: "note"}, text));
 }
@@ -29,7 +31,7 @@ function bestFigure(tuning) {
   const better = `${tuning.lowerIsBetter ? "lower" : "higher"} is better`;
   const mean = tuning.kernel_tuner ? ", the time is a mean" : "";
   const how = tuning.timed ? `${tuning.spreadText(best)} (95% interval of the median${mean})` : better;
-  return key(tuning.timed ? "best time" : `best ${tuning.objectiveName}`, tuning.costText(best), `${how}, ${tuning.regime} L2`);
+  return key(tuning.timed ? "best time" : `best ${tuning.objectiveName}`, tuning.costText(best), `${how}, ${tuning.regimeText}`);
 }
 
 function tiesFigure(tuning) {
@@ -92,7 +94,7 @@ function provenance(tuning) {
     ["device", deviceText(tuning.device)],
     ["driver, NVRTC", `${version.driver || "unknown"}, ${version.nvrtc || "unknown"}`],
     ["measured", `${date(tuning.started, true)}${took}`],
-    ["regime", tuning.regime === "cold" ? "cold: L2 flushed before each launch" : "warm: L2 left as the launch before left it"],
+    ["regime", tuning.regime === "unknown" ? "not recorded" : tuning.regime === "cold" ? "cold: L2 flushed before each launch" : "warm: L2 left as the launch before left it"],
     ["protocol", protocolText(tuning)],
     ["objective", tuning.objective],
     ["problem", tuning.problemText || "none"],

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/interrupt.h"
+#include "base/interrupt.h"
 
 #include <signal.h>
 #include <stddef.h>
@@ -19,12 +19,14 @@ void hn_interrupt_install(void)
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         sigaction(numbers[i], &action, NULL);
-    /* Their causes come back as errors of the calls. */
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN);
 }
 
 int hn_interrupted(void)
 {
     return caught;
+}
+
+enum hn_status hn_interrupt_check(struct hn_error *err)
+{
+    return caught == 0 ? HN_OK : hn_fail(err, HN_EINTERRUPTED, "interrupted");
 }

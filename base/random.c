@@ -1,11 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/search/random.h"
+#include "base/random.h"
 
+#include <errno.h>
 #include <math.h>
+#include <string.h>
+#include <sys/random.h>
 
 struct hn_random hn_random_seeded(uint64_t seed)
 {
     return (struct hn_random){.state = seed};
+}
+
+enum hn_status hn_random_seed_secretly(struct hn_random *random, struct hn_error *err)
+{
+    uint64_t seed = 0;
+    if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+        return hn_fail(err, HN_ERUN, "the system gives no random numbers: getrandom: %s",
+                       strerror(errno));
+    *random = hn_random_seeded(seed);
+    return HN_OK;
 }
 
 uint64_t hn_random_next(struct hn_random *random)

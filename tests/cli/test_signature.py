@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""What a plan passes is compared with what the kernels declare, before anything is launched."""
+
+import unittest
+
+import double
+
+MISSING = ("kernel 'scale' takes 4 parameters of 8, 8, 4, 4 bytes, the plan passes 3: x, y, a; give it one argument for each "
+           "parameter, in the kernel's order")
+WIDE = ("argument 'n' is float64 (8 bytes); parameter 4 of kernel 'scale' has 4 bytes; expected arguments in the kernel's "
+        "order, of the types that it declares")
+
+
+class Signature(double.Case):
+    def change(self, old, new, name="scale.yaml"):
+        self.spoil(self.folder / name, old, new)
+
+    def compile_failure(self, config, expect=3):
+        """Of the only point, or of the first that fails."""
+        result = self.hone("compile", "--arch", "sm_90", config, expect=expect)
+        _, found, message = result.stdout.partition("first failure: ")
+        self.assertTrue(found, result.stdout)
+        return message.rstrip("\n")
+
+    def tune_fails(self, message):
+        result = self.hone("tune", self.config, "--quiet", expect=2)
+        self.assertEqual(result.stderr, f"hone: {message}\n")
+        self.assertIn("(0 of 24 points)", result.stdout)
+
+    def without_reference(self):
+        self.change('reference: {template: scale_reference.cu, entry: scale_reference, block: 256, grid: "ceil_div(n, 256)"}',
+                    "reference: none")
+
+    def test_an_argument_is_missing(self):
+        self.change("  - {name: n, type: int32, value: n}\n", "")
+        self.assertEqual(self.compile_failure(self.config), MISSING)
+        reference = MISSING.replace("'scale'", "'scale_reference'")
+        self.tune_fails(f"the reference failed: {reference}")
+        self.without_reference()
+        self.tune_fails(f"{self.config}: {MISSING} (at the default point)")
+        result = self.hone("run", self.config, expect=3)
+        self.assertIn(f"invalid_launch: {MISSING}\n", result.stdout)
+
+    def test_there_is_one_too_many(self):
+        self.change("  - {name: n, type: int32, value: n}\n", "  - {name: n, type: int32, value: n}\n"
+                    "  - {name: m, type: int32, value: 1}\n")
+        self.assertIn("takes 4 parameters of 8, 8, 4, 4 bytes, the plan passes 5: x, y, a, n, m;",
+                      self.compile_failure(self.config))
+
+    def test_a_type_has_another_size(self):
+        self.change("{name: n, type: int32, value: n}", "{name: n, type: float64, value: n}")
+        self.assertEqual(self.compile_failure(self.config), WIDE)
+        self.without_reference()
+        self.tune_fails(f"{self.config}: {WIDE} (at the default point)")
+
+    def test_a_buffer_stands_for_a_number(self):
+        self.change('grid: "ceil_div(n, BLOCK * ITEMS)"', 'grid: "ceil_div(n, BLOCK * ITEMS)"\n  arguments: [x, a, y, n]')
+        self.assertIn("argument 'a' is float32 (4 bytes); parameter 2 of kernel 'scale' has 8 bytes;",
+                      self.compile_failure(self.config))
+        self.change("[x, a, y, n]", "[x, y, x, n]")
+        self.assertIn("argument 'x' is a buffer, passed as its address (8 bytes); parameter 3 of kernel 'scale' has 4 bytes;",
+                      self.compile_failure(self.config))
+
+    def test_one_that_is_not_used_is_declared(self):
+        self.change("const float *x, float *y, float a, int n)", "const float *x, float *y, float a, int n, double unused)",
+                    "scale.cu")
+        self.assertIn("takes 5 parameters of 8, 8, 4, 4, 8 bytes, the plan passes 4:", self.compile_failure(self.config))
+
+    def test_each_step_has_its_own(self):
+        config = self.folder / "composite.yaml"
+        self.change("arguments: [partial, sum, blocks]", "arguments: [partial, sum]", config.name)
+        self.assertIn("kernel 'sum_partial' takes 3 parameters of 8, 8, 4 bytes, the plan passes 2: partial, sum;",
+                      self.compile_failure(config))
+        result = self.hone("tune", config, "--quiet", "-s", "FINISH=last_block")
+        self.assertNotIn("sum_partial", result.stdout)
+
+    def test_only_some_points_declare_another(self):
+        """The others are measured."""
+        self.change("float a, int n)\n", "float a, int n\n#if ITEMS == 8\n, int more\n#endif\n)\n", "scale.cu")
+        tuning, = self.tune("-s", "BLOCK=128", "-s", "ITEMS=1,8", "--events", self.events)
+        self.assertEqual(tuning["best"]["point"]["ITEMS"], 1)
+        refused = [record for record in self.read_events() if record["outcome"] == "invalid_launch"]
+        self.assertEqual([record["point"]["ITEMS"] for record in refused], [8])
+        self.assertIn("kernel 'scale' takes 5 parameters of 8, 8, 4, 4, 4 bytes, the plan passes 4: x, y, a, n;",
+                      refused[0]["message"])
+
+    def test_a_structure_has_another_size(self):
+        config = self.folder / "inputs.yaml"
+        self.change("{name: weights, type: int32, count: 8,", "{name: weights, type: int32, count: 7,", config.name)
+        self.assertIn("argument 'by_value' is the contents of 'weights' (28 bytes); parameter 4 of kernel 'inputs' has 32 "
+                      "bytes;", self.compile_failure(config))
+
+    def test_a_large_structure_has_another_size(self):
+        """Beyond 4 KiB of parameters the cubin tells their sizes in another way."""
+        self.write("large.cu", "struct large { int word[2000]; };\nextern \"C\" __global__ void large(large values, int *y)\n"
+                   "{\n    y[threadIdx.x] = values.word[threadIdx.x];\n}\n")
+        config = self.write("large.yaml", "hone: 1\nkernel: large\ntemplate: large.cu\nentry: large\nparameters: {B: [32]}\n"
+                            "arguments:\n  - {name: table, type: int32, count: 2000}\n  - {name: values, from: table}\n"
+                            "  - {name: y, type: int32, count: B, role: output}\n"
+                            "launch: {block: B, grid: 1, arguments: [values, y]}\nreference: none\n")
+        self.spoil(config, "count: B,", "count: 32,")
+        self.hone("compile", "--arch", "sm_90", config)
+        self.spoil(config, "count: 2000", "count: 2001")
+        self.assertIn("argument 'values' is the contents of 'table' (8004 bytes); parameter 1 of kernel 'large' has 8000 bytes;",
+                      self.compile_failure(config))
+
+    def test_a_texture_is_passed_as_its_handle(self):
+        config = self.folder / "field.yaml"
+        self.hone("compile", "--arch", "sm_90", config)
+        self.change("cudaTextureObject_t line, cudaTextureObject_t plane", "int line, cudaTextureObject_t plane", "field.cu")
+        self.change("PATH: [global, texture_1d, texture_2d]", "PATH: [global]", config.name)
+        self.change("#if PATH == PATH_texture_1d", "#if 0", "field.cu")
+        self.assertIn("argument 'line' is a texture object (8 bytes); parameter 2 of kernel 'field' has 4 bytes;",
+                      self.compile_failure(config))
+
+
+if __name__ == "__main__":
+    double.main()

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT
+"""What hone waits for, on the driver double: the first signal ends it, with 128 + n, and the turn on the GPU is announced."""
+
+import fcntl
+import json
+import os
+import pathlib
+import re
+import signal
+import sqlite3
+import subprocess
+import time
+
+import double
+import hone
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# It is a second where nothing else runs; each wait here takes a minute and more.
+ENDED_WITHIN_S = 10
+# Four million instantiations: minutes in the compiler's front end.
+SLOW_CU = """
+template <int d, unsigned p> struct t { static const unsigned s = t<d - 1, 2 * p>::s + t<d - 1, 2 * p + 1>::s; };
+template <unsigned p> struct t<0, p> { static const unsigned s = p; };
+extern "C" __device__ const unsigned leaves = t<22, 1>::s;
+"""
+
+
+class Waits(double.Case):
+    def ends(self, process, number, expect=None):
+        """The signal ends it, with 128 + n; what it says on stderr."""
+        sent = time.monotonic()
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=120)
+        self.assertLess(time.monotonic() - sent, ENDED_WITHIN_S)
+        self.assertEqual(process.returncode, 128 + number, errors)
+        self.assertRegex(errors, expect or "hone: interrupted")
+        return errors
+
+    def lock_path(self):
+        """Of the double's GPU, made by a first tune."""
+        self.cheap_config(4, 4)
+        self.tune("-s", "BLOCK=1,ITEMS=1", "--cache", self.folder / "first.db")
+        lock, = self.folder.glob("hone-GPU-*.lock")
+        return lock
+
+    def wait_for_worker(self, process, role):
+        end = time.monotonic() + 60
+        while role not in double.workers_of(process.pid).values():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+
+    def test_for_the_gpu(self):
+        with open(self.lock_path()) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            for number in SIGNALS:
+                with self.subTest(number):
+                    process = self.start("tune", self.config, "--full", "--events", self.events)
+                    line = ""
+                    while "waiting" not in line:
+                        line = process.stderr.readline()
+                        self.assertNotEqual(line, "")
+                    # The holder is whoever had it last, as nobody else has written.
+                    self.assertRegex(line, r"waiting for the GPU: process \d+ has it since \d\d:\d\d:\d\d")
+                    self.ends(process, number)
+
+    def test_for_the_gpu_by_run(self):
+        with open(self.lock_path(), "r+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.write(f"{os.getpid()} {int(time.time())}\n")
+            file.flush()
+            process = self.start("run", self.config, "-s", "BLOCK=1,ITEMS=1")
+            line = process.stderr.readline()
+            self.assertRegex(line, rf"^waiting for the GPU: process {os.getpid()} has it since \d\d:\d\d:\d\d$")
+        output, errors = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, errors), (0, ""), output)
+
+    def test_for_a_driver_that_hangs(self):
+        process = self.start("tune", self.config, "--quiet", HONE_DOUBLE_INIT_MS="100000")
+        self.wait_for_worker(process, "gpu")
+        time.sleep(1)
+        self.ends(process, signal.SIGINT, "^hone: interrupted\n$")
+
+    def test_for_workers_that_do_not_start(self):
+        process = self.start("tune", self.config, "--quiet", HONE_DOUBLE_INIT_MS="1000")
+        self.wait_for_worker(process, "compile")
+        for pid, role in double.workers_of(process.pid).items():
+            if role == "compile":
+                os.kill(pid, signal.SIGSTOP)
+        time.sleep(2)
+        self.ends(process, signal.SIGTERM)
+
+    def test_for_a_compiler(self):
+        with open(self.folder / "scale.cu", "a") as file:
+            file.write(SLOW_CU)
+        for command in (["tune", self.config], ["compile", self.config, "--arch", "sm_90", "--all"]):
+            with self.subTest(command[0]):
+                process = self.start(*command, "--quiet", "--jobs", "1")
+                self.wait_for_worker(process, "compile")
+                time.sleep(2)
+                self.ends(process, signal.SIGHUP)
+
+    def test_for_the_cache(self):
+        self.cheap_config(16, 8, n=100000)
+        process = self.start("tune", self.config, "--quiet", "--full", "--events", self.events)
+        self.wait_for_events(5, process)
+        database = sqlite3.connect(self.cache, timeout=20, isolation_level=None)
+        self.addCleanup(database.close)
+        database.execute("BEGIN IMMEDIATE")
+        time.sleep(2)
+        self.assertIsNone(process.poll())
+        self.ends(process, signal.SIGINT, rf"hone: interrupted while cache '{re.escape(str(self.cache))}' was locked by another "
+                                          "process; what it was to be given last is not kept\n$")
+
+
+class Lock(double.Case):
+    """The lock of a GPU is one for all users of the machine."""
+
+    def tune_without_folder(self, **changes):
+        settings = self.environment(**changes)
+        del settings["HONE_LOCKS"]
+        return subprocess.run([hone.HONE, "tune", str(self.config), "-s", "BLOCK=32,ITEMS=1", "--full"], cwd=self.folder, env=settings, text=True, capture_output=True, timeout=120)
+
+    def test_is_in_one_place(self):
+        """Whatever TMPDIR says; for the double of this test, whose device nobody else has."""
+        serial = str(int.from_bytes(os.urandom(7), "big"))
+        devices = self.hone("device", "--json", HONE_DOUBLE_SERIAL=serial)
+        path = pathlib.Path(f"/tmp/hone-{json.loads(devices.stdout)['devices'][0]['uuid']}.lock")
+        self.addCleanup(path.unlink, missing_ok=True)
+        mask = os.umask(0o077)
+        try:
+            self.assertEqual(self.tune_without_folder(HONE_DOUBLE_SERIAL=serial, TMPDIR=str(self.folder)).returncode, 0)
+        finally:
+            os.umask(mask)
+        self.assertEqual(path.stat().st_mode & 0o777, 0o666)
+        self.assertEqual(list(self.folder.glob("*.lock")), [])
+
+    def test_touches_nothing_that_was_laid_there(self):
+        victim = self.folder / "victim"
+        victim.write_text("precious")
+        lock = self.folder / "hone-GPU-d0112233-4455-6677-8899-aabbccddeeff.lock"
+        for lay, fault in ((lambda: lock.symlink_to(victim), "it is a symbolic link"),
+                           (lambda: lock.hardlink_to(victim), "it has another name, too"),
+                           (lambda: os.mkfifo(lock), "it is no regular file"),
+                           (lambda: lock.mkdir(), "Is a directory")):
+            with self.subTest(fault):
+                lay()
+                result = self.hone("tune", self.config, "-s", "BLOCK=32,ITEMS=1", "--full")
+                self.assertIn(f"hone: warning: the GPU's lock '{lock}' can not be used: {fault}; tuners that run at once disturb "
+                              "each other's times: remove it, or set HONE_LOCKS to a folder that they all can write\n", result.stderr)
+                self.assertEqual(victim.read_text(), "precious")
+                lock.rmdir() if lock.is_dir() else lock.unlink()
+                self.cache.unlink()
+
+
+if __name__ == "__main__":
+    double.main()

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/gate.h"
+
+#include <math.h>
+#include <time.h>
+
+#include "tests/unit/store_fixture.h"
+
+static void assert_says(enum hn_status status, const struct hn_error *err, const char *expected)
+{
+    if (expected == NULL && status != HN_OK)
+        fail_msg("refused: %s", err->message);
+    if (expected == NULL)
+        return;
+    assert_int_equal(status, HN_EFORMAT);
+    if (strstr(err->message, expected) == NULL)
+        fail_msg("'%s' does not say '%s'", err->message, expected);
+}
+
+static void times_are_what_times_can_be(void **state)
+{
+    (void)state;
+    static const struct {
+        double median_us;
+        double low_us;
+        double high_us;
+        const char *message;
+    } cases[] = {
+        {7, 6.5, 7.5, NULL},
+        {7, 7, 7, NULL},
+        {7, 0, 0, NULL}, /* no interval */
+        {0, 0, 0, "the time is 0 us, expected 0.001 us to a year"},
+        {-1, 0, 0, "the time is -1 us"},
+        {1e-320, 0, 0, "the time is 9.99989e-321 us"},
+        {INFINITY, 0, 0, "the time is inf us"},
+        {NAN, 0, 0, "the time is nan us"},
+        {1e308, 0, 0, "the time is 1e+308 us"},
+        {7, 8, 9, "the interval is 8 to 9 us, expected one around the time of 7 us"},
+        {7, 5, 6, "the interval is 5 to 6 us"},
+        {7, 5, INFINITY, "the interval is 5 to inf us"},
+        {7, NAN, 8, "the interval is nan to 8 us"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct hn_record record;
+        struct hn_error err = {""};
+        make_record(&record, 16, cases[i].median_us);
+        record.timing.low_us = cases[i].low_us;
+        record.timing.high_us = cases[i].high_us;
+        assert_says(hn_gate_record(&record, "time", &err), &err, cases[i].message);
+        record.outcome = HN_OUTCOME_COMPILE_ERROR;
+        record.timing = (struct hn_timing){.median_us = 0};
+        assert_int_equal(hn_gate_record(&record, "time", &err), HN_OK);
+        hn_record_finish(&record);
+    }
+}
+
+static void objectives_follow_from_what_was_measured(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *objective;
+        double value;
+        const char *message;
+    } cases[] = {
+        {"time", 71, NULL},
+        {"time", -5, "the objective (time) is -5, expected 71"},
+        {"gflops maximize", -3.5, NULL},
+        {"gflops maximize", 3.5, "the objective (gflops maximize) is 3.5, expected -3.5"},
+        {"gflops minimize", 3.5, NULL},
+        {"joules minimize", 3.5, "the objective (joules minimize) is 3.5, expected nan"},
+        {NULL, -5, NULL}, /* not known */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct hn_record record;
+        struct hn_error err = {""};
+        struct hn_value gflops = hn_real(3.5);
+        make_record(&record, 16, 71);
+        assert_int_equal(hn_bindings_set(&record.metrics, "gflops", &gflops, NULL), HN_OK);
+        record.objective = cases[i].value;
+        assert_says(hn_gate_record(&record, cases[i].objective, &err), &err, cases[i].message);
+        hn_record_finish(&record);
+    }
+}
+
+static void the_rest_of_a_record_is_in_range(void **state)
+{
+    (void)state;
+    struct hn_error err = {""};
+    struct hn_record record;
+    double sample = 0;
+    make_record(&record, 16, 7);
+    record.costs.compile_ms = -1;
+    assert_says(hn_gate_record(&record, NULL, &err), &err, "'compile_ms' is -1");
+    record.costs.compile_ms = 1;
+    record.time = NAN;
+    assert_says(hn_gate_record(&record, NULL, &err), &err, "'time' is nan");
+    record.time = 0;
+    record.resources.occupancy = 1.5;
+    assert_says(hn_gate_record(&record, NULL, &err), &err, "'occupancy' is 1.5");
+    record.resources.occupancy = 1;
+    record.timing.samples_us = &sample;
+    record.timing.sample_count = 1;
+    assert_says(hn_gate_record(&record, NULL, &err), &err, "sample 0 is 0 us");
+    sample = 7;
+    assert_int_equal(hn_gate_record(&record, NULL, &err), HN_OK);
+    record.timing.samples_us = NULL;
+    hn_record_finish(&record);
+}
+
+static void set_name(char **name, const char *to)
+{
+    free(*name);
+    *name = strdup(to);
+}
+
+static void identities_are_of_words_and_lines(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t part;
+        const char *text;
+        const char *message;
+    } cases[] = {
+        {0, "sgemm_2", NULL},
+        {0, "k */ evil(); /*", "the kernel is named 'k */ evil(); /*', expected a word"},
+        {0, "", "the kernel is named ''"},
+        {1, "Kernel Tuner: a,b", NULL},
+        {1, "x\033[2J", "the signature has a control character (0x1b) at byte 1"},
+        {1, "x\xc2\x9b", "the signature has a control character (0xc2) at byte 1"},
+        {2, "warm", NULL},
+        {2, "unknown", NULL},
+        {2, "hot", "the regime is 'hot', expected cold, warm or unknown"},
+        {3, "gflops maximize", NULL},
+        {3, "gflops most", "the objective is 'gflops most'"},
+        {3, "a b minimize", "the objective is 'a b minimize'"},
+        {4, "NVIDIA H200\n", "the device's name has a control character (0x0a) at byte 11"},
+        {4, "Gerät", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct hn_identity identity;
+        struct hn_error err = {""};
+        make_identity(&identity, 4096);
+        char **parts[] = {&identity.kernel, &identity.signature, &identity.regime,
+                          &identity.objective};
+        if (cases[i].part < 4)
+            set_name(parts[cases[i].part], cases[i].text);
+        else
+            strcpy(identity.device.name, cases[i].text);
+        assert_says(hn_gate_identity(&identity, &err), &err, cases[i].message);
+        hn_identity_finish(&identity);
+    }
+}
+
+static void versions_are_of_hashes_and_lines(void **state)
+{
+    (void)state;
+    struct hn_error err = {""};
+    struct hn_version version = version_1;
+    assert_int_equal(hn_gate_version(&version, &err), HN_OK);
+    strcpy(version.plan_hash, "../../etc");
+    assert_says(hn_gate_version(&version, &err), &err, "the hash of the plan is '../../etc'");
+    version = version_1;
+    strcpy(version.driver, "580\r");
+    assert_says(hn_gate_version(&version, &err), &err, "the driver's version has a control");
+}
+
+static void dates_may_differ_by_a_day(void **state)
+{
+    (void)state;
+    struct hn_error err = {""};
+    double now = (double)time(NULL);
+    assert_int_equal(hn_gate_date(0, &err), HN_OK);
+    assert_int_equal(hn_gate_date(now + 23 * 3600, &err), HN_OK);
+    assert_says(hn_gate_date(now + 25 * 3600, &err), &err, "in the future");
+    assert_says(hn_gate_date(-1, &err), &err, "is -1 seconds");
+    assert_says(hn_gate_date(NAN, &err), &err, "seconds since 1970");
+}
+
+static void control_characters_of_logs_are_replaced(void **state)
+{
+    (void)state;
+    char text[] = "a\tb\n\033[2J \x7f ä \xc2\x9b.";
+    hn_gate_clean(text);
+    assert_string_equal(text, "a\tb\n?[2J ? ä ??.");
+}
+
+static void json_is_weighed_before_it_is_parsed(void **state)
+{
+    (void)state;
+    struct hn_error err = {""};
+    static char text[16000002];
+    memset(text, ',', sizeof text);
+    assert_int_equal(hn_gate_json(text, 8000000, &err), HN_OK);
+    assert_says(hn_gate_json(text, 8000001, &err), &err, "more than 8000000 values");
+    memset(text, '{', sizeof text);
+    assert_int_equal(hn_gate_json(text, 2000000, &err), HN_OK);
+    assert_says(hn_gate_json(text, 2000001, &err), &err, "more than 8000000 values");
+    text[0] = '"';
+    assert_int_equal(hn_gate_json(text, sizeof text, &err), HN_OK);
+    memcpy(text, "\"\\\"", 3);
+    assert_int_equal(hn_gate_json(text, sizeof text, &err), HN_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(times_are_what_times_can_be),
+        cmocka_unit_test(objectives_follow_from_what_was_measured),
+        cmocka_unit_test(the_rest_of_a_record_is_in_range),
+        cmocka_unit_test(identities_are_of_words_and_lines),
+        cmocka_unit_test(versions_are_of_hashes_and_lines),
+        cmocka_unit_test(dates_may_differ_by_a_day),
+        cmocka_unit_test(control_characters_of_logs_are_replaced),
+        cmocka_unit_test(json_is_weighed_before_it_is_parsed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

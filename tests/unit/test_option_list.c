@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/option_list.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+#include "runtime/compile.h"
+
+/* Both lists, as messages tell them: names one after another. */
+static char *compiler_names;
+static char *assembler_names;
+
+static char *names_in(const char *refused)
+{
+    struct hn_error err = {.message = ""};
+    assert_int_equal(hn_option_check(refused, &err), HN_ECONFIG);
+    const char *names = strstr(err.message, "allowed are ");
+    assert_non_null(names);
+    return strdup(names + strlen("allowed are "));
+}
+
+static int read_lists(void **state)
+{
+    (void)state;
+    compiler_names = names_in("--unknown");
+    assembler_names = names_in("-Xptxas=--unknown");
+    return 0;
+}
+
+static int free_lists(void **state)
+{
+    (void)state;
+    free(compiler_names);
+    free(assembler_names);
+    return 0;
+}
+
+static bool is_allowed(const char *text)
+{
+    return hn_option_check(text, NULL) == HN_OK;
+}
+
+static void allows_what_changes_the_code(void **state)
+{
+    static const char *const texts[] = {
+        "-DN=1",
+        "-DTEXT=\"a b\" --pch",
+        "--define-macro=N=f(x)",
+        "-UN",
+        "-I/usr/include",
+        "-I.",
+        "--include-path=../a b",
+        "-std=c++11",
+        "--std=c++20",
+        "-use_fast_math",
+        "--use_fast_math",
+        "--maxrregcount=32",
+        "-maxrregcount=32",
+        "-arch=sm_90a",
+        "--gpu-architecture=sm_90",
+        "-lineinfo",
+        "-G",
+        "--fmad=false",
+        "--ptxas-options=-v",
+        "--ptxas-options=-O1",
+        "--ptxas-options=-O=1",
+        "-Xptxas=-dlcm=cg",
+        "-Xptxas=--def-load-cache=ca",
+        "--diag-suppress=177,550",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        assert_true(is_allowed(texts[i]));
+}
+
+/* What the documentation of NVRTC 13.0 names beside the allowed ones, and ways to write them. */
+static void refuses_what_does_more(void **state)
+{
+    static const char *const texts[] = {
+        "--time=a",
+        "-time=a",
+        "--fdevice-time-trace=a",
+        "-fdevice-time-trace=a",
+        "--device-time-trace=a",
+        " --fdevice-time-trace=a",
+        "\t--pch",
+        "--pch",
+        "--create-pch=a",
+        "--use-pch=a",
+        "--pch-dir=a",
+        "--pch-verbose=true",
+        "--pch-messages=true",
+        "--instantiate-templates-in-pch=true",
+        "--pre-include=a",
+        "-include=a",
+        "--options-file=a",
+        "-optf=a",
+        "@a",
+        "a",
+        "",
+        "--relocatable-device-code=true",
+        "-rdc=true",
+        "--device-c",
+        "-dc",
+        "--device-w",
+        "-dw",
+        "--extensible-whole-program",
+        "-ewp",
+        "--dlink-time-opt",
+        "-dlto",
+        "--gen-opt-lto",
+        "--optix-ir",
+        "--fdevice-syntax-only",
+        "--version-ident=true",
+        "--no-cache",
+        "---use_fast_math",
+        "--use_fast_math=a",
+        "-std",
+        "-std=c++17 --pch",
+        "-std=../a",
+        "--frandom-seed=/tmp/a",
+        "-DN=1\n--pch",
+        "-D",
+        "-I",
+        "-Xptxas",
+        "-Xptxas=",
+        "-Xptxas -v",
+        "--ptxas-options=--compiler-stats-file=a",
+        "-Xptxas=--compiler-stats-file=a",
+        "-Xptxas=--compiler-stats=a",
+        "-Xptxas=--options-file=a",
+        "-Xptxas=-optf=a",
+        "-Xptxas=@a",
+        "-Xptxas=a.ptx",
+        "-Xptxas=-v,--options-file=a",
+        "-Xptxas=-v --options-file=a",
+        "-Xptxas=-O1 -o=a",
+        "-Xptxas=-dlcm=cg/../a",
+        "-Xptxas=--gpu-name=sm_80",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        if (is_allowed(texts[i]))
+            print_error("'%s' is allowed\n", texts[i]);
+        assert_false(is_allowed(texts[i]));
+    }
+}
+
+static void says_what_was_found_and_what_is_allowed(void **state)
+{
+    (void)state;
+    struct hn_error err = {.message = ""};
+    assert_int_equal(hn_option_check("-Xptxas=--options-file=a", &err), HN_ECONFIG);
+    assert_non_null(strstr(err.message, "option '-Xptxas=--options-file=a': '--options-file=a' is "
+                                        "not one of those that do no more than change the code"));
+    assert_non_null(strstr(err.message, "; allowed are --opt-level, "));
+    assert_int_equal(hn_option_check("--std", &err), HN_ECONFIG);
+    assert_non_null(strstr(err.message, "'--std' needs a value in the same text, as -DN=1"));
+    assert_int_equal(hn_option_check("--std=a/b", &err), HN_ECONFIG);
+    assert_non_null(strstr(err.message, "needs a value of letters, digits and _+-.,: alone"));
+    assert_int_equal(hn_option_check("--minimal=1", &err), HN_ECONFIG);
+    assert_non_null(strstr(err.message, "'--minimal=1' takes no value"));
+}
+
+static void tells_targets_and_folders(void **state)
+{
+    (void)state;
+    assert_string_equal(hn_option_architecture("-arch=sm_80"), "sm_80");
+    assert_string_equal(hn_option_architecture("--gpu-architecture=sm_90a"), "sm_90a");
+    assert_null(hn_option_architecture("-DARCH=sm_80"));
+    assert_string_equal(hn_option_folder("-Iinc"), "inc");
+    assert_string_equal(hn_option_folder("--include-path=/a"), "/a");
+    assert_null(hn_option_folder("-DI=inc"));
+}
+
+/* "--options-file <file>,...   (-optf)" */
+static void check_line_of_help(const char *line)
+{
+    char name[64], argument[64] = "", text[160];
+    if (sscanf(line, "--%63[^ ] <%63[^>]", name, argument) < 1 || strstr(argument, "file") == NULL)
+        return;
+    snprintf(text, sizeof text, "--ptxas-options=--%s=a", name);
+    assert_false(is_allowed(text));
+    const char *brief = strstr(line, "(-");
+    assert_non_null(brief);
+    snprintf(text, sizeof text, "--ptxas-options=%.*s=a", (int)strcspn(brief + 1, ")"), brief + 1);
+    assert_false(is_allowed(text));
+}
+
+static void none_of_ptxas_that_takes_a_file_is_allowed(void **state)
+{
+    (void)state;
+    char line[1024], help[65536] = "";
+    FILE *pipe = popen("ptxas --help 2>/dev/null", "r");
+    assert_non_null(pipe);
+    size_t size = fread(help, 1, sizeof help - 1, pipe);
+    pclose(pipe);
+    if (size == 0)
+        skip();
+    size_t found = 0;
+    for (const char *at = help; *at != '\0'; at += strcspn(at, "\n"), at += *at == '\n') {
+        snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n"), at);
+        found += strncmp(line, "--", 2) == 0;
+        check_line_of_help(line);
+    }
+    assert_true(found > 40);
+}
+
+static const struct hn_nvrtc *nvrtc;
+
+/* What NVRTC says to an option. Free it. */
+static char *log_with(const char *option)
+{
+    static const char *const entries[] = {"k"};
+    struct hn_image image;
+    struct hn_error err = {.message = ""};
+    struct hn_compile_request request = {
+        .name = "k.cu",
+        .text = "extern \"C\" __global__ void k(int *x) { x[threadIdx.x] = 1; }\n",
+        .entries = entries,
+        .entry_count = 1,
+        .options = &option,
+        .option_count = 1,
+        .architecture = "sm_90",
+    };
+    enum hn_status status = hn_compile(nvrtc, &request, &image, &err);
+    assert_true(status == HN_OK || status == HN_ECONFIG || status == HN_ERUN);
+    char *log = strdup(status == HN_OK && image.log != NULL ? image.log : "");
+    if (status == HN_OK)
+        hn_image_finish(&image);
+    return log;
+}
+
+static void try_values(const char *prefix, const char *name)
+{
+    static const char *const values[] = {"", "=true", "=1", "=written"};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        char option[160];
+        snprintf(option, sizeof option, "%s--%s%s", prefix, name, values[i]);
+        if (!is_allowed(option))
+            continue;
+        char *log = log_with(option);
+        if (strstr(log, "unrecognized option") != NULL || strstr(log, "Unknown option") != NULL)
+            print_error("NVRTC does not know %s: %s\n", option, log);
+        assert_null(strstr(log, "unrecognized option"));
+        assert_null(strstr(log, "Unknown option"));
+        free(log);
+    }
+}
+
+static void try_all(const char *prefix, const char *names)
+{
+    char name[64];
+    for (; *names == '-'; names += strspn(names, ", ")) {
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(names + 2, ","), names + 2);
+        try_values(prefix, name);
+        names += strcspn(names, ",");
+    }
+}
+
+/* Each is known to this NVRTC, and leaves the folder that it works in empty. */
+static void none_that_is_allowed_writes_a_file(void **state)
+{
+    (void)state;
+    struct hn_nvrtc opened;
+    char folder[] = "/tmp/hone-options-XXXXXX";
+    assert_int_equal(hn_nvrtc_open(&opened, NULL), HN_OK);
+    nvrtc = &opened;
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(chdir(folder), 0);
+    try_all("", compiler_names);
+    try_all("--ptxas-options=", assembler_names);
+    assert_int_equal(chdir("/"), 0);
+    hn_nvrtc_close(&opened);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+static void the_manual_lists_them_all(void **state)
+{
+    (void)state;
+    char *manual = NULL, name[64];
+    assert_int_equal(
+        hn_text_read_file(HONE_SOURCE_DIR "/docs/config.md", 1 << 20, &manual, NULL, NULL), HN_OK);
+    const char *const lists[] = {compiler_names, assembler_names};
+    for (size_t i = 0; i < 2; i++)
+        for (const char *names = lists[i]; *names == '-'; names += strspn(names, ", ")) {
+            snprintf(name, sizeof name, "`%.*s`", (int)strcspn(names, ","), names);
+            if (strstr(manual, name) == NULL)
+                print_error("docs/config.md does not list %s\n", name);
+            assert_non_null(strstr(manual, name));
+            names += strcspn(names, ",");
+        }
+    free(manual);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(allows_what_changes_the_code),
+        cmocka_unit_test(refuses_what_does_more),
+        cmocka_unit_test(says_what_was_found_and_what_is_allowed),
+        cmocka_unit_test(tells_targets_and_folders),
+        cmocka_unit_test(none_of_ptxas_that_takes_a_file_is_allowed),
+        cmocka_unit_test(none_that_is_allowed_writes_a_file),
+        cmocka_unit_test(the_manual_lists_them_all),
+    };
+    return cmocka_run_group_tests(tests, read_lists, free_lists);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_CONFIG_CONFIG_SOURCES_H
+#define HONE_TUNER_CONFIG_CONFIG_SOURCES_H
+
+#include "tuner/config/config.h"
+
+/* That what a config names is there: template and reference with their quoted includes, the name of each entry in their
+ * text, and in the data files what each problem asks for. Nothing is compiled. A config that describes a space only
+ * passes. HN_ECONFIG. */
+enum hn_status hn_config_check_sources(const struct hn_config *config, struct hn_error *err);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "base/clock.h"
+#include "base/interrupt.h"
+#include "tuner/session/session_internal.h"
+
+/* Of a budget of time the finals get what they are expected to take: the race as long as
+ * live_race.c lets it, verifying some finalists as the search has verified its points, an audit of
+ * so many launches of the winner, and the second seed's reference and the rest; a half at most. */
+static const double race_part = 0.1;
+static const double race_least_ms = 300;
+static const double race_most_ms = 1500;
+static const double expected_finalists = 8;
+static const double audit_launches = 14;
+static const double rest_ms = 500;
+
+static double finals_ms(const struct hn_session *session)
+{
+    const struct hn_session_state *state = &session->state;
+    double whole_ms = session->options.budget_s * 1e3;
+    uint64_t measured = state->finished - state->reused;
+    double verify_ms = measured > 0 ? state->verify_s * 1e3 / (double)measured : 0;
+    double race_ms = fmax(fmin(race_part * whole_ms, race_most_ms), race_least_ms);
+    double wanted_ms = race_ms + (expected_finalists + audit_launches) * verify_ms + rest_ms;
+    return session->backend->kind->race != NULL ? fmin(wanted_ms, whole_ms / 2) : 0;
+}
+
+void hn_session_start_clock(struct hn_session *session)
+{
+    const struct hn_session_options *options = &session->options;
+    session->started_ms = options->started_ms > 0 ? options->started_ms : hn_now_ms();
+    session->state.started_ms = session->started_ms;
+    session->backend->end_ms =
+        options->budget_s > 0 ? session->started_ms + options->budget_s * 1e3 : 0;
+}
+
+double hn_session_left_ms(const struct hn_session *session)
+{
+    double end_ms = session->backend->end_ms;
+    return end_ms > 0 ? end_ms - hn_now_ms() : INFINITY;
+}
+
+bool hn_session_is_over(const struct hn_session *session)
+{
+    return hn_interrupted() != 0 || hn_session_left_ms(session) <= 0;
+}
+
+bool hn_session_search_is_over(const struct hn_session *session)
+{
+    return session->options.budget_s > 0 && hn_session_left_ms(session) <= finals_ms(session);
+}
+
+/* What the GPU is at is soon done; what is being compiled may take a minute. */
+static enum hn_status wait_for_gpu(struct hn_session *session, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    while (status == HN_OK && !session->backend->kind->idle(session->backend) &&
+           !hn_session_is_over(session)) {
+        struct hn_backend_event event;
+        status = hn_session_step(session, &event, err);
+        if (status == HN_OK)
+            status = hn_session_take_event(session, &event, err);
+    }
+    return status;
+}
+
+enum hn_status hn_session_halt(struct hn_session *session, struct hn_error *err)
+{
+    session->exhausted = true;
+    if (session->backend->kind->halt != NULL)
+        session->backend->kind->halt(session->backend);
+    return wait_for_gpu(session, err);
+}
