@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "base/c_locale.h"
-#include "cache/record_json.h"
-#include "runtime/capture_file.h"
+#include "cache/record/record_json.h"
 #include "runtime/libhone/default_run.h"
+#include "runtime/plan/capture_file.h"
 
 /* One capture on its way. */
 struct capture {

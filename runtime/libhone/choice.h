@@ -2,7 +2,7 @@
 #ifndef HONE_RUNTIME_LIBHONE_CHOICE_H
 #define HONE_RUNTIME_LIBHONE_CHOICE_H
 
-#include "runtime/image.h"
+#include "runtime/compile/image.h"
 #include "runtime/libhone/kernel.h"
 
 /* From what is asked for to a kernel: which point serves, its machine code, the kernel itself. */

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/compile.h"
+#include "runtime/compile/compile.h"
+#include "runtime/compile/source.h"
 #include "runtime/libhone/choice.h"
-#include "runtime/source.h"
 
 static bool same_strings(char *const *a, size_t a_count, char *const *b, size_t b_count)
 {

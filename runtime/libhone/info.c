@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache/record_json_parts.h"
+#include "cache/record/record_json_parts.h"
 #include "runtime/libhone/choice.h"
 
 const struct hone_info *hone_kernel_info(const struct hone_kernel *kernel)

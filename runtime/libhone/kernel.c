@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/signature.h"
+#include "runtime/compile/signature.h"
 
 static void free_workspaces(struct hone_kernel *kernel, bool on_device)
 {

@@ -2,7 +2,7 @@
 #ifndef HONE_RUNTIME_LIBHONE_KERNEL_H
 #define HONE_RUNTIME_LIBHONE_KERNEL_H
 
-#include "runtime/launch.h"
+#include "runtime/plan/launch.h"
 #include "runtime/libhone/library.h"
 
 /* A kernel that can be launched. Nothing of it changes after it was made, but what is atomic. */

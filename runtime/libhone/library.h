@@ -6,12 +6,12 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "cache/lookup.h"
-#include "runtime/driver.h"
+#include "cache/store/lookup.h"
+#include "runtime/device/driver.h"
 #include "runtime/libhone/hone.h"
-#include "runtime/nvrtc.h"
-#include "runtime/plan.h"
-#include "runtime/template.h"
+#include "runtime/compile/nvrtc.h"
+#include "runtime/plan/plan.h"
+#include "runtime/compile/template.h"
 
 /* What the files of libhone share: an open cache and what was read from it. Everything here is added to and never taken
  * away until the cache is closed; `lock` is held by whoever adds. */

@@ -2,7 +2,7 @@
 #ifndef HONE_RUNTIME_LIBHONE_NEAREST_H
 #define HONE_RUNTIME_LIBHONE_NEAREST_H
 
-#include "cache/lookup.h"
+#include "cache/store/lookup.h"
 
 /* hn_lookup among many results of one kernel, most of which differ in the numbers of their problems only. */
 struct hn_lib_nearest;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/recording_list.h"
-#include "cache/recording_plan.h"
+#include "cache/recording/recording_list.h"
+#include "cache/recording/recording_plan.h"
 #include "runtime/libhone/library.h"
 
 enum hone_status hn_lib_recordings_read(struct hone_cache *cache, const char *kernel,

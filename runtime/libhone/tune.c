@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "runtime/device/library.h"
 #include "runtime/libhone/kernel.h"
-#include "runtime/library.h"
 
 extern char **environ;
 

@@ -8,7 +8,7 @@
 
 /* A driver that runs on the CPU: libcuda.so.1 for tests, found through LD_LIBRARY_PATH. Memory is the heap's, modules
  * are real cubins of which only the kernels' names and the table `hone_double` are read, kernels are C functions of
- * the same names, and time is simulated. It depends on nothing of Hone but the text of runtime/support.cu.
+ * the same names, and time is simulated. It depends on nothing of Hone but the text of runtime/bench/support.cu.
  *
  *   HONE_DOUBLE_MEMORY=BYTES  the device's memory (256 MiB)
  *   HONE_DOUBLE_FAIL=N        the N-th call of the driver fails, with CUDA_ERROR_UNKNOWN or

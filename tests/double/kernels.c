@@ -17,7 +17,7 @@ static const struct index threadIdx = {0}, blockDim = {1};
 #define __shared__ static
 #define __syncthreads() ((void)0)
 #define STOP() abort()
-#include "runtime/support.cu"
+#include "runtime/bench/support.cu"
 
 #define TAKE(type, index) (*(type *)parameters[index])
 

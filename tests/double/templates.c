@@ -358,7 +358,7 @@ static CUresult field_reference(struct double_device *device, struct double_func
     return CUDA_SUCCESS;
 }
 
-/* The kernels of runtime/roofs.cu: 20 TFLOP/s, 6 TB/s from the L2 cache, 1.5 us a launch. */
+/* The kernels of runtime/bench/roofs.cu: 20 TFLOP/s, 6 TB/s from the L2 cache, 1.5 us a launch. */
 static CUresult roof_fp32(struct double_device *device, struct double_function *function,
                           const struct double_geometry *geometry, void **parameters)
 {
@@ -388,7 +388,7 @@ static CUresult roof_launch(struct double_device *device, struct double_function
     return CUDA_SUCCESS;
 }
 
-/* The reference of a captured launch, tuner/capture_expected.c. */
+/* The reference of a captured launch, tuner/config/capture_expected.c. */
 static CUresult expected(struct double_device *device, struct double_function *function,
                          const struct double_geometry *geometry, void **parameters)
 {

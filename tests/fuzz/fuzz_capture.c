@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "runtime/capture_file.h"
-#include "tuner/capture.h"
+#include "runtime/plan/capture_file.h"
+#include "tuner/config/capture.h"
 
 /* A launch that some program captured, applied to a config. An input is a whole file, or its
  * description, a zero byte, and the streams that it speaks of: a description that only lacks its

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "runtime/launch.h"
+#include "runtime/plan/launch.h"
 #include "tuner/config/config.h"
 
 /* A config as a user may get it from anywhere: read, checked as a whole, its space built, its plan

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "runtime/cubin.h"
+#include "runtime/compile/cubin.h"
 
 /* The input as a cubin with the kernels `k` and `m`, and as a compiler's log. */
 

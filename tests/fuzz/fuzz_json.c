@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache/record_json.h"
+#include "cache/record/record_json.h"
 #include "fuzz.h"
-#include "runtime/device.h"
-#include "runtime/plan.h"
+#include "runtime/device/device.h"
+#include "runtime/plan/plan.h"
 
 /* One JSON text as each of the things that a cache or a worker gives as JSON: a plan, a record, a
  * device. What was read and written twice is the same both times. */

@@ -4,9 +4,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cache/record_json.h"
+#include "cache/record/record_json.h"
 #include "fuzz.h"
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "tuner/workers/channel.h"
 
 /* What a worker sends: the input is a stream of frames on a channel; and once more the body of one

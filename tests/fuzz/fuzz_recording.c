@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/recording.h"
-#include "cache/recording_table.h"
+#include "cache/recording/recording.h"
+#include "cache/recording/recording_table.h"
 #include "fuzz.h"
 
 #include <string.h>

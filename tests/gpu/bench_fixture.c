@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/compile.h"
+#include "runtime/compile/compile.h"
 
 static void must(enum hn_status status, const struct hn_error *err)
 {

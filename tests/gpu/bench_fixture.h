@@ -2,9 +2,9 @@
 #ifndef HONE_TESTS_BENCH_FIXTURE_H
 #define HONE_TESTS_BENCH_FIXTURE_H
 
-#include "runtime/bench.h"
-#include "runtime/nvrtc.h"
-#include "runtime/source.h"
+#include "runtime/bench/bench.h"
+#include "runtime/compile/nvrtc.h"
+#include "runtime/compile/source.h"
 #include "tuner/config/config.h"
 
 /* A config with what a bench of its first problem needs, compiled in this process. For tests, on a GPU or the driver

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "bench_fixture.h"
-#include "cache/staging.h"
+#include "cache/record/staging.h"
 
 /* Pipelines on a GPU: every kind of host memory and both orders, right and wrong. */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/export_fixture.h"
 
-#include "runtime/template.h"
+#include "runtime/compile/template.h"
 #include "tests/unit/plan_fixture.h"
 
 static const char matmul_point[] =

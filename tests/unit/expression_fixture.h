@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "base/expression.h"
+#include "base/expression/expression.h"
 
 static const char *const names[] = {"A", "B", "C", "R", "T", "LOAD", "BIG", "N"};
 static const char *const words[] = {"plain", "ldg"};

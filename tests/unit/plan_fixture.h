@@ -2,7 +2,7 @@
 #ifndef HONE_TESTS_PLAN_FIXTURE_H
 #define HONE_TESTS_PLAN_FIXTURE_H
 
-#include "runtime/plan.h"
+#include "runtime/plan/plan.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

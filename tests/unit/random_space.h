@@ -2,8 +2,8 @@
 #ifndef HONE_TESTS_UNIT_RANDOM_SPACE_H
 #define HONE_TESTS_UNIT_RANDOM_SPACE_H
 
-#include "base/expression.h"
-#include "tuner/search/space.h"
+#include "base/expression/expression.h"
+#include "tuner/space/space.h"
 
 /* Random spaces with random constraints in the whole language, for tests: the same for a seed on every machine. */
 

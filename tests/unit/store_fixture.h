@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "cache/database.h"
-#include "cache/store.h"
+#include "cache/store/database.h"
+#include "cache/store/store.h"
 
 struct fixture {
     char folder[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/arena.h"
+#include "runtime/bench/arena.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

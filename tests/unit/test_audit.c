@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/audit.h"
+#include "runtime/bench/audit.h"
 
 enum { PAIRS = 20 };
 

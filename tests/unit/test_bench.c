@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/bench.h"
+#include "runtime/bench/bench.h"
 
 #include <math.h>
 #include <setjmp.h>

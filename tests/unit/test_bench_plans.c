@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A bench of plans with several roles, steps and references, and of drivers that fail. */
-#include "runtime/bench.h"
+#include "runtime/bench/bench.h"
 
 #include <math.h>
 #include <setjmp.h>

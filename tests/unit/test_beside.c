@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/beside.h"
+#include "runtime/bench/beside.h"
 
 static void assert_near(double found, double expected)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/compile.h"
+#include "runtime/compile/compile.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

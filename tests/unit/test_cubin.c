@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/cubin.h"
+#include "runtime/compile/cubin.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "runtime/compile.h"
+#include "runtime/compile/compile.h"
 
 static struct hn_image image;
 

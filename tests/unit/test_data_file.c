@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/data_file.h"
+#include "runtime/plan/data_file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

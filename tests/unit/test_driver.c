@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/driver.h"
+#include "runtime/device/driver.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

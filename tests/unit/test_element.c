@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/element.h"
+#include "runtime/plan/element.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 #include "tuner/explain/common.h"
-#include "tuner/explain/edges.h"
 #include "tuner/explain/effects.h"
 #include "tuner/explain/forest.h"
+#include "tuner/report/edges.h"
 
 static void assert_near(double found, double expected, double tolerance)
 {

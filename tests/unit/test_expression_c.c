@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "base/expression_c.h"
+#include "base/expression/expression_c.h"
 
 /* The generated C is compiled, run and held against the evaluator. */
 

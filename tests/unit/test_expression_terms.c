@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/expression_terms.h"
+#include "base/expression/expression_terms.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

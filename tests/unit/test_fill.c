@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/fill.h"
+#include "runtime/plan/fill.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "bench_fixture.h"
-#include "runtime/support.h"
+#include "runtime/bench/support.h"
 
 /* The support kernels of the bench's device, with a buffer of their own. */
 struct filler {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/gate.h"
+#include "cache/record/gate.h"
 
 #include <math.h>
 #include <time.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/search/gaussian.h"
+#include "tuner/strategy/gaussian.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/health.h"
+#include "runtime/device/health.h"
 
 static void names_what_held_the_clocks_down(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/identity.h"
+#include "cache/record/identity.h"
 
 #include <stdarg.h>
 #include <stddef.h>

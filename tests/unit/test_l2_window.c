@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/l2_window.h"
+#include "runtime/plan/l2_window.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/launch.h"
+#include "runtime/plan/launch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/lookup.h"
+#include "cache/store/lookup.h"
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/measure.h"
+#include "runtime/bench/measure.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

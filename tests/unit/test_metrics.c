@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "plan_fixture.h"
-#include "runtime/launch.h"
+#include "runtime/plan/launch.h"
 
 struct fixture {
     struct hn_plan *plan;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/nvml.h"
+#include "runtime/device/nvml.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/nvrtc.h"
+#include "runtime/compile/nvrtc.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/library.h"
+#include "runtime/device/library.h"
 
 static void path_of(const struct hn_nvrtc *nvrtc, char *path, size_t size)
 {

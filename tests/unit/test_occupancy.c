@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/occupancy.h"
+#include "runtime/device/occupancy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/option_list.h"
+#include "runtime/plan/option_list.h"
 
 #include <dirent.h>
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "runtime/compile.h"
+#include "runtime/compile/compile.h"
 
 /* Both lists, as messages tell them: names one after another. */
 static char *compiler_names;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/outputs.h"
+#include "runtime/bench/outputs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/flow.h"
+#include "runtime/plan/flow.h"
 
 #include <math.h>
 #include <setjmp.h>

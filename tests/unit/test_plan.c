@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/plan.h"
+#include "runtime/plan/plan.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "plan_fixture.h"
-#include "runtime/plan_json.h"
+#include "runtime/plan/plan_json.h"
 
 static const char small[] =
     "{'format': 3, 'kernel': 'product', 'template': '/t/product.cu', 'parameters': ['TILE', "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/record_json.h"
+#include "cache/record/record_json.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/recording.h"
+#include "cache/recording/recording.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "cache/record_json.h"
+#include "cache/record/record_json.h"
 
 #define DATA HONE_TEST_DATA "/kernel_tuner/"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/recording_list.h"
+#include "cache/recording/recording_list.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "cache/recording.h"
+#include "cache/recording/recording.h"
 #include "tests/unit/store_fixture.h"
 
 #define RECORDED HONE_SOURCE_DIR "/cache/recorded/nvidia-h200"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/recording_table.h"
+#include "cache/recording/recording_table.h"
 
 #include "file_fixture.h"
 #include "tuner/simulate/recorded.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/roofs.h"
+#include "runtime/bench/roofs.h"
 
 #include <math.h>
 

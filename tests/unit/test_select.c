@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <unistd.h>
 
-#include "cache/lookup.h"
-#include "runtime/launch.h"
+#include "cache/store/lookup.h"
 #include "runtime/libhone/index.h"
+#include "runtime/plan/launch.h"
 #include "tests/unit/plan_fixture.h"
 #include "tests/unit/store_fixture.h"
 #include "tuner/config/config.h"

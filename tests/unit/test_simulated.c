@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/recording.h"
+#include "cache/recording/recording.h"
 #include "scripted_backend.h"
 #include "store_fixture.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/source.h"
+#include "runtime/compile/source.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "plan_fixture.h"
-#include "runtime/compile.h"
+#include "runtime/compile/compile.h"
 
 static const char problem_text[] = "K=-4,LAYOUT=column,M=64,N=128";
 static const char point_text[] = "FAST=true,MAX_REGISTERS=64,PAD=1,SCALE=0.5,TILE=16,VARIANT=tile";

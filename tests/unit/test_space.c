@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/search/space.h"
+#include "tuner/space/space.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "base/expression.h"
+#include "base/expression/expression.h"
 #include "tuner/config/yaml.h"
 
 /* Adds "NAME: v v v". */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/search/space.h"
+#include "tuner/space/space.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "tuner/search/space_internal.h"
-#include "tuner/search/strategy.h"
+#include "tuner/space/space_internal.h"
+#include "tuner/strategy/strategy.h"
 
 /* Spaces that are searched by all cores, or too large to be numbered. */
 

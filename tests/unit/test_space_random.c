@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/search/space.h"
+#include "tuner/space/space.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "random_space.h"
-#include "tuner/search/space_internal.h"
+#include "tuner/space/space_internal.h"
 
 /* Random spaces against brute force: every combination, every constraint as written, by the
  * evaluator. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/staging.h"
+#include "cache/record/staging.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/statistics.h"
+#include "base/statistics.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 

@@ -6,8 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cache/store_plan.h"
-#include "cache/store_record.h"
+#include "cache/store/store_plan.h"
+#include "cache/store/store_record.h"
 
 static void records_survive_closing(void **state)
 {

@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cache/store_place.h"
-#include "cache/store_plan.h"
+#include "cache/store/store_place.h"
+#include "cache/store/store_plan.h"
 
 static void makes_missing_folders(void **state)
 {

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "cache/store_prune.h"
+#include "cache/store/store_prune.h"
 
 static void merge_takes_each_session_once(void **state)
 {

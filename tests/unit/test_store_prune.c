@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/store_prune.h"
+#include "cache/store/store_prune.h"
 
 #include "tests/unit/store_fixture.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/search/strategy.h"
+#include "tuner/strategy/strategy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "tuner/search/permutation.h"
+#include "base/permutation.h"
 
 static struct hn_space *space_of(int64_t count)
 {

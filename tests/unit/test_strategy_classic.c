@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/search/strategy.h"
+#include "tuner/strategy/strategy.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/search/strategy.h"
+#include "tuner/strategy/strategy.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "tuner/search/doubt.h"
-#include "tuner/search/encoding.h"
+#include "tuner/strategy/doubt.h"
+#include "tuner/strategy/encoding.h"
 
 enum { WIDTH = 4, MOST = 2000 };
 

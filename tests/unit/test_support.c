@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/bench.h"
+#include "runtime/bench/bench.h"
 #include "tuner/config/config.h"
 
 static unsigned bits_of(const char *option, const char *name)

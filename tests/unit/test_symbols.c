@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/variant.h"
+#include "runtime/bench/variant.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/template.h"
+#include "runtime/compile/template.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "runtime/compile.h"
+#include "runtime/compile/compile.h"
 
 #define FOLDER HONE_TEST_DATA "/templates/includes"
 

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "runtime/compile.h"
-#include "runtime/source.h"
+#include "runtime/compile/compile.h"
+#include "runtime/compile/source.h"
 #include "tuner/config/config_sources.h"
 
 static struct hn_nvrtc nvrtc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/texture.h"
+#include "runtime/plan/texture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

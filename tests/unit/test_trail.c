@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/search/trail.h"
+#include "tuner/strategy/trail.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "tuner/search/moves.h"
+#include "tuner/strategy/moves.h"
 
 enum { WIDTH = 3 };
 

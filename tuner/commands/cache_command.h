@@ -4,10 +4,10 @@
 
 #include <jansson.h>
 
-#include "cache/store.h"
-#include "cache/store_prune.h"
+#include "cache/store/store.h"
+#include "cache/store/store_prune.h"
 #include "tuner/config/config_kept.h"
-#include "tuner/options.h"
+#include "tuner/commands/options.h"
 
 /* What the parts of `hone cache` share. */
 struct hn_cache_command {

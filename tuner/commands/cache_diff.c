@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cache/recording_list.h"
+#include "cache/recording/recording_list.h"
 #include "tuner/commands/cache_compare.h"
 
 enum hn_status hn_cache_list_of(const struct hn_cache_command *command, const char *path,

@@ -6,9 +6,9 @@
 #include "base/hash.h"
 #include "base/plain_file.h"
 #include "base/text.h"
-#include "cache/record_json.h"
-#include "cache/recording.h"
-#include "cache/store_plan.h"
+#include "cache/record/record_json.h"
+#include "cache/recording/recording.h"
+#include "cache/store/store_plan.h"
 #include "tuner/commands/cache_command.h"
 
 static char *record_text(const struct hn_record *record)

@@ -5,10 +5,10 @@
 #include <time.h>
 
 #include "base/text.h"
-#include "cache/record_json.h"
-#include "cache/store_history.h"
+#include "cache/record/record_json.h"
+#include "cache/store/store_history.h"
 #include "tuner/commands/cache_command.h"
-#include "tuner/output.h"
+#include "tuner/commands/output.h"
 #include "tuner/report/format.h"
 #include "tuner/report/table.h"
 

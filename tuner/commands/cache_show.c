@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "cache/record_json.h"
+#include "cache/record/record_json.h"
 #include "tuner/commands/cache_command.h"
 #include "tuner/report/format.h"
 #include "tuner/report/recall_shared.h"

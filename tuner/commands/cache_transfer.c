@@ -8,8 +8,8 @@
 #include "base/ascii.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "cache/record_json.h"
-#include "cache/recording.h"
+#include "cache/record/record_json.h"
+#include "cache/recording/recording.h"
 #include "tuner/commands/cache_command.h"
 
 static bool is_folder(const char *path)

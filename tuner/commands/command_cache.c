@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/c_locale.h"
-#include "tuner/command.h"
 #include "tuner/commands/cache_command.h"
+#include "tuner/commands/command.h"
 
 extern const struct hn_command hn_command_cache;
 

@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 #include "base/interrupt.h"
-#include "cache/record_json.h"
-#include "runtime/driver.h"
-#include "tuner/command.h"
-#include "tuner/output.h"
+#include "cache/record/record_json.h"
+#include "runtime/device/driver.h"
+#include "tuner/commands/command.h"
+#include "tuner/commands/output.h"
+#include "tuner/commands/single_point.h"
 #include "tuner/report/format.h"
 #include "tuner/report/table.h"
-#include "tuner/single_point.h"
 #include "tuner/workers/compile_pool.h"
 #include "tuner/workers/machine.h"
 #include "tuner/workers/process.h"

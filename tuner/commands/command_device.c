@@ -3,12 +3,12 @@
 #include <stdlib.h>
 
 #include "base/text.h"
-#include "runtime/nvrtc.h"
-#include "runtime/roofs.h"
-#include "tuner/command.h"
+#include "runtime/bench/roofs.h"
+#include "runtime/compile/nvrtc.h"
+#include "tuner/commands/command.h"
 #include "tuner/commands/device_roofs.h"
-#include "tuner/options.h"
-#include "tuner/output.h"
+#include "tuner/commands/options.h"
+#include "tuner/commands/output.h"
 #include "tuner/report/format.h"
 #include "tuner/report/roof.h"
 

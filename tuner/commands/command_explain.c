@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/command.h"
+#include "tuner/commands/command.h"
+#include "tuner/commands/options.h"
+#include "tuner/commands/output.h"
 #include "tuner/explain/explain.h"
-#include "tuner/options.h"
-#include "tuner/output.h"
 #include "tuner/session/find_recording.h"
 
 extern const struct hn_command hn_command_explain;

@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include "base/interrupt.h"
-#include "runtime/driver.h"
-#include "tuner/command.h"
+#include "runtime/device/driver.h"
+#include "tuner/commands/command.h"
+#include "tuner/commands/options.h"
+#include "tuner/commands/output.h"
 #include "tuner/export/export_images.h"
-#include "tuner/options.h"
-#include "tuner/output.h"
 
 extern const struct hn_command hn_command_export;
 

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tuner/command.h"
+#include "tuner/commands/command.h"
+#include "tuner/commands/options.h"
+#include "tuner/commands/output.h"
 #include "tuner/init/draft.h"
-#include "tuner/options.h"
-#include "tuner/output.h"
 
 extern const struct hn_command hn_command_init;
 

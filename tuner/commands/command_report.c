@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "runtime/roofs.h"
-#include "tuner/command.h"
+#include "runtime/bench/roofs.h"
 #include "tuner/commands/cache_command.h"
-#include "tuner/output.h"
+#include "tuner/commands/command.h"
+#include "tuner/commands/output.h"
 #include "tuner/report/report.h"
 
 extern const struct hn_command hn_command_report;

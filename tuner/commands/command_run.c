@@ -3,15 +3,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cache/record_json.h"
-#include "runtime/compile.h"
-#include "tuner/command.h"
+#include "cache/record/record_json.h"
+#include "runtime/compile/compile.h"
+#include "tuner/commands/command.h"
+#include "tuner/commands/output.h"
 #include "tuner/commands/run_document.h"
 #include "tuner/commands/run_judge.h"
-#include "tuner/output.h"
+#include "tuner/commands/single_point.h"
 #include "tuner/report/format.h"
 #include "tuner/report/staging.h"
-#include "tuner/single_point.h"
 #include "tuner/workers/turn.h"
 
 extern const struct hn_command hn_command_run;

@@ -9,9 +9,9 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/text.h"
-#include "tuner/command.h"
-#include "tuner/options.h"
-#include "tuner/output.h"
+#include "tuner/commands/command.h"
+#include "tuner/commands/options.h"
+#include "tuner/commands/output.h"
 #include "tuner/simulate/report.h"
 
 extern const struct hn_command hn_command_simulate;

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cache/record_json.h"
-#include "tuner/command.h"
+#include "base/permutation.h"
+#include "cache/record/record_json.h"
+#include "tuner/commands/command.h"
+#include "tuner/commands/options.h"
+#include "tuner/commands/output.h"
 #include "tuner/config/config_sources.h"
-#include "tuner/options.h"
-#include "tuner/output.h"
-#include "tuner/search/permutation.h"
 
 extern const struct hn_command hn_command_space;
 

@@ -5,7 +5,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "tuner/command.h"
+#include "tuner/commands/command.h"
 #include "tuner/workers/machine.h"
 #include "tuner/workers/process.h"
 #include "tuner/workers/worker.h"

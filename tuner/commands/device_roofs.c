@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "runtime/compile.h"
-#include "runtime/roofs.h"
+#include "runtime/bench/roofs.h"
+#include "runtime/compile/compile.h"
 #include "tuner/workers/turn.h"
 
 static enum hn_status compile(const struct hn_device *device, struct hn_image *image,

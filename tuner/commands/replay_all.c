@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/interrupt.h"
-#include "cache/record_json.h"
-#include "tuner/output.h"
+#include "cache/record/record_json.h"
+#include "tuner/commands/output.h"
 #include "tuner/report/format.h"
 #include "tuner/session/session.h"
 #include "tuner/workers/machine.h"

@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "tuner/options.h"
+#include "tuner/commands/options.h"
 
 /* `hone replay --all`: of every tuning of these configs' kernels on this device that is stale (driver, NVRTC, template or
  * plan have changed since), the best five points are compiled, verified and raced again, and stored as of now. Prints a

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "cache/record_json.h"
-#include "runtime/arena.h"
+#include "cache/record/record_json.h"
+#include "runtime/bench/arena.h"
 #include "tuner/report/staging.h"
 #include "tuner/report/summary.h"
 

@@ -4,9 +4,9 @@
 
 #include <jansson.h>
 
-#include "runtime/beside.h"
-#include "runtime/health.h"
-#include "runtime/nvrtc.h"
+#include "runtime/bench/beside.h"
+#include "runtime/device/health.h"
+#include "runtime/compile/nvrtc.h"
 #include "tuner/session/task.h"
 
 /* What `hone run --json` says, for a program that judges kernels by it. docs/formats.md describes it. */

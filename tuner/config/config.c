@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "runtime/data_file.h"
+#include "runtime/plan/data_file.h"
 #include "tuner/config/config_read.h"
 
 enum { FORMAT = 1 };

@@ -2,8 +2,8 @@
 #ifndef HONE_TUNER_CONFIG_CONFIG_H
 #define HONE_TUNER_CONFIG_CONFIG_H
 
-#include "runtime/plan.h"
-#include "tuner/search/space.h"
+#include "runtime/plan/plan.h"
+#include "tuner/space/space.h"
 
 /* Proposals that a search makes before it knows the result of one: without the key, and at most, since as many compiled
  * images may wait for the GPU. */

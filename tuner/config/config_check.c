@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/launch.h"
+#include "runtime/plan/launch.h"
 #include "tuner/config/config_read.h"
 
 /* The default point of one problem, at which everything is evaluated once. */

@@ -2,8 +2,8 @@
 #ifndef HONE_TUNER_CONFIG_CONFIG_KEPT_H
 #define HONE_TUNER_CONFIG_CONFIG_KEPT_H
 
-#include "cache/store.h"
-#include "runtime/template.h"
+#include "cache/store/store.h"
+#include "runtime/compile/template.h"
 #include "tuner/config/config.h"
 
 /* What results keep of the config that they were tuned with: plan, template and includes, and the hashes by which a

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/flow.h"
+#include "runtime/plan/flow.h"
 #include "tuner/config/config_read.h"
 
 /* The buffers among the arguments, by name; NULL when out of memory. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/ascii.h"
-#include "runtime/template.h"
+#include "runtime/compile/template.h"
 
 static size_t word_length(const char *text)
 {

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/ascii.h"
-#include "runtime/option_list.h"
-#include "runtime/template.h"
+#include "runtime/compile/template.h"
+#include "runtime/plan/option_list.h"
 
 static bool is_letter(char c)
 {

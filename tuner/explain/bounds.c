@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "runtime/launch.h"
-#include "runtime/occupancy.h"
+#include "runtime/device/occupancy.h"
+#include "runtime/plan/launch.h"
 #include "tuner/report/roof.h"
 
 static void find_roof(const struct hn_task *task, const struct hn_device *device,

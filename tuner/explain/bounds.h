@@ -2,8 +2,8 @@
 #ifndef HONE_TUNER_EXPLAIN_BOUNDS_H
 #define HONE_TUNER_EXPLAIN_BOUNDS_H
 
-#include "cache/store_roofs.h"
-#include "runtime/device.h"
+#include "cache/store/store_roofs.h"
+#include "runtime/device/device.h"
 #include "tuner/session/task.h"
 
 /* What bounds a point: its place under the device's roofs, and what holds its occupancy. */

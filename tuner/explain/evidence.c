@@ -190,22 +190,3 @@ size_t hn_evidence_find(const struct hn_evidence *evidence, const uint16_t *choi
         return evidence->sorted[low];
     return SIZE_MAX;
 }
-
-bool hn_evidence_is_numeric(const struct hn_space *space, size_t parameter)
-{
-    enum hn_value_type type = hn_space_value(space, parameter, 0)->type;
-    return type == HN_INTEGER || type == HN_REAL;
-}
-
-void hn_evidence_order(const struct hn_space *space, size_t parameter, uint16_t *order)
-{
-    size_t count = hn_space_value_count(space, parameter);
-    for (size_t i = 0; i < count; i++) {
-        size_t k = i;
-        double number = hn_value_number(hn_space_value(space, parameter, i));
-        for (; k > 0 && hn_value_number(hn_space_value(space, parameter, order[k - 1])) > number;
-             k--)
-            order[k] = order[k - 1];
-        order[k] = (uint16_t)i;
-    }
-}

@@ -2,8 +2,8 @@
 #ifndef HONE_TUNER_EXPLAIN_EVIDENCE_H
 #define HONE_TUNER_EXPLAIN_EVIDENCE_H
 
-#include "cache/store.h"
-#include "tuner/search/space.h"
+#include "cache/store/store.h"
+#include "tuner/space/space.h"
 
 /* What a tuning measured, as numbers: the points of the space that have a time, with the logarithm of what is compared.
  * What was stopped early is a lower bound; failures have no time and are kept apart. Borrows space and records. */
@@ -35,10 +35,5 @@ const struct hn_record *hn_evidence_record(const struct hn_evidence *evidence, s
 double hn_evidence_ratio(const struct hn_evidence *evidence, double value, double other);
 /* Finds the timed or failed point with these value indices; SIZE_MAX when it was not looked at. */
 size_t hn_evidence_find(const struct hn_evidence *evidence, const uint16_t *choice);
-
-/* Whether the values of a parameter are numbers, and their order: order[k] is the index of the k-th smallest; it has
- * room for all of them. */
-bool hn_evidence_is_numeric(const struct hn_space *space, size_t parameter);
-void hn_evidence_order(const struct hn_space *space, size_t parameter, uint16_t *order);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "tuner/explain/bounds.h"
 #include "tuner/explain/common.h"
-#include "tuner/explain/edges.h"
+#include "tuner/report/edges.h"
 #include "tuner/explain/effects.h"
 
 /* What the records of one tuning tell: which parameters matter, what the best points have in common, what bounds the

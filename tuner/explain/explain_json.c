@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "cache/record_json.h"
+#include "cache/record/record_json.h"
 #include "tuner/explain/explain.h"
 
 static json_t *number(double value)

@@ -111,7 +111,7 @@ static double mean_of(const struct hn_tree_growth *growth, size_t begin, size_t 
 static size_t order_values(struct hn_tree_growth *growth, size_t parameter)
 {
     const struct hn_space *space = growth->evidence->space;
-    bool numeric = hn_evidence_is_numeric(space, parameter);
+    bool numeric = hn_space_is_numeric(space, parameter);
     size_t count = 0;
     for (size_t v = 0; v < hn_space_value_count(space, parameter); v++) {
         if (growth->hits[v] == 0)

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "cache/recording_list.h"
-#include "cache/recording_plan.h"
+#include "cache/recording/recording_list.h"
+#include "cache/recording/recording_plan.h"
 
 static enum hn_status nothing_cached(struct hn_store *store, const char *kernel,
                                      struct hn_error *err)

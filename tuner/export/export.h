@@ -2,9 +2,9 @@
 #ifndef HONE_TUNER_EXPORT_EXPORT_H
 #define HONE_TUNER_EXPORT_EXPORT_H
 
-#include "cache/store.h"
-#include "runtime/plan.h"
-#include "runtime/source.h"
+#include "cache/store/store.h"
+#include "runtime/plan/plan.h"
+#include "runtime/compile/source.h"
 
 /* What `hone export` writes: the tuned results of one kernel, one a device and problem, and the configurations that
  * they come down to. The first is the chosen one, whose values the header's macros take. */

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache/record_json.h"
-#include "cache/record_json_parts.h"
+#include "cache/record/record_json.h"
+#include "cache/record/record_json_parts.h"
 #include "tuner/export/export.h"
 
 /* json and csv: the same facts, for other programs. Their version is raised when a field changes

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/source.h"
+#include "runtime/compile/source.h"
 #include "tuner/export/export_parts.h"
 #include "tuner/report/format.h"
 

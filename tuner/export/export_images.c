@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/interrupt.h"
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "tuner/export/export_parts.h"
 #include "tuner/workers/compile_pool.h"
 #include "tuner/workers/machine.h"

@@ -2,7 +2,7 @@
 #ifndef HONE_TUNER_EXPORT_EXPORT_IMAGES_H
 #define HONE_TUNER_EXPORT_EXPORT_IMAGES_H
 
-#include "runtime/image.h"
+#include "runtime/compile/image.h"
 #include "tuner/export/export.h"
 
 /* The machine code of an export: an image for each configuration and architecture. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/source.h"
+#include "runtime/compile/source.h"
 #include "tuner/export/export_parts.h"
 
 /* The header's macros are the prelude that the template was tuned with, line by line, each name

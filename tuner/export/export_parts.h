@@ -2,7 +2,7 @@
 #ifndef HONE_TUNER_EXPORT_EXPORT_PARTS_H
 #define HONE_TUNER_EXPORT_EXPORT_PARTS_H
 
-#include "base/expression_c.h"
+#include "base/expression/expression_c.h"
 #include "tuner/export/export.h"
 
 /* What the files export_*.c share. */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache/lookup.h"
+#include "cache/store/lookup.h"
 #include "tuner/export/export_parts.h"
 
 static bool problem_matches(const struct hn_bindings *problem, const struct hn_bindings *wanted)

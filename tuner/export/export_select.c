@@ -2,11 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache/lookup.h"
+#include "cache/store/lookup.h"
 #include "tuner/export/export_parts.h"
 
-/* The graded lookup of cache/lookup.h as C: the same grades, distances and ties, so that header and
- * library give the same answer. */
+/* The graded lookup of cache/store/lookup.h as C: the same grades, distances and ties, so that
+ * header and library give the same answer. */
 
 /* A word or frozen value is part of the compiled code: it agrees or it does not. */
 static bool must_agree(const struct hn_export *export, const char *name)

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "tuner/export/export_parts.h"
 
 /* Whether a configuration can be used for a problem: the config's constraints hold, and every

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cache/identity.h"
+#include "cache/record/identity.h"
 
 void hn_format_time(double us, char text[HN_FORMAT_SIZE])
 {

@@ -2,8 +2,8 @@
 #ifndef HONE_TUNER_REPORT_FORMAT_H
 #define HONE_TUNER_REPORT_FORMAT_H
 
-#include "cache/record.h"
-#include "runtime/plan.h"
+#include "cache/record/record.h"
+#include "runtime/plan/plan.h"
 
 /* Figures as people read them, in buffers of the caller. */
 enum { HN_FORMAT_SIZE = 64 };

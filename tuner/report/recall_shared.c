@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-#include "runtime/launch.h"
+#include "runtime/plan/launch.h"
 
 void hn_records_recall_shared(const char *plan_json, const struct hn_bindings *problem,
                               struct hn_records *records)

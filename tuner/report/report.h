@@ -4,8 +4,8 @@
 
 #include <jansson.h>
 
-#include "cache/recording.h"
-#include "cache/store_roofs.h"
+#include "cache/recording/recording.h"
+#include "cache/store/store_roofs.h"
 #include "tuner/config/config.h"
 
 /* What `hone report` shows: tunings with all their records, from a cache or from recordings, as one HTML file that

@@ -3,8 +3,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "cache/record_json.h"
-#include "runtime/roofs.h"
+#include "cache/record/record_json.h"
+#include "runtime/bench/roofs.h"
 #include "tuner/report/report.h"
 #include "tuner/report/staging.h"
 

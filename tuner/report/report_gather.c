@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache/store_history.h"
+#include "cache/store/store_history.h"
 #include "tuner/report/recall_shared.h"
 #include "tuner/report/report.h"
 

@@ -2,7 +2,7 @@
 #ifndef HONE_TUNER_REPORT_ROOF_H
 #define HONE_TUNER_REPORT_ROOF_H
 
-#include "cache/store_roofs.h"
+#include "cache/store/store_roofs.h"
 #include "tuner/session/backend.h"
 
 /* How near a time is to what the device can do at best (Williams, Waterman and Patterson, "Roofline", 2009): the time

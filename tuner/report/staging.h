@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "cache/staging.h"
+#include "cache/record/staging.h"
 
 /* What a plan with a pipeline took by the host's clock, and set against its parts; nothing of other plans. Each line
  * begins with `indent`. */

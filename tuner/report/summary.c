@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/launch.h"
+#include "runtime/plan/launch.h"
 #include "tuner/report/format.h"
 #include "tuner/report/phases.h"
 #include "tuner/report/roof.h"

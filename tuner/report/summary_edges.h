@@ -2,7 +2,7 @@
 #ifndef HONE_TUNER_REPORT_SUMMARY_EDGES_H
 #define HONE_TUNER_REPORT_SUMMARY_EDGES_H
 
-#include "tuner/explain/edges.h"
+#include "tuner/report/edges.h"
 #include "tuner/session/session.h"
 
 /* Where the best of a session lies on the edge of a parameter's range and the trend goes on: the space should be widened.

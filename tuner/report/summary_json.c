@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "cache/record_json.h"
-#include "runtime/roofs.h"
+#include "cache/record/record_json.h"
+#include "runtime/bench/roofs.h"
 #include "tuner/report/format.h"
 #include "tuner/report/phases.h"
 #include "tuner/report/roof.h"

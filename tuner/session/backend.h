@@ -2,9 +2,9 @@
 #ifndef HONE_TUNER_SESSION_BACKEND_H
 #define HONE_TUNER_SESSION_BACKEND_H
 
-#include "runtime/bench.h"
-#include "runtime/health.h"
-#include "runtime/image.h"
+#include "runtime/bench/bench.h"
+#include "runtime/device/health.h"
+#include "runtime/compile/image.h"
 #include "tuner/session/task.h"
 #include "tuner/workers/timeline.h"
 

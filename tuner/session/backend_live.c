@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/interrupt.h"
-#include "cache/record_json.h"
+#include "cache/record/record_json.h"
 #include "tuner/session/live.h"
 
 /* So often, at least, does what is to be done meanwhile get its turn. */

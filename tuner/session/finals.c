@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "runtime/launch.h"
-#include "runtime/statistics.h"
+#include "base/statistics.h"
+#include "runtime/plan/launch.h"
 #include "tuner/session/session_internal.h"
 
 /* Images of so many of the best are kept, so that a replay needs no compiler. */

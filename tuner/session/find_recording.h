@@ -2,7 +2,7 @@
 #ifndef HONE_TUNER_SESSION_FIND_RECORDING_H
 #define HONE_TUNER_SESSION_FIND_RECORDING_H
 
-#include "cache/recording.h"
+#include "cache/recording/recording.h"
 #include "tuner/session/task.h"
 
 /* path: a recording, or a folder of them, of which the one of this kernel, problem and regime is taken. HN_ERUN when

@@ -2,8 +2,8 @@
 #ifndef HONE_TUNER_SESSION_KNOWLEDGE_H
 #define HONE_TUNER_SESSION_KNOWLEDGE_H
 
-#include "cache/store.h"
-#include "tuner/search/strategy.h"
+#include "cache/store/store.h"
+#include "tuner/strategy/strategy.h"
 #include "tuner/session/task.h"
 
 /* What the cache holds of the same kernel under other circumstances, as priors for a search: tunings of other problems,

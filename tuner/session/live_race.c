@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "cache/record_json.h"
+#include "cache/record/record_json.h"
 #include "tuner/session/live.h"
 
 static const int race_min_rounds = 6;

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache/record_json.h"
-#include "runtime/roofs.h"
+#include "cache/record/record_json.h"
+#include "runtime/bench/roofs.h"
 #include "tuner/session/live.h"
 
 /* The numbers of compilations that belong to no ticket. */

@@ -2,7 +2,7 @@
 #ifndef HONE_TUNER_SESSION_POINTS_H
 #define HONE_TUNER_SESSION_POINTS_H
 
-#include "tuner/search/space.h"
+#include "tuner/space/space.h"
 #include "tuner/session/keys.h"
 
 /* The points that somebody has looked at, numbered in the order seen: what is known of them goes into arrays by this

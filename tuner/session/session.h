@@ -4,9 +4,9 @@
 
 #include <stdio.h>
 
-#include "cache/store.h"
+#include "cache/store/store.h"
 #include "tuner/session/backend.h"
-#include "tuner/search/strategy.h"
+#include "tuner/strategy/strategy.h"
 #include "tuner/session/ticket.h"
 
 /* The tuning of one task: proposals become tickets, tickets become records, records go to the store and back to the

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "cache/store_record.h"
+#include "cache/store/store_record.h"
 #include "tuner/session/session_internal.h"
 
 /* A strategy that waits for results proposes a point again: once is enough. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache/store_record.h"
+#include "cache/store/store_record.h"
 #include "tuner/session/session_internal.h"
 
 static enum hn_status reserve(struct hn_cached *cached, uint32_t wanted, struct hn_error *err)

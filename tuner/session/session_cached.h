@@ -2,7 +2,7 @@
 #ifndef HONE_TUNER_SESSION_SESSION_CACHED_H
 #define HONE_TUNER_SESSION_SESSION_CACHED_H
 
-#include "cache/store.h"
+#include "cache/store/store.h"
 #include "tuner/session/points.h"
 #include "tuner/session/ticket.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cache/record_json.h"
+#include "cache/record/record_json.h"
 #include "tuner/session/session_internal.h"
 
 /* One line; takes the event over. */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache/store_record.h"
+#include "cache/store/store_record.h"
 #include "tuner/session/session_internal.h"
 
 /* Images of variants this close to the best are kept for the final race. */

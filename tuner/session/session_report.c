@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "runtime/statistics.h"
+#include "base/statistics.h"
 #include "tuner/session/session_internal.h"
 
 static const struct hn_result *result_at(const struct hn_session *session, size_t number)

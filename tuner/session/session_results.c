@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "cache/record_json.h"
-#include "runtime/launch.h"
+#include "cache/record/record_json.h"
+#include "runtime/plan/launch.h"
 #include "tuner/session/session_internal.h"
 #include "tuner/workers/process.h"
 

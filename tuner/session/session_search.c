@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "runtime/launch.h"
+#include "runtime/plan/launch.h"
 #include "tuner/session/session_internal.h"
 #include "tuner/workers/process.h"
 

@@ -2,9 +2,9 @@
 #ifndef HONE_TUNER_SESSION_TASK_H
 #define HONE_TUNER_SESSION_TASK_H
 
-#include "cache/store.h"
-#include "runtime/bench.h"
-#include "runtime/source.h"
+#include "cache/store/store.h"
+#include "runtime/bench/bench.h"
+#include "runtime/compile/source.h"
 #include "tuner/config/config.h"
 
 /* One problem of a config, ready to be worked on: space, templates, identity and version. Borrows the config. */

@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/flow.h"
-#include "runtime/launch.h"
-#include "runtime/occupancy.h"
-#include "runtime/signature.h"
+#include "runtime/compile/signature.h"
+#include "runtime/device/occupancy.h"
+#include "runtime/plan/flow.h"
+#include "runtime/plan/launch.h"
 #include "tuner/session/task.h"
 
 /* The least of the steps, which launch one kernel: the last carve-out that one of them asks for is

@@ -2,8 +2,8 @@
 #ifndef HONE_TUNER_SESSION_TICKET_H
 #define HONE_TUNER_SESSION_TICKET_H
 
-#include "cache/record.h"
-#include "runtime/image.h"
+#include "cache/record/record.h"
+#include "runtime/compile/image.h"
 #include "tuner/session/keys.h"
 
 /* One proposal on its way through a session. Tickets are numbered in the order proposed: the ladder's first, then the

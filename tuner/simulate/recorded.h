@@ -2,8 +2,8 @@
 #ifndef HONE_TUNER_SIMULATE_RECORDED_H
 #define HONE_TUNER_SIMULATE_RECORDED_H
 
-#include "cache/recording_table.h"
-#include "tuner/search/strategy.h"
+#include "cache/recording/recording_table.h"
+#include "tuner/strategy/strategy.h"
 
 /* A recorded tuning, ready to be searched: its rows are the valid points of a space, whatever constraints once chose
  * them. Read-only once loaded, and safe from several threads. */

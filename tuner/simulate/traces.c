@@ -4,7 +4,7 @@
 #include <zlib.h>
 
 #include "base/text.h"
-#include "cache/recording_parts.h"
+#include "cache/recording/recording_parts.h"
 #include "tuner/simulate/batch.h"
 
 /* Quotes and escapes; a trailing part of a broken UTF-8 sequence is the file system's business. */

@@ -6,8 +6,8 @@
 #include <poll.h>
 #include <stdint.h>
 
-#include "runtime/compile.h"
-#include "runtime/source.h"
+#include "runtime/compile/compile.h"
+#include "runtime/compile/source.h"
 #include "tuner/workers/meter.h"
 #include "tuner/workers/timeline.h"
 

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/image.h"
-#include "runtime/source.h"
+#include "runtime/compile/image.h"
+#include "runtime/compile/source.h"
 #include "tuner/workers/message.h"
 
 /* The inside of the compile pool: compilations, and lists of them. */

@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <stdbool.h>
 
-#include "runtime/health.h"
+#include "runtime/device/health.h"
 #include "tuner/workers/message.h"
 #include "tuner/workers/meter.h"
 #include "tuner/workers/timeline.h"

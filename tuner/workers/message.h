@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "runtime/image.h"
+#include "runtime/compile/image.h"
 
 /* A message between hone and its workers: a JSON object with a "type", and byte strings that go beside it (cubins).
  * On the wire, little-endian: u32 size of the rest, at most HN_MESSAGE_LIMIT; u32 size of the JSON text; the text; for

@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "runtime/compile.h"
+#include "runtime/compile/compile.h"
 #include "tuner/workers/machine.h"
 #include "tuner/workers/worker.h"
 

@@ -2,12 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache/record_json.h"
-#include "runtime/bench.h"
-#include "runtime/context.h"
-#include "runtime/health.h"
-#include "runtime/nvml.h"
-#include "runtime/roofs.h"
+#include "cache/record/record_json.h"
+#include "runtime/bench/bench.h"
+#include "runtime/bench/roofs.h"
+#include "runtime/device/context.h"
+#include "runtime/device/health.h"
+#include "runtime/device/nvml.h"
 #include "tuner/workers/turn.h"
 #include "tuner/workers/worker.h"
 

@@ -2,7 +2,7 @@
 #ifndef HONE_TUNER_WORKERS_WORKERS_H
 #define HONE_TUNER_WORKERS_WORKERS_H
 
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "tuner/workers/compile_pool.h"
 #include "tuner/workers/gpu_client.h"
 

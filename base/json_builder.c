@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/json_builder.h"
+
+struct hn_builder hn_build_object(void)
+{
+    json_t *json = json_object();
+    return (struct hn_builder){json, json == NULL};
+}
+
+struct hn_builder hn_build_array(void)
+{
+    json_t *json = json_array();
+    return (struct hn_builder){json, json == NULL};
+}
+
+json_t *hn_build_finish(struct hn_builder *builder)
+{
+    if (!builder->failed)
+        return builder->json;
+    json_decref(builder->json);
+    return NULL;
+}
+
+void hn_build_set(struct hn_builder *object, const char *key, json_t *value)
+{
+    if (json_object_set_new(object->json, key, value) != 0)
+        object->failed = true;
+}
+
+void hn_build_append(struct hn_builder *array, json_t *value)
+{
+    if (json_array_append_new(array->json, value) != 0)
+        array->failed = true;
+}
+
+void hn_build_string(struct hn_builder *object, const char *key, const char *string)
+{
+    if (string != NULL)
+        hn_build_set(object, key, json_string(string));
+}
+
+json_t *hn_strings_to_json(char *const *strings, size_t count)
+{
+    struct hn_builder array = hn_build_array();
+    for (size_t i = 0; i < count; i++)
+        hn_build_append(&array, json_string(strings[i]));
+    return hn_build_finish(&array);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/statistics.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_of_sorted(const double *values, size_t count)
+{
+    size_t middle = count / 2;
+    return count % 2 == 1 ? values[middle] : 0.5 * (values[middle - 1] + values[middle]);
+}
+
+double hn_median(double *values, size_t count)
+{
+    if (count == 0)
+        return 0.0;
+    qsort(values, count, sizeof *values, compare_doubles);
+    return median_of_sorted(values, count);
+}
+
+size_t hn_interval_rank(size_t count)
+{
+    double n = (double)count;
+    /* 2^-n leaves the range of a double near 1,000; the normal approximation is exact to a rank
+     * there. */
+    if (count > 1000) {
+        double rank = floor(0.5 * n - 0.98 * sqrt(n));
+        return (size_t)rank;
+    }
+    double probability = exp2(-n);
+    double tail = probability;
+    size_t rank = 0;
+    while (2.0 * tail <= 0.05) {
+        rank++;
+        probability *= (n - (double)rank + 1.0) / (double)rank;
+        tail += probability;
+    }
+    /* `rank` values may be missing at each end: the interval goes from the rank-th to the rank-th
+     * last. */
+    return rank == 0 ? 0 : rank - 1;
+}
+
+struct hn_interval hn_interval_of(double *values, size_t count)
+{
+    struct hn_interval interval;
+    interval.median = hn_median(values, count);
+    size_t rank = hn_interval_rank(count);
+    interval.low = values[rank];
+    interval.high = values[count - 1 - rank];
+    return interval;
+}
+
+struct hn_interval hn_interval_widen(struct hn_interval interval, double resolution)
+{
+    interval.low = fmin(interval.low, interval.median - 0.5 * resolution);
+    interval.high = fmax(interval.high, interval.median + 0.5 * resolution);
+    return interval;
+}
+
+double hn_interval_half_width(const struct hn_interval *interval)
+{
+    if (interval->median <= 0.0)
+        return INFINITY;
+    return 0.5 * (interval->high - interval->low) / interval->median;
+}

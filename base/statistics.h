@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_BASE_STATISTICS_H
+#define HONE_BASE_STATISTICS_H
+
+#include <stddef.h>
+
+/* A median and its 95% interval. */
+struct hn_interval {
+    double median;
+    double low;
+    double high;
+};
+
+/* The median of unsorted values, which it sorts. 0 when there are none. */
+double hn_median(double *values, size_t count);
+
+/* How many values to leave out at each end of a sorted sample so that the rest holds the median of whatever
+ * distribution it came from with a probability of at least 95%: 1 - 2 P(B <= k - 1) for B binomial(n, 1/2). 0 where
+ * even the smallest and the largest value hold it with less (n < 6). */
+size_t hn_interval_rank(size_t count);
+
+/* The interval of the median by order statistics. Sorts the values. count is at least 1. */
+struct hn_interval hn_interval_of(double *values, size_t count);
+
+/* Widens an interval to at least `resolution` around its median. */
+struct hn_interval hn_interval_widen(struct hn_interval interval, double resolution);
+
+/* Half the width over the median; infinite for a median of 0. */
+double hn_interval_half_width(const struct hn_interval *interval);
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/record/gate.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/text.h"
+
+enum { SIGNATURE_MOST = 1 << 16, LINE_MOST = 1024 };
+enum { JSON_MOST = 8000000, OBJECT_WEIGHT = 4 };
+
+/* C0, DEL and, as UTF-8, C1. */
+static bool is_control(const unsigned char *c)
+{
+    return c[0] < 0x20 || c[0] == 0x7f || (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0);
+}
+
+enum hn_status hn_gate_line(const char *what, const char *text, size_t most, struct hn_error *err)
+{
+    if (strlen(text) > most)
+        return hn_fail(err, HN_EFORMAT, "%s has %zu bytes, expected at most %zu", what,
+                       strlen(text), most);
+    for (const char *c = text; *c != '\0'; c++) {
+        if (is_control((const unsigned char *)c))
+            return hn_fail(err, HN_EFORMAT,
+                           "%s has a control character (0x%02x) at byte %td, expected one line of "
+                           "text",
+                           what, (unsigned char)*c, c - text);
+    }
+    return HN_OK;
+}
+
+void hn_gate_clean(char *text)
+{
+    for (unsigned char *c = (unsigned char *)text; *c != '\0'; c++) {
+        if (*c != '\n' && *c != '\t' && is_control(c)) {
+            if (*c == 0xc2)
+                c[1] = '?';
+            *c = '?';
+        }
+    }
+}
+
+/* The metric of "NAME minimize" or "NAME maximize"; false for anything else. */
+static bool read_metric(const char *objective, char name[256], bool *maximize)
+{
+    const char *space = strchr(objective, ' ');
+    if (space == NULL || space - objective > 255)
+        return false;
+    memcpy(name, objective, (size_t)(space - objective));
+    name[space - objective] = '\0';
+    *maximize = strcmp(space, " maximize") == 0;
+    return hn_text_is_word(name) && (*maximize || strcmp(space, " minimize") == 0);
+}
+
+static bool is_objective(const char *objective)
+{
+    char name[256];
+    bool maximize;
+    return strcmp(objective, "time") == 0 || read_metric(objective, name, &maximize);
+}
+
+enum hn_status hn_gate_identity(const struct hn_identity *identity, struct hn_error *err)
+{
+    const struct hn_device_identity *device = &identity->device;
+    if (!hn_text_is_word(identity->kernel))
+        return hn_fail(err, HN_EFORMAT, "the kernel is named '%.60s', expected a word",
+                       identity->kernel);
+    if (strcmp(identity->regime, "cold") != 0 && strcmp(identity->regime, "warm") != 0 &&
+        strcmp(identity->regime, HN_REGIME_UNKNOWN) != 0)
+        return hn_fail(err, HN_EFORMAT, "the regime is '%.60s', expected cold, warm or unknown",
+                       identity->regime);
+    if (!is_objective(identity->objective))
+        return hn_fail(err, HN_EFORMAT,
+                       "the objective is '%.60s', expected time, or a metric with minimize or "
+                       "maximize",
+                       identity->objective);
+    if (device->capability < 0 || device->capability > 1000 || device->sm_count < 0 ||
+        device->sm_count > 1000000)
+        return hn_fail(err, HN_EFORMAT,
+                       "the device has compute capability %d and %d SMs, expected 0 to 1000 and 0 "
+                       "to 1000000",
+                       device->capability, device->sm_count);
+    enum hn_status status = hn_gate_line("the signature", identity->signature, SIGNATURE_MOST, err);
+    if (status == HN_OK)
+        status = hn_gate_line("the device's name", device->name, sizeof device->name - 1, err);
+    if (status == HN_OK)
+        status = hn_gate_line("the MIG profile", device->mig_profile, LINE_MOST, err);
+    return status;
+}
+
+static enum hn_status gate_hash(const char *what, const char *hash, struct hn_error *err)
+{
+    size_t length = strlen(hash);
+    if ((length == 0 || length == 32) && strspn(hash, "0123456789abcdef") == length)
+        return HN_OK;
+    return hn_fail(err, HN_EFORMAT, "the hash of the %s is '%.40s', expected 32 hexadecimal digits",
+                   what, hash);
+}
+
+enum hn_status hn_gate_version(const struct hn_version *version, struct hn_error *err)
+{
+    enum hn_status status = gate_hash("template", version->template_hash, err);
+    if (status == HN_OK)
+        status = gate_hash("options", version->options_hash, err);
+    if (status == HN_OK)
+        status = gate_hash("plan", version->plan_hash, err);
+    if (status == HN_OK)
+        status = hn_gate_line("the driver's version", version->driver, LINE_MOST, err);
+    if (status == HN_OK)
+        status = hn_gate_line("NVRTC's version", version->nvrtc, LINE_MOST, err);
+    return status;
+}
+
+static bool is_time(double us)
+{
+    return us >= 1e-3 && us <= 3.2e13;
+}
+
+/* 0 where it was not taken. */
+static bool is_time_or_none(double us)
+{
+    return us == 0 || is_time(us);
+}
+
+static bool is_amount(double amount)
+{
+    return amount >= 0 && isfinite(amount);
+}
+
+static bool has_time(enum hn_outcome outcome)
+{
+    return outcome == HN_OUTCOME_OK || outcome == HN_OUTCOME_SLOWER;
+}
+
+static enum hn_status gate_timing(const struct hn_record *record, bool timed, struct hn_error *err)
+{
+    /* Recordings have the time in milliseconds, and the interval in microseconds. */
+    const double above = 1 + 1e-9;
+    const struct hn_timing *timing = &record->timing;
+    bool none = timing->low_us == 0 && timing->high_us == 0;
+    if (timed ? !is_time(timing->median_us) : !is_time_or_none(timing->median_us))
+        return hn_fail(err, HN_EFORMAT, "the time is %g us, expected 0.001 us to a year",
+                       timing->median_us);
+    if (!none && !(is_time_or_none(timing->low_us) && is_time(timing->high_us) &&
+                   timing->low_us <= above * timing->median_us &&
+                   timing->median_us <= above * timing->high_us))
+        return hn_fail(err, HN_EFORMAT,
+                       "the interval is %g to %g us, expected one around the time of %g us",
+                       timing->low_us, timing->high_us, timing->median_us);
+    if (!is_time_or_none(timing->host_us) || !is_amount(timing->resolution_us) ||
+        !is_amount(timing->clock_mhz))
+        return hn_fail(err, HN_EFORMAT,
+                       "host time, resolution or clock is %g us, %g us, %g MHz, expected numbers "
+                       "that are not negative",
+                       timing->host_us, timing->resolution_us, timing->clock_mhz);
+    for (size_t i = 0; i < timing->sample_count; i++)
+        if (!is_time(timing->samples_us[i]))
+            return hn_fail(err, HN_EFORMAT, "sample %zu is %g us, expected 0.001 us to a year", i,
+                           timing->samples_us[i]);
+    return HN_OK;
+}
+
+static enum hn_status gate_objective(const struct hn_record *record, const char *objective,
+                                     struct hn_error *err)
+{
+    char name[256];
+    bool maximize = false;
+    double expected = record->timing.median_us;
+    if (!has_time(record->outcome) || isnan(record->objective))
+        return HN_OK;
+    if (read_metric(objective, name, &maximize)) {
+        const struct hn_value *metric = hn_bindings_get(&record->metrics, name);
+        expected = metric == NULL ? NAN : hn_value_number(metric) * (maximize ? -1 : 1);
+    }
+    return fabs(record->objective - expected) <= 1e-9 * fabs(expected)
+               ? HN_OK
+               : hn_fail(err, HN_EFORMAT, "the objective (%s) is %.17g, expected %.17g", objective,
+                         record->objective, expected);
+}
+
+static enum hn_status gate_rest(const struct hn_record *record, struct hn_error *err)
+{
+    const struct {
+        const char *name;
+        double amount;
+    } amounts[] = {
+        {"compile_ms", record->costs.compile_ms},
+        {"verify_ms", record->costs.verify_ms},
+        {"measure_ms", record->costs.measure_ms},
+        {"register_ms", record->staging.register_ms},
+        {"kernels_us", record->staging.kernels_us},
+        {"upload_us", record->staging.upload_us},
+        {"download_us", record->staging.download_us},
+        {"sequential_us", record->staging.sequential_us},
+        {"time", record->time},
+    };
+    for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++)
+        if (!is_amount(amounts[i].amount))
+            return hn_fail(err, HN_EFORMAT, "'%s' is %g, expected a number that is not negative",
+                           amounts[i].name, amounts[i].amount);
+    if (!(record->resources.occupancy >= 0 && record->resources.occupancy <= 1))
+        return hn_fail(err, HN_EFORMAT, "'occupancy' is %g, expected 0 to 1",
+                       record->resources.occupancy);
+    return HN_OK;
+}
+
+enum hn_status hn_gate_record(const struct hn_record *record, const char *objective,
+                              struct hn_error *err)
+{
+    bool timed = objective != NULL && has_time(record->outcome);
+    enum hn_status status = gate_timing(record, timed, err);
+    if (status == HN_OK)
+        status = gate_rest(record, err);
+    if (status == HN_OK && objective != NULL)
+        status = gate_objective(record, objective, err);
+    return status;
+}
+
+enum hn_status hn_gate_date(double seconds, struct hn_error *err)
+{
+    enum { DAY = 24 * 3600 };
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (seconds >= 0 && seconds <= (double)now.tv_sec + DAY)
+        return HN_OK;
+    return hn_fail(err, HN_EFORMAT,
+                   "its date is %.17g seconds since 1970, which is in the future: is the clock of "
+                   "this machine right?",
+                   seconds);
+}
+
+enum hn_status hn_gate_json(const char *text, size_t size, struct hn_error *err)
+{
+    size_t weight = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < size && weight <= JSON_MOST; i++) {
+        if (text[i] == '"')
+            quoted = !quoted;
+        else if (quoted)
+            i += text[i] == '\\';
+        else if (text[i] == '{')
+            weight += OBJECT_WEIGHT;
+        else
+            weight += text[i] == ',' || text[i] == '[';
+    }
+    return weight <= JSON_MOST
+               ? HN_OK
+               : hn_fail(err, HN_EFORMAT,
+                         "it holds more than %d values, which would fill the memory", JSON_MOST);
+}

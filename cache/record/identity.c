@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/record/identity.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool hn_device_identity_equal(const struct hn_device_identity *a,
+                              const struct hn_device_identity *b)
+{
+    return strcmp(a->name, b->name) == 0 && a->capability == b->capability &&
+           a->sm_count == b->sm_count && strcmp(a->mig_profile, b->mig_profile) == 0;
+}
+
+void hn_identity_init(struct hn_identity *identity)
+{
+    *identity = (struct hn_identity){.kernel = NULL};
+    hn_bindings_init(&identity->problem);
+}
+
+void hn_identity_finish(struct hn_identity *identity)
+{
+    free(identity->kernel);
+    free(identity->signature);
+    free(identity->regime);
+    free(identity->objective);
+    hn_bindings_finish(&identity->problem);
+    hn_identity_init(identity);
+}
+
+static char *copy_string(const char *string, bool *failed)
+{
+    char *copy = string == NULL ? NULL : strdup(string);
+    *failed = *failed || (string != NULL && copy == NULL);
+    return copy;
+}
+
+enum hn_status hn_identity_copy(struct hn_identity *to, const struct hn_identity *from,
+                                struct hn_error *err)
+{
+    bool failed = false;
+    hn_identity_init(to);
+    to->kernel = copy_string(from->kernel, &failed);
+    to->signature = copy_string(from->signature, &failed);
+    to->regime = copy_string(from->regime, &failed);
+    to->objective = copy_string(from->objective, &failed);
+    to->device = from->device;
+    enum hn_status status =
+        failed ? hn_fail_memory(err) : hn_bindings_copy(&to->problem, &from->problem, err);
+    if (status != HN_OK)
+        hn_identity_finish(to);
+    return status;
+}
+
+static bool strings_equal(const char *a, const char *b)
+{
+    return strcmp(a == NULL ? "" : a, b == NULL ? "" : b) == 0;
+}
+
+bool hn_identity_equal(const struct hn_identity *a, const struct hn_identity *b)
+{
+    return strings_equal(a->kernel, b->kernel) && strings_equal(a->signature, b->signature) &&
+           strings_equal(a->regime, b->regime) && strings_equal(a->objective, b->objective) &&
+           hn_bindings_equal(&a->problem, &b->problem) &&
+           hn_device_identity_equal(&a->device, &b->device);
+}
+
+bool hn_version_same_source(const struct hn_version *a, const struct hn_version *b)
+{
+    return strcmp(a->template_hash, b->template_hash) == 0 &&
+           strcmp(a->options_hash, b->options_hash) == 0 && strcmp(a->plan_hash, b->plan_hash) == 0;
+}
+
+bool hn_version_equal(const struct hn_version *a, const struct hn_version *b)
+{
+    return hn_version_same_source(a, b) && strcmp(a->driver, b->driver) == 0 &&
+           strcmp(a->nvrtc, b->nvrtc) == 0 && a->protocol == b->protocol;
+}
+
+bool hn_version_knows_template(const struct hn_version *version)
+{
+    return version->template_hash[0] != '\0';
+}
+
+static const char *shown(const char *part)
+{
+    return part[0] == '\0' ? "unknown" : part;
+}
+
+void hn_version_append_difference(struct hn_text *text, const struct hn_version *was,
+                                  const struct hn_version *is)
+{
+    const char *separator = "";
+    const struct {
+        const char *name;
+        const char *was;
+        const char *is;
+        bool is_hash;
+    } parts[] = {
+        {"driver", was->driver, is->driver, false},
+        {"NVRTC", was->nvrtc, is->nvrtc, false},
+        {"template", was->template_hash, is->template_hash, true},
+        {"options", was->options_hash, is->options_hash, true},
+        {"plan", was->plan_hash, is->plan_hash, true},
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (strcmp(parts[i].was, parts[i].is) == 0)
+            continue;
+        hn_text_printf(text, "%s%s", separator, parts[i].name);
+        if (!parts[i].is_hash)
+            hn_text_printf(text, " %s -> %s", shown(parts[i].was), shown(parts[i].is));
+        separator = ", ";
+    }
+    if (was->protocol != is->protocol)
+        hn_text_printf(text, "%smeasuring protocol %d -> %d", separator, was->protocol,
+                       is->protocol);
+}

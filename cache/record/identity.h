@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_CACHE_RECORD_IDENTITY_H
+#define HONE_CACHE_RECORD_IDENTITY_H
+
+#include "base/bindings.h"
+
+/* The device as far as it decides whether a time can be compared. */
+struct hn_device_identity {
+    char name[128];        /* "NVIDIA H200" */
+    int capability;        /* 90 for 9.0 */
+    int sm_count;
+    char mig_profile[64];  /* "" when the GPU is not divided */
+};
+
+bool hn_device_identity_equal(const struct hn_device_identity *a, const struct hn_device_identity *b);
+
+/* What was measured, apart from the point: two records with equal identities and points can be compared. Owns its
+ * strings and the problem. */
+struct hn_identity {
+    char *kernel;
+    char *signature; /* argument names, types and roles in order */
+    struct hn_bindings problem;
+    char *regime;    /* "cold", "warm" or HN_REGIME_UNKNOWN */
+    char *objective; /* "time" or "<metric> minimize|maximize" */
+    struct hn_device_identity device;
+};
+
+/* Of files of Kernel Tuner, which do not say how launches found the L2 cache. */
+#define HN_REGIME_UNKNOWN "unknown"
+
+/* With what it was measured: a record of an equal identity but another version is stale. Owns nothing. */
+struct hn_version {
+    char template_hash[33]; /* template with its quoted includes */
+    char options_hash[33];  /* compile options */
+    char plan_hash[33];     /* launch, arguments, reference, comparison */
+    char driver[32];        /* "580.159.04", or the driver's CUDA version where that is all there is */
+    char nvrtc[16];         /* "13.0" */
+    int protocol;           /* how Hone verifies and measures; raised when times of old and new can not be compared */
+};
+
+#define HN_MEASURING_PROTOCOL 1
+/* Not Hone but Kernel Tuner measured: means of plain launches; what was verified is not known. */
+#define HN_KERNEL_TUNER_PROTOCOL 1000
+
+void hn_identity_init(struct hn_identity *identity);
+void hn_identity_finish(struct hn_identity *identity);
+enum hn_status hn_identity_copy(struct hn_identity *to, const struct hn_identity *from, struct hn_error *err);
+bool hn_identity_equal(const struct hn_identity *a, const struct hn_identity *b);
+bool hn_version_equal(const struct hn_version *a, const struct hn_version *b);
+/* Of the same template, options and plan, whatever compiled and ran them. */
+bool hn_version_same_source(const struct hn_version *a, const struct hn_version *b);
+/* Whether it says of which template it is. What Kernel Tuner measured does not: then equal versions may be of any two
+ * kernels, and none of them has a plan. */
+bool hn_version_knows_template(const struct hn_version *version);
+/* "driver 580.82 -> 580.159, template": the parts that differ, for messages; "" when equal. */
+void hn_version_append_difference(struct hn_text *text, const struct hn_version *was, const struct hn_version *is);
+
+#endif

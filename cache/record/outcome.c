@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/record/outcome.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const char *const names[HN_OUTCOME_COUNT] = {
+#define X(identifier, name) [identifier] = name,
+    HN_OUTCOMES(X)
+#undef X
+};
+
+const char *hn_outcome_name(enum hn_outcome outcome)
+{
+    return names[outcome];
+}
+
+bool hn_outcome_parse(const char *name, enum hn_outcome *outcome)
+{
+    for (size_t i = 0; i < HN_OUTCOME_COUNT; i++) {
+        if (strcmp(names[i], name) == 0) {
+            *outcome = (enum hn_outcome)i;
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_CACHE_RECORD_RECORD_H
+#define HONE_CACHE_RECORD_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bindings.h"
+#include "base/hash.h"
+#include "cache/record/outcome.h"
+
+/* What the compiler made of a variant; bytes are a thread's (local, stack, spills) or a block's (shared_bytes, static;
+ * dynamic_shared_bytes, which the launch asks for). For a plan of several kernels or launches, the largest of each. known
+ * is false where nothing was compiled. */
+struct hn_resources {
+    bool known;
+    int registers;
+    int shared_bytes;
+    int dynamic_shared_bytes; /* 0 too in records that older versions made */
+    int local_bytes;
+    int stack_bytes;
+    int spill_store_bytes;
+    int spill_load_bytes;
+    double occupancy; /* theoretical, 0 to 1: resident warps of an SM over its limit; 0 when the launch can not run */
+    int max_threads;  /* of a block, by __launch_bounds__; 0 when not bounded or not known. Not kept in records */
+};
+
+enum hn_verification {
+    HN_UNVERIFIED,    /* reference: none */
+    HN_SELF_VERIFIED, /* against the template at its defaults */
+    HN_VERIFIED,      /* against the reference of the config */
+    HN_NOT_RECORDED,  /* who measured it does not say: files of Kernel Tuner */
+};
+
+/* The comparison with the reference: passes if max_error <= tolerance, tolerance = absolute + relative * max|r|. */
+struct hn_verdict {
+    enum hn_verification kind;
+    double max_error;     /* max |x - r| over all outputs */
+    double tolerance;
+    double max_reference; /* max |r| */
+    int seeds;            /* how many input seeds it was verified on */
+    int launches;         /* how many launches were compared; 0: not known */
+};
+
+/* Times of one launch of the whole plan, in microseconds. */
+struct hn_timing {
+    double median_us;
+    double low_us; /* the 95% interval of the median, never narrower than the timer's resolution */
+    double high_us;
+    double resolution_us; /* of one sample */
+    int batch;            /* launches a sample */
+    int dropped;          /* samples dropped for a changed clock */
+    double clock_mhz;     /* median SM clock during the samples, 0 when not known */
+    double host_us;       /* median by the host's clock; 0: not taken, as it is only of plans with a pipeline */
+    bool unstable;        /* the interval did not get narrow enough, or too many samples were dropped */
+    double *samples_us;   /* in the order taken; NULL when not kept */
+    size_t sample_count;
+};
+
+/* A plan with a pipeline: how it was cut, and what its parts take on their own in one chunk and one stream, which is only
+ * measured of the best: median times, 0 where it was not. */
+struct hn_staging {
+    int chunks; /* 0: no pipeline */
+    int streams;
+    double register_ms; /* what registering its host memory took, once; 0: it was not */
+    int copy_engines;   /* of the device */
+    double kernels_us;
+    double upload_us;
+    double download_us;
+    double sequential_us; /* all of it; 0: the parts were not measured */
+};
+
+/* How long the steps of evaluating a variant took, in milliseconds. */
+struct hn_costs {
+    double compile_ms;
+    double verify_ms;
+    double measure_ms;
+};
+
+/* All that is known of one variant. Owns its point, message, metrics, values and samples. */
+struct hn_record {
+    struct hn_bindings point; /* parameters only, not the problem */
+    enum hn_outcome outcome;
+    char *message;      /* what went wrong, or which point it duplicates; NULL when there is nothing to say */
+    char *original;     /* canonical text of the point that this one duplicates, or that censored it; else NULL */
+    char code_hash[33]; /* of the launched machine code with its launch; "" when not compiled */
+    struct hn_resources resources;
+    struct hn_verdict verdict;
+    struct hn_timing timing;
+    struct hn_costs costs;
+    struct hn_staging staging;
+    struct hn_bindings metrics; /* name = number, as evaluated; time is not among them */
+    double objective;           /* the value that is compared: lower is better, whatever the direction */
+    bool final;                 /* took part in the final race: the timing is that of the race */
+    double time;                /* seconds since the epoch, UTC, when the record was made */
+};
+
+/* What a block has of shared memory, static and dynamic. */
+int64_t hn_resources_shared_bytes(const struct hn_resources *resources);
+
+void hn_record_init(struct hn_record *record);
+void hn_record_finish(struct hn_record *record);
+enum hn_status hn_record_copy(struct hn_record *to, const struct hn_record *from, struct hn_error *err);
+/* Whether `a` rather than `b` (NULL: none yet) is the best of a tuning: it is ok and has an objective, and the times of a
+ * final race count before others, then the lower objective. */
+bool hn_record_beats(const struct hn_record *a, const struct hn_record *b);
+/* Sets outcome and message (printf). An allocation failure leaves message NULL. */
+void hn_record_fail(struct hn_record *record, enum hn_outcome outcome, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

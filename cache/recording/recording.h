@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_CACHE_RECORDING_RECORDING_H
+#define HONE_CACHE_RECORDING_RECORDING_H
+
+#include "cache/record/identity.h"
+#include "cache/record/record.h"
+#include "cache/store/store.h"
+
+/* A recorded tuning: every point of one space on one device and problem, in Kernel Tuner's cache format (JSON, one row
+ * a line, times in milliseconds) with a versioned "hone" object at the top and in each row. docs/formats.md describes
+ * it. Plain or gzip (.gz). Files of Kernel Tuner itself are read too, also those that it left without closing braces.
+ * Owns everything. */
+struct hn_recording {
+    struct hn_identity identity; /* a Kernel Tuner file has no signature (""), an unknown regime and objective "time" */
+    struct hn_version version;   /* of a Kernel Tuner file: HN_KERNEL_TUNER_PROTOCOL, all else "" */
+    bool from_hone;
+    char **parameters;           /* in the file's order */
+    size_t parameter_count;
+    struct hn_records records;
+    struct hn_stored_plan plan;  /* json NULL: not kept */
+    char *command;               /* how it was made; may be NULL */
+    char *date;                  /* ISO 8601; may be NULL */
+};
+
+/* HN_EFORMAT: what was found where; HN_ERUN: can not be read. */
+enum hn_status hn_recording_load(const char *path, struct hn_recording *recording, struct hn_error *err);
+enum hn_status hn_recording_save(const char *path, const struct hn_recording *recording, struct hn_error *err);
+/* As T4, the autotuning community's results format: all but what was skipped; of what was stopped early, a lower bound.
+ * Nothing reads it back. */
+enum hn_status hn_recording_save_t4(const char *path, const struct hn_recording *recording, struct hn_error *err);
+void hn_recording_finish(struct hn_recording *recording);
+
+#endif

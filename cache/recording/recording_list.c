@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/recording/recording_list.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/plain_file.h"
+#include "cache/recording/recording.h"
+
+/* Kernel and device stand before the rows. */
+enum { HEAD_BYTES = 4096 };
+
+/* Whether the beginning of a file names another kernel, so that the rest need not be read: to parse
+ * a folder of a hundred recordings takes a second. */
+static bool is_of_another(const char *path, const char *kernel)
+{
+    if (kernel == NULL)
+        return false;
+    char head[HEAD_BYTES + 1];
+    const char *reason = NULL;
+    int fd = hn_plain_file_open(path, &reason);
+    gzFile file = fd < 0 ? NULL : gzdopen(fd, "rb");
+    int count = file == NULL ? 0 : gzread(file, head, HEAD_BYTES);
+    if (file != NULL)
+        gzclose_r(file);
+    else if (fd >= 0)
+        close(fd);
+    head[count > 0 ? count : 0] = '\0';
+    static const char key[] = "\"kernel_name\":";
+    const char *name = strstr(head, key);
+    if (name == NULL)
+        return false;
+    name += strlen(key);
+    name += strspn(name, " ");
+    size_t length = strlen(kernel);
+    return *name == '"' && strchr(name + 1, '"') != NULL &&
+           (strncmp(name + 1, kernel, length) != 0 || name[1 + length] != '"');
+}
+
+static struct hn_record *find_best(const struct hn_recording *recording)
+{
+    struct hn_record *best = NULL;
+    for (size_t i = 0; i < recording->records.count; i++) {
+        if (hn_record_beats(&recording->records.items[i], best))
+            best = &recording->records.items[i];
+    }
+    return best;
+}
+
+/* Takes identity and best record of the recording. */
+static enum hn_status append(struct hn_recording *recording, const struct hn_origin *origin,
+                             struct hn_tuned_list *list, struct hn_error *err)
+{
+    struct hn_record *best = find_best(recording);
+    if (best == NULL)
+        return HN_OK;
+    struct hn_tuned *grown = realloc(list->items, (list->count + 1) * sizeof *list->items);
+    if (grown == NULL)
+        return hn_fail_memory(err);
+    list->items = grown;
+    list->items[list->count++] =
+        (struct hn_tuned){.identity = recording->identity,
+                          .origin = *origin,
+                          .version = recording->version,
+                          .best = *best,
+                          .points = (int64_t)recording->records.count,
+                          .stale = recording->version.protocol != HN_MEASURING_PROTOCOL};
+    hn_identity_init(&recording->identity);
+    hn_record_init(best);
+    return HN_OK;
+}
+
+struct wanted {
+    const char *kernel;
+    struct hn_tuned_list *list;
+};
+
+static enum hn_status add_file(const char *path, void *data, struct hn_error *err)
+{
+    const struct wanted *wanted = data;
+    const char *kernel = wanted->kernel;
+    struct hn_recording recording;
+    struct hn_origin origin;
+    hn_origin_of_file(path, &origin);
+    if (is_of_another(path, kernel))
+        return HN_OK;
+    enum hn_status status = hn_recording_load(path, &recording, err);
+    if (status != HN_OK)
+        return status;
+    if (recording.from_hone && (kernel == NULL || strcmp(recording.identity.kernel, kernel) == 0))
+        status = append(&recording, &origin, wanted->list, err);
+    hn_recording_finish(&recording);
+    return status;
+}
+
+static int is_recording(const struct dirent *entry)
+{
+    static const char *const ends[] = {".json", ".json.gz"};
+    size_t length = strlen(entry->d_name);
+    for (size_t i = 0; i < 2; i++)
+        if (length > strlen(ends[i]) &&
+            strcmp(entry->d_name + length - strlen(ends[i]), ends[i]) == 0)
+            return 1;
+    return 0;
+}
+
+static enum hn_status visit_folder(const char *path, hn_recording_visit *visit, void *data,
+                                   struct hn_error *err)
+{
+    struct dirent **entries = NULL;
+    enum hn_status status = HN_OK;
+    int count = scandir(path, &entries, is_recording, alphasort);
+    if (count < 0)
+        return hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, strerror(errno));
+    for (int i = 0; i < count; i++) {
+        struct hn_text file = {0};
+        hn_text_printf(&file, "%s/%s", path, entries[i]->d_name);
+        if (status == HN_OK)
+            status = file.failed ? hn_fail_memory(err) : visit(file.data, data, err);
+        hn_text_finish(&file);
+        free(entries[i]);
+    }
+    free(entries);
+    return status;
+}
+
+enum hn_status hn_recordings_visit(const char *path, hn_recording_visit *visit, void *data,
+                                   struct hn_error *err)
+{
+    struct stat about;
+    if (stat(path, &about) != 0)
+        return hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, strerror(errno));
+    return S_ISDIR(about.st_mode) ? visit_folder(path, visit, data, err) : visit(path, data, err);
+}
+
+enum hn_status hn_recording_list(const char *path, const char *kernel, struct hn_tuned_list *list,
+                                 struct hn_error *err)
+{
+    struct wanted wanted = {kernel, list};
+    return hn_recordings_visit(path, add_file, &wanted, err);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_CACHE_RECORDING_RECORDING_LIST_H
+#define HONE_CACHE_RECORDING_RECORDING_LIST_H
+
+#include "cache/store/store.h"
+
+typedef enum hn_status hn_recording_visit(const char *path, void *data, struct hn_error *err);
+/* Visits a recording, or those of a folder (*.json and *.json.gz, by name) until one visit fails. HN_ERUN. */
+enum hn_status hn_recordings_visit(const char *path, hn_recording_visit *visit, void *data, struct hn_error *err);
+
+/* Appends the tuned results of a kernel (NULL: of all) that a recording holds, or a folder of them, as hn_store_list has
+ * those of a cache: of each recording the best record, of the final race where there was one. What Kernel Tuner measured
+ * is left out. HN_EFORMAT, HN_ERUN. */
+enum hn_status hn_recording_list(const char *path, const char *kernel, struct hn_tuned_list *list,
+                                 struct hn_error *err);
+
+#endif

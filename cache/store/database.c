@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/store/database.h"
+
+#include <errno.h>
+#include <math.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/clock.h"
+#include "base/interrupt.h"
+#include "base/text.h"
+#include "cache/store/lock_wait.h"
+
+/* What a statement that reads may take inside SQLite: longer than it may wait for a lock. SQLite
+ * asks each so many of its instructions whether to go on. */
+enum { PATIENCE_MS = 60000, INSTRUCTIONS = 10000 };
+
+struct hn_database {
+    sqlite3 *handle;
+    char *path;
+    double patience_ms;
+    double deadline_ms; /* of the statement that runs, by hn_now_ms */
+};
+
+struct hn_statement {
+    struct hn_database *database;
+    sqlite3_stmt *handle;
+    int bound;
+    int failure;        /* first failure of a bind */
+    double patience_ms; /* what is left of it */
+};
+
+static enum hn_status fail_damaged(const char *path, const char *reason, struct hn_error *err)
+{
+    unsigned char header[100] = {0};
+    struct stat info = {0};
+    FILE *file = fopen(path, "rb");
+    size_t size = file == NULL ? 0 : fread(header, 1, sizeof header, file);
+    if (file != NULL) {
+        (void)fstat(fileno(file), &info);
+        fclose(file);
+    }
+    if (size < 16 || memcmp(header, "SQLite format 3", 16) != 0)
+        return hn_fail(err, HN_EFORMAT,
+                       "'%s' is no Hone cache: it does not begin as an SQLite database does; "
+                       "it was not touched",
+                       path);
+    long page_bytes = header[16] * 256L + header[17];
+    long pages = ((header[28] * 256L + header[29]) * 256 + header[30]) * 256 + header[31];
+    /* A page size of 65,536 is stored as 1. */
+    long expected = pages * (page_bytes == 1 ? 65536 : page_bytes);
+    if (size < sizeof header || (long)info.st_size < expected)
+        return hn_fail(err, HN_EFORMAT,
+                       "cache '%s' is truncated: it has %ld bytes, its header says %ld; it was not "
+                       "touched: restore a copy, or move it away to start anew",
+                       path, (long)info.st_size, expected);
+    return hn_fail(err, HN_EFORMAT,
+                   "cache '%s' is corrupt (%s); it was not touched: restore a copy, or move it "
+                   "away to start anew",
+                   path, reason);
+}
+
+/* SQLite appends -journal, and says no more of a path that is too long for it than that it can not
+ * open it. */
+static enum hn_status fail_open(const char *path, const char *reason, struct hn_error *err)
+{
+    enum { LONGEST = 512 - (sizeof "-journal" - 1) };
+    char *folder = path[0] == '/' ? NULL : get_current_dir_name();
+    size_t length = strlen(path) + (folder == NULL ? 0 : strlen(folder) + 1);
+    free(folder);
+    if (length > LONGEST)
+        return hn_fail(err, HN_ERUN,
+                       "cache '%.3000s' can not be opened: its full path has %zu bytes, SQLite "
+                       "takes at most %d; use a shorter one",
+                       path, length, LONGEST);
+    return hn_fail(err, HN_ERUN, "cache '%s' can not be opened: %s", path, reason);
+}
+
+static enum hn_status fail_sqlite(const struct hn_database *database, int code,
+                                  struct hn_error *err)
+{
+    const char *reason = sqlite3_errmsg(database->handle);
+    const char *path = database->path;
+    int system = sqlite3_system_errno(database->handle);
+    switch (code & 0xff) {
+    case SQLITE_NOMEM:
+        return hn_fail_memory(err);
+    case SQLITE_IOERR:
+        if (code != SQLITE_IOERR_WRITE && system == 0)
+            return hn_fail(err, HN_ERUN, "cache '%s': %s", path, reason);
+        return hn_fail(err, HN_ERUN,
+                       "cache '%s' can not be written: %s; what was recorded before is kept", path,
+                       system != 0 ? strerror(system)
+                                   : "is the disk full, or a quota or file size limit reached?");
+    case SQLITE_FULL:
+        return hn_fail(err, HN_ERUN,
+                       "cache '%s' can not be written: the disk is full; what was recorded before "
+                       "is kept",
+                       path);
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+        return hn_fail(err, HN_ERUN, "cache '%s' can not be written: it is read-only", path);
+    case SQLITE_CANTOPEN:
+        return fail_open(path, system == 0 ? reason : strerror(system), err);
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        if (hn_interrupted() != 0)
+            return hn_fail(err, HN_EINTERRUPTED,
+                           "interrupted while cache '%s' was locked by another process; what it "
+                           "was to be given last is not kept",
+                           path);
+        return hn_fail(err, HN_ERUN, "cache '%s' was locked by another process for %d s", path,
+                       HN_LOCK_WAIT_MS / 1000);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return fail_damaged(path, reason, err);
+    case SQLITE_INTERRUPT:
+        return hn_fail(err, HN_EFORMAT,
+                       "cache '%s' gave no answer in %.0f s: it is damaged, or made to keep its "
+                       "reader busy; 'hone cache check' says more",
+                       path, database->patience_ms / 1000);
+    default:
+        return hn_fail(err, HN_EFORMAT, "cache '%s' is not laid out as Hone does it: %s", path,
+                       reason);
+    }
+}
+
+/* file:<path>?immutable=1 with the path escaped as URIs demand. */
+static char *immutable_uri(const char *path)
+{
+    struct hn_text uri;
+    hn_text_init(&uri);
+    hn_text_append(&uri, "file:");
+    for (const char *c = path; *c != '\0'; c++) {
+        if (strchr("%?#", *c) != NULL)
+            hn_text_printf(&uri, "%%%02X", (unsigned char)*c);
+        else
+            hn_text_append_bytes(&uri, c, 1);
+    }
+    hn_text_append(&uri, "?immutable=1");
+    return hn_text_take(&uri);
+}
+
+static int open_handle(struct hn_database *database, enum hn_database_mode mode)
+{
+    if (mode != HN_DATABASE_IMMUTABLE)
+        return sqlite3_open_v2(database->path, &database->handle,
+                               mode == HN_DATABASE_READ
+                                   ? SQLITE_OPEN_READONLY
+                                   : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+                               NULL);
+    char *uri = immutable_uri(database->path);
+    if (uri == NULL)
+        return SQLITE_NOMEM;
+    int code =
+        sqlite3_open_v2(uri, &database->handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+    free(uri);
+    return code;
+}
+
+/* SQL's checksum(…): the CRC-32 of its arguments, integers and reals as eight bytes, text and blobs
+ * with a zero behind them. A real that is whole is stored as an integer, which knows no -0. */
+static void checksum(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    uLong sum = crc32(0, NULL, 0);
+    for (int i = 0; i < count; i++) {
+        sqlite3_int64 integer = sqlite3_value_int64(values[i]);
+        double real = sqlite3_value_double(values[i]) + 0.0;
+        const void *bytes = NULL;
+        switch (sqlite3_value_type(values[i])) {
+        case SQLITE_INTEGER:
+            sum = crc32(sum, (const Bytef *)&integer, sizeof integer);
+            break;
+        case SQLITE_FLOAT:
+            sum = crc32(sum, (const Bytef *)&real, sizeof real);
+            break;
+        case SQLITE_TEXT:
+        case SQLITE_BLOB:
+            bytes = sqlite3_value_blob(values[i]);
+            sum = bytes == NULL ? sum : crc32(sum, bytes, (uInt)sqlite3_value_bytes(values[i]));
+            sum = crc32(sum, (const Bytef *)"", 1);
+            break;
+        default:
+            break;
+        }
+    }
+    sqlite3_result_int64(context, (sqlite3_int64)sum);
+}
+
+static int is_late(void *pointer)
+{
+    const struct hn_database *database = pointer;
+    return hn_now_ms() > database->deadline_ms;
+}
+
+/* The file may be a stranger's: nothing in its schema runs, and no value, statement or answer is
+ * larger than Hone's own. */
+static void harden(struct hn_database *database)
+{
+    static const struct {
+        int option;
+        int value;
+    } options[] = {
+        {SQLITE_DBCONFIG_DEFENSIVE, 1},      {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+        {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0}, {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
+        {SQLITE_DBCONFIG_ENABLE_FKEY, 1},    {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
+        {SQLITE_DBCONFIG_DQS_DDL, 0},        {SQLITE_DBCONFIG_DQS_DML, 0},
+    };
+    static const struct {
+        int limit;
+        int value;
+    } limits[] = {
+        {SQLITE_LIMIT_LENGTH, 64 << 20},
+        {SQLITE_LIMIT_SQL_LENGTH, 16 << 10},
+        {SQLITE_LIMIT_COLUMN, 32},
+        {SQLITE_LIMIT_EXPR_DEPTH, 50},
+        {SQLITE_LIMIT_COMPOUND_SELECT, 8},
+        {SQLITE_LIMIT_VDBE_OP, 25000},
+        {SQLITE_LIMIT_FUNCTION_ARG, 16},
+        {SQLITE_LIMIT_ATTACHED, 1},
+        {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 64},
+        {SQLITE_LIMIT_VARIABLE_NUMBER, 32},
+        {SQLITE_LIMIT_TRIGGER_DEPTH, 1},
+        {SQLITE_LIMIT_WORKER_THREADS, 0},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        (void)sqlite3_db_config(database->handle, options[i].option, options[i].value, NULL);
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        (void)sqlite3_limit(database->handle, limits[i].limit, limits[i].value);
+    sqlite3_progress_handler(database->handle, INSTRUCTIONS, is_late, database);
+}
+
+static enum hn_status set_up(struct hn_database *database, struct hn_error *err)
+{
+    sqlite3_extended_result_codes(database->handle, 1);
+    sqlite3_busy_handler(database->handle, hn_lock_wait, NULL);
+    harden(database);
+    int code = sqlite3_create_function_v2(database->handle, "checksum", -1,
+                                          SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY,
+                                          NULL, checksum, NULL, NULL, NULL);
+    if (code != SQLITE_OK)
+        return fail_sqlite(database, code, err);
+    return hn_database_run(database, "PRAGMA cell_size_check = ON", err);
+}
+
+enum hn_status hn_database_open(const char *path, enum hn_database_mode mode,
+                                struct hn_database **database, struct hn_error *err)
+{
+    enum hn_status status;
+    *database = NULL;
+    struct hn_database *own = calloc(1, sizeof *own);
+    if (own == NULL)
+        return hn_fail_memory(err);
+    hn_database_set_patience(own, PATIENCE_MS);
+    own->path = strdup(path);
+    if (own->path == NULL) {
+        status = hn_fail_memory(err);
+        goto close_database;
+    }
+    int code = open_handle(own, mode);
+    if (code != SQLITE_OK) {
+        status = fail_sqlite(own, code, err);
+        goto close_database;
+    }
+    status = set_up(own, err);
+    if (status != HN_OK)
+        goto close_database;
+    *database = own;
+    return HN_OK;
+
+close_database:
+    hn_database_close(own);
+    return status;
+}
+
+void hn_database_close(struct hn_database *database)
+{
+    if (database == NULL)
+        return;
+    sqlite3_close(database->handle);
+    free(database->path);
+    free(database);
+}
+
+void hn_database_set_patience(struct hn_database *database, double patience_ms)
+{
+    database->patience_ms = patience_ms;
+    database->deadline_ms = INFINITY;
+}
+
+enum hn_status hn_database_run(struct hn_database *database, const char *sql, struct hn_error *err)
+{
+    database->deadline_ms = INFINITY;
+    int code = sqlite3_exec(database->handle, sql, NULL, NULL, NULL);
+    return code == SQLITE_OK ? HN_OK : fail_sqlite(database, code, err);
+}
+
+enum hn_status hn_database_integer(struct hn_database *database, const char *sql, int64_t *value,
+                                   struct hn_error *err)
+{
+    struct hn_statement *statement;
+    bool row = false;
+    enum hn_status status = hn_database_prepare(database, sql, &statement, err);
+    if (status == HN_OK)
+        status = hn_statement_step(statement, &row, err);
+    if (status == HN_OK)
+        *value = row ? hn_column_integer(statement, 0) : 0;
+    hn_statement_finish(statement);
+    return status;
+}
+
+void hn_database_rollback(struct hn_database *database)
+{
+    if (sqlite3_get_autocommit(database->handle) == 0)
+        (void)sqlite3_exec(database->handle, "ROLLBACK", NULL, NULL, NULL);
+}
+
+int64_t hn_database_last_id(const struct hn_database *database)
+{
+    return sqlite3_last_insert_rowid(database->handle);
+}
+
+static int take_journal_mode(void *mode, int columns, char **values, char **names)
+{
+    (void)names;
+    if (columns > 0 && values[0] != NULL)
+        snprintf(mode, 16, "%s", values[0]);
+    return 0;
+}
+
+enum hn_status hn_database_set_wal(struct hn_database *database, bool wal, bool *done,
+                                   struct hn_error *err)
+{
+    const char *wanted = wal ? "wal" : "delete";
+    const char *sql = wal ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE";
+    char mode[16] = "";
+    int code = SQLITE_BUSY;
+    /* SQLite does not always wait by itself when the journal is switched. */
+    for (int times = 0; code != SQLITE_OK && (times == 0 || hn_lock_wait(NULL, times)); times++) {
+        code = sqlite3_exec(database->handle, sql, take_journal_mode, mode, NULL);
+        if ((code & 0xff) != SQLITE_BUSY)
+            break;
+    }
+    *done = code == SQLITE_OK && strcmp(mode, wanted) == 0;
+    return code == SQLITE_OK ? HN_OK : fail_sqlite(database, code, err);
+}
+
+bool hn_database_has_moved(const struct hn_database *database)
+{
+    int moved = 0;
+    return sqlite3_file_control(database->handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved) ==
+               SQLITE_OK &&
+           moved != 0;
+}
+
+enum hn_status hn_database_copy(struct hn_database *database, const char *path,
+                                struct hn_error *err)
+{
+    struct hn_database *copy;
+    enum hn_status status = hn_database_open(path, HN_DATABASE_WRITE, &copy, err);
+    if (status != HN_OK)
+        return status;
+    sqlite3_backup *backup = sqlite3_backup_init(copy->handle, "main", database->handle, "main");
+    if (backup != NULL) {
+        (void)sqlite3_backup_step(backup, -1);
+        (void)sqlite3_backup_finish(backup);
+    }
+    int code = sqlite3_extended_errcode(copy->handle);
+    status = code == SQLITE_OK ? HN_OK : fail_sqlite(copy, code, err);
+    hn_database_close(copy);
+    return status;
+}
+
+enum hn_status hn_database_prepare(struct hn_database *database, const char *sql,
+                                   struct hn_statement **statement, struct hn_error *err)
+{
+    *statement = calloc(1, sizeof **statement);
+    if (*statement == NULL)
+        return hn_fail_memory(err);
+    (*statement)->database = database;
+    (*statement)->patience_ms = database->patience_ms;
+    database->deadline_ms = hn_now_ms() + database->patience_ms;
+    int code = sqlite3_prepare_v2(database->handle, sql, -1, &(*statement)->handle, NULL);
+    if (code == SQLITE_OK)
+        return HN_OK;
+    enum hn_status status = fail_sqlite(database, code, err);
+    hn_statement_finish(*statement);
+    *statement = NULL;
+    return status;
+}
+
+void hn_statement_finish(struct hn_statement *statement)
+{
+    if (statement == NULL)
+        return;
+    sqlite3_finalize(statement->handle);
+    free(statement);
+}
+
+static void note(struct hn_statement *statement, int code)
+{
+    if (statement->failure == SQLITE_OK)
+        statement->failure = code;
+}
+
+void hn_bind_text(struct hn_statement *statement, const char *text)
+{
+    note(statement,
+         sqlite3_bind_text(statement->handle, ++statement->bound, text, -1, SQLITE_STATIC));
+}
+
+void hn_bind_integer(struct hn_statement *statement, int64_t integer)
+{
+    note(statement, sqlite3_bind_int64(statement->handle, ++statement->bound, integer));
+}
+
+void hn_bind_real(struct hn_statement *statement, double real)
+{
+    note(statement, sqlite3_bind_double(statement->handle, ++statement->bound, real));
+}
+
+void hn_bind_bytes(struct hn_statement *statement, const void *bytes, size_t size)
+{
+    note(statement,
+         sqlite3_bind_blob64(statement->handle, ++statement->bound, bytes, size, SQLITE_STATIC));
+}
+
+/* What reads has to be done in time, all steps together; what writes takes what it takes. */
+static int step_in_time(struct hn_statement *statement)
+{
+    struct hn_database *database = statement->database;
+    double before_ms = hn_now_ms();
+    bool reads = sqlite3_stmt_readonly(statement->handle) != 0;
+    database->deadline_ms = reads ? before_ms + statement->patience_ms : INFINITY;
+    int code = sqlite3_step(statement->handle);
+    statement->patience_ms -= hn_now_ms() - before_ms;
+    return code;
+}
+
+enum hn_status hn_statement_step(struct hn_statement *statement, bool *row, struct hn_error *err)
+{
+    *row = false;
+    int code = statement->failure;
+    if (code == SQLITE_OK)
+        code = step_in_time(statement);
+    if (code == SQLITE_ROW) {
+        *row = true;
+        return HN_OK;
+    }
+    enum hn_status status =
+        code == SQLITE_DONE ? HN_OK : fail_sqlite(statement->database, code, err);
+    sqlite3_reset(statement->handle);
+    sqlite3_clear_bindings(statement->handle);
+    statement->bound = 0;
+    statement->failure = SQLITE_OK;
+    statement->patience_ms = statement->database->patience_ms;
+    return status;
+}
+
+enum hn_status hn_statement_run(struct hn_statement *statement, struct hn_error *err)
+{
+    bool row = true;
+    enum hn_status status = HN_OK;
+    while (row)
+        status = hn_statement_step(statement, &row, err);
+    return status;
+}
+
+const char *hn_column_text(struct hn_statement *statement, int column)
+{
+    const unsigned char *text = sqlite3_column_text(statement->handle, column);
+    return text == NULL ? "" : (const char *)text;
+}
+
+int64_t hn_column_integer(struct hn_statement *statement, int column)
+{
+    return sqlite3_column_int64(statement->handle, column);
+}
+
+double hn_column_real(struct hn_statement *statement, int column)
+{
+    return sqlite3_column_double(statement->handle, column);
+}
+
+const void *hn_column_bytes(struct hn_statement *statement, int column, size_t *size)
+{
+    const void *bytes = sqlite3_column_blob(statement->handle, column);
+    *size = (size_t)sqlite3_column_bytes(statement->handle, column);
+    return bytes;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_CACHE_STORE_DATABASE_H
+#define HONE_CACHE_STORE_DATABASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* A thin layer over SQLite: the only user of sqlite3.h. It turns SQLite's codes into messages that
+ * name the file: HN_ERUN for what the machine denies (disk full, read-only, locked), HN_EFORMAT for
+ * what the file denies (corrupt, truncated, no database, tables that are not there).
+ *
+ * Each file is opened as if an enemy had made it: views and triggers do not run, lengths and
+ * depths are bounded, and a statement that reads ends after a minute. SQL has checksum(…), the
+ * CRC-32 of its arguments. */
+struct hn_database;
+struct hn_statement;
+
+enum hn_database_mode {
+    HN_DATABASE_READ,
+    HN_DATABASE_IMMUTABLE, /* nobody writes it while it is open: no locks, no shared memory */
+    HN_DATABASE_WRITE,     /* made when missing */
+};
+
+enum hn_status hn_database_open(const char *path, enum hn_database_mode mode,
+                                struct hn_database **database, struct hn_error *err);
+void hn_database_close(struct hn_database *database); /* NULL is fine */
+
+/* Runs statements that give no rows. */
+enum hn_status hn_database_run(struct hn_database *database, const char *sql, struct hn_error *err);
+/* The first column of the first row. */
+enum hn_status hn_database_integer(struct hn_database *database, const char *sql, int64_t *value,
+                                   struct hn_error *err);
+/* Ends a transaction that failed; harmless when there is none. */
+void hn_database_rollback(struct hn_database *database);
+int64_t hn_database_last_id(const struct hn_database *database);
+
+/* Switches the journal and says in *done whether it is so now. A database that others use just then
+ * is waited for. */
+enum hn_status hn_database_set_wal(struct hn_database *database, bool wal, bool *done,
+                                   struct hn_error *err);
+/* How long a statement that reads may take inside SQLite, from the next one on; INFINITY: as long as it takes. */
+void hn_database_set_patience(struct hn_database *database, double patience_ms);
+
+/* Whether the file is no longer at its path: deleted, moved, or another is there. */
+bool hn_database_has_moved(const struct hn_database *database);
+/* All of it, into a file that is empty. */
+enum hn_status hn_database_copy(struct hn_database *database, const char *path, struct hn_error *err);
+
+/* The statement belongs to the caller; finish before the database is closed. On failure it is NULL.
+ */
+enum hn_status hn_database_prepare(struct hn_database *database, const char *sql,
+                                   struct hn_statement **statement, struct hn_error *err);
+void hn_statement_finish(struct hn_statement *statement); /* NULL is fine */
+
+/* Each binds the next parameter, borrowing text and bytes until the statement has run; a failure
+ * shows when it is stepped. NULL text is SQL's NULL. */
+void hn_bind_text(struct hn_statement *statement, const char *text);
+void hn_bind_integer(struct hn_statement *statement, int64_t integer);
+void hn_bind_real(struct hn_statement *statement, double real);
+void hn_bind_bytes(struct hn_statement *statement, const void *bytes, size_t size);
+
+/* *row is false when there are no more; the statement can then be bound anew. */
+enum hn_status hn_statement_step(struct hn_statement *statement, bool *row, struct hn_error *err);
+/* Steps to the end. */
+enum hn_status hn_statement_run(struct hn_statement *statement, struct hn_error *err);
+
+/* Columns of the current row, from 0; valid until the next step. Text is never NULL. */
+const char *hn_column_text(struct hn_statement *statement, int column);
+int64_t hn_column_integer(struct hn_statement *statement, int column);
+double hn_column_real(struct hn_statement *statement, int column);
+const void *hn_column_bytes(struct hn_statement *statement, int column, size_t *size);
+
+#endif

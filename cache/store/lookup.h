@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_CACHE_STORE_LOOKUP_H
+#define HONE_CACHE_STORE_LOOKUP_H
+
+#include "cache/store/store.h"
+
+/* Which tuned result serves a device and a problem. One rule for whoever asks: the library, and the header that is
+ * exported, whose select spells the same out in C (tuner/export/export_select.c; a test compares the answers). Pure
+ * functions: nothing is read, allocated or kept. */
+
+/* How near a result is, best last. */
+enum hn_grade {
+    HN_GRADE_NONE,         /* there is none, or it can not be used */
+    HN_GRADE_ANY,          /* tuned on another architecture */
+    HN_GRADE_ARCHITECTURE, /* on another device of the same compute capability */
+    HN_GRADE_PROBLEM,      /* on this device, for another problem */
+    HN_GRADE_EXACT,        /* on this device for this problem */
+};
+/* "exact", "problem", "architecture", "any", "none". */
+const char *hn_grade_name(enum hn_grade grade);
+
+/* All is borrowed. What is not known counts as equal. */
+struct hn_lookup_query {
+    const char *device_name; /* NULL: not known */
+    int capability;          /* 90 for 9.0 */
+    int sm_count;            /* 0: not known */
+    const struct hn_bindings *problem;
+    /* Names of problem values that have to be equal: those that the code was compiled for, when it is not to be compiled
+     * again for this problem. None where it will be. */
+    const char *const *frozen;
+    size_t frozen_count;
+    const char *regime;    /* NULL: cold before warm */
+    const char *objective; /* NULL: time before others */
+    /* Whether the point can be used for the problem (constraints and launch limits hold); NULL: always. Asked of the best
+     * one, and of the next one where that can not be used. */
+    bool (*usable)(const struct hn_tuned *tuned, void *context);
+    void *context;
+};
+
+/* How well a result serves, without asking `usable`. Compared in the order of the members. */
+struct hn_lookup_rank {
+    enum hn_grade grade;
+    int unlike;       /* words of the problem (and values that one of the two does not have as a number) that differ */
+    double distance;  /* of the problem: the product of hn_lookup_ratio over its values, 1 for equal ones */
+    double sm_ratio;  /* hn_lookup_ratio of the multiprocessors; 1 where they are not known */
+};
+
+/* How far two values are apart in log space: the exponential of |s(a) - s(b)| with s(x) = sign(x) log(1 + |x|). Made of
+ * one operation or two that IEEE 754 rounds correctly, so that C everywhere gives the same bits. */
+double hn_lookup_ratio(double a, double b);
+
+/* HN_GRADE_NONE: the problem has other names, a frozen value differs, or it is of another regime or objective. */
+struct hn_lookup_rank hn_lookup_rank(const struct hn_lookup_query *query, const struct hn_identity *identity);
+/* Below 0 where a serves better, above 0 where b does. */
+int hn_lookup_rank_compare(const struct hn_lookup_rank *a, const struct hn_lookup_rank *b);
+
+/* The order in which equally good results are taken, and in which the header lists them: by device (name, SMs, compute
+ * capability, MIG profile), then by problem, then what was measured before what was simulated, cold before warm, time
+ * before another objective, the newer before the older. Of two results for one device and problem it is the preference. */
+int hn_lookup_order(const struct hn_tuned *a, const struct hn_tuned *b);
+/* Whether the first four parts of that order are equal: results for one device and problem. */
+bool hn_lookup_same_task(const struct hn_identity *a, const struct hn_identity *b);
+
+/* Whether the list has a preferred result for the same device and problem, which then counts alone. */
+bool hn_lookup_is_shadowed(const struct hn_tuned *tuned, size_t count, const struct hn_lookup_query *query,
+                           const struct hn_tuned *candidate);
+
+/* The best usable one of `count` results of one kernel, in any order; NULL when there is none. Results without a valid
+ * time do not count, and of several for one device and problem only the preferred one. rank may be NULL. */
+const struct hn_tuned *hn_lookup(const struct hn_tuned *tuned, size_t count, const struct hn_lookup_query *query,
+                                 struct hn_lookup_rank *rank);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/store/store_record.h"
+
+#include <stdlib.h>
+
+#include "cache/store/store_internal.h"
+#include "cache/store/store_newest.h"
+
+static enum hn_status visit_rows(struct hn_store *store, struct hn_statement *statement,
+                                 const char *objective, hn_store_visit_record *visit, void *visitor,
+                                 struct hn_error *err)
+{
+    bool row = false;
+    enum hn_status status = hn_statement_step(statement, &row, err);
+    while (status == HN_OK && row) {
+        struct hn_record record;
+        int64_t id = hn_column_integer(statement, 0);
+        hn_record_init(&record);
+        status = hn_store_read_record(store, statement, objective, &record, err);
+        if (status == HN_OK)
+            status = visit(visitor, id, &record, err);
+        hn_record_finish(&record);
+        if (status == HN_OK)
+            status = hn_statement_step(statement, &row, err);
+    }
+    return status;
+}
+
+enum hn_status hn_store_visit(struct hn_store *store, const struct hn_identity *identity,
+                              const struct hn_version *version, bool simulated,
+                              enum hn_store_whose whose, hn_store_visit_record *visit,
+                              void *visitor, struct hn_error *err)
+{
+    int64_t task_id = 0;
+    int64_t version_id = 0;
+    struct hn_statement *statement = NULL;
+    enum hn_status status = hn_store_find_task(store, identity, &task_id, err);
+    if (status == HN_OK)
+        status = hn_store_find_version(store, version, &version_id, err);
+    if (status != HN_OK || task_id == 0 || version_id == 0)
+        return status;
+    status = hn_database_prepare(
+        store->database,
+        "SELECT " HN_RECORD_COLUMNS(
+            "") " FROM record WHERE id IN (SELECT id FROM (SELECT r.id, ROW_NUMBER() OVER"
+                " (PARTITION BY r.point ORDER BY " HN_PLACE(
+                    "r", "s") ") AS place"
+                              " FROM record r JOIN session s ON r.session_id = s.id"
+                              " WHERE s.task_id = ? AND s.version_id = ? AND s.simulated = ?"
+                              " AND CASE ? WHEN 1 THEN s.source = '' WHEN 2 THEN s.source <> '' "
+                              "ELSE 1 END) "
+                              "WHERE place = 1)"
+                              " ORDER BY id",
+        &statement, err);
+    if (status == HN_OK) {
+        hn_bind_integer(statement, task_id);
+        hn_bind_integer(statement, version_id);
+        hn_bind_integer(statement, simulated);
+        hn_bind_integer(statement, whose);
+        status = visit_rows(store, statement, identity->objective, visit, visitor, err);
+    }
+    hn_statement_finish(statement);
+    return status;
+}
+
+/* The one row of a query for HN_RECORD_COLUMNS. */
+static enum hn_status read_row(struct hn_store *store, struct hn_statement *statement,
+                               struct hn_record *record, struct hn_error *err)
+{
+    bool row = false;
+    enum hn_status status = hn_statement_step(statement, &row, err);
+    if (status == HN_OK && !row)
+        return hn_fail(err, HN_ENOTFOUND, "cache '%s': a record is gone that was there before",
+                       store->path);
+    if (status == HN_OK)
+        status = hn_store_read_record(store, statement, NULL, record, err);
+    return status;
+}
+
+enum hn_status hn_store_get(struct hn_store *store, int64_t id, struct hn_record *record,
+                            struct hn_error *err)
+{
+    struct hn_statement *statement = NULL;
+    hn_record_init(record);
+    enum hn_status status = hn_database_prepare(
+        store->database, "SELECT " HN_RECORD_COLUMNS("") " FROM record WHERE id = ?", &statement,
+        err);
+    if (status == HN_OK) {
+        hn_bind_integer(statement, id);
+        status = read_row(store, statement, record, err);
+    }
+    hn_statement_finish(statement);
+    return status;
+}
+
+/* NULL when it is not, or no longer, pending. */
+static const struct hn_record *find_pending(const struct hn_store *store, int64_t session_id,
+                                            const struct hn_bindings *point)
+{
+    for (size_t i = store->pending_count; i-- > 0;) {
+        const struct hn_pending *pending = &store->pending[i];
+        if (pending->cubin == NULL && pending->session_id == session_id &&
+            hn_bindings_equal(&pending->record.point, point))
+            return &pending->record;
+    }
+    return NULL;
+}
+
+enum hn_status hn_store_get_last(struct hn_store *store, int64_t session_id,
+                                 const struct hn_bindings *point, struct hn_record *record,
+                                 struct hn_error *err)
+{
+    struct hn_statement *statement = NULL;
+    const struct hn_record *pending = find_pending(store, session_id, point);
+    if (pending != NULL)
+        return hn_record_copy(record, pending, err);
+    hn_record_init(record);
+    char *key = hn_store_text_of(point);
+    enum hn_status status =
+        key == NULL ? hn_fail_memory(err)
+                    : hn_database_prepare(
+                          store->database,
+                          "SELECT " HN_RECORD_COLUMNS(
+                              "") " FROM record"
+                                  " WHERE session_id = ? AND point = ? ORDER BY id DESC LIMIT 1",
+                          &statement, err);
+    if (status == HN_OK) {
+        hn_bind_integer(statement, session_id);
+        hn_bind_text(statement, key);
+        status = read_row(store, statement, record, err);
+    }
+    hn_statement_finish(statement);
+    free(key);
+    return status;
+}
+
+enum hn_status hn_store_knows(struct hn_store *store, const struct hn_version *version, bool *known,
+                              struct hn_error *err)
+{
+    struct hn_statement *statement;
+    *known = false;
+    enum hn_status status = hn_database_prepare(
+        store->database,
+        "SELECT 1 FROM version WHERE template_hash = ? AND options_hash = ? AND plan_hash = ?",
+        &statement, err);
+    if (status == HN_OK) {
+        hn_bind_text(statement, version->template_hash);
+        hn_bind_text(statement, version->options_hash);
+        hn_bind_text(statement, version->plan_hash);
+        status = hn_statement_step(statement, known, err);
+    }
+    hn_statement_finish(statement);
+    return status;
+}

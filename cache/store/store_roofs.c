@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/store/store_roofs.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "cache/record/gate.h"
+#include "cache/store/store_internal.h"
+
+static void bind_device(struct hn_statement *statement, const struct hn_device_identity *device)
+{
+    hn_bind_text(statement, device->name);
+    hn_bind_integer(statement, device->capability);
+    hn_bind_integer(statement, device->sm_count);
+    hn_bind_text(statement, device->mig_profile);
+}
+
+enum hn_status hn_store_put_roofs(struct hn_store *store, const struct hn_device_identity *device,
+                                  const struct hn_roofs *roofs, struct hn_error *err)
+{
+    struct hn_statement *statement;
+    enum hn_status status = hn_database_prepare(
+        store->database,
+        "INSERT OR REPLACE INTO roof VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
+        " checksum(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10))",
+        &statement, err);
+    if (status != HN_OK)
+        return status;
+    bind_device(statement, device);
+    hn_bind_text(statement, roofs->driver);
+    hn_bind_real(statement, roofs->measured);
+    hn_bind_real(statement, roofs->copy_gb_per_s);
+    hn_bind_real(statement, roofs->l2_gb_per_s);
+    hn_bind_real(statement, roofs->fp32_gflops);
+    hn_bind_real(statement, roofs->launch_us);
+    status = hn_statement_run(statement, err);
+    hn_statement_finish(statement);
+    return status;
+}
+
+static enum hn_status read_roofs(struct hn_statement *statement, struct hn_roofs *roofs,
+                                 struct hn_error *err)
+{
+    *roofs = (struct hn_roofs){
+        .measured = hn_column_real(statement, 1),
+        .copy_gb_per_s = hn_column_real(statement, 2),
+        .l2_gb_per_s = hn_column_real(statement, 3),
+        .fp32_gflops = hn_column_real(statement, 4),
+        .launch_us = hn_column_real(statement, 5),
+    };
+    snprintf(roofs->driver, sizeof roofs->driver, "%s", hn_column_text(statement, 0));
+    const double rates[] = {roofs->copy_gb_per_s, roofs->l2_gb_per_s, roofs->fp32_gflops,
+                            roofs->launch_us};
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
+        if (!(isfinite(rates[i]) && rates[i] >= 0))
+            return hn_fail(err, HN_EFORMAT, "a roof of a device is %g, expected a rate", rates[i]);
+    return hn_gate_line("the driver's version", roofs->driver, sizeof roofs->driver, err);
+}
+
+enum hn_status hn_store_get_roofs(struct hn_store *store, const struct hn_device_identity *device,
+                                  const char *driver, struct hn_roofs *roofs, struct hn_error *err)
+{
+    struct hn_statement *statement;
+    bool row = false;
+    enum hn_status status = hn_database_prepare(
+        store->database,
+        "SELECT driver, measured, copy_gb_per_s, l2_gb_per_s, fp32_gflops, "
+        "launch_us, " HN_ROOF_INTACT(
+            "") " FROM roof"
+                " WHERE device = ? AND capability = ? AND sm_count = ? AND mig_profile = ?"
+                " AND driver = ifnull(?, driver) ORDER BY measured DESC LIMIT 1",
+        &statement, err);
+    if (status != HN_OK)
+        return status;
+    bind_device(statement, device);
+    hn_bind_text(statement, driver);
+    status = hn_statement_step(statement, &row, err);
+    if (status == HN_OK && row)
+        status = hn_store_expect_intact(store, statement, 6, "what a device can do at best", err);
+    if (status == HN_OK && row)
+        status = read_roofs(statement, roofs, err);
+    hn_statement_finish(statement);
+    if (status == HN_OK && !row)
+        return hn_fail(err, HN_ENOTFOUND, "nothing was measured of what %s can do at best",
+                       device->name);
+    return status;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_BENCH_ARENA_H
+#define HONE_RUNTIME_BENCH_ARENA_H
+
+#include "base/random.h"
+#include "runtime/bench/support.h"
+
+/* All device memory of a plan and problem but the reference outputs: the argument buffers between guard zones, pristine
+ * copies of inout arguments and the flush buffer in one block, so that a plan either fits or says at once what needs how
+ * much; what the support kernels work with and report into elsewhere, where no argument's address tells where. */
+
+#define HN_GUARD_BYTES 65536u
+/* What all arguments of a kernel may take together, from compute capability 7.0 on. */
+#define HN_MAX_VALUE_BYTES 32764u
+
+/* A buffer argument. Zero for scalars. */
+struct hn_buffer {
+    CUdeviceptr address;
+    uint64_t count; /* elements, of vectors all lanes */
+    uint64_t bytes;
+    uint64_t row;   /* elements of a row, all lanes; 0: it has no rows */
+    uint64_t pitch; /* bytes from one row to the next */
+    CUdeviceptr pristine; /* of an inout argument */
+    uint64_t checksum;    /* of an input or of the pristine copy, as filled */
+    bool dynamic;         /* its count depends on parameters: placed for each variant */
+    bool loaded;          /* its file was read before: it may not have changed since */
+    struct hn_fill fill;  /* of what is filled, with all its numbers */
+    unsigned char *host;  /* of a value with contents: HN_MAX_VALUE_BYTES, those first */
+};
+
+/* Its elements, where such a buffer begins at `data`, and at which byte one of them is. */
+struct hn_elements hn_buffer_elements(const struct hn_buffer *buffer, enum hn_element element, CUdeviceptr data);
+uint64_t hn_buffer_place(const struct hn_buffer *buffer, enum hn_element element, uint64_t index);
+
+/* Which arguments lie before and behind a guard zone; SIZE_MAX: none. */
+struct hn_zone_owner {
+    size_t before;
+    size_t behind;
+};
+
+struct hn_stage;
+
+struct hn_arena {
+    struct hn_context *context;
+    struct hn_support *support;
+    const struct hn_plan *plan;
+    uint64_t seed;
+    struct hn_random secret;   /* from the system's entropy: decides what variants must not foresee */
+    uint64_t veil;             /* the key by which reference outputs are veiled */
+    struct hn_buffer *buffers; /* one an argument of the plan */
+    CUdeviceptr block;
+    uint64_t argument_bytes; /* of the arguments with their guard zones, from `block` on */
+    CUdeviceptr flush;
+    uint64_t flush_bytes;
+    uint64_t flush_checksum; /* nothing writes there, so that it guards what lies far behind the arguments */
+    CUdeviceptr service; /* a block of its own for all that follows */
+    CUdeviceptr stamps;  /* HN_MAX_STAMPS hn_stamp */
+    CUdeviceptr sink;
+
+    CUdeviceptr zone_table;
+    struct hn_zone *zones; /* of the block, then of the dynamic buffers */
+    struct hn_zone_owner *owners;
+    size_t static_zones;
+    size_t zone_count;
+
+    CUdeviceptr dynamic_block;
+    uint64_t dynamic_bytes;
+
+    CUdeviceptr set_block; /* further sets of the argument buffers, for batches of short kernels: as the first, but
+                              with inputs of another seed each */
+    size_t set_count;      /* sets, the first included */
+    size_t lent_set;       /* the one that holds the first set's inputs, until the next restore; 0: none */
+    bool sets_tried;       /* there are as many as memory allows */
+    bool sets_filled;
+
+    struct hn_stage *stage; /* of pipelines; NULL: there was none */
+    uint64_t contents;      /* how often it was filled */
+    uint64_t contents_seed; /* from which seed last */
+    bool spoiled;           /* inputs were overwritten, which a pipeline is to upload again */
+
+    CUtexObject *textures; /* HN_MAX_SETS of each argument, 0 until it is asked for; NULL: none was */
+
+    CUdeviceptr results;
+    unsigned char *host_results;
+    size_t result_bytes;
+};
+
+#define HN_MAX_STAMPS 32u
+#define HN_MAX_SETS 32u
+
+/* values: of the plan's names. HN_ERUN with a table when the plan does not fit; HN_ECONFIG for a count below 1, or one
+ * that depends on parameters where that is not possible. */
+enum hn_status hn_arena_init(struct hn_arena *arena, struct hn_context *context, struct hn_support *support,
+                             const struct hn_plan *plan, const struct hn_value *values, struct hn_error *err);
+void hn_arena_finish(struct hn_arena *arena);
+
+/* Fills the inputs and notes their checksums. Also repairs what a variant has damaged. */
+enum hn_status hn_arena_fill(struct hn_arena *arena, uint64_t seed, struct hn_error *err);
+enum hn_status hn_arena_repair(struct hn_arena *arena, struct hn_error *err);
+
+/* Puts each argument into the state that a launch expects, in the first set: inout restored, counters and metrics
+ * zeroed. */
+enum hn_status hn_arena_restore(struct hn_arena *arena, struct hn_error *err);
+/* Poisons the outputs of the first `sets` sets, or their scratch, from that seed (support_fill.cuh). */
+enum hn_status hn_arena_poison(struct hn_arena *arena, size_t sets, uint64_t seed, struct hn_error *err);
+enum hn_status hn_arena_poison_scratch(struct hn_arena *arena, size_t sets, uint64_t seed, struct hn_error *err);
+/* Writes what is there, as poison writes other bytes: the same to caches. Of all arguments of that role in the first `sets` sets. */
+enum hn_status hn_arena_rewrite(struct hn_arena *arena, enum hn_role role, size_t sets, struct hn_error *err);
+/* Gives a set the first one's inputs, so that its outputs have to be the reference's. */
+enum hn_status hn_arena_lend_inputs(struct hn_arena *arena, size_t set, struct hn_error *err);
+/* The sum of all bytes of the sets behind the first: whether something wrote there. HN_OK and 0 where there are none. */
+enum hn_status hn_arena_sum_sets(struct hn_arena *arena, uint64_t *sum, struct hn_error *err);
+/* Fills these sets again, and what lies between their buffers with a byte that no variant knows. */
+enum hn_status hn_arena_renew_sets(struct hn_arena *arena, struct hn_error *err);
+/* Fills the inputs of all sets in use from another seed, but files, without noting checksums: it is called again with the
+ * arena's seed before anything is checked. */
+enum hn_status hn_arena_refill(struct hn_arena *arena, uint64_t seed, struct hn_error *err);
+
+/* Places the buffers whose count depends on parameters. *fits is false when there is not enough memory; `needed` says
+ * how many bytes there had to be. Does nothing for a plan without such buffers. */
+enum hn_status hn_arena_place(struct hn_arena *arena, const struct hn_value *values, bool *fits, uint64_t *needed,
+                              struct hn_error *err);
+
+/* Makes up to `wanted` sets of the arguments, fewer where memory does not allow; at least the first. */
+enum hn_status hn_arena_make_sets(struct hn_arena *arena, size_t wanted, size_t *count, struct hn_error *err);
+CUdeviceptr hn_arena_address(const struct hn_arena *arena, size_t set, size_t argument);
+/* An argument's elements in a set. */
+struct hn_elements hn_arena_elements(const struct hn_arena *arena, size_t set, size_t argument);
+
+/* The texture object of an argument of that role, over a set's buffer; made when it is first asked for. */
+CUresult hn_arena_texture(struct hn_arena *arena, size_t set, size_t argument, CUtexObject *texture);
+/* They are made again: buffers were moved. */
+void hn_arena_drop_textures(struct hn_arena *arena);
+
+/* Where the results of an argument's checks go, and what the host has read of them. */
+enum hn_slot { HN_SLOT_CHECKSUM, HN_SLOT_COMPARE, HN_SLOT_REFERENCE, HN_SLOT_COUNT };
+CUdeviceptr hn_arena_slot(const struct hn_arena *arena, size_t argument, enum hn_slot slot);
+const void *hn_arena_host_slot(const struct hn_arena *arena, size_t argument, enum hn_slot slot);
+/* The checksum of the flush buffer, as if it were one more argument. */
+CUdeviceptr hn_arena_flush_slot(const struct hn_arena *arena);
+uint64_t hn_arena_host_flush_checksum(const struct hn_arena *arena);
+CUdeviceptr hn_arena_damage(const struct hn_arena *arena);
+const struct hn_damage *hn_arena_host_damage(const struct hn_arena *arena);
+/* Writes the table of guard zones again, lest a variant has changed where they are looked for. */
+enum hn_status hn_arena_renew_zone_table(struct hn_arena *arena, struct hn_error *err);
+/* Waits for all that was queued and reads the results. */
+enum hn_status hn_arena_read_results(struct hn_arena *arena, struct hn_error *err);
+
+#endif

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/bench/measure.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* Chunks of samples are queued together and waited for once; a chunk of long kernels is short, so
+ * that the rule is asked often enough. */
+enum { MAX_CHUNK = 32, MAX_TAKEN = 400, ENOUGH_TO_JUDGE_DROPS = 12 };
+static const double MAX_CHUNK_US = 50e3;
+/* The first launch is kept as a sample where another one would cost more than it is worth; where
+ * the host is not in it, from a tenth of that on. */
+static const double LONG_US = 10e3;
+/* Samples that cost so much are taken one by one while an early stop may still come. */
+static const double DEAR_US = 1e3;
+static const double CLOCK_SHARE = 0.75;
+/* Of the groups before the last, one in so many is compared. */
+static const uint64_t COMPARED_ONE_IN = 8;
+/* Compared launches that are slower than all others by this make a variant suspect; then so many
+ * more are taken. */
+static const double SUSPICIOUS = 1.05;
+enum { ENOUGH_TO_SUSPECT = 3, COMPARED_AGAIN = 6 };
+
+size_t hn_measure_keep(const struct hn_sample *samples, size_t count, double max_clock_mhz,
+                       double *kept, bool *trusted)
+{
+    size_t kept_count = 0;
+    *trusted = true;
+    for (size_t i = 0; i < count; i++)
+        if (samples[i].clock_mhz == 0.0 || samples[i].clock_mhz >= CLOCK_SHARE * max_clock_mhz)
+            kept[kept_count++] = samples[i].time_us;
+    if (count < ENOUGH_TO_JUDGE_DROPS || 2 * kept_count >= count)
+        return kept_count;
+    *trusted = false;
+    for (size_t i = 0; i < count; i++)
+        kept[i] = samples[i].time_us;
+    return count;
+}
+
+static double device_clock_mhz(const struct hn_sampler *sampler)
+{
+    return (double)sampler->arena->context->device->clock_khz / 1e3;
+}
+
+/* The state of one measurement. */
+struct measurement {
+    struct hn_sample taken[MAX_TAKEN];
+    double kept[MAX_TAKEN]; /* sorted by the interval */
+    size_t taken_count;
+    size_t kept_count;
+    bool trusted;
+    struct hn_interval interval;
+    double censor_clock_mhz;
+};
+
+double hn_measure_fair_censor(double censor_us, double censor_clock_mhz, double clock_mhz)
+{
+    /* Clocks are read to some tenths of a percent. */
+    const double alike = 1.005;
+    bool slower = clock_mhz > 0.0 && censor_clock_mhz > alike * clock_mhz;
+    return slower ? censor_us * censor_clock_mhz / clock_mhz : censor_us;
+}
+
+static double median_clock(const struct measurement *m)
+{
+    double clocks[MAX_TAKEN];
+    size_t known = 0;
+    for (size_t i = 0; i < m->taken_count; i++)
+        if (m->taken[i].clock_mhz > 0.0)
+            clocks[known++] = m->taken[i].clock_mhz;
+    return hn_median(clocks, known);
+}
+
+/* Of those that were not taken at a low clock; 0 where the host's clock was not read. */
+static double median_host(const struct measurement *m, double max_clock_mhz)
+{
+    double times_us[MAX_TAKEN];
+    size_t count = 0;
+    for (size_t i = 0; i < m->taken_count; i++)
+        if (m->taken[i].clock_mhz == 0.0 || m->taken[i].clock_mhz >= CLOCK_SHARE * max_clock_mhz)
+            times_us[count++] = m->taken[i].host_us;
+    return hn_median(times_us, count);
+}
+
+static enum hn_stop judge(struct measurement *m, const struct hn_stopping_rule *asked,
+                          double max_clock_mhz, double started_ms)
+{
+    struct hn_stopping_rule own = *asked;
+    const struct hn_stopping_rule *rule = &own;
+    own.censor_us = hn_measure_fair_censor(asked->censor_us, m->censor_clock_mhz, median_clock(m));
+    m->kept_count = hn_measure_keep(m->taken, m->taken_count, max_clock_mhz, m->kept, &m->trusted);
+    if (m->kept_count == 0)
+        return HN_STOP_NOT;
+    m->interval = hn_interval_of(m->kept, m->kept_count);
+    enum hn_stop stop =
+        hn_stopping_decide(rule, &m->interval, m->kept_count, hn_now_ms() - started_ms);
+    if (stop == HN_STOP_NOT && m->taken_count == MAX_TAKEN)
+        return HN_STOP_BOUND;
+    return stop;
+}
+
+/* While an early stop may still come cheap, two at a time, or one. */
+static size_t chunk_size(const struct measurement *m, const struct hn_stopping_rule *rule,
+                         double sample_us)
+{
+    size_t chunk = m->taken_count / 2 + 1;
+    bool may_stop = !rule->full && rule->censor_us > 0.0;
+    if (m->taken_count < rule->min_samples)
+        chunk = may_stop ? (sample_us >= DEAR_US ? 1 : 2) : rule->min_samples - m->taken_count;
+    size_t longest = (size_t)fmax(1.0, MAX_CHUNK_US / fmax(sample_us, 1.0));
+    if (chunk > longest)
+        chunk = longest;
+    if (chunk > MAX_CHUNK)
+        chunk = MAX_CHUNK;
+    if (chunk > MAX_TAKEN - m->taken_count)
+        chunk = MAX_TAKEN - m->taken_count;
+    return chunk;
+}
+
+static enum hn_status fill_timing(const struct measurement *m, const struct hn_stopping_rule *rule,
+                                  size_t batch, enum hn_stop stop, double max_clock_mhz,
+                                  struct hn_timing *timing, struct hn_error *err)
+{
+    struct hn_interval interval = hn_interval_widen(m->interval, rule->resolution_us);
+    bool trusted = true;
+    double *samples_us = malloc(m->taken_count * sizeof *samples_us);
+    if (samples_us == NULL)
+        return hn_fail_memory(err);
+    free(timing->samples_us);
+    *timing = (struct hn_timing){
+        .median_us = stop == HN_STOP_SLOWER ? interval.low : interval.median,
+        .low_us = interval.low,
+        .high_us = interval.high,
+        .resolution_us = rule->resolution_us,
+        .batch = (int)batch,
+        .dropped = (int)(m->taken_count - m->kept_count),
+        .clock_mhz = median_clock(m),
+        .host_us = median_host(m, max_clock_mhz),
+        .unstable = !m->trusted || stop == HN_STOP_BOUND,
+        .samples_us = samples_us,
+    };
+    /* Again, in the order in which they were taken: the interval has sorted m->kept. */
+    timing->sample_count =
+        hn_measure_keep(m->taken, m->taken_count, max_clock_mhz, samples_us, &trusted);
+    return HN_OK;
+}
+
+/* Whether the launch that gave the estimate counts as a sample: where another one would cost more
+ * than it is worth, and where it is slow enough to decide. */
+static bool keeps_estimate(const struct hn_stopping_rule *rule, size_t batch, double estimate_us)
+{
+    const struct hn_interval first = {estimate_us, estimate_us, estimate_us};
+    return batch == 1 && (estimate_us >= (rule->clean ? LONG_US / 10 : LONG_US) ||
+                          hn_stopping_decide(rule, &first, 1, 0.0) == HN_STOP_SLOWER);
+}
+
+/* So that no variant can tell which launches may be compared, which are the last of a group. */
+static size_t draw_chunk(struct hn_sampler *sampler, size_t chunk)
+{
+    if (chunk <= 2)
+        return chunk;
+    return chunk - hn_random_below(&sampler->arena->secret, chunk / 2 + 1);
+}
+
+/* A comparison takes about as long as a short launch. While an early stop may still come, that
+ * would be spent on what can not win. */
+static bool draw_comparison(struct hn_sampler *sampler, const struct hn_work *work,
+                            const struct measurement *m, const struct hn_stopping_rule *rule)
+{
+    return work->compare != NULL && m->taken_count >= rule->min_samples &&
+           hn_random_below(&sampler->arena->secret, COMPARED_ONE_IN) == 0;
+}
+
+/* How many of a group's last samples are prepared to be compared: all where that costs little. */
+static size_t count_prepared(const struct hn_work *work, size_t batch, size_t chunk,
+                             double sample_us, bool compared)
+{
+    if (work->compare == NULL)
+        return 0;
+    if (hn_poison_is_cheap(work, batch, sample_us))
+        return chunk;
+    return compared || sample_us >= LONG_US;
+}
+
+static enum hn_status take_group(struct hn_sampler *sampler, const struct hn_work *work,
+                                 size_t batch, size_t count, size_t prepared, struct measurement *m,
+                                 struct hn_error *err)
+{
+    enum hn_status status =
+        hn_sampler_take(sampler, work, batch, count, prepared, &m->taken[m->taken_count], err);
+    m->taken_count += status == HN_OK ? count : 0;
+    return status;
+}
+
+static enum hn_status compare(const struct hn_work *work, struct hn_measured *measured,
+                              struct hn_error *err)
+{
+    bool right = true;
+    enum hn_status status = work->compare(work->judge, &right, err);
+    measured->wrong = !right;
+    return status;
+}
+
+/* One more sample, which is compared, and counts. */
+static enum hn_status take_last(struct hn_sampler *sampler, const struct hn_work *work,
+                                const struct hn_stopping_rule *rule, size_t batch,
+                                struct measurement *m, struct hn_measured *measured,
+                                struct hn_error *err)
+{
+    if (m->taken_count == MAX_TAKEN)
+        m->taken_count--;
+    enum hn_status status = take_group(sampler, work, batch, 1, 1, m, err);
+    if (status != HN_OK)
+        return status;
+    judge(m, rule, device_clock_mhz(sampler), hn_now_ms());
+    return compare(work, measured, err);
+}
+
+/* What is stopped as slower is not compared: it can not win. */
+static enum hn_status sample_until(struct hn_sampler *sampler, const struct hn_work *work,
+                                   const struct hn_stopping_rule *rule, size_t batch,
+                                   struct hn_sample first, struct measurement *m,
+                                   struct hn_measured *measured, struct hn_error *err)
+{
+    double started_ms = hn_now_ms();
+    double max_clock_mhz = device_clock_mhz(sampler);
+    double sample_us = first.time_us * (double)batch;
+    bool compared = false;
+    size_t prepared = 0;
+    enum hn_status status = HN_OK;
+    if (keeps_estimate(rule, batch, first.time_us))
+        m->taken[m->taken_count++] = first;
+    measured->stop = judge(m, rule, max_clock_mhz, started_ms);
+    while (status == HN_OK && measured->stop == HN_STOP_NOT && !measured->wrong) {
+        size_t chunk = draw_chunk(sampler, chunk_size(m, rule, sample_us));
+        compared = draw_comparison(sampler, work, m, rule);
+        prepared = count_prepared(work, batch, chunk, sample_us, compared);
+        status = take_group(sampler, work, batch, chunk, prepared, m, err);
+        if (status != HN_OK)
+            return status;
+        measured->stop = judge(m, rule, max_clock_mhz, started_ms);
+        if (compared && measured->stop != HN_STOP_SLOWER)
+            status = compare(work, measured, err);
+    }
+    if (status != HN_OK || compared || work->compare == NULL || measured->wrong ||
+        measured->stop == HN_STOP_SLOWER)
+        return status;
+    return prepared > 0 ? compare(work, measured, err)
+                        : take_last(sampler, work, rule, batch, m, measured, err);
+}
+
+/* The times of those samples that were compared, or of the others. */
+static size_t select_times(const struct measurement *m, bool compared, double *times_us)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < m->taken_count; i++)
+        if (m->taken[i].compared == compared)
+            times_us[count++] = m->taken[i].time_us;
+    return count;
+}
+
+double hn_measure_suspicious_us(double *others_us, size_t count, double slack_us)
+{
+    return SUSPICIOUS * hn_interval_of(others_us, count).high + slack_us;
+}
+
+void hn_measure_accuse(double compared_us, double others_us, struct hn_record *record)
+{
+    hn_record_fail(record, HN_OUTCOME_WRONG_RESULT,
+                   "launches whose results were compared took at least %.4g us, the others %.4g "
+                   "us: it does less where it is not checked",
+                   compared_us, others_us);
+}
+
+/* A warm launch may be slower only because poison took its place in the cache: there it is the race
+ * that finds this out. A pipeline's may be because pages of managed memory went another way: there
+ * it is the audit. */
+static enum hn_status suspect(struct hn_sampler *sampler, const struct hn_work *work, size_t batch,
+                              const struct measurement *m, struct hn_measured *measured,
+                              struct hn_error *err)
+{
+    double times_us[MAX_TAKEN];
+    double others_us[MAX_TAKEN];
+    size_t others = select_times(m, false, others_us);
+    if (work->compare == NULL || work->issued || sampler->regime != HN_COLD ||
+        others < HN_ENOUGH_TO_SUSPECT)
+        return HN_OK;
+    double limit_us =
+        hn_measure_suspicious_us(others_us, others, hn_sampler_slack_us(sampler, batch));
+    double least_us = INFINITY;
+    for (size_t i = select_times(m, true, times_us); i-- > 0;)
+        least_us = fmin(least_us, times_us[i]);
+    for (size_t more = 0; least_us > limit_us && more < HN_COMPARED_AGAIN; more++) {
+        struct hn_sample sample;
+        enum hn_status status = hn_sampler_take(sampler, work, batch, 1, 1, &sample, err);
+        if (status != HN_OK)
+            return status;
+        least_us = fmin(least_us, sample.time_us);
+    }
+    if (least_us <= limit_us)
+        return HN_OK;
+    measured->compared_us = least_us;
+    measured->others_us = hn_median(others_us, others);
+    return HN_OK;
+}
+
+enum hn_status hn_measure(struct hn_sampler *sampler, const struct hn_work *work,
+                          const struct hn_bench_request *request, struct hn_sample first,
+                          struct hn_timing *timing, struct hn_measured *measured,
+                          struct hn_error *err)
+{
+    size_t batch = 1;
+    double first_us = first.time_us;
+    *measured = (struct hn_measured){.stop = HN_STOP_NOT, .launched = true};
+    enum hn_status status = hn_sampler_choose_batch(sampler, work, &batch, &first.time_us, err);
+    if (status != HN_OK)
+        return status;
+    struct hn_stopping_rule rule = hn_stopping_rule_for(first.time_us, request->target,
+                                                        sampler->resolution_us / (double)batch);
+    rule.clean = first.clean;
+    rule.full = request->full;
+    rule.censor_us = request->censor_us;
+
+    struct measurement *m = calloc(1, sizeof *m);
+    if (m == NULL)
+        return hn_fail_memory(err);
+    m->censor_clock_mhz = request->censor_clock_mhz;
+    status = sample_until(sampler, work, &rule, batch, first, m, measured, err);
+    measured->launched =
+        m->taken_count > 1 || first.time_us != first_us || !keeps_estimate(&rule, batch, first_us);
+    if (status == HN_OK && !measured->wrong && measured->stop != HN_STOP_SLOWER)
+        status = suspect(sampler, work, batch, m, measured, err);
+    if (status == HN_OK)
+        status =
+            fill_timing(m, &rule, batch, measured->stop, device_clock_mhz(sampler), timing, err);
+    free(m);
+    return status;
+}

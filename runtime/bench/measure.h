@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_BENCH_MEASURE_H
+#define HONE_RUNTIME_BENCH_MEASURE_H
+
+#include "base/clock.h"
+#include "runtime/bench/arena.h"
+#include "runtime/bench/bench.h"
+#include "runtime/bench/stopping.h"
+
+/* What is timed. A sample is: prepare; flush the L2 cache (cold); spin; event; `batch` launches; event. */
+struct hn_work {
+    void *subject;
+    /* Before each sample, outside of its time. compared: of so many sets the outputs are poisoned, since what the sample
+     * writes will be compared; 0: it will not. */
+    enum hn_status (*prepare)(void *subject, size_t compared, struct hn_error *err);
+    /* Queues one launch on a set of the arguments; the last launch of a sample is on set 0. */
+    enum hn_status (*launch)(void *subject, size_t set, struct hn_error *err);
+    bool issued;       /* what issuing a launch costs belongs to its time: samples are taken one by one, with nothing before
+                          the launch that would hide it, and the host's clock is read beside the events */
+    const char *what;  /* the launch, for messages */
+    bool batchable;    /* may be launched several times on what prepare left */
+    size_t step_count; /* kernels a launch */
+    size_t output_count; /* buffers to be poisoned, and their bytes */
+    uint64_t output_bytes;
+    /* Compares what the last sample wrote, which was prepared for it; *right is false where it is wrong. NULL: nothing is
+     * ever compared. */
+    enum hn_status (*compare)(void *judge, bool *right, struct hn_error *err);
+    void *judge;
+};
+
+/* Takes samples; owns the events. Borrows the arena. */
+struct hn_sampler {
+    struct hn_arena *arena;
+    enum hn_regime regime;
+    double resolution_us; /* the smallest difference between two times of events, as measured; at most the 0.5 us that
+                             CUDA promises */
+    CUevent starts[HN_MAX_STAMPS];
+    CUevent ends[HN_MAX_STAMPS];
+};
+
+/* One launch's time, and the SM clock just before; 0 when not known. clean: all was queued before it began, so that
+ * nothing that kept the host busy is in the time: loading code, making room for local memory, losing its core. */
+struct hn_sample {
+    double time_us;
+    double clock_mhz;
+    double host_us; /* by the host's clock, until it has seen the end; only where it is issued, else 0 */
+    bool clean;
+    bool compared; /* outputs were poisoned before it, as before every sample that is compared */
+};
+
+enum hn_status hn_sampler_init(struct hn_sampler *sampler, struct hn_arena *arena, enum hn_regime regime,
+                               struct hn_error *err);
+void hn_sampler_finish(struct hn_sampler *sampler);
+/* The smallest difference between these times, which it sorts; 0.5 us where there is none. */
+double hn_sampler_step(double *times_us, size_t count);
+
+/* By how much samples of the same launches may differ, in microseconds of one launch, systematically: by the timer's
+ * resolution, and by what was queued before a sample, which moves it by up to 1.1 us on an H200. */
+double hn_sampler_slack_us(const struct hn_sampler *sampler, size_t batch);
+
+/* `count` samples, at most HN_MAX_STAMPS, queued together; waits for them once. So many of the last of them are prepared
+ * so that they can be compared. */
+enum hn_status hn_sampler_take(struct hn_sampler *sampler, const struct hn_work *work, size_t batch, size_t count,
+                               size_t compared, struct hn_sample *samples, struct hn_error *err);
+/* Whether poison costs so little, beside samples of so many microseconds, that it may as well come before all of them:
+ * then none is told from another. */
+bool hn_poison_is_cheap(const struct hn_work *work, size_t batch, double sample_us);
+
+/* How many launches a sample takes so that it is long against the timer's resolution: 1 from 20 us on, and wherever
+ * launches can not follow one another. estimate_us: of one launch; 0: not known, the call measures it. */
+enum hn_status hn_sampler_choose_batch(struct hn_sampler *sampler, const struct hn_work *work, size_t *batch,
+                                       double *estimate_us, struct hn_error *err);
+
+/* How a measurement ended. */
+struct hn_measured {
+    enum hn_stop stop;
+    bool launched; /* not where the launch timed before it already showed the variant to be slower */
+    bool wrong;    /* a launch that was compared was wrong */
+    /* 0, or where every launch over poisoned outputs took clearly longer than the others: the least of the former, and the
+     * median of the latter. What was timed is then not what was compared. */
+    double compared_us;
+    double others_us;
+};
+
+/* Samples until the rule of stopping.h says that it is enough. first: a launch timed before (that of the verification),
+ * time 0 for none. timing->samples_us is allocated. For what is slower, the median is the lower end of the interval.
+ * Where the work is compared, the last sample is, and others at random, over outputs that were poisoned just before.
+ * What is slower is not compared. */
+enum hn_status hn_measure(struct hn_sampler *sampler, const struct hn_work *work,
+                          const struct hn_bench_request *request, struct hn_sample first, struct hn_timing *timing,
+                          struct hn_measured *measured, struct hn_error *err);
+
+/* A variant that finds out, by whatever means, which launches are compared, and does its work only in those, is slower in
+ * them. The least of several times is hardly above the median of as many others by chance: from this time on (us) it makes
+ * a variant suspect. Sorts the times of the others. slack_us: hn_sampler_slack_us. */
+double hn_measure_suspicious_us(double *others_us, size_t count, double slack_us);
+/* The message of such a variant. */
+void hn_measure_accuse(double compared_us, double others_us, struct hn_record *record);
+/* How many compared launches are taken to clear a variant of it, and how many others it takes to raise it. */
+enum { HN_COMPARED_AGAIN = 6, HN_ENOUGH_TO_SUSPECT = 3 };
+
+/* What there is to beat at `clock_mhz`: a time that was taken at a higher clock is held against a lower one as if it
+ * scaled with it. */
+double hn_measure_fair_censor(double censor_us, double censor_clock_mhz, double clock_mhz);
+
+/* Leaves out what was taken at under 75% of the maximal clock, unless that is more than half of at least 12. Returns
+ * how many times it wrote to `kept`, in order; *trusted is false when too many would have had to go. */
+size_t hn_measure_keep(const struct hn_sample *samples, size_t count, double max_clock_mhz, double *kept,
+                       bool *trusted);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_BENCH_OUTPUTS_H
+#define HONE_RUNTIME_BENCH_OUTPUTS_H
+
+#include "runtime/bench/arena.h"
+
+/* A copy of what the output and inout arguments hold after a launch: what later launches are compared with. It is veiled
+ * (support_veil.cuh), so that no variant can read there what it should compute. */
+struct hn_outputs {
+    struct hn_arena *arena;
+    CUdeviceptr block;
+    uint64_t *offsets;   /* one an argument */
+    uint64_t *checksums; /* one an argument */
+    uint64_t *counts;    /* one an argument: the elements that are results, by its length argument; of vectors all lanes */
+    bool damaged;        /* a variant wrote into it: capture it again */
+};
+
+enum hn_status hn_outputs_init(struct hn_outputs *outputs, struct hn_arena *arena, struct hn_error *err);
+void hn_outputs_finish(struct hn_outputs *outputs);
+
+/* Copies the arguments of the first set and notes checksums. */
+enum hn_status hn_outputs_capture(struct hn_outputs *outputs, struct hn_error *err);
+CUdeviceptr hn_outputs_address(const struct hn_outputs *outputs, size_t argument);
+/* One element, without the veil, at so many bytes from the argument's beginning. */
+enum hn_status hn_outputs_read(const struct hn_outputs *outputs, size_t argument, uint64_t offset, void *element,
+                               struct hn_error *err);
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/bench/roofs.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/statistics.h"
+
+enum { KERNEL_FP32, KERNEL_L2, KERNEL_LAUNCH, KERNELS };
+const char *const hn_roofs_entries[] = {"hone_roof_fp32", "hone_roof_l2", "hone_roof_launch"};
+const size_t hn_roofs_entry_count = KERNELS;
+
+enum { RUNS = 9, THREADS = 256, BLOCKS_PER_SM = 8, LAUNCHES = 32 };
+/* A round of hone_roof_fp32 has four multiply-adds of each of 16 chains. */
+static const double OPERATIONS_A_ROUND = 2.0 * 4 * 16;
+static const double WARM_UP_MS = 100.0;
+static const uint64_t COPY_BYTES = 1u << 30;
+
+/* Everything that is needed for a run. */
+struct roofer {
+    struct hn_context *context;
+    CUmodule module;
+    CUfunction kernels[KERNELS];
+    CUevent start;
+    CUevent end;
+    CUdeviceptr buffer; /* two halves of `half` bytes */
+    uint64_t half;
+    unsigned int blocks;
+};
+
+/* What is timed: queues work, and says how much it is. */
+typedef enum hn_status queue_work(struct roofer *roofer, double *amount, struct hn_error *err);
+
+static enum hn_status check(struct roofer *roofer, CUresult result, const char *what,
+                            struct hn_error *err)
+{
+    return hn_context_check(roofer->context, result, what, err);
+}
+
+static enum hn_status launch(struct roofer *roofer, int kernel, unsigned int blocks,
+                             void **parameters, struct hn_error *err)
+{
+    CUresult result = roofer->context->driver->p_cuLaunchKernel(
+        roofer->kernels[kernel], blocks, 1, 1, kernel == KERNEL_LAUNCH ? 32 : THREADS, 1, 1, 0,
+        roofer->context->stream, parameters, NULL);
+    return check(roofer, result, hn_roofs_entries[kernel], err);
+}
+
+static enum hn_status queue_fp32(struct roofer *roofer, double *amount, struct hn_error *err)
+{
+    int rounds = 1024;
+    float a = 0.999f;
+    float b = 0.001f;
+    void *parameters[] = {&roofer->buffer, &rounds, &a, &b};
+    *amount = OPERATIONS_A_ROUND * rounds * THREADS * roofer->blocks;
+    return launch(roofer, KERNEL_FP32, roofer->blocks, parameters, err);
+}
+
+/* A quarter of the cache, so that all of it stays there wherever it lies. */
+static enum hn_status queue_l2(struct roofer *roofer, double *amount, struct hn_error *err)
+{
+    int rounds = 256;
+    uint64_t bytes = (uint64_t)roofer->context->device->l2_bytes / 4;
+    if (bytes > roofer->half)
+        bytes = roofer->half;
+    uint64_t count = bytes / 16;
+    CUdeviceptr sink = roofer->buffer + roofer->half;
+    void *parameters[] = {&roofer->buffer, &count, &rounds, &sink};
+    *amount = 16.0 * (double)count * rounds;
+    return launch(roofer, KERNEL_L2, roofer->blocks, parameters, err);
+}
+
+static enum hn_status queue_copy(struct roofer *roofer, double *amount, struct hn_error *err)
+{
+    *amount = 2.0 * (double)roofer->half;
+    CUresult result = roofer->context->driver->p_cuMemcpyDtoDAsync(
+        roofer->buffer + roofer->half, roofer->buffer, roofer->half, roofer->context->stream);
+    return check(roofer, result, "cuMemcpyDtoDAsync", err);
+}
+
+static enum hn_status queue_launches(struct roofer *roofer, double *amount, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    *amount = LAUNCHES;
+    for (int i = 0; i < LAUNCHES && status == HN_OK; i++)
+        status = launch(roofer, KERNEL_LAUNCH, 1, NULL, err);
+    return status;
+}
+
+static enum hn_status record(struct roofer *roofer, CUevent event, struct hn_error *err)
+{
+    CUresult result = roofer->context->driver->p_cuEventRecord(event, roofer->context->stream);
+    return check(roofer, result, "cuEventRecord", err);
+}
+
+/* One run, behind work that keeps the device busy until all is queued. */
+static enum hn_status time_once(struct roofer *roofer, queue_work *queue, double *amount,
+                                double *time_us, struct hn_error *err)
+{
+    const struct hn_driver *driver = roofer->context->driver;
+    float elapsed_ms = 0.0f;
+    double ignored;
+    enum hn_status status = queue_fp32(roofer, &ignored, err);
+    if (status == HN_OK)
+        status = record(roofer, roofer->start, err);
+    if (status == HN_OK)
+        status = queue(roofer, amount, err);
+    if (status == HN_OK)
+        status = record(roofer, roofer->end, err);
+    if (status == HN_OK)
+        status =
+            check(roofer, driver->p_cuEventSynchronize(roofer->end), "cuEventSynchronize", err);
+    if (status == HN_OK)
+        status =
+            check(roofer, driver->p_cuEventElapsedTime(&elapsed_ms, roofer->start, roofer->end),
+                  "cuEventElapsedTime", err);
+    *time_us = 1e3 * (double)elapsed_ms;
+    return status;
+}
+
+/* How much is done in a microsecond. */
+static enum hn_status measure_rate(struct roofer *roofer, queue_work *queue, double *rate,
+                                   struct hn_error *err)
+{
+    double times_us[RUNS];
+    double amount = 0.0;
+    enum hn_status status = time_once(roofer, queue, &amount, &times_us[0], err);
+    for (int i = 0; i < RUNS && status == HN_OK; i++)
+        status = time_once(roofer, queue, &amount, &times_us[i], err);
+    if (status != HN_OK)
+        return status;
+    double median_us = hn_median(times_us, RUNS);
+    *rate = median_us > 0.0 ? amount / median_us : 0.0;
+    return HN_OK;
+}
+
+static enum hn_status warm_up(struct roofer *roofer, struct hn_error *err)
+{
+    double start_ms = hn_now_ms();
+    double amount, time_us;
+    enum hn_status status = HN_OK;
+    /* A simulated device takes no time of ours. */
+    for (int i = 0; status == HN_OK && i < 1000 && hn_now_ms() - start_ms < WARM_UP_MS; i++)
+        status = time_once(roofer, queue_fp32, &amount, &time_us, err);
+    return status;
+}
+
+static enum hn_status measure_all(struct roofer *roofer, struct hn_roofs *roofs,
+                                  struct hn_error *err)
+{
+    double rate = 0.0;
+    enum hn_status status = warm_up(roofer, err);
+    if (status == HN_OK)
+        status = measure_rate(roofer, queue_fp32, &rate, err);
+    roofs->fp32_gflops = rate / 1e3;
+    if (status == HN_OK)
+        status = measure_rate(roofer, queue_l2, &rate, err);
+    roofs->l2_gb_per_s = rate / 1e3;
+    if (status == HN_OK)
+        status = measure_rate(roofer, queue_copy, &rate, err);
+    roofs->copy_gb_per_s = rate / 1e3;
+    if (status == HN_OK)
+        status = measure_rate(roofer, queue_launches, &rate, err);
+    roofs->launch_us = rate > 0.0 ? 1.0 / rate : 0.0;
+    return status;
+}
+
+/* A GiB, or what fits. */
+static enum hn_status allocate(struct roofer *roofer, struct hn_error *err)
+{
+    const struct hn_driver *driver = roofer->context->driver;
+    size_t available = 0, total = 0;
+    enum hn_status status =
+        check(roofer, driver->p_cuMemGetInfo(&available, &total), "cuMemGetInfo", err);
+    if (status != HN_OK)
+        return status;
+    roofer->half = COPY_BYTES;
+    while (roofer->half > available / 4 && roofer->half > 1u << 20)
+        roofer->half /= 2;
+    CUresult result = driver->p_cuMemAlloc(&roofer->buffer, 2 * roofer->half);
+    status = check(roofer, result, "allocating what is copied", err);
+    if (status != HN_OK) {
+        roofer->buffer = 0;
+        return status;
+    }
+    result =
+        driver->p_cuMemsetD8Async(roofer->buffer, 1, 2 * roofer->half, roofer->context->stream);
+    return check(roofer, result, "cuMemsetD8Async", err);
+}
+
+static enum hn_status find_kernels(struct roofer *roofer, const struct hn_image *image,
+                                   struct hn_error *err)
+{
+    const struct hn_driver *driver = roofer->context->driver;
+    CUresult result = driver->p_cuModuleLoadDataEx(&roofer->module, image->cubin, 0, NULL, NULL);
+    enum hn_status status = check(roofer, result, "loading the kernels of the roofs", err);
+    if (status != HN_OK) {
+        roofer->module = NULL;
+        return status;
+    }
+    for (int i = 0; i < KERNELS && status == HN_OK; i++) {
+        result =
+            driver->p_cuModuleGetFunction(&roofer->kernels[i], roofer->module, hn_roofs_entries[i]);
+        status = check(roofer, result, hn_roofs_entries[i], err);
+    }
+    return status;
+}
+
+static enum hn_status make_event(struct roofer *roofer, CUevent *event, struct hn_error *err)
+{
+    CUresult result = roofer->context->driver->p_cuEventCreate(event, CU_EVENT_DEFAULT);
+    enum hn_status status = check(roofer, result, "cuEventCreate", err);
+    if (status != HN_OK)
+        *event = NULL;
+    return status;
+}
+
+static void finish(struct roofer *roofer)
+{
+    const struct hn_driver *driver = roofer->context->driver;
+    if (roofer->end != NULL)
+        driver->p_cuEventDestroy(roofer->end);
+    if (roofer->start != NULL)
+        driver->p_cuEventDestroy(roofer->start);
+    if (roofer->buffer != 0)
+        driver->p_cuMemFree(roofer->buffer);
+    if (roofer->module != NULL)
+        driver->p_cuModuleUnload(roofer->module);
+}
+
+enum hn_status hn_roofs_measure(struct hn_context *context, const struct hn_image *image,
+                                struct hn_roofs *roofs, struct hn_error *err)
+{
+    struct roofer roofer = {.context = context};
+    *roofs = (struct hn_roofs){.measured = (double)time(NULL)};
+    if (image->outcome != HN_OUTCOME_OK || image->cubin == NULL)
+        return hn_fail(err, HN_ERUN, "the kernels of the roofs did not compile: %s",
+                       image->message == NULL ? "no message" : image->message);
+    snprintf(roofs->driver, sizeof roofs->driver, "%s", context->device->driver);
+    int sms = context->device->identity.sm_count;
+    roofer.blocks = BLOCKS_PER_SM * (unsigned int)(sms > 0 ? sms : 1);
+    enum hn_status status = find_kernels(&roofer, image, err);
+    if (status == HN_OK)
+        status = make_event(&roofer, &roofer.start, err);
+    if (status == HN_OK)
+        status = make_event(&roofer, &roofer.end, err);
+    if (status == HN_OK)
+        status = allocate(&roofer, err);
+    if (status == HN_OK)
+        status = measure_all(&roofer, roofs, err);
+    finish(&roofer);
+    return status;
+}
+
+json_t *hn_roofs_to_json(const struct hn_roofs *roofs)
+{
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:s}", "copy_gb_per_s", roofs->copy_gb_per_s,
+                     "l2_gb_per_s", roofs->l2_gb_per_s, "fp32_gflops", roofs->fp32_gflops,
+                     "launch_us", roofs->launch_us, "measured", roofs->measured, "driver",
+                     roofs->driver);
+}
+
+enum hn_status hn_roofs_from_json(const json_t *json, struct hn_roofs *roofs, struct hn_error *err)
+{
+    static const char *const keys[] = {"copy_gb_per_s", "l2_gb_per_s", "fp32_gflops", "launch_us",
+                                       "measured"};
+    const char *driver = json_string_value(json_object_get(json, "driver"));
+    *roofs = (struct hn_roofs){.measured = 0.0};
+    double *const numbers[] = {&roofs->copy_gb_per_s, &roofs->l2_gb_per_s, &roofs->fp32_gflops,
+                               &roofs->launch_us, &roofs->measured};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        *numbers[i] = json_number_value(json_object_get(json, keys[i]));
+        if (!(*numbers[i] > 0.0))
+            return hn_fail(err, HN_EFORMAT, "the roofs have no '%s'", keys[i]);
+    }
+    if (driver == NULL)
+        return hn_fail(err, HN_EFORMAT, "the roofs have no 'driver'");
+    snprintf(roofs->driver, sizeof roofs->driver, "%s", driver);
+    return HN_OK;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_BENCH_ROOFS_H
+#define HONE_RUNTIME_BENCH_ROOFS_H
+
+#include <jansson.h>
+
+#include "cache/store/store_roofs.h"
+#include "runtime/device/context.h"
+#include "runtime/compile/image.h"
+
+/* Measuring what a device can do at best: a device-to-device memcpy, reads that the L2 cache serves, multiply-adds, and
+ * launches of nothing. Takes less than a second. */
+
+/* The kernels for it, to be compiled for the device. */
+extern const char hn_roofs_source[];
+extern const char *const hn_roofs_entries[];
+extern const size_t hn_roofs_entry_count;
+
+json_t *hn_roofs_to_json(const struct hn_roofs *roofs);
+/* HN_EFORMAT. */
+enum hn_status hn_roofs_from_json(const json_t *json, struct hn_roofs *roofs, struct hn_error *err);
+
+/* The median of several runs of each, on warm clocks. HN_ERUN: a driver error. */
+enum hn_status hn_roofs_measure(struct hn_context *context, const struct hn_image *image, struct hn_roofs *roofs,
+                                struct hn_error *err);
+
+#endif

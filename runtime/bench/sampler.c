@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdlib.h>
+
+#include "runtime/bench/measure.h"
+#include "runtime/device/l2_set_aside.h"
+
+/* A launch costs the host 2 to 3 us; the spin has to outlast the queueing of all that is timed. The
+ * first of several samples waits until all are queued, since the host may lose its core meanwhile
+ * to the compilers. */
+static const uint64_t SPIN_NS = 10000;
+static const uint64_t SPIN_NS_PER_KERNEL = 4000;
+/* Shorter launches are timed in batches that take about as long as SAMPLE_US. */
+static const double SHORT_US = 20.0;
+static const double SAMPLE_US = 50.0;
+/* By what was queued before it, a sample may take longer. */
+static const double DISTURBANCE_US = 1.5;
+/* What cuda.h promises of events, us. */
+static const double RESOLUTION_US = 0.5;
+/* Spins by which the timer's step is measured: so many, each longer by a little than the one
+ * before. */
+enum { STEPS = 12 };
+static const uint64_t STEP_NS = 37;
+
+static enum hn_status make_events(struct hn_sampler *sampler, struct hn_error *err)
+{
+    struct hn_context *context = sampler->arena->context;
+    for (size_t i = 0; i < 2 * HN_MAX_STAMPS; i++) {
+        CUevent *event =
+            i < HN_MAX_STAMPS ? &sampler->starts[i] : &sampler->ends[i - HN_MAX_STAMPS];
+        CUresult result = context->driver->p_cuEventCreate(event, CU_EVENT_DEFAULT);
+        enum hn_status status = hn_context_check(context, result, "cuEventCreate", err);
+        if (status == HN_OK)
+            continue;
+        *event = NULL;
+        return status;
+    }
+    return HN_OK;
+}
+
+void hn_sampler_finish(struct hn_sampler *sampler)
+{
+    if (sampler->arena == NULL)
+        return;
+    const struct hn_driver *driver = sampler->arena->context->driver;
+    for (size_t i = 0; i < HN_MAX_STAMPS; i++) {
+        if (sampler->starts[i] != NULL)
+            driver->p_cuEventDestroy(sampler->starts[i]);
+        if (sampler->ends[i] != NULL)
+            driver->p_cuEventDestroy(sampler->ends[i]);
+    }
+    *sampler = (struct hn_sampler){0};
+}
+
+static enum hn_status record(struct hn_sampler *sampler, CUevent event, struct hn_error *err)
+{
+    struct hn_context *context = sampler->arena->context;
+    return hn_context_check(context, context->driver->p_cuEventRecord(event, context->stream),
+                            "cuEventRecord", err);
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double hn_sampler_step(double *times_us, size_t count)
+{
+    double step = RESOLUTION_US;
+    qsort(times_us, count, sizeof *times_us, compare_times);
+    for (size_t i = 1; i < count; i++) {
+        double gap = times_us[i] - times_us[i - 1];
+        /* Elapsed times come as floats of milliseconds: below this it is their rounding. */
+        if (gap > 1e-6 * times_us[i])
+            step = fmin(step, gap);
+    }
+    return step;
+}
+
+/* Times of all lengths differ by multiples of the timer's step. */
+static enum hn_status measure_resolution(struct hn_sampler *sampler, struct hn_error *err)
+{
+    struct hn_arena *arena = sampler->arena;
+    const struct hn_driver *driver = arena->context->driver;
+    double times_us[STEPS];
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; status == HN_OK && i < STEPS; i++) {
+        status = record(sampler, sampler->starts[i], err);
+        if (status == HN_OK)
+            status = hn_support_spin(arena->support, 1000 + STEP_NS * i, arena->stamps, err);
+        if (status == HN_OK)
+            status = record(sampler, sampler->ends[i], err);
+    }
+    if (status == HN_OK)
+        status = hn_context_synchronize(arena->context, "measuring the timer", err);
+    for (size_t i = 0; status == HN_OK && i < STEPS; i++) {
+        float elapsed_ms = 0.0f;
+        CUresult result =
+            driver->p_cuEventElapsedTime(&elapsed_ms, sampler->starts[i], sampler->ends[i]);
+        status = hn_context_check(arena->context, result, "cuEventElapsedTime", err);
+        times_us[i] = 1e3 * (double)elapsed_ms;
+    }
+    if (status == HN_OK)
+        sampler->resolution_us = hn_sampler_step(times_us, STEPS);
+    return status;
+}
+
+enum hn_status hn_sampler_init(struct hn_sampler *sampler, struct hn_arena *arena,
+                               enum hn_regime regime, struct hn_error *err)
+{
+    *sampler =
+        (struct hn_sampler){.arena = arena, .regime = regime, .resolution_us = RESOLUTION_US};
+    enum hn_status status = make_events(sampler, err);
+    if (status == HN_OK)
+        status = measure_resolution(sampler, err);
+    if (status != HN_OK)
+        hn_sampler_finish(sampler);
+    return status;
+}
+
+/* In the cold regime each launch of a batch has a set of its own, none of which the flush has left
+ * in the cache. */
+static enum hn_status queue_launches(struct hn_sampler *sampler, const struct hn_work *work,
+                                     size_t batch, struct hn_error *err)
+{
+    for (size_t left = batch; left > 0; left--) {
+        size_t set = sampler->regime == HN_COLD ? left - 1 : 0;
+        enum hn_status status = work->launch(work->subject, set, err);
+        if (status != HN_OK)
+            return status;
+    }
+    return HN_OK;
+}
+
+/* What a launch made persist would outlive the flush. */
+static enum hn_status flush(struct hn_arena *arena, struct hn_error *err)
+{
+    enum hn_status status = hn_context_check(arena->context, hn_l2_reset(arena->context),
+                                             "letting go of persisting L2 lines", err);
+    return status == HN_OK ? hn_support_flush(arena->support, arena->flush, arena->flush_bytes,
+                                              arena->sink, err)
+                           : status;
+}
+
+/* All that comes before the first event of a sample. */
+static enum hn_status queue_before(struct hn_sampler *sampler, const struct hn_work *work,
+                                   size_t compared, size_t slot, uint64_t spin_ns,
+                                   struct hn_error *err)
+{
+    struct hn_arena *arena = sampler->arena;
+    enum hn_status status = work->prepare(work->subject, compared, err);
+    if (status == HN_OK && sampler->regime == HN_COLD)
+        status = flush(arena, err);
+    if (status == HN_OK)
+        status = hn_support_spin(arena->support, spin_ns,
+                                 arena->stamps + slot * sizeof(struct hn_stamp), err);
+    return status;
+}
+
+static enum hn_status queue_sample(struct hn_sampler *sampler, const struct hn_work *work,
+                                   size_t batch, bool compared, size_t slot, uint64_t spin_ns,
+                                   struct hn_error *err)
+{
+    size_t sets = sampler->regime == HN_COLD ? batch : 1;
+    enum hn_status status = queue_before(sampler, work, compared ? sets : 0, slot, spin_ns, err);
+    if (status == HN_OK)
+        status = record(sampler, sampler->starts[slot], err);
+    if (status == HN_OK)
+        status = queue_launches(sampler, work, batch, err);
+    if (status == HN_OK)
+        status = record(sampler, sampler->ends[slot], err);
+    return status;
+}
+
+static enum hn_status read_samples(struct hn_sampler *sampler, size_t batch, size_t count,
+                                   bool clean, struct hn_sample *samples, struct hn_error *err)
+{
+    struct hn_context *context = sampler->arena->context;
+    const struct hn_driver *driver = context->driver;
+    struct hn_stamp stamps[HN_MAX_STAMPS];
+    CUresult result =
+        driver->p_cuMemcpyDtoH(stamps, sampler->arena->stamps, count * sizeof *stamps);
+    enum hn_status status = hn_context_check(context, result, "reading the clock", err);
+    for (size_t i = 0; i < count && status == HN_OK; i++) {
+        float elapsed_ms = 0.0f;
+        result = driver->p_cuEventElapsedTime(&elapsed_ms, sampler->starts[i], sampler->ends[i]);
+        status = hn_context_check(context, result, "cuEventElapsedTime", err);
+        samples[i].host_us = 0.0;
+        samples[i].clean = clean;
+        samples[i].compared = false;
+        samples[i].time_us = 1e3 * (double)elapsed_ms / (double)batch;
+        samples[i].clock_mhz = stamps[i].nanoseconds == 0
+                                   ? 0.0
+                                   : 1e3 * (double)stamps[i].cycles / (double)stamps[i].nanoseconds;
+    }
+    return status;
+}
+
+/* The device waits for the host: the first event is recorded on an idle stream. */
+static enum hn_status take_issued(struct hn_sampler *sampler, const struct hn_work *work,
+                                  bool compared, struct hn_sample *sample, struct hn_error *err)
+{
+    struct hn_arena *arena = sampler->arena;
+    struct hn_context *context = arena->context;
+    double started_ms = 0.0;
+    enum hn_status status = queue_before(sampler, work, compared, 0, SPIN_NS, err);
+    if (status == HN_OK)
+        status = hn_context_synchronize(context, work->what, err);
+    if (status == HN_OK) {
+        started_ms = hn_now_ms();
+        status = record(sampler, sampler->starts[0], err);
+    }
+    if (status == HN_OK)
+        status = work->launch(work->subject, 0, err);
+    if (status == HN_OK)
+        status = record(sampler, sampler->ends[0], err);
+    if (status == HN_OK)
+        status = hn_context_check(context, context->driver->p_cuEventSynchronize(sampler->ends[0]),
+                                  work->what, err);
+    double ended_ms = hn_now_ms();
+    if (status == HN_OK)
+        status = read_samples(sampler, 1, 1, false, sample, err);
+    sample->host_us = 1e3 * (ended_ms - started_ms);
+    return status;
+}
+
+static enum hn_status take_queued(struct hn_sampler *sampler, const struct hn_work *work,
+                                  size_t batch, size_t count, size_t compared,
+                                  struct hn_sample *samples, struct hn_error *err)
+{
+    struct hn_context *context = sampler->arena->context;
+    uint64_t spin_ns = SPIN_NS + SPIN_NS_PER_KERNEL * batch * work->step_count;
+    for (size_t i = 0; i < count; i++) {
+        enum hn_status status = queue_sample(sampler, work, batch, i + compared >= count, i,
+                                             i == 0 ? count * spin_ns : spin_ns, err);
+        if (status != HN_OK)
+            return status;
+    }
+    /* Still spinning before the first. */
+    bool clean = context->driver->p_cuEventQuery(sampler->starts[0]) == CUDA_ERROR_NOT_READY;
+    CUresult result = context->driver->p_cuEventSynchronize(sampler->ends[count - 1]);
+    enum hn_status status = hn_context_check(context, result, work->what, err);
+    if (status != HN_OK)
+        return status;
+    return read_samples(sampler, batch, count, clean, samples, err);
+}
+
+enum hn_status hn_sampler_take(struct hn_sampler *sampler, const struct hn_work *work, size_t batch,
+                               size_t count, size_t compared, struct hn_sample *samples,
+                               struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    if (!work->issued)
+        status = take_queued(sampler, work, batch, count, compared, samples, err);
+    for (size_t i = 0; work->issued && i < count && status == HN_OK; i++)
+        status = take_issued(sampler, work, i + compared >= count, &samples[i], err);
+    for (size_t i = count - compared; i < count; i++)
+        samples[i].compared = true;
+    return status;
+}
+
+bool hn_poison_is_cheap(const struct hn_work *work, size_t batch, double sample_us)
+{
+    /* A launch, of further sets another one, and about 1 TB/s; beside flush and spin. */
+    double launches = (double)work->output_count * (batch > 1 ? 2.0 : 1.0);
+    double poison_us = 2.0 * launches + 1e-6 * (double)work->output_bytes * (double)batch;
+    return !work->issued && poison_us <= 0.05 * (50.0 + sample_us);
+}
+
+double hn_sampler_slack_us(const struct hn_sampler *sampler, size_t batch)
+{
+    return (sampler->resolution_us + DISTURBANCE_US) / (double)batch;
+}
+
+static size_t batch_for(double launch_us)
+{
+    double batch = ceil(SAMPLE_US / fmax(launch_us, 0.1));
+    return batch > HN_MAX_SETS ? HN_MAX_SETS : (size_t)batch;
+}
+
+enum hn_status hn_sampler_choose_batch(struct hn_sampler *sampler, const struct hn_work *work,
+                                       size_t *batch, double *estimate_us, struct hn_error *err)
+{
+    struct hn_sample sample = {0};
+    enum hn_status status = HN_OK;
+    *batch = 1;
+    if (*estimate_us <= 0.0) {
+        status = hn_sampler_take(sampler, work, 1, 1, 0, &sample, err);
+        *estimate_us = sample.time_us;
+    }
+    /* What a single launch costs on top is a large part of a short one: a first batch tells better
+     * how long it takes. */
+    for (int round = 0; round < 2; round++) {
+        if (status != HN_OK || !work->batchable || *estimate_us >= SHORT_US)
+            return status;
+        size_t wanted = batch_for(*estimate_us);
+        *batch = wanted;
+        if (sampler->regime == HN_COLD)
+            status = hn_arena_make_sets(sampler->arena, wanted, batch, err);
+        if (status != HN_OK || round == 1)
+            return status;
+        status = hn_sampler_take(sampler, work, *batch, 1, 0, &sample, err);
+        *estimate_us = sample.time_us;
+    }
+    return status;
+}

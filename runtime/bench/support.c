@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/bench/support.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/bench/bench.h"
+
+enum { THREADS = 256, BLOCKS_PER_SM = 8, MAX_BLOCKS = 1024 };
+
+const char *const hn_support_entries[] = {
+#define X(identifier, name) name,
+    HN_SUPPORT_KERNELS(X)
+#undef X
+};
+const size_t hn_support_entry_count = HN_SUPPORT_KERNEL_COUNT;
+
+void hn_support_options(const struct hn_plan *plan, char options[HN_SUPPORT_OPTIONS][24])
+{
+    /* The memcpy that results are set beside copies uniform floats. */
+    unsigned elements = 1u << HN_FLOAT32;
+    unsigned fills = 1u << HN_FILL_UNIFORM;
+    bool multisets = plan->compare.mode == HN_COMPARE_MULTISET;
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        const struct hn_argument *argument = &plan->arguments[i];
+        elements |= 1u << argument->element;
+        fills |= 1u << argument->fill.kind;
+        multisets = multisets ||
+                    (argument->compare != NULL && argument->compare->mode == HN_COMPARE_MULTISET);
+    }
+    snprintf(options[0], sizeof options[0], "-DELEMENTS=%#x", elements);
+    snprintf(options[1], sizeof options[1], "-DFILLS=%#x", fills);
+    snprintf(options[2], sizeof options[2], "-DMULTISETS=%d", multisets);
+}
+
+enum hn_status hn_support_init(struct hn_support *support, struct hn_context *context,
+                               const struct hn_image *image, struct hn_error *err)
+{
+    const struct hn_driver *driver = context->driver;
+    *support = (struct hn_support){.context = context};
+    if (image->outcome != HN_OUTCOME_OK || image->cubin == NULL)
+        return hn_fail(err, HN_ERUN, "the support kernels did not compile: %s",
+                       image->message == NULL ? "no message" : image->message);
+    int blocks = BLOCKS_PER_SM * context->device->identity.sm_count;
+    support->blocks = blocks < 1 || blocks > MAX_BLOCKS ? MAX_BLOCKS : (unsigned int)blocks;
+    CUresult result = driver->p_cuModuleLoadDataEx(&support->module, image->cubin, 0, NULL, NULL);
+    enum hn_status status = hn_context_check(context, result, "loading the support kernels", err);
+    if (status != HN_OK) {
+        support->module = NULL;
+        return status;
+    }
+    for (size_t i = 0; i < hn_support_entry_count; i++) {
+        result = driver->p_cuModuleGetFunction(&support->kernels[i], support->module,
+                                               hn_support_entries[i]);
+        status = hn_context_check(context, result, hn_support_entries[i], err);
+        if (status != HN_OK) {
+            hn_support_finish(support);
+            return status;
+        }
+    }
+    return HN_OK;
+}
+
+void hn_support_finish(struct hn_support *support)
+{
+    if (support->module != NULL)
+        support->context->driver->p_cuModuleUnload(support->module);
+    support->module = NULL;
+}
+
+static enum hn_status launch(struct hn_support *support, enum hn_support_kernel kernel,
+                             unsigned int blocks, unsigned int threads, void **parameters,
+                             struct hn_error *err)
+{
+    struct hn_context *context = support->context;
+    CUresult result =
+        context->driver->p_cuLaunchKernel(support->kernels[kernel], blocks, 1, 1, threads, 1, 1, 0,
+                                          context->stream, parameters, NULL);
+    return hn_context_check(context, result, hn_support_entries[kernel], err);
+}
+
+static enum hn_status launch_over_buffer(struct hn_support *support, enum hn_support_kernel kernel,
+                                         void **parameters, struct hn_error *err)
+{
+    return launch(support, kernel, support->blocks, THREADS, parameters, err);
+}
+
+/* Seeds have to be far apart in every bit: the kernel adds multiples of a constant to them, and
+ * those of neighbours would be the same numbers a place further on. */
+static uint64_t mix_seed(uint64_t seed, uint64_t argument)
+{
+    uint64_t z = seed ^ argument * 0xd1342543de82ef95u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+enum hn_status hn_support_fill(struct hn_support *support, const struct hn_elements *elements,
+                               const struct hn_fill *fill, uint64_t seed, size_t argument,
+                               struct hn_error *err)
+{
+    struct hn_elements to = *elements;
+    int type = (int)to.type;
+    int kind = (int)fill->kind;
+    double a = fill->numbers[0];
+    double b = fill->numbers[1];
+    uint64_t own_seed = mix_seed(seed, argument);
+    void *parameters[] = {&to.data, &to.count, &to.row, &to.pitch, &type, &kind, &a, &b, &own_seed};
+    return launch_over_buffer(support, HN_SUPPORT_FILL, parameters, err);
+}
+
+enum hn_status hn_support_poison(struct hn_support *support, const struct hn_elements *elements,
+                                 uint64_t seed, struct hn_error *err)
+{
+    struct hn_elements to = *elements;
+    int type = (int)to.type;
+    void *parameters[] = {&to.data, &to.count, &to.row, &to.pitch, &type, &seed};
+    return launch_over_buffer(support, HN_SUPPORT_POISON, parameters, err);
+}
+
+enum hn_status hn_support_write_zones(struct hn_support *support, CUdeviceptr zones, size_t count,
+                                      struct hn_error *err)
+{
+    void *parameters[] = {&zones};
+    return launch(support, HN_SUPPORT_WRITE_ZONES, (unsigned int)count, THREADS, parameters, err);
+}
+
+enum hn_status hn_support_check_zones(struct hn_support *support, CUdeviceptr zones, size_t count,
+                                      CUdeviceptr damage, struct hn_error *err)
+{
+    void *parameters[] = {&zones, &damage};
+    return launch(support, HN_SUPPORT_CHECK_ZONES, (unsigned int)count, THREADS, parameters, err);
+}
+
+enum hn_status hn_support_checksum(struct hn_support *support, CUdeviceptr data, uint64_t bytes,
+                                   CUdeviceptr sums, struct hn_error *err)
+{
+    void *parameters[] = {&data, &bytes, &sums};
+    return launch_over_buffer(support, HN_SUPPORT_CHECKSUM, parameters, err);
+}
+
+enum hn_status hn_support_veil(struct hn_support *support, CUdeviceptr from, CUdeviceptr to,
+                               uint64_t count, size_t element_size, uint64_t key,
+                               struct hn_error *err)
+{
+    unsigned int size = (unsigned int)element_size;
+    void *parameters[] = {&from, &to, &count, &size, &key};
+    return launch_over_buffer(support, HN_SUPPORT_VEIL, parameters, err);
+}
+
+/* As veil_half of support_veil.cuh. */
+static uint32_t veil_half(uint64_t key, uint64_t index)
+{
+    uint32_t z = (uint32_t)index * 0x9e3779b9u + (uint32_t)key + (uint32_t)(index >> 32);
+    z = (z ^ (z >> 15)) * (uint32_t)(key >> 32 | 1);
+    return z ^ (z >> 16);
+}
+
+void hn_support_unveil(void *element, size_t size, uint64_t index, uint64_t key)
+{
+    uint64_t word = 0;
+    if (key == 0)
+        return;
+    memcpy(&word, element, size);
+    word ^= veil_half(key, index) | (uint64_t)veil_half(~key, index) << 32;
+    memcpy(element, &word, size); /* little endian: the low bytes come first */
+}
+
+enum hn_status hn_support_compare(struct hn_support *support, const struct hn_elements *found,
+                                  CUdeviceptr expected, uint64_t key, CUdeviceptr differences,
+                                  struct hn_error *err)
+{
+    struct hn_elements own = *found;
+    int type = (int)own.type;
+    void *parameters[] = {&own.data, &expected,  &key,  &own.count,
+                          &own.row,  &own.pitch, &type, &differences};
+    return launch_over_buffer(support, HN_SUPPORT_COMPARE, parameters, err);
+}
+
+enum hn_status hn_support_multiset(struct hn_support *support, const struct hn_elements *found,
+                                   CUdeviceptr expected, uint64_t key, unsigned lanes,
+                                   CUdeviceptr bags, struct hn_error *err)
+{
+    struct hn_elements own = *found;
+    int type = (int)own.type;
+    void *parameters[] = {&own.data,  &expected, &key,   &own.count, &own.row,
+                          &own.pitch, &type,     &lanes, &bags};
+    return launch_over_buffer(support, HN_SUPPORT_MULTISET, parameters, err);
+}
+
+enum hn_status hn_support_sum(struct hn_support *support, CUdeviceptr data, uint64_t count,
+                              enum hn_element element, CUdeviceptr sums, struct hn_error *err)
+{
+    int type = (int)element;
+    void *parameters[] = {&data, &count, &type, &sums};
+    return launch_over_buffer(support, HN_SUPPORT_SUM, parameters, err);
+}
+
+enum hn_status hn_support_flush(struct hn_support *support, CUdeviceptr data, uint64_t bytes,
+                                CUdeviceptr sink, struct hn_error *err)
+{
+    uint64_t count = bytes / 16;
+    void *parameters[] = {&data, &count, &sink};
+    return launch_over_buffer(support, HN_SUPPORT_FLUSH, parameters, err);
+}
+
+enum hn_status hn_support_spin(struct hn_support *support, uint64_t nanoseconds, CUdeviceptr stamp,
+                               struct hn_error *err)
+{
+    void *parameters[] = {&nanoseconds, &stamp};
+    return launch(support, HN_SUPPORT_SPIN, 1, 1, parameters, err);
+}
+
+uint64_t hn_support_join_sums(const uint64_t *sums, size_t count)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += sums[i];
+    return sum;
+}
+
+bool hn_support_bags_equal(const struct hn_bags *bags, size_t count)
+{
+    uint64_t apart[2] = {0, 0};
+    for (size_t i = 0; i < count; i++)
+        for (int hash = 0; hash < 2; hash++)
+            apart[hash] += bags[i].found[hash] - bags[i].expected[hash];
+    return apart[0] == 0 && apart[1] == 0;
+}
+
+struct hn_difference hn_support_join_differences(const struct hn_difference *differences,
+                                                 size_t count)
+{
+    struct hn_difference all = {.worst = UINT64_MAX, .misplaced = UINT64_MAX};
+    for (size_t i = 0; i < count; i++) {
+        const struct hn_difference *one = &differences[i];
+        if (one->max_error > all.max_error ||
+            (one->max_error == all.max_error && one->worst < all.worst)) {
+            all.max_error = one->max_error;
+            all.worst = one->worst;
+        }
+        if (one->max_reference > all.max_reference)
+            all.max_reference = one->max_reference;
+        if (one->misplaced < all.misplaced)
+            all.misplaced = one->misplaced;
+    }
+    return all;
+}

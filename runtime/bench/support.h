@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_BENCH_SUPPORT_H
+#define HONE_RUNTIME_BENCH_SUPPORT_H
+
+#include "runtime/device/context.h"
+#include "runtime/compile/image.h"
+#include "runtime/plan/plan.h"
+
+/* The kernels of support.cu, loaded. All calls only queue work on the context's stream; addresses are the device's. */
+
+#define HN_SUPPORT_KERNELS(X)                                                                                          \
+    X(HN_SUPPORT_FILL, "hone_fill")                                                                                    \
+    X(HN_SUPPORT_POISON, "hone_poison")                                                                                \
+    X(HN_SUPPORT_WRITE_ZONES, "hone_write_zones")                                                                      \
+    X(HN_SUPPORT_CHECK_ZONES, "hone_check_zones")                                                                      \
+    X(HN_SUPPORT_CHECKSUM, "hone_checksum")                                                                            \
+    X(HN_SUPPORT_VEIL, "hone_veil")                                                                                    \
+    X(HN_SUPPORT_COMPARE, "hone_compare")                                                                              \
+    X(HN_SUPPORT_MULTISET, "hone_multiset")                                                                            \
+    X(HN_SUPPORT_SUM, "hone_sum")                                                                                      \
+    X(HN_SUPPORT_FLUSH, "hone_flush")                                                                                  \
+    X(HN_SUPPORT_SPIN, "hone_spin")
+
+enum hn_support_kernel {
+#define X(identifier, name) identifier,
+    HN_SUPPORT_KERNELS(X)
+#undef X
+        HN_SUPPORT_KERNEL_COUNT
+};
+
+struct hn_support {
+    struct hn_context *context;
+    CUmodule module;
+    CUfunction kernels[HN_SUPPORT_KERNEL_COUNT];
+    unsigned int blocks; /* of a grid over a whole buffer: as many entries has each result of one */
+};
+
+/* The structs of support.cu, as its kernels write them. */
+struct hn_zone {
+    uint64_t start;
+    uint64_t bytes;
+};
+struct hn_damage {
+    uint64_t first; /* UINT64_MAX: none */
+    uint64_t last;
+};
+struct hn_difference {
+    double max_error;
+    double max_reference;
+    uint64_t worst;
+    uint64_t misplaced; /* UINT64_MAX: none */
+};
+struct hn_bags {
+    uint64_t found[2];
+    uint64_t expected[2];
+};
+struct hn_stamp {
+    uint64_t cycles;
+    uint64_t nanoseconds;
+};
+
+enum hn_status hn_support_init(struct hn_support *support, struct hn_context *context, const struct hn_image *image,
+                               struct hn_error *err);
+void hn_support_finish(struct hn_support *support);
+
+/* Elements in device memory, in rows or one after the other. */
+struct hn_elements {
+    CUdeviceptr data;
+    uint64_t count; /* of vectors all lanes */
+    enum hn_element type;
+    uint64_t row;   /* elements of a row; 0: there are none */
+    uint64_t pitch; /* elements from one row to the next */
+};
+
+/* Element i depends on seed, argument and i only. The fill has all its numbers, and is not a file. */
+enum hn_status hn_support_fill(struct hn_support *support, const struct hn_elements *elements,
+                               const struct hn_fill *fill, uint64_t seed, size_t argument, struct hn_error *err);
+enum hn_status hn_support_poison(struct hn_support *support, const struct hn_elements *elements, uint64_t seed,
+                                 struct hn_error *err);
+enum hn_status hn_support_write_zones(struct hn_support *support, CUdeviceptr zones, size_t count,
+                                      struct hn_error *err);
+/* One hn_damage a zone. */
+enum hn_status hn_support_check_zones(struct hn_support *support, CUdeviceptr zones, size_t count, CUdeviceptr damage,
+                                      struct hn_error *err);
+/* `blocks` uint64_t, whose sum is the checksum. */
+enum hn_status hn_support_checksum(struct hn_support *support, CUdeviceptr data, uint64_t bytes, CUdeviceptr sums,
+                                   struct hn_error *err);
+/* Copies elements, without regard to rows, and lays a veil on them or takes it off (support_veil.cuh); the host does the
+ * same to one element with hn_support_unveil. Key 0: there is none. */
+enum hn_status hn_support_veil(struct hn_support *support, CUdeviceptr from, CUdeviceptr to, uint64_t count,
+                               size_t element_size, uint64_t key, struct hn_error *err);
+void hn_support_unveil(void *element, size_t size, uint64_t index, uint64_t key);
+/* `blocks` hn_difference. What is expected lies as what was found, veiled. */
+enum hn_status hn_support_compare(struct hn_support *support, const struct hn_elements *found, CUdeviceptr expected,
+                                  uint64_t key, CUdeviceptr differences, struct hn_error *err);
+/* `blocks` hn_bags. The lanes of a vector stay together. */
+enum hn_status hn_support_multiset(struct hn_support *support, const struct hn_elements *found, CUdeviceptr expected,
+                                   uint64_t key, unsigned lanes, CUdeviceptr bags, struct hn_error *err);
+/* `blocks` double. */
+enum hn_status hn_support_sum(struct hn_support *support, CUdeviceptr data, uint64_t count, enum hn_element element,
+                              CUdeviceptr sums, struct hn_error *err);
+/* sink: 8 bytes. */
+enum hn_status hn_support_flush(struct hn_support *support, CUdeviceptr data, uint64_t bytes, CUdeviceptr sink,
+                                struct hn_error *err);
+enum hn_status hn_support_spin(struct hn_support *support, uint64_t nanoseconds, CUdeviceptr stamp,
+                               struct hn_error *err);
+
+/* Joins the entries of a grid's blocks. */
+uint64_t hn_support_join_sums(const uint64_t *sums, size_t count);
+struct hn_difference hn_support_join_differences(const struct hn_difference *differences, size_t count);
+bool hn_support_bags_equal(const struct hn_bags *bags, size_t count);
+
+#endif

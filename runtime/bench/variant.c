@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/bench/variant.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/bench/pipeline_run.h"
+
+#include "runtime/device/l2_set_aside.h"
+
+static enum hn_status evaluate_scalar(const struct hn_argument *argument,
+                                      const struct hn_value *values, uint64_t *scalar,
+                                      struct hn_error *err)
+{
+    if (hn_element_is_real(argument->element)) {
+        double real = 0.0;
+        enum hn_status status = hn_expression_number(argument->value, values, &real, err);
+        hn_element_encode(real, argument->element, scalar);
+        return status;
+    }
+    int64_t integer = 0;
+    int64_t low = 0;
+    int64_t high = 0;
+    enum hn_status status = hn_expression_integer(argument->value, values, &integer, err);
+    if (status != HN_OK)
+        return status;
+    hn_element_range(argument->element, &low, &high);
+    if (integer < low || integer > high)
+        return hn_fail(err, HN_EVALUE, "argument '%s' is %lld, which %s can not hold",
+                       argument->name, (long long)integer, hn_element_name(argument->element));
+    memcpy(scalar, &integer, sizeof integer); /* little endian: the low bytes come first */
+    return HN_OK;
+}
+
+static enum hn_status evaluate_scalars(const struct hn_variant *variant, uint64_t *scalars,
+                                       struct hn_error *err)
+{
+    const struct hn_plan *plan = variant->arena->plan;
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        bool applies = false;
+        if (plan->arguments[i].value == NULL)
+            continue;
+        enum hn_status status =
+            hn_argument_applies(&plan->arguments[i], variant->values, &applies, err);
+        if (status == HN_OK && applies)
+            status = evaluate_scalar(&plan->arguments[i], variant->values, &scalars[i], err);
+        if (status != HN_OK)
+            return status;
+    }
+    return HN_OK;
+}
+
+/* Of the whole extent, and behind that of each chunk. */
+static enum hn_status evaluate_all_scalars(struct hn_variant *variant, struct hn_error *err)
+{
+    const struct hn_plan *plan = variant->arena->plan;
+    const struct hn_flow *flow = variant->launch.flow;
+    enum hn_status status = evaluate_scalars(variant, variant->scalars, err);
+    for (size_t c = 0; flow != NULL && c < flow->chunk_count && status == HN_OK; c++) {
+        const struct hn_chunk *chunk = &flow->chunks[c];
+        hn_plan_set_chunk(plan, variant->values, chunk->begin, chunk->count, (int64_t)c);
+        status = evaluate_scalars(variant, variant->scalars + (c + 1) * plan->argument_count, err);
+    }
+    if (flow != NULL)
+        hn_plan_set_chunk(plan, variant->values, 0, flow->over, 0);
+    return status;
+}
+
+/* A result of the driver on a variant's behalf: what ends the context is a status, the rest is the
+ * variant's outcome. */
+static enum hn_status reject(struct hn_variant *variant, CUresult result, enum hn_outcome outcome,
+                             const char *what, struct hn_record *record, struct hn_error *err)
+{
+    struct hn_error reason;
+    enum hn_status status = hn_context_check(variant->arena->context, result, what, &reason);
+    if (status == HN_OK)
+        return HN_OK;
+    if (hn_driver_result_is_fatal(result))
+        return hn_fail(err, status, "%s", reason.message);
+    hn_record_fail(record, outcome, "%s", reason.message);
+    return HN_OK;
+}
+
+static enum hn_status load_module(struct hn_variant *variant, const struct hn_image *image,
+                                  struct hn_record *record, struct hn_error *err)
+{
+    const struct hn_driver *driver = variant->arena->context->driver;
+    CUresult result = driver->p_cuModuleLoadDataEx(&variant->module, image->cubin, 0, NULL, NULL);
+    if (result == CUDA_SUCCESS)
+        return HN_OK;
+    variant->module = NULL;
+    enum hn_outcome outcome =
+        result == CUDA_ERROR_OUT_OF_MEMORY ? HN_OUTCOME_OUT_OF_MEMORY : HN_OUTCOME_LAUNCH_ERROR;
+    return reject(variant, result, outcome, "loading the module", record, err);
+}
+
+/* An attribute of a function that one of its launches needs. */
+struct attribute {
+    CUfunction_attribute attribute;
+    int64_t value;
+    bool needed;
+    const char *what;
+};
+
+/* What is kept with a function, for all its launches: the most dynamic shared memory of those steps
+ * that launch it. */
+static int64_t most_shared_bytes(const struct hn_variant *variant, const struct hn_image *image,
+                                 size_t step)
+{
+    int64_t most = 0;
+    for (size_t i = 0; i < image->entry_count; i++)
+        if (strcmp(image->entries[i], image->entries[step]) == 0 &&
+            variant->launch.steps[i].shared_bytes > most)
+            most = variant->launch.steps[i].shared_bytes;
+    return most;
+}
+
+static enum hn_status set_attributes(struct hn_variant *variant, const struct hn_image *image,
+                                     size_t step, struct hn_record *record, struct hn_error *err)
+{
+    const struct hn_driver *driver = variant->arena->context->driver;
+    const struct hn_launch_step *launch = &variant->launch.steps[step];
+    int64_t shared_bytes = most_shared_bytes(variant, image, step);
+    int64_t blocks = launch->cluster[0] * launch->cluster[1] * launch->cluster[2];
+    const struct attribute attributes[] = {
+        /* Has to be asked for where static and dynamic together go beyond 48 KiB, and never harms.
+         */
+        {CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes, shared_bytes > 0,
+         "bytes of dynamic shared memory"},
+        {CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, launch->carveout,
+         launch->carveout != HN_NO_CARVEOUT, "percent of carve-out"},
+        {CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1, blocks > HN_PORTABLE_CLUSTER,
+         "cluster of more than 8 blocks"},
+    };
+    for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; i++) {
+        char what[96];
+        if (!attributes[i].needed)
+            continue;
+        snprintf(what, sizeof what, "asking for %lld %s", (long long)attributes[i].value,
+                 attributes[i].what);
+        CUresult result = driver->p_cuFuncSetAttribute(
+            variant->functions[step], attributes[i].attribute, (int)attributes[i].value);
+        enum hn_status status = reject(variant, result, HN_OUTCOME_LAUNCH_ERROR, what, record, err);
+        if (status != HN_OK || record->outcome != HN_OUTCOME_OK)
+            return status;
+    }
+    return HN_OK;
+}
+
+static enum hn_status find_function(struct hn_variant *variant, const struct hn_image *image,
+                                    size_t step, struct hn_record *record, struct hn_error *err)
+{
+    const struct hn_driver *driver = variant->arena->context->driver;
+    const char *entry = image->entries[step];
+    CUresult result =
+        driver->p_cuModuleGetFunction(&variant->functions[step], variant->module, entry);
+    enum hn_status status = reject(variant, result, HN_OUTCOME_LAUNCH_ERROR, entry, record, err);
+    if (status != HN_OK || record->outcome != HN_OUTCOME_OK)
+        return status;
+    return set_attributes(variant, image, step, record, err);
+}
+
+static enum hn_status find_functions(struct hn_variant *variant, const struct hn_image *image,
+                                     struct hn_record *record, struct hn_error *err)
+{
+    if (image->entry_count != variant->launch.step_count)
+        return hn_fail(err, HN_ERUN, "the image has %zu kernels; the plan launches %zu",
+                       image->entry_count, variant->launch.step_count);
+    for (size_t i = 0; i < image->entry_count && record->outcome == HN_OUTCOME_OK; i++) {
+        enum hn_status status = find_function(variant, image, i, record, err);
+        if (status != HN_OK)
+            return status;
+    }
+    return HN_OK;
+}
+
+static enum hn_status allocate(struct hn_variant *variant, struct hn_error *err)
+{
+    size_t arguments = variant->arena->plan->argument_count;
+    size_t chunks = variant->launch.flow == NULL ? 0 : variant->launch.flow->chunk_count;
+    size_t longest = 0;
+    for (size_t i = 0; i < variant->launch.step_count; i++)
+        if (variant->launch.steps[i].step->argument_count > longest)
+            longest = variant->launch.steps[i].step->argument_count;
+    variant->functions = calloc(variant->launch.step_count + 1, sizeof *variant->functions);
+    variant->scalars = calloc((chunks + 1) * arguments + 1, sizeof *variant->scalars);
+    variant->staged = calloc(arguments + 1, sizeof *variant->staged);
+    variant->addresses = calloc(arguments + 1, sizeof *variant->addresses);
+    variant->parameters = calloc(longest + 1, sizeof *variant->parameters);
+    variant->symbols = calloc(arguments + 1, sizeof *variant->symbols);
+    variant->zeroed = calloc(arguments + 1, sizeof *variant->zeroed);
+    variant->metric_values = calloc(arguments + 1, sizeof *variant->metric_values);
+    if (variant->functions == NULL || variant->scalars == NULL || variant->addresses == NULL ||
+        variant->parameters == NULL || variant->symbols == NULL || variant->zeroed == NULL ||
+        variant->metric_values == NULL || variant->staged == NULL)
+        return hn_fail_memory(err);
+    return HN_OK;
+}
+
+static void find_zeroed(struct hn_variant *variant)
+{
+    const struct hn_plan *plan = variant->arena->plan;
+    for (size_t i = 0; i < plan->argument_count; i++)
+        if (plan->arguments[i].zero_inside && hn_launch_takes(&variant->launch, i))
+            variant->zeroed[variant->zeroed_count++] = i;
+}
+
+bool hn_variant_is_repeatable(const struct hn_variant *variant)
+{
+    const struct hn_plan *plan = variant->arena->plan;
+    if (variant->launch.flow != NULL)
+        return false;
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        const struct hn_argument *argument = &plan->arguments[i];
+        bool counter = argument->role == HN_ROLE_COUNTER && !argument->zero_inside;
+        if (argument->role == HN_ROLE_INOUT || argument->role == HN_ROLE_METRIC || counter ||
+            argument->changes)
+            return false;
+    }
+    return true;
+}
+
+enum hn_status hn_variant_init(struct hn_variant *variant, struct hn_arena *arena,
+                               const struct hn_bindings *problem, const struct hn_bindings *point,
+                               const struct hn_image *image, struct hn_launch *launch,
+                               struct hn_record *record, struct hn_error *err)
+{
+    *variant = (struct hn_variant){.arena = arena, .launch = *launch};
+    *launch = (struct hn_launch){0};
+    enum hn_status status = allocate(variant, err);
+    if (status == HN_OK)
+        status = hn_plan_values(arena->plan, problem, point, &variant->values, err);
+    if (status == HN_OK)
+        status = evaluate_all_scalars(variant, err);
+    if (status == HN_OK)
+        status = load_module(variant, image, record, err);
+    if (status == HN_OK)
+        find_zeroed(variant);
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK)
+        status = find_functions(variant, image, record, err);
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK)
+        status = hn_variant_find_symbols(variant, record, err);
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK)
+        status = hn_variant_place(variant, record, err);
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK)
+        status = hn_variant_open_windows(variant, record, err);
+    if (status != HN_OK)
+        hn_variant_finish(variant);
+    return status;
+}
+
+void hn_variant_finish(struct hn_variant *variant)
+{
+    if (variant->arena != NULL)
+        hn_l2_leave(variant->arena->context, variant);
+    if (variant->module != NULL)
+        variant->arena->context->driver->p_cuModuleUnload(variant->module);
+    hn_launch_finish(&variant->launch);
+    free(variant->staged);
+    free(variant->metric_values);
+    free(variant->zeroed);
+    free(variant->symbols);
+    free(variant->parameters);
+    free(variant->addresses);
+    free(variant->scalars);
+    free(variant->functions);
+    free(variant->values);
+    variant->module = NULL;
+    variant->staged = NULL;
+    variant->metric_values = NULL;
+    variant->zeroed = NULL;
+    variant->symbols = NULL;
+    variant->parameters = NULL;
+    variant->addresses = NULL;
+    variant->scalars = NULL;
+    variant->functions = NULL;
+    variant->values = NULL;
+}
+
+/* A texture that the device refuses is told by its name. */
+static enum hn_status make_textures(struct hn_variant *variant, struct hn_record *record,
+                                    struct hn_error *err)
+{
+    const struct hn_plan *plan = variant->arena->plan;
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        char what[160];
+        CUtexObject texture;
+        if (plan->arguments[i].role != HN_ROLE_TEXTURE || !hn_launch_takes(&variant->launch, i))
+            continue;
+        snprintf(what, sizeof what, "texture '%.60s' over '%.60s'", plan->arguments[i].name,
+                 plan->arguments[i].from);
+        CUresult result = hn_arena_texture(variant->arena, 0, i, &texture);
+        enum hn_status status = reject(variant, result, HN_OUTCOME_LAUNCH_ERROR, what, record, err);
+        if (status != HN_OK || record->outcome != HN_OUTCOME_OK)
+            return status;
+    }
+    return HN_OK;
+}
+
+enum hn_status hn_variant_place(struct hn_variant *variant, struct hn_record *record,
+                                struct hn_error *err)
+{
+    bool fits = true;
+    uint64_t needed = 0;
+    enum hn_status status = hn_arena_place(variant->arena, variant->values, &fits, &needed, err);
+    if (status == HN_OK && !fits)
+        hn_record_fail(record, HN_OUTCOME_OUT_OF_MEMORY,
+                       "its scratch needs %.3f GiB, more than is free on the device",
+                       (double)needed / 0x1p30);
+    if (status == HN_OK && fits)
+        status = make_textures(variant, record, err);
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK && variant->launch.flow != NULL)
+        status = hn_pipeline_place(variant, record, err);
+    return status;
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/bench/verify.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/bench/pipeline_run.h"
+
+enum hn_status hn_verify_launch(struct hn_variant *variant, uint64_t poison,
+                                struct hn_record *record, struct hn_error *err)
+{
+    struct hn_arena *arena = variant->arena;
+    enum hn_status status = hn_variant_restore(variant, err);
+    if (status == HN_OK)
+        status = hn_variant_poison(variant, 1, poison, err);
+    if (status == HN_OK)
+        status = hn_arena_poison_scratch(arena, 1, poison, err);
+    if (status != HN_OK)
+        return status;
+    char what[512];
+    hn_variant_describe(variant, what, sizeof what);
+    CUresult result = hn_variant_launch(variant, 0);
+    if (result != CUDA_SUCCESS && !hn_driver_result_is_fatal(result)) {
+        struct hn_error reason;
+        hn_driver_check(arena->context->driver, result, what, &reason);
+        hn_record_fail(record, HN_OUTCOME_LAUNCH_ERROR, "%s", reason.message);
+        return HN_OK;
+    }
+    status = hn_context_check(arena->context, result, what, err);
+    if (status == HN_OK)
+        status = hn_context_synchronize(arena->context, what, err);
+    if (status == HN_OK && variant->launch.flow != NULL)
+        status = hn_pipeline_collect(variant, "", record, err);
+    return status;
+}
+
+static const struct hn_compare *comparison_of(const struct hn_arena *arena, size_t argument)
+{
+    const struct hn_compare *own = arena->plan->arguments[argument].compare;
+    return own != NULL ? own : &arena->plan->compare;
+}
+
+static enum hn_status queue_output(const struct hn_variant *variant, struct hn_outputs *outputs,
+                                   size_t i, struct hn_error *err)
+{
+    struct hn_arena *arena = variant->arena;
+    const struct hn_buffer *buffer = &arena->buffers[i];
+    const struct hn_argument *argument = &arena->plan->arguments[i];
+    CUdeviceptr expected = hn_outputs_address(outputs, i);
+    CUdeviceptr slot = hn_arena_slot(arena, i, HN_SLOT_COMPARE);
+    struct hn_elements found = hn_arena_elements(arena, variant->compared_set, i);
+    found.count = outputs->counts[i];
+    enum hn_status status =
+        comparison_of(arena, i)->mode == HN_COMPARE_MULTISET
+            ? hn_support_multiset(arena->support, &found, expected, arena->veil, argument->lanes,
+                                  slot, err)
+            : hn_support_compare(arena->support, &found, expected, arena->veil, slot, err);
+    if (status != HN_OK)
+        return status;
+    return hn_support_checksum(arena->support, expected, buffer->bytes,
+                               hn_arena_slot(arena, i, HN_SLOT_REFERENCE), err);
+}
+
+static enum hn_status queue_argument(const struct hn_variant *variant, struct hn_outputs *outputs,
+                                     size_t i, struct hn_error *err)
+{
+    struct hn_arena *arena = variant->arena;
+    const struct hn_argument *argument = &arena->plan->arguments[i];
+    const struct hn_buffer *buffer = &arena->buffers[i];
+    enum hn_status status = HN_OK;
+    if (argument->role == HN_ROLE_METRIC)
+        return hn_support_sum(arena->support, buffer->address, buffer->count, argument->element,
+                              hn_arena_slot(arena, i, HN_SLOT_COMPARE), err);
+    if (hn_argument_is_filled(argument))
+        status = hn_support_checksum(
+            arena->support, argument->role == HN_ROLE_INOUT ? buffer->pristine : buffer->address,
+            buffer->bytes, hn_arena_slot(arena, i, HN_SLOT_CHECKSUM), err);
+    if (status == HN_OK && hn_argument_is_compared(argument))
+        status = queue_output(variant, outputs, i, err);
+    return status;
+}
+
+static enum hn_status queue_checks(const struct hn_variant *variant, struct hn_outputs *outputs,
+                                   struct hn_error *err)
+{
+    struct hn_arena *arena = variant->arena;
+    enum hn_status status = hn_arena_renew_zone_table(arena, err);
+    for (size_t i = 0; i < arena->plan->argument_count && status == HN_OK; i++)
+        status = queue_argument(variant, outputs, i, err);
+    if (status == HN_OK)
+        status = hn_support_checksum(arena->support, arena->flush, arena->flush_bytes,
+                                     hn_arena_flush_slot(arena), err);
+    if (status != HN_OK)
+        return status;
+    return hn_support_check_zones(arena->support, arena->zone_table, arena->zone_count,
+                                  hn_arena_damage(arena), err);
+}
+
+/* A zone between two buffers was hit by whichever lies nearer to what changed. */
+static void report_zone(const struct hn_arena *arena, size_t zone, const struct hn_damage *damage,
+                        const char *when, struct hn_record *record)
+{
+    struct hn_zone_owner owner = arena->owners[zone];
+    uint64_t past = damage->first;
+    uint64_t short_of = arena->zones[zone].bytes - damage->last;
+    bool behind = owner.before == SIZE_MAX || (owner.behind != SIZE_MAX && short_of < past + 1);
+    size_t argument = behind ? owner.behind : owner.before;
+    if (argument == SIZE_MAX) {
+        hn_record_fail(record, HN_OUTCOME_OUT_OF_BOUNDS, "%swrote outside of all buffers", when);
+        return;
+    }
+    const char *name = arena->plan->arguments[argument].name;
+    uint64_t bytes = arena->buffers[argument].bytes;
+    if (behind)
+        hn_record_fail(record, HN_OUTCOME_OUT_OF_BOUNDS,
+                       "%swrote %" PRIu64 " bytes before the start of '%s' (%" PRIu64 " bytes)",
+                       when, arena->zones[zone].bytes - damage->first, name, bytes);
+    else
+        hn_record_fail(record, HN_OUTCOME_OUT_OF_BOUNDS,
+                       "%swrote at byte %" PRIu64 " of '%s', which has %" PRIu64 " bytes", when,
+                       bytes + past, name, bytes);
+}
+
+static void judge_zones(const struct hn_arena *arena, const char *when, struct hn_record *record)
+{
+    const struct hn_damage *damage = hn_arena_host_damage(arena);
+    for (size_t i = 0; i < arena->zone_count; i++) {
+        if (damage[i].first == UINT64_MAX)
+            continue;
+        report_zone(arena, i, &damage[i], when, record);
+        return;
+    }
+}
+
+static uint64_t checksum_in(const struct hn_arena *arena, size_t argument, enum hn_slot slot)
+{
+    return hn_support_join_sums(hn_arena_host_slot(arena, argument, slot), arena->support->blocks);
+}
+
+/* Only the first thing found is told. */
+static void blame(struct hn_record *record, const char *when, const char *what, const char *name)
+{
+    if (record->outcome == HN_OUTCOME_OK)
+        hn_record_fail(record, HN_OUTCOME_OUT_OF_BOUNDS, "%swrote into %s '%s'", when, what, name);
+}
+
+static const char *filled_as(enum hn_role role)
+{
+    if (role == HN_ROLE_INPUT)
+        return "input";
+    return role == HN_ROLE_INOUT ? "the pristine copy of" : "what is kept for symbol";
+}
+
+static void judge_inputs(const struct hn_variant *variant, struct hn_outputs *outputs,
+                         const char *when, struct hn_record *record)
+{
+    const struct hn_arena *arena = variant->arena;
+    for (size_t i = 0; i < arena->plan->argument_count; i++) {
+        const struct hn_argument *argument = &arena->plan->arguments[i];
+        if (hn_argument_is_filled(argument) &&
+            checksum_in(arena, i, HN_SLOT_CHECKSUM) != arena->buffers[i].checksum)
+            blame(record, when, filled_as(argument->role), argument->name);
+        if (!hn_argument_is_compared(argument) ||
+            checksum_in(arena, i, HN_SLOT_REFERENCE) == outputs->checksums[i])
+            continue;
+        outputs->damaged = true;
+        blame(record, when, "the reference of", argument->name);
+    }
+}
+
+/* Where in it can not be told: only its checksum is known. */
+static void judge_flush(const struct hn_arena *arena, const char *when, struct hn_record *record)
+{
+    if (record->outcome == HN_OUTCOME_OK &&
+        hn_arena_host_flush_checksum(arena) != arena->flush_checksum)
+        hn_record_fail(record, HN_OUTCOME_OUT_OF_BOUNDS,
+                       "%swrote beyond all buffers and their guard zones, into the %.4g MiB behind "
+                       "the last",
+                       when, (double)arena->flush_bytes / 0x1p20);
+}
+
+static enum hn_status evaluate_tolerance(const struct hn_variant *variant, size_t argument,
+                                         double max_reference, double *tolerance,
+                                         struct hn_error *err)
+{
+    const struct hn_compare *compare = comparison_of(variant->arena, argument);
+    enum hn_element element = variant->arena->plan->arguments[argument].element;
+    double relative = 0.0;
+    double absolute = 0.0;
+    *tolerance = 0.0;
+    if (compare->mode != HN_COMPARE_MAX_NORM || !hn_element_is_real(element))
+        return HN_OK;
+    enum hn_status status = HN_OK;
+    if (compare->relative != NULL)
+        status = hn_expression_number(compare->relative, variant->values, &relative, err);
+    if (status == HN_OK && compare->absolute != NULL)
+        status = hn_expression_number(compare->absolute, variant->values, &absolute, err);
+    *tolerance = absolute + relative * max_reference;
+    return status;
+}
+
+static enum hn_status read_element(struct hn_arena *arena, CUdeviceptr place,
+                                   enum hn_element element, char *text, size_t size,
+                                   struct hn_error *err)
+{
+    unsigned char bytes[8] = {0};
+    size_t width = hn_element_size(element);
+    CUresult result = arena->context->driver->p_cuMemcpyDtoH(bytes, place, width);
+    enum hn_status status = hn_context_check(arena->context, result, "cuMemcpyDtoH", err);
+    hn_element_format(bytes, element, text, size);
+    return status;
+}
+
+/* "[7]", of a vector "[7].y" or "[7][5]", of rows "[3][7]" and so on. */
+static void format_place(const struct hn_argument *argument, const struct hn_buffer *buffer,
+                         uint64_t index, char *text, size_t size)
+{
+    char row[32] = "";
+    if (buffer->row > 0) {
+        snprintf(row, sizeof row, "[%" PRIu64 "]", index / buffer->row);
+        index %= buffer->row;
+    }
+    uint64_t lane = index % argument->lanes;
+    uint64_t vector = index / argument->lanes;
+    if (argument->lanes == 1)
+        snprintf(text, size, "%s[%" PRIu64 "]", row, index);
+    else if (argument->lanes <= 4)
+        snprintf(text, size, "%s[%" PRIu64 "].%c", row, vector, "xyzw"[lane]);
+    else
+        snprintf(text, size, "%s[%" PRIu64 "][%" PRIu64 "]", row, vector, lane);
+}
+
+static enum hn_status report_difference(const struct hn_variant *variant,
+                                        const struct hn_outputs *outputs, size_t i,
+                                        const struct hn_difference *difference, double tolerance,
+                                        const char *when, struct hn_record *record,
+                                        struct hn_error *err)
+{
+    struct hn_arena *arena = variant->arena;
+    const struct hn_argument *argument = &arena->plan->arguments[i];
+    char found[40], expected[40], place[96];
+    unsigned char bytes[8] = {0};
+    bool misplaced = difference->misplaced != UINT64_MAX;
+    uint64_t index = misplaced ? difference->misplaced : difference->worst;
+    const struct hn_buffer *buffer = &arena->buffers[i];
+    uint64_t offset = hn_buffer_place(buffer, argument->element, index);
+    enum hn_status status =
+        read_element(arena, hn_arena_address(arena, variant->compared_set, i) + offset,
+                     argument->element, found, sizeof found, err);
+    if (status == HN_OK)
+        status = hn_outputs_read(outputs, i, offset, bytes, err);
+    if (status != HN_OK)
+        return status;
+    hn_element_format(bytes, argument->element, expected, sizeof expected);
+    format_place(argument, buffer, index, place, sizeof place);
+    if (misplaced)
+        hn_record_fail(record, HN_OUTCOME_WRONG_RESULT, "%s%s%s is %s; expected %s", when,
+                       argument->name, place, found, expected);
+    else
+        hn_record_fail(record, HN_OUTCOME_WRONG_RESULT,
+                       "%s%s%s is %s; expected %s: an error of %.3g, more than the tolerance of "
+                       "%.3g",
+                       when, argument->name, place, found, expected, difference->max_error,
+                       tolerance);
+    return HN_OK;
+}
+
+/* The verdict keeps the output whose error is largest against its tolerance. */
+static void note_verdict(const struct hn_difference *difference, double tolerance,
+                         struct hn_verdict *verdict)
+{
+    double ratio = difference->max_error == 0.0 ? 0.0 : difference->max_error / tolerance;
+    double worst = verdict->max_error == 0.0 ? 0.0 : verdict->max_error / verdict->tolerance;
+    if (ratio < worst || (ratio == worst && verdict->max_reference > difference->max_reference))
+        return;
+    verdict->max_error = difference->max_error;
+    verdict->tolerance = tolerance;
+    verdict->max_reference = difference->max_reference;
+}
+
+static enum hn_status judge_multiset(struct hn_variant *variant, const struct hn_outputs *outputs,
+                                     size_t i, const char *when, struct hn_record *record,
+                                     struct hn_error *err)
+{
+    const struct hn_arena *arena = variant->arena;
+    bool equal = hn_support_bags_equal(hn_arena_host_slot(arena, i, HN_SLOT_COMPARE),
+                                       arena->support->blocks);
+    if (!equal)
+        record->verdict.max_error = 1.0;
+    if (equal || record->outcome != HN_OUTCOME_OK)
+        return HN_OK;
+    return hn_verify_report_multiset(variant, outputs, i, when, record, err);
+}
+
+static enum hn_status judge_output(struct hn_variant *variant, const struct hn_outputs *outputs,
+                                   size_t i, const char *when, struct hn_record *record,
+                                   struct hn_error *err)
+{
+    struct hn_arena *arena = variant->arena;
+    double tolerance = 0.0;
+    if (comparison_of(arena, i)->mode == HN_COMPARE_MULTISET)
+        return judge_multiset(variant, outputs, i, when, record, err);
+    struct hn_difference difference = hn_support_join_differences(
+        hn_arena_host_slot(arena, i, HN_SLOT_COMPARE), arena->support->blocks);
+    enum hn_status status =
+        evaluate_tolerance(variant, i, difference.max_reference, &tolerance, err);
+    if (status != HN_OK)
+        return status;
+    note_verdict(&difference, tolerance, &record->verdict);
+    bool wrong = difference.misplaced != UINT64_MAX || !(difference.max_error <= tolerance);
+    if (!wrong || record->outcome != HN_OUTCOME_OK)
+        return HN_OK;
+    return report_difference(variant, outputs, i, &difference, tolerance, when, record, err);
+}
+
+/* Lengths before what they are the lengths of: where one is wrong, so is all that follows from it.
+ */
+static enum hn_status judge_outputs(struct hn_variant *variant, const struct hn_outputs *outputs,
+                                    const char *when, struct hn_record *record,
+                                    struct hn_error *err)
+{
+    const struct hn_plan *plan = variant->arena->plan;
+    record->verdict.max_error = record->verdict.tolerance = record->verdict.max_reference = 0.0;
+    for (int has_length = 0; has_length <= 1; has_length++) {
+        for (size_t i = 0; i < plan->argument_count; i++) {
+            const struct hn_argument *argument = &plan->arguments[i];
+            if (!hn_argument_is_compared(argument) || (argument->length != NULL) != has_length)
+                continue;
+            enum hn_status status = judge_output(variant, outputs, i, when, record, err);
+            if (status != HN_OK)
+                return status;
+        }
+    }
+    return HN_OK;
+}
+
+static void note_metrics(struct hn_variant *variant)
+{
+    const struct hn_arena *arena = variant->arena;
+    size_t metric = 0;
+    for (size_t i = 0; i < arena->plan->argument_count; i++) {
+        if (arena->plan->arguments[i].role != HN_ROLE_METRIC)
+            continue;
+        const double *sums = hn_arena_host_slot(arena, i, HN_SLOT_COMPARE);
+        double sum = 0.0;
+        for (size_t block = 0; block < arena->support->blocks; block++)
+            sum += sums[block];
+        variant->metric_values[metric++] = sum / (double)arena->buffers[i].count;
+    }
+}
+
+enum hn_status hn_verify_check(struct hn_variant *variant, struct hn_outputs *outputs,
+                               const char *when, struct hn_record *record, struct hn_error *err)
+{
+    struct hn_arena *arena = variant->arena;
+    enum hn_status status = HN_OK;
+    if (variant->launch.flow != NULL)
+        status = hn_pipeline_collect(variant, when, record, err);
+    if (status == HN_OK)
+        status = queue_checks(variant, outputs, err);
+    if (status == HN_OK)
+        status = hn_arena_read_results(arena, err);
+    if (status != HN_OK)
+        return status;
+    judge_zones(arena, when, record);
+    judge_inputs(variant, outputs, when, record);
+    judge_flush(arena, when, record);
+    bool damaged = record->outcome == HN_OUTCOME_OUT_OF_BOUNDS;
+    arena->spoiled = arena->spoiled && damaged;
+    note_metrics(variant);
+    status = judge_outputs(variant, outputs, when, record, err);
+    record->verdict.launches += record->outcome == HN_OUTCOME_OK;
+    if (status == HN_OK && damaged)
+        status = hn_arena_repair(arena, err);
+    return status;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdlib.h>
+
+#include "runtime/bench/workbench.h"
+
+/* Clocks need some tenths of a second of work to settle; groups of samples whose medians agree say
+ * that they have. Where all samples of these groups ran at the maximal SM clock there is nothing
+ * left for it to rise to, and agreement says that of the memory's: then a quarter of the time will
+ * do. */
+enum { GROUP = 8, AGREEING = 3, MEASUREMENTS = 3 };
+static const double MIN_WARM_MS = 200.0;
+static const double MIN_WARM_AT_MAXIMUM_MS = 50.0;
+static const double MAX_WARM_MS = 1000.0;
+static const double AGREEMENT = 0.01;
+static const double MAXIMUM_SHARE = 0.98;
+
+/* slowest_mhz: the lowest clock of the group, 0 when not known. */
+static enum hn_status take_group(struct hn_bench *bench, const struct hn_work *work, size_t batch,
+                                 double *median_us, double *slowest_mhz, struct hn_error *err)
+{
+    struct hn_sample samples[GROUP];
+    double times[GROUP];
+    enum hn_status status = hn_sampler_take(&bench->sampler, work, batch, GROUP, 0, samples, err);
+    if (status != HN_OK)
+        return status;
+    *slowest_mhz = samples[0].clock_mhz;
+    for (size_t i = 0; i < GROUP; i++) {
+        times[i] = samples[i].time_us;
+        *slowest_mhz = fmin(*slowest_mhz, samples[i].clock_mhz);
+    }
+    *median_us = hn_median(times, GROUP);
+    return HN_OK;
+}
+
+static enum hn_status warm(struct hn_bench *bench, const struct hn_work *work, struct hn_error *err)
+{
+    size_t batch = 1;
+    double estimate_us = 0.0;
+    double started_ms = hn_now_ms();
+    enum hn_status status =
+        hn_sampler_choose_batch(&bench->sampler, work, &batch, &estimate_us, err);
+    double last_us = estimate_us;
+    double maximum_mhz = MAXIMUM_SHARE * (double)bench->device->clock_khz / 1e3;
+    int at_maximum = 0;
+    for (int agreeing = 0; status == HN_OK;) {
+        double elapsed_ms = hn_now_ms() - started_ms;
+        double least_ms = at_maximum >= AGREEING ? MIN_WARM_AT_MAXIMUM_MS : MIN_WARM_MS;
+        if (elapsed_ms >= MAX_WARM_MS || (elapsed_ms >= least_ms && agreeing >= AGREEING))
+            break;
+        double median_us = 0.0;
+        double slowest_mhz = 0.0;
+        status = take_group(bench, work, batch, &median_us, &slowest_mhz, err);
+        agreeing = fabs(median_us - last_us) <= AGREEMENT * last_us ? agreeing + 1 : 0;
+        at_maximum = slowest_mhz > 0.0 && slowest_mhz >= maximum_mhz ? at_maximum + 1 : 0;
+        last_us = median_us;
+    }
+    return status;
+}
+
+static enum hn_status measure_noise(struct hn_bench *bench, const struct hn_work *work,
+                                    double *noise, struct hn_error *err)
+{
+    const struct hn_bench_request request = {.full = true};
+    double low = INFINITY;
+    double high = 0.0;
+    for (int i = 0; i < MEASUREMENTS; i++) {
+        struct hn_timing timing = {0};
+        struct hn_measured measured;
+        enum hn_status status = hn_measure(&bench->sampler, work, &request, (struct hn_sample){0},
+                                           &timing, &measured, err);
+        free(timing.samples_us);
+        if (status != HN_OK)
+            return status;
+        low = fmin(low, timing.median_us);
+        high = fmax(high, timing.median_us);
+    }
+    *noise = low > 0.0 ? (high - low) / low : 0.0;
+    return HN_OK;
+}
+
+enum hn_status hn_bench_warm_up(struct hn_bench *bench, const struct hn_bindings *point,
+                                const struct hn_image *image, double *noise, struct hn_error *err)
+{
+    struct hn_variant variant;
+    struct hn_record record;
+    hn_record_init(&record);
+    *noise = 0.0;
+    enum hn_status status = hn_bench_prepare(bench, point, image, &variant, &record, err);
+    if (status == HN_OK && record.outcome != HN_OUTCOME_OK)
+        status = hn_fail(err, HN_ERUN, "can not warm up: %s: %s", hn_outcome_name(record.outcome),
+                         record.message == NULL ? "no message" : record.message);
+    if (status == HN_OK) {
+        struct hn_work work = hn_bench_work(bench, &variant);
+        status = warm(bench, &work, err);
+        if (status == HN_OK)
+            status = measure_noise(bench, &work, noise, err);
+    }
+    hn_variant_finish(&variant);
+    hn_record_finish(&record);
+    return status;
+}

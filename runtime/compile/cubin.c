@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/compile/cubin.h"
+
+#include <elf.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "runtime/compile/cubin_elf.h"
+#include "runtime/compile/cubin_hash.h"
+
+/* Attributes of .nv.info with the payload {symbol, number}. */
+enum { ATTRIBUTE_MAX_THREADS = 0x05 }; /* of .nv.info.<kernel>, with the payload {x, y, z} */
+enum { ATTRIBUTE_FRAME = 0x11, ATTRIBUTE_MINIMUM_STACK = 0x12, ATTRIBUTE_REGISTERS = 0x2f };
+/* A parameter, of .nv.info.<kernel>, with the payload {u32 0, u16 place, u16 offset, u32}: the last
+ * has the size in its upper 14 bits, or where parameters may be larger in its lower 16. */
+enum { ATTRIBUTE_PARAMETER = 0x17, ATTRIBUTE_LARGE_PARAMETER = 0x45 };
+/* They take 32764 bytes together, and none takes less than one. */
+enum { MOST_PARAMETERS = 32764 };
+/* What the driver keeps of a block's shared memory; from sm_90 on the linker counts it in. */
+enum { SHARED_RESERVED = 1024 };
+/* Of the names of kernels in a message. */
+enum { LISTED_BYTES = 2000 };
+/* In st_other of a symbol. */
+enum { SYMBOL_IS_KERNEL = 0x10 };
+
+static bool is_kernel(const struct hn_cubin_symbol *symbol)
+{
+    return symbol->type == STT_FUNC && (symbol->other & SYMBOL_IS_KERNEL) != 0;
+}
+
+/* The kernel's index, or symbol_count. */
+static size_t find_kernel(const struct hn_cubin *cubin, const char *name)
+{
+    for (size_t i = 0; i < cubin->symbol_count; i++) {
+        if (is_kernel(&cubin->symbols[i]) && strcmp(cubin->symbols[i].name, name) == 0)
+            return i;
+    }
+    return cubin->symbol_count;
+}
+
+static enum hn_status fail_no_kernel(const struct hn_cubin *cubin, const char *name,
+                                     struct hn_error *err)
+{
+    struct hn_text found;
+    hn_text_init(&found);
+    for (size_t i = 0; i < cubin->symbol_count && found.length < LISTED_BYTES; i++) {
+        if (is_kernel(&cubin->symbols[i]))
+            hn_text_printf(&found, "%s%s", found.length > 0 ? ", " : "", cubin->symbols[i].name);
+    }
+    enum hn_status status =
+        found.data != NULL
+            ? hn_fail(err, HN_ENOTFOUND,
+                      "no kernel '%.200s' in the program (is it extern \"C\"?); there is %.2000s",
+                      name, found.data)
+            : hn_fail(err, HN_ENOTFOUND,
+                      "no kernel '%.200s' in the program; there is none at all (a kernel that is "
+                      "not extern \"C\" needs a name expression)",
+                      name);
+    hn_text_finish(&found);
+    return status;
+}
+
+struct reading {
+    uint32_t symbol;
+    struct hn_resources *resources;
+};
+
+static uint32_t read_u32(const unsigned char *bytes)
+{
+    uint32_t number;
+    memcpy(&number, bytes, sizeof number);
+    return number;
+}
+
+static void raise_to(int *largest, uint64_t number)
+{
+    int bounded = number > INT_MAX ? INT_MAX : (int)number;
+    if (bounded > *largest)
+        *largest = bounded;
+}
+
+static void read_attribute(void *context, unsigned attribute, const unsigned char *payload,
+                           size_t size)
+{
+    const struct reading *reading = context;
+    if (size != 8 || read_u32(payload) != reading->symbol)
+        return;
+    uint32_t number = read_u32(payload + 4);
+    if (attribute == ATTRIBUTE_REGISTERS)
+        raise_to(&reading->resources->registers, number);
+    else if (attribute == ATTRIBUTE_FRAME)
+        raise_to(&reading->resources->stack_bytes, number);
+    else if (attribute == ATTRIBUTE_MINIMUM_STACK)
+        raise_to(&reading->resources->local_bytes, number);
+}
+
+static void read_shared(const struct hn_cubin *cubin, const char *entry,
+                        struct hn_resources *resources)
+{
+    const struct hn_cubin_section *section = hn_cubin_find(cubin, ".nv.shared.", entry);
+    if (section == NULL)
+        return;
+    bool reserved = hn_cubin_find(cubin, ".nv.shared.reserved.0", "") != NULL;
+    size_t size = section->size;
+    if (reserved)
+        size = size > SHARED_RESERVED ? size - SHARED_RESERVED : 0;
+    raise_to(&resources->shared_bytes, size);
+}
+
+/* The smallest bound of the entries. */
+static void read_bound(void *context, unsigned attribute, const unsigned char *payload, size_t size)
+{
+    struct hn_resources *resources = context;
+    if (attribute != ATTRIBUTE_MAX_THREADS || size != 12)
+        return;
+    uint64_t threads = 1;
+    for (size_t i = 0; i < 3; i++)
+        threads *= read_u32(payload + 4 * i) & 0xffff;
+    if (threads > 0 && threads <= INT_MAX &&
+        (resources->max_threads == 0 || (int)threads < resources->max_threads))
+        resources->max_threads = (int)threads;
+}
+
+static enum hn_status read_resources(const struct hn_cubin *cubin, const char *entry,
+                                     struct hn_resources *resources, struct hn_error *err)
+{
+    size_t symbol = find_kernel(cubin, entry);
+    if (symbol == cubin->symbol_count)
+        return fail_no_kernel(cubin, entry, err);
+    struct reading reading = {.symbol = (uint32_t)symbol, .resources = resources};
+    const struct hn_cubin_section *info = hn_cubin_find(cubin, ".nv.info", "");
+    if (info != NULL)
+        hn_cubin_each_attribute(info, read_attribute, &reading);
+    const struct hn_cubin_section *own_info = hn_cubin_find(cubin, ".nv.info.", entry);
+    if (own_info != NULL)
+        hn_cubin_each_attribute(own_info, read_bound, resources);
+    read_shared(cubin, entry, resources);
+    resources->known = true;
+    return HN_OK;
+}
+
+static enum hn_status hash_code(const struct hn_cubin *cubin, const char *const *entries,
+                                size_t entry_count, const struct hn_resources *resources,
+                                char code_hash[33], struct hn_error *err)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    for (size_t i = 0; i < entry_count; i++)
+        hn_cubin_append_kernel(&text, cubin, entries[i]);
+    hn_cubin_append_shared(&text, cubin);
+    const int numbers[] = {resources->registers, resources->shared_bytes, resources->stack_bytes,
+                           resources->local_bytes};
+    hn_text_append_bytes(&text, numbers, sizeof numbers);
+    if (text.failed) {
+        hn_text_finish(&text);
+        return hn_fail_memory(err);
+    }
+    struct hn_hash hash = hn_hash_bytes(text.data, text.length);
+    memcpy(code_hash, hash.hex, sizeof hash.hex);
+    hn_text_finish(&text);
+    return HN_OK;
+}
+
+enum hn_status hn_cubin_inspect(const void *cubin, size_t size, const char *const *entries,
+                                size_t entry_count, struct hn_resources *resources,
+                                char code_hash[33], struct hn_error *err)
+{
+    *resources = (struct hn_resources){0};
+    struct hn_cubin file;
+    enum hn_status status = hn_cubin_open(cubin, size, &file, err);
+    if (status != HN_OK)
+        return status;
+    for (size_t i = 0; status == HN_OK && i < entry_count; i++)
+        status = read_resources(&file, entries[i], resources, err);
+    if (status == HN_OK)
+        status = hash_code(&file, entries, entry_count, resources, code_hash, err);
+    hn_cubin_close(&file);
+    return status;
+}
+
+static void read_parameter(void *context, unsigned attribute, const unsigned char *payload,
+                           size_t size)
+{
+    struct hn_parameters *parameters = context;
+    bool large = attribute == ATTRIBUTE_LARGE_PARAMETER;
+    if (size != 12 || (attribute != ATTRIBUTE_PARAMETER && !large))
+        return;
+    size_t place = read_u32(payload + 4) & 0xffff;
+    uint32_t last = read_u32(payload + 8);
+    if (place >= MOST_PARAMETERS)
+        return;
+    if (place >= parameters->count)
+        parameters->count = place + 1;
+    parameters->bytes[place] = (uint16_t)(large ? last & 0xffff : last >> 18);
+}
+
+enum hn_status hn_cubin_read_parameters(const void *cubin, size_t size, const char *entry,
+                                        struct hn_parameters *parameters, struct hn_error *err)
+{
+    struct hn_cubin file;
+    *parameters =
+        (struct hn_parameters){.bytes = calloc(MOST_PARAMETERS, sizeof *parameters->bytes)};
+    if (parameters->bytes == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = hn_cubin_open(cubin, size, &file, err);
+    if (status != HN_OK)
+        return status;
+    const struct hn_cubin_section *info = hn_cubin_find(&file, ".nv.info.", entry);
+    if (info != NULL)
+        hn_cubin_each_attribute(info, read_parameter, parameters);
+    else
+        status = hn_fail(err, HN_EFORMAT, "the cubin has no parameters of kernel '%.200s'", entry);
+    hn_cubin_close(&file);
+    return status;
+}
+
+void hn_parameters_finish(struct hn_parameters *parameters)
+{
+    free(parameters->bytes);
+    *parameters = (struct hn_parameters){.bytes = NULL};
+}
+
+static bool is_entry(const char *name, size_t length, const char *const *entries,
+                     size_t entry_count)
+{
+    for (size_t i = 0; i < entry_count; i++) {
+        if (strlen(entries[i]) == length && strncmp(entries[i], name, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* "    16 bytes stack frame, 24 bytes spill stores, 32 bytes spill loads" */
+static void read_spill_line(const char *line, struct hn_resources *resources)
+{
+    int frame = 0;
+    int stores = 0;
+    int loads = 0;
+    const char *stack = strstr(line, " bytes stack frame");
+    const char *start = stack;
+    while (start != NULL && start > line && start[-1] >= '0' && start[-1] <= '9')
+        start--;
+    if (start == NULL ||
+        sscanf(start, "%9d bytes stack frame, %9d bytes spill stores, %9d bytes spill loads",
+               &frame, &stores, &loads) != 3)
+        return;
+    raise_to(&resources->spill_store_bytes, (uint64_t)stores);
+    raise_to(&resources->spill_load_bytes, (uint64_t)loads);
+}
+
+void hn_cubin_read_spills(const char *log, const char *const *entries, size_t entry_count,
+                          struct hn_resources *resources)
+{
+    static const char heading[] = "Compiling entry function '";
+    bool ours = false;
+    while (log != NULL && *log != '\0') {
+        size_t length = strcspn(log, "\n");
+        char *line = strndup(log, length);
+        if (line == NULL)
+            return;
+        const char *name = strstr(line, heading);
+        if (name != NULL) {
+            name += sizeof heading - 1;
+            ours = is_entry(name, strcspn(name, "'"), entries, entry_count);
+        } else if (ours) {
+            read_spill_line(line, resources);
+        }
+        free(line);
+        log += length + (log[length] == '\n');
+    }
+}

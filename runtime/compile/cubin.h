@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_COMPILE_CUBIN_H
+#define HONE_RUNTIME_COMPILE_CUBIN_H
+
+#include <stdint.h>
+
+#include "runtime/compile/image.h"
+
+/* Reads a cubin by plain ELF: registers, static shared memory and frame of the entries (largest of each), and the hash
+ * of their code sections, constants and resources, which is equal for kernels that run the same whatever their names
+ * and options were. Trusts nothing of the file: HN_EFORMAT. HN_ENOTFOUND names an entry that is not there and lists the
+ * kernels that are. Spills stand only in the compiler's log. */
+enum hn_status hn_cubin_inspect(const void *cubin, size_t size, const char *const *entries, size_t entry_count,
+                                struct hn_resources *resources, char code_hash[33], struct hn_error *err);
+
+/* Adds the spill bytes that `ptxas -v` wrote into the log for these entries (largest of each). */
+void hn_cubin_read_spills(const char *log, const char *const *entries, size_t entry_count,
+                          struct hn_resources *resources);
+
+/* The bytes of each parameter that a kernel declares, in its order, whether it uses them or not. */
+struct hn_parameters {
+    uint16_t *bytes;
+    size_t count;
+};
+
+/* HN_EFORMAT: no cubin, or one that says nothing of this kernel. */
+enum hn_status hn_cubin_read_parameters(const void *cubin, size_t size, const char *entry,
+                                        struct hn_parameters *parameters, struct hn_error *err);
+void hn_parameters_finish(struct hn_parameters *parameters);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_COMPILE_SOURCE_H
+#define HONE_RUNTIME_COMPILE_SOURCE_H
+
+#include "runtime/plan/plan.h"
+#include "runtime/compile/template.h"
+
+/* A program to compile: the prelude of #defines, `#line 1`, the template's text. Owns all but the template, which it
+ * borrows (for its path and includes). */
+struct hn_source {
+    const struct hn_template *template;
+    char *text;
+    char **entries; /* per step that is launched: extern "C" name, or name expression with values in place of parameter names */
+    size_t entry_count;
+    char **options; /* of the config, expanded */
+    size_t option_count;
+};
+
+/* Instantiates the plan's template for a point. HN_ECONFIG, HN_EVALUE. */
+enum hn_status hn_source_make(const struct hn_plan *plan, const struct hn_template *template,
+                              const struct hn_bindings *problem, const struct hn_bindings *point,
+                              struct hn_source *source, struct hn_error *err);
+/* Instantiates the reference's template: frozen values and what it depends on. */
+enum hn_status hn_source_make_reference(const struct hn_plan *plan, const struct hn_template *template,
+                                        const struct hn_bindings *problem, const struct hn_bindings *point,
+                                        struct hn_source *source, struct hn_error *err);
+void hn_source_finish(struct hn_source *source);
+
+/* The prelude alone ("#define TILE_WIDTH 16\n…"), which `export --format source` and the header also print. */
+enum hn_status hn_source_append_prelude(const struct hn_plan *plan, const struct hn_bindings *problem,
+                                        const struct hn_bindings *point, struct hn_text *text, struct hn_error *err);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/compile/source_prelude.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct hn_word_list *find_words(const struct hn_plan *plan, const char *name)
+{
+    for (size_t i = 0; i < plan->word_list_count; i++) {
+        if (strcmp(plan->word_lists[i].name, name) == 0)
+            return &plan->word_lists[i];
+    }
+    return NULL;
+}
+
+/* 1 for the first word of the list; 0 when it is not in it. */
+static size_t word_number(const struct hn_word_list *list, const char *word)
+{
+    for (size_t i = 0; list != NULL && i < list->count; i++) {
+        if (strcmp(list->words[i], word) == 0)
+            return i + 1;
+    }
+    return 0;
+}
+
+enum hn_status hn_source_append_value(const struct hn_plan *plan, const char *name,
+                                      const struct hn_value *value, struct hn_text *text,
+                                      struct hn_error *err)
+{
+    if (value->type == HN_WORD) {
+        size_t number = word_number(find_words(plan, name), value->word);
+        if (number == 0)
+            return hn_fail(err, HN_ECONFIG, "'%s' is no word of %s", value->word, name);
+        hn_text_printf(text, "%zu", number);
+    } else if (value->type == HN_BOOLEAN) {
+        hn_text_append(text, value->boolean ? "1" : "0");
+    } else if (value->type == HN_REAL && !isfinite(value->real)) {
+        return hn_fail(err, HN_ECONFIG, "%s is not finite and can not be a constant of the program",
+                       name);
+    } else if (value->type == HN_INTEGER && value->integer == INT64_MIN) {
+        /* C has no literal for it: the minus sign is applied to a number that does not fit. */
+        hn_text_append(text, "(-9223372036854775807 - 1)");
+    } else {
+        bool negative = hn_value_number(value) < 0;
+        hn_text_append(text, negative ? "(" : "");
+        hn_value_append(text, value);
+        hn_text_append(text, negative ? ")" : "");
+    }
+    return HN_OK;
+}
+
+static enum hn_status append_define(const struct hn_plan *plan, const char *name,
+                                    const struct hn_value *value, struct hn_text *text,
+                                    struct hn_error *err)
+{
+    const struct hn_word_list *list = value->type == HN_WORD ? find_words(plan, name) : NULL;
+    for (size_t i = 0; list != NULL && i < list->count; i++)
+        hn_text_printf(text, "#define %s_%s %zu\n", name, list->words[i], i + 1);
+    hn_text_printf(text, "#define %s ", name);
+    enum hn_status status = hn_source_append_value(plan, name, value, text, err);
+    hn_text_append(text, "\n");
+    return status;
+}
+
+enum hn_status hn_source_append_frozen(const struct hn_plan *plan,
+                                       const struct hn_bindings *problem, struct hn_text *text,
+                                       struct hn_error *err)
+{
+    for (size_t i = 0; i < plan->problem_count; i++) {
+        const char *name = plan->problem[i];
+        const struct hn_value *value = hn_bindings_get(problem, name);
+        if (value == NULL || !hn_plan_is_frozen(plan, name, value))
+            continue;
+        enum hn_status status = append_define(plan, name, value, text, err);
+        if (status != HN_OK)
+            return status;
+    }
+    return HN_OK;
+}
+
+enum hn_status hn_source_append_parameters(const struct hn_plan *plan, char *const *names,
+                                           size_t count, const struct hn_bindings *point,
+                                           struct hn_text *text, struct hn_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct hn_value *value = hn_bindings_get(point, names[i]);
+        if (value == NULL)
+            return hn_fail(err, HN_ECONFIG, "parameter '%s' has no value", names[i]);
+        enum hn_status status = append_define(plan, names[i], value, text, err);
+        if (status != HN_OK)
+            return status;
+    }
+    return HN_OK;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/compile/template.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+enum { FILE_LIMIT = 16 << 20, INCLUDE_LIMIT = 256 };
+
+struct loader {
+    struct hn_template *template;
+    char **paths; /* where includes[i] was found */
+};
+
+/* The rest of a line behind `#include "`, or NULL. */
+static const char *quoted_include(const char *line, const char *end)
+{
+    static const char *const tokens[] = {"#", "include", "\""};
+    for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
+        size_t length = strlen(tokens[i]);
+        line += strspn(line, " \t");
+        if ((size_t)(end - line) < length || strncmp(line, tokens[i], length) != 0)
+            return NULL;
+        line += length;
+    }
+    return line;
+}
+
+/* Whether a block comment is open at the end of a line. A mark within a string or after // opens
+ * none. */
+static bool ends_in_comment(const char *at, const char *end, bool comment)
+{
+    char quote = '\0';
+    for (; at < end; at++) {
+        bool pair = at + 1 < end;
+        if (comment) {
+            comment = !(pair && at[0] == '*' && at[1] == '/');
+            at += !comment;
+        } else if (quote != '\0') {
+            if (at[0] == '\\' && pair)
+                at++;
+            else if (at[0] == quote)
+                quote = '\0';
+        } else if (pair && at[0] == '/' && at[1] == '/') {
+            return false;
+        } else if (pair && at[0] == '/' && at[1] == '*') {
+            comment = true;
+            at++;
+        } else if (at[0] == '"') {
+            quote = at[0];
+        }
+    }
+    return comment;
+}
+
+static char *path_beside(const char *file, const char *name)
+{
+    char *path = NULL;
+    const char *slash = strrchr(file, '/');
+    int folder = slash != NULL && *name != '/' ? (int)(slash - file + 1) : 0;
+    if (asprintf(&path, "%.*s%s", folder, file, name) < 0)
+        return NULL;
+    return path;
+}
+
+/* What is not UTF-8 can be neither kept in a cache nor sent to a worker. */
+static enum hn_status check_text(const char *path, const char *text, struct hn_error *err)
+{
+    const char *wrong = hn_text_find_not_utf8(path);
+    if (wrong != NULL)
+        return hn_fail(err, HN_ECONFIG, "the path '%s' is not UTF-8; rename the folder or the file",
+                       path);
+    wrong = hn_text_find_not_utf8(text);
+    if (wrong == NULL)
+        return HN_OK;
+    int line = 1;
+    for (const char *at = text; at < wrong; at++)
+        line += *at == '\n';
+    return hn_fail(err, HN_ECONFIG,
+                   "%s:%d: byte 0x%02x is not UTF-8, expected text in UTF-8; save it as such", path,
+                   line, (unsigned char)*wrong);
+}
+
+static enum hn_status append_include(struct loader *loader, const char *name, const char *path,
+                                     struct hn_error *err)
+{
+    struct hn_template *template = loader->template;
+    size_t count = template->include_count;
+    struct hn_template_include include = {.name = strdup(name)};
+    char *own_path = strdup(path);
+    if (include.name == NULL || own_path == NULL) {
+        free(include.name);
+        free(own_path);
+        return hn_fail_memory(err);
+    }
+    template->includes[count] = include;
+    loader->paths[count] = own_path;
+    template->include_count++;
+    enum hn_status status =
+        hn_text_read_file(path, FILE_LIMIT, &template->includes[count].text, NULL, err);
+    return status == HN_OK ? check_text(path, template->includes[count].text, err) : status;
+}
+
+/* The compiler is given each include under its name alone, so one name can not stand for two files.
+ */
+static enum hn_status add_found(struct loader *loader, const char *file, int line, const char *name,
+                                const char *path, struct hn_error *err)
+{
+    struct hn_template *template = loader->template;
+    for (size_t i = 0; i < template->include_count; i++) {
+        if (strcmp(template->includes[i].name, name) != 0)
+            continue;
+        if (strcmp(loader->paths[i], path) == 0)
+            return HN_OK;
+        return hn_fail(err, HN_ECONFIG,
+                       "%s:%d: \"%s\" is %s here, but %s for another file; give them "
+                       "different names",
+                       file, line, name, path, loader->paths[i]);
+    }
+    if (template->include_count == INCLUDE_LIMIT)
+        return hn_fail(err, HN_ECONFIG, "%s:%d: more than %d quoted includes", file, line,
+                       INCLUDE_LIMIT);
+    return append_include(loader, name, path, err);
+}
+
+static enum hn_status add_include(struct loader *loader, const char *file, int line,
+                                  const char *name, struct hn_error *err)
+{
+    char *beside = path_beside(file, name);
+    if (beside == NULL)
+        return hn_fail_memory(err);
+    char real[PATH_MAX];
+    enum hn_status status = HN_OK;
+    if (realpath(beside, real) == NULL)
+        status = hn_fail(err, HN_ECONFIG,
+                         "%s:%d: include \"%s\" was not found: no file %s (headers of the CUDA "
+                         "toolkit are included with <>)",
+                         file, line, name, beside);
+    else
+        status = add_found(loader, file, line, name, real, err);
+    free(beside);
+    return status;
+}
+
+static enum hn_status scan(struct loader *loader, const char *file, const char *text,
+                           struct hn_error *err)
+{
+    bool comment = false;
+    int number = 1;
+    for (const char *line = text; *line != '\0'; number++) {
+        const char *end = line + strcspn(line, "\n");
+        const char *name = comment ? NULL : quoted_include(line, end);
+        const char *close = name != NULL ? memchr(name, '"', (size_t)(end - name)) : NULL;
+        if (close != NULL) {
+            char *copy = strndup(name, (size_t)(close - name));
+            if (copy == NULL)
+                return hn_fail_memory(err);
+            enum hn_status status = add_include(loader, file, number, copy, err);
+            free(copy);
+            if (status != HN_OK)
+                return status;
+        }
+        comment = ends_in_comment(line, end, comment);
+        line = *end == '\n' ? end + 1 : end;
+    }
+    return HN_OK;
+}
+
+static enum hn_status scan_all(struct loader *loader, struct hn_error *err)
+{
+    struct hn_template *template = loader->template;
+    enum hn_status status = scan(loader, template->path, template->text, err);
+    for (size_t i = 0; status == HN_OK && i < template->include_count; i++)
+        status = scan(loader, loader->paths[i], template->includes[i].text, err);
+    return status;
+}
+
+static enum hn_status hash(struct hn_template *template, struct hn_error *err)
+{
+    struct hn_text all;
+    hn_text_init(&all);
+    hn_text_append_bytes(&all, template->text, strlen(template->text) + 1);
+    for (size_t i = 0; i < template->include_count; i++) {
+        const struct hn_template_include *include = &template->includes[i];
+        hn_text_append_bytes(&all, include->name, strlen(include->name) + 1);
+        hn_text_append_bytes(&all, include->text, strlen(include->text) + 1);
+    }
+    bool failed = all.failed;
+    if (!failed)
+        template->hash = hn_hash_bytes(all.data, all.length);
+    hn_text_finish(&all);
+    return failed ? hn_fail_memory(err) : HN_OK;
+}
+
+static enum hn_status load(const char *path, struct loader *loader, struct hn_error *err)
+{
+    struct hn_template *template = loader->template;
+    template->path = realpath(path, NULL);
+    if (template->path == NULL)
+        return hn_fail(err, HN_ECONFIG, "template %s: %s", path, strerror(errno));
+    struct hn_error reason = {.message = ""};
+    enum hn_status status =
+        hn_text_read_file(template->path, FILE_LIMIT, &template->text, NULL, &reason);
+    if (status != HN_OK)
+        return hn_fail(err, status == HN_ERUN ? HN_ECONFIG : status, "template %.3000s",
+                       reason.message);
+    status = check_text(template->path, template->text, err);
+    if (status == HN_OK)
+        status = scan_all(loader, err);
+    return status == HN_OK ? hash(template, err) : status;
+}
+
+enum hn_status hn_template_load(const char *path, struct hn_template *template,
+                                struct hn_error *err)
+{
+    *template = (struct hn_template){.path = NULL};
+    struct loader loader = {.template = template};
+    template->includes = calloc(INCLUDE_LIMIT, sizeof *template->includes);
+    loader.paths = calloc(INCLUDE_LIMIT, sizeof *loader.paths);
+    enum hn_status status = template->includes == NULL || loader.paths == NULL
+                                ? hn_fail_memory(err)
+                                : load(path, &loader, err);
+    for (size_t i = 0; i < template->include_count; i++)
+        free(loader.paths[i]);
+    free(loader.paths);
+    if (status != HN_OK)
+        hn_template_finish(template);
+    return status;
+}
+
+void hn_template_finish(struct hn_template *template)
+{
+    for (size_t i = 0; i < template->include_count; i++) {
+        free(template->includes[i].name);
+        free(template->includes[i].text);
+    }
+    free(template->includes);
+    free(template->text);
+    free(template->path);
+    *template = (struct hn_template){.path = NULL};
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_COMPILE_TEMPLATE_H
+#define HONE_RUNTIME_COMPILE_TEMPLATE_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+
+/* A kernel template and the files that it includes with quotes, read once at the start of a session, so that a file
+ * edited meanwhile changes nothing. Owns all. */
+struct hn_template {
+    char *path; /* absolute; also the program's name, so that compiler messages point into it */
+    char *text;
+    struct hn_template_include {
+        char *name; /* as written between the quotes */
+        char *text;
+    } *includes;
+    size_t include_count;
+    struct hn_hash hash; /* of the texts and the includes' names */
+};
+
+/* HN_ECONFIG: no such file, or an include that is missing, with the file and line that asks for it. Quoted includes
+ * resolve beside the file that names them, recursively. */
+enum hn_status hn_template_load(const char *path, struct hn_template *template, struct hn_error *err);
+void hn_template_finish(struct hn_template *template);
+
+#endif

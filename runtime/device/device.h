@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_DEVICE_DEVICE_H
+#define HONE_RUNTIME_DEVICE_DEVICE_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "cache/record/identity.h"
+
+/* A GPU's identity and limits, read from the driver or, for compiling without a GPU, from the table of architectures
+ * (name "sm_90", memory and clocks 0). */
+struct hn_device {
+    struct hn_device_identity identity;
+    int ordinal;       /* -1 when it comes from the table */
+    char uuid[48];     /* "GPU-…", as nvidia-smi writes it */
+    char driver[32];   /* the driver's version, "580.159.04" where /proc/driver/nvidia/version tells, else "CUDA 13.0" */
+    int warp_size;
+    int max_threads_per_block;
+    int max_block[3];
+    int max_grid[3];
+    int max_threads_per_sm;
+    int max_blocks_per_sm;
+    int registers_per_block;
+    int registers_per_sm;
+    int shared_per_block;       /* static, bytes */
+    int shared_per_block_optin; /* static + dynamic, bytes */
+    int shared_per_sm;
+    int shared_reserved_per_block;
+    int l2_bytes;
+    int64_t memory_bytes;
+    int clock_khz;        /* SM, maximum */
+    int memory_clock_khz;
+    int memory_bus_bits;
+    int copy_engines;
+    int max_persisting_l2_bytes;
+    int max_access_window_bytes;
+    bool cluster_launch;
+    bool integrated;
+};
+
+/* "sm_90", "90", "sm_90a": fills in the limits of that architecture. HN_EUSAGE lists the known ones. */
+enum hn_status hn_device_for_architecture(const char *architecture, struct hn_device *device, struct hn_error *err);
+
+json_t *hn_device_to_json(const struct hn_device *device);
+enum hn_status hn_device_from_json(const json_t *json, struct hn_device *device, struct hn_error *err);
+
+#endif

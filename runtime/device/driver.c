@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/device/driver.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "runtime/device/library.h"
+
+/* Two steps, so that cuda.h's renaming (cuMemAlloc to cuMemAlloc_v2) takes place before the name
+ * becomes a string. */
+#define STRING_OF(name) #name
+#define SYMBOL_NAME(name) STRING_OF(name)
+
+/* cuEventElapsedTime_v2 came with CUDA 12.8; older drivers have the plain name with the same
+ * signature. cuMemPrefetchAsync_v2 came with CUDA 12.2; without it there is no managed memory. */
+static enum hn_status resolve(struct hn_driver *driver, struct hn_error *err)
+{
+    static const char *const names[] = {"libcuda.so.1"};
+    __typeof__(&cuEventElapsedTime) plain = NULL;
+    struct hn_symbol symbols[] = {
+#define X(name) {SYMBOL_NAME(name), (void *)&driver->p_##name, false},
+        HN_DRIVER_FUNCTIONS(X)
+#undef X
+            {"cuEventElapsedTime", (void *)&plain, true},
+    };
+    size_t count = sizeof symbols / sizeof symbols[0];
+    for (size_t i = 0; i < count; i++)
+        symbols[i].optional = symbols[i].optional ||
+                              symbols[i].address == (void *)&driver->p_cuEventElapsedTime ||
+                              symbols[i].address == (void *)&driver->p_cuMemPrefetchAsync_v2;
+    struct hn_error reason;
+    if (hn_library_open(names, 1, symbols, count, &driver->library, &reason) != HN_OK)
+        return hn_fail(err, HN_ERUN,
+                       "no CUDA driver: %.3000s; install NVIDIA's driver, or run this on a machine "
+                       "with a GPU",
+                       reason.message);
+    if (driver->p_cuEventElapsedTime == NULL)
+        driver->p_cuEventElapsedTime = plain;
+    if (driver->p_cuEventElapsedTime == NULL)
+        return hn_fail(err, HN_ERUN, "no CUDA driver: libcuda.so.1 has no cuEventElapsedTime");
+    return HN_OK;
+}
+
+enum hn_status hn_driver_load(struct hn_driver *driver, struct hn_error *err)
+{
+    *driver = (struct hn_driver){0};
+    enum hn_status status = resolve(driver, err);
+    if (status != HN_OK)
+        hn_driver_close(driver);
+    return status;
+}
+
+enum hn_status hn_driver_open(struct hn_driver *driver, struct hn_error *err)
+{
+    enum hn_status status = hn_driver_load(driver, err);
+    if (status == HN_OK)
+        status = hn_driver_check(driver, driver->p_cuInit(0), "cuInit", err);
+    if (status != HN_OK)
+        hn_driver_close(driver);
+    return status;
+}
+
+void hn_driver_close(struct hn_driver *driver)
+{
+    if (driver == NULL)
+        return;
+    hn_library_close(driver->library);
+    *driver = (struct hn_driver){0};
+}
+
+enum hn_status hn_driver_check(const struct hn_driver *driver, CUresult result, const char *what,
+                               struct hn_error *err)
+{
+    if (result == CUDA_SUCCESS)
+        return HN_OK;
+    const char *name = NULL;
+    const char *description = NULL;
+    driver->p_cuGetErrorName(result, &name);
+    driver->p_cuGetErrorString(result, &description);
+    if (name == NULL)
+        return hn_fail(err, HN_ERUN, "%s: CUDA error %d", what, (int)result);
+    return hn_fail(err, HN_ERUN, "%s: %s: %s", what, name,
+                   description == NULL ? "no description" : description);
+}
+
+bool hn_driver_result_is_fatal(CUresult result)
+{
+    switch ((int)result) {
+    case CUDA_SUCCESS:
+    case CUDA_ERROR_INVALID_VALUE:
+    case CUDA_ERROR_OUT_OF_MEMORY:
+    case CUDA_ERROR_INVALID_IMAGE:
+    case CUDA_ERROR_NO_BINARY_FOR_GPU:
+    case CUDA_ERROR_INVALID_PTX:
+    case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+    case CUDA_ERROR_INVALID_SOURCE:
+    case CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND:
+    case CUDA_ERROR_NOT_FOUND:
+    case CUDA_ERROR_NOT_READY:
+    case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
+    case CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING:
+    case CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
+    case CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED:
+    case CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED:
+    case CUDA_ERROR_NOT_PERMITTED:
+    case CUDA_ERROR_NOT_SUPPORTED:
+    case CUDA_ERROR_INVALID_CLUSTER_SIZE:
+    case CUDA_ERROR_UNSUPPORTED_LIMIT:
+        return false;
+    default:
+        return true;
+    }
+}
+
+enum hn_status hn_driver_count(const struct hn_driver *driver, int *count, struct hn_error *err)
+{
+    return hn_driver_check(driver, driver->p_cuDeviceGetCount(count), "cuDeviceGetCount", err);
+}
+
+/* A MIG instance is named "NVIDIA H200 MIG 1g.18gb": the profile is taken off the name. */
+static void split_mig_profile(struct hn_device_identity *identity)
+{
+    char *mark = strstr(identity->name, " MIG ");
+    if (mark == NULL)
+        return;
+    snprintf(identity->mig_profile, sizeof identity->mig_profile, "%.63s", mark + 5);
+    *mark = '\0';
+}
+
+static void format_uuid(const unsigned char *bytes, bool mig, char uuid[48])
+{
+    int length = snprintf(uuid, 48, mig ? "MIG-" : "GPU-");
+    for (int i = 0; i < 16; i++) {
+        bool dash = i == 4 || i == 6 || i == 8 || i == 10;
+        length += snprintf(uuid + length, 48 - (size_t)length, dash ? "-%02x" : "%02x", bytes[i]);
+    }
+}
+
+/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  Tue ...": the first word of digits
+ * and dots. False when the text has none. */
+static bool parse_driver_version(char *text, char version[32])
+{
+    for (char *word = strtok(text, " \t\n"); word != NULL; word = strtok(NULL, " \t\n")) {
+        size_t length = strspn(word, "0123456789.");
+        if (word[length] == '\0' && strchr(word, '.') != NULL && length < 32) {
+            memcpy(version, word, length + 1);
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum hn_status read_driver_version(const struct hn_driver *driver, char version[32],
+                                          struct hn_error *err)
+{
+    char line[256];
+    FILE *file = fopen("/proc/driver/nvidia/version", "r");
+    if (file != NULL) {
+        bool found = fgets(line, sizeof line, file) != NULL && parse_driver_version(line, version);
+        fclose(file);
+        if (found)
+            return HN_OK;
+    }
+    int number = 0;
+    enum hn_status status =
+        hn_driver_check(driver, driver->p_cuDriverGetVersion(&number), "cuDriverGetVersion", err);
+    if (status == HN_OK)
+        snprintf(version, 32, "CUDA %d.%d", number / 1000, number % 1000 / 10);
+    return status;
+}
+
+struct limit {
+    CUdevice_attribute attribute;
+    int *where;
+};
+
+static enum hn_status read_limits(const struct hn_driver *driver, CUdevice handle,
+                                  const struct limit *limits, size_t count, struct hn_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        CUresult result =
+            driver->p_cuDeviceGetAttribute(limits[i].where, limits[i].attribute, handle);
+        enum hn_status status = hn_driver_check(driver, result, "cuDeviceGetAttribute", err);
+        if (status != HN_OK)
+            return status;
+    }
+    return HN_OK;
+}
+
+static enum hn_status read_all_limits(const struct hn_driver *driver, CUdevice handle,
+                                      struct hn_device *device, struct hn_error *err)
+{
+    int major = 0, minor = 0, cluster = 0, integrated = 0;
+    const struct limit limits[] = {
+#define LIMIT(name, field) {CU_DEVICE_ATTRIBUTE_##name, &(field)}
+        LIMIT(COMPUTE_CAPABILITY_MAJOR, major),
+        LIMIT(COMPUTE_CAPABILITY_MINOR, minor),
+        LIMIT(MULTIPROCESSOR_COUNT, device->identity.sm_count),
+        LIMIT(WARP_SIZE, device->warp_size),
+        LIMIT(MAX_THREADS_PER_BLOCK, device->max_threads_per_block),
+        LIMIT(MAX_BLOCK_DIM_X, device->max_block[0]),
+        LIMIT(MAX_BLOCK_DIM_Y, device->max_block[1]),
+        LIMIT(MAX_BLOCK_DIM_Z, device->max_block[2]),
+        LIMIT(MAX_GRID_DIM_X, device->max_grid[0]),
+        LIMIT(MAX_GRID_DIM_Y, device->max_grid[1]),
+        LIMIT(MAX_GRID_DIM_Z, device->max_grid[2]),
+        LIMIT(MAX_THREADS_PER_MULTIPROCESSOR, device->max_threads_per_sm),
+        LIMIT(MAX_BLOCKS_PER_MULTIPROCESSOR, device->max_blocks_per_sm),
+        LIMIT(MAX_REGISTERS_PER_BLOCK, device->registers_per_block),
+        LIMIT(MAX_REGISTERS_PER_MULTIPROCESSOR, device->registers_per_sm),
+        LIMIT(MAX_SHARED_MEMORY_PER_BLOCK, device->shared_per_block),
+        LIMIT(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device->shared_per_block_optin),
+        LIMIT(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, device->shared_per_sm),
+        LIMIT(RESERVED_SHARED_MEMORY_PER_BLOCK, device->shared_reserved_per_block),
+        LIMIT(L2_CACHE_SIZE, device->l2_bytes),
+        LIMIT(CLOCK_RATE, device->clock_khz),
+        LIMIT(MEMORY_CLOCK_RATE, device->memory_clock_khz),
+        LIMIT(GLOBAL_MEMORY_BUS_WIDTH, device->memory_bus_bits),
+        LIMIT(ASYNC_ENGINE_COUNT, device->copy_engines),
+        LIMIT(MAX_PERSISTING_L2_CACHE_SIZE, device->max_persisting_l2_bytes),
+        LIMIT(MAX_ACCESS_POLICY_WINDOW_SIZE, device->max_access_window_bytes),
+        LIMIT(CLUSTER_LAUNCH, cluster),
+        LIMIT(INTEGRATED, integrated),
+#undef LIMIT
+    };
+    enum hn_status status =
+        read_limits(driver, handle, limits, sizeof limits / sizeof limits[0], err);
+    device->identity.capability = 10 * major + minor;
+    device->cluster_launch = cluster != 0;
+    device->integrated = integrated != 0;
+    return status;
+}
+
+static enum hn_status read_identity(const struct hn_driver *driver, CUdevice handle,
+                                    struct hn_device *device, struct hn_error *err)
+{
+    CUuuid uuid;
+    size_t bytes = 0;
+    char *name = device->identity.name;
+    CUresult result = driver->p_cuDeviceGetName(name, (int)sizeof device->identity.name, handle);
+    enum hn_status status = hn_driver_check(driver, result, "cuDeviceGetName", err);
+    if (status != HN_OK)
+        return status;
+    name[sizeof device->identity.name - 1] = '\0';
+    split_mig_profile(&device->identity);
+    status =
+        hn_driver_check(driver, driver->p_cuDeviceGetUuid(&uuid, handle), "cuDeviceGetUuid", err);
+    if (status != HN_OK)
+        return status;
+    format_uuid((const unsigned char *)uuid.bytes, device->identity.mig_profile[0] != '\0',
+                device->uuid);
+    status = hn_driver_check(driver, driver->p_cuDeviceTotalMem(&bytes, handle), "cuDeviceTotalMem",
+                             err);
+    device->memory_bytes = (int64_t)bytes;
+    return status;
+}
+
+enum hn_status hn_driver_device(const struct hn_driver *driver, int ordinal,
+                                struct hn_device *device, struct hn_error *err)
+{
+    CUdevice handle = 0;
+    *device = (struct hn_device){.ordinal = ordinal};
+    enum hn_status status =
+        hn_driver_check(driver, driver->p_cuDeviceGet(&handle, ordinal), "cuDeviceGet", err);
+    if (status == HN_OK)
+        status = read_identity(driver, handle, device, err);
+    if (status == HN_OK)
+        status = read_all_limits(driver, handle, device, err);
+    if (status == HN_OK)
+        status = read_driver_version(driver, device->driver, err);
+    return status;
+}
+
+static bool selector_matches(const char *selector, const struct hn_device *device)
+{
+    char *end = NULL;
+    long ordinal = strtol(selector, &end, 10);
+    if (end != selector && *end == '\0')
+        return ordinal == device->ordinal;
+    size_t length = strlen(selector);
+    return length > 4 && strncmp(selector, device->uuid, length) == 0;
+}
+
+static enum hn_status fail_selection(const char *selector, int matches, struct hn_text *list,
+                                     struct hn_error *err)
+{
+    const char *devices = list->failed || list->data == NULL ? "" : list->data;
+    return hn_fail(err, HN_EUSAGE, "%s '%s'; expected one of:%.3000s",
+                   matches == 0 ? "no such device:" : "more than one device is called", selector,
+                   devices);
+}
+
+enum hn_status hn_driver_select(const struct hn_driver *driver, const char *selector,
+                                struct hn_device *device, struct hn_error *err)
+{
+    int count = 0;
+    int matches = 0;
+    enum hn_status status = hn_driver_count(driver, &count, err);
+    if (status != HN_OK)
+        return status;
+    if (count == 0)
+        return hn_fail(err, HN_ERUN, "the CUDA driver finds no GPU");
+    if (selector == NULL)
+        return hn_driver_device(driver, 0, device, err);
+
+    struct hn_text list;
+    hn_text_init(&list);
+    for (int i = 0; i < count; i++) {
+        struct hn_device candidate;
+        status = hn_driver_device(driver, i, &candidate, err);
+        if (status != HN_OK)
+            goto finish_list;
+        hn_text_printf(&list, "\n  %d  %s  %s", i, candidate.uuid, candidate.identity.name);
+        if (selector_matches(selector, &candidate)) {
+            *device = candidate;
+            matches++;
+        }
+    }
+    if (matches != 1)
+        status = fail_selection(selector, matches, &list, err);
+
+finish_list:
+    hn_text_finish(&list);
+    return status;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_DEVICE_DRIVER_H
+#define HONE_RUNTIME_DEVICE_DRIVER_H
+
+#include <cuda.h>
+
+#include "base/error.h"
+#include "cache/record/outcome.h"
+#include "runtime/device/device.h"
+
+/* The driver's functions that Hone calls: X(name). cuda.h renames some to versioned symbols (cuMemAlloc_v2); the
+ * loader looks up the name that cuda.h gives. */
+#define HN_DRIVER_FUNCTIONS(X)                                                                                         \
+    X(cuInit)                                                                                                          \
+    X(cuDriverGetVersion)                                                                                              \
+    X(cuGetErrorName)                                                                                                  \
+    X(cuGetErrorString)                                                                                                \
+    X(cuDeviceGetCount)                                                                                                \
+    X(cuDeviceGet)                                                                                                     \
+    X(cuDeviceGetName)                                                                                                 \
+    X(cuDeviceGetUuid)                                                                                                 \
+    X(cuDeviceGetAttribute)                                                                                            \
+    X(cuDeviceTotalMem)                                                                                                \
+    X(cuDevicePrimaryCtxRetain)                                                                                        \
+    X(cuDevicePrimaryCtxRelease)                                                                                       \
+    X(cuCtxGetCurrent)                                                                                                 \
+    X(cuCtxGetDevice)                                                                                                  \
+    X(cuCtxSetCurrent)                                                                                                 \
+    X(cuCtxSynchronize)                                                                                                \
+    X(cuCtxSetLimit)                                                                                                   \
+    X(cuCtxGetLimit)                                                                                                   \
+    X(cuCtxResetPersistingL2Cache)                                                                                     \
+    X(cuMemGetInfo)                                                                                                    \
+    X(cuMemAlloc)                                                                                                      \
+    X(cuMemFree)                                                                                                       \
+    X(cuMemAllocManaged)                                                                                               \
+    X(cuMemHostAlloc)                                                                                                  \
+    X(cuMemHostGetDevicePointer)                                                                                       \
+    X(cuMemFreeHost)                                                                                                   \
+    X(cuMemHostRegister)                                                                                               \
+    X(cuMemHostUnregister)                                                                                             \
+    X(cuMemPrefetchAsync_v2)                                                                                           \
+    X(cuMemcpyHtoD)                                                                                                    \
+    X(cuMemcpyDtoH)                                                                                                    \
+    X(cuMemcpyHtoDAsync)                                                                                               \
+    X(cuMemcpyDtoHAsync)                                                                                               \
+    X(cuMemcpyDtoDAsync)                                                                                               \
+    X(cuMemsetD8Async)                                                                                                 \
+    X(cuModuleLoadDataEx)                                                                                              \
+    X(cuModuleUnload)                                                                                                  \
+    X(cuModuleGetFunction)                                                                                             \
+    X(cuModuleGetGlobal)                                                                                               \
+    X(cuFuncGetAttribute)                                                                                              \
+    X(cuFuncSetAttribute)                                                                                              \
+    X(cuLaunchKernel)                                                                                                  \
+    X(cuLaunchKernelEx)                                                                                                \
+    X(cuTexObjectCreate)                                                                                               \
+    X(cuTexObjectDestroy)                                                                                              \
+    X(cuStreamCreate)                                                                                                  \
+    X(cuStreamDestroy)                                                                                                 \
+    X(cuStreamSynchronize)                                                                                             \
+    X(cuStreamWaitEvent)                                                                                               \
+    X(cuEventCreate)                                                                                                   \
+    X(cuEventDestroy)                                                                                                  \
+    X(cuEventRecord)                                                                                                   \
+    X(cuEventQuery)                                                                                                    \
+    X(cuEventSynchronize)                                                                                              \
+    X(cuEventElapsedTime)
+
+/* Passed to whoever calls the driver, so that a test can pass another table. */
+struct hn_driver {
+    void *library;
+#define X(name) __typeof__(&name) p_##name;
+    HN_DRIVER_FUNCTIONS(X)
+#undef X
+};
+
+/* Opens libcuda.so.1, for who works in a context that is there already. HN_ERUN. */
+enum hn_status hn_driver_load(struct hn_driver *driver, struct hn_error *err);
+/* Opens libcuda.so.1 and calls cuInit. HN_ERUN: "no CUDA driver: libcuda.so.1 was not found. …" and the like. */
+enum hn_status hn_driver_open(struct hn_driver *driver, struct hn_error *err);
+void hn_driver_close(struct hn_driver *driver);
+
+/* HN_OK for CUDA_SUCCESS; otherwise HN_ERUN with "<what>: <name>: <description>". */
+enum hn_status hn_driver_check(const struct hn_driver *driver, CUresult result, const char *what,
+                               struct hn_error *err);
+
+/* After this result the process can use the device no more and has to be replaced (cuda.h names them). Anything not
+ * on the list of ordinary rejections counts. */
+bool hn_driver_result_is_fatal(CUresult result);
+
+enum hn_status hn_driver_count(const struct hn_driver *driver, int *count, struct hn_error *err);
+/* Identity and limits of device `ordinal`; creates no context. */
+enum hn_status hn_driver_device(const struct hn_driver *driver, int ordinal, struct hn_device *device,
+                                struct hn_error *err);
+/* "0", "GPU-…" (a unique beginning is enough), or NULL for device 0. HN_EUSAGE lists the devices that are there. */
+enum hn_status hn_driver_select(const struct hn_driver *driver, const char *selector, struct hn_device *device,
+                                struct hn_error *err);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_DEVICE_HEALTH_H
+#define HONE_RUNTIME_DEVICE_HEALTH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What else is going on with the GPU while we measure, as NVML tells: clocks held down, and other processes on it. NVML
+ * (libnvidia-ml.so.1) is loaded at run time; without it nothing is watched, which `watching` says. */
+struct hn_health {
+    bool watching;
+    unsigned checks;
+    unsigned held_down;      /* checks in which a cap or a slowdown held the clocks down */
+    unsigned reasons;        /* NVML's clocks event reasons, all that were seen */
+    unsigned other_processes; /* most seen at once */
+    char process[128];       /* one of them: "python3 (pid 1234)" */
+};
+
+/* Reads what NVML says of one device. */
+struct hn_health_watch;
+
+/* NULL where there is no NVML, or it does not know the device. uuid: "GPU-…". */
+struct hn_health_watch *hn_health_watch_create(const char *uuid);
+void hn_health_watch_destroy(struct hn_health_watch *watch);
+
+/* Adds a look at the clocks, and now and then at the processes, to health. A look costs a driver call, so that looks
+ * come 100 ms apart at least: more often the call does nothing. */
+void hn_health_look(struct hn_health_watch *watch, struct hn_health *health);
+
+/* Adds what another process has seen. */
+void hn_health_add(struct hn_health *health, const struct hn_health *more);
+
+/* "the power cap, the temperature": what held the clocks down, in words; "" for nothing. */
+void hn_health_reasons(unsigned reasons, char *text, size_t size);
+
+#endif

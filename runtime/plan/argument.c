@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/plan/argument.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+static const char *const roles[HN_ROLE_COUNT] = {
+#define X(identifier, name) [identifier] = name,
+    HN_ROLES(X)
+#undef X
+};
+
+const char *const hn_compare_mode_names[HN_COMPARE_MODE_COUNT] = {
+#define X(identifier, name) [identifier] = name,
+    HN_COMPARE_MODES(X)
+#undef X
+};
+
+const char *hn_role_name(enum hn_role role)
+{
+    return roles[role];
+}
+
+bool hn_role_parse(const char *name, enum hn_role *role)
+{
+    for (int i = 0; i < HN_ROLE_COUNT; i++) {
+        if (strcmp(roles[i], name) == 0) {
+            *role = (enum hn_role)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+void hn_compare_finish(struct hn_compare *compare)
+{
+    hn_expression_destroy(compare->relative);
+    hn_expression_destroy(compare->absolute);
+}
+
+void hn_argument_finish(struct hn_argument *argument)
+{
+    if (argument->compare != NULL)
+        hn_compare_finish(argument->compare);
+    free(argument->compare);
+    free(argument->length);
+    free(argument->name);
+    hn_fill_finish(&argument->fill);
+    hn_expression_destroy(argument->count);
+    hn_expression_destroy(argument->shape.width);
+    hn_expression_destroy(argument->shape.height);
+    hn_expression_destroy(argument->shape.pitch);
+    hn_expression_destroy(argument->value);
+    free(argument->from);
+    hn_expression_destroy(argument->condition);
+}
+
+enum hn_status hn_argument_set_count(struct hn_argument *argument, struct hn_error *err)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_text_printf(&text, "(%s) * (%s)", hn_expression_text(argument->shape.width),
+                   hn_expression_text(argument->shape.height));
+    enum hn_status status =
+        text.failed ? hn_fail_memory(err) : hn_expression_parse(text.data, &argument->count, err);
+    hn_text_finish(&text);
+    return status;
+}
+
+enum hn_status hn_argument_evaluate_rows(const struct hn_argument *argument,
+                                         const struct hn_value *values, uint64_t *row,
+                                         uint64_t *pitch, struct hn_error *err)
+{
+    static const int64_t MOST = INT64_C(1) << 40;
+    const struct hn_shape *shape = &argument->shape;
+    int64_t width = 0;
+    int64_t bytes = 0;
+    *row = *pitch = 0;
+    if (shape->width == NULL)
+        return HN_OK;
+    enum hn_status status = hn_expression_integer(shape->width, values, &width, err);
+    if (status != HN_OK)
+        return status;
+    if (width < 1 || width > MOST)
+        return hn_fail(err, HN_EVALUE, "argument '%s' has a width of %lld; expected 1 to %lld",
+                       argument->name, (long long)width, (long long)MOST);
+    int64_t row_bytes = width * (int64_t)hn_argument_bytes(argument);
+    bytes = row_bytes;
+    if (shape->device)
+        bytes = (row_bytes + HN_DEVICE_PITCH - 1) / HN_DEVICE_PITCH * HN_DEVICE_PITCH;
+    if (shape->pitch != NULL)
+        status = hn_expression_integer(shape->pitch, values, &bytes, err);
+    if (status != HN_OK)
+        return status;
+    if (bytes < row_bytes || bytes > 8 * MOST ||
+        bytes % (int64_t)hn_element_size(argument->element) != 0)
+        return hn_fail(err, HN_EVALUE,
+                       "argument '%s' has a pitch of %lld bytes; expected a multiple of %zu, at "
+                       "least the %lld of a row",
+                       argument->name, (long long)bytes, hn_element_size(argument->element),
+                       (long long)row_bytes);
+    *row = (uint64_t)width * argument->lanes;
+    *pitch = (uint64_t)bytes;
+    return HN_OK;
+}
+
+void hn_argument_format_type(const struct hn_argument *argument, char text[HN_TYPE_SIZE])
+{
+    hn_type_format(argument->element, argument->lanes, text);
+}
+
+size_t hn_argument_bytes(const struct hn_argument *argument)
+{
+    return hn_element_size(argument->element) * (argument->lanes > 1 ? argument->lanes : 1);
+}
+
+enum hn_status hn_argument_buffer_bytes(const struct hn_argument *argument,
+                                        const struct hn_value *values, uint64_t *bytes,
+                                        struct hn_error *err)
+{
+    static const int64_t most = (int64_t)1 << 50;
+    int64_t count = 0;
+    uint64_t row = 0;
+    uint64_t pitch = 0;
+    int64_t element_bytes = (int64_t)hn_argument_bytes(argument);
+    enum hn_status status = hn_expression_integer(argument->count, values, &count, err);
+    if (status == HN_OK && (count < 1 || count > most / element_bytes))
+        return hn_fail(err, HN_EVALUE, "argument '%s' has a count of %lld; expected 1 to %lld",
+                       argument->name, (long long)count, (long long)(most / element_bytes));
+    if (status == HN_OK)
+        status = hn_argument_evaluate_rows(argument, values, &row, &pitch, err);
+    *bytes = row == 0 ? (uint64_t)(count * element_bytes)
+                      : (uint64_t)count * argument->lanes / row * pitch;
+    return status;
+}
+
+bool hn_argument_is_passed(const struct hn_argument *argument)
+{
+    return argument->role != HN_ROLE_SYMBOL;
+}
+
+bool hn_argument_is_buffer(const struct hn_argument *argument)
+{
+    return argument->count != NULL && argument->role != HN_ROLE_SYMBOL;
+}
+
+bool hn_argument_is_compared(const struct hn_argument *argument)
+{
+    return argument->role == HN_ROLE_OUTPUT || argument->role == HN_ROLE_INOUT;
+}
+
+bool hn_argument_is_filled(const struct hn_argument *argument)
+{
+    return argument->role == HN_ROLE_INPUT || argument->role == HN_ROLE_INOUT ||
+           (argument->role == HN_ROLE_SYMBOL && argument->count != NULL);
+}
+
+enum hn_status hn_argument_applies(const struct hn_argument *argument,
+                                   const struct hn_value *values, bool *applies,
+                                   struct hn_error *err)
+{
+    struct hn_value holds = hn_boolean(true);
+    enum hn_status status = HN_OK;
+    if (argument->condition != NULL)
+        status = hn_expression_evaluate(argument->condition, values, &holds, err);
+    *applies = status == HN_OK && hn_value_truth(&holds);
+    return status;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/plan/element.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct element_info {
+    const char *name;
+    size_t size;
+    const char *c_name;
+    const char *vector;
+};
+
+static const struct element_info elements[HN_ELEMENT_COUNT] = {
+#define X(identifier, name, bytes, c_name, vector) [identifier] = {name, bytes, c_name, vector},
+    HN_ELEMENTS(X)
+#undef X
+};
+
+size_t hn_element_size(enum hn_element element)
+{
+    return elements[element].size;
+}
+
+const char *hn_element_name(enum hn_element element)
+{
+    return elements[element].name;
+}
+
+void hn_type_format(enum hn_element element, unsigned lanes, char text[HN_TYPE_SIZE])
+{
+    if (lanes > 1)
+        snprintf(text, HN_TYPE_SIZE, "%sx%u", hn_element_name(element), lanes);
+    else
+        snprintf(text, HN_TYPE_SIZE, "%s", hn_element_name(element));
+}
+
+bool hn_type_parse(const char *name, enum hn_element *element, unsigned *lanes)
+{
+    static const unsigned sizes[] = {1, 2, 3, 4, 8, 16};
+    char text[HN_TYPE_SIZE];
+    for (int i = 0; i < HN_ELEMENT_COUNT; i++) {
+        for (size_t n = 0; n < sizeof sizes / sizeof sizes[0]; n++) {
+            hn_type_format((enum hn_element)i, sizes[n], text);
+            if (strcmp(text, name) != 0)
+                continue;
+            *element = (enum hn_element)i;
+            *lanes = sizes[n];
+            return true;
+        }
+    }
+    return false;
+}
+
+void hn_type_format_c(enum hn_element element, unsigned lanes, char *text, size_t size)
+{
+    bool half = element == HN_FLOAT16 || element == HN_BFLOAT16;
+    if (lanes <= 1)
+        snprintf(text, size, "%s", elements[element].c_name);
+    else if (lanes <= (half ? 2 : 4))
+        snprintf(text, size, "%s%u", elements[element].vector, lanes);
+    else
+        snprintf(text, size, "%s[%u]", elements[element].c_name, lanes);
+}
+
+bool hn_element_is_real(enum hn_element element)
+{
+    return element >= HN_FLOAT32;
+}
+
+void hn_element_range(enum hn_element element, int64_t *low, int64_t *high)
+{
+    bool is_unsigned = hn_element_name(element)[0] == 'u';
+    size_t size = hn_element_size(element);
+    int64_t most = INT64_MAX >> (64 - 8 * size);
+    *low = is_unsigned ? 0 : -most - 1;
+    *high = is_unsigned && size < 8 ? most * 2 + 1 : most;
+}
+
+/* A binary format of 16 bits: sign, exponent, fraction. */
+struct half_format {
+    int fraction_bits;
+    int bias;
+};
+
+static struct half_format half_format(enum hn_element element)
+{
+    return element == HN_FLOAT16 ? (struct half_format){10, 15} : (struct half_format){7, 127};
+}
+
+/* As narrow() of support_element.cuh. */
+static uint16_t encode_half(double real, struct half_format format)
+{
+    uint16_t infinity = (uint16_t)((2 * format.bias + 1) << format.fraction_bits);
+    uint16_t sign = signbit(real) ? 0x8000 : 0;
+    int exponent = 0;
+    if (isnan(real))
+        return (uint16_t)(sign | infinity | (1 << (format.fraction_bits - 1)));
+    if (isinf(real) || real == 0.0)
+        return (uint16_t)(sign | (real == 0.0 ? 0 : infinity));
+    frexp(fabs(real), &exponent);
+    if (exponent < 2 - format.bias)
+        exponent = 2 - format.bias; /* of the numbers without a leading one */
+    double units = rint(ldexp(fabs(real), format.fraction_bits + 1 - exponent));
+    int bits = (int)units + ((exponent - 2 + format.bias) << format.fraction_bits);
+    return (uint16_t)(sign | (bits > infinity ? infinity : bits));
+}
+
+static double decode_half(uint16_t half, struct half_format format)
+{
+    int exponent = (half & 0x7fff) >> format.fraction_bits;
+    int fraction = half & ((1 << format.fraction_bits) - 1);
+    double sign = (half & 0x8000) != 0 ? -1.0 : 1.0;
+    if (exponent == 2 * format.bias + 1)
+        return fraction != 0 ? (double)NAN : sign * (double)INFINITY;
+    if (exponent > 0)
+        fraction += 1 << format.fraction_bits;
+    return sign *
+           ldexp(fraction, (exponent > 0 ? exponent : 1) - format.bias - format.fraction_bits);
+}
+
+void hn_element_encode(double real, enum hn_element element, void *bytes)
+{
+    float single = (float)real;
+    uint16_t half = 0;
+    switch (element) {
+    case HN_FLOAT64:
+        memcpy(bytes, &real, sizeof real);
+        break;
+    case HN_FLOAT32:
+        memcpy(bytes, &single, sizeof single);
+        break;
+    default:
+        half = encode_half(real, half_format(element));
+        memcpy(bytes, &half, sizeof half);
+        break;
+    }
+}
+
+double hn_element_decode(const void *bytes, enum hn_element element)
+{
+    double real = 0.0;
+    float single = 0.0f;
+    uint16_t half = 0;
+    switch (element) {
+    case HN_FLOAT64:
+        memcpy(&real, bytes, sizeof real);
+        return real;
+    case HN_FLOAT32:
+        memcpy(&single, bytes, sizeof single);
+        return (double)single;
+    default:
+        memcpy(&half, bytes, sizeof half);
+        return decode_half(half, half_format(element));
+    }
+}
+
+/* Little endian, as the host. */
+static uint64_t bits_of(const void *bytes, enum hn_element element)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, bytes, hn_element_size(element));
+    return bits;
+}
+
+uint64_t hn_element_count(const void *bytes, enum hn_element element)
+{
+    bool is_signed = hn_element_name(element)[0] == 'i';
+    uint64_t number = bits_of(bytes, element);
+    bool negative = is_signed && (number >> (8 * hn_element_size(element) - 1)) != 0;
+    return negative ? 0 : number;
+}
+
+void hn_element_format(const void *bytes, enum hn_element element, char *text, size_t size)
+{
+    uint64_t bits = bits_of(bytes, element);
+    size_t unused_bits = 64 - 8 * hn_element_size(element);
+    int digits = element == HN_FLOAT64 ? 17 : element == HN_FLOAT32 ? 9 : 6;
+    if (hn_element_name(element)[0] == 'i')
+        snprintf(text, size, "%" PRId64, (int64_t)(bits << unused_bits) >> unused_bits);
+    else if (hn_element_name(element)[0] == 'u')
+        snprintf(text, size, "%" PRIu64, bits);
+    else if (bits == UINT64_MAX >> unused_bits)
+        snprintf(text, size, "never written");
+    else
+        snprintf(text, size, "%.*g", digits, hn_element_decode(bytes, element));
+}

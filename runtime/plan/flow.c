@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/plan/flow.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void hn_flow_destroy(struct hn_flow *flow)
+{
+    if (flow == NULL)
+        return;
+    for (size_t i = 0; flow->chunks != NULL && i < flow->chunk_count; i++)
+        free(flow->chunks[i].steps);
+    free(flow->chunks);
+    free(flow->copies);
+    free(flow);
+}
+
+static enum hn_status evaluate(const struct hn_flow *flow, enum hn_pipeline_field field,
+                               const struct hn_value *values, int64_t without, int64_t *number,
+                               struct hn_error *err)
+{
+    const struct hn_expression *expression = flow->pipeline->fields[field];
+    *number = without;
+    return expression == NULL ? HN_OK : hn_expression_integer(expression, values, number, err);
+}
+
+static enum hn_status evaluate_word(const struct hn_flow *flow, enum hn_pipeline_field field,
+                                    const struct hn_value *values, const char *const *names,
+                                    int count, int without, int *choice, struct hn_error *err)
+{
+    const struct hn_expression *expression = flow->pipeline->fields[field];
+    struct hn_value word;
+    *choice = without;
+    if (expression == NULL)
+        return HN_OK;
+    enum hn_status status = hn_expression_evaluate(expression, values, &word, err);
+    if (status != HN_OK)
+        return status;
+    for (*choice = 0; word.type == HN_WORD && *choice < count; ++*choice)
+        if (strcmp(names[*choice], word.word) == 0)
+            return HN_OK;
+    struct hn_text known;
+    hn_text_init(&known);
+    for (int i = 0; i < count; i++)
+        hn_text_printf(&known, "%s%s", i == 0 ? "" : ", ", names[i]);
+    status = hn_fail(err, HN_ECONFIG, "%s of the pipeline is '%.60s', expected one of %s",
+                     hn_pipeline_keys[field], word.type == HN_WORD ? word.word : "a number",
+                     known.failed ? "its words" : known.data);
+    hn_text_finish(&known);
+    return status;
+}
+
+/* What is cut has the same number of elements, or of rows, for each unit. */
+static enum hn_status check_counts(const struct hn_plan *plan, const struct hn_value *values,
+                                   struct hn_flow *flow, struct hn_error *err)
+{
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        const struct hn_argument *argument = &plan->arguments[i];
+        const struct hn_expression *extent =
+            argument->shape.height != NULL ? argument->shape.height : argument->count;
+        int64_t count = 0;
+        if ((flow->pipeline->parts[i] & HN_PART_CUT) == 0)
+            continue;
+        enum hn_status status = hn_expression_integer(extent, values, &count, err);
+        if (status != HN_OK)
+            return status;
+        if (count % flow->over == 0)
+            continue;
+        snprintf(flow->why, sizeof flow->why,
+                 "the %lld %s of '%.60s' can not be cut into %lld equal units ('over')",
+                 (long long)count, argument->shape.height != NULL ? "rows" : "elements",
+                 argument->name, (long long)flow->over);
+        return HN_OK;
+    }
+    return HN_OK;
+}
+
+static bool is_between(struct hn_flow *flow, enum hn_pipeline_field field, int64_t number,
+                       int64_t least, int64_t most)
+{
+    if (number >= least && number <= most)
+        return true;
+    snprintf(flow->why, sizeof flow->why, "the pipeline has a '%s' of %lld; expected %lld to %lld",
+             hn_pipeline_keys[field], (long long)number, (long long)least, (long long)most);
+    return false;
+}
+
+static enum hn_status evaluate_fields(const struct hn_plan *plan, const struct hn_value *values,
+                                      bool sequential, struct hn_flow *flow, int64_t *granule,
+                                      struct hn_error *err)
+{
+    int64_t chunks = 1;
+    int64_t streams = 1;
+    int order = HN_DEPTH_FIRST;
+    int memory = HN_HOST_PINNED;
+    enum hn_status status = evaluate(flow, HN_PIPELINE_OVER, values, 0, &flow->over, err);
+    if (status == HN_OK)
+        status = evaluate(flow, HN_PIPELINE_GRANULE, values, 1, granule, err);
+    if (status == HN_OK)
+        status = evaluate(flow, HN_PIPELINE_HALO, values, 0, &flow->halo, err);
+    if (status == HN_OK)
+        status = evaluate(flow, HN_PIPELINE_PIECES, values, 1, &flow->pieces, err);
+    if (status == HN_OK && !sequential)
+        status = evaluate(flow, HN_PIPELINE_CHUNKS, values, 1, &chunks, err);
+    if (status == HN_OK && !sequential)
+        status = evaluate(flow, HN_PIPELINE_STREAMS, values, 1, &streams, err);
+    if (status == HN_OK)
+        status = evaluate_word(flow, HN_PIPELINE_ORDER, values, hn_order_names, HN_ORDER_COUNT,
+                               order, &order, err);
+    if (status == HN_OK)
+        status = evaluate_word(flow, HN_PIPELINE_HOST_MEMORY, values, hn_host_memory_names,
+                               HN_HOST_MEMORY_COUNT, memory, &memory, err);
+    if (status != HN_OK)
+        return status;
+    flow->order = (enum hn_order)order;
+    flow->host_memory = (enum hn_host_memory)memory;
+    if (!is_between(flow, HN_PIPELINE_OVER, flow->over, 1, INT64_MAX / 2) ||
+        !is_between(flow, HN_PIPELINE_GRANULE, *granule, 1, INT64_MAX / 2) ||
+        !is_between(flow, HN_PIPELINE_HALO, flow->halo, 0, INT64_MAX / 2) ||
+        !is_between(flow, HN_PIPELINE_PIECES, flow->pieces, 1, 1 << 20) ||
+        !is_between(flow, HN_PIPELINE_CHUNKS, chunks, 1, HN_MAX_CHUNKS) ||
+        !is_between(flow, HN_PIPELINE_STREAMS, streams, 1, HN_MAX_STREAMS))
+        return HN_OK;
+    /* What makes no difference is not told apart. */
+    flow->streams = (size_t)(streams < chunks ? streams : chunks);
+    if (flow->streams == 1)
+        flow->order = HN_DEPTH_FIRST;
+    flow->chunk_count = (size_t)chunks;
+    return check_counts(plan, values, flow, err);
+}
+
+static enum hn_status evaluate_copies(const struct hn_value *values, struct hn_flow *flow,
+                                      struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < flow->pipeline->copy_count && status == HN_OK; i++) {
+        const struct hn_expression *condition = flow->pipeline->copies[i].condition;
+        struct hn_value holds = hn_boolean(true);
+        if (condition != NULL)
+            status = hn_expression_evaluate(condition, values, &holds, err);
+        flow->copies[i] = status == HN_OK && hn_value_truth(&holds);
+    }
+    return status;
+}
+
+/* What is not cut is copied once or not at all. */
+static void check_copies(const struct hn_plan *plan, struct hn_flow *flow)
+{
+    for (size_t i = 0; flow->chunk_count > 1 && i < flow->pipeline->copy_count; i++) {
+        const struct hn_copy_step *copy = &flow->pipeline->copies[i];
+        for (size_t j = 0; flow->copies[i] && j < copy->argument_count; j++)
+            if ((flow->pipeline->parts[copy->arguments[j]] & HN_PART_CUT) == 0)
+                snprintf(flow->why, sizeof flow->why,
+                         "a step copies all of '%.60s' for each of %zu chunks; list it under 'cut'",
+                         plan->arguments[copy->arguments[j]].name, flow->chunk_count);
+    }
+}
+
+/* Granules are dealt out so that chunks differ by one at most. */
+static void cut(struct hn_flow *flow, int64_t granule)
+{
+    int64_t granules = (flow->over - 1) / granule + 1;
+    int64_t count = (int64_t)flow->chunk_count;
+    int64_t each = granules / count;
+    int64_t more = granules % count;
+    int64_t begin = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t end = begin + (each + (i < more)) * granule;
+        if (i == count - 1)
+            end = flow->over;
+        flow->chunks[i].begin = begin;
+        flow->chunks[i].count = end - begin;
+        begin = end;
+    }
+}
+
+static enum hn_status make_chunks(const struct hn_plan *plan, struct hn_value *values,
+                                  int64_t granule, const struct hn_launch *launch,
+                                  struct hn_flow *flow, struct hn_error *err)
+{
+    flow->chunks = calloc(flow->chunk_count, sizeof *flow->chunks);
+    if (flow->chunks == NULL)
+        return hn_fail_memory(err);
+    cut(flow, granule);
+    enum hn_status status = HN_OK;
+    for (size_t c = 0; c < flow->chunk_count && status == HN_OK; c++) {
+        struct hn_chunk *chunk = &flow->chunks[c];
+        hn_plan_set_chunk(plan, values, chunk->begin, chunk->count, (int64_t)c);
+        chunk->steps = calloc(launch->step_count + 1, sizeof *chunk->steps);
+        if (chunk->steps == NULL)
+            status = hn_fail_memory(err);
+        for (size_t s = 0; s < launch->step_count && status == HN_OK; s++)
+            status = hn_launch_evaluate_step(launch->steps[s].step, values, &chunk->steps[s], err);
+    }
+    hn_plan_set_chunk(plan, values, 0, flow->over, 0);
+    return status;
+}
+
+enum hn_status hn_flow_make(const struct hn_plan *plan, struct hn_value *values, bool sequential,
+                            struct hn_launch *launch, struct hn_error *err)
+{
+    int64_t granule = 1;
+    struct hn_flow *flow = calloc(1, sizeof *flow);
+    if (flow == NULL)
+        return hn_fail_memory(err);
+    flow->pipeline = plan->pipeline;
+    launch->flow = flow; /* which is destroyed with the launch */
+    flow->copies = calloc(plan->pipeline->copy_count + 1, sizeof *flow->copies);
+    if (flow->copies == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = evaluate_fields(plan, values, sequential, flow, &granule, err);
+    if (status == HN_OK)
+        status = evaluate_copies(values, flow, err);
+    if (status != HN_OK)
+        return status;
+    int64_t granules = flow->why[0] == '\0' ? (flow->over - 1) / granule + 1 : 0;
+    if (flow->why[0] == '\0' && (int64_t)flow->chunk_count > granules)
+        snprintf(flow->why, sizeof flow->why,
+                 "%zu chunks of an extent of %lld, which has %lld granule%s of %lld",
+                 flow->chunk_count, (long long)flow->over, (long long)granules,
+                 granules == 1 ? "" : "s", (long long)granule);
+    if (flow->why[0] == '\0')
+        check_copies(plan, flow);
+    if (flow->why[0] != '\0') {
+        flow->chunk_count = 0;
+        return HN_OK;
+    }
+    return make_chunks(plan, values, granule, launch, flow, err);
+}
+
+static int64_t upload_end(const struct hn_flow *flow, size_t chunk)
+{
+    int64_t end = flow->chunks[chunk].begin + flow->chunks[chunk].count;
+    return flow->halo < flow->over - end ? end + flow->halo : flow->over;
+}
+
+void hn_flow_upload_range(const struct hn_flow *flow, size_t chunk, int64_t *from, int64_t *to)
+{
+    *from = chunk == 0 ? 0 : upload_end(flow, chunk - 1);
+    *to = upload_end(flow, chunk);
+}
+
+bool hn_flow_needs_upload(const struct hn_flow *flow, size_t chunk, size_t earlier)
+{
+    return upload_end(flow, earlier) > flow->chunks[chunk].begin - flow->halo;
+}
+
+void hn_flow_describe(const struct hn_flow *flow, char *text, size_t size)
+{
+    snprintf(text, size, "%zu chunk%s in %zu stream%s, %s, %s", flow->chunk_count,
+             flow->chunk_count == 1 ? "" : "s", flow->streams, flow->streams == 1 ? "" : "s",
+             hn_order_names[flow->order], hn_host_memory_names[flow->host_memory]);
+}

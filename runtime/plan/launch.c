@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/plan/launch.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#include "runtime/plan/flow.h"
+
+static enum hn_status evaluate_dimensions(struct hn_expression *const *expressions,
+                                          const struct hn_value *values, int64_t *dimensions,
+                                          struct hn_error *err)
+{
+    for (size_t i = 0; i < 3; i++) {
+        dimensions[i] = 1;
+        if (expressions[i] == NULL)
+            continue;
+        enum hn_status status = hn_expression_integer(expressions[i], values, &dimensions[i], err);
+        if (status != HN_OK)
+            return status;
+    }
+    return HN_OK;
+}
+
+enum hn_status hn_launch_evaluate_step(const struct hn_step *step, const struct hn_value *values,
+                                       struct hn_launch_step *launch, struct hn_error *err)
+{
+    *launch = (struct hn_launch_step){.step = step, .carveout = HN_NO_CARVEOUT};
+    const struct hn_geometry *geometry = &step->geometry;
+    struct hn_value cooperative = hn_boolean(false);
+    enum hn_status status = evaluate_dimensions(geometry->grid, values, launch->grid, err);
+    if (status == HN_OK)
+        status = evaluate_dimensions(geometry->block, values, launch->block, err);
+    if (status == HN_OK)
+        status = evaluate_dimensions(geometry->cluster, values, launch->cluster, err);
+    if (status == HN_OK && geometry->shared_bytes != NULL)
+        status = hn_expression_integer(geometry->shared_bytes, values, &launch->shared_bytes, err);
+    if (status == HN_OK && geometry->carveout != NULL)
+        status = hn_expression_integer(geometry->carveout, values, &launch->carveout, err);
+    if (status == HN_OK && geometry->cooperative != NULL)
+        status = hn_expression_evaluate(geometry->cooperative, values, &cooperative, err);
+    if (status == HN_OK)
+        status = hn_l2_window_evaluate(&geometry->window, values, &launch->window, err);
+    launch->cooperative = hn_value_truth(&cooperative);
+    return status;
+}
+
+static enum hn_status make_steps(const struct hn_plan *plan, const struct hn_value *values,
+                                 struct hn_launch *launch, struct hn_error *err)
+{
+    launch->steps = calloc(plan->step_count + 1, sizeof *launch->steps);
+    enum hn_status status = launch->steps == NULL ? hn_fail_memory(err) : HN_OK;
+    for (size_t i = 0; status == HN_OK && i < plan->step_count; i++) {
+        bool applies = false;
+        status = hn_step_applies(&plan->steps[i], values, &applies, err);
+        if (status == HN_OK && applies)
+            status = hn_launch_evaluate_step(&plan->steps[i], values,
+                                             &launch->steps[launch->step_count++], err);
+    }
+    return status;
+}
+
+static enum hn_status make(const struct hn_plan *plan, const struct hn_bindings *problem,
+                           const struct hn_bindings *point, bool sequential,
+                           struct hn_launch *launch, struct hn_error *err)
+{
+    *launch = (struct hn_launch){.steps = NULL};
+    struct hn_value *values = NULL;
+    enum hn_status status = hn_plan_values(plan, problem, point, &values, err);
+    if (status != HN_OK)
+        return status;
+    status = make_steps(plan, values, launch, err);
+    if (status == HN_OK && plan->pipeline != NULL)
+        status = hn_flow_make(plan, values, sequential, launch, err);
+    if (status != HN_OK)
+        hn_launch_finish(launch);
+    free(values);
+    return status;
+}
+
+enum hn_status hn_launch_make(const struct hn_plan *plan, const struct hn_bindings *problem,
+                              const struct hn_bindings *point, struct hn_launch *launch,
+                              struct hn_error *err)
+{
+    return make(plan, problem, point, false, launch, err);
+}
+
+enum hn_status hn_launch_make_sequential(const struct hn_plan *plan,
+                                         const struct hn_bindings *problem,
+                                         const struct hn_bindings *point, struct hn_launch *launch,
+                                         struct hn_error *err)
+{
+    return make(plan, problem, point, true, launch, err);
+}
+
+void hn_launch_finish(struct hn_launch *launch)
+{
+    hn_flow_destroy(launch->flow);
+    free(launch->steps);
+    *launch = (struct hn_launch){.steps = NULL};
+}
+
+enum hn_status hn_launch_make_step(const struct hn_plan *plan, const struct hn_step *step,
+                                   const struct hn_bindings *problem,
+                                   const struct hn_bindings *point, struct hn_launch_step *launch,
+                                   struct hn_error *err)
+{
+    struct hn_value *values = NULL;
+    enum hn_status status = hn_plan_values(plan, problem, point, &values, err);
+    if (status == HN_OK)
+        status = hn_launch_evaluate_step(step, values, launch, err);
+    free(values);
+    return status;
+}
+
+/* "64x32", without trailing ones. */
+static void append_dimensions(struct hn_text *text, const int64_t *dimensions)
+{
+    int last = dimensions[2] != 1 ? 2 : dimensions[1] != 1 ? 1 : 0;
+    for (int i = 0; i <= last; i++)
+        hn_text_printf(text, "%s%lld", i > 0 ? "x" : "", (long long)dimensions[i]);
+}
+
+static void reject_dimension(const char *what, const int64_t *dimensions, int axis, int limit,
+                             const struct hn_device *device, struct hn_record *record)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    append_dimensions(&text, dimensions);
+    hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "%s %s has %lld in %c; %s takes 1 to %d",
+                   what, text.data != NULL ? text.data : "", (long long)dimensions[axis],
+                   "xyz"[axis], device -> identity.name, limit);
+    hn_text_finish(&text);
+}
+
+static bool check_dimensions(const char *what, const int64_t *dimensions, const int *limits,
+                             const struct hn_device *device, struct hn_record *record)
+{
+    for (int i = 0; i < 3; i++) {
+        if (dimensions[i] >= 1 && dimensions[i] <= limits[i])
+            continue;
+        reject_dimension(what, dimensions, i, limits[i], device, record);
+        return false;
+    }
+    return true;
+}
+
+static bool check_threads(const int64_t *block, const struct hn_device *device,
+                          struct hn_record *record)
+{
+    int64_t threads = block[0] * block[1] * block[2];
+    if (threads <= device->max_threads_per_block)
+        return true;
+    struct hn_text text;
+    hn_text_init(&text);
+    append_dimensions(&text, block);
+    hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "block %s has %lld threads; %s takes %d",
+                   text.data != NULL ? text.data : "", (long long)threads, device->identity.name,
+                   device->max_threads_per_block);
+    hn_text_finish(&text);
+    return false;
+}
+
+static bool check_shared(int64_t bytes, const struct hn_device *device, struct hn_record *record)
+{
+    if (bytes >= 0 && bytes <= device->shared_per_block_optin)
+        return true;
+    hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH,
+                   "%lld bytes of dynamic shared memory; %s takes 0 to %d", (long long)bytes,
+                   device->identity.name, device->shared_per_block_optin);
+    return false;
+}
+
+bool hn_launch_step_has_clusters(const struct hn_launch_step *step)
+{
+    return step->cluster[0] != 1 || step->cluster[1] != 1 || step->cluster[2] != 1;
+}
+
+/* Blocks of a cluster: 8 on every device that has clusters, 16 where a kernel may have more (CUDA
+ * C++ Programming Guide, "Thread Block Clusters"). */
+static bool check_cluster(const struct hn_launch_step *step, const struct hn_device *device,
+                          struct hn_record *record)
+{
+    static const int limits[3] = {HN_MAX_CLUSTER, HN_MAX_CLUSTER, HN_MAX_CLUSTER};
+    const int64_t *cluster = step->cluster;
+    if (!hn_launch_step_has_clusters(step))
+        return true;
+    if (!device->cluster_launch) {
+        hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH,
+                       "a launch in clusters; %s has none (compute capability %d.%d, from 9.0 on)",
+                       device->identity.name, device->identity.capability / 10,
+                       device->identity.capability % 10);
+        return false;
+    }
+    if (!check_dimensions("cluster", cluster, limits, device, record))
+        return false;
+    int64_t blocks = cluster[0] * cluster[1] * cluster[2];
+    if (blocks > HN_MAX_CLUSTER) {
+        hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH,
+                       "a cluster of %lld blocks; the largest has %d", (long long)blocks,
+                       HN_MAX_CLUSTER);
+        return false;
+    }
+    for (int i = 0; i < 3; i++) {
+        if (step->grid[i] % cluster[i] == 0)
+            continue;
+        hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH,
+                       "a grid of %lld blocks in %c is no multiple of its clusters' %lld",
+                       (long long)step->grid[i], "xyz"[i], (long long)cluster[i]);
+        return false;
+    }
+    return true;
+}
+
+static bool check_carveout(int64_t percent, struct hn_record *record)
+{
+    if (percent >= HN_NO_CARVEOUT && percent <= 100)
+        return true;
+    hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH,
+                   "a carve-out of %lld percent; expected 0 to 100, or -1 for none",
+                   (long long)percent);
+    return false;
+}
+
+static bool check_step(const struct hn_launch_step *step, const struct hn_device *device,
+                       struct hn_record *record)
+{
+    return check_dimensions("block", step->block, device->max_block, device, record) &&
+           check_threads(step->block, device, record) &&
+           check_dimensions("grid", step->grid, device->max_grid, device, record) &&
+           check_cluster(step, device, record) && check_carveout(step->carveout, record) &&
+           check_shared(step->shared_bytes, device, record) &&
+           hn_l2_window_check(&step->window, device, record);
+}
+
+/* What a chunk launches; of a plan without a pipeline there is only the whole. */
+static bool check_chunks(const struct hn_launch *launch, const struct hn_device *device,
+                         struct hn_record *record)
+{
+    const struct hn_flow *flow = launch->flow;
+    if (flow->why[0] != '\0') {
+        hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "%s", flow->why);
+        return false;
+    }
+    for (size_t c = 0; c < flow->chunk_count; c++)
+        for (size_t s = 0; s < launch->step_count; s++)
+            if (!check_step(&flow->chunks[c].steps[s], device, record))
+                return false;
+    return true;
+}
+
+bool hn_launch_check(const struct hn_launch *launch, const struct hn_device *device,
+                     struct hn_record *record)
+{
+    if (launch->step_count == 0) {
+        hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "no step is launched: no 'if' holds");
+        return false;
+    }
+    if (launch->flow != NULL)
+        return check_chunks(launch, device, record);
+    for (size_t i = 0; i < launch->step_count; i++)
+        if (!check_step(&launch->steps[i], device, record))
+            return false;
+    return true;
+}
+
+static int64_t most_shared(const struct hn_launch_step *steps, size_t count, int64_t most)
+{
+    for (size_t i = 0; i < count; i++)
+        if (steps[i].shared_bytes > most)
+            most = steps[i].shared_bytes;
+    return most;
+}
+
+void hn_launch_note_shared(const struct hn_launch *launch, struct hn_resources *resources)
+{
+    const struct hn_flow *flow = launch->flow;
+    int64_t most = 0;
+    if (flow == NULL)
+        most = most_shared(launch->steps, launch->step_count, most);
+    for (size_t c = 0; flow != NULL && c < flow->chunk_count; c++)
+        most = most_shared(flow->chunks[c].steps, launch->step_count, most);
+    resources->dynamic_shared_bytes = most < INT_MAX ? (int)most : INT_MAX;
+}
+
+static bool asks_for_shared(const struct hn_plan *plan)
+{
+    for (size_t i = 0; i < plan->step_count; i++)
+        if (plan->steps[i].geometry.shared_bytes != NULL)
+            return true;
+    return false;
+}
+
+void hn_launch_recall_shared(const struct hn_plan *plan, const struct hn_bindings *problem,
+                             struct hn_record *record)
+{
+    struct hn_launch launch;
+    struct hn_error ignored;
+    if (!record->resources.known || record->resources.dynamic_shared_bytes != 0 ||
+        !asks_for_shared(plan) ||
+        hn_launch_make(plan, problem, &record->point, &launch, &ignored) != HN_OK)
+        return;
+    hn_launch_note_shared(&launch, &record->resources);
+    hn_launch_finish(&launch);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_PLAN_LAUNCH_H
+#define HONE_RUNTIME_PLAN_LAUNCH_H
+
+#include "cache/record/record.h"
+#include "runtime/device/device.h"
+#include "runtime/plan/plan.h"
+
+struct hn_launch_step {
+    const struct hn_step *step; /* borrowed from the plan */
+    int64_t grid[3];
+    int64_t block[3];
+    int64_t cluster[3];
+    int64_t shared_bytes; /* dynamic */
+    int64_t carveout;     /* percent; HN_NO_CARVEOUT: as the driver likes */
+    bool cooperative;
+    struct hn_l2_window window;
+};
+
+#define HN_NO_CARVEOUT (-1)
+/* Blocks of the largest cluster; from HN_PORTABLE_CLUSTER on a kernel has to be allowed it. */
+#define HN_MAX_CLUSTER 16
+#define HN_PORTABLE_CLUSTER 8
+
+/* Whether its blocks are launched in clusters of more than one. */
+bool hn_launch_step_has_clusters(const struct hn_launch_step *step);
+
+struct hn_flow;
+
+/* A plan's launches for one point of one problem, with all expressions evaluated: those steps whose condition holds.
+ * Owns steps and flow. With a pipeline the steps are those of the whole extent, and its chunks have their own. */
+struct hn_launch {
+    struct hn_launch_step *steps;
+    size_t step_count;
+    struct hn_flow *flow; /* runtime/plan/flow.h; NULL: no pipeline */
+};
+
+/* HN_EVALUE or HN_ECONFIG when an expression has no integral value. */
+enum hn_status hn_launch_make(const struct hn_plan *plan, const struct hn_bindings *problem,
+                              const struct hn_bindings *point, struct hn_launch *launch, struct hn_error *err);
+/* The same in one chunk and one stream. */
+enum hn_status hn_launch_make_sequential(const struct hn_plan *plan, const struct hn_bindings *problem,
+                                         const struct hn_bindings *point, struct hn_launch *launch, struct hn_error *err);
+void hn_launch_finish(struct hn_launch *launch);
+/* A step for these values of the plan's names. */
+enum hn_status hn_launch_evaluate_step(const struct hn_step *step, const struct hn_value *values,
+                                       struct hn_launch_step *launch, struct hn_error *err);
+/* One step of the reference, the same way. */
+enum hn_status hn_launch_make_step(const struct hn_plan *plan, const struct hn_step *step,
+                                   const struct hn_bindings *problem, const struct hn_bindings *point,
+                                   struct hn_launch_step *launch, struct hn_error *err);
+
+/* True when there is a step, and every one respects the device's limits (threads of a block, each dimension of block and grid at least 1
+ * and within its limit, clusters, dynamic shared memory, carve-out). Otherwise sets outcome invalid_launch and the message, as
+ * "block 64x32 has 2048 threads; NVIDIA H200 takes 1024". */
+bool hn_launch_check(const struct hn_launch *launch, const struct hn_device *device, struct hn_record *record);
+
+/* Sets dynamic_shared_bytes: the most that one of the launches asks for. */
+void hn_launch_note_shared(const struct hn_launch *launch, struct hn_resources *resources);
+/* The same for a record of this plan and problem that does not say it, as older versions wrote none. A launch that can
+ * not be evaluated leaves it as it is. */
+void hn_launch_recall_shared(const struct hn_plan *plan, const struct hn_bindings *problem, struct hn_record *record);
+
+/* Evaluates metrics and objective of a measured record into record->metrics and record->objective (lower is better:
+ * a maximised metric is negated). The means of metric arguments stand among the metrics already, where the bench has put
+ * them under their names; NaN where one does not. */
+enum hn_status hn_metrics_evaluate(const struct hn_plan *plan, const struct hn_bindings *problem,
+                                   struct hn_record *record, struct hn_error *err);
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_PLAN_PLAN_H
+#define HONE_RUNTIME_PLAN_PLAN_H
+
+#include <jansson.h>
+
+#include "base/bindings.h"
+#include "base/hash.h"
+#include "runtime/plan/argument.h"
+#include "runtime/plan/l2_window.h"
+#include "runtime/plan/pipeline.h"
+
+/* Everything that a config says except the space: what to compile, launch, fill, compare and compute. It is the same
+ * for all problems of a config: expressions see problem values and parameters by name. Owns all it points to. Made by
+ * tuner/config from YAML or by hn_plan_from_json. */
+
+/* Launch geometry and attributes; unused dimensions are NULL (1), and so may be all of `cluster`. */
+struct hn_geometry {
+    struct hn_expression *grid[3];
+    struct hn_expression *block[3];
+    struct hn_expression *cluster[3];   /* blocks of a cluster */
+    struct hn_expression *shared_bytes; /* dynamic; NULL: 0 */
+    struct hn_expression *carveout;     /* percent of the SM's memory that is to be shared memory; NULL: as the driver likes */
+    struct hn_expression *cooperative;  /* all blocks are resident at once; NULL: no */
+    struct hn_window_plan window;       /* of the L2 cache */
+};
+
+/* All expressions of a geometry, NULL for what is not given. */
+#define HN_GEOMETRY_EXPRESSIONS (12 + HN_WINDOW_PARTS)
+void hn_geometry_list(const struct hn_geometry *geometry, struct hn_expression *list[HN_GEOMETRY_EXPRESSIONS]);
+
+/* One kernel of the plan. arguments are indices into the plan's arguments, in the order of its signature. */
+struct hn_step {
+    char *entry; /* extern "C" name, or a C++ name expression whose parameter names are replaced by their values */
+    struct hn_expression *condition; /* it is launched where this holds; NULL: always */
+    struct hn_geometry geometry;
+    size_t *arguments;
+    size_t argument_count;
+};
+
+/* Whether it is launched for these values of the plan's names. */
+enum hn_status hn_step_applies(const struct hn_step *step, const struct hn_value *values, bool *applies,
+                               struct hn_error *err);
+
+/* A compile option, given where the condition holds (NULL: always). {expression} in the text is replaced. */
+struct hn_option {
+    struct hn_expression *condition;
+    char *text;
+    struct hn_expression **holes; /* of the text, in order */
+    size_t hole_count;
+};
+
+/* Copies the text into the option and parses its holes. HN_ECONFIG: a brace without its partner, an expression that can
+ * not be parsed, or an option that is not allowed (runtime/plan/option_list.h). What was made so far is owned by the option. */
+enum hn_status hn_option_set_text(struct hn_option *option, const char *text, struct hn_error *err);
+
+enum hn_reference_kind {
+    HN_REFERENCE_SELF, /* none given: the template at its defaults */
+    HN_REFERENCE_NONE, /* "none": everything stays unverified */
+    HN_REFERENCE_TEMPLATE,
+};
+
+/* A kernel with the same arguments that computes what is right, accumulating in float64. It sees frozen values and the
+ * parameters in depends. */
+struct hn_reference {
+    enum hn_reference_kind kind;
+    char *template_path;
+    struct hn_step step;
+    char **depends;
+    size_t depends_count;
+};
+
+void hn_reference_finish(struct hn_reference *reference);
+
+/* Sees problem, parameters, pitches, time_us, metric arguments and the metrics before it. Slots after the plan's names
+ * and pitches: time_us, then the metric arguments in order, then the metrics in order. */
+struct hn_metric {
+    char *name;
+    struct hn_expression *expression;
+};
+
+/* A name whose values are words, with all words that it can have in declared order: LOAD=ldg gives LOAD_plain 1,
+ * LOAD_ldg 2, LOAD 2. */
+struct hn_word_list {
+    char *name;
+    char **words;
+    size_t count;
+};
+
+struct hn_plan {
+    char *kernel;
+    char *template_path; /* absolute */
+    char **names;        /* parameters and problem values, sorted: slot i of every expression */
+    size_t name_count;
+    char **pitches;      /* "in_pitch" of each argument with rows, in their order: the slots behind the names; those of
+                            a chunk (hn_chunk_names) follow where there is a pipeline */
+    size_t pitch_count;
+    char **parameters;   /* names of the parameters, declared order */
+    size_t parameter_count;
+    char **problem;      /* names of the problem values, declared order */
+    size_t problem_count;
+    char **freeze;       /* problem values that the template sees as constants (words always) */
+    size_t freeze_count;
+    struct hn_word_list *word_lists;
+    size_t word_list_count;
+    struct hn_argument *arguments;
+    size_t argument_count;
+    struct hn_step *steps;
+    size_t step_count;
+    struct hn_pipeline *pipeline; /* from host memory to host memory; NULL: buffers are and stay on the device */
+    struct hn_option *options;
+    size_t option_count;
+    struct hn_reference reference;
+    struct hn_compare compare;
+    struct hn_metric *metrics;
+    size_t metric_count;
+    char *objective; /* "time" or the name of a metric */
+    bool maximize;
+    struct hn_bindings defaults; /* the default point, complete: the self reference's */
+    struct hn_expression **constraints; /* that points have to satisfy; none in plans that were kept before they were */
+    size_t constraint_count;
+    char *config; /* absolute path of the config that it was read from; NULL: not known */
+};
+
+struct hn_plan *hn_plan_create(void); /* all empty; NULL when out of memory */
+void hn_plan_destroy(struct hn_plan *plan);
+
+/* Binds every expression to names, words and metrics. *failed, where failed is not NULL, becomes the expression that
+ * could not be bound, so that a caller can say the line. */
+enum hn_status hn_plan_bind(struct hn_plan *plan, const struct hn_expression **failed, struct hn_error *err);
+
+/* Canonical JSON (sorted keys, expressions as their text). From JSON: bound and ready; HN_EFORMAT. */
+json_t *hn_plan_to_json(const struct hn_plan *plan);
+enum hn_status hn_plan_from_json(const json_t *json, struct hn_plan **plan, struct hn_error *err);
+
+/* Starts the names of arguments that only a reference takes, which holds what a capture expects: they are no part of what
+ * the kernel is, and so not of its signature. */
+#define HN_EXPECTED_PREFIX "hone_expected_"
+
+/* The parts of the version that come from the plan: launch, arguments, reference, comparison (not metrics, not words
+ * of the space), and the compile options. */
+struct hn_hash hn_plan_hash(const struct hn_plan *plan);
+struct hn_hash hn_plan_options_hash(const struct hn_plan *plan);
+/* "A:float32:input,...,M:int32:value": the identity's argument signature. NULL when out of memory. */
+char *hn_plan_signature(const struct hn_plan *plan);
+
+/* Names the pitches of the arguments, once all are there. HN_ECONFIG when one has the name of something else. */
+enum hn_status hn_plan_name_pitches(struct hn_plan *plan, struct hn_error *err);
+/* Whether the value of an expression depends on that name, be it through a pitch. */
+bool hn_plan_uses(const struct hn_plan *plan, const struct hn_expression *expression, size_t slot);
+/* A parameter on which its value depends, or NULL. */
+const char *hn_plan_parameter_used(const struct hn_plan *plan, const struct hn_expression *expression);
+
+/* The values of plan->names and pitches for a point of a problem, in slot order, with room for the extra slots of metrics
+ * (time_us, metric arguments, metrics). A name that neither point nor problem has takes the plan's default (a reference
+ * is given only what it depends on). Words are borrowed from the bindings and the plan. Free it. HN_ECONFIG when a name
+ * has no value. */
+enum hn_status hn_plan_values(const struct hn_plan *plan, const struct hn_bindings *problem,
+                              const struct hn_bindings *point, struct hn_value **values, struct hn_error *err);
+/* Whether a point satisfies the constraints for a problem; not where one of them has no value. */
+enum hn_status hn_plan_allows(const struct hn_plan *plan, const struct hn_bindings *problem,
+                              const struct hn_bindings *point, bool *allows, struct hn_error *err);
+/* How many slots there are before those of metrics: names, pitches, and with a pipeline those of a chunk. */
+size_t hn_plan_slot_count(const struct hn_plan *plan);
+/* Which chunk expressions see; hn_plan_values has made it the whole extent. Only with a pipeline. */
+void hn_plan_set_chunk(const struct hn_plan *plan, struct hn_value *values, int64_t begin, int64_t count,
+                       int64_t index);
+/* The argument of that name, or NULL; its index is its place in plan->arguments. */
+const struct hn_argument *hn_plan_find_argument(const struct hn_plan *plan, const char *name);
+/* The argument whose contents this one takes; itself where it has its own. */
+size_t hn_plan_source(const struct hn_plan *plan, size_t argument);
+/* The hash of all files that arguments are filled from, after one of the plan. HN_ECONFIG when one can not be read. */
+enum hn_status hn_plan_add_data_hash(const struct hn_plan *plan, struct hn_hash *hash, struct hn_error *err);
+/* Adds a copy of the word behind the others; nothing when it is there. */
+enum hn_status hn_word_list_add(struct hn_word_list *list, const char *word, struct hn_error *err);
+/* Whether the template sees this problem value as a constant (then it is no kernel argument by convention). */
+bool hn_plan_is_frozen(const struct hn_plan *plan, const char *name, const struct hn_value *value);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_COMMANDS_OPTIONS_H
+#define HONE_TUNER_COMMANDS_OPTIONS_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tuner/config/config.h"
+
+/* The options that commands share, parsed by glibc's argp: a command's own parser names hn_options_argp among its
+ * children and gives this struct as the child's input. Strings are borrowed from argv. */
+struct hn_options {
+    const char **problems; /* -p, in order */
+    size_t problem_count;
+    const char **restrictions; /* -s */
+    size_t restriction_count;
+    const char *strategy;
+    double budget_s;       /* 0: none */
+    uint64_t budget_count; /* 0: none */
+    unsigned look_ahead;   /* 0: as the config says */
+    double stop_chance;
+    bool full;
+    const char *device;
+    int jobs; /* 0: as many as the machine allows */
+    uint64_t seed;
+    const char *cache;
+    const char *simulate;
+    bool json;
+    const char *events;
+    bool quiet;
+    const char *architecture; /* --arch; NULL */
+    bool warm;                /* --regime warm */
+    bool retry_failed;
+    double compile_timeout_s;
+    double run_timeout_s;
+};
+
+/* Which options a command takes: groups to OR together. */
+enum hn_option_groups {
+    HN_OPTIONS_SPACE = 1,   /* -p -s */
+    HN_OPTIONS_SEARCH = 2,  /* --strategy --budget --stop-chance --full --look-ahead --seed --simulate --retry-failed */
+    HN_OPTIONS_DEVICE = 4,  /* --device --regime --run-timeout */
+    HN_OPTIONS_COMPILE = 8, /* --jobs --compile-timeout */
+    HN_OPTIONS_CACHE = 16,  /* --cache */
+    HN_OPTIONS_OUTPUT = 32, /* --json --quiet */
+    HN_OPTIONS_ARCH = 64,   /* --arch, with HN_OPTIONS_COMPILE */
+    HN_OPTIONS_EVENTS = 128, /* --events, with HN_OPTIONS_OUTPUT */
+};
+
+void hn_options_init(struct hn_options *options);
+void hn_options_finish(struct hn_options *options);
+
+/* A command's own options beside the shared ones, as argp has them; `parse` handles them and ARGP_KEY_ARG. */
+struct hn_command_line {
+    const char *name;       /* "tune" */
+    const char *arguments;  /* "CONFIG" */
+    const char *summary;    /* first line of --help */
+    const char *details;    /* after the options; may be NULL */
+    unsigned groups;        /* of enum hn_option_groups */
+    const struct argp_option *own; /* may be NULL */
+    error_t (*parse)(int key, char *argument, struct argp_state *state); /* state->input is `input` */
+    void *input;
+};
+
+/* Parses argv (argv[0] is the command's name). HN_OK, or HN_EUSAGE after argp printed what was wrong; --help prints to
+ * stdout and exits 0. */
+enum hn_status hn_options_parse(const struct hn_command_line *line, int argc, char **argv, struct hn_options *options);
+
+/* Loads the config and applies -p and -s. */
+enum hn_status hn_options_config(const struct hn_options *options, const char *path, struct hn_config **config,
+                                 struct hn_error *err);
+
+/* A whole number from 0; false for anything else. */
+bool hn_options_read_count(const char *text, uint64_t *count);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/commands/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char not_written[] = "can not write to standard output";
+
+/* A stream that text goes through. */
+struct filter {
+    int fd;
+    bool has_c2; /* the first byte of a character from U+0080 to U+00BF came, and waits for the
+                    second */
+};
+
+static bool write_all(int fd, const char *data, size_t size)
+{
+    while (size > 0) {
+        ssize_t put = write(fd, data, size);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return false;
+        data += put;
+        size -= (size_t)put;
+    }
+    return true;
+}
+
+static size_t append_escaped(char *to, unsigned char byte)
+{
+    return (size_t)sprintf(to, "\\x%02x", byte);
+}
+
+/* What is shown for a byte: 8 bytes at most. Control bytes are those of ASCII but for newline and
+ * tab, and U+0080 to U+009F. */
+static size_t append_shown(struct filter *filter, unsigned char byte, char *to)
+{
+    size_t length = 0;
+    bool second = filter->has_c2 && byte >= 0x80 && byte < 0xa0;
+    if (second)
+        length = append_escaped(to, 0xc2);
+    else if (filter->has_c2)
+        to[length++] = (char)0xc2;
+    filter->has_c2 = byte == 0xc2;
+    if (filter->has_c2)
+        return length;
+    if (second || (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f)
+        return length + append_escaped(to + length, byte);
+    to[length++] = (char)byte;
+    return length;
+}
+
+/* As fopencookie wants it: 0 is an error. */
+static ssize_t write_text(void *cookie, const char *text, size_t size)
+{
+    enum { ROOM = 16 };
+    char shown[1024];
+    size_t length = 0;
+    struct filter *filter = cookie;
+    for (size_t i = 0; i < size; i++) {
+        length += append_shown(filter, (unsigned char)text[i], shown + length);
+        if (length + ROOM <= sizeof shown && i + 1 < size)
+            continue;
+        if (!write_all(filter->fd, shown, length))
+            return 0;
+        length = 0;
+    }
+    return (ssize_t)size;
+}
+
+/* Without memory for it the stream stays as it was. */
+static void put_filter(FILE **stream, struct filter *filter, int mode)
+{
+    FILE *filtered = fopencookie(filter, "w", (cookie_io_functions_t){.write = write_text});
+    if (filtered == NULL)
+        return;
+    setvbuf(filtered, NULL, mode, BUFSIZ);
+    *stream = filtered;
+}
+
+/* --help ends a program within argp. */
+static void check_output(int status, void *unused)
+{
+    (void)unused;
+    if (status != EXIT_SUCCESS || (fflush(stdout) == 0 && !ferror(stdout)))
+        return;
+    fprintf(stderr, "hone: %s: %s\n", not_written, strerror(errno));
+    _exit(EXIT_FAILURE);
+}
+
+void hn_output_init(void)
+{
+    static struct filter filters[] = {{.fd = STDOUT_FILENO}, {.fd = STDERR_FILENO}};
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    put_filter(&stdout, &filters[0], isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF);
+    put_filter(&stderr, &filters[1], _IONBF);
+    on_exit(check_output, NULL);
+}
+
+enum hn_status hn_output_data(const void *bytes, size_t size, struct hn_error *err)
+{
+    if (fflush(stdout) != 0 || !write_all(STDOUT_FILENO, bytes, size))
+        return hn_fail(err, HN_ERUN, "%s: %s", not_written, strerror(errno));
+    return HN_OK;
+}
+
+enum hn_status hn_output_json(const json_t *document, struct hn_error *err)
+{
+    char *text = document == NULL ? NULL : json_dumps(document, JSON_INDENT(1));
+    if (text == NULL)
+        return hn_fail(err, HN_ERUN,
+                       "the results can not be said in JSON: a name is not UTF-8, a number is not "
+                       "finite, or there is not enough memory");
+    enum hn_status status = hn_output_data(text, strlen(text), err);
+    free(text);
+    return status == HN_OK ? hn_output_data("\n", 1, err) : status;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/report/edges.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cache/record/record_json.h"
+#include "runtime/plan/launch.h"
+
+static const double least_difference = 1.02;
+
+struct view {
+    const struct hn_task *task;
+    const struct hn_device *device;
+    const struct hn_record *best;
+    hn_edge_lookup *lookup;
+    void *context;
+};
+
+bool hn_edge_continue(const struct hn_value *edge, const struct hn_value *behind,
+                      const struct hn_value *third, struct hn_value *next)
+{
+    double a = hn_value_number(edge);
+    double b = hn_value_number(behind);
+    double c = hn_value_number(third);
+    bool whole = edge->type == HN_INTEGER;
+    bool geometric = c != 0 && b != 0 && fabs(a / b - b / c) < 1e-9 && a / b > 0;
+    double value = geometric ? a * a / b : a + (a - b);
+    if (a < b && a >= 0 && (a <= 1 || value <= 0))
+        return false;
+    if (whole && (value != floor(value) || fabs(value) > 9e15))
+        return false;
+    *next = whole ? hn_integer((int64_t)value) : hn_real(value);
+    return true;
+}
+
+void hn_edge_time_of(const struct hn_record *record, struct hn_edge_time *time)
+{
+    const struct hn_timing *timing = &record->timing;
+    bool bounded = record->outcome == HN_OUTCOME_SLOWER;
+    *time = (struct hn_edge_time){
+        .median_us = timing->median_us,
+        .low_us = bounded ? timing->median_us : timing->low_us,
+        .high_us = bounded ? (double)INFINITY : timing->high_us,
+    };
+}
+
+/* The best point with another value of a parameter. */
+static enum hn_status change(const struct view *view, const char *name,
+                             const struct hn_value *value, struct hn_bindings *point,
+                             struct hn_error *err)
+{
+    enum hn_status status = hn_bindings_copy(point, &view->best->point, err);
+    return status == HN_OK ? hn_bindings_set(point, name, value, err) : status;
+}
+
+static bool look_up(const struct view *view, const char *name, const struct hn_value *value,
+                    struct hn_edge_time *time)
+{
+    struct hn_bindings point;
+    bool found = change(view, name, value, &point, NULL) == HN_OK &&
+                 view->lookup(view->context, &point, time);
+    hn_bindings_finish(&point);
+    return found;
+}
+
+/* Constraints and the device's limits, as far as they are known before compiling. */
+static bool is_possible(const struct view *view, const char *name, const struct hn_value *value)
+{
+    struct hn_bindings point;
+    struct hn_launch launch;
+    struct hn_record record;
+    bool possible = false;
+    const struct hn_plan *plan = view->task->plan;
+    hn_record_init(&record);
+    if (change(view, name, value, &point, NULL) == HN_OK &&
+        hn_plan_allows(plan, view->task->problem, &point, &possible, NULL) == HN_OK && possible) {
+        possible = hn_launch_make(plan, view->task->problem, &point, &launch, NULL) == HN_OK;
+        if (possible) {
+            possible = view->device == NULL || hn_launch_check(&launch, view->device, &record);
+            hn_launch_finish(&launch);
+        }
+    }
+    hn_record_finish(&record);
+    hn_bindings_finish(&point);
+    return possible;
+}
+
+/* From the edge inwards: the next is worse beyond doubt, and the one behind it no better than that.
+ */
+static bool gets_worse(const struct view *view, const char *name, const struct hn_value *behind,
+                       const struct hn_value *third, double *ratio)
+{
+    struct hn_edge_time best;
+    struct hn_edge_time next;
+    struct hn_edge_time far;
+    hn_edge_time_of(view->best, &best);
+    if (!look_up(view, name, behind, &next))
+        return false;
+    *ratio = next.median_us / best.median_us;
+    if (next.low_us <= best.high_us || !(*ratio > least_difference))
+        return false;
+    return !look_up(view, name, third, &far) || far.high_us >= next.low_us;
+}
+
+static bool judge(const struct view *view, size_t parameter, const uint16_t *order, bool highest,
+                  struct hn_edge *edge)
+{
+    const struct hn_space *space = view->task->space;
+    const char *name = hn_space_parameter_name(space, parameter);
+    size_t last = hn_space_value_count(space, parameter) - 1;
+    const struct hn_value *values[3];
+    for (size_t i = 0; i < 3; i++)
+        values[i] = hn_space_value(space, parameter, order[highest ? last - i : i]);
+    const struct hn_value *now = hn_bindings_get(&view->best->point, name);
+    if (now == NULL || !hn_value_equal(now, values[0]))
+        return false;
+    *edge = (struct hn_edge){
+        .parameter = name, .highest = highest, .value = *values[0], .behind = *values[1]};
+    return hn_edge_continue(values[0], values[1], values[2], &edge->next) &&
+           gets_worse(view, name, values[1], values[2], &edge->ratio) &&
+           is_possible(view, name, &edge->next);
+}
+
+static enum hn_status add_edges(const struct view *view, size_t parameter, struct hn_edges *edges,
+                                struct hn_error *err)
+{
+    const struct hn_space *space = view->task->space;
+    size_t count = hn_space_value_count(space, parameter);
+    if (count < 3 || !hn_space_is_numeric(space, parameter))
+        return HN_OK;
+    uint16_t *order = calloc(count, sizeof *order);
+    if (order == NULL)
+        return hn_fail_memory(err);
+    hn_space_order_values(space, parameter, order);
+    if (judge(view, parameter, order, true, &edges->items[edges->count]) ||
+        judge(view, parameter, order, false, &edges->items[edges->count]))
+        edges->count++;
+    free(order);
+    return HN_OK;
+}
+
+static int compare_edges(const void *a, const void *b)
+{
+    const struct hn_edge *x = a;
+    const struct hn_edge *y = b;
+    return (x->ratio < y->ratio) - (x->ratio > y->ratio);
+}
+
+enum hn_status hn_edges_find(const struct hn_task *task, const struct hn_device *device,
+                             const struct hn_record *best, hn_edge_lookup *lookup, void *context,
+                             struct hn_edges *edges, struct hn_error *err)
+{
+    const struct view view = {task, device, best, lookup, context};
+    size_t parameters = hn_space_parameter_count(task->space);
+    *edges = (struct hn_edges){.items = calloc(parameters + 1, sizeof *edges->items)};
+    if (edges->items == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = HN_OK;
+    if (strcmp(task->plan->objective, "time") != 0)
+        return HN_OK;
+    for (size_t p = 0; status == HN_OK && p < parameters; p++)
+        status = add_edges(&view, p, edges, err);
+    if (status != HN_OK)
+        hn_edges_finish(edges);
+    else
+        qsort(edges->items, edges->count, sizeof *edges->items, compare_edges);
+    return status;
+}
+
+void hn_edges_finish(struct hn_edges *edges)
+{
+    free(edges->items);
+    *edges = (struct hn_edges){0};
+}
+
+json_t *hn_edges_to_json(const struct hn_edges *edges)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < edges->count; i++) {
+        const struct hn_edge *edge = &edges->items[i];
+        json_array_append_new(array, json_pack("{ss so so sf so}", "name", edge->parameter, "value",
+                                               hn_value_to_json(&edge->value), "behind",
+                                               hn_value_to_json(&edge->behind), "ratio",
+                                               edge->ratio, "next", hn_value_to_json(&edge->next)));
+    }
+    return array;
+}
+
+void hn_edge_append(struct hn_text *text, const struct hn_edge *edge)
+{
+    hn_text_printf(text, "%s=", edge->parameter);
+    hn_value_append(text, &edge->value);
+    hn_text_printf(text, " is the %s of its values, and ", edge->highest ? "greatest" : "least");
+    hn_value_append(text, &edge->behind);
+    hn_text_printf(text, " takes %.*f%% longer: try ", edge->ratio < 1.1 ? 1 : 0,
+                   (edge->ratio - 1) * 100);
+    hn_value_append(text, &edge->next);
+    hn_text_append(text, ", if the kernel takes it");
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_REPORT_EDGES_H
+#define HONE_TUNER_REPORT_EDGES_H
+
+#include <jansson.h>
+
+#include "runtime/device/device.h"
+#include "tuner/session/task.h"
+
+/* Where the best point has the least or the greatest value of a numeric parameter, and the values behind it get worse the
+ * further they are from there: the space ends where it should go on. Only for parameters of three values and more, where
+ * the next value behind, all else equal, was measured and is worse beyond the intervals and by more than 2%, and where the
+ * value that would follow is allowed by the constraints and can be launched. Whether the kernel can be compiled with it
+ * nobody knows before. */
+struct hn_edge {
+    const char *parameter;
+    bool highest;               /* else the least */
+    struct hn_value value;
+    struct hn_value behind;     /* the next one inwards */
+    double ratio;               /* of its time to the best's; at least that where it was stopped early */
+    struct hn_value next;       /* what would follow */
+};
+
+/* What is known of one point, in microseconds; a lower bound has low_us alone. */
+struct hn_edge_time {
+    double low_us;
+    double high_us;
+    double median_us;
+};
+
+/* False where the point was not measured. */
+typedef bool hn_edge_lookup(void *context, const struct hn_bindings *point, struct hn_edge_time *time);
+
+struct hn_edges {
+    struct hn_edge *items;
+    size_t count;
+};
+
+/* Nothing where the objective is not time. device may be NULL: its limits are not known. The values borrow from the task. Free with hn_edges_finish. */
+enum hn_status hn_edges_find(const struct hn_task *task, const struct hn_device *device,
+                             const struct hn_record *best, hn_edge_lookup *lookup, void *context,
+                             struct hn_edges *edges, struct hn_error *err);
+void hn_edges_finish(struct hn_edges *edges);
+
+/* [{"name", "value", "behind", "ratio", "next"}, ...]; NULL when out of memory. */
+json_t *hn_edges_to_json(const struct hn_edges *edges);
+/* "ITEMS=8 is the greatest of its values, and 4 takes 12% longer: try 16, if the kernel takes it" */
+void hn_edge_append(struct hn_text *text, const struct hn_edge *edge);
+
+/* The value that continues a row of numbers beyond its first (or last) one, as a product where the last three are a
+ * geometric row, else as a sum. False where that changes sign, is no integer, or the row begins at 0 or 1. */
+bool hn_edge_continue(const struct hn_value *edge, const struct hn_value *behind, const struct hn_value *third,
+                      struct hn_value *next);
+void hn_edge_time_of(const struct hn_record *record, struct hn_edge_time *time);
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "tuner/space/space_plan.h"
+
+/* The work that an order makes is estimated from the share of combinations that each check lets
+ * pass, as if checks were independent; the share is that of a sample. */
+enum { SAMPLES = 64, MOST_MOVES = 20000 };
+
+/* Below this the declared order is good enough. */
+static const double few_combinations = 20000;
+/* Points found in declared order need not be sorted. */
+static const double declared_bonus = 1.5;
+
+struct guess {
+    struct hn_space_problem *problem;
+    const struct hn_space_part *part;
+    double *share;  /* of combinations that pass, by check of the part */
+    size_t *rank;   /* by slot, in the order that is judged */
+    size_t *trial;  /* an order */
+    double *factor; /* by level: what the checks completed there let pass */
+    uint16_t *positions;
+    struct hn_value *current;
+    union hn_cell *cells;
+    struct hn_space_gatherer gatherer;
+    struct hn_blocks blocks;
+};
+
+/* -1 when memory is out. */
+static double sample_share(struct guess *guess, const struct hn_space_check *check,
+                           struct hn_random *random)
+{
+    const struct hn_space_problem *problem = guess->problem;
+    size_t any = guess->part->parameters[0];
+    struct hn_space_program program[2] = {{NULL, 0}, {NULL, 0}};
+    if (check->term >= 0)
+        hn_space_gather(&guess->gatherer, check->term);
+    for (size_t i = 0; i < 2 && check->term >= 0; i++) {
+        if (hn_space_program_take(&guess->gatherer, any, i == 1, &guess->blocks, &program[i]) !=
+            HN_OK)
+            return -1;
+    }
+    size_t passed = 0;
+    for (size_t i = 0; i < SAMPLES; i++) {
+        for (size_t j = 0; j < guess->part->parameter_count; j++) {
+            size_t parameter = guess->part->parameters[j];
+            const struct hn_domain *domain = &problem->domains[parameter];
+            if (!hn_has_slot(check->slots, parameter))
+                continue;
+            size_t position = hn_random_below(random, domain->count);
+            guess->positions[parameter] = (uint16_t)position;
+            guess->current[parameter] = domain->values[position];
+        }
+        if (check->term >= 0) {
+            for (size_t j = 0; j < 2; j++)
+                hn_instructions_run(program[j].items, program[j].count, guess->positions,
+                                    guess->cells);
+            passed += guess->cells[check->term].integer != 0;
+        } else {
+            const struct hn_conjunct *conjunct =
+                &problem->demands->conjuncts.items[check->conjunct];
+            passed += hn_conjunct_evaluate(conjunct, guess->current) ==
+                      (check->failing ? HN_NO_VALUE : HN_TRUE);
+        }
+    }
+    return ((double)passed + 0.5) / (SAMPLES + 1);
+}
+
+static double values_of(const struct guess *guess, size_t parameter)
+{
+    return (double)guess->problem->domains[parameter].count;
+}
+
+static const uint64_t *slots_of(const struct guess *guess, size_t check)
+{
+    return guess->problem->checks[guess->part->checks[check]].slots;
+}
+
+/* The last level at which one of the check's parameters is bound. */
+static size_t completed_at(const struct guess *guess, size_t check)
+{
+    const uint64_t *slots = slots_of(guess, check);
+    size_t last = 0;
+    for (size_t i = 0; i < guess->problem->terms.slot_words; i++) {
+        for (uint64_t bits = slots[i]; bits != 0; bits &= bits - 1) {
+            size_t rank = guess->rank[64 * i + (size_t)__builtin_ctzll(bits)];
+            last = rank > last ? rank : last;
+        }
+    }
+    return last;
+}
+
+/* Values that have to be tried in all. */
+static double work_of(struct guess *guess, const size_t *order)
+{
+    size_t count = guess->part->parameter_count;
+    for (size_t i = 0; i < count; i++) {
+        guess->rank[order[i]] = i;
+        guess->factor[i] = 1;
+    }
+    for (size_t i = 0; i < guess->part->check_count; i++)
+        guess->factor[completed_at(guess, i)] *= guess->share[i];
+    double nodes = 1;
+    double work = 0;
+    for (size_t i = 0; i < count; i++) {
+        double values = values_of(guess, order[i]);
+        work += nodes * (4 + 0.25 * values);
+        nodes *= values * guess->factor[i];
+    }
+    return work;
+}
+
+/* How many times more combinations there are once the check is completed, and with it others. */
+static double growth(const struct guess *guess, size_t check)
+{
+    const uint64_t *slots = slots_of(guess, check);
+    double product = 0;
+    for (size_t i = 0; i < guess->part->parameter_count; i++) {
+        size_t parameter = guess->part->parameters[i];
+        if (hn_has_slot(slots, parameter) && guess->rank[parameter] == SIZE_MAX)
+            product += log(values_of(guess, parameter));
+    }
+    return product == 0 ? INFINITY : product + log(guess->share[check]);
+}
+
+/* Always the check that leaves the fewest combinations once it is completed; of its parameters
+ * those with few values first. */
+static void order_greedily(struct guess *guess, size_t *order)
+{
+    size_t count = guess->part->parameter_count;
+    size_t bound = 0;
+    for (size_t i = 0; i < count; i++)
+        guess->rank[guess->part->parameters[i]] = SIZE_MAX;
+    while (bound < count) {
+        size_t best = SIZE_MAX;
+        double least = INFINITY;
+        for (size_t i = 0; i < guess->part->check_count; i++) {
+            double grown = growth(guess, i);
+            if (grown < least) {
+                least = grown;
+                best = i;
+            }
+        }
+        for (;;) {
+            size_t next = SIZE_MAX;
+            for (size_t i = 0; i < count; i++) {
+                size_t parameter = guess->part->parameters[i];
+                if (guess->rank[parameter] != SIZE_MAX ||
+                    (best != SIZE_MAX && !hn_has_slot(slots_of(guess, best), parameter)))
+                    continue;
+                if (next == SIZE_MAX || values_of(guess, parameter) < values_of(guess, next))
+                    next = parameter;
+            }
+            if (next == SIZE_MAX)
+                break;
+            guess->rank[next] = bound;
+            order[bound++] = next;
+        }
+    }
+}
+
+static void move(size_t *order, size_t from, size_t to)
+{
+    size_t moved = order[from];
+    if (from < to)
+        memmove(order + from, order + from + 1, (to - from) * sizeof *order);
+    else
+        memmove(order + to + 1, order + to, (from - to) * sizeof *order);
+    order[to] = moved;
+}
+
+/* Moves the parameter to where that makes less work; true when it was moved. */
+static bool move_better(struct guess *guess, size_t *order, size_t from, double *work)
+{
+    size_t count = guess->part->parameter_count;
+    for (size_t to = 0; to < count; to++) {
+        if (from == to)
+            continue;
+        move(order, from, to);
+        double trial = work_of(guess, order);
+        if (trial < *work * 0.999) {
+            *work = trial;
+            return true;
+        }
+        move(order, to, from);
+    }
+    return false;
+}
+
+/* Moves single parameters as long as that helps. */
+static double improve(struct guess *guess, size_t *order)
+{
+    size_t count = guess->part->parameter_count;
+    double work = work_of(guess, order);
+    size_t moves = 0;
+    for (bool better = true; better;) {
+        better = false;
+        for (size_t from = 0; from < count && moves < MOST_MOVES; from++) {
+            moves += count;
+            better = move_better(guess, order, from, &work) || better;
+        }
+    }
+    return work;
+}
+
+static enum hn_status choose(struct guess *guess, size_t *order)
+{
+    size_t count = guess->part->parameter_count;
+    struct hn_random random = hn_random_seeded(1);
+    hn_terms_set_constants(&guess->problem->terms, guess->cells);
+    for (size_t i = 0; i < guess->part->check_count; i++) {
+        const struct hn_space_check *check = &guess->problem->checks[guess->part->checks[i]];
+        guess->share[i] = sample_share(guess, check, &random);
+        if (guess->share[i] < 0)
+            return HN_ENOMEM;
+    }
+    double declared = work_of(guess, order);
+    order_greedily(guess, guess->trial);
+    if (improve(guess, guess->trial) * declared_bonus < declared)
+        memcpy(order, guess->trial, count * sizeof *order);
+    return HN_OK;
+}
+
+static enum hn_status allocate(struct guess *guess)
+{
+    size_t slots = guess->problem->demands->slot_count + 1;
+    size_t terms = guess->problem->terms.count + 1;
+    struct hn_blocks *blocks = &guess->blocks;
+    guess->share = hn_blocks_take(blocks, (guess->part->check_count + 1) * sizeof *guess->share);
+    guess->rank = hn_blocks_take(blocks, slots * sizeof *guess->rank);
+    guess->trial = hn_blocks_take(blocks, slots * sizeof *guess->trial);
+    guess->factor = hn_blocks_take(blocks, slots * sizeof *guess->factor);
+    guess->positions = hn_blocks_take(blocks, slots * sizeof *guess->positions);
+    guess->current = hn_blocks_take(blocks, slots * sizeof *guess->current);
+    guess->cells = hn_blocks_take(blocks, terms * sizeof *guess->cells);
+    if (guess->share == NULL || guess->rank == NULL || guess->trial == NULL ||
+        guess->factor == NULL || guess->positions == NULL || guess->current == NULL ||
+        guess->cells == NULL)
+        return HN_ENOMEM;
+    memcpy(guess->current, guess->problem->current, (slots - 1) * sizeof *guess->current);
+    return hn_space_gatherer_init(&guess->gatherer, &guess->problem->terms, NULL);
+}
+
+enum hn_status hn_space_order(struct hn_space_problem *problem, const struct hn_space_part *part,
+                              size_t *order, struct hn_error *err)
+{
+    double combinations = 1;
+    memcpy(order, part->parameters, part->parameter_count * sizeof *order);
+    for (size_t i = 0; i < part->parameter_count; i++)
+        combinations *= (double)problem->domains[part->parameters[i]].count;
+    if (combinations <= few_combinations)
+        return HN_OK;
+    struct guess guess = {.problem = problem, .part = part};
+    enum hn_status status = allocate(&guess);
+    if (status == HN_OK)
+        status = choose(&guess, order);
+    hn_space_gatherer_finish(&guess.gatherer);
+    hn_blocks_finish(&guess.blocks);
+    return status == HN_OK ? HN_OK : hn_fail_memory(err);
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/space/space_search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/interrupt.h"
+
+/* A partial check that in so many tries cut less than one in so many is left out. */
+enum { TRIES_TO_JUDGE = 4096, WORTH_ONE_IN = 32, FEW_CANDIDATES = 5 };
+
+/* Steps are work: asking the evaluator takes as long as computing so many terms, and so do so many
+ * words of a set. */
+enum { STEPS_TO_EVALUATE = 16, WORDS_A_STEP = 16 };
+
+enum hn_status hn_space_search_init(struct hn_space_search *search,
+                                    const struct hn_space_plan *plan, struct hn_error *err)
+{
+    const struct hn_space_problem *problem = plan->problem;
+    size_t slots = problem->demands->slot_count + 1;
+    *search = (struct hn_space_search){.plan = plan};
+    search->positions = calloc(slots, sizeof *search->positions);
+    search->current = calloc(slots, sizeof *search->current);
+    search->cells = calloc(problem->terms.count + 1, sizeof *search->cells);
+    search->bits = calloc(plan->bit_words + 1, sizeof *search->bits);
+    search->known = calloc(plan->known_bytes + 1, 1);
+    search->masks = calloc(plan->mask_words + 1, sizeof *search->masks);
+    search->keys = calloc((plan->level_count + 1) * plan->key_words, sizeof *search->keys);
+    search->uses = calloc(plan->step_count + 1, sizeof *search->uses);
+    if (search->positions == NULL || search->current == NULL || search->cells == NULL ||
+        search->bits == NULL || search->known == NULL || search->masks == NULL ||
+        search->keys == NULL || search->uses == NULL) {
+        hn_space_search_finish(search);
+        return hn_fail_memory(err);
+    }
+    memcpy(search->current, problem->current, (slots - 1) * sizeof *search->current);
+    hn_terms_set_constants(&problem->terms, search->cells);
+    return HN_OK;
+}
+
+void hn_space_search_finish(struct hn_space_search *search)
+{
+    free(search->positions);
+    free(search->current);
+    free(search->cells);
+    free(search->bits);
+    free(search->known);
+    free(search->masks);
+    free(search->keys);
+    free(search->uses);
+    free(search->points);
+    *search = (struct hn_space_search){0};
+}
+
+static void run(struct hn_space_search *search, const struct hn_space_program *program)
+{
+    hn_instructions_run(program->items, program->count, search->positions, search->cells);
+}
+
+/* Whether the step's check passes at a position of the level's parameter. */
+static bool passes(struct hn_space_search *search, const struct hn_space_level *level,
+                   const struct hn_space_step *step, size_t position)
+{
+    search->positions[level->parameter] = (uint16_t)position;
+    if (step->term >= 0) {
+        run(search, &step->after);
+        return search->cells[step->term].integer != 0;
+    }
+    search->current[level->parameter] = level->values[position];
+    const struct hn_conjuncts *conjuncts = &search->plan->problem->demands->conjuncts;
+    enum hn_truth wanted = step->check->failing ? HN_NO_VALUE : HN_TRUE;
+    return hn_conjunct_evaluate(&conjuncts->items[step->check->conjunct], search->current) ==
+           wanted;
+}
+
+static uint64_t cost_of(const struct hn_space_step *step)
+{
+    return step->term >= 0 ? 1 : STEPS_TO_EVALUATE;
+}
+
+/* Sets the bit of a value, if it is one of the level's. */
+static void set_value(const struct hn_space_level *level, const struct hn_space_step *step,
+                      int64_t value, uint64_t *mask)
+{
+    size_t low = 0;
+    size_t high = level->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (step->own[middle].integer < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < level->count && step->own[low].integer == value; low++)
+        mask[low / 64] |= (uint64_t)1 << (low % 64);
+}
+
+/* Sets the bits of the values that divide a number, or that it divides, one by one. False, and sets
+ * nothing: there may be more of these than values. */
+static bool set_divisible(struct hn_space_search *search, const struct hn_space_level *level,
+                          const struct hn_space_step *step, uint64_t *mask)
+{
+    enum { WORTH = 8 };
+    int64_t other = search->cells[step->other].integer;
+    int64_t most = (int64_t)(level->count / WORTH);
+    if (step->divides == HN_DIVIDES_NOT || other == 0 || other == INT64_MIN)
+        return false;
+    other = other < 0 ? -other : other;
+    if (step->divides == HN_DIVIDES_MULTIPLES) {
+        int64_t low = (step->own[0].integer - 1) / other + 1;
+        int64_t high = step->own[level->count - 1].integer / other;
+        if (high - low > most)
+            return false;
+        search->steps += (uint64_t)most;
+        for (int64_t i = low; i <= high; i++)
+            set_value(level, step, i * other, mask);
+        return true;
+    }
+    if (other / most > most)
+        return false;
+    search->steps += (uint64_t)most;
+    for (int64_t i = 1; i <= other / i; i++) {
+        if (other % i != 0)
+            continue;
+        set_value(level, step, i, mask);
+        set_value(level, step, other / i, mask);
+    }
+    return true;
+}
+
+static uint64_t *need_row(struct hn_space_search *search, const struct hn_space_level *level,
+                          const struct hn_space_step *step)
+{
+    size_t row = 0;
+    for (size_t i = 0; i < step->key_count; i++)
+        row += search->positions[step->keys[i].slot] * step->keys[i].stride;
+    uint64_t *bits = search->bits + step->bits_at + row * level->words;
+    if (search->known[step->known_at + row])
+        return bits;
+    search->known[step->known_at + row] = 1;
+    run(search, &step->before);
+    if (step->divides && set_divisible(search, level, step, bits))
+        return bits;
+    search->steps += level->count * cost_of(step);
+    for (size_t i = 0; i < level->count; i++) {
+        if (passes(search, level, step, i))
+            bits[i / 64] |= (uint64_t)1 << (i % 64);
+    }
+    return bits;
+}
+
+/* Keeps the positions from `first` up to `end`; false when all that were there stay. */
+static bool keep_range(uint64_t *mask, size_t words, size_t first, size_t end)
+{
+    uint64_t lost = 0;
+    for (size_t i = 0; i < words; i++) {
+        uint64_t kept = UINT64_MAX;
+        if (64 * i < first)
+            kept = first - 64 * i >= 64 ? 0 : UINT64_MAX << (first - 64 * i);
+        if (64 * i + 64 > end)
+            kept &= end <= 64 * i ? 0 : UINT64_MAX >> (64 * i + 64 - end);
+        lost |= mask[i] & ~kept;
+        mask[i] &= kept;
+    }
+    return lost != 0;
+}
+
+/* Where the edge changes: the first position at which it is what it rises or falls to. */
+static size_t find_edge(struct hn_space_search *search, const struct hn_space_level *level,
+                        const struct hn_space_step *step)
+{
+    size_t low = 0;
+    size_t high = level->count;
+    bool rises = step->direction != HN_FALLS;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        search->positions[level->parameter] = (uint16_t)middle;
+        run(search, &step->to_edge);
+        if ((search->cells[step->edge].integer != 0) == rises)
+            high = middle;
+        else
+            low = middle + 1;
+        search->steps++;
+    }
+    return low;
+}
+
+static bool cut_range(struct hn_space_search *search, const struct hn_space_level *level,
+                      const struct hn_space_step *step, uint64_t *mask)
+{
+    size_t edge = find_edge(search, level, step);
+    bool rises = step->direction != HN_FALLS;
+    size_t first = rises ? edge : 0;
+    size_t end = rises ? level->count : edge;
+    if (step->edge != step->term && rises) {
+        for (end = first; end < level->count && passes(search, level, step, end);)
+            end++;
+    } else if (step->edge != step->term) {
+        for (first = end; first > 0 && passes(search, level, step, first - 1);)
+            first--;
+    }
+    return keep_range(mask, level->words, first, end);
+}
+
+static bool cut_each(struct hn_space_search *search, const struct hn_space_level *level,
+                     const struct hn_space_step *step, uint64_t *mask)
+{
+    bool lost = false;
+    for (size_t i = 0; i < level->words; i++) {
+        for (uint64_t bits = mask[i]; bits != 0; bits &= bits - 1) {
+            size_t position = 64 * i + (size_t)__builtin_ctzll(bits);
+            search->steps += cost_of(step);
+            if (passes(search, level, step, position))
+                continue;
+            mask[i] &= ~(bits & -bits);
+            lost = true;
+        }
+    }
+    return lost;
+}
+
+/* The same by what divides; *lost is whether some went. False: that does not pay. */
+static bool cut_divisible(struct hn_space_search *search, const struct hn_space_level *level,
+                          const struct hn_space_step *step, uint64_t *mask, bool *lost)
+{
+    uint64_t bits[level->words];
+    memset(bits, 0, sizeof bits);
+    if (!step->divides || !set_divisible(search, level, step, bits))
+        return false;
+    *lost = false;
+    for (size_t i = 0; i < level->words; i++) {
+        *lost = *lost || (mask[i] & ~bits[i]) != 0;
+        mask[i] &= bits[i];
+    }
+    return true;
+}
+
+static bool has_few(const uint64_t *mask, size_t words)
+{
+    uint64_t bits = mask[0];
+    for (int i = 0; i < FEW_CANDIDATES; i++)
+        bits &= bits - 1;
+    return words == 1 && bits == 0;
+}
+
+/* Takes away what does not pass; false when nothing is left. */
+static bool cut(struct hn_space_search *search, const struct hn_space_level *level,
+                const struct hn_space_step *step, uint64_t *mask)
+{
+    struct hn_space_use *use = &search->uses[step->number];
+    if (step->partial && use->tried > TRIES_TO_JUDGE && use->cut * WORTH_ONE_IN < use->tried)
+        return true;
+    bool lost = false;
+    if (!cut_divisible(search, level, step, mask, &lost)) {
+        bool halves = step->direction != HN_UNKNOWN && !has_few(mask, level->words);
+        lost = halves ? cut_range(search, level, step, mask) : cut_each(search, level, step, mask);
+    }
+    use->tried++;
+    use->cut += lost;
+    uint64_t left = 0;
+    for (size_t i = 0; i < level->words; i++)
+        left |= mask[i];
+    return left != 0;
+}
+
+bool hn_space_candidates(struct hn_space_search *search, size_t depth)
+{
+    const struct hn_space_level *level = &search->plan->levels[depth];
+    uint64_t *mask = search->masks + level->mask_at;
+    search->steps += level->words / WORDS_A_STEP * level->step_count;
+    for (size_t i = 0; i < level->words; i++)
+        mask[i] = UINT64_MAX;
+    if (level->count % 64 != 0)
+        mask[level->words - 1] = ((uint64_t)1 << (level->count % 64)) - 1;
+    for (size_t s = 0; s < level->step_count; s++) {
+        const struct hn_space_step *step = &level->steps[s];
+        if (step->kind != HN_STEP_TABULATED) {
+            if (!cut(search, level, step, mask))
+                return false;
+            continue;
+        }
+        const uint64_t *row = need_row(search, level, step);
+        uint64_t any = 0;
+        for (size_t i = 0; i < level->words; i++)
+            any |= mask[i] &= row[i];
+        if (any == 0)
+            return false;
+    }
+    return true;
+}
+
+void hn_space_bind(struct hn_space_search *search, size_t depth, size_t position)
+{
+    const struct hn_space_plan *plan = search->plan;
+    const struct hn_space_level *level = &plan->levels[depth];
+    uint64_t *key = search->keys + depth * plan->key_words;
+    search->steps++;
+    search->positions[level->parameter] = (uint16_t)position;
+    if (plan->evaluates)
+        search->current[level->parameter] = level->values[position];
+    run(search, &level->exports);
+    for (size_t i = 0; i < plan->key_words; i++)
+        key[plan->key_words + i] = key[i];
+    key[plan->key_words + level->key_word] |= level->parts[position];
+}
+
+static bool make_room(struct hn_space_search *search, size_t count)
+{
+    if (search->point_count + count <= search->capacity)
+        return true;
+    uint64_t capacity = search->capacity < 1024 ? 1024 : 2 * search->capacity;
+    if (capacity < search->point_count + count)
+        capacity = search->point_count + count;
+    uint64_t *points = realloc(search->points, capacity * search->plan->key_words * sizeof *points);
+    if (points == NULL)
+        return false;
+    search->points = points;
+    search->capacity = capacity;
+    return true;
+}
+
+/* Appends the candidates of the last level. */
+static bool append_points(struct hn_space_search *search, size_t depth)
+{
+    const struct hn_space_level *level = &search->plan->levels[depth];
+    const uint64_t *mask = search->masks + level->mask_at;
+    size_t words = search->plan->key_words;
+    const uint64_t *key = search->keys + depth * words;
+    size_t count = 0;
+    for (size_t i = 0; i < level->words; i++)
+        count += (size_t)__builtin_popcountll(mask[i]);
+    if (!make_room(search, count))
+        return false;
+    uint64_t *to = search->points + search->point_count * words;
+    for (size_t i = 0; i < level->words; i++) {
+        for (uint64_t bits = mask[i]; bits != 0; bits &= bits - 1) {
+            for (size_t j = 0; j < words; j++)
+                to[j] = key[j];
+            to[level->key_word] |= level->parts[64 * i + (size_t)__builtin_ctzll(bits)];
+            to += words;
+        }
+    }
+    search->point_count += count;
+    search->steps += count;
+    return true;
+}
+
+static bool is_too_long(const struct hn_space_search *search, const struct hn_walk_limits *limits)
+{
+    return search->steps > limits->steps + 4 * search->point_count || hn_interrupted() != 0;
+}
+
+enum hn_walk hn_space_walk(struct hn_space_search *search, size_t depth,
+                           const struct hn_walk_limits *limits)
+{
+    if (!hn_space_candidates(search, depth))
+        return HN_WALK_DONE;
+    const struct hn_space_level *level = &search->plan->levels[depth];
+    if (depth + 1 == search->plan->level_count) {
+        if (!append_points(search, depth))
+            return HN_WALK_NO_MEMORY;
+        return search->point_count >= limits->points ? HN_WALK_ENOUGH : HN_WALK_DONE;
+    }
+    const uint64_t *mask = search->masks + level->mask_at;
+    for (size_t i = 0; i < level->words; i++) {
+        for (uint64_t bits = mask[i]; bits != 0; bits &= bits - 1) {
+            /* Before each value: below it nothing may be left after much work, and so on through
+             * all of them. */
+            if (is_too_long(search, limits))
+                return HN_WALK_TOO_LONG;
+            hn_space_bind(search, depth, 64 * i + (size_t)__builtin_ctzll(bits));
+            enum hn_walk walk = hn_space_walk(search, depth + 1, limits);
+            if (walk != HN_WALK_DONE)
+                return walk;
+        }
+    }
+    return HN_WALK_DONE;
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/space/space_table.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "keys are kept without their high bytes");
+
+/* Keys are read eight bytes at a time, the last one beyond its end. */
+enum { READ_BEYOND = 8, WITHOUT_INDEX = 32 };
+
+static unsigned bits_of(size_t values)
+{
+    unsigned bits = 0;
+    while (values > (size_t)1 << bits)
+        bits++;
+    return bits;
+}
+
+enum hn_status hn_space_table_init(struct hn_space_table *table, const size_t *parameters,
+                                   size_t parameter_count, const size_t *values,
+                                   struct hn_error *err)
+{
+    memset(table, 0, sizeof *table);
+    table->fields = calloc(parameter_count + 1, sizeof *table->fields);
+    if (table->fields == NULL)
+        return hn_fail_memory(err);
+    table->field_count = parameter_count;
+    table->words = 1;
+    unsigned used = 0;
+    for (size_t i = 0; i < parameter_count; i++) {
+        unsigned bits = bits_of(values[parameters[i]]);
+        if (used + bits > 64) {
+            table->words++;
+            used = 0;
+        }
+        used += bits;
+        table->fields[i] = (struct hn_space_field){
+            .parameter = parameters[i],
+            .word = table->words - 1,
+            .mask = ((uint64_t)1 << bits) - 1,
+        };
+    }
+    unsigned shift = 0;
+    for (size_t i = parameter_count; i-- > 0;) {
+        bool is_last =
+            i + 1 == parameter_count || table->fields[i + 1].word != table->fields[i].word;
+        shift = is_last ? 0 : shift;
+        table->fields[i].shift = shift;
+        shift += bits_of(values[parameters[i]]);
+    }
+    table->bytes = 8 * (table->words - 1) + (used + 7) / 8;
+    table->last_mask = used == 64 ? UINT64_MAX : ((uint64_t)1 << used) - 1;
+    return HN_OK;
+}
+
+void hn_space_table_finish(struct hn_space_table *table)
+{
+    free(table->fields);
+    free(table->rows);
+    free(atomic_load(&table->index));
+    memset(table, 0, sizeof *table);
+}
+
+enum hn_status hn_space_table_reserve(struct hn_space_table *table, uint64_t count,
+                                      struct hn_error *err)
+{
+    table->rows = malloc(count * table->bytes + READ_BEYOND);
+    if (table->rows == NULL)
+        return hn_fail_memory(err);
+    table->count = count;
+    return HN_OK;
+}
+
+void hn_space_table_put(struct hn_space_table *table, uint64_t row, const uint64_t *key)
+{
+    memcpy(table->rows + row * table->bytes, key, table->bytes);
+}
+
+void hn_space_table_row(const struct hn_space_table *table, uint64_t row, uint64_t *key)
+{
+    memcpy(key, table->rows + row * table->bytes, 8 * table->words);
+    key[table->words - 1] &= table->last_mask;
+}
+
+void hn_space_table_unpack(const struct hn_space_table *table, const uint64_t *key,
+                           uint16_t *choice)
+{
+    for (size_t i = 0; i < table->field_count; i++) {
+        const struct hn_space_field *field = &table->fields[i];
+        choice[field->parameter] = (uint16_t)(key[field->word] >> field->shift & field->mask);
+    }
+}
+
+void hn_space_table_get(const struct hn_space_table *table, uint64_t row, uint16_t *choice)
+{
+    uint64_t key[table->words];
+    hn_space_table_row(table, row, key);
+    hn_space_table_unpack(table, key, choice);
+}
+
+static int compare_keys(const uint64_t *a, const uint64_t *b, size_t words)
+{
+    for (size_t i = 0; i < words; i++) {
+        if (a[i] != b[i])
+            return a[i] < b[i] ? -1 : 1;
+    }
+    return 0;
+}
+
+uint64_t hn_space_table_lower(const struct hn_space_table *table, uint64_t row, uint64_t end,
+                              const uint64_t *key)
+{
+    uint64_t found[table->words];
+    while (row < end) {
+        uint64_t middle = row + (end - row) / 2;
+        hn_space_table_row(table, middle, found);
+        if (compare_keys(found, key, table->words) < 0)
+            row = middle + 1;
+        else
+            end = middle;
+    }
+    return row;
+}
+
+uint64_t hn_space_table_first(const struct hn_space_table *table, const int *wanted)
+{
+    uint64_t lowest[table->words], highest[table->words], mask[table->words], found[table->words];
+    memset(lowest, 0, sizeof lowest);
+    memset(highest, 0xff, sizeof highest);
+    memset(mask, 0, sizeof mask);
+    for (size_t i = 0; wanted != NULL && i < table->field_count; i++) {
+        const struct hn_space_field *field = &table->fields[i];
+        if (wanted[field->parameter] < 0)
+            continue;
+        uint64_t bits = (uint64_t)wanted[field->parameter] << field->shift;
+        mask[field->word] |= field->mask << field->shift;
+        lowest[field->word] |= bits;
+        highest[field->word] &= ~(field->mask << field->shift) | bits;
+    }
+    /* Rows are sorted: what is wanted is between the two. */
+    for (uint64_t row = hn_space_table_lower(table, 0, table->count, lowest); row < table->count;
+         row++) {
+        size_t same = 0;
+        hn_space_table_row(table, row, found);
+        if (compare_keys(found, highest, table->words) > 0)
+            break;
+        while (same < table->words && (found[same] & mask[same]) == lowest[same])
+            same++;
+        if (same == table->words)
+            return row;
+    }
+    return UINT64_MAX;
+}
+
+/* The finalizer of splitmix64 (Steele, Lea and Flood, 2014) over the words. */
+static uint64_t hash_key(const uint64_t *key, size_t words)
+{
+    uint64_t x = 0;
+    for (size_t i = 0; i < words; i++) {
+        x = (x ^ key[i]) + 0x9e3779b97f4a7c15;
+        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+        x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+        x ^= x >> 31;
+    }
+    return x;
+}
+
+static uint64_t place_of(const struct hn_space_table *table, uint64_t hash)
+{
+    return (hash >> 32) * table->index_size >> 32;
+}
+
+static uint32_t mark_of(const struct hn_space_table *table, uint64_t hash)
+{
+    return table->row_bits >= 32 ? 0 : (uint32_t)hash << table->row_bits;
+}
+
+/* An entry is a row plus one, and some bits of the key's hash above; 0 is none. Collisions go to
+ * the next place. */
+static uint32_t *make_index(struct hn_space_table *table)
+{
+    table->index_size = table->count + table->count / 2 + 1;
+    table->row_bits = 1;
+    while (table->count >= (uint64_t)1 << table->row_bits)
+        table->row_bits++;
+    uint32_t *index = table->row_bits > 32 ? NULL : calloc(table->index_size, sizeof *index);
+    if (index == NULL)
+        return NULL;
+    uint64_t key[table->words];
+    for (uint64_t row = 0; row < table->count; row++) {
+        hn_space_table_row(table, row, key);
+        uint64_t hash = hash_key(key, table->words);
+        uint64_t place = place_of(table, hash);
+        while (index[place] != 0)
+            place = place + 1 == table->index_size ? 0 : place + 1;
+        index[place] = mark_of(table, hash) | (uint32_t)(row + 1);
+    }
+    return index;
+}
+
+/* NULL when there is no memory for it. */
+static const uint32_t *need_index(const struct hn_space_table *table, pthread_mutex_t *lock)
+{
+    uint32_t *index = atomic_load_explicit(&table->index, memory_order_acquire);
+    if (index != NULL)
+        return index;
+    struct hn_space_table *own = (struct hn_space_table *)table;
+    pthread_mutex_lock(lock);
+    index = atomic_load_explicit(&table->index, memory_order_relaxed);
+    if (index == NULL) {
+        index = make_index(own);
+        atomic_store_explicit(&own->index, index, memory_order_release);
+    }
+    pthread_mutex_unlock(lock);
+    return index;
+}
+
+/* The row of a key from its place in the index on. */
+static uint64_t find_from(const struct hn_space_table *table, const uint32_t *index,
+                          const uint64_t *key, uint64_t hash)
+{
+    uint64_t found[table->words];
+    uint32_t mark = mark_of(table, hash);
+    uint32_t row_mask = table->row_bits >= 32 ? UINT32_MAX : ((uint32_t)1 << table->row_bits) - 1;
+    uint64_t place = place_of(table, hash);
+    for (; index[place] != 0; place = place + 1 == table->index_size ? 0 : place + 1) {
+        if ((index[place] & ~row_mask) != mark)
+            continue;
+        uint64_t row = (index[place] & row_mask) - 1;
+        hn_space_table_row(table, row, found);
+        if (compare_keys(found, key, table->words) == 0)
+            return row;
+    }
+    return UINT64_MAX;
+}
+
+uint64_t hn_space_table_find(const struct hn_space_table *table, const uint64_t *key,
+                             pthread_mutex_t *lock)
+{
+    const uint32_t *index = table->count > WITHOUT_INDEX ? need_index(table, lock) : NULL;
+    if (index != NULL)
+        return find_from(table, index, key, hash_key(key, table->words));
+    uint64_t found[table->words];
+    uint64_t row = hn_space_table_lower(table, 0, table->count, key);
+    if (row == table->count)
+        return UINT64_MAX;
+    hn_space_table_row(table, row, found);
+    return compare_keys(found, key, table->words) == 0 ? row : UINT64_MAX;
+}
+
+/* Looks at every row, of few. */
+static void scan_values(const struct hn_space_table *table, const struct hn_space_field *field,
+                        const uint64_t *key, uint64_t *valid)
+{
+    uint64_t row_key[table->words];
+    uint64_t mask = field->mask << field->shift;
+    for (uint64_t row = 0; row < table->count; row++) {
+        hn_space_table_row(table, row, row_key);
+        size_t value = row_key[field->word] >> field->shift & field->mask;
+        row_key[field->word] = (row_key[field->word] & ~mask) | (key[field->word] & mask);
+        if (compare_keys(row_key, key, table->words) == 0)
+            valid[value / 64] |= (uint64_t)1 << (value % 64);
+    }
+}
+
+void hn_space_table_values(const struct hn_space_table *table, const uint64_t *key,
+                           size_t parameter, size_t first, size_t end, uint64_t *valid,
+                           pthread_mutex_t *lock)
+{
+    enum { AHEAD = 64 };
+    const struct hn_space_field *field = table->fields;
+    while (field->parameter != parameter)
+        field++;
+    const uint32_t *index = table->count > WITHOUT_INDEX ? need_index(table, lock) : NULL;
+    if (index == NULL) {
+        scan_values(table, field, key, valid);
+        return;
+    }
+    uint64_t trial[table->words];
+    uint64_t hashes[AHEAD];
+    memcpy(trial, key, sizeof trial);
+    uint64_t rest = key[field->word] & ~(field->mask << field->shift);
+    for (; first < end; first += AHEAD) {
+        size_t count = end - first < AHEAD ? end - first : AHEAD;
+        /* where memory is slow, it is better asked for all at once */
+        for (size_t i = 0; i < count; i++) {
+            trial[field->word] = rest | (uint64_t)(first + i) << field->shift;
+            hashes[i] = hash_key(trial, table->words);
+            __builtin_prefetch(&index[place_of(table, hashes[i])]);
+        }
+        for (size_t i = 0; i < count; i++) {
+            trial[field->word] = rest | (uint64_t)(first + i) << field->shift;
+            if (find_from(table, index, trial, hashes[i]) != UINT64_MAX)
+                valid[(first + i) / 64] |= (uint64_t)1 << ((first + i) % 64);
+        }
+    }
+}
+
+static bool is_sorted(const uint64_t *keys, uint64_t count, size_t words)
+{
+    for (uint64_t i = 1; i < count; i++) {
+        if (compare_keys(keys + (i - 1) * words, keys + i * words, words) > 0)
+            return false;
+    }
+    return true;
+}
+
+enum { BYTES = 8, DIGITS = 256 };
+
+/* How often each byte of the word has each value. */
+static void count_bytes(const uint64_t *keys, uint64_t count, size_t words, size_t word,
+                        uint64_t counts[BYTES][DIGITS])
+{
+    memset(counts, 0, BYTES * sizeof *counts);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t key = keys[i * words + word];
+        for (size_t byte = 0; byte < BYTES; byte++)
+            counts[byte][key >> (8 * byte) & 0xff]++;
+    }
+}
+
+/* One stable pass of a radix sort. */
+static void sort_by_byte(const uint64_t *from, uint64_t *to, uint64_t count, size_t words,
+                         size_t word, unsigned shift, const uint64_t counts[DIGITS])
+{
+    uint64_t starts[DIGITS];
+    uint64_t start = 0;
+    for (size_t i = 0; i < DIGITS; i++) {
+        starts[i] = start;
+        start += counts[i];
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t *key = from + i * words;
+        uint64_t place = starts[key[word] >> shift & 0xff]++;
+        for (size_t j = 0; j < words; j++)
+            to[place * words + j] = key[j];
+    }
+}
+
+static enum hn_status sort_keys(uint64_t **keys, uint64_t count, size_t words, struct hn_error *err)
+{
+    if (is_sorted(*keys, count, words))
+        return HN_OK;
+    uint64_t *other = malloc(count * words * sizeof *other);
+    uint64_t(*counts)[DIGITS] = malloc(BYTES * sizeof *counts);
+    bool failed = other == NULL || counts == NULL;
+    for (size_t word = words; word-- > 0 && !failed;) {
+        count_bytes(*keys, count, words, word, counts);
+        for (unsigned byte = 0; byte < BYTES; byte++) {
+            if (counts[byte][(*keys)[word] >> (8 * byte) & 0xff] == count)
+                continue; /* all the same */
+            sort_by_byte(*keys, other, count, words, word, 8 * byte, counts[byte]);
+            uint64_t *sorted = other;
+            other = *keys;
+            *keys = sorted;
+        }
+    }
+    free(other);
+    free(counts);
+    return failed ? hn_fail_memory(err) : HN_OK;
+}
+
+enum hn_status hn_space_table_take(struct hn_space_table *table, uint64_t *keys, uint64_t count,
+                                   struct hn_error *err)
+{
+    enum hn_status status = sort_keys(&keys, count, table->words, err);
+    for (uint64_t i = 0; i < count && status == HN_OK; i++)
+        memmove((unsigned char *)keys + i * table->bytes, keys + i * table->words, table->bytes);
+    unsigned char *rows =
+        status == HN_OK ? realloc(keys, count * table->bytes + READ_BEYOND) : NULL;
+    if (rows == NULL) {
+        free(keys);
+        return hn_fail_memory(err);
+    }
+    table->rows = rows;
+    table->count = count;
+    return HN_OK;
+}

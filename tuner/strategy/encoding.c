@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/strategy/encoding.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* False for a word. */
+static bool as_number(const struct hn_value *value, double *number)
+{
+    if (value->type == HN_WORD)
+        return false;
+    *number = hn_value_number(value);
+    return true;
+}
+
+static void scale(double *values, size_t count)
+{
+    double low = values[0];
+    double high = values[0];
+    for (size_t i = 1; i < count; i++) {
+        low = fmin(low, values[i]);
+        high = fmax(high, values[i]);
+    }
+    /* a zero among powers of two switches something off */
+    double shift = low == 0 && high >= 8 ? 1 : 0;
+    bool logarithmic = low + shift > 0 && high + shift >= 4 * (low + shift);
+    for (size_t i = 0; i < count; i++) {
+        double place = logarithmic ? log2((values[i] + shift) / (low + shift)) : values[i] - low;
+        values[i] = place / (logarithmic ? log2((high + shift) / (low + shift)) : high - low);
+    }
+}
+
+static bool add_feature(struct hn_encoding *encoding, size_t parameter)
+{
+    size_t count = hn_space_value_count(encoding->space, parameter);
+    double *values = calloc(count, sizeof *values);
+    if (values == NULL)
+        return false;
+    bool numbers = true;
+    for (size_t i = 0; i < count && numbers; i++)
+        numbers = as_number(hn_space_value(encoding->space, parameter, i), &values[i]);
+    if (numbers)
+        scale(values, count);
+    for (size_t i = 0; i < count && !numbers; i++)
+        values[i] = (double)i;
+    encoding->values[encoding->varied] = values;
+    encoding->category[encoding->varied] = !numbers;
+    encoding->parameters[encoding->varied] = parameter;
+    encoding->count = ++encoding->varied;
+    return true;
+}
+
+enum hn_status hn_encoding_init(struct hn_encoding *encoding, const struct hn_space *space,
+                                struct hn_error *err)
+{
+    size_t parameters = hn_space_parameter_count(space);
+    *encoding = (struct hn_encoding){.space = space};
+    encoding->parameters = calloc(parameters + 1, sizeof *encoding->parameters);
+    encoding->values = calloc(parameters + 1, sizeof *encoding->values);
+    encoding->category = calloc(parameters + 1, sizeof *encoding->category);
+    bool fine =
+        encoding->parameters != NULL && encoding->values != NULL && encoding->category != NULL;
+    for (size_t i = 0; i < parameters && fine; i++) {
+        if (hn_space_value_count(space, i) > 1)
+            fine = add_feature(encoding, i);
+    }
+    if (fine)
+        return HN_OK;
+    hn_encoding_finish(encoding);
+    return hn_fail_memory(err);
+}
+
+void hn_encoding_finish(struct hn_encoding *encoding)
+{
+    hn_prior_model_destroy(encoding->prior);
+    for (size_t i = 0; encoding->values != NULL && i < encoding->varied; i++)
+        free(encoding->values[i]);
+    free(encoding->values);
+    free(encoding->parameters);
+    free(encoding->category);
+    *encoding = (struct hn_encoding){0};
+}
+
+enum hn_status hn_encoding_add_prior(struct hn_encoding *encoding, const struct hn_search *search,
+                                     struct hn_error *err)
+{
+    enum hn_status status = hn_prior_model_create(search, encoding, &encoding->prior, err);
+    if (encoding->prior != NULL)
+        encoding->category[encoding->count++] = false;
+    return status;
+}
+
+void hn_encoding_apply(const struct hn_encoding *encoding, const uint16_t *choice, double *features)
+{
+    for (size_t i = 0; i < encoding->varied; i++)
+        features[i] = encoding->values[i][choice[encoding->parameters[i]]];
+    if (encoding->prior != NULL)
+        features[encoding->varied] = hn_prior_model_ask(encoding->prior, features);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_STRATEGY_ENCODING_H
+#define HONE_TUNER_STRATEGY_ENCODING_H
+
+#include "tuner/strategy/prior.h"
+
+/* Points as vectors for a regression: one feature for each parameter with more than one value. Numbers are scaled to
+ * 0 .. 1, by their logarithm where they span a factor of four or more; words are their index, and `category` says that
+ * only equality counts. */
+struct hn_encoding {
+    const struct hn_space *space; /* borrowed */
+    size_t count;                 /* features */
+    size_t varied;                /* of them, parameters: the first ones */
+    size_t *parameters;           /* of those */
+    double **values;              /* values[feature][index of the value] */
+    bool *category;
+    struct hn_prior_model *prior; /* gives one more feature, the last; NULL: none */
+};
+
+enum hn_status hn_encoding_init(struct hn_encoding *encoding, const struct hn_space *space, struct hn_error *err);
+/* Adds what the priors of the search say as a feature, where there are enough of them. */
+enum hn_status hn_encoding_add_prior(struct hn_encoding *encoding, const struct hn_search *search,
+                                     struct hn_error *err);
+void hn_encoding_finish(struct hn_encoding *encoding);
+
+/* features has room for encoding->count. */
+void hn_encoding_apply(const struct hn_encoding *encoding, const uint16_t *choice, double *features);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_STRATEGY_GAUSSIAN_H
+#define HONE_TUNER_STRATEGY_GAUSSIAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A Gaussian process: regression of a smooth function that is known at a few inputs, with its uncertainty elsewhere
+ * (Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006, chapters 2, 4 and 5). Covariance: Matérn
+ * 5/2 with a length for each feature. Targets have mean 0 and variance about 1. */
+
+/* Logarithms. */
+struct hn_gaussian_scales {
+    double *lengths; /* of the features */
+    double noise;    /* variance of a measurement */
+    double signal;   /* variance of the function */
+};
+
+struct hn_gaussian {
+    size_t features;
+    const bool *category; /* [features] borrowed; two categories are at distance 0 or 1 */
+    size_t capacity;
+    size_t count;
+    double *inputs; /* count vectors of `features` */
+    double *factor; /* packed rows of the lower Cholesky factor of the inputs' covariance with noise */
+    struct hn_gaussian_scales scales;
+    double *weights; /* of the features in a squared distance: 1 / length^2 */
+};
+
+/* False when out of memory. Lengths begin at what the prior says. */
+bool hn_gaussian_init(struct hn_gaussian *gaussian, size_t features, const bool *category, size_t capacity);
+void hn_gaussian_finish(struct hn_gaussian *gaussian);
+
+void hn_gaussian_clear(struct hn_gaussian *gaussian); /* forgets the inputs, keeps the scales */
+/* Below the capacity. O(count^2). */
+void hn_gaussian_append(struct hn_gaussian *gaussian, const double *input);
+
+/* Covariance of the function at `input` with that at `width` columns: columns[f * stride + c] is feature f of column
+ * c. covariances has room for width. */
+void hn_gaussian_covariances(const struct hn_gaussian *gaussian, const double *input, const double *columns,
+                             size_t stride, size_t width, double *covariances);
+/* whitened = L^-1 targets. A target that is NAN is taken to be what those before it predict. */
+void hn_gaussian_whiten(const struct hn_gaussian *gaussian, const double *targets, double *whitened);
+
+/* Moves the scales towards the maximum of their posterior, given `count` inputs with their targets (none NAN):
+ * gradient ascent by sign (Rprop, Riedmiller and Braun 1993), at most `steps`. Forgets the inputs appended. False when
+ * out of memory: the scales are as before. */
+bool hn_gaussian_fit(struct hn_gaussian *gaussian, const double *inputs, const double *targets, size_t count,
+                     int steps);
+
+/* For hn_gaussian_fit: logarithm of the posterior density of the scales up to a constant, and its gradient: lengths,
+ * then noise, then signal. -INFINITY where the covariance is not positive definite. work has room for 3 count^2 +
+ * count. */
+double hn_gaussian_posterior(const struct hn_gaussian *gaussian, const double *inputs, const double *targets,
+                             size_t count, double *gradient, double *work);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/strategy/moves.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    DRAWS = 256,
+    CHANGES = 16,
+    FAR = UINT16_MAX + 1, /* farther than two values can be */
+};
+
+static bool is_new(const struct hn_trail *trail, const uint16_t *choice)
+{
+    return hn_trail_find(trail, choice) == HN_TRAIL_NONE;
+}
+
+bool hn_move_sample(struct hn_trail *trail, uint16_t *choice)
+{
+    for (int i = 0; i < DRAWS; i++) {
+        hn_space_sample(trail->space, &trail->random, choice);
+        if (is_new(trail, choice))
+            return true;
+    }
+    return false;
+}
+
+/* By how many steps a neighbour differs in its one parameter. */
+static int distance(const uint16_t *a, const uint16_t *b, size_t width)
+{
+    for (size_t i = 0; i < width; i++) {
+        if (a[i] != b[i])
+            return abs(a[i] - b[i]);
+    }
+    return 0;
+}
+
+/* The nearest valid neighbour of an invalid point, any of several as near, a new one if there is
+ * any: that does not just undo what made the point. False when there is none. */
+static bool repair_one(struct hn_trail *trail, uint16_t *choice)
+{
+    size_t width = trail->width;
+    size_t count = hn_space_neighbours(trail->space, choice, HN_HAMMING, trail->neighbours);
+    const uint16_t *nearest = NULL;
+    int nearest_distance = 0;
+    uint64_t ties = 0;
+    for (size_t i = 0; i < count; i++) {
+        const uint16_t *neighbour = trail->neighbours + i * width;
+        int steps = distance(neighbour, choice, width);
+        if (!is_new(trail, neighbour))
+            steps += FAR;
+        if (nearest == NULL || steps < nearest_distance)
+            ties = 0;
+        else if (steps > nearest_distance)
+            continue;
+        if (hn_random_below(&trail->random, ++ties) == 0)
+            nearest = neighbour;
+        nearest_distance = steps;
+    }
+    if (nearest != NULL)
+        memcpy(choice, nearest, width * sizeof *choice);
+    return nearest != NULL;
+}
+
+void hn_move_repair(struct hn_trail *trail, const uint16_t *anchor, uint16_t *choice)
+{
+    if (hn_space_contains(trail->space, choice) || repair_one(trail, choice))
+        return;
+    size_t width = trail->width;
+    size_t different[width];
+    size_t count = 0;
+    for (size_t i = 0; i < width; i++) {
+        if (choice[i] != anchor[i])
+            different[count++] = i;
+    }
+    while (count > 0 && !hn_space_contains(trail->space, choice)) {
+        size_t pick = (size_t)hn_random_below(&trail->random, count);
+        choice[different[pick]] = anchor[different[pick]];
+        different[pick] = different[--count];
+    }
+}
+
+uint16_t hn_move_value(struct hn_trail *trail, size_t i, uint16_t value, bool near)
+{
+    size_t values = hn_space_value_count(trail->space, i);
+    if (near) {
+        bool up = value == 0 || (value + 1u < values && hn_random_below(&trail->random, 2) == 0);
+        return (uint16_t)(up ? value + 1 : value - 1);
+    }
+    uint64_t other = hn_random_below(&trail->random, values - 1);
+    return (uint16_t)(other < value ? other : other + 1);
+}
+
+bool hn_move_change(struct hn_trail *trail, const uint16_t *from, bool near, uint16_t *choice)
+{
+    size_t width = trail->width;
+    uint16_t changed[width + 1];
+    for (int tries = 0; tries < CHANGES; tries++) {
+        size_t i = (size_t)hn_random_below(&trail->random, width);
+        if (hn_space_value_count(trail->space, i) < 2)
+            continue;
+        memcpy(changed, from, width * sizeof *changed);
+        changed[i] = hn_move_value(trail, i, from[i], near);
+        if (!hn_space_contains(trail->space, changed) && !repair_one(trail, changed))
+            continue;
+        if (is_new(trail, changed)) {
+            memcpy(choice, changed, width * sizeof *choice);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool hn_move_step(struct hn_trail *trail, const uint16_t *from, enum hn_neighbourhood kind,
+                  uint16_t *choice)
+{
+    size_t width = trail->width;
+    size_t count = hn_space_neighbours(trail->space, from, kind, trail->neighbours);
+    while (count > 0) {
+        size_t pick = (size_t)hn_random_below(&trail->random, count);
+        uint16_t *neighbour = trail->neighbours + pick * width;
+        if (is_new(trail, neighbour)) {
+            memcpy(choice, neighbour, width * sizeof *choice);
+            return true;
+        }
+        memcpy(neighbour, trail->neighbours + --count * width, width * sizeof *choice);
+    }
+    return false;
+}
+
+bool hn_move_renew(struct hn_trail *trail, uint16_t *choice)
+{
+    return is_new(trail, choice) || hn_move_step(trail, choice, HN_ADJACENT, choice) ||
+           hn_move_step(trail, choice, HN_HAMMING, choice) ||
+           hn_move_change(trail, choice, false, choice) || hn_move_sample(trail, choice);
+}
+
+uint16_t hn_move_round(struct hn_trail *trail, size_t i, double at)
+{
+    double last = (double)(hn_space_value_count(trail->space, i) - 1);
+    double value = floor(at + hn_random_unit(&trail->random));
+    return (uint16_t)fmin(fmax(value, 0), last);
+}
+
+bool hn_move_accepts(struct hn_trail *trail, double worse, double temperature)
+{
+    if (worse <= 0)
+        return true;
+    return isfinite(worse) && temperature > 0 &&
+           hn_random_unit(&trail->random) < exp(-worse / temperature);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_STRATEGY_POPULATION_H
+#define HONE_TUNER_STRATEGY_POPULATION_H
+
+#include "tuner/strategy/moves.h"
+
+/* What the strategies share that improve a few good points. A population is founded from the best of some points that
+ * are spread over the space, bred until it no longer improves, and followed by another. With look-ahead it takes a
+ * while to hear of founders: until then breeding goes on with what is there. */
+struct hn_population {
+    struct hn_trail trail;
+    uint32_t *members; /* points that did not fail, best first; none before generation 1 */
+    size_t count;
+    size_t size;         /* members at most */
+    unsigned generation; /* counts the populations */
+    uint64_t first;      /* the population's first child has at least this ticket */
+    uint64_t informed;   /* the first ticket that knew of the last improvement */
+    size_t failures;     /* tickets from then on that did not improve */
+    size_t patience;     /* as many of them end the population */
+    bool founding;
+    uint32_t *founders; /* the best of the next population, best first, `size` at most */
+    size_t founder_count;
+    size_t founders_proposed;
+    size_t founders_told;
+    uint16_t *seeds; /* points that are founders first */
+    size_t seed_count;
+    size_t free; /* parameters with more than one value */
+    double *spans; /* how far apart a parameter's values are, from one to the next */
+};
+
+/* `size` is the number of members at most. After as many children as the best member has neighbours, about, of which
+ * none was better, a population ends. HN_ENOMEM. */
+enum hn_status hn_population_init(struct hn_population *population, const struct hn_search *search, size_t size,
+                                  struct hn_error *err);
+void hn_population_finish(struct hn_population *population);
+
+/* Whether this ticket is to be a founder's: hn_population_found proposes one. Otherwise there are at least
+ * HN_POPULATION_LEAST members to breed from. */
+enum { HN_POPULATION_LEAST = 4 };
+bool hn_population_is_founding(struct hn_population *population, uint64_t ticket);
+bool hn_population_found(struct hn_population *population, uint64_t ticket, uint16_t *choice);
+
+/* Proposes a child: `choice` made valid, with `anchor` (a valid point) to fall back to, and new. The tag is below
+ * HN_TRAIL_NONE. False when out of memory, as hn_population_found. */
+bool hn_population_bear(struct hn_population *population, uint64_t ticket, const uint16_t *anchor, uint16_t *choice,
+                        uint32_t tag);
+
+/* What was told of: a child of this population, one of an earlier one, or a founder (of this population, when there is
+ * no other in the making). Founders are taken in by the call. */
+enum hn_relation { HN_CHILD, HN_FOUNDER, HN_STRANGER };
+enum hn_relation hn_population_tell(struct hn_population *population, uint64_t ticket,
+                                    const struct hn_observation *observation, uint32_t *point);
+
+/* Puts the point among the members where there is room, or instead of the worst where it is better. */
+void hn_population_admit(struct hn_population *population, uint32_t point);
+/* Puts the point among the members instead of the one at position `old`. */
+void hn_population_replace(struct hn_population *population, size_t old, uint32_t point);
+/* The position of the member, or count. */
+size_t hn_population_find(const struct hn_population *population, uint32_t point);
+double hn_population_cost(const struct hn_population *population, size_t position);
+const uint16_t *hn_population_point(const struct hn_population *population, size_t position);
+/* How much worse the worst member is than the best. */
+double hn_population_range(const struct hn_population *population);
+
+/* To be called for each child: whether it was better than the best before it. */
+void hn_population_judge(struct hn_population *population, uint64_t ticket, bool improved);
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/strategy/screen.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RESOURCES = 5, MOST = 80, LEAST = 30, FIRST_STEPS = 20, LATER_STEPS = 6 };
+
+/* The normal deviate that one in a thousand exceeds. */
+static const double certain = 3.09;
+
+struct hn_screen {
+    const struct hn_trail *trail;
+    const struct hn_encoding *encoding;
+    struct hn_gaussian gaussian;
+    bool *category;
+    double *resources; /* RESOURCES for each point; the first is NAN where they are not known */
+    size_t room;       /* points */
+    double *whitened;  /* [MOST] */
+    double best;       /* of the targets */
+    bool fitted;
+    size_t next_fit; /* told points */
+};
+
+enum hn_status hn_screen_create(const struct hn_trail *trail, const struct hn_encoding *encoding,
+                                struct hn_screen **out, struct hn_error *err)
+{
+    size_t features = encoding->count + RESOURCES;
+    struct hn_screen *screen = calloc(1, sizeof *screen);
+    if (screen == NULL)
+        return hn_fail_memory(err);
+    screen->trail = trail;
+    screen->encoding = encoding;
+    screen->next_fit = LEAST;
+    screen->category = calloc(features, sizeof *screen->category);
+    screen->whitened = calloc(MOST, sizeof *screen->whitened);
+    if (screen->category == NULL || screen->whitened == NULL ||
+        !hn_gaussian_init(&screen->gaussian, features, screen->category, MOST)) {
+        hn_screen_destroy(screen);
+        return hn_fail_memory(err);
+    }
+    memcpy(screen->category, encoding->category, encoding->count * sizeof *screen->category);
+    *out = screen;
+    return HN_OK;
+}
+
+void hn_screen_destroy(struct hn_screen *screen)
+{
+    if (screen == NULL)
+        return;
+    hn_gaussian_finish(&screen->gaussian);
+    free(screen->category);
+    free(screen->resources);
+    free(screen->whitened);
+    free(screen);
+}
+
+/* Scaled to about 0 .. 1. */
+static void encode(const struct hn_resources *resources, double *features)
+{
+    features[0] = resources->registers / 255.0;
+    features[1] = log2(1.0 + resources->spill_load_bytes + resources->spill_store_bytes) / 12;
+    features[2] = log2(1.0 + resources->local_bytes) / 12;
+    features[3] = log2(1.0 + resources->shared_bytes) / 18;
+    features[4] = resources->occupancy;
+}
+
+static bool note(struct hn_screen *screen, uint32_t point, const struct hn_resources *resources)
+{
+    if (point >= screen->room) {
+        size_t room = 2 * ((size_t)point + 32);
+        double *grown = realloc(screen->resources, room * RESOURCES * sizeof *grown);
+        if (grown == NULL)
+            return false;
+        for (size_t i = screen->room; i < room; i++)
+            grown[i * RESOURCES] = NAN;
+        screen->resources = grown;
+        screen->room = room;
+    }
+    encode(resources, screen->resources + (size_t)point * RESOURCES);
+    return true;
+}
+
+static void encode_point(const struct hn_screen *screen, uint32_t point, double *features)
+{
+    hn_encoding_apply(screen->encoding, hn_trail_point(screen->trail, point), features);
+    memcpy(features + screen->encoding->count, screen->resources + (size_t)point * RESOURCES,
+           RESOURCES * sizeof *features);
+}
+
+/* Points with a positive cost and resources: the newest MOST of them. Returns how many there are in
+ * all. */
+static size_t find_known(const struct hn_screen *screen, uint32_t *points)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < screen->trail->count && i < screen->room; i++) {
+        double cost = screen->trail->costs[i];
+        if (isfinite(cost) && cost > 0 && !isnan(screen->resources[i * RESOURCES]))
+            points[count++ % MOST] = i;
+    }
+    return count;
+}
+
+static bool fit(struct hn_screen *screen, const uint32_t *points, size_t count)
+{
+    size_t features = screen->gaussian.features;
+    double *inputs = calloc(count * features + count, sizeof *inputs);
+    if (inputs == NULL)
+        return false;
+    double *targets = inputs + count * features;
+    double sum = 0;
+    double squares = 0;
+    screen->best = INFINITY;
+    for (size_t i = 0; i < count; i++) {
+        encode_point(screen, points[i], inputs + i * features);
+        targets[i] = log(screen->trail->costs[points[i]]);
+        sum += targets[i];
+        squares += targets[i] * targets[i];
+    }
+    double mean = sum / (double)count;
+    double deviation = sqrt(fmax(squares / (double)count - mean * mean, 1e-12));
+    for (size_t i = 0; i < count; i++)
+        targets[i] = (targets[i] - mean) / deviation;
+    for (uint32_t i = 0; i < screen->trail->count; i++) {
+        double cost = screen->trail->costs[i];
+        if (isfinite(cost) && cost > 0)
+            screen->best = fmin(screen->best, (log(cost) - mean) / deviation);
+    }
+    bool fine = hn_gaussian_fit(&screen->gaussian, inputs, targets, count,
+                                screen->fitted ? LATER_STEPS : FIRST_STEPS);
+    for (size_t i = 0; i < count && fine; i++)
+        hn_gaussian_append(&screen->gaussian, inputs + i * features);
+    if (fine)
+        hn_gaussian_whiten(&screen->gaussian, targets, screen->whitened);
+    free(inputs);
+    return fine;
+}
+
+/* By how many standard deviations the point is expected to miss the best. */
+static double miss(const struct hn_screen *screen, uint32_t point)
+{
+    const struct hn_gaussian *gaussian = &screen->gaussian;
+    double features[gaussian->features];
+    double row[MOST];
+    encode_point(screen, point, features);
+    double mean = 0;
+    double variance = exp(gaussian->scales.signal) + exp(gaussian->scales.noise);
+    for (size_t i = 0; i < gaussian->count; i++) {
+        const double *factor = gaussian->factor + i * (i + 1) / 2;
+        hn_gaussian_covariances(gaussian, gaussian->inputs + i * gaussian->features, features, 1, 1,
+                                &row[i]);
+        for (size_t j = 0; j < i; j++)
+            row[i] -= factor[j] * row[j];
+        row[i] /= factor[i];
+        mean += row[i] * screen->whitened[i];
+        variance -= row[i] * row[i];
+    }
+    return (mean - screen->best) / sqrt(fmax(variance, 1e-9));
+}
+
+bool hn_screen_pass(struct hn_screen *screen, uint32_t point, const struct hn_resources *resources)
+{
+    uint32_t points[MOST];
+    if (resources == NULL || !resources->known || !note(screen, point, resources))
+        return true;
+    size_t known = find_known(screen, points);
+    if (known >= screen->next_fit) {
+        screen->fitted = fit(screen, points, known < MOST ? known : MOST);
+        screen->next_fit = known + 1 + known / 3;
+    }
+    return !screen->fitted || miss(screen, point) < certain;
+}

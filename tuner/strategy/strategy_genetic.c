@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdlib.h>
+
+#include "tuner/strategy/population.h"
+
+extern const struct hn_strategy_kind hn_strategy_genetic;
+
+/* A genetic algorithm (Holland, "Adaptation in Natural and Artificial Systems", 1975),
+ * steady-state: a child of two good members takes each parameter from either, now and then another
+ * value, and replaces the worst member when it is better. */
+
+enum { MEMBERS = 8 };
+static const double pressure = 4;    /* the better members are parents more often; 1: all alike */
+static const double mutations = 0.3; /* expected in a child */
+static const double small_change = 0.5; /* share of mutations that go to an adjacent value */
+
+struct hn_strategy {
+    struct hn_population population;
+};
+
+static void destroy(struct hn_strategy *strategy)
+{
+    if (strategy == NULL)
+        return;
+    hn_population_finish(&strategy->population);
+    free(strategy);
+}
+
+static enum hn_status create(const struct hn_search *search, struct hn_strategy **strategy,
+                             struct hn_error *err)
+{
+    *strategy = calloc(1, sizeof **strategy);
+    if (*strategy == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = hn_population_init(&(*strategy)->population, search, MEMBERS, err);
+    if (status != HN_OK)
+        destroy(*strategy);
+    return status;
+}
+
+static size_t choose_parent(struct hn_population *population)
+{
+    double unit = hn_random_unit(&population->trail.random);
+    return (size_t)((double)population->count * (1 - pow(1 - unit, 1 / pressure)));
+}
+
+static void cross(struct hn_population *population, const uint16_t *a, const uint16_t *b,
+                  uint16_t *child)
+{
+    struct hn_trail *trail = &population->trail;
+    for (size_t i = 0; i < trail->width; i++) {
+        child[i] = hn_random_below(&trail->random, 2) == 0 ? a[i] : b[i];
+        size_t values = hn_space_value_count(trail->space, i);
+        if (values > 1 && hn_random_unit(&trail->random) * (double)population->free < mutations)
+            child[i] =
+                hn_move_value(trail, i, child[i], hn_random_unit(&trail->random) < small_change);
+    }
+}
+
+static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
+{
+    struct hn_population *population = &strategy->population;
+    if (hn_trail_is_complete(&population->trail))
+        return false;
+    if (hn_population_is_founding(population, ticket))
+        return hn_population_found(population, ticket, choice);
+    size_t a = choose_parent(population);
+    size_t b = choose_parent(population);
+    while (b == a)
+        b = choose_parent(population);
+    const uint16_t *parent = hn_population_point(population, a);
+    cross(population, parent, hn_population_point(population, b), choice);
+    return hn_population_bear(population, ticket, parent, choice, 0);
+}
+
+static void finished(struct hn_strategy *strategy, uint64_t ticket,
+                     const struct hn_observation *observation)
+{
+    struct hn_population *population = &strategy->population;
+    uint32_t child;
+    if (hn_population_tell(population, ticket, observation, &child) != HN_CHILD)
+        return;
+    bool improved = population->trail.costs[child] < hn_population_cost(population, 0);
+    hn_population_admit(population, child);
+    hn_population_judge(population, ticket, improved);
+}
+
+const struct hn_strategy_kind hn_strategy_genetic = {
+    .name = "genetic",
+    .summary = "children of the better points mix their values, the worst die out",
+    .needs_feedback = true,
+    .uses_priors = true,
+    .create = create,
+    .destroy = destroy,
+    .propose = propose,
+    .finished = finished,
+};

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/strategy/candidates.h"
+#include "tuner/strategy/doubt.h"
+#include "tuner/strategy/moves.h"
+#include "tuner/strategy/screen.h"
+#include "tuner/strategy/seeds.h"
+#include "tuner/strategy/surrogate.h"
+
+extern const struct hn_strategy_kind hn_strategy_model;
+extern const struct hn_strategy_kind hn_strategy_auto;
+
+/* Bayesian optimisation (Mockus 1975) by expected improvement (Jones, Schonlau and Welch 1998) over
+ * a surrogate of the costs. Candidates are the neighbours of the best points, as in SMAC (Hutter,
+ * Hoos and Leyton-Brown 2011), and random points, kept from proposal to proposal. `auto` also uses
+ * what was measured before elsewhere, and declines to measure what its resources show to be slow.
+ */
+
+enum {
+    FIRST = 6,     /* points spread over the space before the surrogate is asked */
+    IN_FLIGHT = 6, /* points that may be pending before any is told, with look-aheads to USUAL */
+    USUAL = 32,    /* a longer one asks for more in flight: in proportion */
+    SPREAD_DRAWS = 20,
+    GIVEN = 4,        /* best points of the priors that are proposed first */
+    CANDIDATES = 512, /* at most */
+    THINNED = 384,    /* of them, left before new ones come */
+    PLENTY = 150,     /* with fewer candidates, many random ones are added */
+    MANY_FRESH = 40,
+    FEW_FRESH = 10,
+    BEST = 4,     /* points whose neighbours are candidates */
+    SECONDS = 16, /* neighbours of neighbours of each */
+    STEPS = 4,    /* pairs of changes of the best point, at each proposal */
+    SHORTLIST = 32,
+};
+
+struct hn_strategy {
+    struct hn_trail trail;
+    struct hn_surrogate surrogate;
+    struct hn_candidates candidates;
+    struct hn_screen *screen; /* NULL: everything is measured */
+    uint16_t *given;          /* best points of the priors */
+    size_t given_count;       /* that were not proposed yet; the last is the best */
+    uint32_t expanded[BEST];  /* points whose neighbours were added last */
+    size_t pending;           /* distinct points proposed and not told */
+    size_t look_ahead;
+    uint32_t first_pending; /* none before it is */
+};
+
+static void destroy(struct hn_strategy *strategy)
+{
+    if (strategy == NULL)
+        return;
+    free(strategy->given);
+    hn_screen_destroy(strategy->screen);
+    hn_candidates_finish(&strategy->candidates);
+    hn_surrogate_finish(&strategy->surrogate);
+    hn_trail_finish(&strategy->trail);
+    free(strategy);
+}
+
+static enum hn_status create(const struct hn_search *search, struct hn_strategy **out,
+                             struct hn_error *err)
+{
+    struct hn_strategy *strategy = calloc(1, sizeof *strategy);
+    if (strategy == NULL)
+        return hn_fail_memory(err);
+    memset(strategy->expanded, 0xff, sizeof strategy->expanded);
+    strategy->look_ahead = search->look_ahead > USUAL ? search->look_ahead : USUAL;
+    enum hn_status status = hn_trail_init(&strategy->trail, search, err);
+    if (status == HN_OK)
+        status = hn_surrogate_init(&strategy->surrogate, search, &strategy->trail, err);
+    if (status == HN_OK && !hn_candidates_init(&strategy->candidates, &strategy->surrogate.encoding,
+                                               &strategy->surrogate.gaussian, CANDIDATES))
+        status = hn_fail_memory(err);
+    if (status != HN_OK) {
+        destroy(strategy);
+        return status;
+    }
+    *out = strategy;
+    return HN_OK;
+}
+
+static enum hn_status create_plain(const struct hn_search *search, struct hn_strategy **strategy,
+                                   struct hn_error *err)
+{
+    struct hn_search plain = *search;
+    plain.prior_count = 0;
+    return create(&plain, strategy, err);
+}
+
+static enum hn_status create_informed(const struct hn_search *search, struct hn_strategy **out,
+                                      struct hn_error *err)
+{
+    enum hn_status status = create(search, out, err);
+    if (status != HN_OK)
+        return status;
+    struct hn_strategy *strategy = *out;
+    strategy->given = calloc(GIVEN * strategy->trail.width + 1, sizeof *strategy->given);
+    status = strategy->given != NULL ? HN_OK : hn_fail_memory(err);
+    if (status == HN_OK)
+        status = hn_screen_create(&strategy->trail, &strategy->surrogate.encoding,
+                                  &strategy->screen, err);
+    if (status == HN_OK)
+        strategy->given_count = hn_seeds(search, GIVEN, strategy->given);
+    else
+        destroy(strategy);
+    return status;
+}
+
+/* The next of the priors' best points that was not proposed yet. */
+static bool take_given(struct hn_strategy *strategy, uint16_t *choice)
+{
+    const struct hn_trail *trail = &strategy->trail;
+    while (strategy->given_count > 0) {
+        const uint16_t *given = strategy->given + --strategy->given_count * trail->width;
+        if (hn_trail_find(trail, given) != HN_TRAIL_NONE)
+            continue;
+        memcpy(choice, given, trail->width * sizeof *choice);
+        return true;
+    }
+    return false;
+}
+
+static double distance(const struct hn_encoding *encoding, const double *a, const double *b)
+{
+    double sum = 0;
+    for (size_t f = 0; f < encoding->varied; f++)
+        sum += encoding->category[f] ? a[f] < b[f] || a[f] > b[f] : fabs(a[f] - b[f]);
+    return sum;
+}
+
+/* Of a few random new points the one that is farthest from all proposed ones. */
+static bool spread(struct hn_strategy *strategy, uint16_t *choice)
+{
+    const struct hn_encoding *encoding = &strategy->surrogate.encoding;
+    uint16_t drawn[strategy->trail.width + 1];
+    double own[encoding->count + 1];
+    double other[encoding->count + 1];
+    double farthest = -1;
+    for (int i = 0; i < SPREAD_DRAWS && hn_move_sample(&strategy->trail, drawn); i++) {
+        hn_encoding_apply(encoding, drawn, own);
+        double nearest = INFINITY;
+        for (uint32_t p = 0; p < strategy->trail.count; p++) {
+            hn_encoding_apply(encoding, hn_trail_point(&strategy->trail, p), other);
+            nearest = fmin(nearest, distance(encoding, own, other));
+        }
+        if (nearest > farthest) {
+            farthest = nearest;
+            memcpy(choice, drawn, strategy->trail.width * sizeof *choice);
+        }
+    }
+    return farthest >= 0;
+}
+
+static void add_candidate(struct hn_strategy *strategy, const uint16_t *choice)
+{
+    if (hn_trail_find(&strategy->trail, choice) == HN_TRAIL_NONE)
+        hn_candidates_add(&strategy->candidates, choice);
+}
+
+/* A candidate two changes away from the point. */
+static void add_second(struct hn_strategy *strategy, const uint16_t *from)
+{
+    struct hn_trail *trail = &strategy->trail;
+    uint16_t first[trail->width + 1];
+    uint16_t second[trail->width + 1];
+    if (hn_move_step(trail, from, HN_HAMMING, first) &&
+        hn_move_step(trail, first, HN_HAMMING, second))
+        add_candidate(strategy, second);
+}
+
+/* The neighbours of a point, or as many of them as a share of the candidates has room for, and
+ * some of theirs. */
+static void expand(struct hn_strategy *strategy, uint32_t point)
+{
+    enum { SHARE = CANDIDATES / 5 };
+    struct hn_trail *trail = &strategy->trail;
+    size_t count = hn_space_neighbours(trail->space, hn_trail_point(trail, point), HN_HAMMING,
+                                       trail->neighbours);
+    for (size_t i = 0; i < count; i++) {
+        if (count <= SHARE || hn_random_below(&trail->random, count) < SHARE)
+            add_candidate(strategy, trail->neighbours + i * trail->width);
+    }
+    for (int i = 0; i < SECONDS; i++)
+        add_second(strategy, hn_trail_point(trail, point));
+}
+
+/* Makes room: of two random candidates the one of less promise goes. */
+static void thin(struct hn_strategy *strategy)
+{
+    struct hn_candidates *candidates = &strategy->candidates;
+    while (candidates->count > THINNED) {
+        size_t a = hn_random_below(&strategy->trail.random, candidates->count);
+        size_t b = hn_random_below(&strategy->trail.random, candidates->count);
+        hn_candidates_remove(candidates, candidates->mean[a] > candidates->mean[b] ? a : b);
+    }
+}
+
+/* The best known points, best first. */
+static size_t find_best(const struct hn_trail *trail, uint32_t *best)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < trail->count; i++) {
+        double cost = trail->costs[i];
+        if (!isfinite(cost) || (count == BEST && cost >= trail->costs[best[BEST - 1]]))
+            continue;
+        size_t place = count < BEST ? count++ : BEST - 1;
+        for (; place > 0 && cost < trail->costs[best[place - 1]]; place--)
+            best[place] = best[place - 1];
+        best[place] = i;
+    }
+    return count;
+}
+
+static void gather(struct hn_strategy *strategy)
+{
+    struct hn_trail *trail = &strategy->trail;
+    uint32_t best[BEST];
+    size_t count = find_best(trail, best);
+    thin(strategy);
+    for (size_t i = 0; i < count; i++) {
+        bool done = false;
+        for (size_t j = 0; j < BEST; j++)
+            done = done || strategy->expanded[j] == best[i];
+        if (!done)
+            expand(strategy, best[i]);
+    }
+    memcpy(strategy->expanded, best, count * sizeof *best);
+    for (int i = 0; i < STEPS && count > 0; i++)
+        add_second(strategy, hn_trail_point(trail, best[0]));
+    uint16_t drawn[trail->width + 1];
+    int fresh = strategy->candidates.count < PLENTY ? MANY_FRESH : FEW_FRESH;
+    for (int i = 0; i < fresh; i++) {
+        hn_space_sample(trail->space, &trail->random, drawn);
+        add_candidate(strategy, drawn);
+    }
+}
+
+/* How much below the best target the candidate is expected to go. */
+static double improvement(const struct hn_strategy *strategy, size_t candidate)
+{
+    double deviation = hn_candidates_deviation(&strategy->candidates, candidate);
+    double lead = strategy->surrogate.best - strategy->candidates.mean[candidate];
+    double z = lead / deviation;
+    double density = exp(-0.5 * z * z) / sqrt(2 * M_PI);
+    return lead * 0.5 * erfc(-z * M_SQRT1_2) + deviation * density;
+}
+
+/* The candidate of most expected improvement, times the chance that it does not fail. */
+static size_t choose(struct hn_strategy *strategy)
+{
+    const struct hn_candidates *candidates = &strategy->candidates;
+    size_t shortlist[SHORTLIST] = {0};
+    double gains[SHORTLIST];
+    size_t count = 0;
+    for (size_t c = 0; c < candidates->count; c++) {
+        double gain = improvement(strategy, c);
+        if (count == SHORTLIST && gain <= gains[SHORTLIST - 1])
+            continue;
+        size_t place = count < SHORTLIST ? count++ : SHORTLIST - 1;
+        for (; place > 0 && gain > gains[place - 1]; place--) {
+            shortlist[place] = shortlist[place - 1];
+            gains[place] = gains[place - 1];
+        }
+        shortlist[place] = c;
+        gains[place] = gain;
+    }
+    size_t best = shortlist[0];
+    double most = -1;
+    for (size_t i = 0; i < count && gains[i] > most; i++) {
+        double gain = gains[i] * hn_surrogate_feasibility(&strategy->surrogate,
+                                                          candidates->features + shortlist[i],
+                                                          candidates->capacity);
+        if (gain > most) {
+            most = gain;
+            best = shortlist[i];
+        }
+    }
+    return best;
+}
+
+static bool ask_surrogate(struct hn_strategy *strategy, uint16_t *choice)
+{
+    struct hn_candidates *candidates = &strategy->candidates;
+    bool began;
+    if (strategy->trail.count < FIRST || !hn_surrogate_update(&strategy->surrogate, &began))
+        return false;
+    if (began)
+        hn_candidates_restart(candidates);
+    gather(strategy);
+    if (candidates->count == 0)
+        return false;
+    hn_candidates_predict(candidates, strategy->surrogate.whitened);
+    size_t best = choose(strategy);
+    memcpy(choice, candidates->points + best * candidates->width,
+           candidates->width * sizeof *choice);
+    hn_candidates_remove(candidates, best);
+    return true;
+}
+
+/* Early on, what is pending may say more than another blind guess: then a pending point is
+ * proposed again, which costs nothing, until some of it was told. */
+static bool wait_for_results(struct hn_strategy *strategy, uint16_t *choice)
+{
+    const struct hn_trail *trail = &strategy->trail;
+    size_t told = trail->count - strategy->pending;
+    size_t most = IN_FLIGHT + (told * strategy->look_ahead) / (8 * USUAL);
+    if (strategy->pending < most)
+        return false;
+    while (!isnan(trail->costs[strategy->first_pending]))
+        strategy->first_pending++;
+    memcpy(choice, hn_trail_point(trail, strategy->first_pending), trail->width * sizeof *choice);
+    return true;
+}
+
+static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
+{
+    struct hn_trail *trail = &strategy->trail;
+    if (hn_trail_is_complete(trail))
+        return false;
+    if (!take_given(strategy, choice) && !wait_for_results(strategy, choice) &&
+        !ask_surrogate(strategy, choice) && !spread(strategy, choice)) {
+        hn_space_sample(trail->space, &trail->random, choice);
+        if (!hn_move_renew(trail, choice))
+            return false;
+    }
+    size_t known = trail->count;
+    if (!hn_trail_add(trail, ticket, choice, 0))
+        return false;
+    strategy->pending += trail->count - known;
+    return true;
+}
+
+static bool compiled(struct hn_strategy *strategy, uint64_t ticket,
+                     const struct hn_observation *observation)
+{
+    return hn_screen_pass(strategy->screen, strategy->trail.tickets[ticket].point,
+                          observation->resources);
+}
+
+static void finished(struct hn_strategy *strategy, uint64_t ticket,
+                     const struct hn_observation *observation)
+{
+    struct hn_trail *trail = &strategy->trail;
+    if (isnan(trail->costs[trail->tickets[ticket].point]))
+        strategy->pending--;
+    hn_trail_tell(trail, ticket, observation);
+}
+
+static double chance(struct hn_strategy *strategy)
+{
+    struct hn_doubt_signs signs;
+    struct hn_random random = hn_random_seeded(strategy->trail.count);
+    if (hn_trail_is_complete(&strategy->trail) && strategy->pending == 0)
+        return 0;
+    if (!strategy->surrogate.fitted ||
+        hn_doubt_read(&strategy->surrogate, &strategy->candidates, &random, &signs, NULL) != HN_OK)
+        return NAN;
+    return hn_doubt_chance(&signs);
+}
+
+const struct hn_strategy_kind hn_strategy_model = {
+    .name = "model",
+    .summary = "Bayesian optimisation with a Gaussian process",
+    .needs_feedback = true,
+    .create = create_plain,
+    .destroy = destroy,
+    .propose = propose,
+    .finished = finished,
+    .chance = chance,
+};
+
+const struct hn_strategy_kind hn_strategy_auto = {
+    .name = "auto",
+    .summary = "model, with what other tunings and the compiler say",
+    .needs_feedback = true,
+    .uses_priors = true,
+    .create = create_informed,
+    .destroy = destroy,
+    .propose = propose,
+    .compiled = compiled,
+    .finished = finished,
+    .chance = chance,
+};
