@@ -45,6 +45,12 @@ class Rooms(unittest.TestCase):
             self.assertEqual(others - below, set(), room)
             below.add(room)
 
+    def test_each_room_says_what_it_is_for(self):
+        for room in declared():
+            text = (ROOT / room / "README.md").read_text()
+            self.assertLessEqual(len(text.splitlines()), 25, room)
+            self.assertIn("Begin with", text, room)
+
 
 if __name__ == "__main__":
     unittest.main()
