@@ -169,14 +169,16 @@ static void checksum(sqlite3_context *context, int count, sqlite3_value **values
 {
     uLong sum = crc32(0, NULL, 0);
     for (int i = 0; i < count; i++) {
-        sqlite3_int64 integer = sqlite3_value_int64(values[i]);
-        double real = sqlite3_value_double(values[i]) + 0.0;
-        const void *bytes = NULL;
+        sqlite3_int64 integer;
+        double real;
+        const void *bytes;
         switch (sqlite3_value_type(values[i])) {
         case SQLITE_INTEGER:
+            integer = sqlite3_value_int64(values[i]);
             sum = crc32(sum, (const Bytef *)&integer, sizeof integer);
             break;
         case SQLITE_FLOAT:
+            real = sqlite3_value_double(values[i]) + 0.0;
             sum = crc32(sum, (const Bytef *)&real, sizeof real);
             break;
         case SQLITE_TEXT:

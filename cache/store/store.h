@@ -123,7 +123,7 @@ struct hn_tuned_list {
 /* Every tuned identity, best first in nothing: ordered by kernel, device, problem. kernel NULL: all kernels. */
 enum hn_status hn_store_list(struct hn_store *store, const char *kernel, struct hn_tuned_list *list,
                              struct hn_error *err);
-/* The same for one problem, whatever the device: fast in a cache of many. */
+/* The same without counting points, for one problem (NULL: for all), whatever the device: fast in a cache of many. */
 enum hn_status hn_store_list_problem(struct hn_store *store, const char *kernel, const struct hn_bindings *problem,
                                      struct hn_tuned_list *list, struct hn_error *err);
 void hn_tuned_list_free(struct hn_tuned_list *list);

@@ -42,6 +42,7 @@ struct listing {
     struct hn_statement *best;
     bool count; /* the points of each task */
     struct hn_tuned_list *list;
+    size_t capacity;
 };
 
 static enum hn_status read_best(const struct listing *listing, struct hn_tuned *tuned,
@@ -84,13 +85,17 @@ static enum hn_status read_tuned(const struct listing *listing, struct hn_tuned 
     return status == HN_OK ? find_best(listing, tuned, found, err) : status;
 }
 
-static enum hn_status append_tuned(const struct listing *listing, struct hn_error *err)
+static enum hn_status append_tuned(struct listing *listing, struct hn_error *err)
 {
     struct hn_tuned_list *list = listing->list;
-    struct hn_tuned *grown = realloc(list->items, (list->count + 1) * sizeof *list->items);
-    if (grown == NULL)
-        return hn_fail_memory(err);
-    list->items = grown;
+    if (list->count == listing->capacity) {
+        size_t capacity = list->count == 0 ? 8 : 2 * list->count;
+        struct hn_tuned *grown = realloc(list->items, capacity * sizeof *grown);
+        if (grown == NULL)
+            return hn_fail_memory(err);
+        list->items = grown;
+        listing->capacity = capacity;
+    }
     struct hn_tuned *tuned = &list->items[list->count++];
     *tuned = (struct hn_tuned){.points = 0};
     hn_identity_init(&tuned->identity);
@@ -139,48 +144,50 @@ static const char tasks[] =
                         "t.problem, t.regime,"
                         " t.objective, t.signature, b.simulated, b.age";
 
-static enum hn_status list_tasks(struct hn_store *store, const char *kernel, const char *problem,
-                                 bool versions, struct hn_tuned_list *list, struct hn_error *err)
+static enum hn_status list_tasks(struct listing *listing, const char *kernel, const char *problem,
+                                 bool versions, struct hn_error *err)
 {
-    struct listing listing = {.store = store, .count = problem == NULL, .list = list};
+    struct hn_database *database = listing->store->database;
     bool row = false;
-    *list = (struct hn_tuned_list){.items = NULL};
-    enum hn_status status = hn_database_prepare(store->database, tasks, &listing.tasks, err);
+    *listing->list = (struct hn_tuned_list){.items = NULL};
+    enum hn_status status = hn_database_prepare(database, tasks, &listing->tasks, err);
     if (status == HN_OK)
-        status = hn_database_prepare(store->database, best, &listing.best, err);
+        status = hn_database_prepare(database, best, &listing->best, err);
     if (status == HN_OK) {
-        hn_bind_text(listing.tasks, kernel);
-        hn_bind_integer(listing.tasks, versions);
-        hn_bind_text(listing.tasks, problem);
-        status = hn_statement_step(listing.tasks, &row, err);
+        hn_bind_text(listing->tasks, kernel);
+        hn_bind_integer(listing->tasks, versions);
+        hn_bind_text(listing->tasks, problem);
+        status = hn_statement_step(listing->tasks, &row, err);
     }
     while (status == HN_OK && row) {
-        status = append_tuned(&listing, err);
+        status = append_tuned(listing, err);
         if (status == HN_OK)
-            status = hn_statement_step(listing.tasks, &row, err);
+            status = hn_statement_step(listing->tasks, &row, err);
     }
-    hn_statement_finish(listing.best);
-    hn_statement_finish(listing.tasks);
+    hn_statement_finish(listing->best);
+    hn_statement_finish(listing->tasks);
     if (status != HN_OK)
-        hn_tuned_list_free(list);
+        hn_tuned_list_free(listing->list);
     return status;
 }
 
 enum hn_status hn_store_list(struct hn_store *store, const char *kernel, struct hn_tuned_list *list,
                              struct hn_error *err)
 {
-    return list_tasks(store, kernel, NULL, false, list, err);
+    struct listing listing = {.store = store, .count = true, .list = list};
+    return list_tasks(&listing, kernel, NULL, false, err);
 }
 
 enum hn_status hn_store_list_problem(struct hn_store *store, const char *kernel,
                                      const struct hn_bindings *problem, struct hn_tuned_list *list,
                                      struct hn_error *err)
 {
+    struct listing listing = {.store = store, .list = list};
     *list = (struct hn_tuned_list){.items = NULL};
-    char *text = hn_store_text_of(problem);
-    if (text == NULL)
+    char *text = problem == NULL ? NULL : hn_store_text_of(problem);
+    if (problem != NULL && text == NULL)
         return hn_fail_memory(err);
-    enum hn_status status = list_tasks(store, kernel, text, false, list, err);
+    enum hn_status status = list_tasks(&listing, kernel, text, false, err);
     free(text);
     return status;
 }
@@ -188,7 +195,8 @@ enum hn_status hn_store_list_problem(struct hn_store *store, const char *kernel,
 enum hn_status hn_store_list_versions(struct hn_store *store, const char *kernel,
                                       struct hn_tuned_list *list, struct hn_error *err)
 {
-    return list_tasks(store, kernel, NULL, true, list, err);
+    struct listing listing = {.store = store, .count = true, .list = list};
+    return list_tasks(&listing, kernel, NULL, true, err);
 }
 
 enum hn_status hn_store_get_command(struct hn_store *store, int64_t session_id, char **command,

@@ -489,22 +489,29 @@ static enum hn_status compare_columns(struct hn_statement *statement,
     return status;
 }
 
+static enum hn_status read_intact_record(struct hn_statement *statement, const char *objective,
+                                         struct hn_record *record, struct hn_error *err)
+{
+    enum hn_status status = parse_record(hn_column_text(statement, 1), objective, record, err);
+    return status == HN_OK ? compare_columns(statement, record, err) : status;
+}
+
 enum hn_status hn_store_read_record(const struct hn_store *store, struct hn_statement *statement,
                                     const char *objective, struct hn_record *record,
                                     struct hn_error *err)
 {
-    struct hn_error reason = {""};
-    long long id = hn_column_integer(statement, 0);
+    struct hn_error reason;
     char name[40];
-    snprintf(name, sizeof name, "record %lld", id);
-    enum hn_status status = hn_store_expect_intact(store, statement, 7, name, err);
-    if (status != HN_OK)
-        return status;
-    status = parse_record(hn_column_text(statement, 1), objective, record, &reason);
+    bool intact = hn_column_integer(statement, 7) != 0;
+    enum hn_status status =
+        intact ? read_intact_record(statement, objective, record, &reason) : HN_EFORMAT;
     if (status == HN_OK)
-        status = compare_columns(statement, record, &reason);
+        return HN_OK;
+    snprintf(name, sizeof name, "record %lld", (long long)hn_column_integer(statement, 0));
+    if (!intact)
+        return hn_store_expect_intact(store, statement, 7, name, err);
     if (status == HN_EFORMAT || status == HN_ECONFIG)
         return hn_fail(err, HN_EFORMAT, "cache '%s': %s can not be read: %.1000s", store->path,
                        name, reason.message);
-    return status == HN_OK ? HN_OK : hn_fail_memory(err);
+    return hn_fail_memory(err);
 }

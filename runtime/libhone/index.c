@@ -57,8 +57,9 @@ static enum hone_status read_list(struct hone_cache *cache, struct hn_lib_index 
     struct hn_error reason = {""};
     if (cache->is_folder)
         return hn_lib_recordings_read(cache, index->kernel, &index->list, err);
-    return hn_lib_take(err, hn_store_list(cache->store, index->kernel, &index->list, &reason),
-                       &reason);
+    return hn_lib_take(
+        err, hn_store_list_problem(cache->store, index->kernel, NULL, &index->list, &reason),
+        &reason);
 }
 
 static enum hone_status fill(struct hone_cache *cache, const char *kernel,
