@@ -41,7 +41,7 @@ enum hone_status {
 
 struct hone_error {
     CUresult cuda; /* of HONE_CUDA; else CUDA_SUCCESS */
-    char message[1020];
+    char message[1020]; /* without control bytes but newlines and tabs */
 };
 
 /* "HONE_NOT_FOUND"; never NULL. */

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/c_locale.h"
+#include "cache/record/gate.h"
 #include "runtime/libhone/index.h"
 #include "runtime/libhone/kernel.h"
 
@@ -45,6 +46,7 @@ enum hone_status hn_lib_fail(struct hone_error *err, enum hone_status status, co
     err->cuda = CUDA_SUCCESS;
     vsnprintf(err->message, sizeof err->message, format, arguments);
     va_end(arguments);
+    hn_gate_clean(err->message);
     return status;
 }
 

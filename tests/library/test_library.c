@@ -235,6 +235,16 @@ static void files_that_are_no_caches_are_refused(void **state)
     remove(path);
 }
 
+/* What a file or a path says, a program may show on a terminal. */
+static void messages_have_no_control_bytes(void **state)
+{
+    (void)state;
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = NULL;
+    expect_failure(hone_open("/tmp/a\033[2Jb\x7f\xc2\x9bz", &cache, &err), HONE_NOT_FOUND, &err,
+                   "cache '/tmp/a?[2Jb???z': ");
+}
+
 static void without_a_context_nothing_is_made(void **state)
 {
     (void)state;
@@ -507,6 +517,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(wrong_arguments_are_refused),
         cmocka_unit_test(wrong_use_returns_a_status),
         cmocka_unit_test(files_that_are_no_caches_are_refused),
+        cmocka_unit_test(messages_have_no_control_bytes),
         cmocka_unit_test(without_a_context_nothing_is_made),
         cmocka_unit_test(the_same_question_gives_the_same_handle),
         cmocka_unit_test(a_miss_takes_the_nearest_record),
