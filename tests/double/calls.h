@@ -14,7 +14,7 @@ CUresult double_enter(void);
 
 /* Holds the lock until the function returns. */
 #define ENTER()                                                                                                        \
-    const bool held __attribute__((cleanup(double_let_go))) = double_hold();                                           \
+    const bool held __attribute__((unused, cleanup(double_let_go))) = double_hold();                                           \
     do {                                                                                                               \
         CUresult entered = double_enter();                                                                             \
         if (entered != CUDA_SUCCESS)                                                                                   \

@@ -9,6 +9,10 @@
  * libFuzzer calls it, or main of driver.c. Returns 0. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* libFuzzer's own mutator, and one of a target, which it calls instead: mutator_*.c. The new size, at most `most`. */
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned int seed);
+
 /* For readers that take a path: a file of this process alone, written anew. The path stays good; the files go when the
  * process exits. */
 const char *fuzz_write_file(const char *name, const uint8_t *data, size_t size);

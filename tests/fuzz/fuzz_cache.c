@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cache/record/gate.h"
+#include "cache/store/store_history.h"
+#include "cache/store/store_roofs.h"
+#include "fuzz.h"
+#include "hostile_cache.h"
+#include "tuner/export/export.h"
+
+/* A cache that somebody else wrote (hostile_cache.h says how an input makes one), read as `hone
+ * cache list`, `show`, `check`, `merge` and `hone export` read it. What is handed out has passed
+ * the gate, and a cache that took it over is whole. */
+
+static void require_message(enum hn_status status, const struct hn_error *err)
+{
+    fuzz_require(status == HN_OK || err->message[0] != '\0', "a failure has a message");
+}
+
+static void look_at_record(const struct hn_record *record, const char *objective)
+{
+    struct hn_error err = {""};
+    fuzz_require(hn_gate_record(record, objective, &err) == HN_OK, err.message);
+}
+
+static void look_at_plan(struct hn_store *store, const struct hn_tuned *tuned)
+{
+    struct hn_stored_plan stored;
+    struct hn_plan *plan = NULL;
+    struct hn_error err = {""};
+    enum hn_status status =
+        hn_store_get_plan(store, tuned->identity.kernel, &tuned->version, &stored, &err);
+    require_message(status, &err);
+    if (status != HN_OK)
+        return;
+    json_t *json = json_loads(stored.json, 0, NULL);
+    if (json != NULL)
+        require_message(hn_plan_from_json(json, &plan, &err), &err);
+    hn_plan_destroy(plan);
+    json_decref(json);
+    hn_stored_plan_free(&stored);
+}
+
+static void look_at_image(struct hn_store *store, const struct hn_tuned *tuned)
+{
+    void *cubin = NULL;
+    size_t size = 0;
+    char *entry = NULL;
+    struct hn_error err = {""};
+    enum hn_status status = hn_store_get_image(store, &tuned->identity, &tuned->version,
+                                               &tuned->best.point, &cubin, &size, &entry, &err);
+    require_message(status, &err);
+    free(cubin);
+    free(entry);
+}
+
+static void look_at_tuned(struct hn_store *store, const struct hn_tuned *tuned)
+{
+    struct hn_records records;
+    struct hn_roofs roofs;
+    struct hn_error err = {""};
+    char *command = NULL;
+    fuzz_require(hn_gate_identity(&tuned->identity, &err) == HN_OK &&
+                     hn_gate_version(&tuned->version, &err) == HN_OK,
+                 err.message);
+    look_at_record(&tuned->best, tuned->identity.objective);
+    enum hn_status status =
+        hn_store_load(store, &tuned->identity, &tuned->version, tuned->simulated, &records, &err);
+    require_message(status, &err);
+    for (size_t i = 0; i < records.count; i++)
+        look_at_record(&records.items[i], tuned->identity.objective);
+    hn_records_free(&records);
+    look_at_plan(store, tuned);
+    look_at_image(store, tuned);
+    require_message(hn_store_get_roofs(store, &tuned->identity.device, NULL, &roofs, &err), &err);
+    require_message(hn_store_get_command(store, tuned->session_id, &command, &err), &err);
+    free(command);
+}
+
+static void look_at_all(struct hn_store *store)
+{
+    static enum hn_status (*const lists[])(struct hn_store *, const char *, struct hn_tuned_list *,
+                                           struct hn_error *) = {hn_store_list,
+                                                                 hn_store_list_versions};
+    for (size_t i = 0; i < 2; i++) {
+        struct hn_tuned_list list;
+        struct hn_error err = {""};
+        require_message(lists[i](store, i == 0 ? NULL : "idle", &list, &err), &err);
+        for (size_t j = 0; j < list.count; j++)
+            look_at_tuned(store, &list.items[j]);
+        hn_tuned_list_free(&list);
+    }
+}
+
+static void export_all(struct hn_store *store)
+{
+    static enum hn_status (*const formats[])(const struct hn_export *, struct hn_text *,
+                                             struct hn_error *) = {hn_export_header, hn_export_json,
+                                                                   hn_export_csv, hn_export_source};
+    struct hn_export export;
+    struct hn_bindings problem;
+    struct hn_error err = {""};
+    hn_bindings_init(&problem);
+    const struct hn_export_request request = {.kernel = "idle", .problem = &problem};
+    enum hn_status status = hn_export_open(store, &request, &export, &err);
+    require_message(status, &err);
+    for (size_t i = 0; status == HN_OK && i < sizeof formats / sizeof *formats; i++) {
+        struct hn_text text;
+        hn_text_init(&text);
+        require_message(formats[i](&export, &text, &err), &err);
+        hn_text_finish(&text);
+    }
+    hn_export_finish(&export);
+}
+
+static bool is_whole(struct hn_store *store)
+{
+    struct hn_text report;
+    struct hn_error err = {""};
+    hn_text_init(&report);
+    enum hn_status status = hn_store_check(store, &report, &err);
+    require_message(status, &err);
+    fuzz_require(status != HN_EFORMAT || report.length > 0, "what is damaged is listed");
+    hn_text_finish(&report);
+    return status == HN_OK;
+}
+
+/* The path of an empty cache. */
+static const char *make_own(void)
+{
+    static char *empty;
+    static size_t size;
+    struct hn_store *store;
+    struct hn_error err = {""};
+    if (empty == NULL) {
+        const char *path = fuzz_write_file("own.db", (const uint8_t *)"", 0);
+        fuzz_require(hn_store_open(path, HN_STORE_WRITE, &store, &err) == HN_OK, err.message);
+        hn_store_close(store);
+        fuzz_require(hn_text_read_file(path, 1 << 20, &empty, &size, &err) == HN_OK, err.message);
+    }
+    return fuzz_write_file("own.db", (const uint8_t *)empty, size);
+}
+
+/* All or nothing of it is taken. */
+static void take_over(struct hn_store *from)
+{
+    struct hn_store *store;
+    struct hn_store_merged merged;
+    struct hn_error err = {""};
+    const char *path = make_own();
+    fuzz_require(hn_store_open(path, HN_STORE_WRITE, &store, &err) == HN_OK, err.message);
+    enum hn_status status = hn_store_merge(store, from, true, &merged, &err);
+    require_message(status, &err);
+    fuzz_require(status != HN_OK || is_whole(store), "what was taken over is whole");
+    hn_store_close(store);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct hn_store *store;
+    struct hn_error err = {""};
+    const char *path = fuzz_hostile_cache(data, size);
+    enum hn_status status = hn_store_open(path, HN_STORE_READ, &store, &err);
+    require_message(status, &err);
+    if (status != HN_OK)
+        return 0;
+    fuzz_require(is_whole(store) || size > 0, "what nobody changed is whole");
+    look_at_all(store);
+    export_all(store);
+    take_over(store);
+    hn_store_close(store);
+    return 0;
+}
