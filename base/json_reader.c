@@ -7,89 +7,71 @@
 
 #include "base/text.h"
 
-enum hn_status hn_json_fail(struct hn_error *err, const char *what, const char *expected)
+bool hn_json_expect(struct hn_json_reader *reader, bool holds, const char *key,
+                    const char *expected)
 {
-    return hn_fail(err, HN_EFORMAT, "plan: '%s' is not %s", what, expected);
+    if (reader->status == HN_OK && !holds)
+        reader->status =
+            hn_fail(reader->err, HN_EFORMAT, "%s: '%s' is not %s", reader->what, key, expected);
+    return reader->status == HN_OK;
 }
 
-enum hn_status hn_json_string(const json_t *object, const char *key, bool optional, char **to,
-                              struct hn_error *err)
+bool hn_json_take(struct hn_json_reader *reader, enum hn_status status)
 {
-    const json_t *json = json_object_get(object, key);
-    if (json == NULL && optional)
-        return HN_OK;
-    if (!json_is_string(json) || json_string_length(json) == 0)
-        return hn_json_fail(err, key, "a string");
+    if (reader->status == HN_OK)
+        reader->status = status == HN_ECONFIG ? HN_EFORMAT : status;
+    return reader->status == HN_OK;
+}
+
+static void copy(struct hn_json_reader *reader, const json_t *json, char **to)
+{
     *to = strdup(json_string_value(json));
-    return *to == NULL ? hn_fail_memory(err) : HN_OK;
+    if (*to == NULL)
+        reader->status = hn_fail_memory(reader->err);
 }
 
-enum hn_status hn_json_word(const json_t *object, const char *key, char **to, struct hn_error *err)
+void hn_json_text(struct hn_json_reader *reader, const json_t *json, const char *key, char **to)
 {
-    enum hn_status status = hn_json_string(object, key, false, to, err);
-    if (status == HN_OK && !hn_text_is_word(*to))
-        return hn_json_fail(err, key, "a name");
-    return status;
+    if (hn_json_expect(reader, json_is_string(json) && json_string_length(json) > 0, key,
+                       "a string"))
+        copy(reader, json, to);
 }
 
-enum hn_status hn_json_list(const json_t *object, const char *key, size_t size,
-                            const json_t **array, void *to, struct hn_error *err)
+void hn_json_word(struct hn_json_reader *reader, const json_t *json, const char *key, char **to)
 {
-    *array = json_object_get(object, key);
-    if (!json_is_array(*array))
-        return hn_json_fail(err, key, "a list");
-    void *items = calloc(json_array_size(*array) + 1, size);
-    if (items == NULL)
-        return hn_fail_memory(err);
-    memcpy(to, &items, sizeof items);
-    return HN_OK;
+    if (hn_json_expect(reader, json_is_string(json) && hn_text_is_word(json_string_value(json)),
+                       key, "a name"))
+        copy(reader, json, to);
 }
 
-enum hn_status hn_json_words(const json_t *object, const char *key, char ***words, size_t *count,
-                             struct hn_error *err)
+void hn_json_index(struct hn_json_reader *reader, const json_t *json, const char *key, size_t *to)
 {
-    const json_t *array = NULL;
-    enum hn_status status = hn_json_list(object, key, sizeof **words, &array, words, err);
-    for (size_t i = 0; status == HN_OK && i < json_array_size(array); i++) {
-        const char *word = json_string_value(json_array_get(array, i));
-        if (word == NULL || !hn_text_is_word(word))
-            return hn_json_fail(err, key, "a list of names");
-        (*words)[i] = strdup(word);
-        if ((*words)[i] == NULL)
-            return hn_fail_memory(err);
-        *count = i + 1;
-    }
-    return status;
+    if (hn_json_expect(reader, json_is_integer(json) && json_integer_value(json) >= 0, key,
+                       "a number from 0 on"))
+        *to = (size_t)json_integer_value(json);
 }
 
-bool hn_json_contains(char *const *words, size_t count, const char *word)
+void hn_json_finite(struct hn_json_reader *reader, const json_t *json, const char *key, double *to)
 {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(words[i], word) == 0)
-            return true;
-    return false;
+    if (hn_json_expect(reader, json_is_number(json) && isfinite(json_number_value(json)), key,
+                       "a number"))
+        *to = json_number_value(json);
 }
 
-enum hn_status hn_json_finite(const json_t *object, const char *key, double *to,
-                              struct hn_error *err)
-{
-    const json_t *json = json_object_get(object, key);
-    if (!json_is_number(json) || !isfinite(json_number_value(json)))
-        return hn_json_fail(err, key, "a number");
-    *to = json_number_value(json);
-    return HN_OK;
-}
-
-int hn_json_choice_of(const json_t *json, const char *const *names, int count)
+void hn_json_choice(struct hn_json_reader *reader, const json_t *json, const char *key,
+                    const char *const *names, int count, int *to)
 {
     const char *name = json_string_value(json);
-    for (int i = 0; name != NULL && i < count; i++)
-        if (strcmp(names[i], name) == 0)
-            return i;
-    return -1;
-}
-
-int hn_json_choice(const json_t *object, const char *key, const char *const *names, int count)
-{
-    return hn_json_choice_of(json_object_get(object, key), names, count);
+    for (int i = 0; name != NULL && i < count; i++) {
+        if (strcmp(names[i], name) == 0) {
+            *to = i;
+            return;
+        }
+    }
+    struct hn_text list;
+    hn_text_init(&list);
+    for (int i = 0; i < count; i++)
+        hn_text_printf(&list, "%s%s", i == 0 ? "one of " : ", ", names[i]);
+    hn_json_expect(reader, false, key, list.data == NULL ? "a known word" : list.data);
+    hn_text_finish(&list);
 }

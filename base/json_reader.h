@@ -8,26 +8,27 @@
 
 #include "base/error.h"
 
-/* Reading the members of a plan's JSON, none of which is trusted. Each fails with HN_EFORMAT, or HN_ENOMEM. */
+/* Reading JSON that nobody vouches for. A reader keeps the first failure, and what is read after it does nothing, so that
+ * a sequence of reads is a sequence of lines. */
+struct hn_json_reader {
+    const char *what; /* begins messages: "plan" */
+    enum hn_status status;
+    struct hn_error *err;
+    const void *root; /* for those that need to know what they are a part of; may be NULL */
+};
 
-/* "plan: 'what' is not <expected>" */
-enum hn_status hn_json_fail(struct hn_error *err, const char *what, const char *expected);
+/* "<what>: '<key>' is not <expected>" where `holds` is false, with HN_EFORMAT. Returns whether all is well so far. */
+bool hn_json_expect(struct hn_json_reader *reader, bool holds, const char *key, const char *expected);
+/* Takes a call's status, which HN_ECONFIG stands for HN_EFORMAT in. Returns whether all is well so far. */
+bool hn_json_take(struct hn_json_reader *reader, enum hn_status status);
 
-/* Copies a string member; a missing one is NULL where it is optional. */
-enum hn_status hn_json_string(const json_t *object, const char *key, bool optional, char **to, struct hn_error *err);
-enum hn_status hn_json_word(const json_t *object, const char *key, char **to, struct hn_error *err);
-enum hn_status hn_json_finite(const json_t *object, const char *key, double *to, struct hn_error *err);
-
-/* An array member of `object` and zeroed room for its elements: `to` is a pointer to a pointer. */
-enum hn_status hn_json_list(const json_t *object, const char *key, size_t size, const json_t **array, void *to,
-                            struct hn_error *err);
-enum hn_status hn_json_words(const json_t *object, const char *key, char ***words, size_t *count,
-                             struct hn_error *err);
-bool hn_json_contains(char *const *words, size_t count, const char *word);
-
-/* The index of a string in a table of names, or -1. */
-int hn_json_choice_of(const json_t *json, const char *const *names, int count);
-/* The index of a string member in a table of names, or -1. */
-int hn_json_choice(const json_t *object, const char *key, const char *const *names, int count);
+/* Copies the value into *to. */
+void hn_json_text(struct hn_json_reader *reader, const json_t *json, const char *key, char **to);
+void hn_json_word(struct hn_json_reader *reader, const json_t *json, const char *key, char **to);
+void hn_json_index(struct hn_json_reader *reader, const json_t *json, const char *key, size_t *to);
+void hn_json_finite(struct hn_json_reader *reader, const json_t *json, const char *key, double *to);
+/* The place of the value in a table of names. */
+void hn_json_choice(struct hn_json_reader *reader, const json_t *json, const char *key, const char *const *names,
+                    int count, int *to);
 
 #endif

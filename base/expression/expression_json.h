@@ -3,20 +3,23 @@
 #define HONE_BASE_EXPRESSION_EXPRESSION_JSON_H
 
 #include "base/expression/expression.h"
-#include "base/json_builder.h"
-#include "base/json_reader.h"
+#include "base/fields.h"
 
-/* Expressions as strings of a JSON document. */
+/* Expressions as strings of a JSON document, and as members of structs (base/fields.h). */
 
-json_t *hn_expression_to_json(const struct hn_expression *expression);
-/* NULL leaves the key out. */
-void hn_build_expression(struct hn_builder *object, const char *key, const struct hn_expression *expression);
+/* One that must be there. */
+void hn_json_expression(struct hn_json_reader *reader, const json_t *json, const char *key, struct hn_expression **to);
 
-/* Each fails with HN_EFORMAT, or HN_ENOMEM. */
-enum hn_status hn_json_parse_expression(const json_t *json, const char *key, struct hn_expression **to,
-                                        struct hn_error *err);
-/* A missing one is NULL. */
-enum hn_status hn_json_expression(const json_t *object, const char *key, struct hn_expression **to,
-                                  struct hn_error *err);
+/* struct hn_expression *; NULL is left out. */
+extern const struct hn_field_own hn_expression_field;
+/* struct hn_expression *[3]: a list of 1 to 3; left out where the first is NULL. */
+extern const struct hn_field_own hn_dimensions_field;
+/* struct hn_expression *, as the elements of a list. */
+extern const struct hn_structure hn_expression_list;
+
+/* Calls `visit` for each expression among the members of a struct. */
+typedef void hn_expression_visit(void *context, struct hn_expression *expression, const struct hn_field *field,
+                                 size_t item);
+void hn_expressions_walk(const struct hn_structure *structure, void *owner, hn_expression_visit *visit, void *context);
 
 #endif

@@ -34,29 +34,6 @@ bool hn_role_parse(const char *name, enum hn_role *role)
     return false;
 }
 
-void hn_compare_finish(struct hn_compare *compare)
-{
-    hn_expression_destroy(compare->relative);
-    hn_expression_destroy(compare->absolute);
-}
-
-void hn_argument_finish(struct hn_argument *argument)
-{
-    if (argument->compare != NULL)
-        hn_compare_finish(argument->compare);
-    free(argument->compare);
-    free(argument->length);
-    free(argument->name);
-    hn_fill_finish(&argument->fill);
-    hn_expression_destroy(argument->count);
-    hn_expression_destroy(argument->shape.width);
-    hn_expression_destroy(argument->shape.height);
-    hn_expression_destroy(argument->shape.pitch);
-    hn_expression_destroy(argument->value);
-    free(argument->from);
-    hn_expression_destroy(argument->condition);
-}
-
 enum hn_status hn_argument_set_count(struct hn_argument *argument, struct hn_error *err)
 {
     struct hn_text text;

@@ -52,8 +52,6 @@ struct hn_compare {
     struct hn_expression *absolute; /* NULL: 0 */
 };
 
-void hn_compare_finish(struct hn_compare *compare);
-
 /* The rows of a buffer, which begin `pitch` bytes apart. */
 struct hn_shape {
     struct hn_expression *width;  /* elements of a row (vectors of a vector type); NULL: the buffer has no rows */
@@ -111,7 +109,5 @@ bool hn_argument_is_filled(const struct hn_argument *argument);
 /* Whether a symbol is set for these values of the plan's names; true for all others. */
 enum hn_status hn_argument_applies(const struct hn_argument *argument, const struct hn_value *values, bool *applies,
                                    struct hn_error *err);
-
-void hn_argument_finish(struct hn_argument *argument);
 
 #endif

@@ -34,13 +34,6 @@ bool hn_fill_kind_parse(const char *name, enum hn_fill_kind *kind, int *numbers)
     return false;
 }
 
-void hn_fill_finish(struct hn_fill *fill)
-{
-    for (int i = 0; i < 2; i++)
-        hn_expression_destroy(fill->expressions[i]);
-    free(fill->file);
-}
-
 enum hn_status hn_fill_resolve(const struct hn_fill *fill, const struct hn_value *values,
                                struct hn_fill *resolved, struct hn_error *err)
 {

@@ -41,7 +41,6 @@ struct hn_fill {
 const char *hn_fill_kind_name(enum hn_fill_kind kind);
 /* `numbers` is how many the kind takes: 0 to 2. */
 bool hn_fill_kind_parse(const char *name, enum hn_fill_kind *kind, int *numbers);
-void hn_fill_finish(struct hn_fill *fill);
 
 /* The fill with all its numbers, which borrows the file's name. HN_EVALUE. */
 enum hn_status hn_fill_resolve(const struct hn_fill *fill, const struct hn_value *values, struct hn_fill *resolved,

@@ -36,21 +36,6 @@ struct hn_pipeline *hn_pipeline_create(size_t argument_count)
     return NULL;
 }
 
-void hn_pipeline_destroy(struct hn_pipeline *pipeline)
-{
-    if (pipeline == NULL)
-        return;
-    for (size_t i = 0; i < HN_PIPELINE_FIELD_COUNT; i++)
-        hn_expression_destroy(pipeline->fields[i]);
-    for (size_t i = 0; i < pipeline->copy_count; i++) {
-        hn_expression_destroy(pipeline->copies[i].condition);
-        free(pipeline->copies[i].arguments);
-    }
-    free(pipeline->copies);
-    free(pipeline->parts);
-    free(pipeline);
-}
-
 struct hn_copy_step *hn_pipeline_add_copy(struct hn_pipeline *pipeline)
 {
     struct hn_copy_step *grown =

@@ -2,7 +2,7 @@
 #ifndef HONE_RUNTIME_PLAN_PIPELINE_H
 #define HONE_RUNTIME_PLAN_PIPELINE_H
 
-#include <jansson.h>
+#include <stddef.h>
 
 #include "base/expression/expression.h"
 
@@ -73,13 +73,7 @@ extern const char *const hn_chunk_names[HN_CHUNK_NAMES];
 
 /* NULL when out of memory. */
 struct hn_pipeline *hn_pipeline_create(size_t argument_count);
-void hn_pipeline_destroy(struct hn_pipeline *pipeline);
 /* Adds a step that copies; it owns what is put into it. NULL when out of memory. */
 struct hn_copy_step *hn_pipeline_add_copy(struct hn_pipeline *pipeline);
-
-json_t *hn_pipeline_to_json(const struct hn_pipeline *pipeline);
-/* HN_EFORMAT. step_count: of the plan. */
-enum hn_status hn_pipeline_from_json(const json_t *object, size_t argument_count, size_t step_count,
-                                     struct hn_pipeline **pipeline, struct hn_error *err);
 
 #endif

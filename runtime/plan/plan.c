@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/plan/data_file.h"
+#include "runtime/plan/plan_fields.h"
 
 struct hn_plan *hn_plan_create(void)
 {
@@ -21,29 +22,6 @@ static void free_strings(char **strings, size_t count)
     free(strings);
 }
 
-void hn_geometry_list(const struct hn_geometry *geometry,
-                      struct hn_expression *list[HN_GEOMETRY_EXPRESSIONS])
-{
-    for (size_t i = 0; i < 3; i++) {
-        list[i] = geometry->grid[i];
-        list[3 + i] = geometry->block[i];
-        list[6 + i] = geometry->cluster[i];
-    }
-    list[9] = geometry->shared_bytes;
-    list[10] = geometry->carveout;
-    list[11] = geometry->cooperative;
-    for (size_t i = 0; i < HN_WINDOW_PARTS; i++)
-        list[12 + i] = geometry->window.parts[i];
-}
-
-static void finish_geometry(struct hn_geometry *geometry)
-{
-    struct hn_expression *list[HN_GEOMETRY_EXPRESSIONS];
-    hn_geometry_list(geometry, list);
-    for (size_t i = 0; i < HN_GEOMETRY_EXPRESSIONS; i++)
-        hn_expression_destroy(list[i]);
-}
-
 enum hn_status hn_step_applies(const struct hn_step *step, const struct hn_value *values,
                                bool *applies, struct hn_error *err)
 {
@@ -55,59 +33,9 @@ enum hn_status hn_step_applies(const struct hn_step *step, const struct hn_value
     return status;
 }
 
-static void finish_step(struct hn_step *step)
-{
-    hn_expression_destroy(step->condition);
-    free(step->entry);
-    free(step->arguments);
-    finish_geometry(&step->geometry);
-}
-
-static void finish_option(struct hn_option *option)
-{
-    for (size_t i = 0; option->holes != NULL && i < option->hole_count; i++)
-        hn_expression_destroy(option->holes[i]);
-    free(option->holes);
-    hn_expression_destroy(option->condition);
-    free(option->text);
-}
-
-static void free_arguments(struct hn_plan *plan)
-{
-    for (size_t i = 0; plan->arguments != NULL && i < plan->argument_count; i++)
-        hn_argument_finish(&plan->arguments[i]);
-    free(plan->arguments);
-}
-
-static void free_lists(struct hn_plan *plan)
-{
-    for (size_t i = 0; plan->steps != NULL && i < plan->step_count; i++)
-        finish_step(&plan->steps[i]);
-    free(plan->steps);
-    hn_pipeline_destroy(plan->pipeline);
-    for (size_t i = 0; plan->options != NULL && i < plan->option_count; i++)
-        finish_option(&plan->options[i]);
-    free(plan->options);
-    for (size_t i = 0; plan->word_lists != NULL && i < plan->word_list_count; i++) {
-        free(plan->word_lists[i].name);
-        free_strings(plan->word_lists[i].words, plan->word_lists[i].count);
-    }
-    free(plan->word_lists);
-    for (size_t i = 0; plan->metrics != NULL && i < plan->metric_count; i++) {
-        free(plan->metrics[i].name);
-        hn_expression_destroy(plan->metrics[i].expression);
-    }
-    free(plan->metrics);
-    for (size_t i = 0; plan->constraints != NULL && i < plan->constraint_count; i++)
-        hn_expression_destroy(plan->constraints[i]);
-    free(plan->constraints);
-}
-
 void hn_reference_finish(struct hn_reference *reference)
 {
-    free(reference->template_path);
-    finish_step(&reference->step);
-    free_strings(reference->depends, reference->depends_count);
+    hn_fields_finish(&hn_reference_structure, reference);
     *reference = (struct hn_reference){.kind = HN_REFERENCE_SELF};
 }
 
@@ -115,20 +43,9 @@ void hn_plan_destroy(struct hn_plan *plan)
 {
     if (plan == NULL)
         return;
-    free(plan->kernel);
-    free(plan->template_path);
+    hn_fields_finish(&hn_plan_structure, plan);
     free_strings(plan->names, plan->name_count);
     free_strings(plan->pitches, plan->pitch_count);
-    free_strings(plan->parameters, plan->parameter_count);
-    free_strings(plan->problem, plan->problem_count);
-    free_strings(plan->freeze, plan->freeze_count);
-    free_arguments(plan);
-    free_lists(plan);
-    hn_reference_finish(&plan->reference);
-    hn_compare_finish(&plan->compare);
-    free(plan->objective);
-    hn_bindings_finish(&plan->defaults);
-    free(plan->config);
     free(plan);
 }
 

@@ -25,10 +25,6 @@ struct hn_geometry {
     struct hn_window_plan window;       /* of the L2 cache */
 };
 
-/* All expressions of a geometry, NULL for what is not given. */
-#define HN_GEOMETRY_EXPRESSIONS (12 + HN_WINDOW_PARTS)
-void hn_geometry_list(const struct hn_geometry *geometry, struct hn_expression *list[HN_GEOMETRY_EXPRESSIONS]);
-
 /* One kernel of the plan. arguments are indices into the plan's arguments, in the order of its signature. */
 struct hn_step {
     char *entry; /* extern "C" name, or a C++ name expression whose parameter names are replaced by their values */

@@ -2,92 +2,35 @@
 #include <stdlib.h>
 
 #include "runtime/plan/plan.h"
+#include "runtime/plan/plan_fields.h"
 
 /* Binds a plan's expressions until one fails. */
 struct binder {
+    const struct hn_plan *plan;
     struct hn_scope scope;
+    size_t before_metrics; /* names that the first metric sees */
     const struct hn_expression **failed;
     enum hn_status status;
     struct hn_error *err;
 };
 
-static void bind(struct binder *binder, struct hn_expression *expression)
+static void bind(void *context, struct hn_expression *expression, const struct hn_field *field,
+                 size_t item)
 {
-    if (binder->status != HN_OK || expression == NULL)
+    struct binder *binder = context;
+    const struct hn_plan *plan = binder->plan;
+    const size_t names[] = {
+        [HN_SEES_ALL] = hn_plan_slot_count(plan),
+        [HN_SEES_NAMES] = plan->name_count,
+        [HN_SEES_PITCHES] = plan->name_count + plan->pitch_count,
+        [HN_SEES_METRICS] = binder->before_metrics + item,
+    };
+    if (binder->status != HN_OK)
         return;
+    binder->scope.name_count = names[field->tag];
     binder->status = hn_expression_bind(expression, &binder->scope, binder->err);
     if (binder->status != HN_OK && binder->failed != NULL)
         *binder->failed = expression;
-}
-
-static void bind_step(struct binder *binder, const struct hn_step *step)
-{
-    struct hn_expression *list[HN_GEOMETRY_EXPRESSIONS];
-    bind(binder, step->condition);
-    hn_geometry_list(&step->geometry, list);
-    for (size_t i = 0; i < HN_GEOMETRY_EXPRESSIONS; i++)
-        bind(binder, list[i]);
-}
-
-static void bind_option(struct binder *binder, const struct hn_option *option)
-{
-    bind(binder, option->condition);
-    for (size_t i = 0; i < option->hole_count; i++)
-        bind(binder, option->holes[i]);
-}
-
-static void bind_compare(struct binder *binder, const struct hn_compare *compare)
-{
-    bind(binder, compare->relative);
-    bind(binder, compare->absolute);
-}
-
-/* Pitches are made of names alone, so that there is an order to evaluate them in. */
-static void bind_shape(struct binder *binder, const struct hn_plan *plan,
-                       const struct hn_shape *shape)
-{
-    binder->scope.name_count = plan->name_count;
-    bind(binder, shape->width);
-    bind(binder, shape->height);
-    bind(binder, shape->pitch);
-    binder->scope.name_count = hn_plan_slot_count(plan);
-}
-
-/* How the extent is cut is not for a chunk to say. */
-static void bind_pipeline(struct binder *binder, const struct hn_plan *plan)
-{
-    if (plan->pipeline == NULL)
-        return;
-    binder->scope.name_count = plan->name_count + plan->pitch_count;
-    for (size_t i = 0; i < HN_PIPELINE_FIELD_COUNT; i++)
-        bind(binder, plan->pipeline->fields[i]);
-    for (size_t i = 0; i < plan->pipeline->copy_count; i++)
-        bind(binder, plan->pipeline->copies[i].condition);
-    binder->scope.name_count = hn_plan_slot_count(plan);
-}
-
-static void bind_all_but_metrics(struct binder *binder, const struct hn_plan *plan)
-{
-    for (size_t i = 0; i < plan->argument_count; i++)
-        bind_shape(binder, plan, &plan->arguments[i].shape);
-    bind_pipeline(binder, plan);
-    for (size_t i = 0; i < plan->argument_count; i++) {
-        bind(binder, plan->arguments[i].count);
-        bind(binder, plan->arguments[i].value);
-        bind(binder, plan->arguments[i].condition);
-        bind(binder, plan->arguments[i].fill.expressions[0]);
-        bind(binder, plan->arguments[i].fill.expressions[1]);
-        if (plan->arguments[i].compare != NULL)
-            bind_compare(binder, plan->arguments[i].compare);
-    }
-    for (size_t i = 0; i < plan->step_count; i++)
-        bind_step(binder, &plan->steps[i]);
-    for (size_t i = 0; i < plan->option_count; i++)
-        bind_option(binder, &plan->options[i]);
-    for (size_t i = 0; i < plan->constraint_count; i++)
-        bind(binder, plan->constraints[i]);
-    bind_step(binder, &plan->reference.step);
-    bind_compare(binder, &plan->compare);
 }
 
 static size_t count_words(const struct hn_plan *plan)
@@ -142,19 +85,15 @@ enum hn_status hn_plan_bind(struct hn_plan *plan, const struct hn_expression **f
     size_t word_count = count_words(plan);
     const char **names = calloc(most, sizeof *names);
     const char **words = calloc(word_count + 1, sizeof *words);
-    struct binder binder = {.failed = failed, .status = HN_OK, .err = err};
+    struct binder binder = {.plan = plan, .failed = failed, .err = err};
     if (names == NULL || words == NULL) {
         binder.status = hn_fail_memory(err);
         goto free_names;
     }
-    size_t before_metrics = collect_names(plan, names);
+    binder.before_metrics = collect_names(plan, names);
     collect_words(plan, words);
-    binder.scope = (struct hn_scope){names, hn_plan_slot_count(plan), words, word_count};
-    bind_all_but_metrics(&binder, plan);
-    for (size_t i = 0; i < plan->metric_count; i++) {
-        binder.scope.name_count = before_metrics + i;
-        bind(&binder, plan->metrics[i].expression);
-    }
+    binder.scope = (struct hn_scope){names, 0, words, word_count};
+    hn_expressions_walk(&hn_plan_structure, plan, bind, &binder);
 
 free_names:
     free(words);

@@ -1,160 +1,144 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/plan/plan_json.h"
-
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/expression/expression_json.h"
-#include "cache/record/record_json.h"
-#include "runtime/plan/argument_json.h"
 #include "runtime/plan/plan.h"
+#include "runtime/plan/plan_fields.h"
 
-const char *const hn_reference_kind_names[] = {
-    [HN_REFERENCE_SELF] = "self",
-    [HN_REFERENCE_NONE] = "none",
-    [HN_REFERENCE_TEMPLATE] = "template",
-};
-
-static json_t *dimensions_json(struct hn_expression *const *dimensions)
-{
-    struct hn_builder array = hn_build_array();
-    for (size_t i = 0; i < 3 && dimensions[i] != NULL; i++)
-        hn_build_append(&array, hn_expression_to_json(dimensions[i]));
-    return hn_build_finish(&array);
-}
-
-static json_t *window_json(const struct hn_window_plan *window)
-{
-    struct hn_builder object = hn_build_object();
-    hn_build_set(&object, "argument", json_integer((json_int_t)window->argument));
-    for (size_t i = 0; i < HN_WINDOW_PARTS; i++)
-        hn_build_expression(&object, hn_window_keys[i], window->parts[i]);
-    return hn_build_finish(&object);
-}
-
-static json_t *step_json(const struct hn_step *step)
-{
-    struct hn_builder object = hn_build_object();
-    struct hn_builder arguments = hn_build_array();
-    for (size_t i = 0; i < step->argument_count; i++)
-        hn_build_append(&arguments, json_integer((json_int_t)step->arguments[i]));
-    hn_build_string(&object, "entry", step->entry);
-    hn_build_expression(&object, "if", step->condition);
-    hn_build_set(&object, "grid", dimensions_json(step->geometry.grid));
-    hn_build_set(&object, "block", dimensions_json(step->geometry.block));
-    hn_build_expression(&object, "shared_bytes", step->geometry.shared_bytes);
-    if (step->geometry.cluster[0] != NULL)
-        hn_build_set(&object, "cluster", dimensions_json(step->geometry.cluster));
-    hn_build_expression(&object, "carveout", step->geometry.carveout);
-    hn_build_expression(&object, "cooperative", step->geometry.cooperative);
-    if (step->geometry.window.parts[HN_WINDOW_BYTES] != NULL)
-        hn_build_set(&object, "l2_window", window_json(&step->geometry.window));
-    hn_build_set(&object, "arguments", hn_build_finish(&arguments));
-    return hn_build_finish(&object);
-}
-
-static json_t *steps_json(const struct hn_plan *plan)
-{
-    struct hn_builder array = hn_build_array();
-    for (size_t i = 0; i < plan->step_count; i++)
-        hn_build_append(&array, step_json(&plan->steps[i]));
-    return hn_build_finish(&array);
-}
-
-static json_t *arguments_json(const struct hn_plan *plan)
-{
-    struct hn_builder array = hn_build_array();
-    for (size_t i = 0; i < plan->argument_count; i++)
-        hn_build_append(&array, hn_argument_to_json(&plan->arguments[i]));
-    return hn_build_finish(&array);
-}
-
-static json_t *options_json(const struct hn_plan *plan)
-{
-    struct hn_builder array = hn_build_array();
-    for (size_t i = 0; i < plan->option_count; i++) {
-        struct hn_builder object = hn_build_object();
-        hn_build_expression(&object, "if", plan->options[i].condition);
-        hn_build_string(&object, "option", plan->options[i].text);
-        hn_build_append(&array, hn_build_finish(&object));
-    }
-    return hn_build_finish(&array);
-}
-
-static json_t *reference_json(const struct hn_reference *reference, const char *template_path)
-{
-    struct hn_builder object = hn_build_object();
-    hn_build_string(&object, "kind", hn_reference_kind_names[reference->kind]);
-    if (reference->kind == HN_REFERENCE_TEMPLATE) {
-        hn_build_string(&object, "template", template_path);
-        hn_build_set(&object, "step", step_json(&reference->step));
-        hn_build_set(&object, "depends",
-                     hn_strings_to_json(reference->depends, reference->depends_count));
-    }
-    return hn_build_finish(&object);
-}
-
-static json_t *words_json(const struct hn_plan *plan)
-{
-    struct hn_builder array = hn_build_array();
-    for (size_t i = 0; i < plan->word_list_count; i++) {
-        const struct hn_word_list *list = &plan->word_lists[i];
-        struct hn_builder object = hn_build_object();
-        hn_build_string(&object, "name", list->name);
-        hn_build_set(&object, "words", hn_strings_to_json(list->words, list->count));
-        hn_build_append(&array, hn_build_finish(&object));
-    }
-    return hn_build_finish(&array);
-}
-
-static json_t *constraints_json(const struct hn_plan *plan)
-{
-    struct hn_builder array = hn_build_array();
-    for (size_t i = 0; i < plan->constraint_count; i++)
-        hn_build_append(&array, hn_expression_to_json(plan->constraints[i]));
-    return hn_build_finish(&array);
-}
-
-static json_t *metrics_json(const struct hn_plan *plan)
-{
-    struct hn_builder array = hn_build_array();
-    for (size_t i = 0; i < plan->metric_count; i++) {
-        struct hn_builder object = hn_build_object();
-        hn_build_string(&object, "name", plan->metrics[i].name);
-        hn_build_expression(&object, "expression", plan->metrics[i].expression);
-        hn_build_append(&array, hn_build_finish(&object));
-    }
-    return hn_build_finish(&array);
-}
+enum { FORMAT = 3 };
 
 json_t *hn_plan_to_json(const struct hn_plan *plan)
 {
-    struct hn_builder object = hn_build_object();
-    hn_build_set(&object, "format", json_integer(HN_PLAN_FORMAT));
-    hn_build_string(&object, "kernel", plan->kernel);
-    hn_build_string(&object, "template", plan->template_path);
-    hn_build_set(&object, "parameters",
-                 hn_strings_to_json(plan->parameters, plan->parameter_count));
-    hn_build_set(&object, "problem", hn_strings_to_json(plan->problem, plan->problem_count));
-    hn_build_set(&object, "freeze", hn_strings_to_json(plan->freeze, plan->freeze_count));
-    hn_build_set(&object, "words", words_json(plan));
-    hn_build_set(&object, "arguments", arguments_json(plan));
-    hn_build_set(&object, "steps", steps_json(plan));
-    if (plan->pipeline != NULL)
-        hn_build_set(&object, "pipeline", hn_pipeline_to_json(plan->pipeline));
-    hn_build_set(&object, "options", options_json(plan));
-    hn_build_set(&object, "reference",
-                 reference_json(&plan->reference, plan->reference.template_path));
-    hn_build_set(&object, "compare", hn_compare_to_json(&plan->compare));
-    hn_build_set(&object, "metrics", metrics_json(plan));
-    hn_build_string(&object, "objective", plan->objective);
-    hn_build_set(&object, "maximize", json_boolean(plan->maximize));
-    hn_build_set(&object, "defaults", hn_bindings_to_json(&plan->defaults));
-    if (plan->constraint_count > 0)
-        hn_build_set(&object, "constraints", constraints_json(plan));
-    hn_build_string(&object, "config", plan->config);
-    return hn_build_finish(&object);
+    json_t *json = hn_fields_to_json(&hn_plan_structure, plan);
+    if (json != NULL && json_object_set_new(json, "format", json_integer(FORMAT)) == 0)
+        return json;
+    json_decref(json);
+    return NULL;
 }
+
+/* Reading. */
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* names: parameters and problem values, sorted, none twice. */
+static enum hn_status collect_names(struct hn_plan *plan, struct hn_error *err)
+{
+    size_t total = plan->parameter_count + plan->problem_count;
+    plan->names = calloc(total + 1, sizeof *plan->names);
+    if (plan->names == NULL)
+        return hn_fail_memory(err);
+    for (size_t i = 0; i < total; i++) {
+        const char *name = i < plan->parameter_count ? plan->parameters[i]
+                                                     : plan->problem[i - plan->parameter_count];
+        plan->names[i] = strdup(name);
+        if (plan->names[i] == NULL)
+            return hn_fail_memory(err);
+        plan->name_count++;
+    }
+    qsort(plan->names, total, sizeof *plan->names, compare_names);
+    for (size_t i = 1; i < total; i++)
+        if (strcmp(plan->names[i - 1], plan->names[i]) == 0)
+            return hn_fail(err, HN_EFORMAT, "plan: '%s' is there twice", plan->names[i]);
+    return HN_OK;
+}
+
+static bool contains(char *const *words, size_t count, const char *word)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(words[i], word) == 0)
+            return true;
+    return false;
+}
+
+static void check_names(struct hn_json_reader *reader, const struct hn_plan *plan)
+{
+    const struct hn_reference *reference = &plan->reference;
+    for (size_t i = 0; i < plan->freeze_count; i++)
+        hn_json_expect(reader, contains(plan->problem, plan->problem_count, plan->freeze[i]),
+                       "freeze", "a list of problem values");
+    for (size_t i = 0; i < plan->word_list_count; i++)
+        hn_json_expect(reader, contains(plan->names, plan->name_count, plan->word_lists[i].name),
+                       plan->word_lists[i].name, "a parameter or problem value");
+    for (size_t i = 0; i < reference->depends_count; i++)
+        hn_json_expect(reader,
+                       contains(plan->parameters, plan->parameter_count, reference->depends[i]),
+                       "depends", "a list of parameters");
+    bool known = strcmp(plan->objective, "time") == 0;
+    for (size_t i = 0; i < plan->metric_count; i++)
+        known = known || strcmp(plan->metrics[i].name, plan->objective) == 0;
+    hn_json_expect(reader, known, "objective", "time or a metric");
+}
+
+/* An integer that is compared itself. */
+static bool is_length(const struct hn_plan *plan, const struct hn_argument *argument)
+{
+    const struct hn_argument *length = hn_plan_find_argument(plan, argument->length);
+    return hn_argument_is_compared(argument) && length != NULL && length != argument &&
+           hn_argument_is_compared(length) && length->length == NULL &&
+           !hn_element_is_real(length->element);
+}
+
+/* That what arguments name is there: symbols and values take the contents of inputs. */
+static void check_argument(struct hn_json_reader *reader, const struct hn_plan *plan,
+                           const struct hn_argument *argument)
+{
+    const struct hn_argument *source =
+        argument->from == NULL ? NULL : hn_plan_find_argument(plan, argument->from);
+    if (argument->role == HN_ROLE_TEXTURE)
+        hn_json_expect(reader,
+                       source != NULL && source->count != NULL &&
+                           hn_texture_check(&argument->texture, source) == NULL,
+                       argument->from, "a buffer that the texture can read");
+    else if (argument->from != NULL)
+        hn_json_expect(reader, source != NULL && source->role == HN_ROLE_INPUT, argument->from,
+                       "an input");
+    if (argument->length != NULL)
+        hn_json_expect(reader, is_length(plan, argument), argument->length,
+                       "an output of integers");
+}
+
+static void read_format(struct hn_json_reader *reader, const json_t *json)
+{
+    const json_t *format = json_object_get(json, "format");
+    json_int_t version = json_integer_value(format);
+    if (hn_json_expect(reader, json_is_integer(format) && version >= 1, "format", "a version") &&
+        version > FORMAT)
+        reader->status = hn_fail(reader->err, HN_EFORMAT,
+                                 "plan: format %lld is newer than this Hone, which knows %d",
+                                 (long long)version, FORMAT);
+}
+
+static enum hn_status read_plan(const json_t *json, struct hn_plan *plan, struct hn_error *err)
+{
+    struct hn_json_reader reader = {.what = "plan", .err = err, .root = plan};
+    read_format(&reader, json);
+    hn_fields_read(&reader, &hn_plan_structure, json, plan);
+    if (reader.status == HN_OK && hn_json_take(&reader, collect_names(plan, err)))
+        check_names(&reader, plan);
+    for (size_t i = 0; reader.status == HN_OK && i < plan->argument_count; i++)
+        check_argument(&reader, plan, &plan->arguments[i]);
+    if (reader.status == HN_OK && hn_json_take(&reader, hn_plan_name_pitches(plan, err)))
+        hn_json_take(&reader, hn_plan_bind(plan, NULL, err));
+    return reader.status;
+}
+
+enum hn_status hn_plan_from_json(const json_t *json, struct hn_plan **plan, struct hn_error *err)
+{
+    struct hn_plan *made = hn_plan_create();
+    if (made == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = read_plan(json, made, err);
+    if (status == HN_OK)
+        *plan = made;
+    else
+        hn_plan_destroy(made);
+    return status;
+}
+
+/* Hashes. */
 
 /* Takes json. Out of memory gives the hash of nothing, which equals no plan's. */
 static struct hn_hash hash_json(json_t *json)
@@ -166,46 +150,40 @@ static struct hn_hash hash_json(json_t *json)
     return hash;
 }
 
-static const char *base_name(const char *path)
+/* A path without its folder: a checkout elsewhere is the same plan. */
+static void drop_folder(json_t *object, const char *key)
 {
+    const char *path = json_string_value(json_object_get(object, key));
     const char *slash = path == NULL ? NULL : strrchr(path, '/');
-    return slash == NULL ? path : slash + 1;
-}
-
-/* Data is known by its contents: hn_plan_add_data_hash. */
-static json_t *arguments_without_folders(const struct hn_plan *plan)
-{
-    json_t *arguments = arguments_json(plan);
-    size_t index;
-    json_t *argument;
-    json_array_foreach(arguments, index, argument)
-    {
-        json_t *fill = json_object_get(argument, "fill");
-        if (plan->arguments[index].fill.file != NULL)
-            json_object_set_new(fill, "file",
-                                json_string(base_name(plan->arguments[index].fill.file)));
-    }
-    return arguments;
+    if (slash != NULL)
+        json_object_set_new(object, key, json_string(slash + 1));
 }
 
 struct hn_hash hn_plan_hash(const struct hn_plan *plan)
 {
-    struct hn_builder object = hn_build_object();
-    hn_build_set(&object, "arguments", arguments_without_folders(plan));
-    hn_build_set(&object, "steps", steps_json(plan));
-    if (plan->pipeline != NULL)
-        hn_build_set(&object, "pipeline", hn_pipeline_to_json(plan->pipeline));
-    hn_build_set(&object, "freeze", hn_strings_to_json(plan->freeze, plan->freeze_count));
-    hn_build_set(&object, "compare", hn_compare_to_json(&plan->compare));
-    /* Without its folder: a checkout elsewhere is the same plan. */
-    hn_build_set(&object, "reference",
-                 reference_json(&plan->reference, base_name(plan->reference.template_path)));
+    static const char *const parts[] = {"arguments", "steps",   "pipeline",
+                                        "freeze",    "compare", "reference"};
+    json_t *all = hn_plan_to_json(plan);
+    json_t *json = json_object();
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (json_object_get(all, parts[i]) != NULL)
+            json_object_set(json, parts[i], json_object_get(all, parts[i]));
     if (plan->reference.kind == HN_REFERENCE_SELF)
-        hn_build_set(&object, "defaults", hn_bindings_to_json(&plan->defaults));
-    return hash_json(hn_build_finish(&object));
+        json_object_set(json, "defaults", json_object_get(all, "defaults"));
+    drop_folder(json_object_get(json, "reference"), "template");
+    size_t index;
+    json_t *argument;
+    /* Data is known by its contents: hn_plan_add_data_hash. */
+    json_array_foreach(json_object_get(json, "arguments"), index, argument)
+        drop_folder(json_object_get(argument, "fill"), "file");
+    json_decref(all);
+    return hash_json(json);
 }
 
 struct hn_hash hn_plan_options_hash(const struct hn_plan *plan)
 {
-    return hash_json(options_json(plan));
+    json_t *all = hn_plan_to_json(plan);
+    json_t *options = json_incref(json_object_get(all, "options"));
+    json_decref(all);
+    return hash_json(options);
 }

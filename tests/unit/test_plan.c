@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "plan_fixture.h"
-#include "runtime/plan/plan_json.h"
 
 static const char small[] =
     "{'format': 3, 'kernel': 'product', 'template': '/t/product.cu', 'parameters': ['TILE', "
@@ -255,8 +254,8 @@ static void a_hash_tells_what_was_measured(void **state)
 static const char *const no_plans[][3] = {
     {"'format': 3", "'format': 4", "plan: format 4 is newer than this Hone, which knows 3"},
     {"'format': 3", "'format': '1'", "plan: 'format' is not a version"},
-    {"'kernel': 'product'", "'kernel': 7", "plan: 'kernel' is not a string"},
-    {"['TILE', 'LOAD']", "['TILE', 'LO AD']", "plan: 'parameters' is not a list of names"},
+    {"'kernel': 'product'", "'kernel': 7", "plan: 'kernel' is not a name"},
+    {"['TILE', 'LOAD']", "['TILE', 'LO AD']", "plan: 'parameters' is not a name"},
     {"['TILE', 'LOAD']", "['TILE', 'LOAD', 'N']", "plan: 'N' is there twice"},
     {"'freeze': ['M']", "'freeze': ['K']", "plan: 'freeze' is not a list of problem values"},
     {"'freeze': ['M']", "'freeze': 'M'", "plan: 'freeze' is not a list"},
@@ -264,32 +263,36 @@ static const char *const no_plans[][3] = {
     {"'type': 'float32x4'", "'type': 'float32x5'", "plan: 'type' is not an element type"},
     {"'type': 'int32', 'role': 'value'", "'type': 'int32x2', 'role': 'value'",
      "plan: 'N' is not an argument with either count or value"},
-    {"'role': 'input'", "'role': 'in'", "plan: 'role' is not a role"},
+    {"'role': 'input'", "'role': 'in'",
+     "plan: 'role' is not one of value, input, output, inout, scratch, counter, metric, texture, "
+     "symbol"},
     {"'role': 'value', 'value': 'N'", "'role': 'value', 'count': 'N'",
      "plan: 'N' is not an argument with either count or value"},
-    {"'kind': 'uniform'", "'kind': 'zero'", "plan: 'fill' is not a known fill"},
+    {"'kind': 'uniform'", "'kind': 'zero'",
+     "plan: 'kind' is not one of uniform, normal, iota, constant, permutation, skewed, zipf, file"},
     {"'a': 'M + N'", "'a': 'M +'", "column 4: found the end of the expression, expected a value"},
     {"'a': 'M + N'", "'a': true", "plan: 'a' is not a number"},
     {", 'file': '/t/x.npy'", "", "plan: 'file' is not a string"},
     {"'length': 'n'", "'length': 'A'", "plan: 'A' is not an output of integers"},
-    {"'mode': 'multiset'", "'mode': 'bag'", "plan: 'compare' is not a known comparison"},
+    {"'mode': 'multiset'", "'mode': 'bag'", "plan: 'mode' is not one of max_norm, exact, multiset"},
     {"'role': 'output'", "'role': 'scratch'",
      "plan: 'C' is not an argument with either count or value"},
     {"'from': 'A'", "'from': 'C'", "plan: 'C' is not an input"},
     {"'from': 'A'", "'value': 'N', 'count': '1'",
-     "plan: 'table' is not an argument with either count or value"},
+     "plan: 'kind' is not one of uniform, normal, iota, constant, permutation, skewed, zipf, file"},
     {"[0, 1, 4, 8]", "[0, 1, 4, 9]", "plan: 'arguments' is not a list of arguments' numbers"},
-    {"[0, 1, 4, 8]", "[0, -1]", "plan: 'arguments' is not a list of arguments' numbers"},
+    {"[0, 1, 4, 8]", "[0, -1]", "plan: 'arguments' is not a number from 0 on"},
     {"'block': ['TILE']", "'block': []", "plan: 'block' is not a list of 1 to 3 expressions"},
     {"['2', 'TILE']", "'2'", "plan: 'cluster' is not a list of 1 to 3 expressions"},
-    {"'zero': 'inside'", "'zero': true", "plan: 'zero' is not inside or outside, of a counter"},
+    {"'zero': 'inside'", "'zero': true", "plan: 'zero' is not one of outside, inside"},
     {"'if': 'N > TILE'", "'if': 'N > '",
      "column 5: found the end of the expression, expected a value"},
     {"'height': '2',", "", "plan: 'height' is not an expression"},
     {"'from': 'image'", "'from': 'C'", "plan: 'C' is not a buffer that the texture can read"},
     {"'from': 'image'", "'from': 'N'", "plan: 'N' is not a buffer that the texture can read"},
-    {"'dimensions': 2", "'dimensions': 3", "plan: 'texture' is not what a texture is to be"},
-    {"'wrap', 'mirror'", "'wrap', 'around'", "plan: 'address' is not a list of two address modes"},
+    {"'dimensions': 2", "'dimensions': 3", "plan: 'dimensions' is not 1 or 2"},
+    {"'wrap', 'mirror'", "'wrap', 'around'",
+     "plan: 'address' is not one of wrap, clamp, mirror, border"},
     {"'role': 'input', 'width'", "'role': 'metric', 'width'",
      "plan: 'width' is not of an argument that can have rows"},
     {"4 * M + 4 * N", "image_pitch", "unknown name 'image_pitch'; known are LOAD, M, N, TILE"},
@@ -304,7 +307,7 @@ static const char *const no_plans[][3] = {
      "unknown name 'often'; known are LOAD, M, N, TILE, image_pitch"},
     {"-DT={TILE}", "-DT={TILE", "'{' without its '}' in option '-DT={TILE{N}'"},
     {"'depends': ['LOAD']", "'depends': ['M']", "plan: 'depends' is not a list of parameters"},
-    {"'mode': 'max_norm'", "'mode': 'l2'", "plan: 'compare' is not a known comparison"},
+    {"'mode': 'max_norm'", "'mode': 'l2'", "plan: 'mode' is not one of max_norm, exact, multiset"},
     {"'objective': 'rate'", "'objective': 'speed'", "plan: 'objective' is not time or a metric"},
     {"'4 * TILE'", "'4 * TIEL'", "unknown name 'TIEL'; nearest is 'TILE'"},
     {"flops / time_us", "rate / time_us",
@@ -356,7 +359,7 @@ static void a_plan_of_format_1_is_read(void **state)
     (void)state;
     struct hn_plan *plan = load_plan("matmul.json");
     json_t *json = hn_plan_to_json(plan);
-    assert_int_equal(json_integer_value(json_object_get(json, "format")), HN_PLAN_FORMAT);
+    assert_int_equal(json_integer_value(json_object_get(json, "format")), 3);
     assert_string_equal(hn_plan_hash(plan).hex, "d806fe110adb62169920bf42727b5a65");
     json_decref(json);
     hn_plan_destroy(plan);

@@ -10,6 +10,7 @@
 #include "base/plain_file.h"
 #include "cache/record/record_json.h"
 #include "runtime/plan/capture_file.h"
+#include "runtime/plan/plan_fields.h"
 
 struct hn_capture {
     char *path;
@@ -221,7 +222,7 @@ static enum hn_status set_input(struct hn_capture *capture, const json_t *item,
     enum hn_status status = unpack(capture, item, &file, &bytes, err);
     if (status != HN_OK)
         return status;
-    hn_fill_finish(&argument->fill);
+    hn_fields_finish(&hn_fill_structure, &argument->fill);
     argument->fill = (struct hn_fill){.kind = HN_FILL_FILE, .file = strdup(file)};
     return argument->fill.file == NULL ? hn_fail_memory(err) : HN_OK;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/plan/launch.h"
+#include "runtime/plan/plan_fields.h"
 #include "tuner/config/config_read.h"
 
 /* The default point of one problem, at which everything is evaluated once. */
@@ -336,18 +337,30 @@ static enum hn_status check_reference_use(const struct hn_config_reader *reader,
     return HN_OK;
 }
 
+struct reference_check {
+    const struct hn_config_reader *reader;
+    enum hn_status status;
+};
+
+static void check_reference_expression(void *context, struct hn_expression *expression,
+                                       const struct hn_field *field, size_t item)
+{
+    struct reference_check *check = context;
+    (void)field;
+    (void)item;
+    if (check->status == HN_OK)
+        check->status = check_reference_use(check->reader, expression);
+}
+
 static enum hn_status check_reference(const struct hn_config_reader *reader)
 {
-    const struct hn_plan *plan = reader->config->plan;
-    const struct hn_step *step = &plan->reference.step;
-    enum hn_status status = HN_OK;
-    struct hn_expression *list[HN_GEOMETRY_EXPRESSIONS];
-    hn_geometry_list(&step->geometry, list);
-    for (size_t i = 0; i < HN_GEOMETRY_EXPRESSIONS && status == HN_OK; i++)
-        status = check_reference_use(reader, list[i]);
-    for (size_t i = 0; i < step->argument_count && status == HN_OK; i++)
-        status = check_reference_use(reader, plan->arguments[step->arguments[i]].value);
-    return status;
+    struct hn_plan *plan = reader->config->plan;
+    struct hn_step *step = &plan->reference.step;
+    struct reference_check check = {reader, HN_OK};
+    hn_expressions_walk(&hn_step_structure, step, check_reference_expression, &check);
+    for (size_t i = 0; i < step->argument_count && check.status == HN_OK; i++)
+        check.status = check_reference_use(reader, plan->arguments[step->arguments[i]].value);
+    return check.status;
 }
 
 enum hn_status hn_config_check(struct hn_config_reader *reader)

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_BASE_FIELDS_H
+#define HONE_BASE_FIELDS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/json_builder.h"
+#include "base/json_reader.h"
+
+/* The members of a struct, spelled once: a table says where each lies, what it is called in JSON and what it holds, and
+ * reading, writing, freeing and walking go by the table. A new key costs a row. */
+
+enum hn_field_kind {
+    HN_FIELD_TEXT,       /* char *: a string that is not empty */
+    HN_FIELD_WORD,       /* char *: a name */
+    HN_FIELD_INDEX,      /* size_t */
+    HN_FIELD_FLAG,       /* bool */
+    HN_FIELD_CHOICE,     /* an enum that starts at 0, by its name */
+    HN_FIELD_NAMED_FLAG, /* bool, by the name of each: false first */
+    HN_FIELD_STRUCT,     /* inside of the owner; there, where it is not needed, when its first field is */
+    HN_FIELD_POINTER,    /* to a struct; NULL: not there */
+    HN_FIELD_LIST,       /* pointer to structs, or to values, and their count */
+    HN_FIELD_OWN,        /* by functions of its own */
+};
+
+struct hn_field {
+    const char *key; /* NULL: no part of the JSON; "": the element of a list of values */
+    enum hn_field_kind kind;
+    bool needed; /* to read: there has to be one. To write: also where it is false, 0 or no element */
+    size_t offset;
+    size_t count_offset;             /* of a list: of its count, a size_t */
+    const void *of;                  /* hn_structure of a struct or list, hn_field_own, or the names of a choice */
+    int choices;                     /* how many names */
+    bool (*when)(const void *owner); /* whether the owner has it, by the fields before it; NULL: always */
+    int tag;                         /* for its own functions and for those that walk */
+};
+
+struct hn_structure {
+    size_t size;
+    const struct hn_field *fields;
+    size_t count;
+    /* What fields have to be beside one another; NULL: nothing. After all were read. */
+    void (*check)(struct hn_json_reader *reader, void *owner);
+};
+
+/* `member` is where the field lies. */
+struct hn_field_own {
+    void (*read)(struct hn_json_reader *reader, const struct hn_field *field, const json_t *json, void *member);
+    void (*build)(struct hn_builder *object, const struct hn_field *field, const void *member);
+    void (*finish)(void *member);
+};
+
+/* Into a zeroed struct, which owns what was read also after a failure. */
+void hn_fields_read(struct hn_json_reader *reader, const struct hn_structure *structure, const json_t *json,
+                    void *owner);
+json_t *hn_fields_to_json(const struct hn_structure *structure, const void *owner); /* NULL when out of memory */
+/* Frees what the members own, not the struct itself. */
+void hn_fields_finish(const struct hn_structure *structure, void *owner);
+
+/* Calls `visit` for each field that has functions of its own, in the order of the tables. `item` is the number of the
+ * innermost list's element that it is in. */
+typedef void hn_field_visit(void *context, const struct hn_field *field, void *member, size_t item);
+void hn_fields_walk(const struct hn_structure *structure, void *owner, hn_field_visit *visit, void *context);
+
+#endif

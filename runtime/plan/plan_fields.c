@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/plan/plan_fields.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cache/record/record_json.h"
+#include "runtime/plan/plan.h"
+
+#define AT(type, member) .offset = offsetof(struct type, member)
+#define EXPRESSION(type, member) .kind = HN_FIELD_OWN, .of = &hn_expression_field, AT(type, member)
+#define DIMENSIONS(type, member) .kind = HN_FIELD_OWN, .of = &hn_dimensions_field, AT(type, member)
+#define OWN(type, member, functions) .kind = HN_FIELD_OWN, .of = &(functions), AT(type, member)
+#define CHOICE(type, member, names)                                                                \
+    .kind = HN_FIELD_CHOICE, .of = (names), .choices = sizeof(names) / sizeof *(names),            \
+    AT(type, member)
+#define NAMED_FLAG(type, member, names)                                                            \
+    .kind = HN_FIELD_NAMED_FLAG, .of = (names), .choices = 2, AT(type, member)
+#define LIST(type, member, counter, structure)                                                     \
+    .kind = HN_FIELD_LIST, .of = &(structure), AT(type, member),                                   \
+    .count_offset = offsetof(struct type, counter)
+#define STRUCTURE(type, fields, check)                                                             \
+    {                                                                                              \
+        sizeof(struct type), fields, sizeof(fields) / sizeof *(fields), check                      \
+    }
+
+static const struct hn_field word_fields[] = {{.key = "", .kind = HN_FIELD_WORD, .needed = true}};
+static const struct hn_structure word_list = {sizeof(char *), word_fields, 1, NULL};
+static const struct hn_field index_fields[] = {{.key = "", .kind = HN_FIELD_INDEX, .needed = true}};
+static const struct hn_structure index_list = {sizeof(size_t), index_fields, 1, NULL};
+
+/* Fills. */
+
+static const char *const fill_kinds[] = {
+#define X(identifier, name, numbers) [identifier] = name,
+    HN_FILLS(X)
+#undef X
+};
+
+/* A number that is written out, or an expression of the problem: tag says which of the two. */
+static void read_number(struct hn_json_reader *reader, const struct hn_field *field,
+                        const json_t *json, void *member)
+{
+    struct hn_fill *fill = member;
+    if (json_is_string(json))
+        hn_json_expression(reader, json, field->key, &fill->expressions[field->tag]);
+    else
+        hn_json_finite(reader, json, field->key, &fill->numbers[field->tag]);
+}
+
+static void build_number(struct hn_builder *object, const struct hn_field *field,
+                         const void *member)
+{
+    const struct hn_fill *fill = member;
+    const struct hn_expression *expression = fill->expressions[field->tag];
+    hn_build_set(object, field->key,
+                 expression == NULL ? json_real(fill->numbers[field->tag])
+                                    : json_string(hn_expression_text(expression)));
+}
+
+static const struct hn_field_own number = {read_number, build_number, NULL};
+
+static bool is_file(const void *fill)
+{
+    return ((const struct hn_fill *)fill)->kind == HN_FILL_FILE;
+}
+
+static const struct hn_field fill_fields[] = {
+    {.key = "kind", .needed = true, CHOICE(hn_fill, kind, fill_kinds)},
+    {.key = "a", .needed = true, .kind = HN_FIELD_OWN, .of = &number, .tag = 0},
+    {.key = "b", .needed = true, .kind = HN_FIELD_OWN, .of = &number, .tag = 1},
+    {EXPRESSION(hn_fill, expressions[0])},
+    {EXPRESSION(hn_fill, expressions[1])},
+    {.key = "file", .needed = true, .kind = HN_FIELD_TEXT, AT(hn_fill, file), .when = is_file},
+};
+const struct hn_structure hn_fill_structure = STRUCTURE(hn_fill, fill_fields, NULL);
+
+/* Textures. */
+
+static void read_dimension_count(struct hn_json_reader *reader, const struct hn_field *field,
+                                 const json_t *json, void *member)
+{
+    struct hn_texture *texture = member;
+    json_int_t count = json_integer_value(json);
+    if (hn_json_expect(reader, json_is_integer(json) && (count == 1 || count == 2), field->key,
+                       "1 or 2"))
+        texture->dimensions = (int)count;
+}
+
+static void build_dimension_count(struct hn_builder *object, const struct hn_field *field,
+                                  const void *member)
+{
+    const struct hn_texture *texture = member;
+    hn_build_set(object, field->key, json_integer(texture->dimensions));
+}
+
+static void read_addresses(struct hn_json_reader *reader, const struct hn_field *field,
+                           const json_t *json, void *member)
+{
+    enum hn_texture_address *address = member;
+    hn_json_expect(reader, json_array_size(json) == 2, field->key, "a list of two address modes");
+    for (size_t i = 0; reader->status == HN_OK && i < 2; i++) {
+        int mode = 0;
+        hn_json_choice(reader, json_array_get(json, i), field->key, hn_texture_addresses,
+                       HN_TEXTURE_ADDRESS_COUNT, &mode);
+        address[i] = (enum hn_texture_address)mode;
+    }
+}
+
+static void build_addresses(struct hn_builder *object, const struct hn_field *field,
+                            const void *member)
+{
+    const enum hn_texture_address *address = member;
+    hn_build_set(
+        object, field->key,
+        json_pack("[s, s]", hn_texture_addresses[address[0]], hn_texture_addresses[address[1]]));
+}
+
+static const struct hn_field_own dimension_count = {read_dimension_count, build_dimension_count,
+                                                    NULL};
+static const struct hn_field_own addresses = {read_addresses, build_addresses, NULL};
+
+static const struct hn_field texture_fields[] = {
+    {.key = "dimensions", .needed = true, .kind = HN_FIELD_OWN, .of = &dimension_count},
+    {.key = "address", .needed = true, OWN(hn_texture, address, addresses)},
+    {.key = "filter", .needed = true, NAMED_FLAG(hn_texture, linear, hn_texture_filters)},
+    {.key = "normalized", .needed = true, .kind = HN_FIELD_FLAG, AT(hn_texture, normalized)},
+    {.key = "read", .needed = true, NAMED_FLAG(hn_texture, as_float, hn_texture_reads)},
+};
+static const struct hn_structure texture_structure = STRUCTURE(hn_texture, texture_fields, NULL);
+
+/* Arguments. */
+
+static const char *const roles[] = {
+#define X(identifier, name) [identifier] = name,
+    HN_ROLES(X)
+#undef X
+};
+static const char *const zeroings[] = {"outside", "inside"};
+
+static const struct hn_field compare_fields[] = {
+    {.key = "mode", .needed = true, CHOICE(hn_compare, mode, hn_compare_mode_names)},
+    {.key = "relative", EXPRESSION(hn_compare, relative)},
+    {.key = "absolute", EXPRESSION(hn_compare, absolute)},
+};
+const struct hn_structure hn_compare_structure = STRUCTURE(hn_compare, compare_fields, NULL);
+
+static void read_type(struct hn_json_reader *reader, const struct hn_field *field,
+                      const json_t *json, void *member)
+{
+    struct hn_argument *argument = member;
+    const char *type = json_string_value(json);
+    hn_json_expect(reader,
+                   type != NULL && hn_type_parse(type, &argument->element, &argument->lanes),
+                   field->key, "an element type");
+}
+
+static void build_type(struct hn_builder *object, const struct hn_field *field, const void *member)
+{
+    char type[HN_TYPE_SIZE];
+    hn_argument_format_type(member, type);
+    hn_build_string(object, field->key, type);
+}
+
+static const struct hn_field_own type = {read_type, build_type, NULL};
+
+static bool has_rows(const void *owner)
+{
+    return ((const struct hn_argument *)owner)->shape.width != NULL;
+}
+
+static bool has_no_rows(const void *owner)
+{
+    return !has_rows(owner);
+}
+
+static bool is_filled(const void *owner)
+{
+    return hn_argument_is_filled(owner);
+}
+
+static bool is_texture(const void *owner)
+{
+    return ((const struct hn_argument *)owner)->role == HN_ROLE_TEXTURE;
+}
+
+static bool is_symbol(const void *owner)
+{
+    return ((const struct hn_argument *)owner)->role == HN_ROLE_SYMBOL;
+}
+
+/* What may stand beside what. */
+static bool is_consistent(const struct hn_argument *argument)
+{
+    bool judged = argument->compare != NULL || argument->length != NULL;
+    int sources = (argument->count != NULL) + (argument->value != NULL) + (argument->from != NULL);
+    if (sources != 1 || (judged && !hn_argument_is_compared(argument)) ||
+        (argument->value != NULL && argument->lanes > 1))
+        return false;
+    if (argument->role == HN_ROLE_TEXTURE)
+        return argument->from != NULL;
+    return argument->role == HN_ROLE_SYMBOL ||
+           (argument->count == NULL) == (argument->role == HN_ROLE_VALUE);
+}
+
+static bool may_have_rows(enum hn_role role)
+{
+    return role == HN_ROLE_INPUT || role == HN_ROLE_OUTPUT || role == HN_ROLE_INOUT ||
+           role == HN_ROLE_SCRATCH;
+}
+
+static void check_argument(struct hn_json_reader *reader, void *owner)
+{
+    struct hn_argument *argument = owner;
+    if (has_rows(argument) && hn_json_expect(reader, may_have_rows(argument->role), "width",
+                                             "of an argument that can have rows"))
+        hn_json_take(reader, hn_argument_set_count(argument, reader->err));
+    hn_json_expect(reader, !argument->zero_inside || argument->role == HN_ROLE_COUNTER, "zero",
+                   "inside or outside, of a counter");
+    hn_json_expect(reader, is_consistent(argument), argument->name,
+                   "an argument with either count or value");
+}
+
+static const struct hn_field argument_fields[] = {
+    {.key = "name", .needed = true, .kind = HN_FIELD_WORD, AT(hn_argument, name)},
+    {.key = "type", .needed = true, .kind = HN_FIELD_OWN, .of = &type},
+    {.key = "role", .needed = true, CHOICE(hn_argument, role, roles)},
+    {.key = "width", EXPRESSION(hn_argument, shape.width), .tag = HN_SEES_NAMES},
+    {.key = "height",
+     .needed = true,
+     EXPRESSION(hn_argument, shape.height),
+     .tag = HN_SEES_NAMES,
+     .when = has_rows},
+    {.key = "pitch", EXPRESSION(hn_argument, shape.pitch), .tag = HN_SEES_NAMES, .when = has_rows},
+    {.key = "device_pitch", .kind = HN_FIELD_FLAG, AT(hn_argument, shape.device), .when = has_rows},
+    {.key = "count", EXPRESSION(hn_argument, count), .when = has_no_rows},
+    {.key = "value", EXPRESSION(hn_argument, value)},
+    {.key = "fill",
+     .needed = true,
+     .kind = HN_FIELD_STRUCT,
+     .of = &hn_fill_structure,
+     AT(hn_argument, fill),
+     .when = is_filled},
+    {.key = "from", .kind = HN_FIELD_WORD, AT(hn_argument, from)},
+    {.key = "texture",
+     .needed = true,
+     .kind = HN_FIELD_STRUCT,
+     .of = &texture_structure,
+     AT(hn_argument, texture),
+     .when = is_texture},
+    {.key = "if", EXPRESSION(hn_argument, condition), .when = is_symbol},
+    {.key = "changes", .kind = HN_FIELD_FLAG, AT(hn_argument, changes), .when = is_symbol},
+    {.key = "zero", NAMED_FLAG(hn_argument, zero_inside, zeroings)},
+    {.key = "compare",
+     .kind = HN_FIELD_POINTER,
+     .of = &hn_compare_structure,
+     AT(hn_argument, compare)},
+    {.key = "length", .kind = HN_FIELD_WORD, AT(hn_argument, length)},
+};
+const struct hn_structure hn_argument_structure =
+    STRUCTURE(hn_argument, argument_fields, check_argument);
+
+/* Steps. The number of an argument is one of the plan's, which is being read. */
+
+static const struct hn_argument *argument_at(const struct hn_json_reader *reader, size_t index)
+{
+    const struct hn_plan *plan = reader->root;
+    return index < plan->argument_count ? &plan->arguments[index] : NULL;
+}
+
+static void check_window(struct hn_json_reader *reader, void *owner)
+{
+    const struct hn_window_plan *window = owner;
+    const struct hn_argument *argument = argument_at(reader, window->argument);
+    hn_json_expect(reader, argument != NULL && hn_argument_is_buffer(argument), "l2_window",
+                   "a window over an argument's buffer");
+}
+
+static const struct hn_field window_fields[] = {
+    {.key = "bytes", .needed = true, EXPRESSION(hn_window_plan, parts[HN_WINDOW_BYTES])},
+    {.key = "argument", .needed = true, .kind = HN_FIELD_INDEX, AT(hn_window_plan, argument)},
+    {.key = "hit_ratio", EXPRESSION(hn_window_plan, parts[HN_WINDOW_HIT_RATIO])},
+    {.key = "hit", EXPRESSION(hn_window_plan, parts[HN_WINDOW_HIT])},
+    {.key = "miss", EXPRESSION(hn_window_plan, parts[HN_WINDOW_MISS])},
+    {.key = "set_aside", EXPRESSION(hn_window_plan, parts[HN_WINDOW_SET_ASIDE])},
+};
+static const struct hn_structure window_structure =
+    STRUCTURE(hn_window_plan, window_fields, check_window);
+
+static void check_step(struct hn_json_reader *reader, void *owner)
+{
+    const struct hn_step *step = owner;
+    for (size_t i = 0; i < step->argument_count; i++) {
+        const struct hn_argument *argument = argument_at(reader, step->arguments[i]);
+        hn_json_expect(reader, argument != NULL && hn_argument_is_passed(argument), "arguments",
+                       "a list of arguments' numbers");
+    }
+}
+
+static const struct hn_field step_fields[] = {
+    {.key = "entry", .needed = true, .kind = HN_FIELD_TEXT, AT(hn_step, entry)},
+    {.key = "if", EXPRESSION(hn_step, condition)},
+    {.key = "grid", .needed = true, DIMENSIONS(hn_step, geometry.grid)},
+    {.key = "block", .needed = true, DIMENSIONS(hn_step, geometry.block)},
+    {.key = "shared_bytes", EXPRESSION(hn_step, geometry.shared_bytes)},
+    {.key = "cluster", DIMENSIONS(hn_step, geometry.cluster)},
+    {.key = "carveout", EXPRESSION(hn_step, geometry.carveout)},
+    {.key = "cooperative", EXPRESSION(hn_step, geometry.cooperative)},
+    {.key = "l2_window",
+     .kind = HN_FIELD_STRUCT,
+     .of = &window_structure,
+     AT(hn_step, geometry.window)},
+    {.key = "arguments", .needed = true, LIST(hn_step, arguments, argument_count, index_list)},
+};
+const struct hn_structure hn_step_structure = STRUCTURE(hn_step, step_fields, check_step);
+
+/* Pipelines: the lists of arguments by what they take part in, which the tag says. */
+
+static unsigned char *parts_of(struct hn_json_reader *reader, struct hn_pipeline *pipeline)
+{
+    const struct hn_plan *plan = reader->root;
+    if (pipeline->parts == NULL)
+        pipeline->parts = calloc(plan->argument_count + 1, 1);
+    pipeline->argument_count = plan->argument_count;
+    if (pipeline->parts == NULL)
+        reader->status = hn_fail_memory(reader->err);
+    return pipeline->parts;
+}
+
+static void take_part(struct hn_json_reader *reader, struct hn_pipeline *pipeline, size_t index,
+                      enum hn_part part, const char *key)
+{
+    const struct hn_argument *argument = argument_at(reader, index);
+    unsigned char *parts = parts_of(reader, pipeline);
+    if (parts != NULL && hn_json_expect(reader, argument != NULL && argument->count != NULL, key,
+                                        "a list of buffers' numbers"))
+        parts[index] |= (unsigned char)part;
+}
+
+static void read_part(struct hn_json_reader *reader, const struct hn_field *field,
+                      const json_t *json, void *member)
+{
+    hn_json_expect(reader, json_is_array(json), field->key, "a list of buffers' numbers");
+    parts_of(reader, member);
+    for (size_t i = 0; reader->status == HN_OK && i < json_array_size(json); i++) {
+        size_t index = SIZE_MAX;
+        hn_json_index(reader, json_array_get(json, i), field->key, &index);
+        take_part(reader, member, index, (enum hn_part)field->tag, field->key);
+    }
+}
+
+static void build_part(struct hn_builder *object, const struct hn_field *field, const void *member)
+{
+    const struct hn_pipeline *pipeline = member;
+    struct hn_builder array = hn_build_array();
+    for (size_t i = 0; i < pipeline->argument_count; i++)
+        if ((pipeline->parts[i] & field->tag) != 0)
+            hn_build_append(&array, json_integer((json_int_t)i));
+    hn_build_set(object, field->key, hn_build_finish(&array));
+}
+
+static void free_parts(void *member)
+{
+    free(((struct hn_pipeline *)member)->parts);
+}
+
+static const struct hn_field_own part = {read_part, build_part, NULL};
+static const struct hn_field_own last_part = {read_part, build_part, free_parts};
+static const char *const directions[] = {"to_device", "to_host"};
+
+static const struct hn_field copy_fields[] = {
+    {.key = "before", .needed = true, .kind = HN_FIELD_INDEX, AT(hn_copy_step, before)},
+    {.key = "copy", .needed = true, NAMED_FLAG(hn_copy_step, to_host, directions)},
+    {.key = "if", EXPRESSION(hn_copy_step, condition), .tag = HN_SEES_PITCHES},
+    {.key = "arguments", .needed = true, LIST(hn_copy_step, arguments, argument_count, index_list)},
+};
+static const struct hn_structure copy_structure = STRUCTURE(hn_copy_step, copy_fields, NULL);
+
+static void check_pipeline(struct hn_json_reader *reader, void *owner)
+{
+    const struct hn_plan *plan = reader->root;
+    struct hn_pipeline *pipeline = owner;
+    for (size_t c = 0; reader->status == HN_OK && c < pipeline->copy_count; c++) {
+        const struct hn_copy_step *copy = &pipeline->copies[c];
+        hn_json_expect(reader, copy->before <= plan->step_count, "before", "the number of a step");
+        for (size_t i = 0; i < copy->argument_count; i++)
+            take_part(reader, pipeline, copy->arguments[i], HN_PART_COPY, "arguments");
+    }
+}
+
+static const struct hn_field pipeline_fields[] = {
+    {.key = "upload", .needed = true, .kind = HN_FIELD_OWN, .of = &part, .tag = HN_PART_UPLOAD},
+    {.key = "download", .needed = true, .kind = HN_FIELD_OWN, .of = &part, .tag = HN_PART_DOWNLOAD},
+    {.key = "cut", .needed = true, .kind = HN_FIELD_OWN, .of = &last_part, .tag = HN_PART_CUT},
+#define X(identifier, name)                                                                        \
+    {.key = name,                                                                                  \
+     .needed = (identifier) == HN_PIPELINE_OVER,                                                   \
+     EXPRESSION(hn_pipeline, fields[identifier]),                                                  \
+     .tag = HN_SEES_PITCHES},
+    HN_PIPELINE_FIELDS(X)
+#undef X
+        {.key = "copies", .needed = true, LIST(hn_pipeline, copies, copy_count, copy_structure)},
+};
+const struct hn_structure hn_pipeline_structure =
+    STRUCTURE(hn_pipeline, pipeline_fields, check_pipeline);
+
+/* Options, whose text has expressions. */
+
+static void read_option(struct hn_json_reader *reader, const struct hn_field *field,
+                        const json_t *json, void *member)
+{
+    if (hn_json_expect(reader, json_is_string(json), field->key, "a string"))
+        hn_json_take(reader, hn_option_set_text(member, json_string_value(json), reader->err));
+}
+
+static void build_option(struct hn_builder *object, const struct hn_field *field,
+                         const void *member)
+{
+    hn_build_string(object, field->key, ((const struct hn_option *)member)->text);
+}
+
+static void free_option(void *member)
+{
+    free(((struct hn_option *)member)->text);
+}
+
+static const struct hn_field_own option_text = {read_option, build_option, free_option};
+
+static const struct hn_field option_fields[] = {
+    {.key = "if", EXPRESSION(hn_option, condition)},
+    {.key = "option", .needed = true, .kind = HN_FIELD_OWN, .of = &option_text},
+    {LIST(hn_option, holes, hole_count, hn_expression_list)},
+};
+static const struct hn_structure option_structure = STRUCTURE(hn_option, option_fields, NULL);
+
+/* The rest of a plan. */
+
+static const char *const reference_kinds[] = {
+    [HN_REFERENCE_SELF] = "self",
+    [HN_REFERENCE_NONE] = "none",
+    [HN_REFERENCE_TEMPLATE] = "template",
+};
+
+static bool has_template(const void *reference)
+{
+    return ((const struct hn_reference *)reference)->kind == HN_REFERENCE_TEMPLATE;
+}
+
+static const struct hn_field reference_fields[] = {
+    {.key = "kind", .needed = true, CHOICE(hn_reference, kind, reference_kinds)},
+    {.key = "template",
+     .needed = true,
+     .kind = HN_FIELD_TEXT,
+     AT(hn_reference, template_path),
+     .when = has_template},
+    {.key = "step",
+     .needed = true,
+     .kind = HN_FIELD_STRUCT,
+     .of = &hn_step_structure,
+     AT(hn_reference, step),
+     .when = has_template},
+    {.key = "depends",
+     .needed = true,
+     LIST(hn_reference, depends, depends_count, word_list),
+     .when = has_template},
+};
+const struct hn_structure hn_reference_structure = STRUCTURE(hn_reference, reference_fields, NULL);
+
+static const struct hn_field metric_fields[] = {
+    {.key = "name", .needed = true, .kind = HN_FIELD_WORD, AT(hn_metric, name)},
+    {.key = "expression",
+     .needed = true,
+     EXPRESSION(hn_metric, expression),
+     .tag = HN_SEES_METRICS},
+};
+static const struct hn_structure metric_structure = STRUCTURE(hn_metric, metric_fields, NULL);
+
+static const struct hn_field word_list_fields[] = {
+    {.key = "name", .needed = true, .kind = HN_FIELD_WORD, AT(hn_word_list, name)},
+    {.key = "words", .needed = true, LIST(hn_word_list, words, count, word_list)},
+};
+static const struct hn_structure word_list_structure =
+    STRUCTURE(hn_word_list, word_list_fields, NULL);
+
+static void read_bindings(struct hn_json_reader *reader, const struct hn_field *field,
+                          const json_t *json, void *member)
+{
+    (void)field;
+    hn_json_take(reader, hn_bindings_from_json(json, member, reader->err));
+}
+
+static void build_bindings(struct hn_builder *object, const struct hn_field *field,
+                           const void *member)
+{
+    hn_build_set(object, field->key, hn_bindings_to_json(member));
+}
+
+static void finish_bindings(void *member)
+{
+    hn_bindings_finish(member);
+}
+
+static const struct hn_field_own bindings = {read_bindings, build_bindings, finish_bindings};
+
+/* Whatever others refer to comes before them. */
+static const struct hn_field plan_fields[] = {
+    {.key = "kernel", .needed = true, .kind = HN_FIELD_WORD, AT(hn_plan, kernel)},
+    {.key = "template", .needed = true, .kind = HN_FIELD_TEXT, AT(hn_plan, template_path)},
+    {.key = "parameters", .needed = true, LIST(hn_plan, parameters, parameter_count, word_list)},
+    {.key = "problem", .needed = true, LIST(hn_plan, problem, problem_count, word_list)},
+    {.key = "freeze", .needed = true, LIST(hn_plan, freeze, freeze_count, word_list)},
+    {.key = "words",
+     .needed = true,
+     LIST(hn_plan, word_lists, word_list_count, word_list_structure)},
+    {.key = "arguments",
+     .needed = true,
+     LIST(hn_plan, arguments, argument_count, hn_argument_structure)},
+    {.key = "steps", .needed = true, LIST(hn_plan, steps, step_count, hn_step_structure)},
+    {.key = "pipeline",
+     .kind = HN_FIELD_POINTER,
+     .of = &hn_pipeline_structure,
+     AT(hn_plan, pipeline)},
+    {.key = "options", .needed = true, LIST(hn_plan, options, option_count, option_structure)},
+    {.key = "reference",
+     .needed = true,
+     .kind = HN_FIELD_STRUCT,
+     .of = &hn_reference_structure,
+     AT(hn_plan, reference)},
+    {.key = "compare",
+     .needed = true,
+     .kind = HN_FIELD_STRUCT,
+     .of = &hn_compare_structure,
+     AT(hn_plan, compare)},
+    {.key = "metrics", .needed = true, LIST(hn_plan, metrics, metric_count, metric_structure)},
+    {.key = "objective", .needed = true, .kind = HN_FIELD_WORD, AT(hn_plan, objective)},
+    {.key = "maximize", .needed = true, .kind = HN_FIELD_FLAG, AT(hn_plan, maximize)},
+    {.key = "defaults", .needed = true, OWN(hn_plan, defaults, bindings)},
+    {.key = "constraints", LIST(hn_plan, constraints, constraint_count, hn_expression_list)},
+    {.key = "config", .kind = HN_FIELD_TEXT, AT(hn_plan, config)},
+};
+const struct hn_structure hn_plan_structure = STRUCTURE(hn_plan, plan_fields, NULL);
