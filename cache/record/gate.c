@@ -90,7 +90,7 @@ enum hn_status hn_gate_identity(const struct hn_identity *identity, struct hn_er
     return status;
 }
 
-static enum hn_status gate_hash(const char *what, const char *hash, struct hn_error *err)
+enum hn_status hn_gate_hash(const char *what, const char *hash, struct hn_error *err)
 {
     size_t length = strlen(hash);
     if ((length == 0 || length == 32) && strspn(hash, "0123456789abcdef") == length)
@@ -101,11 +101,11 @@ static enum hn_status gate_hash(const char *what, const char *hash, struct hn_er
 
 enum hn_status hn_gate_version(const struct hn_version *version, struct hn_error *err)
 {
-    enum hn_status status = gate_hash("template", version->template_hash, err);
+    enum hn_status status = hn_gate_hash("template", version->template_hash, err);
     if (status == HN_OK)
-        status = gate_hash("options", version->options_hash, err);
+        status = hn_gate_hash("options", version->options_hash, err);
     if (status == HN_OK)
-        status = gate_hash("plan", version->plan_hash, err);
+        status = hn_gate_hash("plan", version->plan_hash, err);
     if (status == HN_OK)
         status = hn_gate_line("the driver's version", version->driver, LINE_MOST, err);
     if (status == HN_OK)
@@ -127,6 +127,21 @@ static bool is_time_or_none(double us)
 static bool is_amount(double amount)
 {
     return amount >= 0 && isfinite(amount);
+}
+
+enum hn_status hn_gate_time(const char *what, double us, struct hn_error *err)
+{
+    return is_time(us)
+               ? HN_OK
+               : hn_fail(err, HN_EFORMAT, "%s is %g us, expected 0.001 us to a year", what, us);
+}
+
+enum hn_status hn_gate_amount(const char *what, double amount, struct hn_error *err)
+{
+    return is_amount(amount)
+               ? HN_OK
+               : hn_fail(err, HN_EFORMAT, "'%s' is %g, expected a number that is not negative",
+                         what, amount);
 }
 
 static bool has_time(enum hn_outcome outcome)
@@ -196,14 +211,13 @@ static enum hn_status gate_rest(const struct hn_record *record, struct hn_error 
         {"sequential_us", record->staging.sequential_us},
         {"time", record->time},
     };
-    for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++)
-        if (!is_amount(amounts[i].amount))
-            return hn_fail(err, HN_EFORMAT, "'%s' is %g, expected a number that is not negative",
-                           amounts[i].name, amounts[i].amount);
-    if (!(record->resources.occupancy >= 0 && record->resources.occupancy <= 1))
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; status == HN_OK && i < sizeof amounts / sizeof *amounts; i++)
+        status = hn_gate_amount(amounts[i].name, amounts[i].amount, err);
+    if (status == HN_OK && !(record->resources.occupancy >= 0 && record->resources.occupancy <= 1))
         return hn_fail(err, HN_EFORMAT, "'occupancy' is %g, expected 0 to 1",
                        record->resources.occupancy);
-    return HN_OK;
+    return status;
 }
 
 enum hn_status hn_gate_record(const struct hn_record *record, const char *objective,

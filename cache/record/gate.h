@@ -6,12 +6,18 @@
 #include "cache/record/record.h"
 
 /* What every identity, version and record passes that comes from a file or from another process: rows of a cache,
- * recordings, Kernel Tuner's files, what workers send. Before it nothing is used, behind it nobody checks again. Each
+ * recordings, Kernel Tuner's files, captures, what workers send. Before it nothing is used, behind it nobody checks again. Each
  * fails with HN_EFORMAT and says what was found and what was expected. Names are words (hn_text_is_word). */
 
 /* The kernel is a word, regime and objective are ones that there are, all else is text of one line. */
 enum hn_status hn_gate_identity(const struct hn_identity *identity, struct hn_error *err);
 enum hn_status hn_gate_version(const struct hn_version *version, struct hn_error *err);
+/* 32 hexadecimal digits, or "" where it is not known. */
+enum hn_status hn_gate_hash(const char *what, const char *hash, struct hn_error *err);
+/* 1 ns to a year; what is no time is NAN. */
+enum hn_status hn_gate_time(const char *what, double us, struct hn_error *err);
+/* Finite and not negative. */
+enum hn_status hn_gate_amount(const char *what, double amount, struct hn_error *err);
 
 /* Times are of 1 ns to a year, within their interval, and there where the outcome is a time; shares, costs and errors are
  * what they can be. `objective` is the identity's, to which the record's has to fit; NULL: it is not known, and the record

@@ -9,9 +9,6 @@
 
 #include "base/text.h"
 
-/* A JSON object larger than this is none of ours. */
-static const uint64_t MAX_HEAD = 64u << 20;
-
 static enum hn_status write_bytes(struct hn_capture_file *file, const void *bytes, size_t size,
                                   struct hn_error *err)
 {
@@ -108,32 +105,6 @@ void hn_capture_abandon(struct hn_capture_file *file)
     free(file->temporary);
     free(file->path);
     *file = (struct hn_capture_file){.stream = NULL};
-}
-
-enum hn_status hn_capture_read_head(FILE *stream, const char *path, json_t **head,
-                                    struct hn_error *err)
-{
-    char magic[sizeof HN_CAPTURE_MAGIC] = "";
-    const long tail = (long)(sizeof(uint64_t) + strlen(HN_CAPTURE_MAGIC));
-    uint64_t size = 0;
-    *head = NULL;
-    if (fseek(stream, -tail, SEEK_END) != 0 || fread(&size, sizeof size, 1, stream) != 1 ||
-        fread(magic, strlen(HN_CAPTURE_MAGIC), 1, stream) != 1 ||
-        strcmp(magic, HN_CAPTURE_MAGIC) != 0)
-        return hn_fail(err, HN_EFORMAT, "'%s' is no capture of libhone, or is truncated", path);
-    long end = ftell(stream) - tail;
-    if (size > MAX_HEAD || end < (long)size)
-        return hn_fail(err, HN_EFORMAT, "'%s' is damaged: its description has %llu bytes", path,
-                       (unsigned long long)size);
-    char *text = malloc((size_t)size + 1);
-    if (text == NULL)
-        return hn_fail_memory(err);
-    json_error_t place = {.text = "it can not be read"};
-    if (fseek(stream, end - (long)size, SEEK_SET) == 0 && fread(text, 1, size, stream) == size)
-        *head = json_loadb(text, size, 0, &place);
-    free(text);
-    return *head != NULL ? HN_OK
-                         : hn_fail(err, HN_EFORMAT, "'%s' is damaged: %s", path, place.text);
 }
 
 static enum hn_status unpack(FILE *in, z_stream *stream, uint64_t packed, uint64_t bytes, FILE *out,

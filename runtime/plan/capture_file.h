@@ -31,7 +31,8 @@ enum hn_status hn_capture_commit(struct hn_capture_file *file, const json_t *hea
 /* Removes what was not committed. */
 void hn_capture_abandon(struct hn_capture_file *file);
 
-/* The object at the end of a capture. HN_EFORMAT, HN_ERUN. */
+/* The object at the end of a capture, through the gate: names are words and stand once in their list, each part lies in the
+ * file. HN_EFORMAT. */
 enum hn_status hn_capture_read_head(FILE *stream, const char *path, json_t **head, struct hn_error *err);
 /* Unpacks one stream of it into a file. */
 enum hn_status hn_capture_unpack(FILE *stream, const char *path, uint64_t offset, uint64_t packed, uint64_t bytes,

@@ -65,6 +65,7 @@ static void use_message(struct hn_message *message)
     use_record(json_object_get(message->json, "record"));
     (void)hn_device_from_json(json_object_get(message->json, "device"), &device, NULL);
     send_again(message);
+    (void)hn_message_gate(message, NULL);
     hn_message_finish(message);
 }
 

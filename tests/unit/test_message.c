@@ -296,6 +296,95 @@ static void a_cubin_that_is_not_attached_is_refused(void **state)
     hn_image_finish(&image);
 }
 
+/* What a member of a good image is replaced by, and what is said then. */
+static void a_hostile_image_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *member;
+        const char *json;
+        const char *reason;
+    } cases[] = {
+        {"entries", "[\"a\\u001b[2J\"]", "entry has a control character"},
+        {"entries", "[]", "is ok, and has no code"},
+        {"cubin", NULL, "is ok, and has no code"},
+        {"outcome", "\"slower\"", "is slower, which compiling does not give"},
+        {"code_hash", "\"../../etc\"", "hash of the image is '../../etc'"},
+        {"compile_ms", "-1", "'compile_ms' is -1"},
+        {"resources",
+         "{\"known\": true, \"registers\": -1, \"shared\": 0, \"local\": 0, \"stack\": 0, "
+         "\"spill_stores\": 0, \"spill_loads\": 0, \"max_threads\": 0, \"occupancy\": 0}",
+         "resources are negative"},
+        {"resources",
+         "{\"known\": true, \"registers\": 1, \"shared\": 0, \"local\": 0, \"stack\": 0, "
+         "\"spill_stores\": 0, \"spill_loads\": 0, \"max_threads\": 0, \"occupancy\": 1.5}",
+         "occupancy is 1.5"},
+    };
+    struct hn_image image;
+    make_image(&image);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct hn_message message;
+        struct hn_image read;
+        struct hn_error err = {""};
+        hn_message_init(&message, "compiled");
+        assert_int_equal(hn_message_add_image(&message, "image", &image, NULL), HN_OK);
+        json_t *json = json_object_get(message.json, "image");
+        if (cases[i].json == NULL)
+            json_object_del(json, cases[i].member);
+        else
+            json_object_set_new(json, cases[i].member,
+                                json_loads(cases[i].json, JSON_DECODE_ANY, NULL));
+        assert_int_equal(hn_message_get_image(&message, json, &read, &err), HN_EFORMAT);
+        if (strstr(err.message, cases[i].reason) == NULL)
+            fail_msg("'%s' does not say '%s'", err.message, cases[i].reason);
+        assert_null(read.cubin);
+        hn_message_finish(&message);
+    }
+    hn_image_finish(&image);
+}
+
+static void what_a_worker_says_passes_the_gate(void **state)
+{
+    (void)state;
+    struct hn_message message;
+    struct hn_error err = {""};
+    double amount = 7;
+    hn_message_init(&message, "done");
+    json_object_set_new(message.json, "noise", json_real(-0.5));
+    json_object_set_new(message.json, "rate", json_real(2.5));
+    json_object_set_new(message.json, "device", json_pack("{s:[s]}", "names", "a\x1b[2Jb\nc"));
+    assert_int_equal(hn_message_gate(&message, &err), HN_OK);
+    const json_t *names = json_object_get(json_object_get(message.json, "device"), "names");
+    assert_string_equal(json_string_value(json_array_get(names, 0)), "a?[2Jb\nc");
+    assert_int_equal(hn_message_amount(&message, "noise", &amount, &err), HN_EFORMAT);
+    assert_string_equal(err.message, "'noise' is -0.5, expected a number that is not negative");
+    assert_int_equal(hn_message_amount(&message, "device", &amount, &err), HN_EFORMAT);
+    assert_true(amount == 7);
+    assert_int_equal(hn_message_amount(&message, "rate", &amount, &err), HN_OK);
+    assert_true(amount == 2.5);
+    json_object_set_new(message.json, "type", json_string("no word"));
+    assert_int_equal(hn_message_gate(&message, &err), HN_EFORMAT);
+    json_object_del(message.json, "type");
+    assert_int_equal(hn_message_gate(&message, &err), HN_EFORMAT);
+    hn_message_finish(&message);
+}
+
+static void what_would_fill_the_memory_is_not_parsed(void **state)
+{
+    (void)state;
+    enum { SIZE = 9000000 };
+    struct hn_message message;
+    struct hn_error err = {""};
+    unsigned char *body = malloc(4 + SIZE);
+    assert_non_null(body);
+    memset(body + 4, '[', SIZE);
+    for (int i = 0; i < 4; i++)
+        body[i] = (unsigned char)(SIZE >> (8 * i));
+    assert_int_equal(hn_message_decode(body, 4 + SIZE, &message, &err), HN_EFORMAT);
+    assert_non_null(strstr(err.message, "more than 8000000 values"));
+    free(body);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -309,6 +398,9 @@ int main(void)
         cmocka_unit_test(a_failed_compilation_has_no_cubin),
         cmocka_unit_test(a_damaged_image_is_refused),
         cmocka_unit_test(a_cubin_that_is_not_attached_is_refused),
+        cmocka_unit_test(a_hostile_image_is_refused),
+        cmocka_unit_test(what_a_worker_says_passes_the_gate),
+        cmocka_unit_test(what_would_fill_the_memory_is_not_parsed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

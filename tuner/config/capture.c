@@ -43,20 +43,6 @@ void hn_capture_close(struct hn_capture *capture)
     free(capture);
 }
 
-static enum hn_status check_head(const struct hn_capture *capture, struct hn_error *err)
-{
-    const json_t *format = json_object_get(capture->head, "format");
-    if (!json_is_integer(format) || !json_is_string(json_object_get(capture->head, "kernel")) ||
-        !json_is_array(json_object_get(capture->head, "inputs")) ||
-        !json_is_array(json_object_get(capture->head, "expected")))
-        return hn_fail(err, HN_EFORMAT, "'%s' is damaged: it does not say what it holds",
-                       capture->path);
-    if (json_integer_value(format) > HN_CAPTURE_FORMAT)
-        return hn_fail(err, HN_EFORMAT, "'%s' has format %lld, this Hone knows up to %d",
-                       capture->path, (long long)json_integer_value(format), HN_CAPTURE_FORMAT);
-    return HN_OK;
-}
-
 enum hn_status hn_capture_open(const char *path, struct hn_capture **capture, struct hn_error *err)
 {
     struct hn_capture *made = calloc(1, sizeof *made);
@@ -71,8 +57,6 @@ enum hn_status hn_capture_open(const char *path, struct hn_capture **capture, st
         status = hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, reason);
     if (status == HN_OK)
         status = hn_capture_read_head(made->stream, path, &made->head, err);
-    if (status == HN_OK)
-        status = check_head(made, err);
     if (status == HN_OK)
         *capture = made;
     else
@@ -198,12 +182,8 @@ static enum hn_status unpack(struct hn_capture *capture, const json_t *item, cha
     json_int_t offset = json_integer_value(json_object_get(item, "offset"));
     json_int_t packed = json_integer_value(json_object_get(item, "packed"));
     json_int_t size = json_integer_value(json_object_get(item, "bytes"));
-    const char *name = json_string_value(json_object_get(item, "name"));
-    if (offset < 0 || packed < 1 || size < 1 || name == NULL || !hn_text_is_word(name))
-        return hn_fail(err, HN_EFORMAT, "'%s' is damaged: what it holds has no name or no size",
-                       capture->path);
     *bytes = (uint64_t)size;
-    *file = name_file(capture, name);
+    *file = name_file(capture, json_string_value(json_object_get(item, "name")));
     if (*file == NULL)
         return hn_fail_memory(err);
     return hn_capture_unpack(capture->stream, capture->path, (uint64_t)offset, (uint64_t)packed,

@@ -117,6 +117,8 @@ static enum hn_status take_evaluated(struct hn_live *live, struct hn_gpu_result 
         status = hn_record_from_json(json_object_get(result->message.json, "record"), NULL,
                                      &event->record, err);
         hn_message_finish(&result->message);
+        if (status == HN_OK && !hn_bindings_equal(&event->record.point, &live->evaluated))
+            status = hn_fail(err, HN_EFORMAT, "the GPU worker answers for another point");
         if (status == HN_OK && result->text[0] != '\0')
             status = append_output(&event->record, result->text, err);
     } else {
@@ -225,7 +227,7 @@ static enum hn_status copy_rate(struct hn_backend *backend, double bytes, double
     if (status == HN_OK)
         status = hn_gpu_client_wait(live->gpu, &result, err);
     if (status == HN_OK && result.end == HN_GPU_REPLY) {
-        *gb_per_s = json_number_value(json_object_get(result.message.json, "gb_per_s"));
+        status = hn_message_amount(&result.message, "gb_per_s", gb_per_s, err);
         hn_message_finish(&result.message);
     }
     return status;

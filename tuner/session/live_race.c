@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "cache/record/gate.h"
 #include "cache/record/record_json.h"
 #include "tuner/session/live.h"
 
@@ -57,9 +58,17 @@ static enum hn_status read_race(const json_t *json, size_t count, struct hn_race
             hn_record_from_json(json_array_get(records, i), NULL, &result->records[i], err);
         if (status != HN_OK)
             return status;
-        for (size_t r = 0; r < result->rounds; r++)
-            result->samples[i * result->rounds + r] =
-                json_number_value(json_array_get(json_array_get(samples, i), r));
+        const json_t *row = json_array_get(samples, i);
+        bool runs = result->records[i].outcome == HN_OUTCOME_OK; /* to the end */
+        for (size_t r = 0; status == HN_OK && r < result->rounds; r++) {
+            const json_t *sample = json_array_get(row, r);
+            double us = json_is_number(sample) ? json_number_value(sample) : NAN;
+            result->samples[i * result->rounds + r] = us;
+            if (runs)
+                status = hn_gate_time("a sample of a race", us, err);
+        }
+        if (status != HN_OK)
+            return status;
     }
     return HN_OK;
 }

@@ -211,7 +211,7 @@ static enum hn_status warm_up(struct hn_live *live, const struct hn_bindings *po
     if (status == HN_OK)
         status = hn_gpu_client_wait(live->gpu, &result, err);
     if (status == HN_OK && result.end == HN_GPU_REPLY) {
-        *noise = json_number_value(json_object_get(result.message.json, "noise"));
+        status = hn_message_amount(&result.message, "noise", noise, err);
         hn_message_finish(&result.message);
     }
     return status;

@@ -80,23 +80,30 @@ static enum hn_status take_ready(struct hn_compile_pool *pool, struct hn_compile
 }
 
 static enum hn_status take_message(struct hn_compile_pool *pool, struct hn_compile_worker *worker,
-                                   const struct hn_message *message, struct hn_error *err)
+                                   struct hn_message *message, struct hn_error *err)
 {
+    double cpu_ms = 0;
+    enum hn_status status = hn_message_gate(message, err);
     const char *type = hn_message_type(message);
+    if (status != HN_OK)
+        return status;
     if (!worker->process.greeted)
         return hn_process_greet(&worker->process, message, err);
     if (strcmp(type, "failed") == 0) {
-        json_int_t status = json_integer_value(json_object_get(message->json, "status"));
-        return hn_fail(err, status == HN_ECONFIG ? HN_ECONFIG : HN_ERUN, "%s",
-                       json_string_value(json_object_get(message->json, "message")));
+        json_int_t code = json_integer_value(json_object_get(message->json, "status"));
+        const char *text = json_string_value(json_object_get(message->json, "message"));
+        return hn_fail(err, code == HN_ECONFIG ? HN_ECONFIG : HN_ERUN, "%s",
+                       text != NULL ? text : "a compile worker failed");
     }
     if (strcmp(type, "ready") == 0)
         return take_ready(pool, worker, message, err);
     if (worker->job == NULL)
         return HN_OK;
-    pool->cpu_ms += json_number_value(json_object_get(message->json, "cpu_ms"));
+    status = hn_message_amount(message, "cpu_ms", &cpu_ms, err);
+    pool->cpu_ms += cpu_ms;
     const json_t *json = json_object_get(message->json, "image");
-    enum hn_status status = hn_message_get_image(message, json, &worker->job->image, err);
+    if (status == HN_OK)
+        status = hn_message_get_image(message, json, &worker->job->image, err);
     if (status == HN_OK)
         finish_job(pool, worker);
     worker->compiled++;

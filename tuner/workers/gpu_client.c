@@ -249,11 +249,15 @@ static void note_reply(struct hn_gpu_client *client)
 static enum hn_status take_message(struct hn_gpu_client *client, struct hn_message *message,
                                    struct hn_gpu_result *result, struct hn_error *err)
 {
+    enum hn_status status = hn_message_gate(message, err);
     const char *type = hn_message_type(message);
+    if (status != HN_OK)
+        return status;
     if (!client->process.greeted)
         return hn_process_greet(&client->process, message, err);
     if (strcmp(type, "guess") == 0) {
-        client->guess = (int)json_integer_value(json_object_get(message->json, "capability"));
+        json_int_t guess = json_integer_value(json_object_get(message->json, "capability"));
+        client->guess = guess > 0 && guess <= 1000 ? (int)guess : 0;
         return HN_OK;
     }
     if (strcmp(type, "waiting") == 0) {
@@ -271,11 +275,11 @@ static enum hn_status take_message(struct hn_gpu_client *client, struct hn_messa
     }
     end_turn(client);
     if (strcmp(type, "failed") == 0) {
-        json_int_t status = json_integer_value(json_object_get(message->json, "status"));
+        json_int_t code = json_integer_value(json_object_get(message->json, "status"));
         const char *text = json_string_value(json_object_get(message->json, "message"));
-        return hn_fail(
-            err, status > HN_OK && status <= HN_EINTERRUPTED ? (enum hn_status)status : HN_ERUN,
-            "%s", text != NULL ? text : "the GPU worker failed");
+        return hn_fail(err,
+                       code > HN_OK && code <= HN_EINTERRUPTED ? (enum hn_status)code : HN_ERUN,
+                       "%s", text != NULL ? text : "the GPU worker failed");
     }
     if (!client->waiting)
         return HN_OK;

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/workers/message.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/text.h"
+#include "cache/record/gate.h"
 
 /* Far more than any message has; empty ones would cost many times the memory of their frame. */
 enum { MOST_BLOBS = 1024 };
@@ -139,6 +143,9 @@ enum hn_status hn_message_decode(const void *body, size_t size, struct hn_messag
         return hn_fail(err, HN_EFORMAT, "truncated message of %zu bytes", size);
 
     json_error_t problem;
+    enum hn_status weighed = hn_gate_json((const char *)text, length, err);
+    if (weighed != HN_OK)
+        return weighed;
     message->json = json_loadb((const char *)text, length, JSON_REJECT_DUPLICATES, &problem);
     if (message->json == NULL)
         return hn_fail(err, HN_EFORMAT, "message is not JSON: %s", problem.text);
@@ -161,4 +168,49 @@ enum hn_status hn_message_decode(const void *body, size_t size, struct hn_messag
         }
     }
     return HN_OK;
+}
+
+/* false when out of memory. */
+static bool clean_string(json_t *json)
+{
+    char *text = strdup(json_string_value(json));
+    if (text == NULL)
+        return false;
+    hn_gate_clean(text);
+    bool done = strcmp(text, json_string_value(json)) == 0 || json_string_set(json, text) == 0;
+    free(text);
+    return done;
+}
+
+static bool clean(json_t *json)
+{
+    const char *key;
+    json_t *item;
+    size_t i;
+    bool done = true;
+    if (json_is_string(json))
+        return clean_string(json);
+    if (json_is_object(json))
+        json_object_foreach(json, key, item) done = done && clean(item);
+    else
+        json_array_foreach(json, i, item) done = done && clean(item);
+    return done;
+}
+
+enum hn_status hn_message_gate(struct hn_message *message, struct hn_error *err)
+{
+    if (!hn_text_is_word(hn_message_type(message)))
+        return hn_fail(err, HN_EFORMAT, "a worker sent a message of no type");
+    return clean(message->json) ? HN_OK : hn_fail_memory(err);
+}
+
+enum hn_status hn_message_amount(const struct hn_message *message, const char *key, double *amount,
+                                 struct hn_error *err)
+{
+    const json_t *json = json_object_get(message->json, key);
+    double number = json_is_number(json) ? json_number_value(json) : NAN;
+    enum hn_status status = hn_gate_amount(key, number, err);
+    if (status == HN_OK)
+        *amount = number;
+    return status;
 }

@@ -41,6 +41,12 @@ enum hn_status hn_message_encode(const struct hn_message *message, char **frame,
 /* Reads a frame's body (without the leading size) into an empty message; HN_EFORMAT. Trusts nothing. */
 enum hn_status hn_message_decode(const void *body, size_t size, struct hn_message *message, struct hn_error *err);
 
+/* The gate of what a worker says, before anything of it is used: it has a type, which is a word, and its texts have no
+ * control characters but those of lines, instead of which there are '?'. HN_EFORMAT. */
+enum hn_status hn_message_gate(struct hn_message *message, struct hn_error *err);
+/* A member that is a number, finite and not negative. HN_EFORMAT. */
+enum hn_status hn_message_amount(const struct hn_message *message, const char *key, double *amount, struct hn_error *err);
+
 /* An image as the member `key`, its cubin as a blob; and back. */
 enum hn_status hn_message_add_image(struct hn_message *message, const char *key, const struct hn_image *image,
                                     struct hn_error *err);

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+#include "file_fixture.h"
+#include "runtime/plan/capture_file.h"
+
+/* Writes a capture of five bytes and that description, and reads the latter. */
+static enum hn_status read_capture(const char *head, json_t **json, struct hn_error *err)
+{
+    uint64_t size = strlen(head);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    fprintf(file, "%spack!%s", HN_CAPTURE_MAGIC, head);
+    fwrite(&size, sizeof size, 1, file);
+    fputs(HN_CAPTURE_MAGIC, file);
+    fclose(file);
+    file = fopen(path, "rb");
+    assert_non_null(file);
+    enum hn_status status = hn_capture_read_head(file, path, json, err);
+    fclose(file);
+    return status;
+}
+
+static const char good[] =
+    "{\"format\": 1, \"kernel\": \"scale\", \"config\": \"/a/b.yaml\", \"problem\": {\"n\": 16, "
+    "\"x\": 0.5}, \"scalars\": {\"a\": 2.5}, \"inputs\": [{\"name\": \"x\", \"offset\": 8, "
+    "\"packed\": 5, \"bytes\": 64}], \"expected\": [{\"name\": \"y\", \"offset\": 8, \"packed\": "
+    "5, "
+    "\"bytes\": 64}]}";
+
+static void a_whole_one_is_read(void **state)
+{
+    (void)state;
+    json_t *head;
+    struct hn_error err = {""};
+    enum hn_status status = read_capture(good, &head, &err);
+    assert_string_equal(err.message, "");
+    assert_int_equal(status, HN_OK);
+    assert_string_equal(json_string_value(json_object_get(head, "kernel")), "scale");
+    json_decref(head);
+}
+
+/* `was` in the good one becomes `is`. */
+static void a_hostile_one_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *was;
+        const char *is;
+        const char *reason;
+    } cases[] = {
+        {"\"format\": 1", "\"format\": 2", "has format 2, this Hone knows up to 1"},
+        {"\"format\": 1", "\"format\": -1", "does not say its format"},
+        {"\"kernel\": \"scale\"", "\"kernel\": \"*/ x\"", "kernel is named '*/ x'"},
+        {"\"kernel\": \"scale\", ", "", "kernel is named ''"},
+        {"/a/b", "/a\\u001b[2J", "path of its config has a control character"},
+        {"\"problem\": {\"n\": 16, \"x\": 0.5}", "\"problem\": [1]", "expected an object"},
+        {"\"x\": 0.5", "\"x y\": 0.5", "found the name 'x y'"},
+        {"\"x\": 0.5", "\"x\": {\"real\": \"inf\"}", "'x' of its problem is not finite"},
+        {"\"x\": 0.5", "\"x\": 1e999", "overflow"},
+        {"\"n\": 16", "\"n\": 16, \"n\": 17", "duplicate"},
+        {"\"scalars\": {\"a\": 2.5}, ", "", "'scalars' has to be"},
+        {"{\"a\": 2.5}", "{\"a\": \"n\"}", "scalar 'a' is no word with a number"},
+        {"{\"a\": 2.5}", "{\"a b\": 1}", "scalar 'a b' is no word with a number"},
+        {"\"name\": \"x\"", "\"name\": \"../x\"", "a part is named '../x'"},
+        {"\"offset\": 8", "\"offset\": 14", "'x' lies at byte 14 with 5 bytes, beyond the file"},
+        {"\"packed\": 5", "\"packed\": 9223372036854775807", "beyond the file"},
+        {"\"bytes\": 64", "\"bytes\": 0", "'x' has 0 bytes"},
+        {"\"bytes\": 64", "\"bytes\": 1000000000000", "not made of 5 packed"},
+        {"\"expected\": [",
+         "\"expected\": [{\"name\": \"y\", \"offset\": 8, \"packed\": 5, \"bytes\": 64}, ",
+         "'y' is twice among its expected"},
+        {"\"expected\": [", "\"expected\": 1, \"rest\": [", "'expected' has to be a list"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct hn_text text;
+        json_t *head;
+        struct hn_error err = {""};
+        const char *at = strstr(good, cases[i].was);
+        assert_non_null(at);
+        hn_text_init(&text);
+        hn_text_printf(&text, "%.*s%s%s", (int)(at - good), good, cases[i].is,
+                       at + strlen(cases[i].was));
+        assert_int_equal(read_capture(text.data, &head, &err), HN_EFORMAT);
+        if (strstr(err.message, cases[i].reason) == NULL)
+            fail_msg("'%s' does not say '%s'", err.message, cases[i].reason);
+        assert_null(head);
+        hn_text_finish(&text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_whole_one_is_read),
+        cmocka_unit_test(a_hostile_one_is_refused),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}
