@@ -9,7 +9,7 @@
 
 /* A process ends in too many ways to tidy up after itself, so that files are kept in memory where
  * there is a place for it, under a name that the next process of this number takes again. */
-enum { NAMES_MOST = 4 };
+enum { NAMES_MOST = 8 };
 
 /* The folder of this process, in memory where there is a place for it. A crash leaves it behind. */
 static char folder[128];

@@ -94,6 +94,17 @@ static void look_at_all(struct hn_store *store)
     }
 }
 
+/* mutate.c writes it: in a header it stands in a string or in a comment that goes on. */
+static void require_inside(const char *header)
+{
+    for (const char *at = header; (at = strstr(at, "*/ #error")) != NULL; at++) {
+        const char *line = at;
+        while (line > header && line[-1] != '\n')
+            line--;
+        fuzz_require(memchr(line, '"', (size_t)(at - line)) != NULL, "no comment ends early");
+    }
+}
+
 static void export_all(struct hn_store *store)
 {
     static enum hn_status (*const formats[])(const struct hn_export *, struct hn_text *,
@@ -110,6 +121,8 @@ static void export_all(struct hn_store *store)
         struct hn_text text;
         hn_text_init(&text);
         require_message(formats[i](&export, &text, &err), &err);
+        if (formats[i] == hn_export_header && text.data != NULL)
+            require_inside(text.data);
         hn_text_finish(&text);
     }
     hn_export_finish(&export);

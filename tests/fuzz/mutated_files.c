@@ -9,19 +9,21 @@
 #include "cache/recording/recording.h"
 #include "cache/store/store_record.h"
 #include "fuzz.h"
-#include "mutate.h"
+#include "hostile_cache.h"
 #include "runtime/libhone/hone.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/output.h"
 
 /* Shipped recordings with something in them that is other than it was, handed to every command that
- * reads recordings, and to those that read the cache that one was imported into. Each ends with an
- * exit code of the manual, shows nothing that a terminal obeys, and leaves a cache that is whole
- * and in which what was measured here comes first.
+ * reads recordings, and to those that read the cache that one was imported into; and caches changed
+ * by scripts (hostile_cache.h), handed to all that reads caches. Each command ends with an exit
+ * code of the manual, shows nothing that a terminal obeys, and leaves a cache that is whole and in
+ * which what was measured here comes first.
  *
- * HONE_SEED (1) says which mutations are made, HONE_MUTATIONS (60) how many of each recording. */
+ * HONE_SEED (1) says which mutations are made, HONE_MUTATIONS (40) how many of each recording, and
+ * of a cache twice as many. */
 
-enum { ROWS = 6, FILE_BYTES = 64 << 20 };
+enum { ROWS = 6, FILE_BYTES = 64 << 20, SCRIPT_BYTES = 16 << 10 };
 
 static char path_of_own[256], path_of_stranger[256], path_of_output[256], folder[256];
 
@@ -215,6 +217,22 @@ static void require_own_first(const struct subject *subject)
     hn_store_close(store);
 }
 
+/* The page has two scripts, whatever its data says. */
+static void look_at_report(int code)
+{
+    char *page = NULL;
+    struct hn_error err = {""};
+    size_t ends = 0;
+    if (code != 0)
+        return;
+    fuzz_require(hn_text_read_file(path_of_output, FILE_BYTES, &page, NULL, &err) == HN_OK,
+                 err.message);
+    for (const char *at = page; (at = strstr(at, "</script")) != NULL; at++)
+        ends++;
+    fuzz_require(ends == 2, "no text of a report ends its script");
+    free(page);
+}
+
 static bool try(const struct subject *subject, const char *text)
 {
     const char *kernel = subject->recording.identity.kernel;
@@ -224,7 +242,7 @@ static bool try(const struct subject *subject, const char *text)
                      hn_text_write_file(own, subject->cache, subject->cache_size, &err) == HN_OK,
                  err.message);
     bool taken = RUN("cache", "import", stranger, "--cache", own) == 0;
-    RUN("report", stranger, "-q", "-o", output);
+    look_at_report(RUN("report", stranger, "-q", "-o", output));
     RUN("export", kernel, "--recorded", stranger);
     use_library(subject, folder);
     MUST_RUN("cache", "check", "--cache", own);
@@ -237,12 +255,12 @@ static bool try(const struct subject *subject, const char *text)
     RUN("cache", "export", kernel, output, "--cache", own);
     RUN("export", kernel, "--format", "json", "--cache", own);
     RUN("export", kernel, "--format", "csv", "--cache", own);
-    RUN("report", kernel, "--cache", own, "-q", "-o", output);
+    look_at_report(RUN("report", kernel, "--cache", own, "-q", "-o", output));
     use_library(subject, own);
     return true;
 }
 
-static void try_all(const char *path, size_t count, struct fuzz_random *random)
+static void try_recording(const char *path, size_t count, struct fuzz_random *random)
 {
     size_t taken = 0;
     struct subject subject = {.text = shorten(path)};
@@ -261,6 +279,40 @@ static void try_all(const char *path, size_t count, struct fuzz_random *random)
     hn_recording_finish(&subject.recording);
     free(subject.text);
     free(subject.cache);
+}
+
+static bool try_cache(const uint8_t *script, size_t size)
+{
+    const char *hostile = fuzz_hostile_cache(script, size), *own = path_of_own;
+    const char *output = path_of_output;
+    bool listed = RUN("cache", "list", "--cache", hostile) == 0;
+    RUN("cache", "list", "--json", "--cache", hostile);
+    RUN("cache", "show", "idle", "--cache", hostile);
+    RUN("cache", "check", "--cache", hostile);
+    RUN("cache", "export", "idle", output, "--cache", hostile);
+    RUN("explain", HONE_FUZZ_BASE "/idle.yaml", "--cache", hostile);
+    look_at_report(RUN("report", "--history", "--cache", hostile, "-q", "-o", output));
+    (void)unlink(own);
+    if (RUN("cache", "import", hostile, "--images", "--cache", own) == 0)
+        MUST_RUN("cache", "check", "--cache", own);
+    return listed;
+}
+
+static void try_caches(size_t count, struct fuzz_random *random)
+{
+    uint8_t script[SCRIPT_BYTES] = {0};
+    size_t size = 0;
+    size_t listed = 0;
+    fuzz_require(try_cache(script, size), "what nobody changed is listed");
+    for (size_t i = 0; i < count; i++) {
+        /* One change or some; one that is too large is none. */
+        if (fuzz_below(random, 3) != 0)
+            size = 0;
+        size_t mutated = fuzz_mutate_script(script, size, sizeof script, random);
+        size = mutated != 0 ? mutated : size;
+        listed += try_cache(script, size);
+    }
+    printf("idle.db: %zu mutations, %zu listed\n", count, listed);
 }
 
 static size_t setting(const char *name, size_t otherwise)
@@ -293,12 +345,14 @@ static void start_double(void)
 int main(int argc, char **argv)
 {
     size_t seed = setting("HONE_SEED", 1);
+    size_t count = setting("HONE_MUTATIONS", 40);
     struct fuzz_random random = {seed};
     hn_output_init();
     choose_paths();
     start_double();
     printf("HONE_SEED=%zu\n", seed);
     for (int i = 1; i < argc; i++)
-        try_all(argv[i], setting("HONE_MUTATIONS", 60), &random);
+        try_recording(argv[i], count, &random);
+    try_caches(2 * count, &random);
     return 0;
 }
