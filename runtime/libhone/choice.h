@@ -17,7 +17,7 @@ struct hn_lib_choice {
     const struct hn_bindings *point;
     const struct hn_device *device;
     CUcontext context;
-    bool forbid_compile;
+    const struct hone_options *options;
 };
 
 /* The kernel for a problem, by what the cache holds and the options say. With the lock held, as all that

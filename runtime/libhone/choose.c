@@ -74,7 +74,7 @@ static struct hn_lib_choice choice_of(const struct search *search, const struct 
         .point = tuned == NULL ? &plan->plan->defaults : &tuned->best.point,
         .device = search->device,
         .context = search->context,
-        .forbid_compile = search->options->forbid_compile != 0,
+        .options = search->options,
     };
 }
 
@@ -290,7 +290,9 @@ enum hone_status hn_lib_choose(struct hone_cache *cache, CUcontext context, cons
                             .problem = problem,
                             .options = options};
     struct hn_tuned_list list = {.items = NULL};
-    enum hone_status status = find_device(cache, context, &search.device, err);
+    enum hone_status status = hn_lib_trust(cache, options, err);
+    if (status == HONE_OK)
+        status = find_device(cache, context, &search.device, err);
     if (status == HONE_OK)
         status = hn_lib_index_list_problem(cache, kernel, problem, &list, err);
     const struct hn_tuned *exact = status == HONE_OK ? find_exact(&search, &list) : NULL;

@@ -19,12 +19,14 @@ static enum hn_status make_kernel(struct hone_kernel *kernel, struct hone_kernel
     struct hn_image image;
     bool allowed = false;
     bool compiled = false;
+    static const struct hone_options options = {.on_miss = HONE_MISS_DEFAULT};
     const struct hn_lib_choice choice = {.kernel = kernel->info.kernel,
                                          .plan = kernel->plan,
                                          .problem = &kernel->problem,
                                          .point = &kernel->plan->plan->defaults,
                                          .device = kernel->device,
-                                         .context = kernel->context};
+                                         .context = kernel->context,
+                                         .options = &options};
     enum hn_status allows =
         hn_plan_allows(kernel->plan->plan, &kernel->problem, choice.point, &allowed, err);
     if (allows != HN_OK)

@@ -62,8 +62,9 @@ static bool matches(const struct hn_lib_memo *memo, uint64_t hash, const struct 
     const struct hone_options *b = request->options;
     if (memo->hash != hash || memo->context != request->context ||
         memo->problem_count != request->problem_count || a->on_miss != b->on_miss ||
-        !a->forbid_compile != !b->forbid_compile || !same_text(a->regime, b->regime) ||
-        !same_text(a->objective, b->objective) || strcmp(memo->kernel, request->kernel) != 0)
+        !a->forbid_compile != !b->forbid_compile || a->trust != b->trust ||
+        !same_text(a->regime, b->regime) || !same_text(a->objective, b->objective) ||
+        strcmp(memo->kernel, request->kernel) != 0)
         return false;
     for (size_t i = 0; i < memo->problem_count; i++)
         if (!same_value(&memo->problem[i], &request->problem[i]))
@@ -147,6 +148,10 @@ static enum hone_status check(const struct request *request, struct hone_error *
     if (on_miss < HONE_MISS_NEAREST || on_miss > HONE_MISS_TUNE)
         return hn_lib_fail(err, HONE_INVALID, "hone_get: options.on_miss is %d, no hone_miss",
                            on_miss);
+    int trust = (int)request->options->trust;
+    if (trust < HONE_TRUST_OWN || trust > HONE_TRUST_ANY)
+        return hn_lib_fail(err, HONE_INVALID, "hone_get: options.trust is %d, no hone_trust",
+                           trust);
     for (size_t i = 0; i < sizeof request->options->reserved / sizeof(uint64_t); i++)
         if (request->options->reserved[i] != 0)
             return hn_lib_fail(err, HONE_INVALID,

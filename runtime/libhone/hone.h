@@ -29,14 +29,15 @@ enum hone_status {
     HONE_INVALID = 1,        /* wrong use: NULL, an unknown name, a wrong type, a value out of range */
     HONE_NO_MEMORY = 2,      /* on the host */
     HONE_NOT_FOUND = 3,      /* no such cache, kernel or tuned result */
-    HONE_NEEDS_COMPILER = 4, /* a miss, and options.forbid_compile is set */
-    HONE_COMPILE_FAILED = 5, /* NVRTC is missing or failed, or the kernel does not compile */
+    HONE_NEEDS_COMPILER = 4, /* a miss, and options.forbid_compile is set, or there is no `hone` that compiles */
+    HONE_COMPILE_FAILED = 5, /* NVRTC is missing, failed or took too long, or the kernel does not compile */
     HONE_UNSUPPORTED = 6,    /* the plan can not be launched by the library (a pipeline of host and device) */
     HONE_BAD_FILE = 7,       /* not a cache, corrupt, truncated, or newer than this library */
     HONE_SYSTEM = 8,         /* a file can not be read, a process can not be started */
     HONE_CUDA = 9,           /* the driver refused: err->cuda says what */
     HONE_TUNE_FAILED = 10,   /* `hone tune` failed or found nothing in time */
-    HONE_CAPTURE_FAILED = 11 /* the launch took place; its capture could not be written */
+    HONE_CAPTURE_FAILED = 11, /* the launch took place; its capture could not be written */
+    HONE_UNTRUSTED = 12      /* others than the user can write to the cache, and options.trust does not allow that */
 };
 
 struct hone_error {
@@ -118,23 +119,32 @@ enum hone_miss {
     HONE_MISS_TUNE = 3     /* run `hone tune` on this cache, for tune_seconds, and remember what it finds */
 };
 
+/* Whose kernels are run: machine code and templates of a cache are somebody's programs. */
+enum hone_trust {
+    HONE_TRUST_OWN = 0, /* of caches and recordings that the user or root owns, in a folder of theirs, where neither the
+                           group nor others can write; else HONE_UNTRUSTED */
+    HONE_TRUST_ANY = 1
+};
+
 /* All zero is fine: struct hone_options options = {0}. */
 struct hone_options {
     enum hone_miss on_miss;
-    int forbid_compile;       /* never call NVRTC: HONE_NEEDS_COMPILER where the cache has no machine code that fits */
+    int forbid_compile;       /* never compile: HONE_NEEDS_COMPILER where the cache has no machine code that fits */
     int separate;             /* a handle of its own: symbols that it sets are seen by no other */
     const char *regime;       /* "cold", "warm"; NULL: cold before warm */
     const char *objective;    /* as the config names it; NULL: time before others */
     double tune_seconds;      /* of HONE_MISS_TUNE; 0: 30 */
-    const char *tune_command; /* `hone`; NULL: $HONE_COMMAND, else bin/hone beside the library, else on the PATH */
+    const char *tune_command; /* `hone`, which tunes and compiles in processes of its own; NULL: $HONE_COMMAND, else
+                                 bin/hone beside the library, else on the PATH */
     const char *tune_config;  /* path of the config; NULL: where it was when the cache was written */
-    uint64_t reserved[4];     /* zero: room for options of later versions */
+    enum hone_trust trust;
+    uint64_t reserved[3];     /* zero: room for options of later versions */
 };
 
 struct hone_kernel;
 
 /* The kernel of that name for a problem, all of whose values are given, in the current context. The first call for a
- * problem looks it up, loads the machine code or compiles it; later ones with the same values give the same handle,
+ * problem looks it up, loads the machine code or has it compiled (by `hone`, for 60 s and in 4 GiB at most); later ones with the same values give the same handle,
  * without a lock or an allocation. The handle belongs to the cache. options may be NULL. */
 enum hone_status hone_get(struct hone_cache *cache, const char *kernel, const struct hone_value *problem,
                           size_t problem_count, const struct hone_options *options, struct hone_kernel **handle,

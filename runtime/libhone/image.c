@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/compile/compile.h"
 #include "runtime/compile/source.h"
 #include "runtime/libhone/choice.h"
 
@@ -131,31 +130,20 @@ static void remember(struct hone_cache *cache, const struct hn_hash *program,
     cache->compiled = made;
 }
 
-static enum hn_status open_nvrtc(struct hone_cache *cache, struct hn_error *err)
-{
-    if (cache->has_nvrtc)
-        return HN_OK;
-    enum hn_status status = hn_nvrtc_open(&cache->nvrtc, err);
-    cache->has_nvrtc = status == HN_OK;
-    return status;
-}
-
 static enum hn_status compile_or_recall(struct hone_cache *cache,
-                                        const struct hn_template *template,
+                                        const struct hn_lib_choice *choice,
                                         const struct hn_source *source, const char *architecture,
                                         struct hn_image *image, bool *compiled,
                                         struct hn_error *err)
 {
     struct hn_hash program;
-    enum hn_status status = hash_program(template, source, architecture, &program, err);
+    enum hn_status status = hash_program(source->template, source, architecture, &program, err);
     if (status != HN_OK || recall(cache, &program, image))
         return status;
     hn_image_finish(image);
     hn_image_init(image);
     *compiled = true;
-    status = open_nvrtc(cache, err);
-    if (status == HN_OK)
-        status = hn_compile_source(&cache->nvrtc, source, architecture, image, err);
+    status = hn_lib_compile(choice->options, source, architecture, image, err);
     if (status == HN_OK && image->outcome == HN_OUTCOME_OK)
         remember(cache, &program, image);
     return status;
@@ -172,7 +160,7 @@ static enum hn_status make_image(struct hone_cache *cache, const struct hn_lib_c
         hn_source_make(choice->plan->plan, template, choice->problem, choice->point, &source, err);
     if (status != HN_OK)
         return status;
-    status = compile_or_recall(cache, template, &source, architecture, image, compiled, err);
+    status = compile_or_recall(cache, choice, &source, architecture, image, compiled, err);
     hn_source_finish(&source);
     if (status == HN_OK && image->outcome != HN_OUTCOME_OK)
         return hn_fail(err, HN_ERUN, "%s: %.900s", template->path,
@@ -189,7 +177,7 @@ enum hone_status hn_lib_image_get(struct hone_cache *cache, const struct hn_lib_
         return HONE_OK;
     hn_image_finish(image);
     hn_image_init(image);
-    if (choice->forbid_compile)
+    if (choice->options->forbid_compile != 0)
         return hn_lib_fail(err, HONE_NEEDS_COMPILER,
                            "'%.300s' keeps no machine code of %s that fits this problem and "
                            "compute capability %d.%d, and options.forbid_compile is set",
@@ -199,5 +187,11 @@ enum hone_status hn_lib_image_get(struct hone_cache *cache, const struct hn_lib_
     enum hn_status status = make_image(cache, choice, image, compiled, &reason);
     if (status == HN_OK || status == HN_ENOMEM)
         return hn_lib_take(err, status, &reason);
+    if (status == HN_ENOTFOUND)
+        return hn_lib_fail(err, HONE_NEEDS_COMPILER,
+                           "'%.300s' keeps no machine code of %s that fits; to compile it takes "
+                           "the command `hone`, but %.400s; set options.tune_command or "
+                           "HONE_COMMAND to where it is",
+                           cache->path, choice->plan->plan->kernel, reason.message);
     return hn_lib_fail(err, HONE_COMPILE_FAILED, "%.1000s", reason.message);
 }

@@ -9,9 +9,9 @@
 #include "cache/store/lookup.h"
 #include "runtime/device/driver.h"
 #include "runtime/libhone/hone.h"
-#include "runtime/compile/nvrtc.h"
 #include "runtime/plan/plan.h"
-#include "runtime/compile/template.h"
+#include "runtime/compile/image.h"
+#include "runtime/compile/source.h"
 
 /* What the files of libhone share: an open cache and what was read from it. Everything here is added to and never taken
  * away until the cache is closed; `lock` is held by whoever adds. */
@@ -65,8 +65,7 @@ struct hone_cache {
     pthread_cond_t tuned;
     atomic_bool has_driver;
     struct hn_driver driver;
-    bool has_nvrtc;
-    struct hn_nvrtc nvrtc;
+    char strange[640]; /* who else can write to the cache; "": nobody */
     struct hn_lib_plan *plans;
     struct hn_lib_index *indices;
     struct hn_lib_device *devices;
@@ -107,6 +106,18 @@ enum hone_status hn_lib_recordings_read(struct hone_cache *cache, const char *ke
 /* The plan that one of them was made with. HN_ENOTFOUND. */
 enum hn_status hn_lib_recordings_find_plan(const struct hone_cache *cache, const struct hn_tuned *tuned,
                                            struct hn_stored_plan *stored, struct hn_error *err);
+
+/* Finds out whether others than the user can write to the cache. */
+void hn_lib_look_for_strangers(struct hone_cache *cache);
+/* HONE_UNTRUSTED where the options do not take that. */
+enum hone_status hn_lib_trust(const struct hone_cache *cache, const struct hone_options *options,
+                              struct hone_error *err);
+
+/* The `hone` that runs beside the application; free it. NULL when out of memory. */
+char *hn_lib_command(const struct hone_options *options);
+/* Compiles in a child, whose time and memory are limited. HN_ENOTFOUND: there is no `hone` to start. */
+enum hn_status hn_lib_compile(const struct hone_options *options, const struct hn_source *source,
+                              const char *architecture, struct hn_image *image, struct hn_error *err);
 
 /* Runs `hone tune` for a problem. config: NULL where only the options can tell. Called without the lock. */
 enum hone_status hn_lib_tune(struct hone_cache *cache, const struct hn_bindings *problem, const char *config,

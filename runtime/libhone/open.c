@@ -26,6 +26,7 @@ const char *hone_status_name(enum hone_status status)
         [HONE_CUDA] = "HONE_CUDA",
         [HONE_TUNE_FAILED] = "HONE_TUNE_FAILED",
         [HONE_CAPTURE_FAILED] = "HONE_CAPTURE_FAILED",
+        [HONE_UNTRUSTED] = "HONE_UNTRUSTED",
     };
     size_t index = (size_t)status;
     return index < sizeof names / sizeof *names ? names[index] : "unknown status";
@@ -126,6 +127,7 @@ static enum hone_status open_cache(const char *path, struct hone_cache **cache,
         hone_close(made);
         return status;
     }
+    hn_lib_look_for_strangers(made);
     read_capture(made);
     *cache = made;
     return HONE_OK;
@@ -181,8 +183,6 @@ void hone_close(struct hone_cache *cache)
     FREE_LIST(struct hn_lib_plan, cache->plans, hn_lib_plan_finish)
     FREE_LIST(struct hn_lib_device, cache->devices, free)
     FREE_LIST(struct hn_lib_compiled, cache->compiled, hn_lib_compiled_finish)
-    if (cache->has_nvrtc)
-        hn_nvrtc_close(&cache->nvrtc);
     if (atomic_load(&cache->has_driver))
         hn_driver_close(&cache->driver);
     hn_store_close(cache->store);

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "runtime/device/library.h"
 #include "runtime/libhone/kernel.h"
 
 extern char **environ;
@@ -20,43 +19,6 @@ extern char **environ;
  * killed. */
 static const double GRACE_S = 120;
 static const double DEFAULT_S = 30;
-
-/* "<prefix>/bin/hone" for "<prefix>/lib/libhone.so.0"; NULL where there is none. */
-static char *command_beside_library(void)
-{
-    char path[4096];
-    char *command = NULL;
-    const void *own = NULL;
-    enum hone_status (*function)(const char *, struct hone_cache **, struct hone_error *) =
-        hone_open;
-    memcpy(&own, &function, sizeof own);
-    if (!hn_library_path(own, path, sizeof path))
-        return NULL;
-    for (int i = 0; i < 3; i++) {
-        char *slash = strrchr(path, '/');
-        if (slash == NULL)
-            break;
-        *slash = '\0';
-        free(command);
-        if (asprintf(&command, "%s/bin/hone", path) < 0)
-            return NULL;
-        if (access(command, X_OK) == 0)
-            return command;
-    }
-    free(command);
-    return NULL;
-}
-
-static char *find_command(const struct hone_options *options)
-{
-    const char *environment = getenv("HONE_COMMAND");
-    if (options->tune_command != NULL)
-        return strdup(options->tune_command);
-    if (environment != NULL && environment[0] != '\0')
-        return strdup(environment);
-    char *beside = command_beside_library();
-    return beside != NULL ? beside : strdup("hone");
-}
 
 /* hone tune CONFIG --cache PATH --device UUID --budget 30s --quiet [--warm] -p NAME=VALUE … */
 struct command_line {
@@ -80,7 +42,7 @@ static bool make_line(struct command_line *line, const struct hone_cache *cache,
     *line = (struct command_line){.words = calloc(2 * problem->count + 16, sizeof(char *))};
     if (line->words == NULL)
         return false;
-    add_word(line, find_command(options));
+    add_word(line, hn_lib_command(options));
     add_word(line, strdup("tune"));
     add_word(line, strdup(config));
     add_word(line, strdup("--cache"));

@@ -3,6 +3,7 @@
 
 #include <locale.h>
 #include <math.h>
+#include <sys/stat.h>
 
 enum { N = 65536 };
 
@@ -343,6 +344,62 @@ static void a_missing_compiler_is_a_status(void **state)
     hone_close(cache);
 }
 
+static void a_missing_command_is_a_status(void **state)
+{
+    (void)state;
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = open_cache();
+    struct hone_kernel *kernel = NULL;
+    const struct hone_value n = hone_integer("n", 5001);
+    struct hone_options options = {.on_miss = HONE_MISS_DEFAULT, .tune_command = "/nowhere/hone"};
+    expect_failure(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), HONE_NEEDS_COMPILER,
+                   &err, "/nowhere/hone");
+    options.tune_command = "/bin/false";
+    expect_failure(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), HONE_COMPILE_FAILED,
+                   &err, "exit status 1");
+    hone_close(cache);
+}
+
+/* What ends a compiler ends no application. */
+static void a_compiler_bomb_is_a_status(void **state)
+{
+    (void)state;
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = open_cache();
+    struct hone_kernel *kernel = NULL;
+    const struct hone_value problem[] = {hone_integer("n", N), hone_integer("DEEP", 1)};
+    struct hone_options options = {.on_miss = HONE_MISS_DEFAULT};
+    expect_failure(hone_get(cache, "bomb", problem, 2, &options, &kernel, &err), HONE_COMPILE_FAILED,
+                   &err, "");
+    hone_close(cache);
+}
+
+static void what_others_can_write_is_not_run(void **state)
+{
+    (void)state;
+    struct hone_error err = {.message = ""};
+    struct hone_kernel *kernel = NULL;
+    struct stat about;
+    const char *path = getenv("HONE_TEST_CACHE");
+    const struct hone_value n = hone_integer("n", N);
+    struct hone_options options = {.on_miss = HONE_MISS_FAIL};
+    assert_int_equal(stat(path, &about), 0);
+    assert_int_equal(chmod(path, 0666), 0);
+    struct hone_cache *cache = open_cache();
+    assert_int_equal(chmod(path, about.st_mode & 07777), 0);
+    expect_failure(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), HONE_UNTRUSTED, &err,
+                   "can be written by others (mode 0666)");
+    options.trust = HONE_TRUST_ANY;
+    expect_ok(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), &err);
+    options.trust = HONE_TRUST_OWN;
+    expect_failure(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), HONE_UNTRUSTED, &err,
+                   "options.trust");
+    options.trust = (enum hone_trust)7;
+    expect_failure(hone_get(cache, "scale", &n, 1, &options, &kernel, &err), HONE_INVALID, &err,
+                   "trust");
+    hone_close(cache);
+}
+
 static CUdeviceptr new_matrix(int rows, int columns, int seed)
 {
     float host[4096];
@@ -523,6 +580,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_miss_takes_the_nearest_record),
         cmocka_unit_test(a_miss_fails_or_takes_the_default_as_asked),
         cmocka_unit_test(a_missing_compiler_is_a_status),
+        cmocka_unit_test(a_missing_command_is_a_status),
+        cmocka_unit_test(a_compiler_bomb_is_a_status),
+        cmocka_unit_test(what_others_can_write_is_not_run),
         cmocka_unit_test(a_folder_of_recordings_is_compiled),
         cmocka_unit_test(a_plan_of_another_signature_is_refused),
         cmocka_unit_test(a_shipped_recording_serves_another_size),

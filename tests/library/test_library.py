@@ -65,6 +65,7 @@ class Case(double.Case):
             self.hone("tune", "symbols.yaml", "-s", "MISSING=0", "--quiet")
             self.hone("tune", "scale.yaml", "--quiet")
             self.hone("tune", self.halves(), "-s", "BLOCK=256", "--quiet")
+            self.hone("tune", self.bomb(), "-s", "BLOCK=256", "-s", "ITEMS=4", "--quiet")
             for name, point in ONE_POINT.items():
                 self.hone("tune", f"{name}.yaml", "--quiet", *(word for value in point.split() for word in ("-s", value)))
             Case.tuned_cache = (self.folder / TUNED).read_bytes()
@@ -86,6 +87,17 @@ class Case(double.Case):
         self.write("halves.cu", (self.folder / "scale.cu").read_text() + "__device__ const float factor[] = {FACTOR, 1};\n"
                    "static_assert(sizeof factor == 2 * sizeof(float));\n")
         return self.write("halves.yaml", text)
+
+    def bomb(self):
+        """A config whose template ends the compiler for every other problem than that it is tuned for."""
+        text = (self.folder / "scale.yaml").read_text()
+        for old, new in (("kernel: scale", "kernel: bomb"), ("template: scale.cu", "template: bomb.cu"),
+                         ("problem: {n: 65536}", "problem: {n: 65536, DEEP: 0}\nfreeze: [DEEP]")):
+            self.assertIn(old, text)
+            text = text.replace(old, new, 1)
+        kernel = (self.folder / "scale.cu").read_text()
+        self.write("bomb.cu", kernel + "#if DEEP\nint deep = " + "(" * 200000 + "1" + ")" * 200000 + ";\n#endif\n")
+        return self.write("bomb.yaml", text)
 
     def run_program(self, program, *arguments, before=(), **changes):
         self.tune_all()

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/workers/channel.h"
+#include "runtime/process/channel.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

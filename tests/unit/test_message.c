@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/workers/message.h"
+#include "runtime/process/message.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

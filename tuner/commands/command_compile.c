@@ -9,14 +9,14 @@
 #include "base/interrupt.h"
 #include "cache/record/record_json.h"
 #include "runtime/device/driver.h"
+#include "runtime/process/machine.h"
+#include "runtime/process/process.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/output.h"
 #include "tuner/commands/single_point.h"
 #include "tuner/report/format.h"
 #include "tuner/report/table.h"
 #include "tuner/workers/compile_pool.h"
-#include "tuner/workers/machine.h"
-#include "tuner/workers/process.h"
 
 extern const struct hn_command hn_command_compile;
 
@@ -309,7 +309,7 @@ static enum hn_status write_source(const struct batch *batch, uint64_t i, struct
         return status;
     snprintf(path, sizeof path, "%s/%s-%06llu.json", compile->sources, batch->task.plan->kernel,
              (unsigned long long)compile->good);
-    json_t *request = hn_compile_pool_request(&source, compile->architecture);
+    json_t *request = hn_message_of_source(&source, compile->architecture);
     if (request == NULL)
         status = hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8", source.template->path);
     else if (json_dump_file(request, path, JSON_INDENT(1)) != 0)

@@ -6,13 +6,13 @@
 #include "base/c_locale.h"
 #include "base/interrupt.h"
 #include "cache/record/record_json.h"
+#include "runtime/process/machine.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/options.h"
 #include "tuner/commands/output.h"
 #include "tuner/commands/replay_all.h"
 #include "tuner/report/format.h"
 #include "tuner/session/backend.h"
-#include "tuner/workers/machine.h"
 #include "tuner/workers/workers.h"
 
 extern const struct hn_command hn_command_replay;

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "cache/store/store_roofs.h"
+#include "runtime/process/machine.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/options.h"
 #include "tuner/commands/output.h"
@@ -15,7 +16,6 @@
 #include "tuner/report/roof.h"
 #include "tuner/report/summary.h"
 #include "tuner/session/session_ahead.h"
-#include "tuner/workers/machine.h"
 #include "tuner/workers/workers.h"
 
 extern const struct hn_command hn_command_tune;

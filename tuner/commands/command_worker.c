@@ -5,10 +5,11 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "runtime/process/machine.h"
+#include "runtime/process/process.h"
+#include "runtime/process/worker.h"
 #include "tuner/commands/command.h"
-#include "tuner/workers/machine.h"
-#include "tuner/workers/process.h"
-#include "tuner/workers/worker.h"
+#include "tuner/workers/worker_gpu.h"
 
 extern const struct hn_command hn_command_worker;
 

@@ -6,10 +6,10 @@
 
 #include "base/interrupt.h"
 #include "cache/record/record_json.h"
+#include "runtime/process/machine.h"
 #include "tuner/commands/output.h"
 #include "tuner/report/format.h"
 #include "tuner/session/session.h"
-#include "tuner/workers/machine.h"
 #include "tuner/workers/workers.h"
 
 enum { BEST_COUNT = 5 };

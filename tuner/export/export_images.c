@@ -8,9 +8,9 @@
 
 #include "base/interrupt.h"
 #include "runtime/device/device.h"
+#include "runtime/process/machine.h"
 #include "tuner/export/export_parts.h"
 #include "tuner/workers/compile_pool.h"
-#include "tuner/workers/machine.h"
 
 enum { MOST_ARCHITECTURES = 32 };
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/interrupt.h"
+#include "runtime/process/process.h"
 #include "tuner/session/knowledge.h"
-#include "tuner/workers/process.h"
 
 static const double watch_interval_ms = 100;
 

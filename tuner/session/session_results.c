@@ -7,8 +7,8 @@
 
 #include "cache/record/record_json.h"
 #include "runtime/plan/launch.h"
+#include "runtime/process/process.h"
 #include "tuner/session/session_internal.h"
-#include "tuner/workers/process.h"
 
 /* A compilation that takes longer than this no longer holds up the look-up of machine code behind
  * it. */

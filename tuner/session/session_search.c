@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "runtime/plan/launch.h"
+#include "runtime/process/process.h"
 #include "tuner/session/session_internal.h"
-#include "tuner/workers/process.h"
 
 /* Compiled images waiting for the GPU at most, when the strategy runs ahead. */
 static const size_t waiting_limit = 256;

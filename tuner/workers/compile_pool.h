@@ -54,11 +54,6 @@ bool hn_compile_pool_claim(struct hn_compile_pool *pool, uint64_t ahead, uint64_
 void hn_compile_pool_cancel(struct hn_compile_pool *pool, bool ahead_only);
 /* Forgets all jobs and kills the workers that are at one. */
 void hn_compile_pool_halt(struct hn_compile_pool *pool);
-
-/* What a worker gets of it, "type" apart: everything that NVRTC is given but Hone's own options. NULL: no memory, or a
- * template that is not UTF-8. */
-json_t *hn_compile_pool_request(const struct hn_source *source, const char *architecture);
-
 /* A finished one, in the order finished; false when there is none. The image is the caller's to finish. */
 bool hn_compile_pool_take(struct hn_compile_pool *pool, uint64_t *id, struct hn_image *image);
 /* The same of job `id` alone. */

@@ -4,7 +4,7 @@
 
 #include "tuner/workers/compile_pool.h"
 #include "tuner/workers/compile_queue.h"
-#include "tuner/workers/process.h"
+#include "runtime/process/process.h"
 
 /* What compile_pool.c (jobs) and compile_pool_worker.c (what becomes of each worker) share. */
 

@@ -135,7 +135,7 @@ enum hn_status hn_compile_worker_listen(struct hn_compile_pool *pool,
 enum hn_status hn_compile_worker_start(struct hn_compile_worker *worker, struct hn_error *err)
 {
     worker->started_ms = hn_now_ms();
-    return hn_process_start(&worker->process, "compile", err);
+    return hn_process_start(&worker->process, NULL, "compile", err);
 }
 
 static enum hn_status fail_start(const struct hn_compile_pool *pool,

@@ -7,7 +7,7 @@
 
 #include "runtime/compile/image.h"
 #include "runtime/compile/source.h"
-#include "tuner/workers/message.h"
+#include "runtime/process/message.h"
 
 /* The inside of the compile pool: compilations, and lists of them. */
 

@@ -180,7 +180,7 @@ enum hn_status hn_gpu_client_send_next(struct hn_gpu_client *client, struct hn_g
     if (client->waiting || !client->requested)
         return HN_OK;
     if (client->process.pid == 0) {
-        enum hn_status status = hn_process_start(&client->process, "gpu", err);
+        enum hn_status status = hn_process_start(&client->process, NULL, "gpu", err);
         if (status != HN_OK)
             return status;
         client->step = 0;

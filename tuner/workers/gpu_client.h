@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "runtime/device/health.h"
-#include "tuner/workers/message.h"
+#include "runtime/process/message.h"
 #include "tuner/workers/meter.h"
 #include "tuner/workers/timeline.h"
 

@@ -3,7 +3,7 @@
 #define HONE_TUNER_WORKERS_GPU_CLIENT_PART_H
 
 #include "tuner/workers/gpu_client.h"
-#include "tuner/workers/process.h"
+#include "runtime/process/process.h"
 
 /* What gpu_client.c (requests) and gpu_client_setup.c (what a worker needs before them) share. */
 

@@ -8,8 +8,9 @@
 #include "runtime/device/context.h"
 #include "runtime/device/health.h"
 #include "runtime/device/nvml.h"
+#include "runtime/process/worker.h"
 #include "tuner/workers/turn.h"
-#include "tuner/workers/worker.h"
+#include "tuner/workers/worker_gpu.h"
 
 /* What a GPU worker holds; each message handler answers one message. */
 struct gpu {

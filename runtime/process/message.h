@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HONE_TUNER_WORKERS_MESSAGE_H
-#define HONE_TUNER_WORKERS_MESSAGE_H
+#ifndef HONE_RUNTIME_PROCESS_MESSAGE_H
+#define HONE_RUNTIME_PROCESS_MESSAGE_H
 
 #include <jansson.h>
 #include <stddef.h>
 
 #include "base/error.h"
 #include "runtime/compile/image.h"
+#include "runtime/compile/source.h"
 
 /* A message between hone and its workers: a JSON object with a "type", and byte strings that go beside it (cubins).
  * On the wire, little-endian: u32 size of the rest, at most HN_MESSAGE_LIMIT; u32 size of the JSON text; the text; for
@@ -46,6 +47,9 @@ enum hn_status hn_message_decode(const void *body, size_t size, struct hn_messag
 enum hn_status hn_message_gate(struct hn_message *message, struct hn_error *err);
 /* A member that is a number, finite and not negative. HN_EFORMAT. */
 enum hn_status hn_message_amount(const struct hn_message *message, const char *key, double *amount, struct hn_error *err);
+
+/* The message that asks a compile worker for it: what to compile, self-contained. NULL when it is not UTF-8. */
+json_t *hn_message_of_source(const struct hn_source *source, const char *architecture);
 
 /* An image as the member `key`, its cubin as a blob; and back. */
 enum hn_status hn_message_add_image(struct hn_message *message, const char *key, const struct hn_image *image,

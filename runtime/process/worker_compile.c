@@ -6,8 +6,8 @@
 #include <time.h>
 
 #include "runtime/compile/compile.h"
-#include "tuner/workers/machine.h"
-#include "tuner/workers/worker.h"
+#include "runtime/process/machine.h"
+#include "runtime/process/worker.h"
 
 /* The strings of a JSON array, borrowed. NULL when it is no array of strings or there is no memory.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/workers/worker.h"
+#include "runtime/process/worker.h"
 
 void hn_worker_fail(struct hn_channel *channel, enum hn_status status, const struct hn_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/workers/machine.h"
+#include "runtime/process/machine.h"
 
 #include <math.h>
 #include <sched.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HONE_TUNER_WORKERS_PROCESS_H
-#define HONE_TUNER_WORKERS_PROCESS_H
+#ifndef HONE_RUNTIME_PROCESS_PROCESS_H
+#define HONE_RUNTIME_PROCESS_PROCESS_H
 
 #include <poll.h>
 #include <sys/types.h>
 
 #include "base/clock.h"
-#include "tuner/workers/channel.h"
+#include "runtime/process/channel.h"
 
-/* A worker process: `hone worker <role>`, this very program run again, in its own process group, with a channel on
+/* A worker process: `hone worker <role>`, mostly this very program run again, in its own process group, with a channel on
  * descriptor 3 and its stdout and stderr drained, of which the end is kept for messages. It dies with its parent. */
 struct hn_process {
     pid_t pid; /* 0 when not running */
@@ -21,8 +21,9 @@ struct hn_process {
 
 void hn_process_init(struct hn_process *process);
 
-/* Starts it with posix_spawn; call from the main thread. */
-enum hn_status hn_process_start(struct hn_process *process, const char *role, struct hn_error *err);
+/* Starts it with posix_spawn, from a thread that outlives it. program: the `hone` to run, looked for on the PATH where it
+ * has no slash; NULL: this very program. */
+enum hn_status hn_process_start(struct hn_process *process, const char *program, const char *role, struct hn_error *err);
 
 /* SIGKILL to the group and wait; safe when not running. Returns the status of waitpid. */
 int hn_process_kill(struct hn_process *process);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HONE_TUNER_WORKERS_CHANNEL_H
-#define HONE_TUNER_WORKERS_CHANNEL_H
+#ifndef HONE_RUNTIME_PROCESS_CHANNEL_H
+#define HONE_RUNTIME_PROCESS_CHANNEL_H
 
 #include <stdbool.h>
 
-#include "tuner/workers/message.h"
+#include "runtime/process/message.h"
 
 /* One end of a socket pair that carries messages. Owns the descriptor. */
 struct hn_channel {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cache/record/gate.h"
-#include "tuner/workers/message.h"
+#include "runtime/process/message.h"
 
 /* Of the names of kernels, which C++ makes long. */
 enum { ENTRIES_MOST = 1024, ENTRY_MOST = 1 << 16 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HONE_TUNER_WORKERS_MACHINE_H
-#define HONE_TUNER_WORKERS_MACHINE_H
+#ifndef HONE_RUNTIME_PROCESS_MACHINE_H
+#define HONE_RUNTIME_PROCESS_MACHINE_H
 
 /* How many compile workers the machine allows: its affinity mask, the cgroup's CPU quota, and memory at about
  * 400 MiB a worker. At least 1. */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HONE_TUNER_WORKERS_WORKER_H
-#define HONE_TUNER_WORKERS_WORKER_H
+#ifndef HONE_RUNTIME_PROCESS_WORKER_H
+#define HONE_RUNTIME_PROCESS_WORKER_H
 
-#include "tuner/workers/channel.h"
+#include "runtime/process/channel.h"
 
-/* The inside of a worker process: read a message, answer it, until hone closes the channel. */
+/* The inside of a compile worker: reads a message and answers it, until the channel is closed. */
 void hn_worker_compile(struct hn_channel *channel);
-void hn_worker_gpu(struct hn_channel *channel);
 
 /* Says that the run can not go on: {"type": "failed", "status": …, "message": …}. */
 void hn_worker_fail(struct hn_channel *channel, enum hn_status status, const struct hn_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/workers/process.h"
+#include "runtime/process/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,8 +46,8 @@ void hn_process_init(struct hn_process *process)
     hn_channel_init(&process->channel, -1);
 }
 
-static enum hn_status spawn(struct hn_process *process, const char *role, int channel, int output,
-                            struct hn_error *err)
+static enum hn_status spawn(struct hn_process *process, const char *program, const char *role,
+                            int channel, int output, struct hn_error *err)
 {
     char parent[24];
     char *const arguments[] = {(char *)"hone", (char *)"worker", (char *)role, parent, NULL};
@@ -65,18 +65,21 @@ static enum hn_status spawn(struct hn_process *process, const char *role, int ch
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
     posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setsigmask(&attributes, &none);
-    int failure =
-        posix_spawn(&process->pid, "/proc/self/exe", &actions, &attributes, arguments, environ);
+    int failure = posix_spawnp(&process->pid, program != NULL ? program : "/proc/self/exe",
+                               &actions, &attributes, arguments, environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     if (failure != 0) {
         process->pid = 0;
-        return hn_fail(err, HN_ERUN, "a worker process can not be started: %s", strerror(failure));
+        return hn_fail(err, HN_ERUN, "a worker process can not be started%s%s: %s",
+                       program != NULL ? " by " : "", program != NULL ? program : "",
+                       strerror(failure));
     }
     return HN_OK;
 }
 
-enum hn_status hn_process_start(struct hn_process *process, const char *role, struct hn_error *err)
+enum hn_status hn_process_start(struct hn_process *process, const char *program, const char *role,
+                                struct hn_error *err)
 {
     int ends[2];
     int output[2];
@@ -92,7 +95,7 @@ enum hn_status hn_process_start(struct hn_process *process, const char *role, st
     }
     int channel = fcntl(ends[1], F_DUPFD_CLOEXEC, 10);
     close(ends[1]);
-    enum hn_status status = channel >= 0 ? spawn(process, role, channel, output[1], err)
+    enum hn_status status = channel >= 0 ? spawn(process, program, role, channel, output[1], err)
                                          : hn_fail(err, HN_ERUN, "fcntl: %s", strerror(errno));
     if (channel >= 0)
         close(channel);
