@@ -72,9 +72,11 @@ static enum hn_status ask(struct child *child, struct hn_error *err)
     return status;
 }
 
-static enum hn_status take(struct child *child, const struct hn_message *message,
-                           struct hn_error *err)
+static enum hn_status take(struct child *child, struct hn_message *message, struct hn_error *err)
 {
+    enum hn_status status = hn_message_gate(message, err);
+    if (status != HN_OK)
+        return status;
     const char *type = hn_message_type(message);
     if (!child->process.greeted)
         return hn_process_greet(&child->process, message, err);
