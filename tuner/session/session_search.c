@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
+#include "base/clock.h"
 #include "runtime/plan/launch.h"
-#include "runtime/process/process.h"
 #include "tuner/session/session_internal.h"
+#include "tuner/strategy/telling.h"
 
 /* Compiled images waiting for the GPU at most, when the strategy runs ahead. */
 static const size_t waiting_limit = 256;
-
-/* A strategy that comes back to known points so often in a row has nothing new to say. */
-static const uint64_t repeat_limit = 10000;
 
 /* The strategy is asked whether to go on from so many points on (fewer are done in no time), and
  * then after so many more, at least. */
@@ -168,13 +166,6 @@ static struct hn_ticket *strategy_ticket(struct hn_session *session, uint64_t t)
     return &session->tickets.items[session->given_count + t];
 }
 
-/* Whether an outcome is known when the compilation is. */
-static bool known_early(enum hn_outcome outcome)
-{
-    return outcome == HN_OUTCOME_INVALID_LAUNCH || outcome == HN_OUTCOME_COMPILE_ERROR ||
-           outcome == HN_OUTCOME_COMPILE_TIMEOUT || outcome == HN_OUTCOME_COMPILE_CRASH;
-}
-
 /* A point proposed again has the resources of the first time, which may have to be read. */
 struct told {
     struct hn_record read;
@@ -203,8 +194,6 @@ static enum hn_outcome outcome_of(const struct hn_session *session, const struct
                                                : ticket->flight->record.outcome;
 }
 
-/* What compiling told, and no more: whether the measurement is there already depends on the
- * machine. */
 static void tell_compiled(struct hn_session *session, uint64_t t)
 {
     struct hn_ticket *ticket = strategy_ticket(session, t);
@@ -212,14 +201,11 @@ static void tell_compiled(struct hn_session *session, uint64_t t)
     struct told told;
     if (kind->compiled == NULL)
         return;
-    enum hn_outcome outcome = outcome_of(session, ticket);
     look_up(session, session->given_count + t, &told);
-    const struct hn_observation compiled = {
-        .outcome = known_early(outcome) ? outcome : HN_OUTCOME_OK,
-        .cost = NAN,
-        .resources = told.resources,
-    };
-    if (!kind->compiled(session->strategy, t, &compiled) && ticket->state == HN_TICKET_COMPILED)
+    const struct hn_observation known = {
+        .outcome = outcome_of(session, ticket), .cost = NAN, .resources = told.resources};
+    if (!hn_tell_compiled(kind, session->strategy, t, &known) &&
+        ticket->state == HN_TICKET_COMPILED)
         hn_record_fail(&ticket->flight->record, HN_OUTCOME_SKIPPED,
                        "the strategy declined to measure it");
     hn_record_finish(&told.read);
@@ -267,29 +253,21 @@ static void tell_finished_below(struct hn_session *session, uint64_t end)
     }
 }
 
-/* a - b, between 0 and limit. */
-static uint64_t distance(uint64_t a, uint64_t b, uint64_t limit)
-{
-    uint64_t distance = a > b ? a - b : 0;
-    return distance < limit ? distance : limit;
-}
-
-/* Tells exactly what proposal t may know: compiled up to t - L/2, finished up to t - L. False when
- * it is not there yet, or not all tickets that t may be held against (the ladder's too) are
- * finished. */
+/* Tells exactly what proposal t may know. False when it is not there yet, or not all tickets that t
+ * may be held against (the ladder's too) are finished. */
 static bool tell_for(struct hn_session *session, uint64_t t)
 {
-    uint64_t count = session->tickets.count - session->given_count;
-    uint64_t compiled_end = distance(t + 1, session->look_ahead / 2, count);
-    uint64_t finished_end = distance(t + 1, session->look_ahead, count);
-    tell_compiled_below(session, compiled_end);
-    if (session->told_compiled < compiled_end)
+    uint64_t given = session->given_count;
+    struct hn_telling due =
+        hn_telling_before(t, session->look_ahead, session->tickets.count - given);
+    tell_compiled_below(session, due.compiled);
+    if (session->told_compiled < due.compiled)
         return false;
-    tell_finished_below(session, finished_end);
+    tell_finished_below(session, due.finished);
     hn_session_settle(session);
-    return session->told_finished >= finished_end &&
-           session->next_settled >=
-               distance(session->given_count + t + 1, session->look_ahead, session->tickets.count);
+    struct hn_telling settled =
+        hn_telling_before(given + t, session->look_ahead, session->tickets.count);
+    return session->told_finished >= due.finished && session->next_settled >= settled.finished;
 }
 
 void hn_session_tell(struct hn_session *session)
@@ -338,8 +316,8 @@ static bool has_room(struct hn_session *session, uint64_t t)
 
 static bool is_exhausted(const struct hn_session *session)
 {
-    return session->state.proposed == session->state.points || session->repeats >= repeat_limit ||
-           budget_is_used(session);
+    return session->state.proposed == session->state.points ||
+           session->repeats >= HN_REPEATS_MOST || budget_is_used(session);
 }
 
 static enum hn_status propose(struct hn_session *session, struct hn_error *err)

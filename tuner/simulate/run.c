@@ -7,9 +7,7 @@
 #include <time.h>
 
 #include "base/interrupt.h"
-
-/* As in a session: a strategy that comes back to known points so often in a row is done. */
-static const uint64_t repeat_limit = 10000;
+#include "tuner/strategy/telling.h"
 
 /* From the first to 16 * 1.2^64 evaluations. */
 enum { FIRST_CHANCE = 16, CHANCES_MOST = 64 };
@@ -36,26 +34,17 @@ struct drive {
     size_t chance_count;
 };
 
-static bool known_early(enum hn_outcome outcome)
-{
-    return outcome == HN_OUTCOME_INVALID_LAUNCH || outcome == HN_OUTCOME_COMPILE_ERROR ||
-           outcome == HN_OUTCOME_COMPILE_TIMEOUT || outcome == HN_OUTCOME_COMPILE_CRASH;
-}
-
 static void tell_compiled(struct drive *drive, uint64_t t)
 {
-    const struct hn_strategy_kind *kind = drive->options->strategy;
     const struct ticket *ticket = &drive->tickets[t];
-    struct hn_observation compiled = drive->options->recorded->observations[ticket->row];
-    bool failed = known_early(compiled.outcome);
-    compiled.outcome = failed ? compiled.outcome : HN_OUTCOME_OK;
-    compiled.cost = NAN;
-    if (kind->compiled == NULL || kind->compiled(drive->strategy, t, &compiled) || failed ||
+    const struct hn_recorded *recorded = drive->options->recorded;
+    if (hn_tell_compiled(drive->options->strategy, drive->strategy, t,
+                         &recorded->observations[ticket->row]) ||
         ticket->repeated)
         return;
     drive->declined[ticket->row] = true;
     drive->declined_count++;
-    drive->cost_ms -= drive->options->recorded->table.rows[ticket->row].cost_ms;
+    drive->cost_ms -= recorded->table.rows[ticket->row].cost_ms;
 }
 
 static void tell_finished(struct drive *drive, uint64_t t)
@@ -71,22 +60,13 @@ static void tell_finished(struct drive *drive, uint64_t t)
         kind->finished(drive->strategy, t, &finished);
 }
 
-/* a - b, between 0 and limit. */
-static uint64_t distance(uint64_t a, uint64_t b, uint64_t limit)
-{
-    uint64_t distance = a > b ? a - b : 0;
-    return distance < limit ? distance : limit;
-}
-
 /* All that proposal t may know. */
 static void tell_for(struct drive *drive, uint64_t t)
 {
-    unsigned look_ahead = drive->options->look_ahead;
-    uint64_t compiled_end = distance(t + 1, look_ahead / 2, drive->count);
-    uint64_t finished_end = distance(t + 1, look_ahead, drive->count);
-    while (drive->told_compiled < compiled_end)
+    struct hn_telling due = hn_telling_before(t, drive->options->look_ahead, drive->count);
+    while (drive->told_compiled < due.compiled)
         tell_compiled(drive, drive->told_compiled++);
-    while (drive->told_finished < finished_end)
+    while (drive->told_finished < due.finished)
         tell_finished(drive, drive->told_finished++);
 }
 
@@ -140,7 +120,7 @@ static enum hn_status search(struct drive *drive, uint16_t *choice, struct hn_er
 {
     uint64_t repeats = 0;
     size_t size = drive->options->recorded->table.row_count;
-    while (drive->distinct < size && repeats < repeat_limit && !budget_is_used(drive)) {
+    while (drive->distinct < size && repeats < HN_REPEATS_MOST && !budget_is_used(drive)) {
         uint64_t t = drive->count;
         size_t known = drive->distinct;
         if (hn_interrupted() != 0)
