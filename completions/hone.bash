@@ -83,7 +83,7 @@ _hone_value() {
         if [[ ${words[1]} == cache ]]; then
             _hone_words "recording t4"
         else
-            _hone_words "header json csv source cubin cubin-header"
+            _hone_words "header driver-header json csv source cubin cubin-header"
         fi
         ;;
     --arch) _hone_words "sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a sm_100 sm_103 sm_110 sm_120" ;;

@@ -187,7 +187,11 @@ static enum hn_status generate_logical(const struct hn_c_generator *generator,
         status = hn_c_generate(generator, node->child->next, as_condition, &b);
     if (status != HN_OK)
         goto done;
-    if (as_condition || (a.kind == HN_PART_CHOICE && b.kind == HN_PART_CHOICE))
+    if (as_condition) {
+        *part = a;
+        a.code = (struct hn_text){0};
+        hn_c_part_join(is_or ? "||" : "&&", is_or, part, &b);
+    } else if (a.kind == HN_PART_CHOICE && b.kind == HN_PART_CHOICE)
         hn_c_part_set_both(is_or ? "||" : "&&", &a, &b, part);
     else
         status = is_or ? set_conditional(generator, node, &a, &a, &b, part)
@@ -394,6 +398,19 @@ enum hn_status hn_expression_append_c(const struct hn_expression *expression,
         status = hn_c_fail_form(&generator, expression->root, "a word is not a number");
     if (status == HN_OK)
         status = append_result(&generator, &part, real, text);
+    hn_c_part_finish(&part);
+    return status;
+}
+
+enum hn_status hn_expression_append_c_condition(const struct hn_expression *expression,
+                                                const struct hn_c_slot *slots, const char *prefix,
+                                                struct hn_text *text, struct hn_error *err)
+{
+    const struct hn_c_generator generator = {expression, slots, prefix, err};
+    struct hn_c_part part = {0};
+    enum hn_status status = hn_c_generate(&generator, expression->root, true, &part);
+    if (status == HN_OK)
+        hn_c_part_append_condition(text, &part);
     hn_c_part_finish(&part);
     return status;
 }

@@ -26,6 +26,11 @@ enum hn_status hn_expression_append_c(const struct hn_expression *expression,
                                       const struct hn_c_slot *slots, const char *prefix, bool *real,
                                       struct hn_text *text, struct hn_error *err);
 
+/* Appends the truth of the expression as a C condition: "1" or "0" where constant parts decide it. */
+enum hn_status hn_expression_append_c_condition(const struct hn_expression *expression,
+                                                const struct hn_c_slot *slots, const char *prefix,
+                                                struct hn_text *text, struct hn_error *err);
+
 /* Appends the definitions (static inline) of the helpers that `code` calls, those that they call
  * included, and whether they need math.h. */
 void hn_expression_append_c_helpers(const char *code, const char *prefix, struct hn_text *text,

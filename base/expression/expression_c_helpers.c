@@ -13,23 +13,19 @@ static const struct helper {
     {"floor_div", false,
      "int64_t @_floor_div(int64_t a, int64_t b)\n"
      "{\n"
-     "    if (b == 0 || b == -1)\n"
-     "        return b == 0 ? 0 : (int64_t)(0 - (uint64_t)a);\n"
-     "    return a / b - (a % b != 0 && (a % b < 0) != (b < 0));\n"
+     "    int64_t away = b != 0 && b != -1 && a % b != 0 && (a % b < 0) != (b < 0);\n"
+     "    return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b - away;\n"
      "}\n"},
     {"modulo", false,
      "int64_t @_modulo(int64_t a, int64_t b)\n"
      "{\n"
-     "    if (b == 0 || b == -1)\n"
-     "        return 0;\n"
-     "    return a % b + (a % b != 0 && (a % b < 0) != (b < 0) ? b : 0);\n"
+     "    return b == 0 || b == -1 ? 0 : a % b + (a % b != 0 && (a % b < 0) != (b < 0) ? b : 0);\n"
      "}\n"},
     {"ceil_div", false,
      "int64_t @_ceil_div(int64_t a, int64_t b)\n"
      "{\n"
-     "    if (b == 0 || b == -1)\n"
-     "        return b == 0 ? 0 : (int64_t)(0 - (uint64_t)a);\n"
-     "    return a / b + (a % b != 0 && (a % b < 0) == (b < 0));\n"
+     "    int64_t away = b != 0 && b != -1 && a % b != 0 && (a % b < 0) == (b < 0);\n"
+     "    return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b + away;\n"
      "}\n"},
     {"power", false,
      "int64_t @_power(int64_t base, int64_t exponent)\n"

@@ -13,11 +13,12 @@ struct is_kept {
 int main()
 {
     const int64_t size = HONE_COMPACT_TUNED_SIZE;
-    const dim3 grid = hone_compact_step2_grid(size, KEEP), block = hone_compact_step2_block(size, KEEP);
+    const hone_step step = hone_compact_step(HONE_COMPACT_CONFIG, 1, HONE_COMPACT_TUNED_PROBLEM);
+    const dim3 grid = step.grid, block = step.block;
     auto *in = allocate<float>(size), *out = allocate<float>(size), *expected = allocate<float>(size);
     auto *length = allocate<unsigned>(1), *expected_length = allocate<unsigned>(1);
     auto *ticket = allocate<unsigned long long>(1), *states = allocate<tile_state>(grid.x);
-    const size_t shared = hone_compact_step2_shared_bytes(size, KEEP);
+    const size_t shared = step.shared_bytes;
     CHECK(cudaFuncSetAttribute(compact, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));
     fill_reals<<<1024, 256>>>(in, size);
 

@@ -17,9 +17,8 @@ int main()
     auto *in = allocate<float>(size), *out = allocate<float>(size);
     fill_reals<<<1024, 256>>>(in, size);
 
-    const dim3 grid = hone_copy_grid(size, PATTERN, SIDE, OFFSET, STRIDE);
-    const dim3 block = hone_copy_block(size, PATTERN, SIDE, OFFSET, STRIDE);
-    auto tuned = [=] { copy<<<grid, block>>>(in, out, size); };
+    const hone_step step = hone_copy_step(HONE_COPY_CONFIG, 0, HONE_COPY_TUNED_PROBLEM);
+    auto tuned = [=] { copy<<<step.grid, step.block>>>(in, out, size); };
     tuned();
     require(equal(in, out, size), "copy");
 

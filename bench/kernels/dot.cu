@@ -8,8 +8,9 @@
 
 int main()
 {
-    const int64_t size = HONE_DOT_TUNED_SIZE, sms = HONE_DOT_TUNED_SM_COUNT;
-    const dim3 grid = hone_dot_step1_grid(size, sms), block = hone_dot_step1_block(size, sms);
+    const int64_t size = HONE_DOT_TUNED_SIZE;
+    const hone_step step = hone_dot_step(HONE_DOT_CONFIG, 0, HONE_DOT_TUNED_PROBLEM);
+    const dim3 grid = step.grid, block = step.block;
     auto *x = allocate<float>(size), *y = allocate<float>(size), *out = allocate<float>(1);
     auto *expected = allocate<float>(1), *partial = allocate<float>(grid.x), *total = allocate<float>(1);
     auto *done = allocate<unsigned>(1);

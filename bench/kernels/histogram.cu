@@ -8,21 +8,19 @@
 
 int main()
 {
-    const int64_t size = HONE_HISTOGRAM_TUNED_SIZE, sms = HONE_HISTOGRAM_TUNED_SM_COUNT;
+    const int64_t size = HONE_HISTOGRAM_TUNED_SIZE;
     const size_t bytes = (size_t)size * VALUE_BYTES;
     auto *data = allocate<uint8_t>(bytes);
     auto *out = allocate<unsigned>(BINS), *expected = allocate<unsigned>(BINS);
     fill_words<<<1024, 256>>>((unsigned *)data, bytes / 4);
 
-    const dim3 clear_grid = hone_histogram_step1_grid(size, VALUE_BYTES, BINS, HONE_HISTOGRAM_TUNED_SKEW, sms);
-    const dim3 clear_block = hone_histogram_step1_block(size, VALUE_BYTES, BINS, HONE_HISTOGRAM_TUNED_SKEW, sms);
-    const dim3 grid = hone_histogram_step2_grid(size, VALUE_BYTES, BINS, HONE_HISTOGRAM_TUNED_SKEW, sms);
-    const dim3 block = hone_histogram_step2_block(size, VALUE_BYTES, BINS, HONE_HISTOGRAM_TUNED_SKEW, sms);
-    const size_t shared = hone_histogram_step2_shared_bytes(size, VALUE_BYTES, BINS, HONE_HISTOGRAM_TUNED_SKEW, sms);
+    const hone_step clear = hone_histogram_step(HONE_HISTOGRAM_CONFIG, 0, HONE_HISTOGRAM_TUNED_PROBLEM);
+    const hone_step step = hone_histogram_step(HONE_HISTOGRAM_CONFIG, 1, HONE_HISTOGRAM_TUNED_PROBLEM);
+    const size_t shared = step.shared_bytes;
     CHECK(cudaFuncSetAttribute(histogram, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));
     auto tuned = [=] {
-        histogram_clear<<<clear_grid, clear_block>>>(out);
-        histogram<<<grid, block, shared>>>(data, out, size);
+        histogram_clear<<<clear.grid, clear.block>>>(out);
+        histogram<<<step.grid, step.block, shared>>>(data, out, size);
     };
     auto cub_histogram = with_storage([=](void *storage, size_t &storage_bytes) {
         return cub::DeviceHistogram::HistogramEven(storage, storage_bytes, (const value_type *)data, expected, BINS + 1, 0,

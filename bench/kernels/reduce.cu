@@ -8,8 +8,9 @@
 
 int main()
 {
-    const int64_t size = HONE_REDUCE_TUNED_SIZE, sms = HONE_REDUCE_TUNED_SM_COUNT;
-    const dim3 grid = hone_reduce_step1_grid(size, sms), block = hone_reduce_step1_block(size, sms);
+    const int64_t size = HONE_REDUCE_TUNED_SIZE;
+    const hone_step step = hone_reduce_step(HONE_REDUCE_CONFIG, 0, HONE_REDUCE_TUNED_PROBLEM);
+    const dim3 grid = step.grid, block = step.block;
     auto *in = allocate<float>(size), *out = allocate<float>(1), *expected = allocate<float>(1);
     auto *partial = allocate<float>(grid.x), *total = allocate<float>(1);
     auto *done = allocate<unsigned>(1);

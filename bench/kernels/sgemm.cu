@@ -39,23 +39,28 @@ static double error_of(const std::vector<float> &x, const std::vector<float> &ri
     return error / largest;
 }
 
+static hone_step step_of(int step)
+{
+    return hone_sgemm_step(HONE_SGEMM_CONFIG, step, HONE_SGEMM_TUNED_PROBLEM);
+}
+
 static void launch_sgemm(const float *A, const float *B, float *C, float *partial, unsigned *done)
 {
 #if FINISH == FINISH_atomic
-    sgemm_clear<<<hone_sgemm_step1_grid(M, N, K), hone_sgemm_step1_block(M, N, K)>>>(C);
+    sgemm_clear<<<step_of(0).grid, step_of(0).block>>>(C);
 #endif
     cudaLaunchConfig_t config = {};
     cudaLaunchAttribute cluster = {};
-    config.gridDim = hone_sgemm_step2_grid(M, N, K);
-    config.blockDim = hone_sgemm_step2_block(M, N, K);
-    config.dynamicSmemBytes = hone_sgemm_step2_shared_bytes(M, N, K);
+    config.gridDim = step_of(1).grid;
+    config.blockDim = step_of(1).block;
+    config.dynamicSmemBytes = step_of(1).shared_bytes;
     cluster.id = cudaLaunchAttributeClusterDimension;
     cluster.val.clusterDim = {1, 1, CLUSTER};
     config.attrs = &cluster;
     config.numAttrs = CLUSTER > 1;
     CHECK(cudaLaunchKernelEx(&config, sgemm, A, B, C, partial, done));
 #if FINISH == FINISH_second_step
-    sgemm_sum<<<hone_sgemm_step3_grid(M, N, K), hone_sgemm_step3_block(M, N, K)>>>(partial, C);
+    sgemm_sum<<<step_of(2).grid, step_of(2).block>>>(partial, C);
 #endif
 }
 
@@ -68,8 +73,7 @@ int main()
     auto *done = allocate<unsigned>(2 * tiles_c * CLUSTER);
     fill_reals<<<1024, 256>>>(A, m * k);
     fill_reals<<<1024, 256>>>(B, k * n, m * k);
-    CHECK(cudaFuncSetAttribute(sgemm, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               (int)hone_sgemm_step2_shared_bytes(m, n, k)));
+    CHECK(cudaFuncSetAttribute(sgemm, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)step_of(1).shared_bytes));
 
     cublasHandle_t handle;
     const float one = 1, zero = 0;

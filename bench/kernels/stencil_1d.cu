@@ -18,8 +18,8 @@ int main()
     CHECK(cudaMemcpy(coefficients, &values, sizeof values, cudaMemcpyHostToDevice));
     CHECK(cudaMemcpyToSymbol(constant_coefficients, &values, sizeof values));
 
-    const dim3 grid = hone_stencil_1d_grid(size, RADIUS, MARGIN), block = hone_stencil_1d_block(size, RADIUS, MARGIN);
-    auto tuned = [=] { stencil_1d<<<grid, block>>>(in, out, size, coefficients, values); };
+    const hone_step step = hone_stencil_1d_step(HONE_STENCIL_1D_CONFIG, 0, HONE_STENCIL_1D_TUNED_PROBLEM);
+    auto tuned = [=] { stencil_1d<<<step.grid, step.block>>>(in, out, size, coefficients, values); };
     tuned();
     const std::vector<float> first = from_device(in, 1 << 16), result = from_device(out, 1 << 12);
     for (size_t i = 0; i < result.size(); ++i) {

@@ -13,10 +13,10 @@ int main()
     auto *in = allocate<float>(size), *out = allocate<float>(size), *expected = allocate<float>(size);
     fill_reals<<<1024, 256>>>(in, size);
 
-    const dim3 grid = hone_transpose_grid(rows, columns), block = hone_transpose_block(rows, columns);
-    const size_t shared = hone_transpose_shared_bytes(rows, columns);
+    const hone_step step = hone_transpose_step(HONE_TRANSPOSE_CONFIG, 0, HONE_TRANSPOSE_TUNED_PROBLEM);
+    const size_t shared = step.shared_bytes;
     CHECK(cudaFuncSetAttribute(transpose, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));
-    auto tuned = [=] { transpose<<<grid, block, shared>>>(in, out, rows, columns); };
+    auto tuned = [=] { transpose<<<step.grid, step.block, shared>>>(in, out, rows, columns); };
 
     cublasHandle_t handle;
     const float one = 1, zero = 0;

@@ -53,34 +53,34 @@ static void open_device(struct gpu *gpu)
 }
 
 /* Of all that was tuned, what serves this device and problem best. */
-static void load(const struct gpu *gpu, long long size, struct hone_reduce_kernel *kernel)
+static void load(const struct gpu *gpu, struct hone_reduce_problem problem,
+                 struct hone_reduce_kernel *kernel)
 {
-    struct hone_reduce_match match =
-        hone_reduce_lookup(gpu->name, gpu->capability, gpu->sms, 1, size, gpu->sms);
+    struct hone_match match = hone_reduce_lookup(gpu->name, gpu->capability, gpu->sms, 1, problem);
     if (match.config < 0) {
-        fprintf(stderr, "no tuned configuration can add up %lld numbers\n", size);
+        fprintf(stderr, "no tuned configuration can add up %lld numbers\n",
+                (long long)problem.SIZE);
         exit(1);
     }
     check(hone_reduce_load(match.config, kernel), "hone_reduce_load");
     printf("configuration %d, tuned on %s for %lld numbers\n", match.config,
            hone_reduce_results[match.result].device,
-           (long long)hone_reduce_results[match.result].problem_SIZE);
+           (long long)hone_reduce_results[match.result].problem.SIZE);
 }
 
 /* How large the buffers have to be depends on the configuration. */
-static float add_up(const struct hone_reduce_kernel *kernel, const float *numbers, long long size,
-                    int sms)
+static float add_up(const struct hone_reduce_kernel *kernel, const float *numbers,
+                    struct hone_reduce_problem problem)
 {
-    int c = kernel->config;
+    struct hone_reduce_sizes size = hone_reduce_size(kernel->config, problem);
     float sum = 0;
-    CUdeviceptr in = allocate(hone_reduce_config_in_size(c, size, sms));
-    CUdeviceptr out = allocate(hone_reduce_config_out_size(c, size, sms));
-    CUdeviceptr partial = allocate(hone_reduce_config_partial_size(c, size, sms));
-    CUdeviceptr total = allocate(hone_reduce_config_total_size(c, size, sms));
-    CUdeviceptr done = allocate(hone_reduce_config_done_size(c, size, sms));
+    CUdeviceptr in = allocate(size.in_size), out = allocate(size.out_size);
+    CUdeviceptr partial = allocate(size.partial_size), total = allocate(size.total_size);
+    CUdeviceptr done = allocate(size.done_size);
     const CUdeviceptr buffers[] = {in, out, partial, total, done};
-    check(cuMemcpyHtoD(in, numbers, (size_t)size * sizeof *numbers), "cuMemcpyHtoD");
-    check(hone_reduce_launch(kernel->functions, c, 0, size, sms, in, out, partial, total, done),
+    check(cuMemcpyHtoD(in, numbers, size.in_size), "cuMemcpyHtoD");
+    check(hone_reduce_launch(kernel->functions, kernel->config, 0, problem, in, out, partial, total,
+                             done),
           "hone_reduce_launch");
     check(cuMemcpyDtoH(&sum, out, sizeof sum), "the kernel");
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
@@ -105,8 +105,9 @@ int main(int argc, char **argv)
     }
 
     open_device(&gpu);
-    load(&gpu, size, &kernel);
-    float sum = add_up(&kernel, numbers, size, gpu.sms);
+    struct hone_reduce_problem problem = {.SIZE = size, .SM_COUNT = gpu.sms};
+    load(&gpu, problem, &kernel);
+    float sum = add_up(&kernel, numbers, problem);
     double error = sum > expected ? sum - expected : expected - sum;
     int right = error <= 1e-5 * (double)size;
     printf("sum %.9g, expected %.9g: %s\n", sum, expected, right ? "right" : "WRONG");

@@ -30,44 +30,47 @@ template <typename T> static T *allocate(size_t bytes)
 }
 
 // out[0] = the sum of in. The second kernel is there for configurations that need one.
-static void launch(const float *in, float *out, int64_t size, int sms, float *partial, float *total, unsigned *done)
+static void launch(const hone_reduce_problem &problem, const float *in, float *out, float *partial, float *total,
+                   unsigned *done)
 {
-    reduce<<<hone_reduce_step1_grid(size, sms), hone_reduce_step1_block(size, sms), hone_reduce_step1_shared_bytes(size, sms)>>>(
-        in, out, size, partial, total, done);
-    if (hone_reduce_step2_runs(size, sms))
-        reduce_partial<<<hone_reduce_step2_grid(size, sms), hone_reduce_step2_block(size, sms),
-                         hone_reduce_step2_shared_bytes(size, sms)>>>(partial, out, hone_reduce_blocks_value(size, sms));
+    const hone_step sum = hone_reduce_step(HONE_REDUCE_CONFIG, 0, problem);
+    const hone_step finish = hone_reduce_step(HONE_REDUCE_CONFIG, 1, problem);
+    reduce<<<sum.grid, sum.block, sum.shared_bytes>>>(in, out, problem.SIZE, partial, total, done);
+    if (finish.runs)
+        reduce_partial<<<finish.grid, finish.block, finish.shared_bytes>>>(
+            partial, out, hone_reduce_size(HONE_REDUCE_CONFIG, problem).blocks_value);
 }
 
 int main(int argc, char **argv)
 {
-    const int64_t size = argc > 1 ? atoll(argv[1]) : 1 << 20;
     cudaDeviceProp device;
     check(cudaGetDeviceProperties(&device, 0), "cudaGetDeviceProperties");
-    const int sms = device.multiProcessorCount, capability = 10 * device.major + device.minor;
-    if (size < 1 || !hone_reduce_usable(HONE_REDUCE_CONFIG, capability, size, sms)) {
-        fprintf(stderr, "this configuration can not add up %lld numbers on %s\n", (long long)size, device.name);
+    hone_reduce_problem problem;
+    problem.SIZE = argc > 1 ? atoll(argv[1]) : 1 << 20;
+    problem.SM_COUNT = device.multiProcessorCount;
+    if (problem.SIZE < 1 || !hone_reduce_usable(HONE_REDUCE_CONFIG, 10 * device.major + device.minor, problem)) {
+        fprintf(stderr, "this configuration can not add up %lld numbers on %s\n", (long long)problem.SIZE, device.name);
         return 1;
     }
 
-    std::vector<float> numbers(static_cast<size_t>(size));
+    std::vector<float> numbers(static_cast<size_t>(problem.SIZE));
     double expected = 0;
     for (size_t i = 0; i < numbers.size(); ++i) {
         numbers[i] = static_cast<float>(i % 7) - 2.5f;
         expected += numbers[i];
     }
-    float *in = allocate<float>(hone_reduce_in_size(size, sms)), *out = allocate<float>(hone_reduce_out_size(size, sms));
-    float *partial = allocate<float>(hone_reduce_partial_size(size, sms));
-    float *total = allocate<float>(hone_reduce_total_size(size, sms));
-    unsigned *done = allocate<unsigned>(hone_reduce_done_size(size, sms));
+    const auto size = hone_reduce_size(HONE_REDUCE_CONFIG, problem);
+    float *in = allocate<float>(size.in_size), *out = allocate<float>(size.out_size);
+    float *partial = allocate<float>(size.partial_size), *total = allocate<float>(size.total_size);
+    unsigned *done = allocate<unsigned>(size.done_size);
     check(cudaMemcpy(in, numbers.data(), numbers.size() * sizeof(float), cudaMemcpyHostToDevice), "cudaMemcpy");
 
     float sum = 0;
-    launch(in, out, size, sms, partial, total, done);
+    launch(problem, in, out, partial, total, done);
     check(cudaGetLastError(), "launch");
     check(cudaMemcpy(&sum, out, sizeof sum, cudaMemcpyDeviceToHost), "the kernel");
 
-    const bool right = std::fabs(sum - expected) <= 1e-5 * static_cast<double>(size);
+    const bool right = std::fabs(sum - expected) <= 1e-5 * static_cast<double>(problem.SIZE);
     printf("tuned on %s; sum %.9g, expected %.9g: %s\n", HONE_REDUCE_TUNED_DEVICE, sum, expected, right ? "right" : "WRONG");
     return right ? 0 : 1;
 }

@@ -52,9 +52,11 @@ static float *to_device(const std::vector<float> &matrix)
 
 static void launch(const float *a, const float *b, float *c)
 {
-    const int layout = HONE_MATMUL_B_LAYOUT;
-    const size_t shared_bytes = hone_matmul_shared_bytes(m, n, k, layout);
-    matmul<<<hone_matmul_grid(m, n, k, layout), hone_matmul_block(m, n, k, layout), shared_bytes>>>(a, b, c, m, n);
+    hone_matmul_problem problem = HONE_MATMUL_TUNED_PROBLEM; // since C++20 {.M = m, .N = n, .K = k, ...}, too
+    problem.M = m;
+    problem.N = n;
+    const hone_step s = hone_matmul_step(HONE_MATMUL_CONFIG, 0, problem);
+    matmul<<<s.grid, s.block, s.shared_bytes>>>(a, b, c, m, n);
 }
 
 // The largest |c - c_cpu| in some rows, over the largest |c_cpu|.

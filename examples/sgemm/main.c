@@ -7,17 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu.h" /* cuda.h: before the header, which then has what programs of the driver need */
-
-#include "sgemm_tuned.h"
-
 #include "compile.h"
 #include "cublas.h"
+#include "gpu.h"
+#include "sgemm_tuned.h" /* hone export sgemm --format driver-header; includes cuda.h */
 
 enum { SAMPLES = 15 };
 
 struct sgemm {
-    int m, n, k;
+    struct hone_sgemm_problem problem;
     int config;
     CUfunction functions[HONE_SGEMM_STEP_COUNT];
     CUdeviceptr a, b, c;
@@ -33,8 +31,8 @@ static void choose(const struct gpu *gpu, struct sgemm *sgemm)
     static const char *const grades[] = {"none", "another architecture",
                                          "another device of this architecture",
                                          "this device, another shape", "this device and shape"};
-    struct hone_sgemm_match match = hone_sgemm_lookup(gpu->name, gpu->capability, gpu->sm_count, 0,
-                                                      sgemm->m, sgemm->n, sgemm->k);
+    struct hone_match match =
+        hone_sgemm_lookup(gpu->name, gpu->capability, gpu->sm_count, 0, sgemm->problem);
     sgemm->config = match.config;
     if (match.config < 0) { /* no result holds for a shape like this */
         sgemm->config = HONE_SGEMM_DEFAULT;
@@ -43,16 +41,15 @@ static void choose(const struct gpu *gpu, struct sgemm *sgemm)
     }
     const struct hone_sgemm_result *result = &hone_sgemm_results[match.result];
     printf("configuration %d of %d, tuned for %lld x %lld x %lld on %s (%s)\n", match.config,
-           HONE_SGEMM_CONFIG_COUNT, (long long)result->problem_M, (long long)result->problem_N,
-           (long long)result->problem_K, result->device, grades[match.grade]);
+           HONE_SGEMM_CONFIG_COUNT, (long long)result->problem.M, (long long)result->problem.N,
+           (long long)result->problem.K, result->device, grades[match.grade]);
 }
 
 /* The configuration's constants, then the template: what Hone compiled when it tuned. */
 static void compile(const struct gpu *gpu, struct sgemm *sgemm)
 {
     char prelude[4096];
-    int length =
-        hone_sgemm_prelude(prelude, sizeof prelude, sgemm->config, sgemm->m, sgemm->n, sgemm->k);
+    int length = hone_sgemm_prelude(prelude, sizeof prelude, sgemm->config, sgemm->problem);
     if (length < 0 || (size_t)length >= sizeof prelude) {
         fprintf(stderr, "the constants of the configuration take more than %zu bytes\n",
                 sizeof prelude);
@@ -66,7 +63,7 @@ static void compile(const struct gpu *gpu, struct sgemm *sgemm)
 static void launch(void *context)
 {
     const struct sgemm *s = context;
-    gpu_check(hone_sgemm_launch(s->functions, s->config, NULL, s->m, s->n, s->k, s->a, s->b, s->c,
+    gpu_check(hone_sgemm_launch(s->functions, s->config, NULL, s->problem, s->a, s->b, s->c,
                                 s->partial, s->done),
               "hone_sgemm_launch");
 }
@@ -82,16 +79,17 @@ static void fill(float *matrix, size_t count, unsigned seed)
 /* The largest |c - r| over the largest |r| in some rows, r computed in double. */
 static double relative_error(const struct sgemm *s, const float *a, const float *b, const float *c)
 {
-    const int rows[] = {0, s->m / 3, s->m - 1};
+    const size_t columns = (size_t)s->problem.N, depth = (size_t)s->problem.K;
+    const size_t rows[] = {0, (size_t)s->problem.M / 3, (size_t)s->problem.M - 1};
     double worst = 0, largest = 0;
-    double *row = malloc((size_t)s->n * sizeof *row);
+    double *row = malloc(columns * sizeof *row);
     for (size_t i = 0; row != NULL && i < sizeof rows / sizeof rows[0]; i++) {
-        memset(row, 0, (size_t)s->n * sizeof *row);
-        for (size_t k = 0; k < (size_t)s->k; k++)
-            for (size_t n = 0; n < (size_t)s->n; n++)
-                row[n] += (double)a[(size_t)rows[i] * (size_t)s->k + k] * b[k * (size_t)s->n + n];
-        for (size_t n = 0; n < (size_t)s->n; n++) {
-            double error = fabs(c[(size_t)rows[i] * (size_t)s->n + n] - row[n]);
+        memset(row, 0, columns * sizeof *row);
+        for (size_t k = 0; k < depth; k++)
+            for (size_t n = 0; n < columns; n++)
+                row[n] += (double)a[rows[i] * depth + k] * b[k * columns + n];
+        for (size_t n = 0; n < columns; n++) {
+            double error = fabs(c[rows[i] * columns + n] - row[n]);
             worst = error > worst || isnan(error) ? error : worst;
             largest = fmax(largest, fabs(row[n]));
         }
@@ -116,7 +114,8 @@ static void measure(const struct gpu *gpu, struct sgemm *sgemm, struct cublas *c
             theirs[i] = gpu_time_us(gpu, cublas_launch, cublas);
     }
     qsort(own, SAMPLES, sizeof *own, compare_doubles);
-    double us = own[SAMPLES / 2], flops = 2.0 * sgemm->m * sgemm->n * sgemm->k;
+    const struct hone_sgemm_problem *p = &sgemm->problem;
+    double us = own[SAMPLES / 2], flops = 2.0 * (double)p->M * (double)p->N * (double)p->K;
     printf("%.1f us, %.0f GFLOP/s", us, flops / us / 1000);
     if (cublas != NULL) {
         qsort(theirs, SAMPLES, sizeof *theirs, compare_doubles);
@@ -129,12 +128,13 @@ static void measure(const struct gpu *gpu, struct sgemm *sgemm, struct cublas *c
 int main(int argc, char **argv)
 {
     struct sgemm s = {.config = -1};
+    int m = 0, n = 0, k = 0;
     if (argc == 4 || (argc == 5 && strcmp(argv[4], "alone") == 0)) {
-        s.m = atoi(argv[1]);
-        s.n = atoi(argv[2]);
-        s.k = atoi(argv[3]);
+        m = atoi(argv[1]);
+        n = atoi(argv[2]);
+        k = atoi(argv[3]);
     }
-    if (s.m < 1 || s.n < 1 || s.k < 1) {
+    if (m < 1 || n < 1 || k < 1) {
         fprintf(stderr,
                 "usage: sgemm M N K [alone], as in sgemm 4096 4096 4096; alone: without cuBLAS\n");
         return 2;
@@ -142,32 +142,31 @@ int main(int argc, char **argv)
 
     struct gpu gpu;
     gpu_open(&gpu);
+    s.problem = (struct hone_sgemm_problem){.M = m, .N = n, .K = k};
     choose(&gpu, &s);
     compile(&gpu, &s);
 
-    size_t a_size = hone_sgemm_config_A_size(s.config, s.m, s.n, s.k),
-           b_size = hone_sgemm_config_B_size(s.config, s.m, s.n, s.k);
-    size_t c_size = hone_sgemm_config_C_size(s.config, s.m, s.n, s.k);
-    float *a = malloc(a_size), *b = malloc(b_size), *c = malloc(c_size);
+    const struct hone_sgemm_sizes size = hone_sgemm_size(s.config, s.problem);
+    float *a = malloc(size.A_size), *b = malloc(size.B_size), *c = malloc(size.C_size);
     if (a == NULL || b == NULL || c == NULL) {
         fprintf(stderr, "out of memory\n");
         return 1;
     }
-    fill(a, a_size / sizeof *a, 1);
-    fill(b, b_size / sizeof *b, 2);
-    s.a = gpu_upload(a, a_size);
-    s.b = gpu_upload(b, b_size);
-    s.c = gpu_upload(NULL, c_size);
-    s.partial = gpu_upload(NULL, hone_sgemm_config_partial_size(s.config, s.m, s.n, s.k));
-    s.done = gpu_upload(NULL, hone_sgemm_config_done_size(s.config, s.m, s.n, s.k));
+    fill(a, size.A_size / sizeof *a, 1);
+    fill(b, size.B_size / sizeof *b, 2);
+    s.a = gpu_upload(a, size.A_size);
+    s.b = gpu_upload(b, size.B_size);
+    s.c = gpu_upload(NULL, size.C_size);
+    s.partial = gpu_upload(NULL, size.partial_size);
+    s.done = gpu_upload(NULL, size.done_size);
 
     launch(&s);
-    gpu_check(cuMemcpyDtoH(c, s.c, c_size), "the kernel");
-    double error = relative_error(&s, a, b, c), tolerance = 1e-5 * fmax(1, sqrt(s.k / 65536.0));
+    gpu_check(cuMemcpyDtoH(c, s.c, size.C_size), "the kernel");
+    double error = relative_error(&s, a, b, c), tolerance = 1e-5 * fmax(1, sqrt(k / 65536.0));
     printf("relative error in three rows: %.2g: %s\n", error,
            error <= tolerance ? "right" : "WRONG");
 
-    struct cublas cublas = {.m = s.m, .n = s.n, .k = s.k, .a = s.a, .b = s.b, .c = s.c};
+    struct cublas cublas = {.m = m, .n = n, .k = k, .a = s.a, .b = s.b, .c = s.c};
     measure(&gpu, &s, argc == 4 && cublas_open(&cublas) ? &cublas : NULL);
     return error <= tolerance ? 0 : 1; /* what was allocated ends with the process */
 }

@@ -71,7 +71,7 @@ class Examples(hone.Case):
         result = self.hone(*arguments, "--arch", "sm_80,sm_91", expect=2)
         self.assertIn("unknown architecture 'sm_91'; known are sm_75", result.stderr)
 
-    def launch(self, kernel, restriction, arguments, check, before=""):
+    def launch(self, kernel, restriction, problem, arguments, check, before=""):
         """Tunes a config of the double at one point, and launches the exported machine code over x[i] = i, n = 4096."""
         for path in double.DATA.glob(f"{kernel}*"):
             shutil.copy(path, self.folder)
@@ -97,17 +97,21 @@ int main(void)
     if (cuInit(0) != CUDA_SUCCESS || cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS ||
         cuCtxSetCurrent(context) != CUDA_SUCCESS || hone_{name}_load(0, &kernel) != CUDA_SUCCESS)
         return 2;
-    CUdeviceptr x = make(sizeof in), y = make(sizeof out), partial = make(hone_{name}_{"partial" if name == "sum" else "x"}_size({arguments[0]}));
+    struct hone_{name}_problem problem = {problem};
+    struct hone_{name}_sizes size = hone_{name}_size(0, problem);
+    CUdeviceptr x = make(sizeof in), y = make(sizeof out), partial = make(size.{"partial" if name == "sum" else "x"}_size);
     CUdeviceptr done = make(sizeof(int));
     (void)partial, (void)done;
     {before}
     if (cuMemcpyHtoD(x, in, sizeof in) != CUDA_SUCCESS ||
-        hone_{name}_launch(kernel.functions, 0, 0, {", ".join(arguments)}) != CUDA_SUCCESS ||
+        hone_{name}_launch(kernel.functions, 0, 0, problem, {arguments}) != CUDA_SUCCESS ||
         cuMemcpyDtoH(out, y, sizeof out) != CUDA_SUCCESS)
         return 3;
     for (int i = 0; i < N; i++)
         if (!({check}))
             return 4;
+    if (hone_{name}_launch(kernel.functions, 2, 0, problem, {arguments}) != CUDA_ERROR_INVALID_VALUE)
+        return 6;
     return hone_{name}_load(1, &kernel) != CUDA_ERROR_NO_BINARY_FOR_GPU;
 }}
 """)
@@ -116,19 +120,20 @@ int main(void)
 
     def test_launch_with_attributes(self):
         """The double's kernel is right where it is launched in clusters of 16, cooperatively, with that carve-out."""
-        self.launch("attributes", "CLUSTER=16,COOPERATIVE=true,SHARED=65536,CARVEOUT=100", ["N, 16", "x", "y"],
+        self.launch("attributes", "CLUSTER=16,COOPERATIVE=true,SHARED=65536,CARVEOUT=100", "{.n = N, .BLOCKS = 16}", "x, y",
                     "out[i] == in[i] + 16")
 
     def test_launch_with_a_window(self):
         self.launch("windows", "WINDOW_BYTES=16384,SET_ASIDE=65536,HIT_PERCENT=50,HIT=persisting,MISS=normal",
-                    ["N", "x", "y"], "out[i] == in[i] + 1",
-                    "if (cuCtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, hone_windows_set_aside_bytes(N)) != 0) return 5;")
+                    "{.n = N}", "x, y", "out[i] == in[i] + 1",
+                    "if (cuCtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, hone_windows_step(0, 0, problem).set_aside_bytes) != 0) "
+                    "return 5;")
 
     def test_launch_of_several_steps(self):
         for finish in ("last_block", "two_pass"):
             with self.subTest(finish):
                 self.cache.unlink(missing_ok=True)
-                self.launch("composite", f"FINISH={finish},BLOCKS=4", ["N", "x", "partial", "y", "done"],
+                self.launch("composite", f"FINISH={finish},BLOCKS=4", "{.n = N}", "x, partial, y, done",
                             "out[0] == N / 2 * (N - 1)")
 
     def test_image_that_does_not_compile(self):
@@ -174,8 +179,8 @@ int main(void)
                    f"-DCUDA_NVRTC={nvrtc[0]}", f"-DHONE_RECORDED={self.folder}/recorded", f"-DCMAKE_C_FLAGS={WARNINGS}")
         header = self.folder / "b" / "hone_tuned" / "sgemm_tuned.h"
         self.assertIn("#define HONE_SGEMM_RESULT_COUNT 30\n", header.read_text())
-        self.write("main.cpp", f'#include <cuda.h>\n#include "{header}"\n'
-                   "int main() { return !hone_sgemm_fits(hone_sgemm_results[0].config, 64, 128, 256); }\n")
+        self.write("main.cpp", f'#include "{header}"\n'
+                   "int main() { return !hone_sgemm_fits(hone_sgemm_results[0].config, {64, 128, 256}); }\n")
         started = time.monotonic()
         self.run_all(["g++", "-std=c++17", *WARNINGS.split(), "-isystem", include, "main.cpp", "-o", "main",
                       f"{double.DOUBLE}/libcuda.so.1"], ["./main"], LD_LIBRARY_PATH=double.DOUBLE)
@@ -184,6 +189,33 @@ int main(void)
         self.assertRegex(text, r"relative error in three rows: \S+: right\n[\d.]+ us, \d+ GFLOP/s\n$")
         self.run_all(["b/sgemm", "0", "200", "300"], LD_LIBRARY_PATH=double.DOUBLE, expect=2)
 
+    def test_header_of_one_configuration(self):
+        """Someone has to own it: at most 350 lines; and one program can include them all."""
+        lines, sources = {}, ""
+        for config in sorted((hone.SOURCE / "configs").glob("*.yaml")):
+            problems = sorted(RECORDED.glob(f"{config.stem}-*"))
+            if not problems:
+                continue
+            name = f"{config.stem}_tuned.h"
+            self.hone("export", config.stem, "--config", config, "--recorded", problems[0], "-o", name)
+            lines[config.stem] = (self.folder / name).read_text().count("\n")
+            sources += f'#include "{name}"\n'
+        self.assertGreater(len(lines), 10)
+        self.assertEqual({kernel for kernel, count in lines.items() if count > 350}, {"sgemm"})
+        self.assertLess(lines["sgemm"], 450)
+        for name, command in (("all.c", ["cc", "-std=c11"]), ("all.cpp", ["g++", "-std=c++17"])):
+            self.write(name, sources)
+            self.run_all([*command, *WARNINGS.split(), "-c", name])
+
+    def test_header_behind_macros(self):
+        """A macro that has the name of a problem value is an error that says so, and no riddle."""
+        self.hone("export", "reduce", "--config", hone.SOURCE / "configs" / "reduce.yaml", "--recorded", RECORDED, "-o",
+                  "reduce_tuned.h")
+        self.write("main.c", '#define SIZE 4096\n#include "reduce_tuned.h"\n')
+        done = subprocess.run(["cc", "-std=c11", "-c", "main.c"], cwd=self.folder, capture_output=True, text=True)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("SIZE, SM_COUNT: defined as macros; include this file before", done.stderr)
+
     def test_headers_of_all_recordings(self):
         """Each shipped tuning gives a header that C takes without a warning."""
         made = 0
@@ -191,8 +223,13 @@ int main(void)
             if not any(RECORDED.glob(f"{config.stem}-*")):
                 continue
             with self.subTest(config.stem):
-                self.hone("export", config.stem, "--config", config, "--recorded", RECORDED, "-o", "tuned.h")
-                self.write("main.c", '#include <cuda.h>\n#include "tuned.h"\nint main(void) { return 0; }\n')
+                arguments = ["export", config.stem, "--config", config, "--recorded", RECORDED, "-o", "tuned.h"]
+                self.write("main.c", '#include "tuned.h"\nint main(void) { return 0; }\n')
+                self.hone(*arguments)
+                self.run_all(["cc", "-std=c11", *WARNINGS.split(), "-c", "main.c"])
+                if "_PIPELINE_" in (self.folder / "tuned.h").read_text():
+                    continue
+                self.hone(*arguments, "--format", "driver-header")
                 self.run_all(["cc", "-std=c11", *WARNINGS.split(), "-isystem", self.cuda_include(), "-c", "main.c"])
                 made += 1
         self.assertGreater(made, 10)

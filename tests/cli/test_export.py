@@ -36,7 +36,8 @@ use it in a CUDA source, before the template's code:
         self.write("main.c", """\
 #define HONE_SAXPY_APPLY
 #include "saxpy_tuned.h"
-int main(void) { return BLOCK != 128 || ITEMS != 2 || LOAD != LOAD_ldg || hone_saxpy_grid(1000).x != 4; }
+#define STEP(size) hone_saxpy_step(HONE_SAXPY_CONFIG, 0, (struct hone_saxpy_problem){.SIZE = size})
+int main(void) { return BLOCK != 128 || ITEMS != 2 || LOAD != LOAD_ldg || STEP(1000).grid.x != 4; }
 """)
         self.compile("main.c")
 
@@ -60,7 +61,7 @@ int main(void) { return BLOCK != 128 || ITEMS != 2 || LOAD != LOAD_ldg || hone_s
     def test_prefix(self):
         text = self.hone("export", "saxpy", "--prefix", "my_axpy").stdout
         self.assertIn("#define MY_AXPY_BLOCK 128\n", text)
-        self.assertIn("my_axpy_grid(", text)
+        self.assertIn("my_axpy_step(", text)
         self.assertNotIn("SAXPY_", text.replace("MY_AXPY", ""))
 
     def test_json(self):
@@ -101,7 +102,9 @@ int main(void) { return BLOCK != 128 || ITEMS != 2 || LOAD != LOAD_ldg || hone_s
 #include "saxpy_tuned.h"
 int main(void)
 {
-    return HONE_SAXPY_BLOCK != 64 || hone_saxpy_select("NVIDIA H200", 90, 132, 5) != 1 || hone_saxpy_select(NULL, 80, 0, 5);
+    struct hone_saxpy_problem problem = {5};
+    return HONE_SAXPY_BLOCK != 64 || hone_saxpy_select("NVIDIA H200", 90, 132, problem) != 1 ||
+           hone_saxpy_select(NULL, 80, 0, problem);
 }
 """)
         self.compile("main.c")
@@ -121,7 +124,11 @@ int main(void)
         self.write("saxpy_tuned.h", text)
         self.write("main.c", """\
 #include "saxpy_tuned.h"
-int main(void) { return hone_saxpy_lookup("NVIDIA H200", 90, 132, 1, 1 << 22).result != 1; }
+int main(void)
+{
+    struct hone_saxpy_problem problem = {1 << 22};
+    return hone_saxpy_lookup("NVIDIA H200", 90, 132, 1, problem).result != 1;
+}
 """)
         self.compile("main.c")
         result = self.hone("export", "saxpy", "--recorded", "recorded", expect=3)

@@ -29,7 +29,7 @@ class Launches(double.Case):
         right = {point for point, outcome in found.items() if outcome in ("ok", "duplicate", "slower")}
         self.assertEqual(right, {"FAULT=0,ORDER=backward", "FAULT=0,ORDER=forward"})
         header = self.hone("export", "keep").stdout
-        self.assertIn("keep<<<hone_keep_grid(", header)
+        self.assertIn("keep<<<s.grid, s.block, s.shared_bytes>>>(", header)
 
     def test_data_files(self):
         """Other contents are another problem: what was measured before does not count."""
@@ -53,7 +53,7 @@ class Launches(double.Case):
                          {"BLOCKS=4,FINISH=none", "BLOCKS=8,FINISH=none"})
         self.assertEqual(found["BLOCKS=8,FINISH=last_block"], "ok")
         header = self.hone("export", "sum").stdout
-        self.assertIn("sum_blocks<<<hone_sum_step1_grid(n), ", header)
+        self.assertIn("s = hone_sum_step(HONE_SUM_CONFIG, 0, problem);\n *     sum_blocks<<<s.grid, ", header)
         self.assertNotIn("sum_partial<<<", header)
         self.assertIn("done: 1 elements of uint32_t (counter: zero before every call)", header)
         self.hone("compile", self.config, "-s", "FINISH=last_block")
@@ -63,7 +63,7 @@ class Launches(double.Case):
         self.assertEqual(set(found.values()), {"ok"})
         header = self.hone("export", "field").stdout
         self.assertIn("line: a cudaTextureObject_t over in, of cudaResourceTypeLinear, read as element", header)
-        self.assertIn("static inline int64_t hone_field_in_pitch(int64_t problem_WIDTH, int64_t problem_HEIGHT)", header)
+        self.assertRegex(header, r"struct hone_field_sizes {\n    int64_t in_pitch[,;]")
 
     def test_attributes_of_a_launch(self):
         found = self.outcomes("attributes.yaml", "-s", "SHARED=1024,CARVEOUT=100")
@@ -114,7 +114,7 @@ class Launches(double.Case):
             self.assertEqual(found[point.format(percent, 1 << 30, 16384)], "invalid_launch")
         self.assertEqual(found[point.format(101, 0, 16384)], "invalid_launch")
         header = self.hone("export", "windows").stdout
-        self.assertIn("attributes[config.numAttrs++].val.accessPolicyWindow = {x, hone_windows_window_bytes(n),", header)
+        self.assertIn("attributes[launch.numAttrs++].val.accessPolicyWindow = {x, s.window_bytes,", header)
 
     def test_pipelines(self):
         """The parts of the best are measured alone, kept with it, and shown by whatever shows the record."""
@@ -147,7 +147,7 @@ class Launches(double.Case):
         header = self.hone("export", "smooth").stdout
         self.assertIn("gather, grid ceil_div(chunk_count, 128), block 128: x, sums, radius, begin, count, size", header)
         self.assertRegex(header, r"#define HONE_SMOOTH_PIPELINE_CHUNKS \d+\n")
-        self.assertNotIn("hone_smooth_step1_grid", header)
+        self.assertNotIn("hone_smooth_step", header)
         program = "#define HONE_SMOOTH_APPLY\n#include \"tuned.h\"\nint x = CHUNKS + HONE_SMOOTH_PIPELINE_STREAMS;\n"
         (self.folder / "tuned.h").write_text(header)
         subprocess.run(["cc", "-fsyntax-only", "-Wall", "-Werror", "-xc", "-"], input=program, text=True, check=True,

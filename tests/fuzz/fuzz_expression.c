@@ -67,6 +67,7 @@ static void write_c(const struct hn_expression *expression, bool folded)
     if (hn_expression_append_c(expression, slots, "hn", folded ? NULL : &real, &text, NULL) ==
         HN_OK)
         hn_expression_append_c_helpers(text.data, "hn", &helpers, &needs_math);
+    hn_expression_append_c_condition(expression, slots, "hn", &text, NULL);
     hn_text_finish(&helpers);
     hn_text_finish(&text);
 }

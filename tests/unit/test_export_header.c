@@ -50,36 +50,56 @@ static const char program_of_several[] =
     "#if defined K || defined LOAD_ldg || defined TILE_WIDTH\n#error still applied\n#endif\n"
     "#define COUNT(config, ...) + 1\n"
     "#define TILES(config, variant, tile, ...) + tile\n"
+    "static struct hone_matmul_problem of(int64_t m, int64_t n, int64_t k, int64_t layout)\n{\n"
+    "    struct hone_matmul_problem problem = HONE_MATMUL_TUNED_PROBLEM;\n"
+    "    problem.M = m;\n    problem.N = n;\n    problem.K = k;\n    problem.B_LAYOUT = layout;\n"
+    "    return problem;\n}\n"
+    "static int grade(int sms, int64_t n)\n{\n"
+    "    return hone_matmul_lookup(NULL, 90, sms, 1, of(4096, n, 4096, "
+    "HONE_MATMUL_B_LAYOUT_row)).grade;\n}\n"
     "int main(void)\n{\n"
     "    int row = HONE_MATMUL_B_LAYOUT_row, column = HONE_MATMUL_B_LAYOUT_column;\n"
-    "    struct hone_dim3 grid = hone_matmul_grid(4096, 1000, 4096, row);\n"
-    "    struct hone_dim3 block = hone_matmul_block(4096, 1000, 4096, row);\n"
-    "    assert(grid.x == 32 && grid.y == 128 && grid.z == 1);\n"
-    "    assert(block.x == 32 && block.y == 32 && block.z == 1);\n"
-    "    assert(hone_matmul_shared_bytes(4096, 1000, 4096, row) == 0);\n"
-    "    grid = hone_matmul_config_grid(0, 4096, 1000, 32, row);\n"
-    "    assert(grid.x == 63 && grid.y == 256);\n"
+    "#ifdef __cplusplus\n"
+    "    struct hone_matmul_problem tuned = {4096, 4096, 4096, row};\n"
+    "#else\n"
+    "    struct hone_matmul_problem tuned = {.K = 4096, .N = 4096, .M = 4096, .B_LAYOUT = row};\n"
+    "#endif\n"
+    "    struct hone_step s = hone_matmul_step(HONE_MATMUL_CONFIG, 0, of(4096, 1000, 4096, row));\n"
+    "    assert(tuned.M == 4096 && tuned.K == 4096 && tuned.B_LAYOUT == row);\n"
+    "    assert(s.runs && s.grid.x == 32 && s.grid.y == 128 && s.grid.z == 1);\n"
+    "    assert(s.block.x == 32 && s.block.y == 32 && s.block.z == 1 && s.shared_bytes == 0);\n"
+    "    s = hone_matmul_step(0, 0, of(4096, 1000, 32, row));\n"
+    "    assert(s.grid.x == 63 && s.grid.y == 256);\n"
+    /* what is out of range is no launch, and not one of what is left of it */
+    "    s = hone_matmul_step(0, 0, of(16, INT64_C(16) << 32 | 16, 32, row));\n"
+    "    assert(s.runs && s.grid.x == 0 && !hone_launches(s, 90));\n"
+    "    s = hone_matmul_step(0, 0, of(16, -16, 32, row));\n"
+    "    assert(s.runs && s.grid.x == 0);\n"
+    "    assert(!hone_matmul_step(5, 0, tuned).runs && !hone_matmul_step(-1, 0, tuned).runs);\n"
+    "    assert(!hone_matmul_step(0, 1, tuned).runs && !hone_matmul_step(0, -1, tuned).runs);\n"
+    "    assert(hone_matmul_size(1, of(3, 5, 4096, row)).C_size == 60);\n"
+    "    assert(hone_matmul_size(1, of(3, 5, 4096, row)).N_value == 5);\n"
     "    assert(HONE_MATMUL_CONFIG_COUNT == 4 && 0 HONE_MATMUL_CONFIGS(COUNT) == 4);\n"
     "    assert(0 HONE_MATMUL_CONFIGS(TILES) == 16 + 32 + 32 + 16);\n"
     "    assert(strcmp(HONE_MATMUL_TUNED_DEVICE, \"NVIDIA H200\") == 0 && hone_k() == 4096);\n"
     "    assert(HONE_MATMUL_TUNED_TIME_US > 2683 && HONE_MATMUL_TUNED_M == 4096);\n"
     /* exact; the same device, nearest problem; the same capability; any device; a name that is
        not known */
-    "    assert(hone_matmul_select(\"NVIDIA H200\", 90, 132, 4096, 4096, 4096, row) == 1);\n"
-    "    assert(hone_matmul_select(\"NVIDIA H200\", 90, 132, 4096, 4096, 32, row) == 0);\n"
-    "    assert(hone_matmul_select(\"NVIDIA H200\", 90, 132, 5000, 300, 4096, row) == 1);\n"
-    "    assert(hone_matmul_select(\"NVIDIA H200\", 90, 132, 512, 300, 4096, row) == 1);\n"
-    "    assert(hone_matmul_select(\"NVIDIA H800\", 90, 132, 900, 900, 4096, row) == 2);\n"
-    "    assert(hone_matmul_select(\"NVIDIA H800\", 90, 132, 9000, 9000, 4096, row) == 1);\n"
-    "    assert(hone_matmul_select(NULL, 90, 114, 9000, 9000, 4096, row) == 2);\n"
-    "    assert(hone_matmul_select(NULL, 75, 40, 4096, 4096, 40, row) == -1);\n"
-    "    assert(hone_matmul_nearest(NULL, 75, 40, 4096, 4096, 40, row) == 0);\n"
-    "    assert(hone_matmul_lookup(NULL, 90, 132, 1, 4096, 4096, 4096, row).grade == 4);\n"
-    "    assert(hone_matmul_lookup(NULL, 90, 132, 1, 4096, 4000, 4096, row).grade == 3);\n"
-    "    assert(hone_matmul_lookup(NULL, 90, 99, 1, 4096, 4096, 4096, row).grade == 2);\n"
-    "    assert(hone_matmul_select(NULL, 90, 132, 4096, 4096, 4096, column) == 3);\n"
-    "    assert(hone_matmul_fits(1, 1, 2, 4096, row) && !hone_matmul_fits(1, 1, 2, 32, row));\n"
-    "    assert(!hone_matmul_fits(7, 1, 2, 4096, row));\n"
+    "    assert(hone_matmul_select(\"NVIDIA H200\", 90, 132, of(4096, 4096, 4096, row)) == 1);\n"
+    "    assert(hone_matmul_select(\"NVIDIA H200\", 90, 132, of(4096, 4096, 32, row)) == 0);\n"
+    "    assert(hone_matmul_select(\"NVIDIA H200\", 90, 132, of(5000, 300, 4096, row)) == 1);\n"
+    "    assert(hone_matmul_select(\"NVIDIA H200\", 90, 132, of(512, 300, 4096, row)) == 1);\n"
+    "    assert(hone_matmul_select(\"NVIDIA H800\", 90, 132, of(900, 900, 4096, row)) == 2);\n"
+    "    assert(hone_matmul_select(\"NVIDIA H800\", 90, 132, of(9000, 9000, 4096, row)) == 1);\n"
+    "    assert(hone_matmul_select(NULL, 90, 114, of(9000, 9000, 4096, row)) == 2);\n"
+    "    assert(hone_matmul_select(NULL, 75, 40, of(4096, 4096, 40, row)) == -1);\n"
+    "    assert(hone_matmul_nearest(NULL, 75, 40, of(4096, 4096, 40, row)) == 0);\n"
+    "    assert(grade(132, 4096) == 4 && grade(132, 4000) == 3 && grade(99, 4096) == 2);\n"
+    "    assert(hone_matmul_select(NULL, 90, 132, of(4096, 4096, 4096, column)) == 3);\n"
+    "    assert(hone_matmul_fits(1, of(1, 2, 4096, row)) && !hone_matmul_fits(1, of(1, 2, 32, "
+    "row)));\n"
+    "    assert(!hone_matmul_fits(7, of(1, 2, 4096, row)));\n"
+    "    assert(hone_matmul_usable(1, 90, tuned) && !hone_matmul_usable(7, 90, tuned));\n"
     "    return 0;\n}\n";
 
 static void test_header_of_several(void **state)
@@ -103,25 +123,24 @@ static const char program_of_steps[] =
     "#include \"tiled_tuned.h\"\n"
     "#if FAST != 1 || VARIANT != 2\n#error values\n#endif\n"
     "int main(void)\n{\n"
-    "    assert(hone_tiled_step1_grid(128, 100, 64, 2).x == 7);\n"
-    "    assert(hone_tiled_step2_grid(128, 100, 64, 2).x == 4);\n"
-    "    assert(hone_tiled_step2_block(128, 100, 64, 2).x == 32);\n"
-    "    assert(hone_tiled_step1_shared_bytes(128, 100, 64, 2) == 16 * 17 * 4);\n"
-    "    assert(hone_tiled_step2_cluster(128, 100, 64, 2).x == 2);\n"
-    "    assert(hone_tiled_step2_carveout(128, 100, 64, 2) == 75);\n"
-    "    assert(hone_tiled_step2_cooperative(128, 100, 64, 2) == 1);\n"
-    "    assert(hone_tiled_step2_window_bytes(128, 100, 64, 2) == 51200);\n"
-    "    assert(hone_tiled_step2_window_hit_ratio(128, 100, 64, 2) == 0.75);\n"
-    "    assert(hone_tiled_step2_window_hit(128, 100, 64, 2) == 2);\n"
-    "    assert(hone_tiled_step2_window_miss(128, 100, 64, 2) == 0);\n"
-    "    assert(hone_tiled_step2_set_aside_bytes(128, 100, 64, 2) == 256);\n"
-    "    assert(!hone_tiled_step3_runs(1000, 100, 64, 2));\n"
-    "    assert(hone_tiled_step3_runs(1001, 100, 64, 2) == 1);\n"
+    "    struct hone_tiled_problem problem = {128, 100, 64, 2}, large = {1001, 100, 64, 2},\n"
+    "                              row = {128, 100, 64, 1};\n"
+    "    struct hone_step first = hone_tiled_step(0, 0, problem);\n"
+    "    struct hone_step second = hone_tiled_step(0, 1, problem);\n"
+    "    assert(HONE_TILED_STEP_COUNT == 3 && first.grid.x == 7 && first.runs == 1);\n"
+    "    assert(first.shared_bytes == 16 * 17 * 4 && first.carveout == -1 && !first.cooperative);\n"
+    "    assert(first.cluster.x == 1 && first.window_bytes == 0 && first.set_aside_bytes == 0);\n"
+    "    assert(second.grid.x == 4 && second.block.x == 32 && second.cluster.x == 2);\n"
+    "    assert(second.carveout == 75 && second.cooperative == 1);\n"
+    "    assert(second.window_bytes == 51200 && second.window_hit_ratio == 0.75);\n"
+    "    assert(second.window_hit == 2 && second.window_miss == 0 && second.set_aside_bytes == "
+    "256);\n"
+    "    assert(!hone_tiled_step(0, 2, problem).runs && hone_tiled_step(0, 2, large).runs == 1);\n"
     "    assert(SCALE < -1.4 && SCALE > -1.6);\n"
     "    assert(HONE_TILED_TUNED_DEVICE[4] == '\"');\n"
-    "    assert(hone_tiled_select(0, 0, 0, 128, 100, 64, 2) == 0);\n"
-    "    assert(hone_tiled_select(0, 0, 0, 128, 100, 64, 1) == -1);\n"
-    "    assert(hone_tiled_nearest(0, 0, 0, 128, 100, 64, 1) == 0);\n"
+    "    assert(hone_tiled_select(0, 0, 0, problem) == 0);\n"
+    "    assert(hone_tiled_select(0, 0, 0, row) == -1);\n"
+    "    assert(hone_tiled_nearest(0, 0, 0, row) == 0);\n"
     "    return 0;\n}\n";
 
 /* Two steps, booleans, reals, a metric argument, dynamic shared memory. */
@@ -148,19 +167,15 @@ static void test_header_of_steps(void **state)
     assert_non_null(strstr(header, "     M: int32_t, M\n"));
     assert_non_null(strstr(header, "     by_value: the contents of A by value\n"));
     /* What <<<>>> can not say is written out. */
-    assert_non_null(strstr(header, "cudaFuncAttributePreferredSharedMemoryCarveout,\n"
-                                   " *         hone_tiled_step2_carveout(M, N, K, LAYOUT));"));
-    assert_non_null(strstr(header, "cluster = hone_tiled_step2_cluster(M, N, K, LAYOUT);"));
-    assert_non_null(strstr(header, "cudaLaunchKernelEx(&config, finish, C, M);"));
-    assert_null(strstr(header, "hone_tiled_step1_cluster"));
-    assert_null(strstr(header, "hone_tiled_step1_window"));
+    assert_non_null(strstr(header, "cudaFuncAttributePreferredSharedMemoryCarveout, "
+                                   "(int)s.carveout);"));
+    assert_non_null(strstr(header, "clusterDim = {s.cluster.x, s.cluster.y, s.cluster.z};"));
+    assert_non_null(strstr(header, "cudaLaunchKernelEx(&launch, finish, C, M);"));
     assert_non_null(strstr(header, "cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, "
-                                   "hone_tiled_step2_set_aside_bytes(M, N, K, LAYOUT)); // once"));
-    assert_non_null(strstr(header, "val.accessPolicyWindow = {C, "
-                                   "hone_tiled_step2_window_bytes(M, N, K, LAYOUT),"));
-    assert_non_null(
-        strstr(header, "if (hone_tiled_step3_runs(M, N, K, LAYOUT)) {\n *     clear<TILE><<<"));
-    assert_null(strstr(header, "hone_tiled_step1_runs"));
+                                   "s.set_aside_bytes); // once"));
+    assert_non_null(strstr(header, "val.accessPolicyWindow = {C, s.window_bytes,"));
+    assert_non_null(strstr(header, "s = hone_tiled_step(HONE_TILED_CONFIG, 2, problem);\n"
+                                   " *     if (s.runs)\n *         clear<TILE><<<s.grid"));
     write_file(fixture, "tiled_tuned.h", header);
     free(header);
     compile_and_run(fixture, program_of_steps);
@@ -177,7 +192,7 @@ static void test_header_of_rows(void **state)
     fill_cache(fixture->path, results, 2);
     char *header = export_as(fixture->path, "rows", NULL, "", hn_export_header);
     assert_non_null(strstr(header, "     in: HEIGHT rows of WIDTH elements of float, "
-                                   "hone_rows_in_pitch() bytes apart (input)\n"));
+                                   "in_pitch bytes apart (input)\n"));
     assert_non_null(strstr(header, "     plane: a cudaTextureObject_t over in, of "
                                    "cudaResourceTypePitch2D, address modes clamp, border, filter "
                                    "linear, unnormalized coordinates, read as element\n"));
@@ -186,12 +201,15 @@ static void test_header_of_rows(void **state)
     compile_and_run(fixture, "#include <assert.h>\n"
                              "#include \"rows_tuned.h\"\n"
                              "int main(void)\n{\n"
-                             "    assert(hone_rows_in_pitch(128, 64) == 512);\n"
-                             "    assert(hone_rows_in_pitch(129, 64) == 1024);\n"
-                             "    assert(hone_rows_out_pitch(129, 64) == 8 * 129);\n"
-                             "    assert(hone_rows_config_work_pitch(0, 10, 64) == 38);\n"
-                             "    assert(hone_rows_config_work_pitch(1, 10, 64) == 22);\n"
-                             "    assert(hone_rows_config_shared_bytes(1, 10, 64) == 512 + 22);\n"
+                             "    struct hone_rows_problem even = {128, 64}, odd = {129, 64}, "
+                             "small = {10, 64};\n"
+                             "    assert(hone_rows_size(0, even).in_pitch == 512);\n"
+                             "    assert(hone_rows_size(0, odd).in_pitch == 1024);\n"
+                             "    assert(hone_rows_size(0, odd).in_size == 64 * 1024);\n"
+                             "    assert(hone_rows_size(0, odd).out_pitch == 8 * 129);\n"
+                             "    assert(hone_rows_size(0, small).work_pitch == 38);\n"
+                             "    assert(hone_rows_size(1, small).work_pitch == 22);\n"
+                             "    assert(hone_rows_step(1, 0, small).shared_bytes == 512 + 22);\n"
                              "    return 0;\n}\n");
 }
 

@@ -73,6 +73,10 @@ static const char *const cases[] = {
     "(M > 3 and N > 3) or R > 100",
     "not M",
     "not (M > 3 and N)",
+    "M > 3 and TILE > 1000",
+    "M > 12 and TILE",
+    "N > 7 or TILE",
+    "N > 7 or TILE > 1000",
     "1 if M and not N - 5 else 2",
     "M in (1, 12, N)",
     "M not in [1, 13, N]",
@@ -147,9 +151,13 @@ static char *write_program(void)
         if (hn_expression_append_c(expression, slots, "t", &real, &code, &err) != HN_OK)
             fail_msg("%s: %s", cases[i], err.message);
         hn_text_printf(&body,
-                       real ? "    printf(\"%%a\\n\", %s);\n"
-                            : "    printf(\"%%\" PRId64 \"\\n\", (int64_t)%s);\n",
+                       real ? "    printf(\"%%a\", %s);\n"
+                            : "    printf(\"%%\" PRId64, (int64_t)%s);\n",
                        code.data);
+        hn_text_append(&body, "    printf(\" %d\\n\", (");
+        assert_int_equal(hn_expression_append_c_condition(expression, slots, "t", &body, &err),
+                         HN_OK);
+        hn_text_append(&body, ") != 0);\n");
         hn_text_finish(&code);
         hn_expression_destroy(expression);
     }
@@ -190,6 +198,8 @@ static void check_line(const char *expression_text, size_t input, const char *li
                                                 ? got == (double)value.integer
                                                 : strtoll(line, NULL, 10) == value.integer
                                           : got == hn_value_number(&value);
+    if (equal)
+        equal = strcmp(strrchr(line, ' '), hn_value_truth(&value) ? " 1" : " 0") == 0;
     if (!equal)
         fail_msg("%s for M=%lld N=%lld R=%g: C gives %s, the evaluator %.17g", expression_text,
                  (long long)inputs[input].m, (long long)inputs[input].n, inputs[input].r, line,

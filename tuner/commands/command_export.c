@@ -26,6 +26,7 @@ enum {
 
 enum format {
     FORMAT_HEADER,
+    FORMAT_DRIVER_HEADER,
     FORMAT_JSON,
     FORMAT_CSV,
     FORMAT_SOURCE,
@@ -33,8 +34,8 @@ enum format {
     FORMAT_CUBIN_HEADER,
     FORMAT_COUNT
 };
-static const char *const format_names[] = {"header", "json",  "csv",
-                                           "source", "cubin", "cubin-header"};
+static const char *const format_names[] = {"header", "driver-header", "json",        "csv",
+                                           "source", "cubin",         "cubin-header"};
 
 struct arguments {
     const char *kernel;
@@ -54,7 +55,7 @@ struct arguments {
 static const struct argp_option own_options[] = {
     {"output", 'o', "FILE", 0, "Write to FILE instead of standard output", 1},
     {"format", KEY_FORMAT, "FORMAT", 0,
-     "header (the default), json, csv, source, cubin or cubin-header", 1},
+     "header (the default), driver-header, json, csv, source, cubin or cubin-header", 1},
     {"problem", 'p', "NAME=VALUE", 0,
      "Only configurations tuned for this problem value; may be repeated", 1},
     {"device-name", KEY_DEVICE_NAME, "NAME", 0,
@@ -85,11 +86,11 @@ static enum format parse_format(const char *name, struct argp_state *state)
             return (enum format)i;
     }
     const char *nearest = hn_text_nearest(name, format_names, FORMAT_COUNT);
-    argp_error(
-        state,
-        "--format: found '%s', expected header, json, csv, source, cubin or cubin-header%s%s%s",
-        name, nearest == NULL ? "" : "; nearest is '", nearest == NULL ? "" : nearest,
-        nearest == NULL ? "" : "'");
+    argp_error(state,
+               "--format: found '%s', expected header, driver-header, json, csv, source, cubin or "
+               "cubin-header%s%s%s",
+               name, nearest == NULL ? "" : "; nearest is '", nearest == NULL ? "" : nearest,
+               nearest == NULL ? "" : "'");
     return FORMAT_HEADER;
 }
 
@@ -229,6 +230,8 @@ static enum hn_status make(struct hn_store *store, const struct hn_export *expor
                            struct hn_error *err)
 {
     switch (arguments->format) {
+    case FORMAT_DRIVER_HEADER:
+        return hn_export_driver_header(export, out, err);
     case FORMAT_JSON:
         return hn_export_json(export, out, err);
     case FORMAT_CSV:
@@ -261,8 +264,8 @@ static void say_chosen(const struct hn_export *export)
         fprintf(stderr, "  and %zu more configuration%s (%s_CONFIGS, %s_select)\n", more,
                 more == 1 ? "" : "s", export->upper, export->lower);
     else if (more > 0)
-        fprintf(stderr, "  and for %zu more; configurations in all: %zu (%s_RESULTS, %s_select)\n",
-                more, export->count, export->upper, export->lower);
+        fprintf(stderr, "  and for %zu more; configurations in all: %zu (%s_results, %s_select)\n",
+                more, export->count, export->lower, export->lower);
 }
 
 static void say_how_to_use(const struct hn_export *export, const char *output)

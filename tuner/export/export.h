@@ -6,6 +6,8 @@
 #include "runtime/plan/plan.h"
 #include "runtime/compile/source.h"
 
+struct hn_export_images;
+
 /* What `hone export` writes: the tuned results of one kernel, one a device and problem, and the configurations that
  * they come down to. The first is the chosen one, whose values the header's macros take. */
 struct hn_export {
@@ -27,6 +29,8 @@ struct hn_export {
     struct hn_stored_plan stored;
     struct hn_plan *plan; /* of the chosen one, or of the config; NULL when the cache keeps none */
     char template_hash[33]; /* of the template that goes with the plan */
+    bool driver; /* the header has the part for programs of the driver */
+    const struct hn_export_images *images; /* that are embedded; NULL: none */
 };
 
 struct hn_export_request {
@@ -63,6 +67,9 @@ void hn_export_append_date(struct hn_text *text, double time);
 /* The formats. Each appends the whole file. */
 enum hn_status hn_export_header(const struct hn_export *export, struct hn_text *text,
                                 struct hn_error *err);
+/* With what programs of the driver need beside it. HN_ECONFIG of a pipeline. */
+enum hn_status hn_export_driver_header(const struct hn_export *export, struct hn_text *text,
+                                       struct hn_error *err);
 enum hn_status hn_export_json(const struct hn_export *export, struct hn_text *text,
                               struct hn_error *err);
 enum hn_status hn_export_csv(const struct hn_export *export, struct hn_text *text,

@@ -4,6 +4,7 @@
 
 #include "runtime/compile/source.h"
 #include "tuner/export/export_parts.h"
+#include "tuner/export/export_skeleton_parts.h"
 #include "tuner/report/format.h"
 
 /* Appends text for the inside of a comment: device and template names could hold the marks of one.
@@ -16,6 +17,9 @@ static void append_comment(struct hn_text *text, const char *string)
             hn_text_append(text, " ");
     }
 }
+
+/* Where the helpers go that the functions call. */
+static const char helpers_place[] = "/* helpers */\n";
 
 static const char *base_name(const char *path)
 {
@@ -113,13 +117,12 @@ static void append_provenance(const struct hn_export *export, const struct hn_so
                        export->count, export->upper);
 }
 
-/* The names that the call of a step is written with. */
+/* How a step is called in the comment. */
 struct call {
+    size_t number;
     const char *entry;
-    const char *prefix;  /* "hone_matmul", with the step's number where there are several */
-    const char *problem; /* "M, N, K" */
-    const struct hn_geometry *geometry;
-    const char *window; /* the argument under a window of the L2 cache */
+    const struct hn_step *step;
+    bool asks; /* it is launched for some problems only */
 };
 
 static void append_arguments(const struct hn_export *export, const struct hn_step *step,
@@ -131,131 +134,115 @@ static void append_arguments(const struct hn_export *export, const struct hn_ste
     hn_text_append(text, ");\n");
 }
 
-/* What is set aside stays so for the context, and what persists in the L2 cache until it is reset.
- */
-static void append_window(const struct call *call, struct hn_text *text)
-{
-    const char *prefix = call->prefix;
-    const char *problem = call->problem;
-    hn_text_printf(text,
-                   "    attributes[config.numAttrs].id = cudaLaunchAttributeAccessPolicyWindow;\n"
-                   "    attributes[config.numAttrs++].val.accessPolicyWindow = {%s, "
-                   "%s_window_bytes(%s),\n"
-                   "        (float)%s_window_hit_ratio(%s), "
-                   "(cudaAccessProperty)%s_window_hit(%s),\n"
-                   "        (cudaAccessProperty)%s_window_miss(%s)};\n",
-                   call->window, prefix, problem, prefix, problem, prefix, problem, prefix,
-                   problem);
-}
-
 /* What a launch with <<<>>> can not say. */
-static void append_attributes(const struct call *call, struct hn_text *text)
+static void append_attributes(const struct hn_export *export, const struct hn_geometry *geometry,
+                              struct hn_text *text)
 {
-    const char *prefix = call->prefix;
-    const char *problem = call->problem;
-    hn_text_printf(text,
-                   "    cudaLaunchConfig_t config = {%s_grid(%s), %s_block(%s),\n"
-                   "        %s_shared_bytes(%s)};\n    cudaLaunchAttribute attributes[3] = {};\n",
-                   prefix, problem, prefix, problem, prefix, problem);
-    if (call->geometry->cluster[0] != NULL)
-        hn_text_printf(text,
-                       "    struct hone_dim3 cluster = %s_cluster(%s);\n"
-                       "    attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;\n"
-                       "    attributes[config.numAttrs++].val.clusterDim = {cluster.x, cluster.y, "
-                       "cluster.z};\n",
-                       prefix, problem);
-    if (call->geometry->cooperative != NULL)
-        hn_text_printf(text,
-                       "    attributes[config.numAttrs].id = cudaLaunchAttributeCooperative;\n"
-                       "    attributes[config.numAttrs++].val.cooperative = %s_cooperative(%s);\n",
-                       prefix, problem);
-    if (call->geometry->window.parts[HN_WINDOW_BYTES] != NULL)
-        append_window(call, text);
-    hn_text_append(text, "    config.attrs = attributes;\n");
+    hn_text_append(text, "    cudaLaunchConfig_t launch = {s.grid, s.block, s.shared_bytes};\n"
+                         "    cudaLaunchAttribute attributes[3] = {};\n"
+                         "    launch.attrs = attributes;\n");
+    if (geometry->cluster[0] != NULL)
+        hn_text_append(
+            text, "    attributes[launch.numAttrs].id = cudaLaunchAttributeClusterDimension;\n"
+                  "    attributes[launch.numAttrs++].val.clusterDim = {s.cluster.x, s.cluster.y, "
+                  "s.cluster.z};\n");
+    if (geometry->cooperative != NULL)
+        hn_text_append(text,
+                       "    attributes[launch.numAttrs].id = cudaLaunchAttributeCooperative;\n"
+                       "    attributes[launch.numAttrs++].val.cooperative = s.cooperative;\n");
+    if (geometry->window.parts[HN_WINDOW_BYTES] != NULL)
+        hn_text_printf(
+            text,
+            "    attributes[launch.numAttrs].id = cudaLaunchAttributeAccessPolicyWindow;\n"
+            "    attributes[launch.numAttrs++].val.accessPolicyWindow = {%s, s.window_bytes,\n"
+            "        (float)s.window_hit_ratio, (cudaAccessProperty)s.window_hit, "
+            "(cudaAccessProperty)s.window_miss};\n",
+            export->plan->arguments[geometry->window.argument].name);
 }
 
-/* "matmul<<<hone_matmul_grid(M, N, K), …>>>(A, B, C, M, N);" */
-static void append_launch(const struct hn_export *export, const struct hn_step *step,
-                          const struct call *call, struct hn_text *text)
+/* "matmul<<<s.grid, s.block, s.shared_bytes>>>(A, B, C, M, N);" What is set aside stays so for the
+ * context, and what persists in the L2 cache until it is reset. */
+static void append_launch(const struct hn_export *export, const struct call *call,
+                          struct hn_text *text)
 {
-    const char *prefix = call->prefix;
-    const char *problem = call->problem;
-    if (call->geometry->carveout != NULL)
+    const struct hn_geometry *geometry = &call->step->geometry;
+    const char *indent = call->asks ? "        " : "    ";
+    if (geometry->carveout != NULL)
         hn_text_printf(text,
                        "    cudaFuncSetAttribute(%s, "
-                       "cudaFuncAttributePreferredSharedMemoryCarveout,\n"
-                       "        %s_carveout(%s));\n",
-                       call->entry, prefix, problem);
-    if (call->geometry->window.parts[HN_WINDOW_BYTES] != NULL)
-        hn_text_printf(text,
-                       "    cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, "
-                       "%s_set_aside_bytes(%s)); // once\n",
-                       prefix, problem);
-    if (call->geometry->cluster[0] != NULL || call->geometry->cooperative != NULL ||
-        call->geometry->window.parts[HN_WINDOW_BYTES] != NULL) {
-        append_attributes(call, text);
-        hn_text_printf(text, "    cudaLaunchKernelEx(&config, %s", call->entry);
-        append_arguments(export, step, ", ", text);
-        return;
+                       "cudaFuncAttributePreferredSharedMemoryCarveout, (int)s.carveout);\n",
+                       call->entry);
+    if (geometry->window.parts[HN_WINDOW_BYTES] != NULL)
+        hn_text_append(text, "    cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, "
+                             "s.set_aside_bytes); // once\n");
+    bool plain = geometry->cluster[0] == NULL && geometry->cooperative == NULL &&
+                 geometry->window.parts[HN_WINDOW_BYTES] == NULL;
+    if (!plain)
+        append_attributes(export, geometry, text);
+    hn_text_append(text, call->asks ? "    if (s.runs)\n" : "");
+    if (plain)
+        hn_text_printf(text, "%s%s<<<s.grid, s.block, s.shared_bytes>>>(", indent, call->entry);
+    else
+        hn_text_printf(text, "%scudaLaunchKernelEx(&launch, %s", indent, call->entry);
+    append_arguments(export, call->step, plain ? "" : ", ", text);
+}
+
+/* The launches of a configuration, but for steps that it never has. */
+static enum hn_status append_launches(const struct hn_export_code *code, const char **entries,
+                                      struct hn_text *text, struct hn_error *err)
+{
+    const struct hn_export *export = code->export;
+    const char *declared = "struct hone_step ";
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < export->plan->step_count && status == HN_OK; i++) {
+        const struct hn_step *step = &export->plan->steps[i];
+        struct hn_text condition = {0};
+        status = hn_export_append_condition(code, step->condition, &condition, err);
+        if (status == HN_OK && !condition.failed && strcmp(condition.data, "0") != 0) {
+            const struct call call = {i, entries[i] != NULL ? entries[i] : step->entry, step,
+                                      strcmp(condition.data, "1") != 0};
+            hn_text_printf(text, "    %ss = %s_step(%s_CONFIG, %zu, problem);\n", declared,
+                           export->lower, export->upper, i);
+            append_launch(export, &call, text);
+            declared = "";
+        }
+        hn_text_finish(&condition);
     }
-    hn_text_printf(text, "    %s<<<%s_grid(%s), %s_block(%s),\n        %s_shared_bytes(%s)>>>(",
-                   call->entry, prefix, problem, prefix, problem, prefix, problem);
-    append_arguments(export, step, "", text);
+    return status;
 }
 
 static enum hn_status append_call(const struct hn_export *export, const struct hn_source *source,
                                   struct hn_text *text, struct hn_error *err)
 {
-    struct hn_text problem = {0};
-    struct hn_value *values = NULL;
-    size_t next = 0;
-    enum hn_status status = hn_plan_values(export->plan, &export->configs[0]->identity.problem,
-                                           &export->configs[0]->best.point, &values, err);
-    if (status != HN_OK)
-        return status;
+    struct hn_export_code code;
+    const char **entries = calloc(export->plan->step_count, sizeof *entries);
+    enum hn_status status = hn_export_code_make(export, 0, &code, err);
+    if (status == HN_OK && entries == NULL)
+        status = hn_fail_memory(err);
+    if (status == HN_OK)
+        status = hn_export_find_entries(export, 0, source->entries, entries, err);
+    hn_text_printf(text, "\n    struct %s_problem problem = %s_TUNED_PROBLEM;", export->lower,
+                   export->upper);
     for (size_t i = 0; i < export->plan->problem_count; i++)
-        hn_text_printf(&problem, "%s%s", i > 0 ? ", " : "", export->plan->problem[i]);
-    for (size_t s = 0; s < export->plan->step_count; s++) {
-        const struct hn_step *step = &export->plan->steps[s];
-        bool asks = hn_export_uses_problem(export->plan, step->condition);
-        bool applies = false;
-        hn_step_applies(step, values, &applies, NULL);
-        if (!applies && !asks)
-            continue;
-        struct hn_text name = {0};
-        hn_text_append(&name, export->lower);
-        if (export->plan->step_count > 1)
-            hn_text_printf(&name, "_step%zu", s + 1);
-        const struct call call = {
-            .entry = applies && next < source->entry_count ? source->entries[next++] : step->entry,
-            .prefix = name.failed ? "" : name.data,
-            .problem = problem.length > 0 ? problem.data : "",
-            .geometry = &step->geometry,
-            .window = export->plan->arguments[step->geometry.window.argument].name,
-        };
-        if (asks)
-            hn_text_printf(text, "    if (%s_runs(%s)) {\n", call.prefix, call.problem);
-        append_launch(export, step, &call, text);
-        hn_text_append(text, asks ? "    }\n" : "");
-        hn_text_finish(&name);
-    }
-    hn_text_finish(&problem);
-    free(values);
-    return HN_OK;
+        hn_text_printf(text, "%s%s", i == 0 ? " // or {" : ", ", export->plan->problem[i]);
+    hn_text_append(text, export->plan->problem_count > 0 ? "}\n" : "\n");
+    if (status == HN_OK)
+        status = append_launches(&code, entries, text, err);
+    hn_export_code_finish(&code);
+    free(entries);
+    return status;
 }
 
 /* "  A: M * K elements of float4 (input)" */
-static void append_buffer(const struct hn_export *export, const struct hn_argument *argument,
-                          struct hn_text *text)
+static void append_buffer(const struct hn_argument *argument, struct hn_text *text)
 {
     char type[32];
     hn_type_format_c(argument->element, argument->lanes, type, sizeof type);
     hn_text_printf(text, "    %s: ", argument->name);
     if (argument->shape.width != NULL)
-        hn_text_printf(text, "%s rows of %s elements of %s, %s_%s_pitch() bytes apart",
+        hn_text_printf(text, "%s rows of %s elements of %s, %s_pitch bytes apart",
                        hn_expression_text(argument->shape.height),
-                       hn_expression_text(argument->shape.width), type, export->lower,
-                       argument->name);
+                       hn_expression_text(argument->shape.width), type, argument->name);
     else
         hn_text_printf(text, "%s elements of %s", hn_expression_text(argument->count), type);
     hn_text_printf(text, " (%s%s)\n", hn_role_name(argument->role),
@@ -278,7 +265,7 @@ static void append_texture(const struct hn_argument *argument, struct hn_text *t
 
 static void append_types(const struct hn_export *export, struct hn_text *text)
 {
-    hn_text_append(text, "\nwith the arguments\n\n");
+    hn_text_append(text, "\nwith the arguments\n");
     for (size_t i = 0; i < export->plan->argument_count; i++) {
         const struct hn_argument *argument = &export->plan->arguments[i];
         char type[32];
@@ -288,7 +275,7 @@ static void append_types(const struct hn_export *export, struct hn_text *text)
         if (argument->role == HN_ROLE_TEXTURE)
             append_texture(argument, text);
         else if (argument->count != NULL)
-            append_buffer(export, argument, text);
+            append_buffer(argument, text);
         else if (argument->value != NULL)
             hn_text_printf(text, "    %s: %s, %s\n", argument->name, type,
                            hn_expression_text(argument->value));
@@ -308,7 +295,7 @@ static void append_symbols(const struct hn_export *export, struct hn_text *text)
             continue;
         if (first)
             hn_text_append(text, "\nThe kernel reads variables of the template; fill them with "
-                                 "cudaMemcpyToSymbol before:\n\n");
+                                 "cudaMemcpyToSymbol before:\n");
         first = false;
         char type[32];
         hn_type_format_c(symbol->element, symbol->lanes, type, sizeof type);
@@ -330,11 +317,14 @@ static enum hn_status append_use(const struct hn_export *export, const struct hn
                                  struct hn_text *text, struct hn_error *err)
 {
     hn_text_printf(text,
-                   "\nUse it in a CUDA source, after all other headers:\n\n"
+                   "\nUse it in a CUDA source, after all other headers:\n"
                    "    #define %s_APPLY\n"
                    "    #include \"%s_tuned.h\"\n"
-                   "    #include \"%s\"\n",
-                   export->upper, export->kernel, base_name(export->plan->template_path));
+                   "    #include \"%s\"\n"
+                   "    #define %s_UNAPPLY // takes the template's names away again\n"
+                   "    #include \"%s_tuned.h\"\n",
+                   export->upper, export->kernel, base_name(export->plan->template_path),
+                   export->upper, export->kernel);
     if (export->plan->pipeline != NULL)
         hn_text_append(text, "\n");
     enum hn_status status = export->plan->pipeline != NULL
@@ -342,15 +332,14 @@ static enum hn_status append_use(const struct hn_export *export, const struct hn
                                 : append_call(export, source, text, err);
     append_types(export, text);
     append_symbols(export, text);
-    hn_text_printf(text,
-                   "\n%s_APPLY gives the names that the template reads, without prefix; include "
-                   "this file again with\n"
-                   "%s_UNAPPLY defined to take them away. A kernel that takes more than 48 KiB of "
-                   "dynamic shared\n"
-                   "memory needs cudaFuncSetAttribute(kernel, "
-                   "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) before.\n\n"
-                   "This file is generated; it is in the public domain (CC0 1.0).\n",
-                   export->upper, export->upper);
+    for (size_t i = 0; i < export->plan->step_count; i++)
+        if (export->plan->steps[i].geometry.shared_bytes != NULL) {
+            hn_text_append(text, "\nA kernel that takes more than 48 KiB of dynamic shared memory "
+                                 "needs cudaFuncSetAttribute(kernel,\n"
+                                 "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) before.\n");
+            break;
+        }
+    hn_text_append(text, "\nThis file is generated; it is in the public domain (CC0 1.0).\n");
     return status;
 }
 
@@ -400,62 +389,73 @@ static enum hn_status append_head(const struct hn_export *export, struct hn_text
     return HN_OK;
 }
 
-static const char dimensions[] =
-    "#ifndef HONE_DIM3\n"
-    "#define HONE_DIM3\n"
-    "/* The size of a grid or block; in CUDA C++ it is taken where a dim3 is. */\n"
-    "struct hone_dim3 {\n"
-    "    unsigned int x, y, z;\n"
-    "#ifdef __CUDACC__\n"
-    "    operator dim3() const { return dim3(x, y, z); }\n"
-    "#endif\n"
-    "};\n"
-    "#endif\n\n";
-
-/* Macros alone: nothing that would launch it. */
-static enum hn_status finish_pipeline(const struct hn_export *export, struct hn_text *text,
-                                      struct hn_error *err)
+static size_t count_launches(const struct hn_export *export)
 {
-    enum hn_status status = hn_export_append_pipeline(export, text, err);
-    if (status != HN_OK)
-        return status;
-    hn_text_printf(text, "#endif /* %s_TUNED_H */\n\n", export->upper);
-    status = hn_export_append_apply(export, text, err);
-    return status == HN_OK && text->failed ? hn_fail_memory(err) : status;
+    return export->plan->pipeline == NULL;
+}
+
+/* What the functions call is known once they are written: insert_helpers. */
+static enum hn_status leave_helpers(const struct hn_export *export, struct hn_text *text,
+                                    struct hn_error *err)
+{
+    (void)export;
+    (void)err;
+    hn_text_append(text, helpers_place);
+    return HN_OK;
+}
+
+const struct hn_export_part hn_export_head_parts[] = {
+    {"head", NULL, append_head},
+    {"pipeline", NULL, hn_export_append_pipeline},
+    {"launches", count_launches, NULL},
+    {"helpers", NULL, leave_helpers},
+    {NULL, NULL, NULL},
+};
+
+/* A size that is not whole is none. */
+static const char whole_helper[] =
+    "static inline int64_t %s_whole(double size) /* -1: it is not */\n"
+    "{\n"
+    "    int64_t whole = size >= -9e18 && size <= 9e18 ? (int64_t)size : -1;\n"
+    "    return size > (double)whole || size < (double)whole ? -1 : whole;\n"
+    "}\n\n";
+
+static void insert_helpers(const struct hn_export *export, const char *header, struct hn_text *text)
+{
+    const char *place = strstr(header, helpers_place);
+    struct hn_text call = {0}, helpers = {0};
+    bool needs_math = false;
+    if (place == NULL) {
+        hn_text_append(text, header);
+        return;
+    }
+    hn_expression_append_c_helpers(place, export->lower, &helpers, &needs_math);
+    hn_text_append_bytes(text, header, (size_t)(place - header));
+    hn_text_append(text, needs_math ? "#include <math.h>\n\n" : "");
+    hn_text_printf(&call, "%s_whole(", export->lower);
+    if (!call.failed && strstr(place, call.data) != NULL)
+        hn_text_printf(text, whole_helper, export->lower);
+    hn_text_append(text, helpers.length > 0 ? helpers.data : "");
+    hn_text_append(text, place + strlen(helpers_place));
+    text->failed = text->failed || call.failed || helpers.failed;
+    hn_text_finish(&call);
+    hn_text_finish(&helpers);
 }
 
 enum hn_status hn_export_header(const struct hn_export *export, struct hn_text *text,
                                 struct hn_error *err)
 {
+    struct hn_text filled = {0};
     enum hn_status status = hn_export_need_plan(export, err);
     if (status == HN_OK)
-        status = append_head(export, text, err);
-    if (status != HN_OK)
-        return status;
-    hn_text_printf(text, "#ifndef %s_TUNED_H\n#define %s_TUNED_H\n\n", export->upper,
-                   export->upper);
-    status = hn_export_append_macros(export, text, err);
-    if (status == HN_OK)
-        status = hn_export_append_list(export, text, err);
-    if (status != HN_OK)
-        return status;
-    if (export->plan->pipeline != NULL)
-        return finish_pipeline(export, text, err);
-    hn_text_append(text,
-                   "/* Programs compiled by NVRTC have no host side and no standard headers. */\n"
-                   "#ifndef __CUDACC_RTC__\n\n#include <stdint.h>\n#include <string.h>\n\n");
-    hn_text_append(text, dimensions);
-    status = hn_export_append_geometry(export, text, err);
-    if (status == HN_OK)
-        status = hn_export_append_select(export, text, err);
-    if (status == HN_OK)
-        status = hn_export_append_launch(export, text, err);
-    if (status != HN_OK)
-        return status;
-    hn_text_printf(text, "#endif /* __CUDACC_RTC__ */\n\n#endif /* %s_TUNED_H */\n\n",
-                   export->upper);
-    status = hn_export_append_apply(export, text, err);
-    if (status == HN_OK && text->failed)
+        status = hn_export_fill(export, hn_export_header_skeleton, &filled, err);
+    char *header = hn_text_take(&filled);
+    if (status == HN_OK && header == NULL)
         status = hn_fail_memory(err);
+    if (status == HN_OK) {
+        insert_helpers(export, header, text);
+        status = text->failed ? hn_fail_memory(err) : HN_OK;
+    }
+    free(header);
     return status;
 }

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "runtime/compile/source.h"
+#include "tuner/export/export_cases_part.h"
 #include "tuner/export/export_parts.h"
+#include "tuner/export/export_skeleton_parts.h"
 
 /* The header's macros are the prelude that the template was tuned with, line by line, each name
  * prefixed: so both can not differ. */
@@ -67,6 +69,10 @@ static bool has_name(const char *prelude, const char *name, size_t length)
 /* '?' is escaped because "??/" would be a trigraph. */
 void hn_export_append_literal(struct hn_text *text, const char *string)
 {
+    if (string == NULL) {
+        hn_text_append(text, "NULL");
+        return;
+    }
     hn_text_append(text, "\"");
     for (const char *c = string; *c != '\0'; c++) {
         unsigned char byte = (unsigned char)*c;
@@ -96,25 +102,25 @@ void hn_export_append_time(struct hn_text *text, double time_us)
     hn_text_printf(text, "%s%s", digits, strpbrk(digits, ".e") == NULL ? ".0" : "");
 }
 
-/* What the prelude does not hold: where and for what the configuration was tuned. */
+/* What the prelude does not hold: where and for what the configuration was tuned. A problem value
+ * of the same name, as SM_COUNT, stands for the device's. */
 static void append_tuned(const struct hn_export *export, const struct hn_tuned *tuned,
                          struct hn_text *text)
 {
     const struct hn_device_identity *device = &tuned->identity.device;
+    const struct hn_bindings *problem = &tuned->identity.problem;
     hn_text_append(text, "#define TUNED_DEVICE ");
     hn_export_append_literal(text, device->name);
-    hn_text_printf(
-        text, "\n#define TUNED_CAPABILITY %d\n#define TUNED_SM_COUNT %d\n#define TUNED_TIME_US ",
-        device->capability, device->sm_count);
+    hn_text_printf(text, "\n#define TUNED_CAPABILITY %d\n", device->capability);
+    if (hn_bindings_get(problem, "SM_COUNT") == NULL)
+        hn_text_printf(text, "#define TUNED_SM_COUNT %d\n", device->sm_count);
+    hn_text_append(text, "#define TUNED_TIME_US ");
     hn_export_append_time(text, tuned->best.timing.median_us);
     hn_text_append(text, "\n");
     for (size_t i = 0; i < export->plan->problem_count; i++) {
         const char *name = export->plan->problem[i];
-        const struct hn_value *value = hn_bindings_get(&tuned->identity.problem, name);
-        if (value == NULL)
-            continue;
         hn_text_printf(text, "#define TUNED_%s ", name);
-        hn_export_append_value(export, name, value, text);
+        hn_export_append_value(export, name, hn_bindings_get(problem, name), text);
         hn_text_append(text, "\n");
     }
 }
@@ -206,9 +212,9 @@ static void append_definitions(const struct hn_export *export, char *const *prel
 static enum hn_status check_names(const struct hn_export *export, const char *prelude,
                                   struct hn_error *err)
 {
-    static const char *const own[] = {"APPLY",   "UNAPPLY",      "CONFIG",
-                                      "CONFIGS", "CONFIG_COUNT", "TUNED_H",
-                                      "RESULTS", "RESULT_COUNT", "DEFAULT"};
+    static const char *const own[] = {"APPLY",         "UNAPPLY", "CONFIG",       "CONFIGS",
+                                      "CONFIG_COUNT",  "TUNED_H", "RESULT_COUNT", "STEP_COUNT",
+                                      "TUNED_PROBLEM", "DEFAULT"};
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
         if (has_name(prelude, own[i], strlen(own[i])))
             return hn_fail(err, HN_ECONFIG,
@@ -233,118 +239,194 @@ static void append_alternatives(const struct hn_export *export, char *const *pre
                        export->configs[i]->simulated ? "; SIMULATED" : "");
         append_definitions(export, preludes, i, false, text);
     }
-    hn_text_append(text, "#else\n");
+    hn_text_append(text, "#endif\n");
 }
 
-static void append_all(const struct hn_export *export, char *const *preludes, struct hn_text *text)
+/* Every value that a row has is there. */
+static enum hn_status check_values(const struct hn_export *export, struct hn_error *err)
 {
-    hn_text_printf(
-        text, "#define %s_CONFIG_COUNT %zu\n#ifndef %s_CONFIG\n#define %s_CONFIG 0\n#endif\n\n",
-        export->upper, export->count, export->upper, export->upper);
-    if (export->fallback != NULL)
-        hn_text_printf(text,
-                       "/* The template's default point, which is no result: for functions that "
-                       "take a configuration. */\n"
-                       "#define %s_DEFAULT %zu\n\n",
-                       export->upper, export->count);
-    append_definitions(export, preludes, 0, true, text);
-    if (export->count > 1)
-        append_alternatives(export, preludes, text);
-    else
-        hn_text_printf(text, "\n#if %s_CONFIG != 0\n", export->upper);
-    hn_text_printf(text, "#error \"%s_CONFIG: the last configuration is %zu\"\n#endif\n\n",
-                   export->upper, export->count - 1);
+    const struct hn_plan *plan = export->plan;
+    for (size_t i = 0; i < plan->parameter_count; i++) {
+        if (hn_bindings_get(&export->configs[0]->best.point, plan->parameters[i]) == NULL)
+            return hn_fail(err, HN_EFORMAT, "the cached point of '%s' has no value for '%s'",
+                           export->kernel, plan->parameters[i]);
+    }
+    for (size_t i = 0; i < plan->problem_count; i++) {
+        if (hn_bindings_get(&export->configs[0]->identity.problem, plan->problem[i]) == NULL)
+            return hn_fail(err, HN_EFORMAT, "the cached problem of '%s' has no value for '%s'",
+                           export->kernel, plan->problem[i]);
+    }
+    return HN_OK;
 }
 
-enum hn_status hn_export_append_macros(const struct hn_export *export, struct hn_text *text,
-                                       struct hn_error *err)
+static enum hn_status append_macros(const struct hn_export *export, struct hn_text *text,
+                                    struct hn_error *err)
 {
     char **preludes;
-    enum hn_status status = make_preludes(export, &preludes, err);
+    enum hn_status status = check_values(export, err);
+    if (status == HN_OK)
+        status = make_preludes(export, &preludes, err);
     if (status != HN_OK)
         return status;
     status = check_names(export, preludes[0], err);
-    if (status == HN_OK)
-        append_all(export, preludes, text);
+    if (status == HN_OK) {
+        append_definitions(export, preludes, 0, true, text);
+        if (export->count > 1)
+            append_alternatives(export, preludes, text);
+    }
     free_preludes(preludes, export->count);
     return status;
 }
 
-enum hn_status hn_export_append_apply(const struct hn_export *export, struct hn_text *text,
-                                      struct hn_error *err)
+/* A line for each name that the template reads: "#define K HONE_MATMUL_K", or "#undef K". */
+static enum hn_status append_names(const struct hn_export *export, const char *directive,
+                                   bool defined, struct hn_text *text, struct hn_error *err)
 {
     struct hn_text prelude = {0};
-    enum hn_status status =
-        hn_source_append_prelude(export->plan, &export->configs[0]->identity.problem,
-                                 &export->configs[0]->best.point, &prelude, err);
-    if (status != HN_OK || prelude.failed || prelude.data == NULL)
-        goto done;
-    hn_text_printf(text, "#ifdef %s_APPLY\n", export->upper);
-    const char *line = prelude.data;
+    const struct hn_tuned *tuned = export->configs[0];
+    enum hn_status status = hn_source_append_prelude(export->plan, &tuned->identity.problem,
+                                                     &tuned->best.point, &prelude, err);
     struct definition definition;
-    while (next_definition(&line, &definition))
-        hn_text_printf(text, "#define %.*s %s_%.*s\n", (int)definition.name_length, definition.name,
-                       export->upper, (int)definition.name_length, definition.name);
-    hn_text_printf(text, "#undef %s_APPLY\n#endif\n\n#ifdef %s_UNAPPLY\n", export->upper,
-                   export->upper);
-    line = prelude.data;
-    while (next_definition(&line, &definition))
-        hn_text_printf(text, "#undef %.*s\n", (int)definition.name_length, definition.name);
-    hn_text_printf(text, "#undef %s_UNAPPLY\n#endif\n", export->upper);
-done:
+    const char *line =
+        status != HN_OK || prelude.failed || prelude.data == NULL ? "" : prelude.data;
+    while (next_definition(&line, &definition)) {
+        int length = (int)definition.name_length;
+        hn_text_printf(text, "%s %.*s", directive, length, definition.name);
+        if (defined)
+            hn_text_printf(text, " %s_%.*s", export->upper, length, definition.name);
+        hn_text_append(text, "\n");
+    }
     text->failed = text->failed || prelude.failed;
     hn_text_finish(&prelude);
     return status;
 }
 
-/* The values of one configuration as the arguments of X. */
-static void append_row(const struct hn_export *export, size_t config, struct hn_text *text)
+static enum hn_status append_apply(const struct hn_export *export, struct hn_text *text,
+                                   struct hn_error *err)
 {
-    const struct hn_tuned *tuned = export->configs[config];
-    hn_text_printf(text, " \\\n    X(%zu", config);
-    for (size_t i = 0; i < export->plan->parameter_count; i++) {
-        const char *name = export->plan->parameters[i];
-        hn_text_append(text, ", ");
-        hn_export_append_value(export, name, hn_bindings_get(&tuned->best.point, name), text);
-    }
-    for (size_t i = 0; i < export->plan->problem_count; i++) {
-        const char *name = export->plan->problem[i];
-        hn_text_append(text, ", ");
-        hn_export_append_value(export, name, hn_bindings_get(&tuned->identity.problem, name), text);
-    }
-    hn_text_append(text, ", ");
-    hn_export_append_literal(text, tuned->identity.device.name);
-    hn_text_printf(text, ", %d, %d, ", tuned->identity.device.capability,
-                   tuned->identity.device.sm_count);
-    hn_export_append_time(text, tuned->best.timing.median_us);
-    hn_text_append(text, ")");
+    return append_names(export, "#define", true, text, err);
 }
 
-enum hn_status hn_export_append_list(const struct hn_export *export, struct hn_text *text,
+static enum hn_status append_unapply(const struct hn_export *export, struct hn_text *text,
                                      struct hn_error *err)
 {
-    for (size_t i = 0; i < export->plan->parameter_count; i++) {
-        if (hn_bindings_get(&export->configs[0]->best.point, export->plan->parameters[i]) == NULL)
-            return hn_fail(err, HN_EFORMAT, "the cached point of '%s' has no value for '%s'",
-                           export->kernel, export->plan->parameters[i]);
-    }
+    return append_names(export, "#undef", false, text, err);
+}
+
+void hn_export_append_problem(const struct hn_export *export, const struct hn_tuned *tuned,
+                              struct hn_text *text)
+{
     for (size_t i = 0; i < export->plan->problem_count; i++) {
-        if (hn_bindings_get(&export->configs[0]->identity.problem, export->plan->problem[i]) ==
-            NULL)
-            return hn_fail(err, HN_EFORMAT, "the cached problem of '%s' has no value for '%s'",
-                           export->kernel, export->plan->problem[i]);
+        const char *name = export->plan->problem[i];
+        hn_text_append(text, i > 0 ? ", " : "");
+        hn_export_append_value(export, name, hn_bindings_get(&tuned->identity.problem, name), text);
     }
-    hn_text_append(
-        text, "/* All configurations, each with the first result that it comes from: X(config");
-    for (size_t i = 0; i < export->plan->parameter_count; i++)
-        hn_text_printf(text, ", %s", export->plan->parameters[i]);
-    for (size_t i = 0; i < export->plan->problem_count; i++)
-        hn_text_printf(text, ", %s", export->plan->problem[i]);
-    hn_text_printf(text,
-                   ",\n * device, compute capability, SMs, time in us). */\n#define %s_CONFIGS(X)",
-                   export->upper);
-    for (size_t i = 0; i < export->count; i++)
-        append_row(export, i, text);
-    hn_text_append(text, "\n\n");
+}
+
+/* The values of each configuration as the arguments of X. */
+static enum hn_status append_rows(const struct hn_export *export, struct hn_text *text,
+                                  struct hn_error *err)
+{
+    (void)err;
+    for (size_t c = 0; c < export->count; c++) {
+        const struct hn_tuned *tuned = export->configs[c];
+        hn_text_printf(text, " \\\n    X(%zu, ", c);
+        for (size_t i = 0; i < export->plan->parameter_count; i++) {
+            const char *name = export->plan->parameters[i];
+            hn_export_append_value(export, name, hn_bindings_get(&tuned->best.point, name), text);
+            hn_text_append(text, ", ");
+        }
+        hn_export_append_problem(export, tuned, text);
+        hn_text_append(text, export->plan->problem_count > 0 ? ", " : "");
+        hn_export_append_literal(text, tuned->identity.device.name);
+        hn_text_printf(text, ", %d, %d, ", tuned->identity.device.capability,
+                       tuned->identity.device.sm_count);
+        hn_export_append_time(text, tuned->best.timing.median_us);
+        hn_text_append(text, ")");
+    }
     return HN_OK;
 }
+
+/* "VARIANT, TILE_WIDTH" behind what is there. */
+static void append_list(char *const *names, size_t count, const char *before, const char *prefix,
+                        const char *line_break, struct hn_text *text)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct hn_text piece = {0};
+        hn_text_printf(&piece, "%s%s", prefix, names[i]);
+        hn_text_append(text, i > 0 ? ", " : before);
+        hn_export_append_wrapped(text, line_break, piece.failed ? "" : piece.data);
+        text->failed = text->failed || piece.failed;
+        hn_text_finish(&piece);
+    }
+}
+
+static enum hn_status append_columns(const struct hn_export *export, struct hn_text *text,
+                                     struct hn_error *err)
+{
+    const struct hn_plan *plan = export->plan;
+    (void)err;
+    hn_text_append(text, "config");
+    append_list(plan->parameters, plan->parameter_count, ", ", "", "\n * ", text);
+    append_list(plan->problem, plan->problem_count, ", ", "", "\n * ", text);
+    hn_text_append(text, ", ");
+    hn_export_append_wrapped(text, "\n * ", "device, compute capability, SMs, time in us");
+    return HN_OK;
+}
+
+static enum hn_status append_problem_names(const struct hn_export *export, struct hn_text *text,
+                                           struct hn_error *err)
+{
+    (void)err;
+    append_list(export->plan->problem, export->plan->problem_count, "", "", "", text);
+    return HN_OK;
+}
+
+static enum hn_status append_tuned_problem(const struct hn_export *export, struct hn_text *text,
+                                           struct hn_error *err)
+{
+    struct hn_text prefix = {0};
+    (void)err;
+    hn_text_printf(&prefix, "%s_TUNED_", export->upper);
+    append_list(export->plan->problem, export->plan->problem_count, "",
+                prefix.failed ? "" : prefix.data, "\\\n    ", text);
+    hn_text_append(text, export->plan->problem_count == 0 ? "0" : "");
+    text->failed = text->failed || prefix.failed;
+    hn_text_finish(&prefix);
+    return HN_OK;
+}
+
+static size_t count_configs(const struct hn_export *export)
+{
+    return export->count;
+}
+
+static size_t count_last(const struct hn_export *export)
+{
+    return export->count - 1;
+}
+
+static size_t count_bodies(const struct hn_export *export)
+{
+    return export->body_count;
+}
+
+static size_t count_fallback(const struct hn_export *export)
+{
+    return export->fallback != NULL;
+}
+
+const struct hn_export_part hn_export_macro_parts[] = {
+    {"config_count", count_configs, NULL},
+    {"last_config", count_last, NULL},
+    {"body_count", count_bodies, NULL},
+    {"fallback", count_fallback, NULL},
+    {"macros", NULL, append_macros},
+    {"config_columns", NULL, append_columns},
+    {"config_rows", NULL, append_rows},
+    {"problem_names", NULL, append_problem_names},
+    {"tuned_problem", NULL, append_tuned_problem},
+    {"apply", NULL, append_apply},
+    {"unapply", NULL, append_unapply},
+    {NULL, NULL, NULL},
+};

@@ -112,6 +112,8 @@ enum hn_status hn_export_append_pipeline(const struct hn_export *export, struct 
                                          struct hn_error *err)
 {
     struct hn_launch launch;
+    if (export->plan->pipeline == NULL)
+        return HN_OK;
     enum hn_status status = make_launch(export, &launch, err);
     if (status != HN_OK)
         return status;
@@ -136,4 +138,16 @@ enum hn_status hn_export_append_pipeline(const struct hn_export *export, struct 
                    hn_host_memory_names[flow->host_memory]);
     hn_launch_finish(&launch);
     return HN_OK;
+}
+
+enum hn_status hn_export_refuse_pipeline(const struct hn_export *export, struct hn_error *err)
+{
+    enum hn_status status = hn_export_need_plan(export, err);
+    if (status == HN_OK && export->plan->pipeline != NULL)
+        return hn_fail(
+            err, HN_ECONFIG,
+            "the pipeline of '%s' spans host and device, which a header does not launch; "
+            "export the header alone, source or cubin",
+            export->kernel);
+    return status;
 }

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/export/export_parts.h"
+
+/* Expressions of the plan as C: parameters are known and folded, so that each configuration has its
+ * own; problem values and pitches are members of structs. */
+
+void hn_export_code_finish(struct hn_export_code *code)
+{
+    const struct hn_plan *plan = code->export->plan;
+    for (size_t i = 0; code->names != NULL && i < plan->name_count + plan->pitch_count; i++)
+        free(code->names[i]);
+    free(code->names);
+    free(code->slots);
+    free(code->values);
+}
+
+/* "problem.M" and the like. */
+static const char *make_name(struct hn_export_code *code, size_t slot, const char *of,
+                             const char *name)
+{
+    struct hn_text text = {0};
+    hn_text_printf(&text, "%s.%s", of, name);
+    return code->names[slot] = hn_text_take(&text);
+}
+
+static bool fill_slot(struct hn_export_code *code, size_t slot)
+{
+    const struct hn_export *export = code->export;
+    const struct hn_plan *plan = export->plan;
+    struct hn_c_slot *own = &code->slots[slot];
+    if (slot >= plan->name_count) {
+        own->name = make_name(code, slot, "size", plan->pitches[slot - plan->name_count]);
+        return own->name != NULL;
+    }
+    const char *name = plan->names[slot];
+    const struct hn_word_list *list = hn_export_words(export, name);
+    own->constant = hn_bindings_get(&export->configs[code->config]->best.point, name);
+    if (own->constant != NULL)
+        return true;
+    own->name = make_name(code, slot, "problem", name);
+    own->real = hn_export_problem_is_real(export, name);
+    own->words = list == NULL ? NULL : (const char *const *)list->words;
+    own->word_count = list == NULL ? 0 : list->count;
+    return own->name != NULL;
+}
+
+enum hn_status hn_export_code_make(const struct hn_export *export, size_t config,
+                                   struct hn_export_code *code, struct hn_error *err)
+{
+    const struct hn_tuned *tuned = export->configs[config];
+    size_t count = export->plan->name_count + export->plan->pitch_count;
+    *code = (struct hn_export_code){.export = export, .config = config};
+    code->slots = calloc(count + 1, sizeof *code->slots);
+    code->names = calloc(count + 1, sizeof *code->names);
+    bool made = code->slots != NULL && code->names != NULL;
+    for (size_t i = 0; i < count && made; i++)
+        made = fill_slot(code, i);
+    if (!made)
+        return hn_fail_memory(err);
+    return hn_plan_values(export->plan, &tuned->identity.problem, &tuned->best.point, &code->values,
+                          err);
+}
+
+bool hn_export_uses_problem(const struct hn_plan *plan, const struct hn_expression *expression)
+{
+    for (size_t slot = 0; slot < plan->name_count; slot++) {
+        if (!hn_plan_uses(plan, expression, slot))
+            continue;
+        for (size_t i = 0; i < plan->problem_count; i++)
+            if (strcmp(plan->names[slot], plan->problem[i]) == 0)
+                return true;
+    }
+    return false;
+}
+
+enum hn_status hn_export_append_number(const struct hn_export_code *code,
+                                       const struct hn_expression *expression, const char *missing,
+                                       struct hn_text *text, struct hn_error *err)
+{
+    bool real = false;
+    struct hn_text number = {0};
+    if (expression == NULL) {
+        hn_text_append(text, missing);
+        return HN_OK;
+    }
+    enum hn_status status =
+        hn_expression_append_c(expression, code->slots, code->export->lower, &real, &number, err);
+    if (status == HN_OK && real)
+        hn_text_printf(text, "%s_whole(%s)", code->export->lower, number.data);
+    else if (status == HN_OK)
+        hn_text_append(text, number.data);
+    text->failed = text->failed || number.failed;
+    hn_text_finish(&number);
+    return status;
+}
+
+/* "(problem.K == 32 && …)" */
+static void append_own_problem(const struct hn_export_code *code,
+                               const struct hn_expression *condition, struct hn_text *text)
+{
+    const struct hn_plan *plan = code->export->plan;
+    const struct hn_bindings *problem = &code->export->configs[code->config]->identity.problem;
+    const char *separator = "(";
+    for (size_t slot = 0; slot < plan->name_count; slot++) {
+        const struct hn_value *value = hn_bindings_get(problem, plan->names[slot]);
+        if (value == NULL || !hn_plan_uses(plan, condition, slot))
+            continue;
+        hn_text_printf(text, "%sproblem.%s == ", separator, plan->names[slot]);
+        hn_export_append_value(code->export, plan->names[slot], value, text);
+        separator = " && ";
+    }
+    hn_text_append(text, ")");
+}
+
+enum hn_status hn_export_append_condition(const struct hn_export_code *code,
+                                          const struct hn_expression *condition,
+                                          struct hn_text *text, struct hn_error *err)
+{
+    const struct hn_plan *plan = code->export->plan;
+    struct hn_text own = {0};
+    struct hn_error reason;
+    if (condition == NULL || !hn_export_uses_problem(plan, condition)) {
+        struct hn_value value = hn_integer(1);
+        bool holds = condition == NULL ||
+                     (hn_expression_evaluate(condition, code->values, &value, NULL) == HN_OK &&
+                      hn_value_truth(&value));
+        hn_text_append(text, holds ? "1" : "0");
+        return HN_OK;
+    }
+    enum hn_status status = hn_expression_append_c_condition(condition, code->slots,
+                                                             code->export->lower, &own, &reason);
+    bool failed = status == HN_ENOMEM || own.failed;
+    if (status == HN_OK && !failed)
+        hn_text_append(text, own.data);
+    else if (!failed)
+        append_own_problem(code, condition, text);
+    hn_text_finish(&own);
+    return failed ? hn_fail_memory(err) : HN_OK;
+}
