@@ -42,6 +42,22 @@ void hn_gate_clean(char *text)
     }
 }
 
+char *hn_gate_escape(const char *text)
+{
+    struct hn_text shown;
+    hn_text_init(&shown);
+    for (const char *c = text; *c != '\0'; c++) {
+        if (*c == '\n' || *c == '\t' || !is_control((const unsigned char *)c)) {
+            hn_text_append_bytes(&shown, c, 1);
+            continue;
+        }
+        if ((unsigned char)*c == 0xc2)
+            hn_text_printf(&shown, "\\x%02x", (unsigned char)*c++);
+        hn_text_printf(&shown, "\\x%02x", (unsigned char)*c);
+    }
+    return hn_text_take(&shown);
+}
+
 /* The metric of "NAME minimize" or "NAME maximize"; false for anything else. */
 static bool read_metric(const char *objective, char name[256], bool *maximize)
 {

@@ -34,6 +34,8 @@ enum { HN_NAME_MOST = 4096, HN_COMMAND_MOST = 1 << 16 };
 enum hn_status hn_gate_line(const char *what, const char *text, size_t most, struct hn_error *err);
 /* Text of several lines, as compilers write it: other control characters become '?'. */
 void hn_gate_clean(char *text);
+/* The same with "\x1b" for each byte of them, as output shows it. NULL when out of memory; free it. */
+char *hn_gate_escape(const char *text);
 
 /* JSON that will not fill the memory when it is parsed: it has at most eight million values, where an object, which
  * takes more, counts as four. */

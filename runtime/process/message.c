@@ -173,10 +173,9 @@ enum hn_status hn_message_decode(const void *body, size_t size, struct hn_messag
 /* false when out of memory. */
 static bool clean_string(json_t *json)
 {
-    char *text = strdup(json_string_value(json));
+    char *text = hn_gate_escape(json_string_value(json));
     if (text == NULL)
         return false;
-    hn_gate_clean(text);
     bool done = strcmp(text, json_string_value(json)) == 0 || json_string_set(json, text) == 0;
     free(text);
     return done;

@@ -43,7 +43,7 @@ enum hn_status hn_message_encode(const struct hn_message *message, char **frame,
 enum hn_status hn_message_decode(const void *body, size_t size, struct hn_message *message, struct hn_error *err);
 
 /* The gate of what a worker says, before anything of it is used: it has a type, which is a word, and its texts have no
- * control characters but those of lines, instead of which there are '?'. HN_EFORMAT. */
+ * control characters but those of lines: others are escaped. HN_EFORMAT. */
 enum hn_status hn_message_gate(struct hn_message *message, struct hn_error *err);
 /* A member that is a number, finite and not negative. HN_EFORMAT. */
 enum hn_status hn_message_amount(const struct hn_message *message, const char *key, double *amount, struct hn_error *err);
