@@ -31,6 +31,9 @@ enum hn_status hn_text_read_file(const char *path, size_t limit, char **data, si
 /* Writes through a temporary file beside path and renames it, so that path never holds half of it. */
 enum hn_status hn_text_write_file(const char *path, const void *data, size_t size, struct hn_error *err);
 
+/* All of it, however many calls that takes; false with errno set. */
+bool hn_text_write_all(int fd, const void *data, size_t size);
+
 /* The word nearest to `word` by Levenshtein distance with swapped neighbours as one edit, or NULL when none is near
  * enough to be what was meant
  * (distance at most a third of the length, at least 1; case differences count half, and a word that

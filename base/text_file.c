@@ -61,15 +61,16 @@ enum hn_status hn_text_read_file(const char *path, size_t limit, char **data, si
     return HN_OK;
 }
 
-static bool write_all(int fd, const char *data, size_t size)
+bool hn_text_write_all(int fd, const void *data, size_t size)
 {
+    const char *at = data;
     while (size > 0) {
-        ssize_t put = write(fd, data, size);
+        ssize_t put = write(fd, at, size);
         if (put < 0 && errno == EINTR)
             continue;
         if (put < 0)
             return false;
-        data += put;
+        at += put;
         size -= (size_t)put;
     }
     return true;
@@ -100,7 +101,7 @@ static enum hn_status write_special(const char *path, const void *data, size_t s
     if (fd < 0)
         return fail_errno(err, "open", path);
     enum hn_status status = HN_OK;
-    if (!write_all(fd, data, size))
+    if (!hn_text_write_all(fd, data, size))
         status = fail_errno(err, "write", path);
     if (close(fd) != 0 && status == HN_OK)
         status = fail_errno(err, "write", path);
@@ -122,7 +123,7 @@ enum hn_status hn_text_write_file(const char *path, const void *data, size_t siz
         status = fail_errno(err, "write", path);
         goto finish_name;
     }
-    bool written = write_all(fd, data, size) && fsync(fd) == 0;
+    bool written = hn_text_write_all(fd, data, size) && fsync(fd) == 0;
     int reason = errno;
     if (close(fd) != 0 && written) {
         written = false;

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 static const char not_written[] = "can not write to standard output";
 
 /* A stream that text goes through. */
@@ -18,20 +20,6 @@ struct filter {
     bool has_c2; /* the first byte of a character from U+0080 to U+00BF came, and waits for the
                     second */
 };
-
-static bool write_all(int fd, const char *data, size_t size)
-{
-    while (size > 0) {
-        ssize_t put = write(fd, data, size);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return false;
-        data += put;
-        size -= (size_t)put;
-    }
-    return true;
-}
 
 static size_t append_escaped(char *to, unsigned char byte)
 {
@@ -68,7 +56,7 @@ static ssize_t write_text(void *cookie, const char *text, size_t size)
         length += append_shown(filter, (unsigned char)text[i], shown + length);
         if (length + ROOM <= sizeof shown && i + 1 < size)
             continue;
-        if (!write_all(filter->fd, shown, length))
+        if (!hn_text_write_all(filter->fd, shown, length))
             return 0;
         length = 0;
     }
@@ -110,7 +98,7 @@ void hn_output_init(void)
 
 enum hn_status hn_output_data(const void *bytes, size_t size, struct hn_error *err)
 {
-    if (fflush(stdout) != 0 || !write_all(STDOUT_FILENO, bytes, size))
+    if (fflush(stdout) != 0 || !hn_text_write_all(STDOUT_FILENO, bytes, size))
         return hn_fail(err, HN_ERUN, "%s: %s", not_written, strerror(errno));
     return HN_OK;
 }
