@@ -6,32 +6,14 @@
 #include "base/text.h"
 #include "cache/store/store_internal.h"
 
-/* Runs a query whose rows are findings (except a single "ok") and writes each under `title`. */
-static enum hn_status report_rows(struct hn_store *store, const char *title, const char *sql,
-                                  struct hn_text *report, struct hn_error *err)
-{
-    struct hn_statement *statement;
-    bool row = false;
-    enum hn_status status = hn_database_prepare(store->database, sql, &statement, err);
-    if (status == HN_OK)
-        status = hn_statement_step(statement, &row, err);
-    while (status == HN_OK && row) {
-        const char *finding = hn_column_text(statement, 0);
-        if (strcmp(finding, "ok") != 0)
-            hn_text_printf(report, "%s: %s\n", title, finding);
-        status = hn_statement_step(statement, &row, err);
-    }
-    hn_statement_finish(statement);
-    return status;
-}
-
 /* HN_OK when there is nothing to say of the row. */
 typedef enum hn_status look_at_row(struct hn_store *store, struct hn_statement *statement,
                                    struct hn_error *finding);
 
-/* Writes a line for each row of a query in which `look` finds something. */
-static enum hn_status check_rows(struct hn_store *store, const char *sql, look_at_row *look,
-                                 struct hn_text *report, struct hn_error *err)
+/* Writes a line for each row of a query in which `look` finds something, with the title before it.
+ */
+static enum hn_status check_rows(struct hn_store *store, const char *title, const char *sql,
+                                 look_at_row *look, struct hn_text *report, struct hn_error *err)
 {
     struct hn_statement *statement;
     bool row = false;
@@ -42,11 +24,20 @@ static enum hn_status check_rows(struct hn_store *store, const char *sql, look_a
         struct hn_error finding = {""};
         enum hn_status found = look(store, statement, &finding);
         if (found != HN_OK)
-            hn_text_printf(report, "%s\n", finding.message);
+            hn_text_printf(report, "%s%s\n", title, finding.message);
         status = found == HN_ENOMEM ? hn_fail_memory(err) : hn_statement_step(statement, &row, err);
     }
     hn_statement_finish(statement);
     return status;
+}
+
+/* Of a query whose rows are findings, except a single "ok". */
+static enum hn_status look_at_finding(struct hn_store *store, struct hn_statement *statement,
+                                      struct hn_error *finding)
+{
+    const char *text = hn_column_text(statement, 0);
+    (void)store;
+    return strcmp(text, "ok") == 0 ? HN_OK : hn_fail(finding, HN_EFORMAT, "%s", text);
 }
 
 static enum hn_status look_at_record(struct hn_store *store, struct hn_statement *statement,
@@ -103,46 +94,35 @@ static const char altered[] = "SELECT 'task ' || id FROM task WHERE NOT (" HN_TA
                                                 " UNION ALL SELECT 'a roof of driver ' || driver "
                                                 "FROM roof WHERE NOT (" HN_ROOF_INTACT("") ")";
 
-static enum hn_status check_contents(struct hn_store *store, struct hn_text *report,
-                                     struct hn_error *err)
-{
-    const struct {
-        const char *sql;
-        look_at_row *look;
-    } checks[] = {
-        {"SELECT id, kernel, signature, problem, regime, objective, device, capability, sm_count,"
-         " mig_profile FROM task WHERE " HN_TASK_INTACT(""),
-         look_at_task},
-        {"SELECT " HN_RECORD_COLUMNS(
-             "r.") ", t.objective FROM record r JOIN session s ON s.id ="
-                   " r.session_id JOIN task t ON t.id = s.task_id WHERE " HN_RECORD_INTACT("r."),
-         look_at_record},
-        {"SELECT entry, cubin, hash, " HN_IMAGE_INTACT("") " FROM image", look_at_image},
-    };
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; status == HN_OK && i < sizeof checks / sizeof *checks; i++)
-        status = check_rows(store, checks[i].sql, checks[i].look, report, err);
-    return status;
-}
-
 enum hn_status hn_store_check(struct hn_store *store, struct hn_text *report, struct hn_error *err)
 {
     static const struct {
         const char *title;
         const char *sql;
-    } queries[] = {
-        {"integrity", "PRAGMA integrity_check"},
-        {"foreign key", "SELECT 'row ' || rowid || ' of ' || \"table\" || ' names a row of '"
-                        " || parent || ' that is not there' FROM pragma_foreign_key_check"},
-        {"not what was written", altered},
+        look_at_row *look;
+    } checks[] = {
+        {"integrity: ", "PRAGMA integrity_check", look_at_finding},
+        {"foreign key: ",
+         "SELECT 'row ' || rowid || ' of ' || \"table\" || ' names a row of '"
+         " || parent || ' that is not there' FROM pragma_foreign_key_check",
+         look_at_finding},
+        {"not what was written: ", altered, look_at_finding},
+        {"",
+         "SELECT id, kernel, signature, problem, regime, objective, device, capability, sm_count,"
+         " mig_profile FROM task WHERE " HN_TASK_INTACT(""),
+         look_at_task},
+        {"",
+         "SELECT " HN_RECORD_COLUMNS(
+             "r.") ", t.objective FROM record r JOIN session s ON s.id ="
+                   " r.session_id JOIN task t ON t.id = s.task_id WHERE " HN_RECORD_INTACT("r."),
+         look_at_record},
+        {"", "SELECT entry, cubin, hash, " HN_IMAGE_INTACT("") " FROM image", look_at_image},
     };
     size_t before = report->length;
     enum hn_status status = HN_OK;
     hn_database_set_patience(store->database, INFINITY);
-    for (size_t i = 0; status == HN_OK && i < sizeof queries / sizeof *queries; i++)
-        status = report_rows(store, queries[i].title, queries[i].sql, report, err);
-    if (status == HN_OK)
-        status = check_contents(store, report, err);
+    for (size_t i = 0; status == HN_OK && i < sizeof checks / sizeof *checks; i++)
+        status = check_rows(store, checks[i].title, checks[i].sql, checks[i].look, report, err);
     if (status == HN_OK && report->failed)
         status = hn_fail_memory(err);
     if (status == HN_OK && report->length > before)
