@@ -74,6 +74,18 @@ class Waits(double.Case):
         output, errors = process.communicate(timeout=60)
         self.assertEqual((process.returncode, errors), (0, ""), output)
 
+    def test_for_the_gpu_by_replay(self):
+        with open(self.lock_path(), "r+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.write(f"{os.getpid()} {int(time.time())}\n")
+            file.flush()
+            process = self.start("replay", self.config, "--cache", self.folder / "first.db")
+            line = process.stderr.readline()
+            self.assertRegex(line, rf"^waiting for the GPU: process {os.getpid()} has it since \d\d:\d\d:\d\d$")
+        output, errors = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, errors), (0, ""), output)
+        self.assertIn("verdict   holds", output)
+
     def test_for_a_driver_that_hangs(self):
         process = self.start("tune", self.config, "--quiet", HONE_DOUBLE_INIT_MS="100000")
         self.wait_for_worker(process, "gpu")

@@ -338,6 +338,7 @@ static enum hn_status start_workers(struct replay *replay, struct hn_error *err)
         .run_timeout_s = options->run_timeout_s,
     };
     return hn_workers_start(&workers, &replay->workers, err);
+        .announces = !options->quiet,
 }
 
 static enum hn_status execute(struct replay *replay, struct hn_error *err)

@@ -242,6 +242,7 @@ static enum hn_status start(struct replay_all *replay, struct hn_error *err)
     };
     char *path = hn_store_default_path(options->cache);
     if (path == NULL)
+        .announces = !options->quiet,
         return hn_fail_memory(err);
     enum hn_status status = hn_store_open(path, HN_STORE_WRITE, &replay->store, err);
     free(path);

@@ -16,14 +16,15 @@ static const double told_after_ms = 1000;
 /* A worker may be killed from outside while it is set up; one that dies each time has a reason. */
 static const int setup_deaths_most = 2;
 
-enum hn_status hn_gpu_client_create(double run_timeout_s, struct hn_gpu_client **out,
-                                    struct hn_error *err)
+enum hn_status hn_gpu_client_create(double run_timeout_s, bool announces,
+                                    struct hn_gpu_client **out, struct hn_error *err)
 {
     struct hn_gpu_client *client = calloc(1, sizeof *client);
     if (client == NULL)
         return hn_fail_memory(err);
     hn_process_init(&client->process);
     client->run_timeout_ms = run_timeout_s * 1e3;
+    client->announces = announces;
     *out = client;
     return HN_OK;
 }
@@ -263,6 +264,9 @@ static enum hn_status take_message(struct hn_gpu_client *client, struct hn_messa
     if (strcmp(type, "waiting") == 0) {
         const char *holder = json_string_value(json_object_get(message->json, "holder"));
         snprintf(client->holder, sizeof client->holder, "%s", holder != NULL ? holder : "");
+        if (client->announces)
+            fprintf(stderr, "waiting for the GPU: %s\n", client->holder);
+        client->announces = false;
         return HN_OK;
     }
     if (strcmp(type, "begun") == 0) {

@@ -14,7 +14,9 @@
  * set up (device, bench, references, seed) is sent again to every new worker before the next request. */
 struct hn_gpu_client;
 
-enum hn_status hn_gpu_client_create(double run_timeout_s, struct hn_gpu_client **client, struct hn_error *err);
+/* announces: says on stderr, once, who has the GPU meanwhile. */
+enum hn_status hn_gpu_client_create(double run_timeout_s, bool announces, struct hn_gpu_client **client,
+                                    struct hn_error *err);
 /* Kills the worker, which is of no more use; destroy is still to be called. */
 void hn_gpu_client_end(const struct hn_gpu_client *client);
 /* Kills the worker and does not wait until the driver has cleaned up after it. */

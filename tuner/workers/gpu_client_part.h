@@ -21,6 +21,7 @@ struct hn_gpu_client {
     double request_limit_ms;
     bool begun; /* what is waited for has its turn on the GPU */
     char holder[64]; /* who has it meanwhile; "": nobody else */
+    bool announces; /* that it is waited for, if it has to be and was not yet */
     int attempts;
     int setup_deaths;            /* in a row */
     double sent_ms;              /* when what is waited for was sent, or began on the GPU */

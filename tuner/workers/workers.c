@@ -22,7 +22,8 @@ enum hn_status hn_workers_start(const struct hn_workers_options *options, struct
     struct hn_workers *workers = calloc(1, sizeof *workers);
     if (workers == NULL)
         return hn_fail_memory(err);
-    enum hn_status status = hn_gpu_client_create(options->run_timeout_s, &workers->gpu, err);
+    enum hn_status status =
+        hn_gpu_client_create(options->run_timeout_s, options->announces, &workers->gpu, err);
     if (status == HN_OK)
         status =
             hn_compile_pool_create(options->jobs, options->compile_timeout_s, &workers->pool, err);

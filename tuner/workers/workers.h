@@ -14,6 +14,7 @@ struct hn_workers_options {
     double useful;      /* how many of them there may be something to do for at once, at the start */
     double compile_timeout_s;
     double run_timeout_s;
+    bool announces; /* says on stderr, once, who has the GPU meanwhile */
 };
 
 struct hn_workers {
