@@ -2,6 +2,7 @@
 #ifndef HONE_CACHE_RECORD_ORIGIN_H
 #define HONE_CACHE_RECORD_ORIGIN_H
 
+#include <jansson.h>
 #include <stdbool.h>
 
 #include "base/text.h"
@@ -18,5 +19,8 @@ void hn_origin_of_file(const char *path, struct hn_origin *origin);
 bool hn_origin_is_foreign(const struct hn_origin *origin);
 /* "measured on node7", "imported from a.json.gz on 2026-11-22", "imported from b.db on 2026-11-22, measured on node7". */
 void hn_origin_append(struct hn_text *text, const struct hn_origin *origin);
+/* The same by itself; NULL when out of memory. Free it. */
+char *hn_origin_text(const struct hn_origin *origin);
+json_t *hn_origin_to_json(const struct hn_origin *origin);
 
 #endif

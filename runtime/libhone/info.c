@@ -40,14 +40,6 @@ static char *stale_text(const struct hn_tuned *tuned, const struct hn_device *de
     return hn_text_take(&text);
 }
 
-static char *origin_text(const struct hn_origin *origin)
-{
-    struct hn_text text;
-    hn_text_init(&text);
-    hn_origin_append(&text, origin);
-    return hn_text_take(&text);
-}
-
 /* One string of everything that the record's identity says, and the pieces pointing into it. */
 static void describe_record(struct hone_kernel *kernel, const struct hn_tuned *tuned, bool *failed)
 {
@@ -74,7 +66,7 @@ static void describe_record(struct hone_kernel *kernel, const struct hn_tuned *t
     info->verification = hn_verification_names[tuned->best.verdict.kind];
     info->simulated = tuned->simulated;
     info->imported = hn_origin_is_foreign(&tuned->origin);
-    info->origin = keep(kernel, origin_text(&tuned->origin), failed);
+    info->origin = keep(kernel, hn_origin_text(&tuned->origin), failed);
     info->median_us = timing->median_us;
     info->low_us = timing->low_us;
     info->high_us = timing->high_us;

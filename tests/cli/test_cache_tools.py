@@ -55,6 +55,8 @@ class CacheTools(hone.Case):
         text = self.hone("cache", "diff", slower).stdout
         self.assertIn("1.050", text)
         self.assertRegex(text, r"driver \S+ -> 590\.1")
+        self.assertRegex(text, r"imported from a\.json on \d{4}-\d\d-\d\d -> imported from b\.json on \d{4}-\d\d-\d\d")
+        self.assertRegex(self.hone("cache", "diff", faster).stdout, r"imported from a\.json on \S+ -> read from c\.json")
 
     def test_diff_other_point(self):
         self.hone("cache", "import", self.recording("a.json"))
@@ -81,7 +83,7 @@ class CacheTools(hone.Case):
         self.assertIn(f"{newer}: 16 records, 0 images\n1 tuning with another result here; the newest verified session "
                       "counts:\n", out)
         lines = out.splitlines()
-        self.assertRegex(lines[3], "^other point .*BLOCK 128 -> 256 +file counts")
+        self.assertRegex(lines[3], "^other point .*BLOCK 128 -> 256 .* file counts")
         self.assertRegex(lines[7], "^faster .*here counts")
         [tuning] = json.loads(self.hone("cache", "list", "--json").stdout)["tunings"]
         self.assertEqual(tuning["best"]["point"]["BLOCK"], 256)

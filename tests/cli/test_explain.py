@@ -2,6 +2,7 @@
 """hone explain over recordings and caches."""
 
 import json
+import socket
 import unittest
 
 import hone
@@ -18,6 +19,7 @@ class Explain(hone.Case):
         recording = self.record(time_us=lambda BLOCK, ITEMS, LOAD: 10 * {64: 4, 128: 2, 256: 1}[BLOCK] * (1 if LOAD == "ldg" else 1.1))
         result = self.explain("--simulate", recording)
         self.assertIn("16 valid points: 16 with a time", result.stdout)
+        self.assertIn(f"\n  read from {recording.name}\n", result.stdout)
         self.assertIn("over all 16 points, each of them measured", result.stdout)
         found = self.explained("--simulate", recording)
         self.assertEqual(found["effects"]["basis"], "exact")
@@ -58,6 +60,8 @@ class Explain(hone.Case):
     def test_cache(self):
         self.tune_simulated()
         result = self.explain()
+        self.assertIn(f"\n  measured on {socket.gethostname()}\n", result.stdout)
+        self.assertEqual(self.explained()["origin"]["machine"], socket.gethostname())
         self.assertIn("saxpy SIZE=1048576 on NVIDIA H200, cold L2, simulated from a recording", result.stdout)
         self.assertIn("the device's roofs are not in the cache", result.stdout)
         self.assertEqual(self.explained()["points"]["timed"], 16)

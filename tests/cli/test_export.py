@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import shutil
+import socket
 import subprocess
 import unittest
 
@@ -79,10 +80,12 @@ int main(void) { return BLOCK != 128 || ITEMS != 2 || LOAD != LOAD_ldg || STEP(1
         rows = list(csv.DictReader(io.StringIO(self.hone("export", "saxpy", "--format", "csv").stdout)))
         self.assertEqual(len(rows), 1)
         self.assertEqual((rows[0]["BLOCK"], rows[0]["LOAD"], rows[0]["simulated"]), ("128", "ldg", "true"))
+        self.assertEqual(rows[0]["origin"], f"measured on {socket.gethostname()}")
 
     def test_source(self):
         text = self.hone("export", "saxpy", "--format", "source").stdout
         self.assertIn("#define BLOCK 128\n", text)
+        self.assertRegex(text.splitlines()[0], rf"^// saxpy as tuned by .* \(measured on {socket.gethostname()}\)$")
         self.assertIn((hone.DATA / "saxpy.cu").read_text(), text)
 
     def test_no_cubin_of_a_simulation(self):

@@ -7,6 +7,7 @@ import pathlib
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import unittest
 
@@ -284,7 +285,9 @@ class Replay(double.Case):
         self.assertIn("verdict   holds", result.stdout)
         self.assertIn("image     from the cache", result.stdout)
         self.assertNotIn("stale", result.stdout)
+        self.assertIn(f"origin    measured on {socket.gethostname()}\n", result.stdout)
         replayed, = json.loads(self.replay("--json").stdout)
+        self.assertEqual(replayed["origin"], {"machine": socket.gethostname(), "source": "", "imported": 0})
         self.assertEqual((replayed["verdict"], replayed["image_from_cache"]), ("holds", True))
 
     def test_nothing_tuned(self):
@@ -376,6 +379,7 @@ class ReplayAll(double.Case):
         self.stale()
         result = self.replay_all()
         self.assertRegex(result.stdout, r"^scale n=65536 \(cold\): confirmed, \S+ us ±\S+ was, \S+ us ±\S+ is, ")
+        self.assertIn(f"\n  origin    measured on {socket.gethostname()}\n  changed ", result.stdout)
         self.assertIn("\n  changed   driver 1.0 -> ", result.stdout)
         self.assertIn("\nlooked at 1 tuning: 1 raced again, 0 up to date already, 0 of another device, of other arguments or "
                       "simulated\n", result.stdout)

@@ -28,7 +28,7 @@ SOMETIMES = re.compile(r"\s*= tied: ")
 # The page's device, in whose place another has its own name.
 PAGES_DEVICE = "NVIDIA H200"
 # What is another word on another device or in another run.
-VARIES = [(r"[+-]?\d[\d.]*(e[+-]?\d+)?", "0"), (r"\b[mun]s\b", "us"),
+VARIES = [(r"measured on \S+", "measured on node"), (r"[+-]?\d[\d.]*(e[+-]?\d+)?", "0"), (r"\b[mun]s\b", "us"),
           (r"\b(copy|FP32|launch)\b", "roof"), (r", 0 (slower|skipped|duplicate)s?", ""), (r"[ =]+", " ")]
 
 

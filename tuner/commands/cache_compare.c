@@ -89,6 +89,19 @@ static void append_differences(struct hn_text *text, const struct hn_tuned_pair 
     hn_version_append_difference(text, &pair->ours->version, &pair->theirs->version);
 }
 
+/* "imported from a.json.gz on 2026-11-22 -> measured on node7"; once where it is the same, or there
+ * is one only. */
+static void append_origins(struct hn_text *text, const struct hn_tuned_pair *pair)
+{
+    char *was = pair->ours == NULL ? NULL : hn_origin_text(&pair->ours->origin);
+    char *is = pair->theirs == NULL ? NULL : hn_origin_text(&pair->theirs->origin);
+    bool both = was != NULL && is != NULL && strcmp(was, is) != 0;
+    hn_text_printf(text, "%s%s%s", was != NULL ? was : "", both ? " -> " : "",
+                   both || (was == NULL && is != NULL) ? is : "");
+    free(was);
+    free(is);
+}
+
 static void add_best(struct hn_table *table, const struct hn_tuned *tuned)
 {
     char time_text[HN_FORMAT_SIZE];
@@ -130,6 +143,9 @@ static void add_row(struct hn_table *table, const struct hn_tuned_pair *pair)
         hn_table_cell(table, "-");
     }
     hn_table_cell(table, "%s", text.data == NULL ? "" : text.data);
+    text.length = 0;
+    append_origins(&text, pair);
+    hn_table_cell(table, "%s", text.data == NULL ? "" : text.data);
     hn_table_cell(table, "%s", pair->remark == NULL ? "" : pair->remark);
     hn_text_finish(&text);
     free(problem);
@@ -148,8 +164,9 @@ void hn_tuned_pairs_print(const struct hn_tuned_pairs *pairs, unsigned changes, 
 {
     char ratio[64];
     snprintf(ratio, sizeof ratio, ">%s/%s", theirs, ours);
-    const char *headings[] = {"change", "kernel", "problem", "device",       "L2",     ours, "date",
-                              theirs,   "date",   ratio,     "what differs", "remark", NULL};
+    const char *headings[] = {"change",       "kernel", "problem", "device", "L2",
+                              ours,           "date",   theirs,    "date",   ratio,
+                              "what differs", "origin", "remark",  NULL};
     struct hn_table *table = hn_table_create(headings);
     for (size_t i = 0; i < pairs->count; i++) {
         if ((changes & 1U << pairs->items[i].change) != 0)

@@ -141,12 +141,6 @@ static json_t *version_to_json(const struct hn_version *version)
                      version->protocol);
 }
 
-static json_t *origin_to_json(const struct hn_origin *origin)
-{
-    return json_pack("{s:s, s:s, s:f}", "machine", origin->machine, "source", origin->source,
-                     "imported", origin->imported);
-}
-
 json_t *hn_cache_tuned_to_json(const struct hn_tuned *tuned)
 {
     const struct hn_identity *identity = &tuned->identity;
@@ -157,7 +151,7 @@ json_t *hn_cache_tuned_to_json(const struct hn_tuned *tuned)
                      "version", version_to_json(&tuned->version), "best",
                      hn_record_to_json(&tuned->best), "points", (json_int_t)tuned->points,
                      "simulated", tuned->simulated, "stale", tuned->stale, "kernel_tuner",
-                     hn_cache_is_kernel_tuners(tuned), "origin", origin_to_json(&tuned->origin));
+                     hn_cache_is_kernel_tuners(tuned), "origin", hn_origin_to_json(&tuned->origin));
 }
 
 enum hn_status hn_cache_print_json(json_t *document, struct hn_error *err)

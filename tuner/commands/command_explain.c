@@ -77,8 +77,9 @@ static enum hn_status open_store(struct explain *explain, struct hn_error *err)
     return explain->recording != NULL ? HN_OK : status;
 }
 
+/* tuned: whether it was simulated or is stale, and where it comes from. */
 static enum hn_status show(struct explain *explain, const struct hn_task *task,
-                           const struct hn_records *records, bool simulated, bool stale,
+                           const struct hn_records *records, const struct hn_tuned *tuned,
                            struct hn_error *err)
 {
     struct hn_roofs roofs;
@@ -91,8 +92,9 @@ static enum hn_status show(struct explain *explain, const struct hn_task *task,
         .task = task,
         .records = records,
         .roofs = known ? &roofs : NULL,
-        .simulated = simulated,
-        .stale = stale,
+        .simulated = tuned->simulated,
+        .stale = tuned->stale,
+        .origin = tuned->origin,
         .config = explain->path,
     };
     enum hn_status status = hn_explain(&input, &explanation, err);
@@ -118,10 +120,11 @@ static enum hn_status show_recording(struct explain *explain, struct hn_task *ta
     enum hn_status status = hn_find_recording(task, explain->recording, &recording, err);
     if (status != HN_OK)
         return status;
-    bool stale = hn_recording_is_stale(task, &recording);
+    struct hn_tuned tuned = {.simulated = true, .stale = hn_recording_is_stale(task, &recording)};
+    hn_origin_of_file(explain->recording, &tuned.origin);
     status = hn_task_set_measured(task, &recording.identity, err);
     if (status == HN_OK)
-        status = show(explain, task, &recording.records, true, stale, err);
+        status = show(explain, task, &recording.records, &tuned, err);
     hn_recording_finish(&recording);
     return status;
 }
@@ -164,7 +167,7 @@ static enum hn_status show_cached(struct explain *explain, struct hn_task *task,
             break;
         status = hn_task_set_measured(task, &tuned->identity, err);
         if (status == HN_OK)
-            status = show(explain, task, &records, tuned->simulated, tuned->stale, err);
+            status = show(explain, task, &records, tuned, err);
         hn_records_free(&records);
     }
     if (status == HN_OK || list.items != NULL)

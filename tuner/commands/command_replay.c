@@ -233,6 +233,8 @@ static void print_comparison(const struct hn_task *task, const struct hn_tuned *
     append_time(&text, &tuned->best.timing);
     hn_text_printf(&text, " on %s%s", tuned->identity.device.name,
                    tuned->simulated ? " (from a recording)" : "");
+    hn_text_append(&text, "\n  origin    ");
+    hn_origin_append(&text, &tuned->origin);
     if (record->timing.median_us > 0) {
         hn_text_append(&text, "\n  now       ");
         append_time(&text, &record->timing);
@@ -271,13 +273,13 @@ static enum hn_status replay_on(struct replay *replay, struct hn_backend *backen
         enum verdict verdict = judge(replay, tuned, same_device, &record);
         replay->failed = replay->failed || verdict >= SLOWER;
         if (replay->options.json)
-            json_array_append_new(replay->results,
-                                  json_pack("{ss so ss ss sb so so}", "kernel", task->plan->kernel,
-                                            "problem", hn_bindings_to_json(task->problem), "device",
-                                            task->identity.device.name, "verdict",
-                                            verdict_names[verdict], "image_from_cache", from_cache,
-                                            "recorded", hn_record_to_json(&tuned->best), "now",
-                                            hn_record_to_json(&record)));
+            json_array_append_new(
+                replay->results,
+                json_pack("{ss so ss ss sb so so so}", "kernel", task->plan->kernel, "problem",
+                          hn_bindings_to_json(task->problem), "device", task->identity.device.name,
+                          "verdict", verdict_names[verdict], "image_from_cache", from_cache,
+                          "recorded", hn_record_to_json(&tuned->best), "now",
+                          hn_record_to_json(&record), "origin", hn_origin_to_json(&tuned->origin)));
         else
             print_comparison(task, tuned, &record, verdict, from_cache);
     }
@@ -336,9 +338,9 @@ static enum hn_status start_workers(struct replay *replay, struct hn_error *err)
         .useful = 4,
         .compile_timeout_s = options->compile_timeout_s,
         .run_timeout_s = options->run_timeout_s,
+        .announces = !options->quiet,
     };
     return hn_workers_start(&workers, &replay->workers, err);
-        .announces = !options->quiet,
 }
 
 static enum hn_status execute(struct replay *replay, struct hn_error *err)

@@ -84,6 +84,8 @@ static void print_result(const struct hn_tuned *tuned, const struct hn_task *tas
         hn_text_printf(&text, " is, %+.1f%%",
                        (now->timing.median_us / tuned->best.timing.median_us - 1) * 100);
     }
+    hn_text_append(&text, "\n  origin    ");
+    hn_origin_append(&text, &tuned->origin);
     hn_text_append(&text, "\n  changed   ");
     hn_version_append_difference(&text, &tuned->version, &task->version);
     hn_text_append(&text, "\n  best      ");
@@ -113,10 +115,11 @@ static enum hn_status report(struct replay_all *replay, const struct hn_tuned *t
         return HN_OK;
     }
     json_t *json =
-        json_pack("{s:s, s:o, s:s, s:s, s:o, s:o}", "kernel", task->plan->kernel, "problem",
+        json_pack("{s:s, s:o, s:s, s:s, s:o, s:o, s:o}", "kernel", task->plan->kernel, "problem",
                   hn_bindings_to_json(task->problem), "regime", task->identity.regime, "result",
                   result_names[result], "was", hn_record_to_json(&tuned->best), "is",
-                  now != NULL ? hn_record_to_json(now) : json_null());
+                  now != NULL ? hn_record_to_json(now) : json_null(), "origin",
+                  hn_origin_to_json(&tuned->origin));
     return json_array_append_new(replay->results, json) == 0 ? HN_OK : hn_fail_memory(err);
 }
 
@@ -239,10 +242,10 @@ static enum hn_status start(struct replay_all *replay, struct hn_error *err)
         .useful = BEST_COUNT + 3, /* beside the points: default point, reference, support kernels */
         .compile_timeout_s = options->compile_timeout_s,
         .run_timeout_s = options->run_timeout_s,
+        .announces = !options->quiet,
     };
     char *path = hn_store_default_path(options->cache);
     if (path == NULL)
-        .announces = !options->quiet,
         return hn_fail_memory(err);
     enum hn_status status = hn_store_open(path, HN_STORE_WRITE, &replay->store, err);
     free(path);

@@ -60,6 +60,7 @@ enum hn_status hn_explain(const struct hn_explain_input *input, struct hn_explan
         .roofs = input->roofs,
         .simulated = input->simulated,
         .stale = input->stale,
+        .origin = input->origin,
     };
     bool known = describe_device(input->task, &explanation->device);
     enum hn_status status =

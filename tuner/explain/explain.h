@@ -25,6 +25,7 @@ struct hn_explanation {
     const struct hn_roofs *roofs; /* NULL: not known */
     bool simulated;
     bool stale;
+    struct hn_origin origin; /* of the tuning */
     struct hn_evidence evidence;
     struct hn_effects effects;
     struct hn_common common;
@@ -40,6 +41,7 @@ struct hn_explain_input {
     const struct hn_roofs *roofs;
     bool simulated;
     bool stale; /* the template or the config have changed since */
+    struct hn_origin origin; /* of the tuning */
     const char *config; /* its path, for commands that are shown */
 };
 

@@ -137,12 +137,13 @@ json_t *hn_explanation_to_json(const struct hn_explanation *explanation)
         json_array_append_new(next, json_pack("{ss ss}", "kind", explanation->advice[i].kind,
                                               "text", explanation->advice[i].text));
     return json_pack(
-        "{ss so ss ss sb sb so s{sI sI sI sI} so so so so so so}", "kernel", identity->kernel,
+        "{ss so ss ss sb sb so so s{sI sI sI sI} so so so so so so}", "kernel", identity->kernel,
         "problem", hn_bindings_to_json(&identity->problem), "regime", identity->regime, "device",
         identity->device.name, "simulated", explanation->simulated, "stale", explanation->stale,
-        "valid", valid_to_json(evidence->space), "points", "timed", (json_int_t)evidence->count,
-        "lower_bounds", (json_int_t)evidence->bounded, "failed", (json_int_t)evidence->failed,
-        "foreign", (json_int_t)evidence->foreign, "best", best_to_json(evidence), "effects",
+        "origin", hn_origin_to_json(&explanation->origin), "valid", valid_to_json(evidence->space),
+        "points", "timed", (json_int_t)evidence->count, "lower_bounds",
+        (json_int_t)evidence->bounded, "failed", (json_int_t)evidence->failed, "foreign",
+        (json_int_t)evidence->foreign, "best", best_to_json(evidence), "effects",
         effects_to_json(explanation), "common", common_to_json(explanation), "bounds",
         bounds_to_json(explanation), "edges", hn_edges_to_json(&explanation->edges), "next", next);
 }

@@ -27,6 +27,9 @@ static void print_title(const struct hn_explanation *explanation, FILE *file)
             problem.length > 0 ? problem.data : "", identity->device.name, regime,
             explanation->simulated ? ", simulated from a recording" : "");
     hn_text_finish(&problem);
+    char *origin = hn_origin_text(&explanation->origin);
+    fprintf(file, "  %s\n", origin == NULL ? "" : origin);
+    free(origin);
     fprintf(file, "  %s valid points: %zu with a time", hn_space_count_text(evidence->space, count),
             evidence->count);
     if (evidence->bounded > 0)

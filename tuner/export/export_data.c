@@ -166,6 +166,10 @@ static void append_line(const struct hn_tuned *first, const struct hn_tuned *tun
     hn_text_printf(text, ",%s,%s,", hn_verification_names[best->verdict.kind],
                    tuned->simulated ? "true" : "false");
     hn_export_append_date(text, best->time);
+    hn_text_append(text, ",");
+    char *origin = hn_origin_text(&tuned->origin);
+    append_cell(text, origin == NULL ? "" : origin);
+    free(origin);
     hn_text_append(text, "\n");
 }
 
@@ -178,7 +182,7 @@ enum hn_status hn_export_csv(const struct hn_export *export, struct hn_text *tex
     append_names(text, &first->best.point);
     hn_text_append(text, ",time_us,low_us,high_us");
     append_names(text, &first->best.metrics);
-    hn_text_append(text, ",verification,simulated,date\n");
+    hn_text_append(text, ",verification,simulated,date,origin\n");
     for (size_t i = 0; i < export->result_count; i++)
         append_line(first, export->results[i], text);
     return text->failed ? hn_fail_memory(err) : HN_OK;

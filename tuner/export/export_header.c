@@ -98,11 +98,9 @@ static void append_provenance(const struct hn_export *export, const struct hn_so
         hn_text_printf(text, "%s%s%s", i == 0 ? "  options    " : " ", source->options[i],
                        i + 1 == source->option_count ? " (give them to nvcc too)\n" : "");
     hn_text_append(text, "  origin     ");
-    struct hn_text origin;
-    hn_text_init(&origin);
-    hn_origin_append(&origin, &tuned->origin);
-    append_comment(text, origin.failed ? "" : origin.data);
-    hn_text_finish(&origin);
+    char *origin = hn_origin_text(&tuned->origin);
+    append_comment(text, origin == NULL ? "" : origin);
+    free(origin);
     hn_text_append(text, "\n");
     if (tuned->stale)
         hn_text_append(text, "  STALE: the template, the config, the driver or Hone has changed "

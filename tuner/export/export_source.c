@@ -97,6 +97,9 @@ static enum hn_status append_head(const struct hn_export *export, struct hn_text
     hn_text_printf(text, ": %.6g us%s, ", tuned->best.timing.median_us,
                    tuned->simulated ? " (simulated)" : "");
     hn_export_append_date(text, tuned->best.time);
+    hn_text_append(text, " ("); /* a line that ends in \\ would take the next one along */
+    hn_origin_append(text, &tuned->origin);
+    hn_text_append(text, ")");
     hn_text_printf(text, "\n// nvcc -arch=sm_%d", tuned->identity.device.capability);
     for (size_t i = 0; i < source.option_count; i++)
         hn_text_printf(text, " %s", source.options[i]);
