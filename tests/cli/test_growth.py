@@ -35,13 +35,15 @@ class Growth(double.Case):
     def watch(self, process, sampled):
         """Notes (events so far, Sample) of hone and of each worker until hone ends."""
         while process.poll() is None:
-            done = self.events.read_bytes().count(b"\n") if self.events.exists() else 0
             roles = {process.pid: "hone", **double.workers_of(process.pid)}
             for pid, role in roles.items():
                 try:
-                    sampled.setdefault((role, pid), []).append((done, Sample(pid)))
+                    sample = Sample(pid)
                 except (OSError, KeyError, ValueError):
                     continue
+                # Counted behind the sample, so that none of the final race is taken for one of the search.
+                done = self.events.read_bytes().count(b"\n") if self.events.exists() else 0
+                sampled.setdefault((role, pid), []).append((done, sample))
             time.sleep(POINTS / 20000 * 0.5 + 0.05)
 
     def test_many_points(self):
