@@ -2,6 +2,8 @@
 #ifndef HONE_RUNTIME_BENCH_BENCH_H
 #define HONE_RUNTIME_BENCH_BENCH_H
 
+#include "runtime/bench/regime.h"
+#include "runtime/bench/request.h"
 #include "runtime/device/driver.h"
 #include "runtime/compile/image.h"
 #include "runtime/plan/launch.h"
@@ -10,10 +12,6 @@
  * reference outputs, flush buffer), support kernels. Variants are verified, measured and raced on it, each leaving it
  * as it was. After a device fault it is of no more use: destroy it and end the process. */
 struct hn_bench;
-
-enum hn_regime { HN_COLD, HN_WARM };
-const char *hn_regime_name(enum hn_regime regime);
-bool hn_regime_parse(const char *name, enum hn_regime *regime);
 
 struct hn_bench_options {
     enum hn_regime regime;
@@ -29,14 +27,6 @@ enum hn_status hn_bench_create(const struct hn_driver *driver, const struct hn_d
                                struct hn_bench **bench, struct hn_error *err);
 void hn_bench_destroy(struct hn_bench *bench);
 
-/* Source text of the support kernels (fill, compare, checksum, guard check, flush, spin) and their entry names. */
-extern const char hn_support_source[];
-extern const char *const hn_support_entries[];
-extern const size_t hn_support_entry_count;
-/* What to compile them with, so that what this plan does not use is left out: that takes a fraction of the time. */
-enum { HN_SUPPORT_OPTIONS = 3 };
-void hn_support_options(const struct hn_plan *plan, char options[HN_SUPPORT_OPTIONS][24]);
-
 /* Runs the reference for the values that it depends on (a point with just those, or the default point for a self
  * reference) and keeps its outputs; replaces those of the same values. Keeps a copy of the image, so that reseeding
  * can run it again. HN_ERUN when the reference fails: its launch, a guard zone, NaN where there was none to be. */
@@ -50,20 +40,6 @@ enum hn_status hn_bench_reseed(struct hn_bench *bench, uint64_t seed, struct hn_
  * how far apart three measurements of the same variant lie, relative to the smallest. Called once a session. */
 enum hn_status hn_bench_warm_up(struct hn_bench *bench, const struct hn_bindings *point, const struct hn_image *image,
                                 double *noise, struct hn_error *err);
-
-#define HN_MOST_REPEATS 500
-
-struct hn_bench_request {
-    bool verify;
-    bool measure;
-    bool full;        /* no early stop */
-    bool audit;       /* whether it does all of its work in every launch: runtime/bench/audit.h */
-    double repeat_ms; /* launch and compare it again and again for so long, HN_MOST_REPEATS times at most; 0: not */
-    bool parts;       /* of a plan with a pipeline, what its parts take alone; nothing for others */
-    double censor_us; /* stop early once the variant's lower end is clearly above this; 0: nothing to beat yet */
-    double censor_clock_mhz; /* the SM clock that this was measured at; 0: not known */
-    double target;    /* relative half width of the interval to reach, 0: the default of 0.005 */
-};
 
 /* Verifies and measures one variant into record, whose point is set: outcome, message, verdict, timing, costs. HN_OK
  * whatever the variant did; HN_ERUN only when the bench itself failed. */

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "runtime/bench/workbench.h"
+#include "runtime/bench/bench_internal.h"
 
 enum { VARIANT, REFERENCE, FIELD };
 enum { MIN_ROUNDS = 6, MAX_ROUNDS = 101 };

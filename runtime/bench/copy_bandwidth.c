@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "runtime/bench/workbench.h"
+#include "runtime/bench/bench_internal.h"
 
 struct copy {
     struct hn_context *context;

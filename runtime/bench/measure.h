@@ -4,7 +4,8 @@
 
 #include "base/clock.h"
 #include "runtime/bench/arena.h"
-#include "runtime/bench/bench.h"
+#include "runtime/bench/regime.h"
+#include "runtime/bench/request.h"
 #include "runtime/bench/stopping.h"
 
 /* What is timed. A sample is: prepare; flush the L2 cache (cold); spin; event; `batch` launches; event. */

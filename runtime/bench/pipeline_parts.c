@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
+#include "runtime/bench/bench_internal.h"
 #include "runtime/bench/pipeline_run.h"
-#include "runtime/bench/workbench.h"
 
 enum { LEAST = 5, MOST = 21 };
 static const double PART_MS = 250.0;

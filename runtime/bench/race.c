@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "runtime/bench/workbench.h"
+#include "runtime/bench/bench_internal.h"
 
 enum { MAX_FIELD = 64 };
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/bench/workbench.h"
+#include "runtime/bench/bench_internal.h"
 #include "runtime/compile/signature.h"
 
 /* Outputs are filled with ordinary numbers before the first run of a reference and with NaN before

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/bench/bench.h"
-
 enum { THREADS = 256, BLOCKS_PER_SM = 8, MAX_BLOCKS = 1024 };
 
 const char *const hn_support_entries[] = {

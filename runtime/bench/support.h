@@ -110,4 +110,12 @@ uint64_t hn_support_join_sums(const uint64_t *sums, size_t count);
 struct hn_difference hn_support_join_differences(const struct hn_difference *differences, size_t count);
 bool hn_support_bags_equal(const struct hn_bags *bags, size_t count);
 
+/* Source text of the support kernels (fill, compare, checksum, guard check, flush, spin) and their entry names. */
+extern const char hn_support_source[];
+extern const char *const hn_support_entries[];
+extern const size_t hn_support_entry_count;
+/* What to compile them with, so that what this plan does not use is left out: that takes a fraction of the time. */
+enum { HN_SUPPORT_OPTIONS = 3 };
+void hn_support_options(const struct hn_plan *plan, char options[HN_SUPPORT_OPTIONS][24]);
+
 #endif

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "runtime/bench/workbench.h"
+#include "runtime/bench/bench_internal.h"
 
 /* Clocks need some tenths of a second of work to settle; groups of samples whose medians agree say
  * that they have. Where all samples of these groups ran at the maximal SM clock there is nothing

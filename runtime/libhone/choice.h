@@ -3,7 +3,7 @@
 #define HONE_RUNTIME_LIBHONE_CHOICE_H
 
 #include "runtime/compile/image.h"
-#include "runtime/libhone/kernel.h"
+#include "runtime/libhone/library.h"
 
 /* From what is asked for to a kernel: which point serves, its machine code, the kernel itself. */
 

@@ -4,6 +4,7 @@
 
 #include "runtime/libhone/choice.h"
 #include "runtime/libhone/index.h"
+#include "runtime/libhone/kernel.h"
 
 /* Which point serves a problem: by what the cache holds, and by what the caller wants when it holds
  * nothing. */

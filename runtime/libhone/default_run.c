@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/libhone/choice.h"
+#include "runtime/libhone/kernel.h"
 
 /* The statuses of the parts that callers see, as those of the rest. */
 static enum hn_status take(enum hone_status status, const struct hone_error *reason,

@@ -5,6 +5,7 @@
 
 #include "base/c_locale.h"
 #include "runtime/libhone/choice.h"
+#include "runtime/libhone/kernel.h"
 
 /* What is asked for. */
 struct request {

@@ -5,6 +5,7 @@
 
 #include "runtime/compile/source.h"
 #include "runtime/libhone/choice.h"
+#include "runtime/libhone/kernel.h"
 
 static bool same_strings(char *const *a, size_t a_count, char *const *b, size_t b_count)
 {

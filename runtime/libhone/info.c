@@ -4,6 +4,7 @@
 
 #include "cache/record/record_json_parts.h"
 #include "runtime/libhone/choice.h"
+#include "runtime/libhone/kernel.h"
 
 const struct hone_info *hone_kernel_info(const struct hone_kernel *kernel)
 {

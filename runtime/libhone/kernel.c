@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/libhone/choice.h"
+#include "runtime/libhone/kernel.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/compile/signature.h"
+#include "runtime/libhone/choice.h"
 
 static void free_workspaces(struct hone_kernel *kernel, bool on_device)
 {

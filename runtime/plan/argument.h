@@ -106,6 +106,8 @@ bool hn_argument_is_buffer(const struct hn_argument *argument);
 bool hn_argument_is_compared(const struct hn_argument *argument);
 /* Whether it is a buffer whose contents the config gives. */
 bool hn_argument_is_filled(const struct hn_argument *argument);
+/* NULL when a texture can read that buffer, or what is to be otherwise. */
+const char *hn_texture_check(const struct hn_texture *texture, const struct hn_argument *buffer);
 /* Whether a symbol is set for these values of the plan's names; true for all others. */
 enum hn_status hn_argument_applies(const struct hn_argument *argument, const struct hn_value *values, bool *applies,
                                    struct hn_error *err);

@@ -176,8 +176,8 @@ static void cut(struct hn_flow *flow, int64_t granule)
 }
 
 static enum hn_status make_chunks(const struct hn_plan *plan, struct hn_value *values,
-                                  int64_t granule, const struct hn_launch *launch,
-                                  struct hn_flow *flow, struct hn_error *err)
+                                  int64_t granule, const struct hn_launch_step *steps,
+                                  size_t step_count, struct hn_flow *flow, struct hn_error *err)
 {
     flow->chunks = calloc(flow->chunk_count, sizeof *flow->chunks);
     if (flow->chunks == NULL)
@@ -187,25 +187,26 @@ static enum hn_status make_chunks(const struct hn_plan *plan, struct hn_value *v
     for (size_t c = 0; c < flow->chunk_count && status == HN_OK; c++) {
         struct hn_chunk *chunk = &flow->chunks[c];
         hn_plan_set_chunk(plan, values, chunk->begin, chunk->count, (int64_t)c);
-        chunk->steps = calloc(launch->step_count + 1, sizeof *chunk->steps);
+        chunk->steps = calloc(step_count + 1, sizeof *chunk->steps);
         if (chunk->steps == NULL)
             status = hn_fail_memory(err);
-        for (size_t s = 0; s < launch->step_count && status == HN_OK; s++)
-            status = hn_launch_evaluate_step(launch->steps[s].step, values, &chunk->steps[s], err);
+        for (size_t s = 0; s < step_count && status == HN_OK; s++)
+            status = hn_launch_evaluate_step(steps[s].step, values, &chunk->steps[s], err);
     }
     hn_plan_set_chunk(plan, values, 0, flow->over, 0);
     return status;
 }
 
 enum hn_status hn_flow_make(const struct hn_plan *plan, struct hn_value *values, bool sequential,
-                            struct hn_launch *launch, struct hn_error *err)
+                            const struct hn_launch_step *steps, size_t step_count,
+                            struct hn_flow **made, struct hn_error *err)
 {
     int64_t granule = 1;
     struct hn_flow *flow = calloc(1, sizeof *flow);
+    *made = flow;
     if (flow == NULL)
         return hn_fail_memory(err);
     flow->pipeline = plan->pipeline;
-    launch->flow = flow; /* which is destroyed with the launch */
     flow->copies = calloc(plan->pipeline->copy_count + 1, sizeof *flow->copies);
     if (flow->copies == NULL)
         return hn_fail_memory(err);
@@ -226,7 +227,7 @@ enum hn_status hn_flow_make(const struct hn_plan *plan, struct hn_value *values,
         flow->chunk_count = 0;
         return HN_OK;
     }
-    return make_chunks(plan, values, granule, launch, flow, err);
+    return make_chunks(plan, values, granule, steps, step_count, flow, err);
 }
 
 static int64_t upload_end(const struct hn_flow *flow, size_t chunk)

@@ -2,7 +2,7 @@
 #ifndef HONE_RUNTIME_PLAN_FLOW_H
 #define HONE_RUNTIME_PLAN_FLOW_H
 
-#include "runtime/plan/launch.h"
+#include "runtime/plan/launch_step.h"
 
 /* A plan's pipeline for one point of one problem: its chunks, with the launches of each. */
 
@@ -31,9 +31,10 @@ struct hn_flow {
 };
 
 /* values: of the plan's names for the point, whose chunk names it changes and sets back. sequential: one chunk in one
- * stream. launch has its steps. HN_ECONFIG: an order or kind of host memory that does not exist; HN_EVALUE. */
+ * stream. steps: of the whole extent. *flow is the caller's also after a failure. HN_ECONFIG: an order or kind of host memory that does not exist; HN_EVALUE. */
 enum hn_status hn_flow_make(const struct hn_plan *plan, struct hn_value *values, bool sequential,
-                            struct hn_launch *launch, struct hn_error *err);
+                            const struct hn_launch_step *steps, size_t step_count, struct hn_flow **flow,
+                            struct hn_error *err);
 void hn_flow_destroy(struct hn_flow *flow);
 
 /* The units that a chunk uploads, from..to - 1: each is in the upload of one chunk. */

@@ -6,44 +6,6 @@
 
 #include "runtime/plan/flow.h"
 
-static enum hn_status evaluate_dimensions(struct hn_expression *const *expressions,
-                                          const struct hn_value *values, int64_t *dimensions,
-                                          struct hn_error *err)
-{
-    for (size_t i = 0; i < 3; i++) {
-        dimensions[i] = 1;
-        if (expressions[i] == NULL)
-            continue;
-        enum hn_status status = hn_expression_integer(expressions[i], values, &dimensions[i], err);
-        if (status != HN_OK)
-            return status;
-    }
-    return HN_OK;
-}
-
-enum hn_status hn_launch_evaluate_step(const struct hn_step *step, const struct hn_value *values,
-                                       struct hn_launch_step *launch, struct hn_error *err)
-{
-    *launch = (struct hn_launch_step){.step = step, .carveout = HN_NO_CARVEOUT};
-    const struct hn_geometry *geometry = &step->geometry;
-    struct hn_value cooperative = hn_boolean(false);
-    enum hn_status status = evaluate_dimensions(geometry->grid, values, launch->grid, err);
-    if (status == HN_OK)
-        status = evaluate_dimensions(geometry->block, values, launch->block, err);
-    if (status == HN_OK)
-        status = evaluate_dimensions(geometry->cluster, values, launch->cluster, err);
-    if (status == HN_OK && geometry->shared_bytes != NULL)
-        status = hn_expression_integer(geometry->shared_bytes, values, &launch->shared_bytes, err);
-    if (status == HN_OK && geometry->carveout != NULL)
-        status = hn_expression_integer(geometry->carveout, values, &launch->carveout, err);
-    if (status == HN_OK && geometry->cooperative != NULL)
-        status = hn_expression_evaluate(geometry->cooperative, values, &cooperative, err);
-    if (status == HN_OK)
-        status = hn_l2_window_evaluate(&geometry->window, values, &launch->window, err);
-    launch->cooperative = hn_value_truth(&cooperative);
-    return status;
-}
-
 static enum hn_status make_steps(const struct hn_plan *plan, const struct hn_value *values,
                                  struct hn_launch *launch, struct hn_error *err)
 {
@@ -70,7 +32,8 @@ static enum hn_status make(const struct hn_plan *plan, const struct hn_bindings 
         return status;
     status = make_steps(plan, values, launch, err);
     if (status == HN_OK && plan->pipeline != NULL)
-        status = hn_flow_make(plan, values, sequential, launch, err);
+        status = hn_flow_make(plan, values, sequential, launch->steps, launch->step_count,
+                              &launch->flow, err);
     if (status != HN_OK)
         hn_launch_finish(launch);
     free(values);
@@ -168,11 +131,6 @@ static bool check_shared(int64_t bytes, const struct hn_device *device, struct h
                    "%lld bytes of dynamic shared memory; %s takes 0 to %d", (long long)bytes,
                    device->identity.name, device->shared_per_block_optin);
     return false;
-}
-
-bool hn_launch_step_has_clusters(const struct hn_launch_step *step)
-{
-    return step->cluster[0] != 1 || step->cluster[1] != 1 || step->cluster[2] != 1;
 }
 
 /* Blocks of a cluster: 8 on every device that has clusters, 16 where a kernel may have more (CUDA

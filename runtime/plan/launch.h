@@ -4,26 +4,7 @@
 
 #include "cache/record/record.h"
 #include "runtime/device/device.h"
-#include "runtime/plan/plan.h"
-
-struct hn_launch_step {
-    const struct hn_step *step; /* borrowed from the plan */
-    int64_t grid[3];
-    int64_t block[3];
-    int64_t cluster[3];
-    int64_t shared_bytes; /* dynamic */
-    int64_t carveout;     /* percent; HN_NO_CARVEOUT: as the driver likes */
-    bool cooperative;
-    struct hn_l2_window window;
-};
-
-#define HN_NO_CARVEOUT (-1)
-/* Blocks of the largest cluster; from HN_PORTABLE_CLUSTER on a kernel has to be allowed it. */
-#define HN_MAX_CLUSTER 16
-#define HN_PORTABLE_CLUSTER 8
-
-/* Whether its blocks are launched in clusters of more than one. */
-bool hn_launch_step_has_clusters(const struct hn_launch_step *step);
+#include "runtime/plan/launch_step.h"
 
 struct hn_flow;
 
@@ -42,9 +23,6 @@ enum hn_status hn_launch_make(const struct hn_plan *plan, const struct hn_bindin
 enum hn_status hn_launch_make_sequential(const struct hn_plan *plan, const struct hn_bindings *problem,
                                          const struct hn_bindings *point, struct hn_launch *launch, struct hn_error *err);
 void hn_launch_finish(struct hn_launch *launch);
-/* A step for these values of the plan's names. */
-enum hn_status hn_launch_evaluate_step(const struct hn_step *step, const struct hn_value *values,
-                                       struct hn_launch_step *launch, struct hn_error *err);
 /* One step of the reference, the same way. */
 enum hn_status hn_launch_make_step(const struct hn_plan *plan, const struct hn_step *step,
                                    const struct hn_bindings *problem, const struct hn_bindings *point,

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "runtime/plan/data_file.h"
-#include "runtime/plan/plan_fields.h"
 
 struct hn_plan *hn_plan_create(void)
 {

@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "base/bindings.h"
+#include "base/fields.h"
 #include "base/hash.h"
 #include "runtime/plan/argument.h"
 #include "runtime/plan/l2_window.h"
@@ -116,6 +117,23 @@ struct hn_plan {
     struct hn_expression **constraints; /* that points have to satisfy; none in plans that were kept before they were */
     size_t constraint_count;
     char *config; /* absolute path of the config that it was read from; NULL: not known */
+};
+
+/* The members of a plan and of its parts, spelled once: their JSON, who frees them, which expressions there are. */
+extern const struct hn_structure hn_plan_structure;
+extern const struct hn_structure hn_argument_structure;
+extern const struct hn_structure hn_compare_structure;
+extern const struct hn_structure hn_fill_structure;
+extern const struct hn_structure hn_step_structure;
+extern const struct hn_structure hn_reference_structure;
+extern const struct hn_structure hn_pipeline_structure;
+
+/* What an expression sees, the tag of its field. */
+enum hn_plan_scope {
+    HN_SEES_ALL,     /* names, pitches and, with a pipeline, the chunk */
+    HN_SEES_NAMES,   /* parameters and problem values: pitches are made of them, so that there is an order */
+    HN_SEES_PITCHES, /* these and the pitches: how the extent is cut is not for a chunk to say */
+    HN_SEES_METRICS, /* all, what was measured, and the metrics before it */
 };
 
 struct hn_plan *hn_plan_create(void); /* all empty; NULL when out of memory */

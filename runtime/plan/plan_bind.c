@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
+#include "base/expression/expression_json.h"
 #include "runtime/plan/plan.h"
-#include "runtime/plan/plan_fields.h"
 
 /* Binds a plan's expressions until one fails. */
 struct binder {

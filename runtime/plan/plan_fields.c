@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/plan/plan_fields.h"
-
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/expression/expression_json.h"
 #include "cache/record/record_json.h"
 #include "runtime/plan/plan.h"
 

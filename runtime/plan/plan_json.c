@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "runtime/plan/plan.h"
-#include "runtime/plan/plan_fields.h"
 
 enum { FORMAT = 3 };
 

@@ -27,8 +27,4 @@ extern const char *const hn_texture_addresses[HN_TEXTURE_ADDRESS_COUNT];
 extern const char *const hn_texture_filters[2];
 extern const char *const hn_texture_reads[2];
 
-struct hn_argument;
-/* NULL when a texture can read that buffer, or what is to be otherwise. */
-const char *hn_texture_check(const struct hn_texture *texture, const struct hn_argument *buffer);
-
 #endif

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "runtime/bench/support.h"
 #include "runtime/compile/compile.h"
 
 static void must(enum hn_status status, const struct hn_error *err)

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "runtime/bench/bench.h"
+#include "runtime/bench/support.h"
 #include "tuner/config/config.h"
 
 static unsigned bits_of(const char *option, const char *name)

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cache/record/record_json.h"
+#include "runtime/bench/support.h"
 #include "runtime/compile/compile.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/output.h"

@@ -10,7 +10,6 @@
 #include "base/plain_file.h"
 #include "cache/record/record_json.h"
 #include "runtime/plan/capture_file.h"
-#include "runtime/plan/plan_fields.h"
 
 struct hn_capture {
     char *path;

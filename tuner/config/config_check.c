@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/expression/expression_json.h"
 #include "runtime/plan/launch.h"
-#include "runtime/plan/plan_fields.h"
 #include "tuner/config/config_read.h"
 
 /* The default point of one problem, at which everything is evaluated once. */

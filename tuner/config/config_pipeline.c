@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/plan/flow.h"
+#include "runtime/plan/launch.h"
 #include "tuner/config/config_read.h"
 
 /* The buffers among the arguments, by name; NULL when out of memory. */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "tuner/explain/forest.h"
-#include "tuner/explain/variance.h"
 
 /* Beyond so many valid points they are drawn. */
 static const uint64_t most_points = 20000;

@@ -2,7 +2,7 @@
 #ifndef HONE_TUNER_EXPLAIN_VARIANCE_H
 #define HONE_TUNER_EXPLAIN_VARIANCE_H
 
-#include "tuner/explain/effects.h"
+#include "tuner/explain/evidence.h"
 
 /* Points with their values, all of which count as much, and the shares of their variance. */
 struct hn_sample {
@@ -14,6 +14,21 @@ struct hn_sample {
     bool drawn; /* from more: shares are freed of the bias of few points */
     double mean;
     double squares; /* the sum of squared differences from the mean */
+};
+
+struct hn_effect {
+    size_t parameter;
+    double share;   /* of the variance: what the parameter alone decides, on average over the others */
+    double *means;  /* of the values by value index; NAN: no point has it */
+    size_t *counts; /* points behind each */
+    /* Measured points that differ from the best in this parameter alone: how many, and how many times worse the worst is. */
+    size_t alone;
+    double worst_alone;
+};
+
+struct hn_interaction {
+    size_t parameters[2];
+    double share; /* beyond what the two decide each on its own */
 };
 
 /* Fills in share, means and counts of effect->parameter. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/plan/flow.h"
+#include "runtime/plan/launch.h"
 #include "tuner/export/export_parts.h"
 
 /* A plan with a pipeline: the header says how it was tuned and has the template's macros, and

@@ -7,7 +7,6 @@
 
 #include "base/ascii.h"
 #include "base/text.h"
-#include "tuner/init/kernel_signature.h"
 
 static size_t skip_blanks(const char *code, size_t at, size_t end)
 {

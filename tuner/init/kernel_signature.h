@@ -2,7 +2,37 @@
 #ifndef HONE_TUNER_INIT_KERNEL_SIGNATURE_H
 #define HONE_TUNER_INIT_KERNEL_SIGNATURE_H
 
-#include "tuner/init/find_kernels.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "tuner/init/source_text.h"
+
+struct hn_kernel_argument {
+    char *name;
+    char *type;    /* without const, pointer and name: "float", "unsigned int" */
+    bool pointer;
+    bool constant; /* what it points to */
+};
+
+/* Of a template: "int TILE", "class T". */
+struct hn_kernel_parameter {
+    char *name;
+    bool is_type;
+};
+
+struct hn_kernel {
+    char *name;
+    char *scope; /* "demo::" or "" */
+    bool extern_c;
+    struct hn_kernel_parameter *parameters; /* of its template; none: it is no template */
+    size_t parameter_count;
+    struct hn_kernel_argument *arguments;
+    size_t argument_count;
+    char *bounds; /* the first expression of __launch_bounds__, or NULL */
+    size_t body;  /* from here to end in the source's code */
+    size_t end;
+};
 
 /* The lists between brackets, from begin to end: of a kernel's arguments, and of its template's parameters. */
 enum hn_status hn_kernel_read_arguments(const char *code, size_t begin, size_t end, struct hn_kernel *kernel,

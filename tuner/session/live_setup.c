@@ -4,6 +4,7 @@
 
 #include "cache/record/record_json.h"
 #include "runtime/bench/roofs.h"
+#include "runtime/bench/support.h"
 #include "tuner/session/live.h"
 
 /* The numbers of compilations that belong to no ticket. */

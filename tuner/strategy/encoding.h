@@ -2,7 +2,7 @@
 #ifndef HONE_TUNER_STRATEGY_ENCODING_H
 #define HONE_TUNER_STRATEGY_ENCODING_H
 
-#include "tuner/strategy/prior.h"
+#include "tuner/strategy/encoding_prior.h"
 
 /* Points as vectors for a regression: one feature for each parameter with more than one value. Numbers are scaled to
  * 0 .. 1, by their logarithm where they span a factor of four or more; words are their index, and `category` says that

@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "tuner/workers/compile_pool.h"
-
 void hn_compile_queue_init(struct hn_compile_queue *queue)
 {
     *queue = (struct hn_compile_queue){.first = NULL};

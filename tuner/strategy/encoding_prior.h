@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HONE_TUNER_STRATEGY_PRIOR_H
-#define HONE_TUNER_STRATEGY_PRIOR_H
+#ifndef HONE_TUNER_STRATEGY_ENCODING_PRIOR_H
+#define HONE_TUNER_STRATEGY_ENCODING_PRIOR_H
 
 #include "tuner/strategy/gaussian.h"
 #include "tuner/strategy/strategy.h"

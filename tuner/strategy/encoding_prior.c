@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/strategy/prior.h"
+#include "tuner/strategy/encoding_prior.h"
 
 #include <math.h>
 #include <stdlib.h>

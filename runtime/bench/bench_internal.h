@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HONE_RUNTIME_BENCH_WORKBENCH_H
-#define HONE_RUNTIME_BENCH_WORKBENCH_H
+#ifndef HONE_RUNTIME_BENCH_BENCH_INTERNAL_H
+#define HONE_RUNTIME_BENCH_BENCH_INTERNAL_H
 
 #include "runtime/bench/bench.h"
 #include "runtime/bench/measure.h"
