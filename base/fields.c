@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/fields.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,22 +47,34 @@ static bool is_list_of_values(const struct hn_structure *item)
     return item->fields[0].key != NULL && item->fields[0].key[0] == '\0';
 }
 
+static void read_struct(struct hn_json_reader *reader, const struct hn_field *field,
+                        const json_t *json, void *owner)
+{
+    if (hn_json_expect(reader, json_is_object(json), field->key, "an object"))
+        hn_fields_read(reader, field->of, json, owner);
+}
+
 static void read_list(struct hn_json_reader *reader, const struct hn_field *field,
                       const json_t *json, void *owner)
 {
     const struct hn_structure *item = field->of;
     struct hn_field value = item->fields[0];
     value.key = field->key;
-    if (!hn_json_expect(reader, json_is_array(json), field->key, "a list"))
+    size_t count = json_array_size(json);
+    char expected[64] = "a list";
+    if (field->most > 0)
+        snprintf(expected, sizeof expected, "a list of at most %zu", field->most);
+    bool fits = json_is_array(json) && (field->most == 0 || count <= field->most);
+    if (!hn_json_expect(reader, fits, field->key, expected) || count == 0)
         return;
-    char *items = allocate(reader, json_array_size(json) + 1, item->size, member_of(field, owner));
-    for (size_t i = 0; reader->status == HN_OK && i < json_array_size(json); i++) {
+    char *items = allocate(reader, count, item->size, member_of(field, owner));
+    for (size_t i = 0; reader->status == HN_OK && i < count; i++) {
         const json_t *element = json_array_get(json, i);
         *count_of(field, owner) = i + 1;
         if (is_list_of_values(item))
             read_value(reader, &value, element, items + i * item->size);
         else
-            hn_fields_read(reader, item, element, items + i * item->size);
+            read_struct(reader, field, element, items + i * item->size);
     }
 }
 
@@ -86,8 +100,28 @@ static void read_value(struct hn_json_reader *reader, const struct hn_field *fie
     case HN_FIELD_WORD:
         hn_json_word(reader, json, field->key, member);
         break;
+    case HN_FIELD_STRING:
+        if (field->needed || !json_is_null(json))
+            hn_json_string(reader, json, field->key, member);
+        break;
+    case HN_FIELD_CHARS:
+        hn_json_chars(reader, json, field->key, field->most, member);
+        break;
+    case HN_FIELD_HASH:
+        hn_json_hash(reader, json, field->key, member);
+        break;
     case HN_FIELD_INDEX:
         hn_json_index(reader, json, field->key, member);
+        break;
+    case HN_FIELD_COUNT:
+        hn_json_count(reader, json, field->key, field->most > 0 ? (int)field->most : INT_MAX,
+                      member);
+        break;
+    case HN_FIELD_REAL:
+        hn_json_real(reader, json, field->key, member);
+        break;
+    case HN_FIELD_AMOUNT:
+        hn_json_amount(reader, json, field->key, member);
         break;
     case HN_FIELD_FLAG:
         if (hn_json_expect(reader, json_is_boolean(json), field->key, "true or false"))
@@ -98,12 +132,12 @@ static void read_value(struct hn_json_reader *reader, const struct hn_field *fie
         read_choice(reader, field, json, member);
         break;
     case HN_FIELD_STRUCT:
-        hn_fields_read(reader, field->of, json, member);
+        read_struct(reader, field, json, member);
         break;
     case HN_FIELD_POINTER: {
         const struct hn_structure *structure = field->of;
         void *made = allocate(reader, 1, structure->size, member);
-        hn_fields_read(reader, structure, json, made);
+        read_struct(reader, field, json, made);
         break;
     }
     case HN_FIELD_LIST:
@@ -120,6 +154,9 @@ static void read_value(struct hn_json_reader *reader, const struct hn_field *fie
 void hn_fields_read(struct hn_json_reader *reader, const struct hn_structure *structure,
                     const json_t *json, void *owner)
 {
+    if (reader->status == HN_OK && !json_is_object(json))
+        reader->status = hn_fail(reader->err, HN_EFORMAT, "%s: found %s, expected an object",
+                                 reader->what, hn_json_type_name(json));
     for (size_t i = 0; reader->status == HN_OK && i < structure->count; i++) {
         const struct hn_field *field = &structure->fields[i];
         if (field->key == NULL || !applies(field, owner))
@@ -132,35 +169,32 @@ void hn_fields_read(struct hn_json_reader *reader, const struct hn_structure *st
         structure->check(reader, owner);
 }
 
-static json_t *list_to_json(const struct hn_field *field, const void *owner)
-{
-    const struct hn_structure *item = field->of;
-    const char *items = pointer_in(member_of(field, owner));
-    struct hn_builder array = hn_build_array();
-    for (size_t i = 0; i < *count_of(field, owner); i++)
-        hn_build_append(&array, hn_fields_to_json(item, items + i * item->size));
-    return hn_build_finish(&array);
-}
-
-/* Whether a member says anything; choices are always told where the owner has them. */
+/* Whether a member says nothing; a choice or struct always says something. */
 static bool is_empty(const struct hn_field *field, const void *owner)
 {
     const void *member = member_of(field, owner);
     switch (field->kind) {
     case HN_FIELD_TEXT:
     case HN_FIELD_WORD:
+    case HN_FIELD_STRING:
     case HN_FIELD_POINTER:
         return pointer_in(member) == NULL;
+    case HN_FIELD_CHARS:
+    case HN_FIELD_HASH:
+        return *(const char *)member == '\0';
+    case HN_FIELD_INDEX:
+        return *(const size_t *)member == 0;
+    case HN_FIELD_COUNT:
+        return *(const int *)member == 0;
+    case HN_FIELD_REAL:
+    case HN_FIELD_AMOUNT:
+        return *(const double *)member == 0;
     case HN_FIELD_FLAG:
     case HN_FIELD_NAMED_FLAG:
         return !*(const bool *)member;
     case HN_FIELD_LIST:
         return *count_of(field, owner) == 0;
-    case HN_FIELD_STRUCT: {
-        const struct hn_structure *structure = field->of;
-        return pointer_in(member_of(&structure->fields[0], member)) == NULL;
-    }
-    case HN_FIELD_INDEX:
+    case HN_FIELD_STRUCT:
     case HN_FIELD_CHOICE:
     case HN_FIELD_OWN:
         break;
@@ -168,45 +202,88 @@ static bool is_empty(const struct hn_field *field, const void *owner)
     return false;
 }
 
-static void build_value(struct hn_builder *object, const struct hn_field *field, const void *owner)
+static json_t *list_to_json(const struct hn_field *field, const void *owner);
+
+/* Of a field that has no functions of its own. NULL: out of memory. */
+static json_t *value_to_json(const struct hn_field *field, const void *owner)
 {
     const void *member = member_of(field, owner);
+    int choice = 0;
     switch (field->kind) {
     case HN_FIELD_TEXT:
     case HN_FIELD_WORD:
-        hn_build_string(object, field->key, pointer_in(member));
-        break;
+        return json_string(pointer_in(member));
+    case HN_FIELD_STRING:
+        return hn_string_to_json(pointer_in(member) != NULL ? pointer_in(member) : "");
+    case HN_FIELD_CHARS:
+    case HN_FIELD_HASH:
+        return hn_string_to_json(member);
     case HN_FIELD_INDEX:
-        hn_build_set(object, field->key, json_integer((json_int_t) * (const size_t *)member));
-        break;
+        return json_integer((json_int_t) * (const size_t *)member);
+    case HN_FIELD_COUNT:
+        return json_integer(*(const int *)member);
+    case HN_FIELD_REAL:
+    case HN_FIELD_AMOUNT:
+        return hn_real_to_json(*(const double *)member);
     case HN_FIELD_FLAG:
-        hn_build_set(object, field->key, json_boolean(*(const bool *)member));
-        break;
-    case HN_FIELD_CHOICE: {
-        int choice;
+        return json_boolean(*(const bool *)member);
+    case HN_FIELD_CHOICE:
         memcpy(&choice, member, sizeof choice);
-        hn_build_string(object, field->key, ((const char *const *)field->of)[choice]);
-        break;
-    }
+        return json_string(((const char *const *)field->of)[choice]);
     case HN_FIELD_NAMED_FLAG:
-        hn_build_string(object, field->key,
-                        ((const char *const *)field->of)[*(const bool *)member]);
-        break;
+        return json_string(((const char *const *)field->of)[*(const bool *)member]);
     case HN_FIELD_STRUCT:
-        hn_build_set(object, field->key, hn_fields_to_json(field->of, member));
-        break;
+        return hn_fields_to_json(field->of, member);
     case HN_FIELD_POINTER:
-        hn_build_set(object, field->key, hn_fields_to_json(field->of, pointer_in(member)));
-        break;
+        return hn_fields_to_json(field->of, pointer_in(member));
     case HN_FIELD_LIST:
-        hn_build_set(object, field->key, list_to_json(field, owner));
-        break;
-    case HN_FIELD_OWN: {
-        const struct hn_field_own *own = field->of;
-        own->build(object, field, member);
+        return list_to_json(field, owner);
+    case HN_FIELD_OWN:
         break;
     }
-    }
+    return NULL;
+}
+
+static void build_own(struct hn_builder *object, const struct hn_field *field, const void *owner)
+{
+    const struct hn_field_own *own = field->of;
+    own->build(object, field, member_of(field, owner));
+}
+
+static json_t *element_to_json(const struct hn_structure *item, const void *element)
+{
+    const struct hn_field *field = item->fields;
+    if (!is_list_of_values(item))
+        return hn_fields_to_json(item, element);
+    if (field->kind != HN_FIELD_OWN)
+        return value_to_json(field, element);
+    struct hn_builder object = hn_build_object();
+    build_own(&object, field, element);
+    json_t *value = json_incref(json_object_get(object.json, field->key));
+    json_decref(object.json);
+    return value;
+}
+
+static json_t *list_to_json(const struct hn_field *field, const void *owner)
+{
+    const struct hn_structure *item = field->of;
+    const char *items = pointer_in(member_of(field, owner));
+    struct hn_builder array = hn_build_array();
+    for (size_t i = 0; i < *count_of(field, owner); i++)
+        hn_build_append(&array, element_to_json(item, items + i * item->size));
+    return hn_build_finish(&array);
+}
+
+static bool is_name(const struct hn_field *field)
+{
+    return field->kind == HN_FIELD_TEXT || field->kind == HN_FIELD_WORD;
+}
+
+static bool is_written(const struct hn_field *field, const void *owner)
+{
+    bool anyway = (field->needed || field->always) && !is_name(field);
+    return field->key != NULL && applies(field, owner) &&
+           (field->told == NULL || field->told(owner)) && (anyway || !is_empty(field, owner));
 }
 
 json_t *hn_fields_to_json(const struct hn_structure *structure, const void *owner)
@@ -214,15 +291,14 @@ json_t *hn_fields_to_json(const struct hn_structure *structure, const void *owne
     struct hn_builder object = hn_build_object();
     for (size_t i = 0; i < structure->count; i++) {
         const struct hn_field *field = &structure->fields[i];
-        if (field->key != NULL && applies(field, owner) &&
-            (field->needed || !is_empty(field, owner)))
-            build_value(&object, field, owner);
+        if (!is_written(field, owner))
+            continue;
+        if (field->kind == HN_FIELD_OWN)
+            build_own(&object, field, owner);
+        else
+            hn_build_set(&object, field->key, value_to_json(field, owner));
     }
-    if (!is_list_of_values(structure))
-        return hn_build_finish(&object);
-    json_t *value = json_incref(json_object_get(object.json, ""));
-    json_decref(object.json);
-    return value;
+    return hn_build_finish(&object);
 }
 
 /* For each struct that a field holds. */
@@ -258,7 +334,8 @@ void hn_fields_finish(const struct hn_structure *structure, void *owner)
         void *member = member_of(field, owner);
         for_structs(field, owner, 0, finish_struct, NULL);
         if (field->kind == HN_FIELD_TEXT || field->kind == HN_FIELD_WORD ||
-            field->kind == HN_FIELD_POINTER || field->kind == HN_FIELD_LIST)
+            field->kind == HN_FIELD_STRING || field->kind == HN_FIELD_POINTER ||
+            field->kind == HN_FIELD_LIST)
             free(pointer_in(member));
         if (field->kind == HN_FIELD_OWN) {
             const struct hn_field_own *own = field->of;

@@ -15,11 +15,17 @@
 enum hn_field_kind {
     HN_FIELD_TEXT,       /* char *: a string that is not empty */
     HN_FIELD_WORD,       /* char *: a name */
+    HN_FIELD_STRING,     /* char *: any string; null: none; hn_string_to_json writes it */
+    HN_FIELD_CHARS,      /* char[most + 1]: a string of at most so many bytes */
+    HN_FIELD_HASH,       /* char[33]: 32 hexadecimal digits, or "" */
     HN_FIELD_INDEX,      /* size_t */
+    HN_FIELD_COUNT,      /* int from 0 to most; most = 0: to INT_MAX */
+    HN_FIELD_REAL,       /* double; {"real": "nan"} for what JSON can not say */
+    HN_FIELD_AMOUNT,     /* double, finite and not negative */
     HN_FIELD_FLAG,       /* bool */
     HN_FIELD_CHOICE,     /* an enum that starts at 0, by its name */
     HN_FIELD_NAMED_FLAG, /* bool, by the name of each: false first */
-    HN_FIELD_STRUCT,     /* inside of the owner; there, where it is not needed, when its first field is */
+    HN_FIELD_STRUCT,     /* inside of the owner */
     HN_FIELD_POINTER,    /* to a struct; NULL: not there */
     HN_FIELD_LIST,       /* pointer to structs, or to values, and their count */
     HN_FIELD_OWN,        /* by functions of its own */
@@ -28,12 +34,15 @@ enum hn_field_kind {
 struct hn_field {
     const char *key; /* NULL: no part of the JSON; "": the element of a list of values */
     enum hn_field_kind kind;
-    bool needed; /* to read: there has to be one. To write: also where it is false, 0 or no element */
+    bool needed; /* to read: there has to be one. To write: always */
+    bool always; /* to write: also where it is false, 0, "" or no element. To read: where there is none, it stays so */
     size_t offset;
     size_t count_offset;             /* of a list: of its count, a size_t */
     const void *of;                  /* hn_structure of a struct or list, hn_field_own, or the names of a choice */
     int choices;                     /* how many names */
+    size_t most;                     /* of a string, count or list: the largest; of a list 0: any */
     bool (*when)(const void *owner); /* whether the owner has it, by the fields before it; NULL: always */
+    bool (*told)(const void *owner); /* whether it is written, where all fields are known; NULL: always */
     int tag;                         /* for its own functions and for those that walk */
 };
 
@@ -41,7 +50,7 @@ struct hn_structure {
     size_t size;
     const struct hn_field *fields;
     size_t count;
-    /* What fields have to be beside one another; NULL: nothing. After all were read. */
+    /* What fields have to be beside one another, and what follows from them; NULL: nothing. After all were read. */
     void (*check)(struct hn_json_reader *reader, void *owner);
 };
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/json_builder.h"
 
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
 struct hn_builder hn_build_object(void)
 {
     json_t *json = json_object();
@@ -37,6 +41,28 @@ void hn_build_string(struct hn_builder *object, const char *key, const char *str
 {
     if (string != NULL)
         hn_build_set(object, key, json_string(string));
+}
+
+json_t *hn_real_to_json(double real)
+{
+    if (isfinite(real))
+        return json_real(real);
+    return json_pack("{s:s}", "real", isnan(real) ? "nan" : real > 0 ? "inf" : "-inf");
+}
+
+json_t *hn_string_to_json(const char *string)
+{
+    json_t *json = json_string(string);
+    char *ascii = json == NULL ? strdup(string) : NULL;
+    if (ascii == NULL)
+        return json;
+    for (char *c = ascii; *c != '\0'; c++) {
+        if ((*c & 0x80) != 0)
+            *c = '?';
+    }
+    json = json_string(ascii);
+    free(ascii);
+    return json;
 }
 
 json_t *hn_strings_to_json(char *const *strings, size_t count)

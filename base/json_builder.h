@@ -23,6 +23,10 @@ void hn_build_append(struct hn_builder *array, json_t *value);
 /* NULL leaves the key out. */
 void hn_build_string(struct hn_builder *object, const char *key, const char *string);
 
+/* A number; {"real": "nan"}, "inf" or "-inf" for what JSON can not say. */
+json_t *hn_real_to_json(double real);
+/* Compiler logs may hold any bytes, JSON holds UTF-8 only: of a string that is not UTF-8, '?' for all that is not ASCII. */
+json_t *hn_string_to_json(const char *string);
 json_t *hn_strings_to_json(char *const *strings, size_t count);
 
 #endif

@@ -2,6 +2,7 @@
 #include "base/json_reader.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,16 @@ bool hn_json_expect(struct hn_json_reader *reader, bool holds, const char *key,
         reader->status =
             hn_fail(reader->err, HN_EFORMAT, "%s: '%s' is not %s", reader->what, key, expected);
     return reader->status == HN_OK;
+}
+
+const char *hn_json_type_name(const json_t *json)
+{
+    static const char *const names[] = {
+        [JSON_OBJECT] = "an object",   [JSON_ARRAY] = "an array", [JSON_STRING] = "a string",
+        [JSON_INTEGER] = "an integer", [JSON_REAL] = "a real",    [JSON_TRUE] = "true",
+        [JSON_FALSE] = "false",        [JSON_NULL] = "null",
+    };
+    return json == NULL ? "nothing" : names[json_typeof(json)];
 }
 
 bool hn_json_take(struct hn_json_reader *reader, enum hn_status status)
@@ -49,6 +60,77 @@ void hn_json_index(struct hn_json_reader *reader, const json_t *json, const char
     if (hn_json_expect(reader, json_is_integer(json) && json_integer_value(json) >= 0, key,
                        "a number from 0 on"))
         *to = (size_t)json_integer_value(json);
+}
+
+void hn_json_string(struct hn_json_reader *reader, const json_t *json, const char *key, char **to)
+{
+    if (hn_json_expect(reader, json_is_string(json), key, "a string"))
+        copy(reader, json, to);
+}
+
+void hn_json_chars(struct hn_json_reader *reader, const json_t *json, const char *key, size_t most,
+                   char *to)
+{
+    char expected[64];
+    snprintf(expected, sizeof expected, "a string of at most %zu bytes", most);
+    if (hn_json_expect(reader, json_is_string(json) && json_string_length(json) <= most, key,
+                       expected))
+        strcpy(to, json_string_value(json));
+}
+
+void hn_json_hash(struct hn_json_reader *reader, const json_t *json, const char *key, char to[33])
+{
+    size_t length = json_string_length(json);
+    if (hn_json_expect(reader,
+                       json_is_string(json) && (length == 0 || length == 32) &&
+                           strspn(json_string_value(json), "0123456789abcdef") == length,
+                       key, "a hash of 32 hexadecimal digits"))
+        strcpy(to, json_string_value(json));
+}
+
+void hn_json_count(struct hn_json_reader *reader, const json_t *json, const char *key, int most,
+                   int *to)
+{
+    char expected[64];
+    json_int_t count = json_integer_value(json);
+    snprintf(expected, sizeof expected, "an integer of 0 to %d", most);
+    if (hn_json_expect(reader, json_is_integer(json) && count >= 0 && count <= most, key, expected))
+        *to = (int)count;
+}
+
+bool hn_real_from_json(const json_t *json, double *real)
+{
+    if (json_is_number(json)) {
+        *real = json_number_value(json);
+        return true;
+    }
+    const char *word = json_string_value(json_object_get(json, "real"));
+    if (word == NULL || json_object_size(json) != 1)
+        return false;
+    if (strcmp(word, "nan") == 0)
+        *real = NAN;
+    else if (strcmp(word, "inf") == 0)
+        *real = INFINITY;
+    else if (strcmp(word, "-inf") == 0)
+        *real = -INFINITY;
+    else
+        return false;
+    return true;
+}
+
+void hn_json_real(struct hn_json_reader *reader, const json_t *json, const char *key, double *to)
+{
+    double real = 0;
+    if (hn_json_expect(reader, hn_real_from_json(json, &real), key, "a number"))
+        *to = real;
+}
+
+void hn_json_amount(struct hn_json_reader *reader, const json_t *json, const char *key, double *to)
+{
+    double amount = json_number_value(json);
+    if (hn_json_expect(reader, json_is_number(json) && isfinite(amount) && amount >= 0, key,
+                       "a number from 0 on"))
+        *to = amount;
 }
 
 void hn_json_finite(struct hn_json_reader *reader, const json_t *json, const char *key, double *to)

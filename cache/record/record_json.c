@@ -12,40 +12,13 @@ const char *const hn_verification_names[HN_VERIFICATION_COUNT] = {
     [HN_NOT_RECORDED] = "not recorded",
 };
 
-static json_t *real_to_json(double real)
-{
-    if (isfinite(real))
-        return json_real(real);
-    return json_pack("{s:s}", "real", isnan(real) ? "nan" : real > 0 ? "inf" : "-inf");
-}
-
-/* Compiler logs may hold any bytes, JSON holds UTF-8 only. */
-static json_t *string_to_json(const char *string)
-{
-    if (string == NULL)
-        return json_null();
-    json_t *json = json_string(string);
-    if (json != NULL)
-        return json;
-    char *ascii = strdup(string);
-    if (ascii == NULL)
-        return NULL;
-    for (char *c = ascii; *c != '\0'; c++) {
-        if ((*c & 0x80) != 0)
-            *c = '?';
-    }
-    json = json_string(ascii);
-    free(ascii);
-    return json;
-}
-
 json_t *hn_value_to_json(const struct hn_value *value)
 {
     switch (value->type) {
     case HN_INTEGER:
         return json_integer(value->integer);
     case HN_REAL:
-        return real_to_json(value->real);
+        return hn_real_to_json(value->real);
     case HN_BOOLEAN:
         return json_boolean(value->boolean);
     case HN_WORD:
@@ -74,7 +47,7 @@ static json_t *resources_to_json(const struct hn_resources *resources)
                   "shared_bytes", resources->shared_bytes, "local_bytes", resources->local_bytes,
                   "stack_bytes", resources->stack_bytes, "spill_store_bytes",
                   resources->spill_store_bytes, "spill_load_bytes", resources->spill_load_bytes,
-                  "occupancy", real_to_json(resources->occupancy));
+                  "occupancy", hn_real_to_json(resources->occupancy));
     if (json != NULL && resources->dynamic_shared_bytes != 0 &&
         json_object_set_new(json, "dynamic_shared_bytes",
                             json_integer(resources->dynamic_shared_bytes)) != 0) {
@@ -88,8 +61,8 @@ static json_t *verdict_to_json(const struct hn_verdict *verdict)
 {
     json_t *json = json_pack(
         "{s:s, s:o, s:o, s:o, s:i}", "kind", hn_verification_names[verdict->kind], "max_error",
-        real_to_json(verdict->max_error), "tolerance", real_to_json(verdict->tolerance),
-        "max_reference", real_to_json(verdict->max_reference), "seeds", verdict->seeds);
+        hn_real_to_json(verdict->max_error), "tolerance", hn_real_to_json(verdict->tolerance),
+        "max_reference", hn_real_to_json(verdict->max_reference), "seeds", verdict->seeds);
     if (json != NULL && verdict->launches > 0 &&
         json_object_set_new(json, "launches", json_integer(verdict->launches)) != 0) {
         json_decref(json);
@@ -102,7 +75,7 @@ static json_t *samples_to_json(const struct hn_timing *timing)
 {
     json_t *array = json_array();
     for (size_t i = 0; array != NULL && i < timing->sample_count; i++) {
-        if (json_array_append_new(array, real_to_json(timing->samples_us[i])) != 0) {
+        if (json_array_append_new(array, hn_real_to_json(timing->samples_us[i])) != 0) {
             json_decref(array);
             return NULL;
         }
@@ -112,14 +85,14 @@ static json_t *samples_to_json(const struct hn_timing *timing)
 
 static json_t *timing_to_json(const struct hn_timing *timing)
 {
-    json_t *json = json_pack("{s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:b}", "median_us",
-                             real_to_json(timing->median_us), "low_us",
-                             real_to_json(timing->low_us), "high_us", real_to_json(timing->high_us),
-                             "resolution_us", real_to_json(timing->resolution_us), "batch",
-                             timing->batch, "dropped", timing->dropped, "clock_mhz",
-                             real_to_json(timing->clock_mhz), "unstable", timing->unstable);
+    json_t *json = json_pack(
+        "{s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:b}", "median_us", hn_real_to_json(timing->median_us),
+        "low_us", hn_real_to_json(timing->low_us), "high_us", hn_real_to_json(timing->high_us),
+        "resolution_us", hn_real_to_json(timing->resolution_us), "batch", timing->batch, "dropped",
+        timing->dropped, "clock_mhz", hn_real_to_json(timing->clock_mhz), "unstable",
+        timing->unstable);
     if (json != NULL && timing->host_us != 0 &&
-        json_object_set_new(json, "host_us", real_to_json(timing->host_us)) != 0) {
+        json_object_set_new(json, "host_us", hn_real_to_json(timing->host_us)) != 0) {
         json_decref(json);
         return NULL;
     }
@@ -136,14 +109,14 @@ static json_t *staging_to_json(const struct hn_staging *staging)
     json_t *json = json_pack("{s:i, s:i}", "chunks", staging->chunks, "streams", staging->streams);
     int failed = json == NULL ? -1 : 0;
     if (staging->register_ms != 0)
-        failed |= json_object_set_new(json, "register_ms", real_to_json(staging->register_ms));
+        failed |= json_object_set_new(json, "register_ms", hn_real_to_json(staging->register_ms));
     if (staging->sequential_us != 0)
         failed |= json_object_update_new(
             json, json_pack("{s:i, s:o, s:o, s:o, s:o}", "copy_engines", staging->copy_engines,
-                            "kernels_us", real_to_json(staging->kernels_us), "upload_us",
-                            real_to_json(staging->upload_us), "download_us",
-                            real_to_json(staging->download_us), "sequential_us",
-                            real_to_json(staging->sequential_us)));
+                            "kernels_us", hn_real_to_json(staging->kernels_us), "upload_us",
+                            hn_real_to_json(staging->upload_us), "download_us",
+                            hn_real_to_json(staging->download_us), "sequential_us",
+                            hn_real_to_json(staging->sequential_us)));
     if (failed == 0)
         return json;
     json_decref(json);
@@ -152,8 +125,9 @@ static json_t *staging_to_json(const struct hn_staging *staging)
 
 static json_t *costs_to_json(const struct hn_costs *costs)
 {
-    return json_pack("{s:o, s:o, s:o}", "compile_ms", real_to_json(costs->compile_ms), "verify_ms",
-                     real_to_json(costs->verify_ms), "measure_ms", real_to_json(costs->measure_ms));
+    return json_pack("{s:o, s:o, s:o}", "compile_ms", hn_real_to_json(costs->compile_ms),
+                     "verify_ms", hn_real_to_json(costs->verify_ms), "measure_ms",
+                     hn_real_to_json(costs->measure_ms));
 }
 
 static bool is_measured(const struct hn_timing *timing)
@@ -171,15 +145,15 @@ json_t *hn_record_to_json(const struct hn_record *record)
         hn_bindings_to_json(&record->point), "outcome", hn_outcome_name(record->outcome),
         "code_hash", record->code_hash, "verdict", verdict_to_json(&record->verdict), "costs",
         costs_to_json(&record->costs), "metrics", hn_bindings_to_json(&record->metrics),
-        "objective", real_to_json(record->objective), "final", record->final, "time",
-        real_to_json(record->time));
+        "objective", hn_real_to_json(record->objective), "final", record->final, "time",
+        hn_real_to_json(record->time));
     if (json == NULL)
         return NULL;
     int failed = 0;
     if (record->message != NULL)
-        failed |= json_object_set_new(json, "message", string_to_json(record->message));
+        failed |= json_object_set_new(json, "message", hn_string_to_json(record->message));
     if (record->original != NULL)
-        failed |= json_object_set_new(json, "original", string_to_json(record->original));
+        failed |= json_object_set_new(json, "original", hn_string_to_json(record->original));
     if (record->resources.known)
         failed |= json_object_set_new(json, "resources", resources_to_json(&record->resources));
     if (is_measured(&record->timing))
@@ -191,36 +165,6 @@ json_t *hn_record_to_json(const struct hn_record *record)
         return NULL;
     }
     return json;
-}
-
-const char *hn_json_type_name(const json_t *json)
-{
-    static const char *const names[] = {
-        [JSON_OBJECT] = "an object",   [JSON_ARRAY] = "an array", [JSON_STRING] = "a string",
-        [JSON_INTEGER] = "an integer", [JSON_REAL] = "a real",    [JSON_TRUE] = "true",
-        [JSON_FALSE] = "false",        [JSON_NULL] = "null",
-    };
-    return json == NULL ? "nothing" : names[json_typeof(json)];
-}
-
-bool hn_real_from_json(const json_t *json, double *real)
-{
-    if (json_is_number(json)) {
-        *real = json_number_value(json);
-        return true;
-    }
-    const char *word = json_string_value(json_object_get(json, "real"));
-    if (word == NULL || json_object_size(json) != 1)
-        return false;
-    if (strcmp(word, "nan") == 0)
-        *real = NAN;
-    else if (strcmp(word, "inf") == 0)
-        *real = INFINITY;
-    else if (strcmp(word, "-inf") == 0)
-        *real = -INFINITY;
-    else
-        return false;
-    return true;
 }
 
 enum hn_status hn_value_from_json(const json_t *json, struct hn_value *value, struct hn_error *err)

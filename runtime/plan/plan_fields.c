@@ -296,6 +296,11 @@ static void check_step(struct hn_json_reader *reader, void *owner)
     }
 }
 
+static bool has_window(const void *step)
+{
+    return ((const struct hn_step *)step)->geometry.window.parts[HN_WINDOW_BYTES] != NULL;
+}
+
 static const struct hn_field step_fields[] = {
     {.key = "entry", .needed = true, .kind = HN_FIELD_TEXT, AT(hn_step, entry)},
     {.key = "if", EXPRESSION(hn_step, condition)},
@@ -308,7 +313,8 @@ static const struct hn_field step_fields[] = {
     {.key = "l2_window",
      .kind = HN_FIELD_STRUCT,
      .of = &window_structure,
-     AT(hn_step, geometry.window)},
+     AT(hn_step, geometry.window),
+     .told = has_window},
     {.key = "arguments", .needed = true, LIST(hn_step, arguments, argument_count, index_list)},
 };
 const struct hn_structure hn_step_structure = STRUCTURE(hn_step, step_fields, check_step);
