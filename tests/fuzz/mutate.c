@@ -202,7 +202,8 @@ static void scale(const struct place *place, struct fuzz_random *random)
     const json_t *json = get(place);
     double scaled = json_number_value(json) * factor;
     if (json_is_integer(json))
-        set(place, json_integer(json_integer_value(json) + (json_int_t)fuzz_below(random, 5) - 2));
+        set(place, json_integer((json_int_t)((uint64_t)json_integer_value(json) +
+                                             fuzz_below(random, 5) - 2)));
     else if (json_is_real(json) && scaled - scaled == 0)
         set(place, json_real(scaled));
     else
