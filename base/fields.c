@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *member_of(const struct hn_field *field, const void *owner)
+void *hn_field_member(const struct hn_field *field, const void *owner)
 {
     return (char *)owner + field->offset;
 }
 
-static size_t *count_of(const struct hn_field *field, const void *owner)
+size_t *hn_field_count(const struct hn_field *field, const void *owner)
 {
     return (size_t *)(void *)((char *)owner + field->count_offset);
 }
@@ -67,10 +67,10 @@ static void read_list(struct hn_json_reader *reader, const struct hn_field *fiel
     bool fits = json_is_array(json) && (field->most == 0 || count <= field->most);
     if (!hn_json_expect(reader, fits, field->key, expected) || count == 0)
         return;
-    char *items = allocate(reader, count, item->size, member_of(field, owner));
+    char *items = allocate(reader, count, item->size, hn_field_member(field, owner));
     for (size_t i = 0; reader->status == HN_OK && i < count; i++) {
         const json_t *element = json_array_get(json, i);
-        *count_of(field, owner) = i + 1;
+        *hn_field_count(field, owner) = i + 1;
         if (is_list_of_values(item))
             read_value(reader, &value, element, items + i * item->size);
         else
@@ -92,7 +92,7 @@ static void read_choice(struct hn_json_reader *reader, const struct hn_field *fi
 static void read_value(struct hn_json_reader *reader, const struct hn_field *field,
                        const json_t *json, void *owner)
 {
-    void *member = member_of(field, owner);
+    void *member = hn_field_member(field, owner);
     switch (field->kind) {
     case HN_FIELD_TEXT:
         hn_json_text(reader, json, field->key, member);
@@ -172,7 +172,7 @@ void hn_fields_read(struct hn_json_reader *reader, const struct hn_structure *st
 /* Whether a member says nothing; a choice or struct always says something. */
 static bool is_empty(const struct hn_field *field, const void *owner)
 {
-    const void *member = member_of(field, owner);
+    const void *member = hn_field_member(field, owner);
     switch (field->kind) {
     case HN_FIELD_TEXT:
     case HN_FIELD_WORD:
@@ -193,7 +193,7 @@ static bool is_empty(const struct hn_field *field, const void *owner)
     case HN_FIELD_NAMED_FLAG:
         return !*(const bool *)member;
     case HN_FIELD_LIST:
-        return *count_of(field, owner) == 0;
+        return *hn_field_count(field, owner) == 0;
     case HN_FIELD_STRUCT:
     case HN_FIELD_CHOICE:
     case HN_FIELD_OWN:
@@ -207,7 +207,7 @@ static json_t *list_to_json(const struct hn_field *field, const void *owner);
 /* Of a field that has no functions of its own. NULL: out of memory. */
 static json_t *value_to_json(const struct hn_field *field, const void *owner)
 {
-    const void *member = member_of(field, owner);
+    const void *member = hn_field_member(field, owner);
     int choice = 0;
     switch (field->kind) {
     case HN_FIELD_TEXT:
@@ -247,7 +247,7 @@ static json_t *value_to_json(const struct hn_field *field, const void *owner)
 static void build_own(struct hn_builder *object, const struct hn_field *field, const void *owner)
 {
     const struct hn_field_own *own = field->of;
-    own->build(object, field, member_of(field, owner));
+    own->build(object, field, hn_field_member(field, owner));
 }
 
 static json_t *element_to_json(const struct hn_structure *item, const void *element)
@@ -267,9 +267,9 @@ static json_t *element_to_json(const struct hn_structure *item, const void *elem
 static json_t *list_to_json(const struct hn_field *field, const void *owner)
 {
     const struct hn_structure *item = field->of;
-    const char *items = pointer_in(member_of(field, owner));
+    const char *items = pointer_in(hn_field_member(field, owner));
     struct hn_builder array = hn_build_array();
-    for (size_t i = 0; i < *count_of(field, owner); i++)
+    for (size_t i = 0; i < *hn_field_count(field, owner); i++)
         hn_build_append(&array, element_to_json(item, items + i * item->size));
     return hn_build_finish(&array);
 }
@@ -309,13 +309,13 @@ static void for_structs(const struct hn_field *field, void *owner, size_t item, 
                         void *context)
 {
     const struct hn_structure *structure = field->of;
-    void *member = member_of(field, owner);
+    void *member = hn_field_member(field, owner);
     if (field->kind == HN_FIELD_STRUCT)
         each(structure, member, item, context);
     if (field->kind == HN_FIELD_POINTER && pointer_in(member) != NULL)
         each(structure, pointer_in(member), item, context);
     char *items = field->kind == HN_FIELD_LIST ? pointer_in(member) : NULL;
-    for (size_t i = 0; items != NULL && i < *count_of(field, owner); i++)
+    for (size_t i = 0; items != NULL && i < *hn_field_count(field, owner); i++)
         each(structure, items + i * structure->size, i, context);
 }
 
@@ -331,7 +331,7 @@ void hn_fields_finish(const struct hn_structure *structure, void *owner)
 {
     for (size_t i = 0; i < structure->count; i++) {
         const struct hn_field *field = &structure->fields[i];
-        void *member = member_of(field, owner);
+        void *member = hn_field_member(field, owner);
         for_structs(field, owner, 0, finish_struct, NULL);
         if (field->kind == HN_FIELD_TEXT || field->kind == HN_FIELD_WORD ||
             field->kind == HN_FIELD_STRING || field->kind == HN_FIELD_POINTER ||
@@ -358,7 +358,7 @@ static void walk_struct(const struct hn_structure *structure, void *owner, size_
         const struct hn_field *field = &structure->fields[i];
         for_structs(field, owner, item, walk_struct, walk);
         if (field->kind == HN_FIELD_OWN)
-            walk->visit(walk->context, field, member_of(field, owner), item);
+            walk->visit(walk->context, field, hn_field_member(field, owner), item);
     }
 }
 

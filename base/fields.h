@@ -61,6 +61,10 @@ struct hn_field_own {
     void (*finish)(void *member);
 };
 
+/* Where a field lies in its owner, and the count of a list. */
+void *hn_field_member(const struct hn_field *field, const void *owner);
+size_t *hn_field_count(const struct hn_field *field, const void *owner);
+
 /* Into a zeroed struct, which owns what was read also after a failure. */
 void hn_fields_read(struct hn_json_reader *reader, const struct hn_structure *structure, const json_t *json,
                     void *owner);

@@ -127,6 +127,8 @@ extern const struct hn_structure hn_fill_structure;
 extern const struct hn_structure hn_step_structure;
 extern const struct hn_structure hn_reference_structure;
 extern const struct hn_structure hn_pipeline_structure;
+extern const struct hn_structure hn_copy_structure;
+extern const struct hn_structure hn_texture_structure;
 
 /* What an expression sees, the tag of its field. */
 enum hn_plan_scope {

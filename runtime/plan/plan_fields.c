@@ -126,7 +126,7 @@ static const struct hn_field texture_fields[] = {
     {.key = "normalized", .needed = true, .kind = HN_FIELD_FLAG, AT(hn_texture, normalized)},
     {.key = "read", .needed = true, NAMED_FLAG(hn_texture, as_float, hn_texture_reads)},
 };
-static const struct hn_structure texture_structure = STRUCTURE(hn_texture, texture_fields, NULL);
+const struct hn_structure hn_texture_structure = STRUCTURE(hn_texture, texture_fields, NULL);
 
 /* Arguments. */
 
@@ -244,7 +244,7 @@ static const struct hn_field argument_fields[] = {
     {.key = "texture",
      .needed = true,
      .kind = HN_FIELD_STRUCT,
-     .of = &texture_structure,
+     .of = &hn_texture_structure,
      AT(hn_argument, texture),
      .when = is_texture},
     {.key = "if", EXPRESSION(hn_argument, condition), .when = is_symbol},
@@ -379,7 +379,7 @@ static const struct hn_field copy_fields[] = {
     {.key = "if", EXPRESSION(hn_copy_step, condition), .tag = HN_SEES_PITCHES},
     {.key = "arguments", .needed = true, LIST(hn_copy_step, arguments, argument_count, index_list)},
 };
-static const struct hn_structure copy_structure = STRUCTURE(hn_copy_step, copy_fields, NULL);
+const struct hn_structure hn_copy_structure = STRUCTURE(hn_copy_step, copy_fields, NULL);
 
 static void check_pipeline(struct hn_json_reader *reader, void *owner)
 {
@@ -404,7 +404,7 @@ static const struct hn_field pipeline_fields[] = {
      .tag = HN_SEES_PITCHES},
     HN_PIPELINE_FIELDS(X)
 #undef X
-        {.key = "copies", .needed = true, LIST(hn_pipeline, copies, copy_count, copy_structure)},
+        {.key = "copies", .needed = true, LIST(hn_pipeline, copies, copy_count, hn_copy_structure)},
 };
 const struct hn_structure hn_pipeline_structure =
     STRUCTURE(hn_pipeline, pipeline_fields, check_pipeline);

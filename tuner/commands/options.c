@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/c_locale.h"
-#include "tuner/config/config_unused.h"
+#include "tuner/config/config_sources.h"
 
 /* Keys of the options that have no letter. */
 enum {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "runtime/plan/data_file.h"
-#include "tuner/config/config_read.h"
+#include "tuner/config/config_parts.h"
 
 enum { FORMAT = 1 };
 
@@ -71,54 +71,36 @@ static char *folder_of(const char *path)
 }
 
 /* Before unknown keys: a newer format has others. */
-static enum hn_status read_format(const struct hn_config_reader *reader)
+static void read_format(struct hn_config_reader *reader)
 {
     const struct hn_yaml *node = hn_yaml_get(reader->root, "hone");
-    struct hn_value value;
     if (node == NULL)
-        return HN_OK;
-    enum hn_status status = hn_config_read_value(reader, node, &value);
-    if (status != HN_OK)
-        return status;
+        return;
+    struct hn_value value = hn_config_read_value(reader, node);
     if (value.type == HN_INTEGER && value.integer > FORMAT)
-        return hn_config_fail(reader, node,
-                              "format version %lld is newer than this Hone, which knows %d",
-                              (long long)value.integer, FORMAT);
-    if (value.type != HN_INTEGER || value.integer != FORMAT)
-        return hn_config_fail_found(reader, node, "the format version 1");
-    return HN_OK;
+        hn_config_fail(reader, node, "format version %lld is newer than this Hone, which knows %d",
+                       (long long)value.integer, FORMAT);
+    hn_config_expect(reader, value.type == HN_INTEGER && value.integer == FORMAT, node,
+                     "the format version 1");
 }
 
-static enum hn_status read_kernel(struct hn_config_reader *reader)
-{
-    const struct hn_yaml *node = NULL;
-    enum hn_status status = hn_config_need(reader, reader->root, "kernel", &node);
-    return status == HN_OK ? hn_config_read_word(reader, node, "a name ([A-Za-z_][A-Za-z0-9_]*)",
-                                                 &reader->config->plan->kernel)
-                           : status;
-}
-
-static enum hn_status read_look_ahead(struct hn_config_reader *reader)
+static void read_look_ahead(struct hn_config_reader *reader)
 {
     static const char expected[] = "a whole number from 1 to 4096";
     _Static_assert(HN_LOOK_AHEAD_MOST == 4096, "as the message says");
     const struct hn_yaml *node = hn_yaml_get(reader->root, "look_ahead");
-    struct hn_value value;
-    if (node == NULL)
-        return HN_OK;
-    enum hn_status status = hn_config_check_kind(reader, node, HN_YAML_SCALAR, expected);
-    if (status == HN_OK)
-        status = hn_config_read_value(reader, node, &value);
-    if (status != HN_OK)
-        return status;
-    if (value.type != HN_INTEGER || value.integer < 1 || value.integer > HN_LOOK_AHEAD_MOST)
-        return hn_config_fail_found(reader, node, expected);
-    reader->config->look_ahead = (unsigned)value.integer;
-    return HN_OK;
+    if (node == NULL || !hn_config_expect_kind(reader, node, HN_YAML_SCALAR, expected))
+        return;
+    struct hn_value value = hn_config_read_value(reader, node);
+    if (hn_config_expect(reader,
+                         value.type == HN_INTEGER && value.integer >= 1 &&
+                             value.integer <= HN_LOOK_AHEAD_MOST,
+                         node, expected))
+        reader->config->look_ahead = (unsigned)value.integer;
 }
 
 /* A config of a space alone has no template, and nothing that would need one. */
-static enum hn_status check_without_template(const struct hn_config_reader *reader)
+static void check_without_template(struct hn_config_reader *reader)
 {
     static const char *const needing[] = {"entry",   "arguments", "symbols",   "launch",
                                           "compile", "reference", "compare",   "metrics",
@@ -126,101 +108,78 @@ static enum hn_status check_without_template(const struct hn_config_reader *read
     for (size_t i = 0; i < sizeof needing / sizeof needing[0]; i++) {
         const struct hn_yaml *node = hn_yaml_get(reader->root, needing[i]);
         if (node != NULL)
-            return hn_config_fail(reader, reader->root,
-                                  "key 'template' is missing: '%s' on line %d needs it", needing[i],
-                                  node->key->line);
+            hn_config_fail(reader, reader->root,
+                           "key 'template' is missing: '%s' on line %d needs it", needing[i],
+                           node->key->line);
     }
-    return HN_OK;
+    hn_config_copy(reader, "time", &reader->config->plan->objective);
 }
 
-static enum hn_status read_kernel_parts(struct hn_config_reader *reader)
+static void read_space_parts(struct hn_config_reader *reader)
 {
-    struct hn_plan *plan = reader->config->plan;
-    enum hn_status status = hn_config_read_path(reader, reader->root, &plan->template_path);
-    if (status == HN_OK)
-        status = hn_config_read_freeze(reader);
-    if (status == HN_OK)
-        status = hn_config_read_arguments(reader);
-    if (status == HN_OK)
-        status = hn_config_read_symbols(reader);
-    if (status == HN_OK)
-        status = hn_config_read_pipeline(reader);
-    if (status == HN_OK)
-        status = hn_config_read_launch(reader);
-    if (status == HN_OK)
-        status = hn_config_read_compile(reader);
-    if (status == HN_OK)
-        status = hn_config_read_reference(reader);
-    if (status == HN_OK)
-        status = hn_config_read_compare(reader);
-    if (status == HN_OK)
-        status = hn_config_read_metrics(reader);
-    return status;
+    hn_config_read_word(reader, hn_config_need(reader, reader->root, "kernel"),
+                        "a name ([A-Za-z_][A-Za-z0-9_]*)", &reader->config->plan->kernel);
+    hn_config_read_parameters(reader);
+    hn_config_read_problem(reader);
+    hn_config_read_names(reader);
+    hn_config_read_constraints(reader);
+    hn_config_read_points(reader);
+    read_look_ahead(reader);
 }
 
-static enum hn_status read_space_parts(struct hn_config_reader *reader)
+static void read_kernel_parts(struct hn_config_reader *reader, const struct hn_yaml *template)
 {
-    enum hn_status status = read_kernel(reader);
-    if (status == HN_OK)
-        status = hn_config_read_parameters(reader);
-    if (status == HN_OK)
-        status = hn_config_read_problem(reader);
-    if (status == HN_OK)
-        status = hn_config_read_names(reader);
-    if (status == HN_OK)
-        status = hn_config_read_constraints(reader);
-    if (status == HN_OK)
-        status = hn_config_read_points(reader);
-    if (status == HN_OK)
-        status = read_look_ahead(reader);
-    return status;
+    hn_config_read_path(reader, template, "the path of a .cu file",
+                        &reader->config->plan->template_path);
+    hn_config_read_arguments(reader);
+    hn_config_read_symbols(reader);
+    hn_config_read_pipeline(reader);
+    hn_config_read_launch(reader);
+    hn_config_read_compile(reader);
+    hn_config_read_reference(reader);
+    hn_config_read_compare(reader);
+    hn_config_read_metrics(reader);
 }
 
-static enum hn_status read_root(struct hn_config_reader *reader)
+static void read_root(struct hn_config_reader *reader)
 {
     static const char *const keys[] = {
-        "hone",       "kernel",    "template",    "entry",     "problem", "freeze",
-        "parameters", "defaults",  "constraints", "arguments", "symbols", "launch",
-        "pipeline",   "compile",   "reference",   "compare",   "ladder",  "metrics",
-        "objective",  "direction", "look_ahead",  NULL};
-    enum hn_status status = hn_config_check_kind(reader, reader->root, HN_YAML_MAPPING,
-                                                 "a mapping with kernel and parameters");
-    if (status == HN_OK)
-        status = read_format(reader);
-    if (status == HN_OK)
-        status = hn_config_check_keys(reader, reader->root, keys);
-    if (status == HN_OK)
-        status = read_space_parts(reader);
-    if (status != HN_OK)
-        return status;
-    if (hn_yaml_get(reader->root, "template") == NULL) {
-        status = check_without_template(reader);
-        reader->config->plan->objective = strdup("time");
-        if (reader->config->plan->objective == NULL)
-            status = hn_fail_memory(reader->err);
-    } else {
-        status = read_kernel_parts(reader);
-    }
-    return status == HN_OK ? hn_config_check(reader) : status;
+        "hone",      "kernel",      "template",  "entry",   "problem",   "freeze",    "parameters",
+        "defaults",  "constraints", "arguments", "symbols", "launch",    "pipeline",  "compile",
+        "reference", "compare",     "ladder",    "metrics", "objective", "direction", "look_ahead"};
+    const struct hn_yaml *template = hn_yaml_get(reader->root, "template");
+    hn_config_expect_kind(reader, reader->root, HN_YAML_MAPPING,
+                          "a mapping with kernel and parameters");
+    read_format(reader);
+    hn_config_check_keys(reader, reader->root, keys, sizeof keys / sizeof keys[0]);
+    read_space_parts(reader);
+    if (template == NULL)
+        check_without_template(reader);
+    else
+        read_kernel_parts(reader, template);
+    hn_config_check(reader);
 }
 
 /* What the plan tells those who have no config: which points are valid, and where the config is. */
-static enum hn_status complete_plan(struct hn_config *config, struct hn_error *err)
+static void complete_plan(struct hn_config_reader *reader)
 {
+    const struct hn_config *config = reader->config;
     struct hn_plan *plan = config->plan;
+    plan->constraints =
+        hn_config_allocate(reader, config->constraint_count, sizeof *plan->constraints);
+    if (plan->constraints == NULL)
+        return;
+    for (size_t i = 0; i < config->constraint_count && reader->status == HN_OK; i++) {
+        hn_config_take(reader, hn_expression_copy(config->constraints[i].expression,
+                                                  &plan->constraints[i], reader->err));
+        plan->constraint_count++;
+    }
     plan->config = realpath(config->path, NULL);
     if (plan->config != NULL && hn_text_find_not_utf8(plan->config) != NULL)
-        return hn_fail(err, HN_ECONFIG,
-                       "the path of the config, '%s', is not UTF-8, which caches hold it in; "
-                       "rename the folder or the file",
-                       plan->config);
-    plan->constraints = calloc(config->constraint_count + 1, sizeof *plan->constraints);
-    enum hn_status status = plan->constraints == NULL ? hn_fail_memory(err) : HN_OK;
-    for (size_t i = 0; status == HN_OK && i < config->constraint_count; i++) {
-        status = hn_expression_copy(config->constraints[i].expression, &plan->constraints[i], err);
-        plan->constraint_count += status == HN_OK;
-    }
-    return status;
+        hn_config_take(reader, hn_fail(reader->err, HN_ECONFIG,
+                                       "the path of the config, '%s', is not UTF-8, which caches "
+                                       "hold it in; rename the folder or the file",
+                                       plan->config));
 }
 
 enum hn_status hn_config_load(const char *path, struct hn_config **config, struct hn_error *err)
@@ -231,20 +190,20 @@ enum hn_status hn_config_load(const char *path, struct hn_config **config, struc
         return status;
     struct hn_config_reader reader = {
         .path = path, .root = root, .folder = folder_of(path), .config = create(path), .err = err};
-    if (reader.config == NULL || reader.folder == NULL)
-        status = hn_fail_memory(err);
-    else
-        status = read_root(&reader);
-    if (status == HN_OK)
-        status = complete_plan(reader.config, err);
-    if (status == HN_OK)
+    if (reader.config == NULL || reader.folder == NULL) {
+        reader.status = hn_fail_memory(err);
+    } else {
+        read_root(&reader);
+        complete_plan(&reader);
+    }
+    if (reader.status == HN_OK)
         *config = reader.config;
     else
         hn_config_destroy(reader.config);
     free(reader.places);
     free(reader.folder);
     hn_yaml_destroy(root);
-    return status;
+    return reader.status;
 }
 
 static enum hn_status check_file(const struct hn_config *config, const char *path,

@@ -5,59 +5,58 @@
 
 #include "base/expression/expression_json.h"
 #include "runtime/plan/launch.h"
-#include "tuner/config/config_read.h"
+#include "tuner/config/config_parts.h"
 
-/* The default point of one problem, at which everything is evaluated once. */
-struct trial {
-    struct hn_config_reader *reader;
-    struct hn_value *values;
-    char *where; /* "M=4096,TILE_WIDTH=16", for messages */
-};
-
-static enum hn_status bind_all(struct hn_config_reader *reader)
+static void bind_all(struct hn_config_reader *reader)
 {
     const struct hn_expression *failed = NULL;
     struct hn_error reason = {""};
+    if (reader->status != HN_OK)
+        return;
     enum hn_status status = hn_plan_bind(reader->config->plan, &failed, &reason);
-    if (status == HN_OK)
-        return HN_OK;
-    const struct hn_yaml *node = failed == NULL ? NULL : hn_config_place(reader, failed);
-    if (status == HN_ENOMEM)
-        return hn_fail_memory(reader->err);
-    return hn_config_fail(reader, node == NULL ? reader->root : node, "in '%.60s': %s",
-                          failed == NULL ? "" : hn_expression_text(failed), reason.message);
+    hn_config_take_in(reader, failed == NULL ? reader->root : hn_config_place(reader, failed),
+                      failed == NULL ? "" : hn_expression_text(failed), status, &reason);
 }
 
-static enum hn_status fail_default(const struct hn_config_reader *reader, size_t problem,
-                                   const struct hn_config_constraint *broken)
+/* Defaults and ladder. */
+
+static void fail_default(struct hn_config_reader *reader, size_t problem,
+                         const struct hn_config_constraint *broken)
 {
     const struct hn_config *config = reader->config;
-    const struct hn_yaml *node = hn_yaml_get(reader->root, "defaults");
     struct hn_text text;
     hn_text_init(&text);
     hn_bindings_append(&text, &config->problems[problem]);
-    enum hn_status status = hn_config_fail(
-        reader, node, "the default point is not valid%s%s: constraint '%s' (%s) does not hold",
-        text.length == 0 ? "" : " for problem ", text.length == 0 ? "" : text.data, broken->text,
-        broken->where);
+    hn_config_fail(reader, hn_yaml_get(reader->root, "defaults"),
+                   "the default point is not valid%s%s: constraint '%s' (%s) does not hold",
+                   text.length == 0 ? "" : " for problem ", text.length == 0 ? "" : text.data,
+                   broken->text, broken->where);
     hn_text_finish(&text);
-    return status;
+}
+
+/* The first constraint that the point does not satisfy, or NULL. */
+static const struct hn_config_constraint *
+find_broken(struct hn_config_reader *reader, size_t problem, const struct hn_bindings *point)
+{
+    const struct hn_config_constraint *broken = NULL;
+    if (reader->status == HN_OK)
+        hn_config_take(reader,
+                       hn_config_test_point(reader->config, problem, point, &broken, reader->err));
+    return broken;
 }
 
 /* Complete defaults are tested against the constraints, for which no space has to be built. */
-static enum hn_status take_defaults(struct hn_config_reader *reader)
+static void take_defaults(struct hn_config_reader *reader)
 {
     struct hn_config *config = reader->config;
-    for (size_t i = 0; i < config->problem_count; i++) {
-        const struct hn_config_constraint *broken = NULL;
-        enum hn_status status =
-            hn_config_test_point(config, i, &config->defaults, &broken, reader->err);
-        if (status != HN_OK)
-            return status;
+    for (size_t i = 0; i < config->problem_count && reader->status == HN_OK; i++) {
+        const struct hn_config_constraint *broken = find_broken(reader, i, &config->defaults);
         if (broken != NULL)
-            return fail_default(reader, i, broken);
+            fail_default(reader, i, broken);
     }
-    return hn_bindings_copy(&config->plan->defaults, &config->defaults, reader->err);
+    if (reader->status == HN_OK)
+        hn_config_take(reader,
+                       hn_bindings_copy(&config->plan->defaults, &config->defaults, reader->err));
 }
 
 static bool has_choices(const struct hn_bindings *point, const struct hn_bindings *choices)
@@ -70,245 +69,240 @@ static bool has_choices(const struct hn_bindings *point, const struct hn_binding
     return true;
 }
 
-static enum hn_status find_default(struct hn_config_reader *reader, size_t problem,
-                                   struct hn_bindings *point)
+static void find_default(struct hn_config_reader *reader, size_t problem, struct hn_bindings *point)
 {
     const struct hn_config *config = reader->config;
     struct hn_space *space = NULL;
-    enum hn_status status = hn_config_space(config, problem, &space, reader->err);
-    if (status == HN_OK)
-        status = hn_config_default_point(config, space, point, reader->err);
+    if (!hn_config_take(reader, hn_config_space(config, problem, &space, reader->err)))
+        return;
+    hn_config_take(reader, hn_config_default_point(config, space, point, reader->err));
     hn_space_destroy(space);
-    if (status == HN_OK && !has_choices(point, &config->defaults))
-        return hn_config_fail(reader, hn_yaml_get(reader->root, "defaults"),
-                              "no valid point has these defaults");
-    return status;
+    if (!has_choices(point, &config->defaults))
+        hn_config_fail(reader, hn_yaml_get(reader->root, "defaults"),
+                       "no valid point has these defaults");
 }
 
 /* Partial defaults are completed by the first valid point that has them. */
-static enum hn_status complete_defaults(struct hn_config_reader *reader)
+static void complete_defaults(struct hn_config_reader *reader)
 {
     struct hn_config *config = reader->config;
-    enum hn_status status = find_default(reader, 0, &config->plan->defaults);
-    for (size_t i = 1; i < config->problem_count && config->defaults.count > 0 && status == HN_OK;
-         i++) {
+    size_t count = config->defaults.count > 0 ? config->problem_count : 1;
+    for (size_t i = 0; i < count && reader->status == HN_OK; i++) {
         struct hn_bindings point;
         hn_bindings_init(&point);
-        status = find_default(reader, i, &point);
+        find_default(reader, i, i == 0 ? &config->plan->defaults : &point);
         hn_bindings_finish(&point);
     }
-    return status;
 }
 
 /* An entry that no problem can have is a mistake; one that only some have is left to those. */
-static enum hn_status check_ladder_entry(const struct hn_config_reader *reader,
-                                         const struct hn_yaml *node,
-                                         const struct hn_bindings *entry)
+static void check_ladder_entry(struct hn_config_reader *reader, const struct hn_yaml *node,
+                               const struct hn_bindings *entry)
 {
     const struct hn_config *config = reader->config;
     const struct hn_config_constraint *broken = NULL;
     struct hn_bindings point;
     hn_bindings_init(&point);
-    enum hn_status status = hn_bindings_copy(&point, &config->plan->defaults, reader->err);
-    if (status == HN_OK)
-        status = hn_bindings_merge(&point, entry, reader->err);
-    for (size_t i = 0; i < config->problem_count && status == HN_OK; i++) {
-        status = hn_config_test_point(config, i, &point, &broken, reader->err);
-        if (broken == NULL)
-            break;
-    }
-    if (status == HN_OK && broken != NULL)
-        status = hn_config_fail(reader, node,
-                                "the ladder entry, completed from the default point, is not valid: "
-                                "constraint '%s' (%s) does not hold",
-                                broken->text, broken->where);
+    if (hn_config_take(reader, hn_bindings_copy(&point, &config->plan->defaults, reader->err)))
+        hn_config_take(reader, hn_bindings_merge(&point, entry, reader->err));
+    for (size_t i = 0; i < config->problem_count && (i == 0 || broken != NULL); i++)
+        broken = find_broken(reader, i, &point);
+    if (broken != NULL)
+        hn_config_fail(reader, node,
+                       "the ladder entry, completed from the default point, is not valid: "
+                       "constraint '%s' (%s) does not hold",
+                       broken->text, broken->where);
     hn_bindings_finish(&point);
-    return status;
 }
 
-static enum hn_status check_ladder(const struct hn_config_reader *reader)
+static void check_ladder(struct hn_config_reader *reader)
 {
     const struct hn_config *config = reader->config;
-    const struct hn_yaml *ladder = hn_yaml_get(reader->root, "ladder");
-    const struct hn_yaml *node = ladder == NULL ? NULL : ladder->child;
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < config->ladder_count && status == HN_OK; i++, node = node->next)
-        status = check_ladder_entry(reader, node, &config->ladder[i]);
-    return status;
+    const struct hn_yaml *node = hn_config_first(reader, hn_yaml_get(reader->root, "ladder"));
+    for (size_t i = 0; node != NULL; node = hn_config_next(reader, node))
+        check_ladder_entry(reader, node, &config->ladder[i++]);
 }
 
-static enum hn_status fail_trial(const struct trial *trial, const struct hn_expression *expression,
-                                 const char *reason)
+/* The default point of one problem, at which everything is evaluated once. */
+struct trial {
+    struct hn_config_reader *reader;
+    struct hn_value *values;
+    char *where; /* "M=4096,TILE_WIDTH=16", for messages */
+};
+
+static void fail_trial(const struct trial *trial, const struct hn_expression *expression,
+                       const char *reason)
 {
-    const struct hn_yaml *node = hn_config_place(trial->reader, expression);
-    return hn_config_fail(trial->reader, node == NULL ? trial->reader->root : node,
-                          "%s (at the default point: %s)", reason, trial->where);
+    hn_config_fail(trial->reader, hn_config_place(trial->reader, expression),
+                   "%s (at the default point: %s)", reason, trial->where);
 }
 
-/* That the expression, when there is one, is a whole number of at least `least` there. */
-static enum hn_status try_integer(const struct trial *trial, const struct hn_expression *expression,
-                                  int64_t least, int64_t most)
+/* That the expression, when there is one, is a whole number in these bounds there. */
+static void try_integer(const struct trial *trial, const struct hn_expression *expression,
+                        int64_t least, int64_t most)
 {
     struct hn_error reason = {""};
     int64_t result = 0;
     if (expression == NULL)
-        return HN_OK;
-    if (hn_expression_integer(expression, trial->values, &result, &reason) != HN_OK)
-        return fail_trial(trial, expression, reason.message);
-    if (result >= least && result <= most)
-        return HN_OK;
-    hn_fail(&reason, HN_ECONFIG, "'%.60s' is %lld, expected %s %lld",
-            hn_expression_text(expression), (long long)result,
-            result < least ? "at least" : "at most", (long long)(result < least ? least : most));
-    return fail_trial(trial, expression, reason.message);
+        return;
+    if (hn_expression_integer(expression, trial->values, &result, &reason) == HN_OK) {
+        if (result >= least && result <= most)
+            return;
+        hn_fail(&reason, HN_ECONFIG, "'%.60s' is %lld, expected %s %lld",
+                hn_expression_text(expression), (long long)result,
+                result < least ? "at least" : "at most",
+                (long long)(result < least ? least : most));
+    }
+    fail_trial(trial, expression, reason.message);
 }
 
-static enum hn_status try_number(const struct trial *trial, const struct hn_expression *expression,
-                                 double least)
+static void try_number(const struct trial *trial, const struct hn_expression *expression,
+                       double least)
 {
     struct hn_error reason = {""};
     double result = 0;
     if (expression == NULL)
-        return HN_OK;
-    if (hn_expression_number(expression, trial->values, &result, &reason) != HN_OK)
-        return fail_trial(trial, expression, reason.message);
-    if (result >= least)
-        return HN_OK;
-    hn_fail(&reason, HN_ECONFIG, "'%.60s' is %g, expected at least %g",
-            hn_expression_text(expression), result, least);
-    return fail_trial(trial, expression, reason.message);
+        return;
+    if (hn_expression_number(expression, trial->values, &result, &reason) == HN_OK) {
+        if (result >= least)
+            return;
+        hn_fail(&reason, HN_ECONFIG, "'%.60s' is %g, expected at least %g",
+                hn_expression_text(expression), result, least);
+    }
+    fail_trial(trial, expression, reason.message);
 }
 
 /* That the expression, when there is one, has a value there. */
-static enum hn_status try_condition(const struct trial *trial,
-                                    const struct hn_expression *expression)
+static void try_condition(const struct trial *trial, const struct hn_expression *expression)
 {
     struct hn_error reason = {""};
     struct hn_value result;
-    if (expression == NULL ||
-        hn_expression_evaluate(expression, trial->values, &result, &reason) == HN_OK)
-        return HN_OK;
-    return fail_trial(trial, expression, reason.message);
+    if (expression != NULL &&
+        hn_expression_evaluate(expression, trial->values, &result, &reason) != HN_OK)
+        fail_trial(trial, expression, reason.message);
 }
 
-static enum hn_status try_window(const struct trial *trial, const struct hn_window_plan *plan)
+static void try_window(const struct trial *trial, const struct hn_window_plan *plan)
 {
     struct hn_error reason = {""};
     struct hn_l2_window window;
-    enum hn_status status = try_integer(trial, plan->parts[HN_WINDOW_BYTES], 0, INT32_MAX);
-    if (status == HN_OK)
-        status = try_integer(trial, plan->parts[HN_WINDOW_SET_ASIDE], 0, INT32_MAX);
-    if (status == HN_OK)
-        status = try_number(trial, plan->parts[HN_WINDOW_HIT_RATIO], 0);
-    if (status == HN_OK && hn_l2_window_evaluate(plan, trial->values, &window, &reason) != HN_OK)
-        status = fail_trial(trial, plan->parts[HN_WINDOW_BYTES], reason.message);
-    return status;
+    try_integer(trial, plan->parts[HN_WINDOW_BYTES], 0, INT32_MAX);
+    try_integer(trial, plan->parts[HN_WINDOW_SET_ASIDE], 0, INT32_MAX);
+    try_number(trial, plan->parts[HN_WINDOW_HIT_RATIO], 0);
+    if (hn_l2_window_evaluate(plan, trial->values, &window, &reason) != HN_OK)
+        fail_trial(trial, plan->parts[HN_WINDOW_BYTES], reason.message);
 }
 
-static enum hn_status try_step(const struct trial *trial, const struct hn_step *step)
+static void try_step(const struct trial *trial, const struct hn_step *step)
 {
     struct hn_error reason = {""};
-    enum hn_status status = HN_OK;
     bool applies = false;
     if (hn_step_applies(step, trial->values, &applies, &reason) != HN_OK)
-        return fail_trial(trial, step->condition, reason.message);
+        fail_trial(trial, step->condition, reason.message);
     if (!applies)
-        return HN_OK;
-    for (size_t i = 0; i < 3 && status == HN_OK; i++)
-        status = try_integer(trial, step->geometry.grid[i], 1, INT32_MAX);
-    for (size_t i = 0; i < 3 && status == HN_OK; i++)
-        status = try_integer(trial, step->geometry.block[i], 1, INT32_MAX);
-    for (size_t i = 0; i < 3 && status == HN_OK; i++)
-        status = try_integer(trial, step->geometry.cluster[i], 1, HN_MAX_CLUSTER);
-    if (status == HN_OK)
-        status = try_integer(trial, step->geometry.shared_bytes, 0, INT32_MAX);
-    if (status == HN_OK)
-        status = try_integer(trial, step->geometry.carveout, HN_NO_CARVEOUT, 100);
-    if (status == HN_OK)
-        status = try_condition(trial, step->geometry.cooperative);
-    return status == HN_OK ? try_window(trial, &step->geometry.window) : status;
+        return;
+    for (size_t i = 0; i < 3; i++)
+        try_integer(trial, step->geometry.grid[i], 1, INT32_MAX);
+    for (size_t i = 0; i < 3; i++)
+        try_integer(trial, step->geometry.block[i], 1, INT32_MAX);
+    for (size_t i = 0; i < 3; i++)
+        try_integer(trial, step->geometry.cluster[i], 1, HN_MAX_CLUSTER);
+    try_integer(trial, step->geometry.shared_bytes, 0, INT32_MAX);
+    try_integer(trial, step->geometry.carveout, HN_NO_CARVEOUT, 100);
+    try_condition(trial, step->geometry.cooperative);
+    try_window(trial, &step->geometry.window);
 }
 
-static enum hn_status try_compare(const struct trial *trial, const struct hn_compare *compare)
+static void try_compare(const struct trial *trial, const struct hn_compare *compare)
 {
-    enum hn_status status = try_number(trial, compare->relative, 0);
-    return status == HN_OK ? try_number(trial, compare->absolute, 0) : status;
+    try_number(trial, compare->relative, 0);
+    try_number(trial, compare->absolute, 0);
 }
 
-static enum hn_status try_argument(const struct trial *trial, const struct hn_argument *argument)
+static void try_buffer(const struct trial *trial, const struct hn_argument *argument)
 {
-    size_t size = hn_argument_bytes(argument);
+    struct hn_config_reader *reader = trial->reader;
+    try_integer(trial, argument->count, 1, INT64_MAX / (int64_t)hn_argument_bytes(argument));
+    if (reader->status == HN_OK && hn_argument_is_filled(argument))
+        hn_config_check_fill(reader, argument, trial->values, trial->where);
+}
+
+static void try_scalar(const struct trial *trial, const struct hn_argument *argument)
+{
+    int64_t low, high;
+    if (hn_element_is_real(argument->element)) {
+        try_number(trial, argument->value, -HUGE_VAL);
+        return;
+    }
+    hn_element_range(argument->element, &low, &high);
+    try_integer(trial, argument->value, low, high);
+}
+
+static void try_argument(const struct trial *trial, const struct hn_argument *argument)
+{
     struct hn_error reason = {""};
     bool applies = false;
     if (hn_argument_applies(argument, trial->values, &applies, &reason) != HN_OK)
-        return fail_trial(trial, argument->condition, reason.message);
+        fail_trial(trial, argument->condition, reason.message);
     if (!applies || argument->from != NULL)
-        return HN_OK;
-    if (argument->compare != NULL) {
-        enum hn_status status = try_compare(trial, argument->compare);
-        if (status != HN_OK)
-            return status;
-    }
-    if (argument->count != NULL) {
-        enum hn_status status = try_integer(trial, argument->count, 1, INT64_MAX / (int64_t)size);
-        if (status == HN_OK && hn_argument_is_filled(argument))
-            status = hn_config_check_fill(trial->reader, argument, trial->values, trial->where);
-        return status;
-    }
-    if (hn_element_is_real(argument->element))
-        return try_number(trial, argument->value, -HUGE_VAL);
-    int64_t low, high;
-    hn_element_range(argument->element, &low, &high);
-    return try_integer(trial, argument->value, low, high);
+        return;
+    if (argument->compare != NULL)
+        try_compare(trial, argument->compare);
+    if (argument->count != NULL)
+        try_buffer(trial, argument);
+    else
+        try_scalar(trial, argument);
 }
 
-static enum hn_status try_plan(const struct trial *trial)
+static void try_plan(const struct trial *trial)
 {
     const struct hn_plan *plan = trial->reader->config->plan;
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < plan->argument_count && status == HN_OK; i++)
-        status = try_argument(trial, &plan->arguments[i]);
-    for (size_t i = 0; i < plan->step_count && status == HN_OK; i++)
-        status = try_step(trial, &plan->steps[i]);
-    for (size_t i = 0; i < plan->option_count && status == HN_OK; i++)
-        status = try_condition(trial, plan->options[i].condition);
-    if (status == HN_OK)
-        status = try_step(trial, &plan->reference.step);
-    return status == HN_OK ? try_compare(trial, &plan->compare) : status;
+    for (size_t i = 0; i < plan->argument_count; i++)
+        try_argument(trial, &plan->arguments[i]);
+    for (size_t i = 0; i < plan->step_count; i++)
+        try_step(trial, &plan->steps[i]);
+    for (size_t i = 0; i < plan->option_count; i++)
+        try_condition(trial, plan->options[i].condition);
+    try_step(trial, &plan->reference.step);
+    try_compare(trial, &plan->compare);
 }
 
-static enum hn_status try_problem(struct hn_config_reader *reader, size_t problem)
+static char *describe_default(struct hn_config_reader *reader, size_t problem)
 {
     const struct hn_config *config = reader->config;
-    const struct hn_config_constraint *broken = NULL;
-    struct trial trial = {.reader = reader};
-    enum hn_status status =
-        hn_config_test_point(config, problem, &config->plan->defaults, &broken, reader->err);
-    if (status != HN_OK || broken != NULL)
-        return status;
     struct hn_text text;
     hn_text_init(&text);
     hn_bindings_append(&text, &config->problems[problem]);
     hn_text_append(&text, text.length > 0 ? "," : "");
     hn_bindings_append(&text, &config->plan->defaults);
-    trial.where = hn_text_take(&text);
-    if (trial.where == NULL)
-        return hn_fail_memory(reader->err);
+    char *described = hn_text_take(&text);
+    if (described == NULL)
+        hn_config_take(reader, hn_fail_memory(reader->err));
+    return described;
+}
+
+static void try_problem(struct hn_config_reader *reader, size_t problem)
+{
+    const struct hn_config *config = reader->config;
+    struct trial trial = {.reader = reader};
     struct hn_error reason = {""};
-    status = hn_plan_values(config->plan, &config->problems[problem], &config->plan->defaults,
-                            &trial.values, &reason);
-    if (status == HN_ENOMEM)
-        hn_fail_memory(reader->err);
-    else if (status != HN_OK)
-        status = hn_config_fail(reader, hn_yaml_get(reader->root, "arguments"),
-                                "%s (at the default point: %s)", reason.message, trial.where);
-    else
-        status = try_plan(&trial);
+    if (find_broken(reader, problem, &config->plan->defaults) != NULL || reader->status != HN_OK)
+        return;
+    trial.where = describe_default(reader, problem);
+    if (trial.where == NULL)
+        return;
+    enum hn_status status = hn_plan_values(config->plan, &config->problems[problem],
+                                           &config->plan->defaults, &trial.values, &reason);
     if (status == HN_OK)
-        status = hn_config_try_pipeline(reader, problem, trial.where);
+        try_plan(&trial);
+    else if (status == HN_ENOMEM)
+        hn_config_take(reader, hn_fail_memory(reader->err));
+    else
+        hn_config_fail(reader, hn_yaml_get(reader->root, "arguments"),
+                       "%s (at the default point: %s)", reason.message, trial.where);
+    hn_config_try_pipeline(reader, problem, trial.where);
     free(trial.values);
     free(trial.where);
-    return status;
 }
 
 static bool depends_on(const struct hn_reference *reference, const char *name)
@@ -320,65 +314,51 @@ static bool depends_on(const struct hn_reference *reference, const char *name)
 }
 
 /* The reference is run once for each value of what it depends on: nothing else may reach it. */
-static enum hn_status check_reference_use(const struct hn_config_reader *reader,
-                                          const struct hn_expression *expression)
+static void check_reference_use(struct hn_config_reader *reader,
+                                const struct hn_expression *expression)
 {
     const struct hn_plan *plan = reader->config->plan;
     for (size_t i = 0; expression != NULL && i < plan->name_count; i++) {
         const char *name = plan->names[i];
-        if (hn_bindings_get(&plan->defaults, name) == NULL || !hn_plan_uses(plan, expression, i) ||
-            depends_on(&plan->reference, name))
-            continue;
-        const struct hn_yaml *node = hn_config_place(reader, expression);
-        return hn_config_fail(
-            reader, node == NULL ? reader->root : node,
-            "the reference uses parameter '%s', which its 'depends' does not list", name);
+        if (hn_bindings_get(&plan->defaults, name) != NULL && hn_plan_uses(plan, expression, i) &&
+            !depends_on(&plan->reference, name))
+            hn_config_fail(reader, hn_config_place(reader, expression),
+                           "the reference uses parameter '%s', which its 'depends' does not list",
+                           name);
     }
-    return HN_OK;
 }
 
-struct reference_check {
-    const struct hn_config_reader *reader;
-    enum hn_status status;
-};
-
-static void check_reference_expression(void *context, struct hn_expression *expression,
+static void check_reference_expression(void *reader, struct hn_expression *expression,
                                        const struct hn_field *field, size_t item)
 {
-    struct reference_check *check = context;
     (void)field;
     (void)item;
-    if (check->status == HN_OK)
-        check->status = check_reference_use(check->reader, expression);
+    check_reference_use(reader, expression);
 }
 
-static enum hn_status check_reference(const struct hn_config_reader *reader)
+static void check_reference(struct hn_config_reader *reader)
 {
     struct hn_plan *plan = reader->config->plan;
     struct hn_step *step = &plan->reference.step;
-    struct reference_check check = {reader, HN_OK};
-    hn_expressions_walk(&hn_step_structure, step, check_reference_expression, &check);
-    for (size_t i = 0; i < step->argument_count && check.status == HN_OK; i++)
-        check.status = check_reference_use(reader, plan->arguments[step->arguments[i]].value);
-    return check.status;
+    hn_expressions_walk(&hn_step_structure, step, check_reference_expression, reader);
+    for (size_t i = 0; i < step->argument_count; i++)
+        check_reference_use(reader, plan->arguments[step->arguments[i]].value);
 }
 
-enum hn_status hn_config_check(struct hn_config_reader *reader)
+void hn_config_check(struct hn_config_reader *reader)
 {
-    struct hn_config *config = reader->config;
-    enum hn_status status = bind_all(reader);
-    if (status == HN_OK && config->defaults.count == config->parameter_count)
-        status = take_defaults(reader);
-    else if (status == HN_OK && config->plan->template_path != NULL)
-        status = complete_defaults(reader);
-    if (status != HN_OK || config->plan->template_path == NULL)
-        return status;
-    status = hn_config_check_pipeline(reader);
-    if (status == HN_OK)
-        status = check_reference(reader);
-    if (status == HN_OK)
-        status = check_ladder(reader);
-    for (size_t i = 0; i < config->problem_count && status == HN_OK; i++)
-        status = try_problem(reader, i);
-    return status;
+    const struct hn_config *config = reader->config;
+    bool has_template = config->plan->template_path != NULL;
+    bind_all(reader);
+    if (config->defaults.count == config->parameter_count)
+        take_defaults(reader);
+    else if (has_template)
+        complete_defaults(reader);
+    if (!has_template || reader->status != HN_OK)
+        return;
+    hn_config_check_pipeline(reader);
+    check_reference(reader);
+    check_ladder(reader);
+    for (size_t i = 0; i < config->problem_count; i++)
+        try_problem(reader, i);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/ascii.h"
 #include "base/c_locale.h"
-#include "tuner/config/config_read.h"
+#include "tuner/config/config_parts.h"
 
 static const char expected_fill[] =
     "uniform(low, high), normal(mean, deviation), iota(start, step), constant(value), "
@@ -26,101 +27,82 @@ static size_t number_length(const char *text)
 }
 
 /* A number that is written out is one; all else is an expression. */
-static enum hn_status read_number(struct hn_config_reader *reader, const struct hn_yaml *node,
-                                  const char *text, size_t length, struct hn_fill *fill, int index)
+static void read_number(struct hn_config_reader *reader, const struct hn_yaml *node,
+                        const char *text, size_t length, struct hn_fill *fill, int index)
 {
     char *end = NULL;
+    struct hn_error reason = {""};
     size_t blanks = strspn(text, " ");
     blanks = blanks < length ? blanks : length;
     char *number = strndup(text + blanks, length - blanks);
-    if (number == NULL)
-        return hn_fail_memory(reader->err);
-    enum hn_status status = HN_OK;
+    if (number == NULL) {
+        hn_config_take(reader, hn_fail_memory(reader->err));
+        return;
+    }
     fill->numbers[index] = hn_c_strtod(number, &end);
     bool blank = end == number;
     while (hn_is_space(*end))
         end++;
     if (blank || *end != '\0' || !isfinite(fill->numbers[index])) {
-        struct hn_error reason = {""};
         fill->numbers[index] = 0;
-        status = hn_expression_parse(number, &fill->expressions[index], &reason);
-        if (status == HN_ENOMEM)
-            hn_fail_memory(reader->err);
-        else if (status != HN_OK)
-            status = hn_config_fail(reader, node, "in '%.60s': %s", number, reason.message);
-        else
-            status = hn_config_remember(reader, fill->expressions[index], node);
+        enum hn_status status = hn_expression_parse(number, &fill->expressions[index], &reason);
+        if (hn_config_take_in(reader, node, number, status, &reason))
+            hn_config_remember(reader, fill->expressions[index], node);
     }
     free(number);
-    return status;
 }
 
-/* "name(a, b)" into its parts. */
-static enum hn_status split_fill(struct hn_config_reader *reader, const struct hn_yaml *node,
-                                 struct hn_fill *fill)
+/* The numbers of "(a, b)" from `at` on; NULL where these are not as many as expected. */
+static const char *read_numbers(struct hn_config_reader *reader, const struct hn_yaml *node,
+                                const char *at, int numbers, struct hn_fill *fill)
 {
-    char name[16];
-    const char *text = node->text;
-    size_t length = strcspn(text, "( ");
-    int numbers = 0;
-    if (length >= sizeof name)
-        return hn_config_fail_found(reader, node, expected_fill);
-    memcpy(name, text, length);
-    name[length] = '\0';
-    if (!hn_fill_kind_parse(name, &fill->kind, &numbers) || fill->kind == HN_FILL_FILE)
-        return hn_config_fail_found(reader, node, expected_fill);
-
-    const char *at = text + length + strspn(text + length, " ");
-    for (int i = 0; i < numbers; i++) {
+    for (int i = 0; i < numbers && reader->status == HN_OK; i++) {
         if (*at != (i == 0 ? '(' : ','))
-            return hn_config_fail_found(reader, node, expected_fill);
+            return NULL;
         size_t size = number_length(at + 1);
-        enum hn_status status = read_number(reader, node, at + 1, size, fill, i);
-        if (status != HN_OK)
-            return status;
+        read_number(reader, node, at + 1, size, fill, i);
         at += 1 + size;
     }
-    if (numbers == 0 && *at == '\0')
-        return HN_OK;
     if (numbers == 0 && *at == '(')
         at += 1 + strspn(at + 1, " ");
-    return strcmp(at, ")") == 0 ? HN_OK : hn_config_fail_found(reader, node, expected_fill);
+    return at;
 }
 
-static enum hn_status read_file(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                                struct hn_fill *fill)
+void hn_config_default_fill(struct hn_argument *argument)
 {
-    char *written = NULL;
-    enum hn_status status = hn_config_read_text(reader, node, "the path of a data file", &written);
-    if (status != HN_OK)
-        return status;
+    bool real = hn_element_is_real(argument->element);
+    argument->fill =
+        (struct hn_fill){.kind = HN_FILL_UNIFORM, .numbers = {real ? -1 : 0, real ? 1 : 100}};
+}
+
+/* "name(a, b)". A number that the kind does not take stays what it is by default, as hashes have
+ * it. */
+void hn_config_read_fill(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner)
+{
+    struct hn_fill *fill = &((struct hn_argument *)owner)->fill;
+    char name[16];
+    int numbers = 0;
+    hn_config_default_fill(owner);
+    if (!hn_config_check_cut(reader, node) ||
+        !hn_config_expect_kind(reader, node, HN_YAML_SCALAR, expected_fill))
+        return;
+    size_t length = strcspn(node->text, "( ");
+    bool known = length < sizeof name;
+    snprintf(name, sizeof name, "%.*s", (int)length, node->text);
+    known = known && hn_fill_kind_parse(name, &fill->kind, &numbers) && fill->kind != HN_FILL_FILE;
+    if (!hn_config_expect(reader, known, node, expected_fill))
+        return;
+    const char *at = node->text + length + strspn(node->text + length, " ");
+    bool bare = numbers == 0 && *at == '\0';
+    at = read_numbers(reader, node, at, numbers, fill);
+    hn_config_expect(reader, bare || (at != NULL && strcmp(at, ")") == 0), node, expected_fill);
+}
+
+void hn_config_read_file(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner)
+{
+    struct hn_fill *fill = &((struct hn_argument *)owner)->fill;
     fill->kind = HN_FILL_FILE;
-    fill->file = hn_config_resolve_path(reader, written);
-    free(written);
-    return fill->file == NULL ? hn_fail_memory(reader->err) : HN_OK;
-}
-
-enum hn_status hn_config_read_fill(struct hn_config_reader *reader, const struct hn_yaml *parent,
-                                   struct hn_argument *argument)
-{
-    const struct hn_yaml *node = hn_yaml_get(parent, "fill");
-    const struct hn_yaml *file = hn_yaml_get(parent, "file");
-    if (node != NULL && file != NULL)
-        return hn_config_fail(reader, file->key, "'%s' has a 'fill', so it can not have a 'file'",
-                              argument->name);
-    if (file != NULL)
-        return read_file(reader, file, &argument->fill);
-    argument->fill = (struct hn_fill){.kind = HN_FILL_UNIFORM};
-    argument->fill.numbers[0] = hn_element_is_real(argument->element) ? -1 : 0;
-    argument->fill.numbers[1] = hn_element_is_real(argument->element) ? 1 : 100;
-    if (node == NULL)
-        return HN_OK;
-    enum hn_status status = hn_config_check_cut(reader, node);
-    if (status != HN_OK)
-        return status;
-    if (node->kind != HN_YAML_SCALAR)
-        return hn_config_fail_found(reader, node, expected_fill);
-    return split_fill(reader, node, &argument->fill);
+    hn_config_read_path(reader, node, "the path of a data file", &fill->file);
 }
 
 /* The fill, or what else there is, of an argument or symbol of that name. */
@@ -139,35 +121,33 @@ static const struct hn_yaml *fill_node(const struct hn_config_reader *reader, co
     return reader->root;
 }
 
-enum hn_status hn_config_check_fill(const struct hn_config_reader *reader,
-                                    const struct hn_argument *argument,
-                                    const struct hn_value *values, const char *where)
+void hn_config_check_fill(struct hn_config_reader *reader, const struct hn_argument *argument,
+                          const struct hn_value *values, const char *where)
 {
     const struct hn_yaml *node = fill_node(reader, argument->name);
+    struct hn_expression *const *expressions = argument->fill.expressions;
     struct hn_fill fill;
     struct hn_error reason = {""};
     char why[128];
     int64_t count = 0;
     for (int i = 0; i < 2; i++) {
-        const char *parameter =
-            hn_plan_parameter_used(reader->config->plan, argument->fill.expressions[i]);
+        const char *parameter = hn_plan_parameter_used(reader->config->plan, expressions[i]);
         if (parameter != NULL)
-            return hn_config_fail(
-                reader, node,
-                "found '%s', which uses the parameter '%s'; contents can only depend "
-                "on the problem",
-                node->text, parameter);
+            hn_config_fail(reader, node,
+                           "found '%s', which uses the parameter '%s'; contents can only depend "
+                           "on the problem",
+                           node->text, parameter);
     }
     if (hn_fill_resolve(&argument->fill, values, &fill, &reason) != HN_OK ||
-        hn_expression_integer(argument->count, values, &count, &reason) != HN_OK)
-        return hn_config_fail(reader, node, "%s (at the default point: %s)", reason.message, where);
+        hn_expression_integer(argument->count, values, &count, &reason) != HN_OK) {
+        hn_config_fail(reader, node, "%s (at the default point: %s)", reason.message, where);
+        return;
+    }
     if (hn_fill_check(&fill, argument->element, (uint64_t)count * argument->lanes, why, sizeof why))
-        return HN_OK;
-    return hn_config_fail(
-        reader, node, "found '%s', %s%s%s%s",
-        node->text == NULL ? hn_fill_kind_name(fill.kind) : node->text, why,
-        argument->fill.expressions[0] || argument->fill.expressions[1] ? " (at the default point: "
-                                                                       : "",
-        argument->fill.expressions[0] || argument->fill.expressions[1] ? where : "",
-        argument->fill.expressions[0] || argument->fill.expressions[1] ? ")" : "");
+        return;
+    bool evaluated = expressions[0] != NULL || expressions[1] != NULL;
+    hn_config_fail(reader, node, "found '%s', %s%s%s%s",
+                   node->text == NULL ? hn_fill_kind_name(fill.kind) : node->text, why,
+                   evaluated ? " (at the default point: " : "", evaluated ? where : "",
+                   evaluated ? ")" : "");
 }

@@ -1,353 +1,183 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "tuner/config/config_read.h"
+#include "tuner/config/config_parts.h"
 
-static enum hn_status check_cuts(const struct hn_config_reader *reader, const struct hn_yaml *list)
+/* Steps, compile options and the reference. */
+
+static const char expected_entry[] =
+    "the name of an extern \"C\" kernel, or a C++ name expression such as \"f<TILE>\"";
+
+static void read_entry(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner)
 {
-    enum hn_status status = HN_OK;
-    for (const struct hn_yaml *item = list->child; item != NULL && status == HN_OK;
-         item = item->next)
-        status = hn_config_check_cut(reader, item);
-    return status;
+    hn_config_read_text(reader, node, expected_entry, &((struct hn_step *)owner)->entry);
 }
 
-/* One expression, or a list of one to three. */
-static enum hn_status read_dimensions(struct hn_config_reader *reader, const struct hn_yaml *node,
-                                      struct hn_expression **dimensions)
-{
-    if (node->kind == HN_YAML_SCALAR)
-        return hn_config_read_expression(reader, node, &dimensions[0]);
-    enum hn_status status = check_cuts(reader, node);
-    if (status != HN_OK)
-        return status;
-    if (node->kind != HN_YAML_SEQUENCE || node->count < 1 || node->count > 3)
-        return hn_config_fail_found(reader, node, "an expression, or a list of 1 to 3: x, y, z");
-    size_t count = 0;
-    for (const struct hn_yaml *item = node->child; item != NULL && status == HN_OK;
-         item = item->next)
-        status = hn_config_read_expression(reader, item, &dimensions[count++]);
-    return status;
-}
-
-static enum hn_status read_optional(struct hn_config_reader *reader, const struct hn_yaml *parent,
-                                    const char *key, struct hn_expression **to)
-{
-    const struct hn_yaml *node = hn_yaml_get(parent, key);
-    return node == NULL ? HN_OK : hn_config_read_expression(reader, node, to);
-}
-
-static enum hn_status find_argument(const struct hn_config_reader *reader,
-                                    const struct hn_yaml *node, size_t *index)
-{
-    const struct hn_plan *plan = reader->config->plan;
-    if (node->kind != HN_YAML_SCALAR)
-        return hn_config_fail_found(reader, node, "the name of an argument");
-    const struct hn_argument *found = hn_plan_find_argument(plan, node->text);
-    if (found != NULL && hn_argument_is_passed(found)) {
-        *index = (size_t)(found - plan->arguments);
-        return HN_OK;
-    }
-    if (found != NULL)
-        return hn_config_fail(
-            reader, node, "'%s' is a symbol, which kernels find by its name; expected arguments",
-            node->text);
-    const char **names = calloc(plan->argument_count + 1, sizeof *names);
-    if (names == NULL)
-        return hn_fail_memory(reader->err);
-    size_t count = 0;
-    for (size_t i = 0; i < plan->argument_count; i++)
-        if (hn_argument_is_passed(&plan->arguments[i]))
-            names[count++] = plan->arguments[i].name;
-    enum hn_status status =
-        hn_config_fail_unknown(reader, node, "argument", node->text, names, count);
-    free(names);
-    return status;
-}
-
-static enum hn_status read_window(struct hn_config_reader *reader, const struct hn_yaml *node,
-                                  struct hn_window_plan *window)
-{
-    static const char *const keys[] = {"argument", "bytes",     "hit_ratio", "hit",
-                                       "miss",     "set_aside", NULL};
-    const struct hn_yaml *argument = NULL;
-    const struct hn_yaml *bytes = NULL;
-    enum hn_status status = hn_config_check_keys(reader, node, keys);
-    if (status == HN_OK)
-        status = hn_config_need(reader, node, "argument", &argument);
-    if (status == HN_OK)
-        status = hn_config_need(reader, node, "bytes", &bytes);
-    if (status == HN_OK)
-        status = find_argument(reader, argument, &window->argument);
-    if (status == HN_OK &&
-        !hn_argument_is_buffer(&reader->config->plan->arguments[window->argument]))
-        status = hn_config_fail(reader, argument, "'%s' is no buffer, which a window lies over",
-                                argument->text);
-    for (size_t i = 0; i < HN_WINDOW_PARTS && status == HN_OK; i++)
-        status = read_optional(reader, node, hn_window_keys[i], &window->parts[i]);
-    return status;
-}
-
-static enum hn_status read_geometry(struct hn_config_reader *reader, const struct hn_yaml *node,
-                                    struct hn_geometry *geometry)
-{
-    const struct hn_yaml *grid = NULL;
-    const struct hn_yaml *block = NULL;
-    const struct hn_yaml *cluster = hn_yaml_get(node, "cluster");
-    const struct hn_yaml *window = hn_yaml_get(node, "l2_window");
-    enum hn_status status = hn_config_need(reader, node, "grid", &grid);
-    if (status == HN_OK)
-        status = read_dimensions(reader, grid, geometry->grid);
-    if (status == HN_OK)
-        status = hn_config_need(reader, node, "block", &block);
-    if (status == HN_OK)
-        status = read_dimensions(reader, block, geometry->block);
-    if (status == HN_OK && cluster != NULL)
-        status = read_dimensions(reader, cluster, geometry->cluster);
-    if (status == HN_OK)
-        status = read_optional(reader, node, "shared_bytes", &geometry->shared_bytes);
-    if (status == HN_OK)
-        status = read_optional(reader, node, "carveout", &geometry->carveout);
-    if (status == HN_OK)
-        status = read_optional(reader, node, "cooperative", &geometry->cooperative);
-    if (status == HN_OK && window != NULL)
-        status = read_window(reader, window, &geometry->window);
-    return status;
-}
-
-static size_t count_passed(const struct hn_plan *plan)
-{
-    size_t count = 0;
-    while (count < plan->argument_count && hn_argument_is_passed(&plan->arguments[count]))
-        count++;
-    return count;
-}
-
-/* The names under `arguments`; all of the plan's where there are none: symbols come behind them. */
-static enum hn_status read_step_arguments(const struct hn_config_reader *reader,
-                                          const struct hn_yaml *node, struct hn_step *step)
-{
-    const struct hn_plan *plan = reader->config->plan;
-    size_t room = node == NULL ? count_passed(plan) : node->count;
-    enum hn_status status = node == NULL ? HN_OK
-                                         : hn_config_check_kind(reader, node, HN_YAML_SEQUENCE,
-                                                                "a list of arguments' names");
-    if (status != HN_OK)
-        return status;
-    step->arguments = calloc(room + 1, sizeof *step->arguments);
-    if (step->arguments == NULL)
-        return hn_fail_memory(reader->err);
-    const struct hn_yaml *item = node == NULL ? NULL : node->child;
-    for (size_t i = 0; i < room && status == HN_OK; i++) {
-        size_t index = i;
-        if (item != NULL) {
-            status = find_argument(reader, item, &index);
-            item = item->next;
-        }
-        step->arguments[step->argument_count++] = index;
-    }
-    return status;
-}
+static const struct hn_config_form step_forms[] = {{"entry", read_entry}, {NULL, NULL}};
+static const struct hn_config_mapping step_mapping = {&hn_step_structure, step_forms, NULL};
 
 /* A step without an entry of its own takes the config's. */
-static enum hn_status read_entry(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                                 struct hn_step *step)
+static void complete_entry(struct hn_config_reader *reader, struct hn_step *step)
 {
-    static const char expected[] =
-        "the name of an extern \"C\" kernel, or a C++ name expression such as \"f<TILE>\"";
-    const struct hn_yaml *entry = hn_yaml_get(node, "entry");
-    if (entry == NULL)
-        entry = hn_yaml_get(reader->root, "entry");
-    if (entry == NULL)
-        return hn_config_fail(reader, reader->root, "key 'entry' is missing, expected %s",
-                              expected);
-    return hn_config_read_text(reader, entry, expected, &step->entry);
+    const struct hn_yaml *entry = hn_yaml_get(reader->root, "entry");
+    if (step->entry == NULL && entry == NULL)
+        hn_config_fail(reader, reader->root, "key 'entry' is missing, expected %s", expected_entry);
+    else if (step->entry == NULL)
+        read_entry(reader, entry, step);
 }
 
-static enum hn_status read_step(struct hn_config_reader *reader, const struct hn_yaml *node,
-                                struct hn_step *step)
+/* A step that lists no arguments takes all of the plan's: symbols come behind them. */
+static void complete_arguments(struct hn_config_reader *reader, struct hn_step *step)
 {
-    static const char *const keys[] = {"grid",     "block",       "cluster", "shared_bytes",
-                                       "carveout", "cooperative", "entry",   "arguments",
-                                       "if",       "l2_window",   NULL};
-    enum hn_status status = hn_config_check_keys(reader, node, keys);
-    if (status == HN_OK)
-        status = read_entry(reader, node, step);
-    if (status == HN_OK)
-        status = read_optional(reader, node, "if", &step->condition);
-    if (status == HN_OK)
-        status = read_geometry(reader, node, &step->geometry);
-    if (status == HN_OK)
-        status = read_step_arguments(reader, hn_yaml_get(node, "arguments"), step);
-    return status;
+    const struct hn_plan *plan = reader->config->plan;
+    if (step->arguments != NULL)
+        return;
+    step->arguments = hn_config_allocate(reader, plan->argument_count, sizeof *step->arguments);
+    for (size_t i = 0; step->arguments != NULL && i < plan->argument_count; i++)
+        if (hn_argument_is_passed(&plan->arguments[i]))
+            step->arguments[step->argument_count++] = i;
 }
 
-enum hn_status hn_config_read_launch(struct hn_config_reader *reader)
+static void check_window(struct hn_config_reader *reader, const struct hn_yaml *node,
+                         const struct hn_window_plan *window)
+{
+    const struct hn_plan *plan = reader->config->plan;
+    if (node == NULL || reader->status != HN_OK ||
+        hn_argument_is_buffer(&plan->arguments[window->argument]))
+        return;
+    const struct hn_yaml *argument = hn_yaml_get(node, "argument");
+    hn_config_fail(reader, argument, "'%s' is no buffer, which a window lies over", argument->text);
+}
+
+static void read_step(struct hn_config_reader *reader, const struct hn_yaml *node,
+                      struct hn_step *step)
+{
+    hn_config_check_mapping(reader, node, &step_mapping);
+    hn_config_read_mapping(reader, node, &step_mapping, step);
+    complete_entry(reader, step);
+    complete_arguments(reader, step);
+    check_window(reader, hn_yaml_get(node, "l2_window"), &step->geometry.window);
+}
+
+void hn_config_read_launch(struct hn_config_reader *reader)
 {
     enum { STEPS_MOST = 64 };
     struct hn_plan *plan = reader->config->plan;
-    const struct hn_yaml *node = NULL;
-    enum hn_status status = hn_config_need(reader, reader->root, "launch", &node);
-    if (status != HN_OK)
-        return status;
+    const struct hn_yaml *node = hn_config_need(reader, reader->root, "launch");
+    if (node == NULL)
+        return;
     bool list = node->kind == HN_YAML_SEQUENCE;
     size_t room = list ? node->count : 1;
-    if (node->kind == HN_YAML_SCALAR || room == 0 || room > STEPS_MOST)
-        return hn_config_fail_found(reader, node,
-                                    "a mapping with grid and block, or a list of 1 to 64 steps");
-    plan->steps = calloc(room, sizeof *plan->steps);
-    if (plan->steps == NULL)
-        return hn_fail_memory(reader->err);
-    const struct hn_yaml *step = list ? node->child : node;
-    for (size_t i = 0; i < room && status == HN_OK; i++, step = step->next) {
-        if (list && step->kind == HN_YAML_MAPPING && hn_yaml_get(step, "copy") != NULL) {
-            status = hn_config_read_copy(reader, step);
-            continue;
-        }
-        plan->step_count++;
-        status = read_step(reader, step, &plan->steps[plan->step_count - 1]);
+    hn_config_expect(reader, node->kind != HN_YAML_SCALAR && room > 0 && room <= STEPS_MOST, node,
+                     "a mapping with grid and block, or a list of 1 to 64 steps");
+    plan->steps = hn_config_allocate(reader, room, sizeof *plan->steps);
+    const struct hn_yaml *step = list ? hn_config_first(reader, node) : node;
+    for (size_t i = 0; i < room && reader->status == HN_OK; i++, step = step->next) {
+        if (list && step->kind == HN_YAML_MAPPING && hn_yaml_get(step, "copy") != NULL)
+            hn_config_read_copy(reader, step);
+        else
+            read_step(reader, step, &plan->steps[plan->step_count++]);
     }
-    if (status == HN_OK && plan->step_count == 0)
-        return hn_config_fail(reader, node, "no step launches a kernel");
-    return status;
+    if (plan->step_count == 0)
+        hn_config_fail(reader, node, "no step launches a kernel");
 }
 
-static enum hn_status read_option_text(struct hn_config_reader *reader, const struct hn_yaml *node,
-                                       struct hn_option *option)
+static void read_option_text(struct hn_config_reader *reader, const struct hn_yaml *node,
+                             struct hn_option *option)
 {
     struct hn_error reason = {""};
-    if (node->kind != HN_YAML_SCALAR || node->text[0] != '-')
-        return hn_config_fail_found(reader, node, "a compile option such as \"--use_fast_math\"");
+    if (node == NULL ||
+        !hn_config_expect(reader, node->kind == HN_YAML_SCALAR && node->text[0] == '-', node,
+                          "a compile option such as \"--use_fast_math\""))
+        return;
     enum hn_status status = hn_option_set_text(option, node->text, &reason);
     if (status == HN_ENOMEM)
-        return hn_fail_memory(reader->err);
-    if (status != HN_OK)
-        return hn_config_fail(reader, node, "%s", reason.message);
-    for (size_t i = 0; i < option->hole_count && status == HN_OK; i++)
-        status = hn_config_remember(reader, option->holes[i], node);
-    return status;
+        hn_config_take(reader, hn_fail_memory(reader->err));
+    else if (status != HN_OK)
+        hn_config_fail(reader, node, "%s", reason.message);
+    for (size_t i = 0; i < option->hole_count; i++)
+        hn_config_remember(reader, option->holes[i], node);
 }
 
-static enum hn_status read_option(struct hn_config_reader *reader, const struct hn_yaml *node,
-                                  struct hn_option *option)
+static void read_option(struct hn_config_reader *reader, const struct hn_yaml *node,
+                        struct hn_option *option)
 {
-    static const char *const keys[] = {"if", "option", NULL};
-    if (node->kind == HN_YAML_SCALAR)
-        return read_option_text(reader, node, option);
-    const struct hn_yaml *condition = NULL;
-    const struct hn_yaml *text = NULL;
-    enum hn_status status = hn_config_check_keys(reader, node, keys);
-    if (status == HN_OK)
-        status = hn_config_need(reader, node, "option", &text);
-    if (status == HN_OK)
-        status = hn_config_need(reader, node, "if", &condition);
-    if (status == HN_OK)
-        status = hn_config_read_expression(reader, condition, &option->condition);
-    return status == HN_OK ? read_option_text(reader, text, option) : status;
+    static const char *const keys[] = {"if", "option"};
+    if (node->kind == HN_YAML_SCALAR) {
+        read_option_text(reader, node, option);
+        return;
+    }
+    hn_config_check_keys(reader, node, keys, 2);
+    const struct hn_yaml *text = hn_config_need(reader, node, "option");
+    hn_config_read_expression(reader, hn_config_need(reader, node, "if"), &option->condition);
+    read_option_text(reader, text, option);
 }
 
-enum hn_status hn_config_read_compile(struct hn_config_reader *reader)
+void hn_config_read_compile(struct hn_config_reader *reader)
 {
-    static const char *const keys[] = {"options", NULL};
+    static const char *const keys[] = {"options"};
     struct hn_plan *plan = reader->config->plan;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "compile");
     if (node == NULL)
-        return HN_OK;
-    enum hn_status status = hn_config_check_keys(reader, node, keys);
-    const struct hn_yaml *options = status == HN_OK ? hn_yaml_get(node, "options") : NULL;
-    if (options == NULL)
-        return status;
-    status = hn_config_check_kind(reader, options, HN_YAML_SEQUENCE,
-                                  "a list of options, each a string or {if: ..., option: ...}");
-    if (status != HN_OK)
-        return status;
-    plan->options = calloc(options->count + 1, sizeof *plan->options);
-    if (plan->options == NULL)
-        return hn_fail_memory(reader->err);
-    for (const struct hn_yaml *item = options->child; item != NULL && status == HN_OK;
-         item = item->next) {
-        plan->option_count++;
-        status = read_option(reader, item, &plan->options[plan->option_count - 1]);
-    }
-    return status;
+        return;
+    hn_config_check_keys(reader, node, keys, 1);
+    const struct hn_yaml *options = hn_yaml_get(node, "options");
+    if (options == NULL ||
+        !hn_config_expect_kind(reader, options, HN_YAML_SEQUENCE,
+                               "a list of options, each a string or {if: ..., option: ...}"))
+        return;
+    plan->options = hn_config_allocate(reader, options->count, sizeof *plan->options);
+    for (const struct hn_yaml *item = hn_config_first(reader, options); item != NULL;
+         item = hn_config_next(reader, item))
+        read_option(reader, item, &plan->options[plan->option_count++]);
 }
 
-enum hn_status hn_config_read_path(const struct hn_config_reader *reader,
-                                   const struct hn_yaml *mapping, char **path)
+/* The step of a reference stands beside its other keys. */
+
+static const struct hn_config_form reference_step_forms[] = {
+    {"entry", read_entry}, {"if", NULL}, {"l2_window", NULL}, {NULL, NULL}};
+static const struct hn_config_mapping reference_step_mapping = {&hn_step_structure,
+                                                                reference_step_forms, NULL};
+
+static void read_template(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner)
 {
-    const struct hn_yaml *node = NULL;
-    char *written = NULL;
-    enum hn_status status = hn_config_need(reader, mapping, "template", &node);
-    if (status == HN_OK)
-        status = hn_config_read_text(reader, node, "the path of a .cu file", &written);
-    if (status != HN_OK)
-        return status;
-    *path = hn_config_resolve_path(reader, written);
-    free(written);
-    return *path == NULL ? hn_fail_memory(reader->err) : HN_OK;
+    hn_config_read_path(reader, node, "the path of a .cu file",
+                        &((struct hn_reference *)owner)->template_path);
 }
 
-static enum hn_status read_depends(struct hn_config_reader *reader, const struct hn_yaml *node)
+static void read_depends(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner)
 {
     struct hn_plan *plan = reader->config->plan;
-    struct hn_reference *reference = &plan->reference;
-    enum hn_status status =
-        hn_config_check_kind(reader, node, HN_YAML_SEQUENCE, "a list of parameters");
-    if (status != HN_OK)
-        return status;
-    reference->depends = calloc(node->count + 1, sizeof *reference->depends);
-    if (reference->depends == NULL)
-        return hn_fail_memory(reader->err);
-    for (const struct hn_yaml *item = node->child; item != NULL && status == HN_OK;
-         item = item->next) {
-        char *name = NULL;
-        status = hn_config_read_word(reader, item, "the name of a parameter", &name);
-        if (status != HN_OK)
-            break;
-        reference->depends[reference->depends_count++] = name;
-        bool known = false;
-        for (size_t i = 0; i < plan->parameter_count; i++)
-            known = known || strcmp(plan->parameters[i], name) == 0;
-        if (!known)
-            status = hn_config_fail_unknown(reader, item, "parameter", name,
-                                            (const char *const *)plan->parameters,
-                                            plan->parameter_count);
-    }
-    return status;
+    struct hn_reference *reference = owner;
+    hn_config_read_words(reader, node, "parameter", plan->parameters, plan->parameter_count,
+                         &reference->depends, &reference->depends_count);
 }
 
-enum hn_status hn_config_read_reference(struct hn_config_reader *reader)
+static const struct hn_config_form reference_forms[] = {{"kind", NULL},
+                                                        {"template", read_template},
+                                                        {"step", NULL},
+                                                        {"depends", read_depends},
+                                                        {NULL, NULL}};
+static const struct hn_config_mapping reference_mapping = {&hn_reference_structure, reference_forms,
+                                                           &reference_step_mapping};
+
+void hn_config_read_reference(struct hn_config_reader *reader)
 {
-    static const char *const keys[] = {"template",  "entry",    "grid",        "block",
-                                       "cluster",   "carveout", "cooperative", "shared_bytes",
-                                       "arguments", "depends",  NULL};
     struct hn_reference *reference = &reader->config->plan->reference;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "reference");
     if (node == NULL)
-        return HN_OK;
+        return;
     if (node->kind == HN_YAML_SCALAR && strcmp(node->text, "none") == 0) {
         reference->kind = HN_REFERENCE_NONE;
-        return HN_OK;
+        return;
     }
-    if (node->kind != HN_YAML_MAPPING)
-        return hn_config_fail_found(reader, node, "a mapping with template and entry, or none");
-    const struct hn_yaml *entry = NULL;
-    const struct hn_yaml *depends = hn_yaml_get(node, "depends");
     reference->kind = HN_REFERENCE_TEMPLATE;
-    enum hn_status status = hn_config_check_keys(reader, node, keys);
-    if (status == HN_OK)
-        status = hn_config_read_path(reader, node, &reference->template_path);
-    if (status == HN_OK)
-        status = hn_config_need(reader, node, "entry", &entry);
-    if (status == HN_OK)
-        status = read_entry(reader, node, &reference->step);
-    if (status == HN_OK)
-        status = read_geometry(reader, node, &reference->step.geometry);
-    if (status == HN_OK)
-        status = read_step_arguments(reader, hn_yaml_get(node, "arguments"), &reference->step);
-    if (status == HN_OK && depends != NULL)
-        status = read_depends(reader, depends);
-    return status;
+    hn_config_expect_kind(reader, node, HN_YAML_MAPPING,
+                          "a mapping with template and entry, or none");
+    hn_config_check_mapping(reader, node, &reference_mapping);
+    hn_config_need(reader, node, "template");
+    hn_config_need(reader, node, "entry");
+    hn_config_read_mapping(reader, node, &reference_mapping, reference);
+    hn_config_read_mapping(reader, node, &reference_step_mapping, &reference->step);
+    complete_arguments(reader, &reference->step);
 }

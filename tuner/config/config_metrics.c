@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/config/config_read.h"
+#include "tuner/config/config_parts.h"
 
 static bool is_plan_name(const struct hn_plan *plan, const char *name)
 {
@@ -24,94 +24,67 @@ static bool is_word_or_argument(const struct hn_plan *plan, const char *name)
     return false;
 }
 
-static enum hn_status read_metric(struct hn_config_reader *reader, const struct hn_yaml *node,
-                                  struct hn_metric *metric)
+static void read_metric(struct hn_config_reader *reader, const struct hn_yaml *node,
+                        struct hn_metric *metric)
 {
     const struct hn_plan *plan = reader->config->plan;
     const char *name = node->key->text;
-    if (!hn_text_is_word(name))
-        return hn_config_fail_found(reader, node->key, "a name for a metric");
+    hn_config_expect(reader, hn_text_is_word(name), node->key, "a name for a metric");
     if (strcmp(name, "time") == 0 || strcmp(name, "time_us") == 0)
-        return hn_config_fail(reader, node->key, "'%s' is measured, it can not be a metric", name);
+        hn_config_fail(reader, node->key, "'%s' is measured, it can not be a metric", name);
     if (is_plan_name(plan, name) || is_word_or_argument(plan, name))
-        return hn_config_fail(reader, node->key,
-                              "metric '%s' has the name of a parameter, problem value, word or "
-                              "metric argument; rename it",
-                              name);
-    metric->name = strdup(name);
-    if (metric->name == NULL)
-        return hn_fail_memory(reader->err);
-    return hn_config_read_expression(reader, node, &metric->expression);
+        hn_config_fail(reader, node->key,
+                       "metric '%s' has the name of a parameter, problem value, word or metric "
+                       "argument; rename it",
+                       name);
+    hn_config_copy(reader, name, &metric->name);
+    hn_config_read_expression(reader, node, &metric->expression);
 }
 
-static enum hn_status read_objective(struct hn_config_reader *reader)
+static void read_objective(struct hn_config_reader *reader, const struct hn_yaml *node)
 {
     struct hn_plan *plan = reader->config->plan;
-    const struct hn_yaml *node = hn_yaml_get(reader->root, "objective");
-    const char *name = "time";
-    if (node != NULL && node->kind != HN_YAML_SCALAR)
-        return hn_config_fail_found(reader, node, "time or the name of a metric");
-    if (node != NULL)
-        name = node->text;
-    plan->objective = strdup(name);
-    const char **known = calloc(plan->metric_count + 1, sizeof *known);
-    if (plan->objective == NULL || known == NULL) {
-        free(known);
-        return hn_fail_memory(reader->err);
+    const char **known = hn_config_allocate(reader, plan->metric_count, sizeof *known);
+    hn_config_expect_kind(reader, node, HN_YAML_SCALAR, "time or the name of a metric");
+    if (known != NULL) {
+        known[0] = "time";
+        for (size_t i = 0; i < plan->metric_count; i++)
+            known[i + 1] = plan->metrics[i].name;
+        int chosen =
+            hn_config_read_choice(reader, node, "objective", known, plan->metric_count + 1);
+        hn_config_copy(reader, known[chosen], &plan->objective);
     }
-    bool found = strcmp(name, "time") == 0;
-    known[0] = "time";
-    for (size_t i = 0; i < plan->metric_count; i++) {
-        known[i + 1] = plan->metrics[i].name;
-        found = found || strcmp(name, plan->metrics[i].name) == 0;
-    }
-    enum hn_status status = found ? HN_OK
-                                  : hn_config_fail_unknown(reader, node, "objective", name, known,
-                                                           plan->metric_count + 1);
     free(known);
-    return status;
 }
 
-static enum hn_status read_direction(struct hn_config_reader *reader)
+static void read_direction(struct hn_config_reader *reader, const struct hn_yaml *objective)
 {
+    static const char *const directions[] = {"minimize", "maximize"};
     struct hn_plan *plan = reader->config->plan;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "direction");
+    if (reader->status != HN_OK)
+        return;
     bool time = strcmp(plan->objective, "time") == 0;
-    if (node == NULL)
-        return time ? HN_OK
-                    : hn_config_fail(reader, hn_yaml_get(reader->root, "objective"),
-                                     "objective '%s' needs 'direction: minimize' or "
-                                     "'direction: maximize'",
-                                     plan->objective);
-    bool scalar = node->kind == HN_YAML_SCALAR;
-    plan->maximize = scalar && strcmp(node->text, "maximize") == 0;
-    if (!plan->maximize && (!scalar || strcmp(node->text, "minimize") != 0))
-        return hn_config_fail_found(reader, node, "minimize or maximize");
+    if (node == NULL && !time)
+        hn_config_fail(reader, objective,
+                       "objective '%s' needs 'direction: minimize' or 'direction: maximize'",
+                       plan->objective);
+    plan->maximize = hn_config_read_choice(reader, node, "direction", directions, 2) == 1;
     if (time && plan->maximize)
-        return hn_config_fail(reader, node, "time can only be minimized");
-    return HN_OK;
+        hn_config_fail(reader, node, "time can only be minimized");
 }
 
-enum hn_status hn_config_read_metrics(struct hn_config_reader *reader)
+void hn_config_read_metrics(struct hn_config_reader *reader)
 {
     struct hn_plan *plan = reader->config->plan;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "metrics");
-    enum hn_status status = HN_OK;
-    if (node != NULL) {
-        status = hn_config_check_kind(reader, node, HN_YAML_MAPPING,
-                                      "a mapping of names to expressions");
-        if (status != HN_OK)
-            return status;
-        plan->metrics = calloc(node->count + 1, sizeof *plan->metrics);
-        if (plan->metrics == NULL)
-            return hn_fail_memory(reader->err);
-        for (const struct hn_yaml *child = node->child; child != NULL && status == HN_OK;
-             child = child->next) {
-            plan->metric_count++;
-            status = read_metric(reader, child, &plan->metrics[plan->metric_count - 1]);
-        }
-    }
-    if (status == HN_OK)
-        status = read_objective(reader);
-    return status == HN_OK ? read_direction(reader) : status;
+    const struct hn_yaml *objective = hn_yaml_get(reader->root, "objective");
+    hn_config_expect_kind(reader, node, HN_YAML_MAPPING, "a mapping of names to expressions");
+    plan->metrics =
+        hn_config_allocate(reader, node == NULL ? 0 : node->count, sizeof *plan->metrics);
+    for (const struct hn_yaml *child = hn_config_first(reader, node); child != NULL;
+         child = hn_config_next(reader, child))
+        read_metric(reader, child, &plan->metrics[plan->metric_count++]);
+    read_objective(reader, objective);
+    read_direction(reader, objective);
 }

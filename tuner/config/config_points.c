@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/config/config_read.h"
+#include "tuner/config/config_parts.h"
 
 static const struct hn_config_parameter *find_parameter(const struct hn_config *config,
                                                         const char *name)
@@ -13,75 +13,64 @@ static const struct hn_config_parameter *find_parameter(const struct hn_config *
     return NULL;
 }
 
-static enum hn_status fail_not_listed(const struct hn_config_reader *reader,
-                                      const struct hn_yaml *node,
-                                      const struct hn_config_parameter *parameter)
+static void fail_not_listed(struct hn_config_reader *reader, const struct hn_yaml *node,
+                            const struct hn_config_parameter *parameter)
 {
     struct hn_text text;
     hn_text_init(&text);
     hn_config_append_values(&text, parameter->values, parameter->count);
-    enum hn_status status =
-        hn_config_fail(reader, node, "found '%s', expected a value of '%s': %s", node->text,
-                       parameter->name, text.data == NULL ? "" : text.data);
+    hn_config_fail(reader, node, "found '%s', expected a value of '%s': %s", node->text,
+                   parameter->name, text.data == NULL ? "" : text.data);
     hn_text_finish(&text);
-    return status;
 }
 
-static enum hn_status read_choice(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                                  struct hn_bindings *point)
+static void read_choice(struct hn_config_reader *reader, const struct hn_yaml *node,
+                        struct hn_bindings *point)
 {
     const struct hn_config *config = reader->config;
     const struct hn_config_parameter *parameter = find_parameter(config, node->key->text);
-    if (parameter == NULL)
-        return hn_config_fail_unknown(reader, node->key, "parameter", node->key->text,
-                                      (const char *const *)config->plan->parameters,
-                                      config->plan->parameter_count);
-    struct hn_value value;
-    enum hn_status status = hn_config_read_value(reader, node, &value);
-    if (status != HN_OK)
-        return status;
+    if (parameter == NULL) {
+        hn_config_fail_unknown(reader, node->key, "parameter", node->key->text,
+                               (const char *const *)config->plan->parameters,
+                               config->plan->parameter_count);
+        return;
+    }
+    struct hn_value value = hn_config_read_value(reader, node);
+    if (reader->status != HN_OK)
+        return;
     const struct hn_value *listed =
         hn_config_find_value(parameter->values, parameter->count, &value);
     if (listed == NULL)
-        return fail_not_listed(reader, node, parameter);
-    return hn_bindings_set(point, parameter->name, listed, reader->err);
+        fail_not_listed(reader, node, parameter);
+    else
+        hn_config_take(reader, hn_bindings_set(point, parameter->name, listed, reader->err));
 }
 
 /* A point, maybe partial. */
-static enum hn_status read_point(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                                 struct hn_bindings *point)
+static void read_point(struct hn_config_reader *reader, const struct hn_yaml *node,
+                       struct hn_bindings *point)
 {
-    enum hn_status status =
-        hn_config_check_kind(reader, node, HN_YAML_MAPPING, "a mapping of parameters to values");
-    for (const struct hn_yaml *child = node->child; child != NULL && status == HN_OK;
-         child = child->next)
-        status = read_choice(reader, child, point);
-    return status;
+    hn_config_expect_kind(reader, node, HN_YAML_MAPPING, "a mapping of parameters to values");
+    for (const struct hn_yaml *child = hn_config_first(reader, node); child != NULL;
+         child = hn_config_next(reader, child))
+        read_choice(reader, child, point);
 }
 
-enum hn_status hn_config_read_points(struct hn_config_reader *reader)
+void hn_config_read_points(struct hn_config_reader *reader)
 {
     struct hn_config *config = reader->config;
-    const struct hn_yaml *defaults = hn_yaml_get(reader->root, "defaults");
     const struct hn_yaml *ladder = hn_yaml_get(reader->root, "ladder");
-    enum hn_status status = HN_OK;
-    if (defaults != NULL)
-        status = read_point(reader, defaults, &config->defaults);
-    if (ladder == NULL || status != HN_OK)
-        return status;
-    status = hn_config_check_kind(reader, ladder, HN_YAML_SEQUENCE, "a list of points");
-    if (status != HN_OK)
-        return status;
-    config->ladder = calloc(ladder->count + 1, sizeof *config->ladder);
-    if (config->ladder == NULL)
-        return hn_fail_memory(reader->err);
-    for (const struct hn_yaml *item = ladder->child; item != NULL && status == HN_OK;
-         item = item->next) {
+    read_point(reader, hn_yaml_get(reader->root, "defaults"), &config->defaults);
+    if (ladder == NULL ||
+        !hn_config_expect_kind(reader, ladder, HN_YAML_SEQUENCE, "a list of points"))
+        return;
+    config->ladder = hn_config_allocate(reader, ladder->count, sizeof *config->ladder);
+    for (const struct hn_yaml *item = hn_config_first(reader, ladder); item != NULL;
+         item = hn_config_next(reader, item)) {
         struct hn_bindings *point = &config->ladder[config->ladder_count++];
         hn_bindings_init(point);
-        status = read_point(reader, item, point);
+        read_point(reader, item, point);
     }
-    return status;
 }
 
 /* The values of names for constraints: the point before the problem. */

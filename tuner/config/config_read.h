@@ -2,10 +2,13 @@
 #ifndef HONE_TUNER_CONFIG_CONFIG_READ_H
 #define HONE_TUNER_CONFIG_CONFIG_READ_H
 
+#include "base/fields.h"
 #include "tuner/config/config.h"
 #include "tuner/config/yaml.h"
 
-/* What the files config_*.c share: reading nodes of the YAML tree with messages that say where. */
+/* What the files config_*.c share: reading the YAML tree with messages that say where. A reader keeps the first
+ * failure, and what is read after it does nothing, so that a sequence of reads is a sequence of lines. A node that is
+ * NULL is a key that is not there, of which nothing is read. */
 
 /* Where an expression was written. */
 struct hn_config_place {
@@ -20,129 +23,84 @@ struct hn_config_reader {
     struct hn_config *config; /* being filled */
     struct hn_config_place *places;
     size_t place_count;
+    enum hn_status status;
     struct hn_error *err;
 };
 
 /* HN_ECONFIG: "path:line:column: " and the message; a child of a mapping is blamed at its value. */
-enum hn_status hn_config_fail(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                              const char *format, ...) __attribute__((format(printf, 3, 4)));
-
+void hn_config_fail(struct hn_config_reader *reader, const struct hn_yaml *node, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* "found 'abc', expected a list", for a node of another kind or content. */
-enum hn_status hn_config_fail_found(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                                    const char *expected);
-
+void hn_config_fail_found(struct hn_config_reader *reader, const struct hn_yaml *node, const char *expected);
 /* "unknown <what> 'abc'; nearest is 'abd'", or a list of what is known. */
-enum hn_status hn_config_fail_unknown(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                                      const char *what, const char *found, const char *const *known, size_t count);
+void hn_config_fail_unknown(struct hn_config_reader *reader, const struct hn_yaml *node, const char *what,
+                            const char *found, const char *const *known, size_t count);
 
-/* That node is a mapping with no other keys than these (NULL-terminated). */
-enum hn_status hn_config_check_keys(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                                    const char *const *keys);
-enum hn_status hn_config_check_kind(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                                    enum hn_yaml_kind kind, const char *expected);
-/* The child under key; HN_ECONFIG when it is missing. */
-enum hn_status hn_config_need(const struct hn_config_reader *reader, const struct hn_yaml *mapping, const char *key,
-                              const struct hn_yaml **child);
+/* These return whether all is well so far. */
+bool hn_config_expect(struct hn_config_reader *reader, bool holds, const struct hn_yaml *node, const char *expected);
+bool hn_config_expect_kind(struct hn_config_reader *reader, const struct hn_yaml *node, enum hn_yaml_kind kind,
+                           const char *expected);
+/* Takes the status of a call that was given reader->err. */
+bool hn_config_take(struct hn_config_reader *reader, enum hn_status status);
+
+/* Zeroed room for that many and one more; NULL: the reader has failed. */
+void *hn_config_allocate(struct hn_config_reader *reader, size_t count, size_t size);
+/* Copies the text into *to. */
+void hn_config_copy(struct hn_config_reader *reader, const char *text, char **to);
+
+/* The child under key, which has to be there; NULL: the reader has failed. */
+const struct hn_yaml *hn_config_need(struct hn_config_reader *reader, const struct hn_yaml *mapping, const char *key);
+/* The children of a list or mapping; NULL at the end, for no node, and once the reader has failed. */
+const struct hn_yaml *hn_config_first(const struct hn_config_reader *reader, const struct hn_yaml *node);
+const struct hn_yaml *hn_config_next(const struct hn_config_reader *reader, const struct hn_yaml *child);
+/* That node is a mapping with no other keys than these. */
+void hn_config_check_keys(struct hn_config_reader *reader, const struct hn_yaml *node, const char *const *keys,
+                          size_t count);
+/* That no comma inside [] or {} cut a call in two: advice to quote it. */
+bool hn_config_check_cut(struct hn_config_reader *reader, const struct hn_yaml *node);
 
 /* Each copies into *to, which the caller frees. */
-enum hn_status hn_config_read_text(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                                   const char *expected, char **to);
-enum hn_status hn_config_read_word(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                                   const char *expected, char **to);
-enum hn_status hn_config_read_expression(struct hn_config_reader *reader, const struct hn_yaml *node,
-                                         struct hn_expression **to);
+void hn_config_read_text(struct hn_config_reader *reader, const struct hn_yaml *node, const char *expected, char **to);
+void hn_config_read_word(struct hn_config_reader *reader, const struct hn_yaml *node, const char *expected, char **to);
+void hn_config_read_expression(struct hn_config_reader *reader, const struct hn_yaml *node, struct hn_expression **to);
+/* One expression, or a list of one to three. */
+void hn_config_read_dimensions(struct hn_config_reader *reader, const struct hn_yaml *node, struct hn_expression **to);
+/* The place of a word in a list of them, which `what` says the name of; 0 without one. */
+int hn_config_read_choice(struct hn_config_reader *reader, const struct hn_yaml *node, const char *what,
+                          const char *const *choices, size_t count);
+/* A list of words out of those that are known. */
+void hn_config_read_words(struct hn_config_reader *reader, const struct hn_yaml *node, const char *what,
+                          char *const *known, size_t known_count, char ***words, size_t *count);
+/* A path relative to the config file; absolute, and without links where the file is there. */
+void hn_config_read_path(struct hn_config_reader *reader, const struct hn_yaml *node, const char *expected, char **to);
+
+/* Takes the status of a call that knew nothing of the node, whose message `reason` is: "in '<text>': <reason>". */
+bool hn_config_take_in(struct hn_config_reader *reader, const struct hn_yaml *node, const char *text,
+                       enum hn_status status, const struct hn_error *reason);
 /* Notes where an expression that was not read by hn_config_read_expression comes from. */
-enum hn_status hn_config_remember(struct hn_config_reader *reader, const struct hn_expression *expression,
-                                  const struct hn_yaml *node);
-/* That no comma inside [] or {} cut a call in two: advice to quote it. */
-enum hn_status hn_config_check_cut(const struct hn_config_reader *reader, const struct hn_yaml *node);
-/* The node that an expression was read from; NULL when it was not read here. */
+void hn_config_remember(struct hn_config_reader *reader, const struct hn_expression *expression,
+                        const struct hn_yaml *node);
+/* The node that an expression was read from; the whole config when it was not read. */
 const struct hn_yaml *hn_config_place(const struct hn_config_reader *reader, const struct hn_expression *expression);
 
-/* Relative to the config file; absolute, and without links where the file is there. Free it; NULL when out of memory. */
-char *hn_config_resolve_path(const struct hn_config_reader *reader, const char *path);
+/* A key that YAML writes in another way than the plan's JSON, or that only one of them has. */
+struct hn_config_form {
+    const char *key;
+    void (*read)(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner); /* NULL: only JSON has it */
+};
 
-/* One value; a word is borrowed from the node. */
-enum hn_status hn_config_read_value(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                                    struct hn_value *value);
-/* A list of values, {range: [low, high], step: s} or {powers_of_two: [low, high]}: at least one, none twice, of one
- * kind. The words are copies. */
-enum hn_status hn_config_read_values(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                                     struct hn_value **values, size_t *count);
-void hn_config_free_values(struct hn_value *values, size_t count);
-/* The value of a list that equals this one, or the same number in another type; NULL. */
-const struct hn_value *hn_config_find_value(const struct hn_value *values, size_t count,
-                                            const struct hn_value *value);
-void hn_config_append_values(struct hn_text *text, const struct hn_value *values, size_t count);
+/* What a mapping may hold: the members of a struct by their table (runtime/plan/plan_fields.c), but for keys of another
+ * form. What the table needs and has no value at zero - a name, an expression - has to be there. */
+struct hn_config_mapping {
+    const struct hn_structure *structure;
+    const struct hn_config_form *forms; /* ends with a key of NULL */
+    const struct hn_config_mapping *beside; /* whose keys stand beside these; NULL: none */
+};
 
-/* Arguments and symbols together. */
-#define HN_CONFIG_ARGUMENTS 256
-enum hn_status hn_config_read_type(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                                   struct hn_argument *argument);
-/* That the type, for which node stands, is not a vector. */
-enum hn_status hn_config_check_scalar(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                                      const struct hn_argument *argument);
-/* `fill` or `file` of an argument or symbol; what such elements have without one. */
-enum hn_status hn_config_read_fill(struct hn_config_reader *reader, const struct hn_yaml *parent,
-                                   struct hn_argument *argument);
-/* A mode, or a mapping of it and its bounds; node NULL: what counts without one for such elements. */
-enum hn_status hn_config_read_comparison(struct hn_config_reader *reader, const struct hn_yaml *node,
-                                         enum hn_element element, struct hn_compare *compare);
-/* An argument's own `compare` and `length`, which only results have; that there is what `length` names. */
-enum hn_status hn_config_read_judgement(struct hn_config_reader *reader, const struct hn_yaml *node,
-                                        struct hn_argument *argument);
-enum hn_status hn_config_check_length(const struct hn_config_reader *reader, const struct hn_yaml *item,
-                                      const struct hn_argument *argument);
-/* That node, which has a name, has none of these keys (NULL-terminated): "'x' <because>, so it can not have a 'fill'". */
-enum hn_status hn_config_refuse(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                                const char *const *keys, const char *because);
-/* Looks up what `from` names; the type is that one's. */
-enum hn_status hn_config_find_source(const struct hn_config_reader *reader, const struct hn_yaml *item,
-                                     struct hn_argument *argument);
-/* A texture, the keys that only one has, and the buffer that it reads. */
-enum hn_status hn_config_read_texture(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                                      struct hn_argument *argument);
-enum hn_status hn_config_refuse_texture(const struct hn_config_reader *reader, const struct hn_yaml *node);
-enum hn_status hn_config_find_texture(const struct hn_config_reader *reader, const struct hn_yaml *item,
-                                      struct hn_argument *argument);
-/* That a fill makes sense for these values of the plan's names. */
-enum hn_status hn_config_check_fill(const struct hn_config_reader *reader, const struct hn_argument *argument,
-                                    const struct hn_value *values, const char *where);
-/* That no argument before the last one has its name. */
-enum hn_status hn_config_check_unique(const struct hn_config_reader *reader, const struct hn_yaml *item);
-
-/* The parts of a config, in the order in which they are read. */
-enum hn_status hn_config_read_parameters(struct hn_config_reader *reader);
-enum hn_status hn_config_read_problem(struct hn_config_reader *reader);
-enum hn_status hn_config_read_freeze(struct hn_config_reader *reader);
-enum hn_status hn_config_read_names(struct hn_config_reader *reader);
-enum hn_status hn_config_read_constraints(struct hn_config_reader *reader);
-/* The path under `template` in this mapping, absolute. */
-enum hn_status hn_config_read_path(const struct hn_config_reader *reader, const struct hn_yaml *mapping, char **path);
-enum hn_status hn_config_read_arguments(struct hn_config_reader *reader);
-enum hn_status hn_config_read_symbols(struct hn_config_reader *reader);
-enum hn_status hn_config_read_launch(struct hn_config_reader *reader);
-/* Before the launch, whose steps that copy it takes. */
-enum hn_status hn_config_read_pipeline(struct hn_config_reader *reader);
-enum hn_status hn_config_read_copy(struct hn_config_reader *reader, const struct hn_yaml *node);
-/* Once expressions are bound: that its words are known and what is copied is of one size. */
-enum hn_status hn_config_check_pipeline(const struct hn_config_reader *reader);
-/* That the default point makes chunks of a problem. */
-enum hn_status hn_config_try_pipeline(const struct hn_config_reader *reader, size_t problem, const char *where);
-enum hn_status hn_config_read_compile(struct hn_config_reader *reader);
-enum hn_status hn_config_read_reference(struct hn_config_reader *reader);
-enum hn_status hn_config_read_compare(struct hn_config_reader *reader);
-enum hn_status hn_config_read_metrics(struct hn_config_reader *reader);
-enum hn_status hn_config_read_points(struct hn_config_reader *reader); /* defaults and ladder */
-/* What only holds or fails once all is read: names in expressions, the default point, launches at it. */
-enum hn_status hn_config_check(struct hn_config_reader *reader);
-
-/* All words of the plan, borrowed; free the array. NULL when out of memory. */
-const char **hn_config_words(const struct hn_plan *plan, size_t *count);
-
-/* Whether a point satisfies all constraints for a problem. *broken (may be NULL) becomes the first constraint that it
- * does not, HN_OK; HN_ECONFIG when a constraint has no value there. */
-enum hn_status hn_config_test_point(const struct hn_config *config, size_t problem, const struct hn_bindings *point,
-                                    const struct hn_config_constraint **broken, struct hn_error *err);
+void hn_config_check_mapping(struct hn_config_reader *reader, const struct hn_yaml *node,
+                             const struct hn_config_mapping *mapping);
+/* Reads the keys that are there, in the order of the table, then those that only YAML has. */
+void hn_config_read_mapping(struct hn_config_reader *reader, const struct hn_yaml *node,
+                            const struct hn_config_mapping *mapping, void *owner);
 
 #endif

@@ -9,4 +9,10 @@
  * passes. HN_ECONFIG. */
 enum hn_status hn_config_check_sources(const struct hn_config *config, struct hn_error *err);
 
+/* The names of the parameters with several values that change nothing: they occur in no token of the template and of its
+ * includes, and in no option, entry, launch, argument or reference. Constraints and metrics alone do not count. "" where
+ * there is none, or where names may be hidden: pasted together by ##, or in headers that -I finds. Free it; NULL when out of
+ * memory, or when the template can not be read. */
+char *hn_config_find_unused(const struct hn_config *config);
+
 #endif

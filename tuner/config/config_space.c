@@ -3,131 +3,98 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/config/config_read.h"
+#include "tuner/config/config_parts.h"
+
+/* Parameters, problems and constraints, and the names that they give to expressions. */
 
 enum { PROBLEMS_MOST = 10000 };
 
 /* What expressions or the results call something else. */
-static enum hn_status check_name(const struct hn_config_reader *reader, const struct hn_yaml *key)
+static void check_name(struct hn_config_reader *reader, const struct hn_yaml *key)
 {
     static const char *const taken[] = {"and",  "or",      "not",   "in",    "if",
                                         "else", "True",    "true",  "False", "false",
                                         "null", "time_us", "sizeof"};
-    if (!hn_text_is_word(key->text))
-        return hn_config_fail_found(reader, key, "a name ([A-Za-z_][A-Za-z0-9_]*)");
+    hn_config_expect(reader, hn_text_is_word(key->text), key, "a name ([A-Za-z_][A-Za-z0-9_]*)");
     for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
         if (strcmp(taken[i], key->text) == 0)
-            return hn_config_fail(reader, key, "'%s' can not be a name: expressions use it",
-                                  key->text);
-    return HN_OK;
+            hn_config_fail(reader, key, "'%s' can not be a name: expressions use it", key->text);
 }
 
-/* Values under a name, from a list or from one scalar. */
-static enum hn_status read_named(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                                 bool scalar, struct hn_config_parameter *parameter)
+static void read_one_value(struct hn_config_reader *reader, const struct hn_yaml *node,
+                           struct hn_config_parameter *parameter)
 {
-    enum hn_status status = check_name(reader, node->key);
-    if (status != HN_OK)
-        return status;
-    if (scalar && node->kind == HN_YAML_SCALAR) {
-        struct hn_value value;
-        status = hn_config_read_value(reader, node, &value);
-        if (status != HN_OK)
-            return status;
-        parameter->values = calloc(1, sizeof *parameter->values);
-        if (parameter->values == NULL)
-            return hn_fail_memory(reader->err);
-        if (value.type == HN_WORD && (value.word = strdup(value.word)) == NULL)
-            return hn_fail_memory(reader->err);
-        parameter->values[0] = value;
-        parameter->count = 1;
-    } else {
-        status = hn_config_read_values(reader, node, &parameter->values, &parameter->count);
-    }
-    if (status == HN_OK && (parameter->name = strdup(node->key->text)) == NULL)
-        status = hn_fail_memory(reader->err);
-    return status;
+    struct hn_value value = hn_config_read_value(reader, node);
+    if (value.type == HN_WORD)
+        hn_config_copy(reader, value.word, (char **)&value.word);
+    parameter->values = hn_config_allocate(reader, 1, sizeof *parameter->values);
+    if (parameter->values != NULL)
+        parameter->values[parameter->count++] = value;
+    else if (value.type == HN_WORD)
+        free((char *)value.word);
 }
 
-static enum hn_status read_mapping(const struct hn_config_reader *reader,
-                                   const struct hn_yaml *mapping, bool scalars,
-                                   struct hn_config_parameter **lists, size_t *count)
+/* Names with their values: lists, or scalars where they may be. */
+static void read_lists(struct hn_config_reader *reader, const struct hn_yaml *mapping, bool scalars,
+                       struct hn_config_parameter **lists, size_t *count)
 {
-    *lists = calloc(mapping->count + 1, sizeof **lists);
-    if (*lists == NULL)
-        return hn_fail_memory(reader->err);
-    enum hn_status status = HN_OK;
-    for (const struct hn_yaml *child = mapping->child; child != NULL && status == HN_OK;
-         child = child->next) {
-        status = read_named(reader, child, scalars, &(*lists)[*count]);
-        ++*count;
+    *lists = hn_config_allocate(reader, mapping->count, sizeof **lists);
+    for (const struct hn_yaml *child = hn_config_first(reader, mapping); child != NULL;
+         child = hn_config_next(reader, child)) {
+        struct hn_config_parameter *list = &(*lists)[(*count)++];
+        check_name(reader, child->key);
+        hn_config_copy(reader, child->key->text, &list->name);
+        if (scalars && child->kind == HN_YAML_SCALAR)
+            read_one_value(reader, child, list);
+        else
+            hn_config_read_values(reader, child, &list->values, &list->count);
     }
-    return status;
 }
 
-enum hn_status hn_config_read_parameters(struct hn_config_reader *reader)
+void hn_config_read_parameters(struct hn_config_reader *reader)
 {
     struct hn_config *config = reader->config;
-    const struct hn_yaml *node = NULL;
-    enum hn_status status = hn_config_need(reader, reader->root, "parameters", &node);
-    if (status == HN_OK)
-        status = hn_config_check_kind(reader, node, HN_YAML_MAPPING,
-                                      "a mapping of names to lists of values");
-    if (status == HN_OK && node->count == 0)
-        status = hn_config_fail(reader, node, "found no parameters, expected at least one");
-    if (status == HN_OK)
-        status = read_mapping(reader, node, false, &config->parameters, &config->parameter_count);
-    return status;
+    const struct hn_yaml *node = hn_config_need(reader, reader->root, "parameters");
+    if (!hn_config_expect_kind(reader, node, HN_YAML_MAPPING,
+                               "a mapping of names to lists of values"))
+        return;
+    if (node->count == 0)
+        hn_config_fail(reader, node, "found no parameters, expected at least one");
+    read_lists(reader, node, false, &config->parameters, &config->parameter_count);
 }
 
-static enum hn_status add_problem(struct hn_config_reader *reader, size_t room)
+/* Makes room for that many problems; there have to be fewer. */
+static void make_room(struct hn_config_reader *reader, size_t count)
 {
-    struct hn_config *config = reader->config;
-    if (config->problem_count >= room)
-        return hn_config_fail(reader, hn_yaml_get(reader->root, "problem"),
-                              "found more than %d problems, expected fewer", PROBLEMS_MOST);
-    hn_bindings_init(&config->problems[config->problem_count++]);
-    return HN_OK;
+    if (count > PROBLEMS_MOST)
+        hn_config_fail(reader, hn_yaml_get(reader->root, "problem"),
+                       "found more than %d problems, expected fewer", PROBLEMS_MOST);
+    reader->config->problems = hn_config_allocate(reader, count, sizeof *reader->config->problems);
+}
+
+static struct hn_bindings *add_problem(struct hn_config *config)
+{
+    struct hn_bindings *problem = &config->problems[config->problem_count++];
+    hn_bindings_init(problem);
+    return problem;
 }
 
 /* All combinations of the lists; the last one varies fastest. */
-static enum hn_status multiply_out(struct hn_config_reader *reader,
-                                   const struct hn_config_parameter *lists, size_t count)
+static void multiply_out(struct hn_config_reader *reader, const struct hn_config_parameter *lists,
+                         size_t count)
 {
-    struct hn_config *config = reader->config;
     size_t total = 1;
     for (size_t i = 0; i < count && total <= PROBLEMS_MOST; i++)
         total *= lists[i].count;
-    size_t room = total < PROBLEMS_MOST ? total : PROBLEMS_MOST;
-    config->problems = calloc(room + 1, sizeof *config->problems);
-    if (config->problems == NULL)
-        return hn_fail_memory(reader->err);
-    for (size_t p = 0; p < total; p++) {
-        enum hn_status status = add_problem(reader, room);
+    make_room(reader, total);
+    for (size_t p = 0; p < total && reader->status == HN_OK; p++) {
+        struct hn_bindings *problem = add_problem(reader->config);
         size_t rest = p;
-        for (size_t i = count; i-- > 0 && status == HN_OK; rest /= lists[i].count)
-            status = hn_bindings_set(&config->problems[p], lists[i].name,
-                                     &lists[i].values[rest % lists[i].count], reader->err);
-        if (status != HN_OK)
-            return status;
+        for (size_t i = count; i-- > 0 && reader->status == HN_OK; rest /= lists[i].count)
+            hn_config_take(reader,
+                           hn_bindings_set(problem, lists[i].name,
+                                           &lists[i].values[rest % lists[i].count], reader->err));
     }
-    return HN_OK;
-}
-
-static enum hn_status copy_names(const struct hn_config_reader *reader, char ***names,
-                                 size_t *count, const struct hn_config_parameter *lists,
-                                 size_t list_count)
-{
-    *names = calloc(list_count + 1, sizeof **names);
-    if (*names == NULL)
-        return hn_fail_memory(reader->err);
-    for (size_t i = 0; i < list_count; i++) {
-        (*names)[i] = strdup(lists[i].name);
-        if ((*names)[i] == NULL)
-            return hn_fail_memory(reader->err);
-        *count = i + 1;
-    }
-    return HN_OK;
 }
 
 static void free_lists(struct hn_config_parameter *lists, size_t count)
@@ -139,18 +106,13 @@ static void free_lists(struct hn_config_parameter *lists, size_t count)
     free(lists);
 }
 
-static enum hn_status read_one_mapping(struct hn_config_reader *reader, const struct hn_yaml *node)
+static void read_one_mapping(struct hn_config_reader *reader, const struct hn_yaml *node)
 {
-    struct hn_plan *plan = reader->config->plan;
     struct hn_config_parameter *lists = NULL;
     size_t count = 0;
-    enum hn_status status = read_mapping(reader, node, true, &lists, &count);
-    if (status == HN_OK)
-        status = copy_names(reader, &plan->problem, &plan->problem_count, lists, count);
-    if (status == HN_OK)
-        status = multiply_out(reader, lists, count);
+    read_lists(reader, node, true, &lists, &count);
+    multiply_out(reader, lists, count);
     free_lists(lists, count);
-    return status;
 }
 
 static const char *kind_of(const struct hn_value *value)
@@ -159,112 +121,246 @@ static const char *kind_of(const struct hn_value *value)
 }
 
 /* A problem in a list has the names of the first, each with a value of the same kind. */
-static enum hn_status read_problem_value(struct hn_config_reader *reader,
-                                         const struct hn_yaml *node, struct hn_bindings *problem)
+static void read_problem_value(struct hn_config_reader *reader, const struct hn_yaml *node,
+                               struct hn_bindings *problem)
 {
     const struct hn_bindings *first = &reader->config->problems[0];
-    struct hn_value value;
-    enum hn_status status = check_name(reader, node->key);
-    if (status == HN_OK)
-        status = hn_config_read_value(reader, node, &value);
-    if (status != HN_OK)
-        return status;
+    check_name(reader, node->key);
+    struct hn_value value = hn_config_read_value(reader, node);
     const struct hn_value *model = hn_bindings_get(first, node->key->text);
     if (problem != first && model == NULL)
-        return hn_config_fail(reader, node->key, "the first problem has no '%s'", node->key->text);
-    if (problem != first && strcmp(kind_of(model), kind_of(&value)) != 0)
-        return hn_config_fail(reader, node, "found a %s, expected a %s as in the first problem",
-                              kind_of(&value), kind_of(model));
-    return hn_bindings_set(problem, node->key->text, &value, reader->err);
+        hn_config_fail(reader, node->key, "the first problem has no '%s'", node->key->text);
+    else if (problem != first && strcmp(kind_of(model), kind_of(&value)) != 0)
+        hn_config_fail(reader, node, "found a %s, expected a %s as in the first problem",
+                       kind_of(&value), kind_of(model));
+    if (reader->status == HN_OK)
+        hn_config_take(reader, hn_bindings_set(problem, node->key->text, &value, reader->err));
 }
 
-static enum hn_status read_problem_item(struct hn_config_reader *reader, const struct hn_yaml *item,
-                                        size_t room)
+static void read_problem_item(struct hn_config_reader *reader, const struct hn_yaml *item)
 {
-    struct hn_config *config = reader->config;
-    enum hn_status status =
-        hn_config_check_kind(reader, item, HN_YAML_MAPPING, "a mapping of names to values");
-    if (status == HN_OK)
-        status = add_problem(reader, room);
-    if (status != HN_OK)
-        return status;
-    struct hn_bindings *problem = &config->problems[config->problem_count - 1];
-    for (const struct hn_yaml *child = item->child; child != NULL && status == HN_OK;
-         child = child->next)
-        status = read_problem_value(reader, child, problem);
-    if (status == HN_OK && problem->count != config->problems[0].count)
-        return hn_config_fail(reader, item,
-                              "found %zu values, expected the %zu of the first problem",
-                              problem->count, config->problems[0].count);
-    for (size_t i = 0; i + 1 < config->problem_count && status == HN_OK; i++)
+    const struct hn_config *config = reader->config;
+    if (!hn_config_expect_kind(reader, item, HN_YAML_MAPPING, "a mapping of names to values"))
+        return;
+    struct hn_bindings *problem = add_problem(reader->config);
+    for (const struct hn_yaml *child = hn_config_first(reader, item); child != NULL;
+         child = hn_config_next(reader, child))
+        read_problem_value(reader, child, problem);
+    if (problem->count != config->problems[0].count)
+        hn_config_fail(reader, item, "found %zu values, expected the %zu of the first problem",
+                       problem->count, config->problems[0].count);
+    for (size_t i = 0; i + 1 < config->problem_count && reader->status == HN_OK; i++)
         if (hn_bindings_equal(&config->problems[i], problem))
-            status = hn_config_fail(reader, item, "the problem is in the list twice");
-    return status;
+            hn_config_fail(reader, item, "the problem is in the list twice");
 }
 
-static enum hn_status read_problem_list(struct hn_config_reader *reader, const struct hn_yaml *node)
+static void read_problem_list(struct hn_config_reader *reader, const struct hn_yaml *node)
 {
-    struct hn_config *config = reader->config;
-    struct hn_plan *plan = config->plan;
     if (node->count == 0)
-        return hn_config_fail(reader, node, "found an empty list, expected at least one problem");
-    size_t room = node->count < PROBLEMS_MOST ? node->count : PROBLEMS_MOST;
-    config->problems = calloc(room + 1, sizeof *config->problems);
-    if (config->problems == NULL)
-        return hn_fail_memory(reader->err);
-    enum hn_status status = HN_OK;
-    for (const struct hn_yaml *item = node->child; item != NULL && status == HN_OK;
-         item = item->next)
-        status = read_problem_item(reader, item, room);
-    if (status != HN_OK)
-        return status;
-    plan->problem = calloc(node->child->count + 1, sizeof *plan->problem);
-    if (plan->problem == NULL)
-        return hn_fail_memory(reader->err);
-    for (const struct hn_yaml *child = node->child->child; child != NULL; child = child->next) {
-        plan->problem[plan->problem_count] = strdup(child->key->text);
-        if (plan->problem[plan->problem_count++] == NULL)
-            return hn_fail_memory(reader->err);
-    }
-    return HN_OK;
+        hn_config_fail(reader, node, "found an empty list, expected at least one problem");
+    make_room(reader, node->count);
+    for (const struct hn_yaml *item = hn_config_first(reader, node); item != NULL;
+         item = hn_config_next(reader, item))
+        read_problem_item(reader, item);
 }
 
-enum hn_status hn_config_read_problem(struct hn_config_reader *reader)
+/* The names of problem values as they stand in the first problem, and which of them are frozen. */
+static void name_problem_values(struct hn_config_reader *reader, const struct hn_yaml *first)
+{
+    struct hn_plan *plan = reader->config->plan;
+    plan->problem =
+        hn_config_allocate(reader, first == NULL ? 0 : first->count, sizeof *plan->problem);
+    for (const struct hn_yaml *child = hn_config_first(reader, first); child != NULL;
+         child = hn_config_next(reader, child))
+        hn_config_copy(reader, child->key->text, &plan->problem[plan->problem_count++]);
+    hn_config_read_words(reader, hn_yaml_get(reader->root, "freeze"), "problem value",
+                         plan->problem, plan->problem_count, &plan->freeze, &plan->freeze_count);
+}
+
+void hn_config_read_problem(struct hn_config_reader *reader)
 {
     const struct hn_yaml *node = hn_yaml_get(reader->root, "problem");
     if (node == NULL)
-        return multiply_out(reader, NULL, 0);
-    if (node->kind == HN_YAML_MAPPING)
-        return read_one_mapping(reader, node);
-    if (node->kind == HN_YAML_SEQUENCE)
-        return read_problem_list(reader, node);
-    return hn_config_fail_found(reader, node, "a mapping of names to values, or a list of them");
+        multiply_out(reader, NULL, 0);
+    else if (node->kind == HN_YAML_MAPPING)
+        read_one_mapping(reader, node);
+    else if (node->kind == HN_YAML_SEQUENCE)
+        read_problem_list(reader, node);
+    else
+        hn_config_fail_found(reader, node, "a mapping of names to values, or a list of them");
+    name_problem_values(reader, node == NULL || node->kind == HN_YAML_MAPPING ? node : node->child);
 }
 
-enum hn_status hn_config_read_freeze(struct hn_config_reader *reader)
+/* Names. */
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Where a parameter's key stands. */
+static const struct hn_yaml *parameter_key(const struct hn_config_reader *reader, const char *name)
+{
+    return hn_yaml_get(hn_yaml_get(reader->root, "parameters"), name)->key;
+}
+
+static void collect_names(struct hn_config_reader *reader)
+{
+    const struct hn_config *config = reader->config;
+    struct hn_plan *plan = config->plan;
+    size_t count = config->parameter_count;
+    plan->parameters = hn_config_allocate(reader, count, sizeof *plan->parameters);
+    plan->names = hn_config_allocate(reader, count + plan->problem_count, sizeof *plan->names);
+    for (size_t i = 0; i < count && reader->status == HN_OK; i++) {
+        const char *name = config->parameters[i].name;
+        if (hn_bindings_get(&config->problems[0], name) != NULL)
+            hn_config_fail(reader, parameter_key(reader, name),
+                           "'%s' is a parameter and a problem value", name);
+        hn_config_copy(reader, name, &plan->parameters[plan->parameter_count++]);
+        hn_config_copy(reader, name, &plan->names[plan->name_count++]);
+    }
+    for (size_t i = 0; i < plan->problem_count && reader->status == HN_OK; i++)
+        hn_config_copy(reader, plan->problem[i], &plan->names[plan->name_count++]);
+    if (reader->status == HN_OK)
+        qsort(plan->names, plan->name_count, sizeof *plan->names, compare_names);
+}
+
+/* The words of a name, `model` being one of its values: nothing where that is no word. */
+static struct hn_word_list *start_list(struct hn_config_reader *reader, const char *name,
+                                       const struct hn_value *model, size_t most)
 {
     struct hn_plan *plan = reader->config->plan;
-    const struct hn_yaml *node = hn_yaml_get(reader->root, "freeze");
-    if (node == NULL)
-        return HN_OK;
-    enum hn_status status =
-        hn_config_check_kind(reader, node, HN_YAML_SEQUENCE, "a list of problem values");
-    if (status != HN_OK)
-        return status;
-    plan->freeze = calloc(node->count + 1, sizeof *plan->freeze);
-    if (plan->freeze == NULL)
-        return hn_fail_memory(reader->err);
-    for (const struct hn_yaml *item = node->child; item != NULL && status == HN_OK;
-         item = item->next) {
-        char *name = NULL;
-        status = hn_config_read_word(reader, item, "the name of a problem value", &name);
-        if (status != HN_OK)
-            break;
-        plan->freeze[plan->freeze_count++] = name;
-        if (!hn_bindings_get(&reader->config->problems[0], name))
-            status =
-                hn_config_fail_unknown(reader, item, "problem value", name,
-                                       (const char *const *)plan->problem, plan->problem_count);
+    if (reader->status != HN_OK || model->type != HN_WORD)
+        return NULL;
+    struct hn_word_list *list = &plan->word_lists[plan->word_list_count++];
+    hn_config_copy(reader, name, &list->name);
+    list->words = hn_config_allocate(reader, most, sizeof *list->words);
+    return list->words == NULL ? NULL : list;
+}
+
+static void list_words(struct hn_config_reader *reader)
+{
+    const struct hn_config *config = reader->config;
+    const struct hn_plan *plan = config->plan;
+    for (size_t i = 0; i < config->parameter_count; i++) {
+        const struct hn_config_parameter *parameter = &config->parameters[i];
+        struct hn_word_list *list =
+            start_list(reader, parameter->name, &parameter->values[0], parameter->count);
+        for (size_t v = 0; list != NULL && v < parameter->count; v++)
+            hn_config_copy(reader, parameter->values[v].word, &list->words[list->count++]);
     }
-    return status;
+    for (size_t i = 0; i < plan->problem_count; i++) {
+        const char *name = plan->problem[i];
+        struct hn_word_list *list = start_list(
+            reader, name, hn_bindings_get(&config->problems[0], name), config->problem_count);
+        for (size_t p = 0; list != NULL && p < config->problem_count; p++)
+            hn_config_take(reader,
+                           hn_word_list_add(list, hn_bindings_get(&config->problems[p], name)->word,
+                                            reader->err));
+    }
+}
+
+/* The first node under `node` that gives this word as a value. */
+static const struct hn_yaml *find_word(const struct hn_yaml *node, const char *word)
+{
+    if (node->kind == HN_YAML_SCALAR)
+        return strcmp(node->text, word) == 0 ? node : NULL;
+    const struct hn_yaml *found = NULL;
+    for (const struct hn_yaml *child = node->child; child != NULL && found == NULL;
+         child = child->next)
+        found = find_word(child, word);
+    return found;
+}
+
+/* The list of this name's words is under parameters, or somewhere under problem. */
+static const struct hn_yaml *place_of_word(const struct hn_config_reader *reader, const char *name,
+                                           const char *word)
+{
+    const struct hn_yaml *parameters = hn_yaml_get(reader->root, "parameters");
+    const struct hn_yaml *list = hn_yaml_get(parameters, name);
+    if (list == NULL)
+        list = hn_yaml_get(reader->root, "problem");
+    const struct hn_yaml *node = list == NULL ? NULL : find_word(list, word);
+    return node == NULL ? parameters : node;
+}
+
+static void check_words(struct hn_config_reader *reader)
+{
+    const struct hn_plan *plan = reader->config->plan;
+    for (size_t i = 0; i < plan->word_list_count; i++) {
+        const struct hn_word_list *list = &plan->word_lists[i];
+        for (size_t w = 0; w < list->count; w++) {
+            const char *word = list->words[w];
+            if (bsearch(&word, plan->names, plan->name_count, sizeof *plan->names, compare_names) !=
+                NULL)
+                hn_config_fail(
+                    reader, place_of_word(reader, list->name, word),
+                    "'%s' is a word of '%s' and the name of a %s; rename one", word, list->name,
+                    hn_bindings_get(&reader->config->problems[0], word) == NULL ? "parameter"
+                                                                                : "problem value");
+        }
+    }
+}
+
+void hn_config_read_names(struct hn_config_reader *reader)
+{
+    struct hn_plan *plan = reader->config->plan;
+    collect_names(reader);
+    plan->word_lists = hn_config_allocate(reader, plan->name_count, sizeof *plan->word_lists);
+    if (reader->status != HN_OK)
+        return;
+    list_words(reader);
+    check_words(reader);
+}
+
+/* Constraints. */
+
+static void read_constraint(struct hn_config_reader *reader, const struct hn_yaml *item,
+                            const struct hn_scope *scope)
+{
+    struct hn_config *config = reader->config;
+    struct hn_config_constraint *constraint = &config->constraints[config->constraint_count++];
+    struct hn_error reason = {""};
+    hn_config_read_expression(reader, item, &constraint->expression);
+    hn_config_copy(reader, item->text, &constraint->text);
+    if (reader->status != HN_OK)
+        return;
+    hn_config_take_in(reader, item, item->text,
+                      hn_expression_bind(constraint->expression, scope, &reason), &reason);
+    if (asprintf(&constraint->where, "%s:%d:%d", reader->path, item->line, item->column) < 0) {
+        constraint->where = NULL;
+        hn_config_take(reader, hn_fail_memory(reader->err));
+    }
+}
+
+/* All words of the plan, borrowed. */
+static const char **words_of(struct hn_config_reader *reader, size_t *count)
+{
+    const struct hn_plan *plan = reader->config->plan;
+    size_t most = 0;
+    for (size_t i = 0; i < plan->word_list_count; i++)
+        most += plan->word_lists[i].count;
+    const char **words = hn_config_allocate(reader, most, sizeof *words);
+    for (size_t i = 0; words != NULL && i < plan->word_list_count; i++)
+        for (size_t w = 0; w < plan->word_lists[i].count; w++)
+            words[(*count)++] = plan->word_lists[i].words[w];
+    return words;
+}
+
+void hn_config_read_constraints(struct hn_config_reader *reader)
+{
+    struct hn_config *config = reader->config;
+    const struct hn_yaml *node = hn_yaml_get(reader->root, "constraints");
+    if (node == NULL ||
+        !hn_config_expect_kind(reader, node, HN_YAML_SEQUENCE, "a list of expressions"))
+        return;
+    size_t word_count = 0;
+    const char **words = words_of(reader, &word_count);
+    config->constraints = hn_config_allocate(reader, node->count, sizeof *config->constraints);
+    const struct hn_scope scope = {(const char *const *)config->plan->names,
+                                   config->plan->name_count, words, word_count};
+    for (const struct hn_yaml *item = hn_config_first(reader, node); item != NULL;
+         item = hn_config_next(reader, item))
+        read_constraint(reader, item, &scope);
+    free(words);
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/config/config_read.h"
+#include "tuner/config/config_parts.h"
 
 enum { VALUES_MOST = 65535 };
 
@@ -18,37 +18,36 @@ static bool is_reserved(const char *word)
     return false;
 }
 
-static enum hn_status read_quoted(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                                  struct hn_value *value)
+static struct hn_value read_quoted(struct hn_config_reader *reader, const struct hn_yaml *node)
 {
     struct hn_value plain = {.type = HN_INTEGER};
     bool word = hn_text_is_word(node->text) && !is_reserved(node->text) &&
                 hn_value_parse(node->text, &plain, NULL) == HN_OK && plain.type == HN_WORD;
-    if (!word)
-        return hn_config_fail_found(reader, node,
-                                    "a word ([A-Za-z_][A-Za-z0-9_]*), which quotes mean here; "
-                                    "numbers and booleans are not quoted");
-    *value = hn_word(node->text);
-    return HN_OK;
+    hn_config_expect(reader, word, node,
+                     "a word ([A-Za-z_][A-Za-z0-9_]*), which quotes mean here; "
+                     "numbers and booleans are not quoted");
+    return word ? hn_word(node->text) : hn_integer(0);
 }
 
-enum hn_status hn_config_read_value(const struct hn_config_reader *reader,
-                                    const struct hn_yaml *node, struct hn_value *value)
+struct hn_value hn_config_read_value(struct hn_config_reader *reader, const struct hn_yaml *node)
 {
     static const char expected[] = "an integer, a real, a boolean or a word";
-    if (node->kind != HN_YAML_SCALAR || node->text[0] == '\0')
-        return hn_config_fail_found(reader, node, expected);
-    if (node->quoted)
-        return read_quoted(reader, node, value);
+    struct hn_value value = hn_integer(0);
     struct hn_error reason = {""};
-    enum hn_status status = hn_value_parse(node->text, value, &reason);
+    if (reader->status != HN_OK ||
+        !hn_config_expect(reader, node->kind == HN_YAML_SCALAR && node->text[0] != '\0', node,
+                          expected))
+        return hn_integer(0);
+    if (node->quoted)
+        return read_quoted(reader, node);
+    enum hn_status status = hn_value_parse(node->text, &value, &reason);
     if (status != HN_OK && reason.message[0] != '\0')
-        return hn_config_fail(reader, node, "%s", reason.message);
-    if (status != HN_OK || (value->type == HN_WORD && is_reserved(value->word)))
-        return hn_config_fail_found(reader, node, expected);
-    if (value->type == HN_REAL && !isfinite(value->real))
-        return hn_config_fail_found(reader, node, "a finite number");
-    return HN_OK;
+        hn_config_fail(reader, node, "%s", reason.message);
+    hn_config_expect(reader, status == HN_OK && (value.type != HN_WORD || !is_reserved(value.word)),
+                     node, expected);
+    hn_config_expect(reader, value.type != HN_REAL || isfinite(value.real), node,
+                     "a finite number");
+    return reader->status == HN_OK ? value : hn_integer(0);
 }
 
 void hn_config_free_values(struct hn_value *values, size_t count)
@@ -100,25 +99,21 @@ static int compare_ranked(const void *a, const void *b)
     return x->value < y->value ? -1 : x->value > y->value;
 }
 
-static enum hn_status check_repeats(const struct hn_config_reader *reader,
-                                    const struct hn_yaml *list, const struct hn_value *values,
-                                    size_t count)
+static void check_repeats(struct hn_config_reader *reader, const struct hn_yaml *list,
+                          const struct hn_value *values, size_t count)
 {
-    struct ranked *ranked = calloc(count, sizeof *ranked);
+    struct ranked *ranked = hn_config_allocate(reader, count, sizeof *ranked);
     if (ranked == NULL)
-        return hn_fail_memory(reader->err);
+        return;
     size_t i = 0;
     for (const struct hn_yaml *node = list->child; i < count; node = node->next, i++)
         ranked[i] = (struct ranked){&values[i], node};
     qsort(ranked, count, sizeof *ranked, compare_ranked);
-    const struct hn_yaml *repeated = NULL;
-    for (i = 1; i < count && repeated == NULL; i++)
+    for (i = 1; i < count; i++)
         if (hn_value_equal(ranked[i - 1].value, ranked[i].value))
-            repeated = ranked[i].node;
+            hn_config_fail(reader, ranked[i].node, "value '%s' is in the list twice",
+                           ranked[i].node->text);
     free(ranked);
-    if (repeated != NULL)
-        return hn_config_fail(reader, repeated, "value '%s' is in the list twice", repeated->text);
-    return HN_OK;
 }
 
 static const char *kind_of(const struct hn_value *value)
@@ -126,71 +121,52 @@ static const char *kind_of(const struct hn_value *value)
     return value->type == HN_WORD ? "words" : value->type == HN_BOOLEAN ? "booleans" : "numbers";
 }
 
-static enum hn_status read_item(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                                struct hn_value *values, size_t *count)
+static void read_item(struct hn_config_reader *reader, const struct hn_yaml *node,
+                      struct hn_value *values, size_t *count)
 {
-    struct hn_value value = hn_integer(0);
-    enum hn_status status = hn_config_read_value(reader, node, &value);
-    if (status != HN_OK)
-        return status;
+    struct hn_value value = hn_config_read_value(reader, node);
     if (*count > 0 && strcmp(kind_of(&value), kind_of(&values[0])) != 0)
-        return hn_config_fail(reader, node,
-                              "found '%s' in a list of %s, expected values of one kind", node->text,
-                              kind_of(&values[0]));
-    if (value.type == HN_WORD && (value.word = strdup(value.word)) == NULL)
-        return hn_fail_memory(reader->err);
-    values[(*count)++] = value;
-    return HN_OK;
+        hn_config_fail(reader, node, "found '%s' in a list of %s, expected values of one kind",
+                       node->text, kind_of(&values[0]));
+    if (value.type == HN_WORD)
+        hn_config_copy(reader, value.word, (char **)&value.word);
+    if (reader->status == HN_OK)
+        values[(*count)++] = value;
 }
 
-static enum hn_status read_list(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                                struct hn_value **values, size_t *count)
+static void read_list(struct hn_config_reader *reader, const struct hn_yaml *node,
+                      struct hn_value **values, size_t *count)
 {
     if (node->count == 0)
-        return hn_config_fail(reader, node, "found an empty list, expected at least one value");
+        hn_config_fail(reader, node, "found an empty list, expected at least one value");
     if (node->count > VALUES_MOST)
-        return hn_config_fail(reader, node, "found %zu values, expected at most %d", node->count,
-                              VALUES_MOST);
-    struct hn_value *items = calloc(node->count, sizeof *items);
-    if (items == NULL)
-        return hn_fail_memory(reader->err);
-    size_t made = 0;
-    enum hn_status status = HN_OK;
-    for (const struct hn_yaml *item = node->child; item != NULL && status == HN_OK;
-         item = item->next)
-        status = read_item(reader, item, items, &made);
-    if (status == HN_OK)
-        status = check_repeats(reader, node, items, made);
-    if (status != HN_OK) {
-        hn_config_free_values(items, made);
-        return status;
-    }
-    *values = items;
-    *count = made;
-    return HN_OK;
+        hn_config_fail(reader, node, "found %zu values, expected at most %d", node->count,
+                       VALUES_MOST);
+    *values = hn_config_allocate(reader, node->count, sizeof **values);
+    for (const struct hn_yaml *item = hn_config_first(reader, node); item != NULL;
+         item = hn_config_next(reader, item))
+        read_item(reader, item, *values, count);
+    check_repeats(reader, node, *values, *count);
 }
 
-static enum hn_status read_number(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                                  struct hn_value *value)
+static struct hn_value read_number(struct hn_config_reader *reader, const struct hn_yaml *node)
 {
-    enum hn_status status = hn_config_read_value(reader, node, value);
-    if (status == HN_OK && value->type != HN_INTEGER && value->type != HN_REAL)
-        return hn_config_fail_found(reader, node, "a number");
-    return status;
+    struct hn_value value = hn_config_read_value(reader, node);
+    hn_config_expect(reader, value.type == HN_INTEGER || value.type == HN_REAL, node, "a number");
+    return reader->status == HN_OK ? value : hn_integer(0);
 }
 
-static enum hn_status read_bounds(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                                  struct hn_value *low, struct hn_value *high)
+static void read_bounds(struct hn_config_reader *reader, const struct hn_yaml *node,
+                        struct hn_value *low, struct hn_value *high)
 {
-    if (node->kind != HN_YAML_SEQUENCE || node->count != 2)
-        return hn_config_fail_found(reader, node, "[low, high]");
-    enum hn_status status = read_number(reader, node->child, low);
-    if (status == HN_OK)
-        status = read_number(reader, node->child->next, high);
-    if (status == HN_OK && hn_value_number(low) > hn_value_number(high))
-        return hn_config_fail(reader, node, "found [%s, %s], expected the lower bound first",
-                              node->child->text, node->child->next->text);
-    return status;
+    if (!hn_config_expect(reader, node->kind == HN_YAML_SEQUENCE && node->count == 2, node,
+                          "[low, high]"))
+        return;
+    *low = read_number(reader, node->child);
+    *high = read_number(reader, node->child->next);
+    if (hn_value_number(low) > hn_value_number(high))
+        hn_config_fail(reader, node, "found [%s, %s], expected the lower bound first",
+                       node->child->text, node->child->next->text);
 }
 
 static struct hn_value step_value(const struct hn_value *low, const struct hn_value *step,
@@ -214,35 +190,29 @@ static double count_steps(const struct hn_value *low, const struct hn_value *hig
     return floor(steps * (1 + 1e-12) + 1e-12);
 }
 
-static enum hn_status read_range(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                                 struct hn_value **values, size_t *count)
+static void read_range(struct hn_config_reader *reader, const struct hn_yaml *node,
+                       struct hn_value **values, size_t *count)
 {
-    static const char *const keys[] = {"range", "step", NULL};
+    static const char *const keys[] = {"range", "step"};
     struct hn_value low = hn_integer(0), high = hn_integer(0), step = hn_integer(1);
     const struct hn_yaml *step_node = hn_yaml_get(node, "step");
-    enum hn_status status = hn_config_check_keys(reader, node, keys);
-    if (status == HN_OK)
-        status = read_bounds(reader, hn_yaml_get(node, "range"), &low, &high);
-    if (status == HN_OK && step_node != NULL)
-        status = read_number(reader, step_node, &step);
-    if (status != HN_OK)
-        return status;
-    if (hn_value_number(&step) <= 0)
-        return hn_config_fail_found(reader, step_node, "a step of more than 0");
-
+    hn_config_check_keys(reader, node, keys, 2);
+    read_bounds(reader, hn_yaml_get(node, "range"), &low, &high);
+    if (step_node != NULL) {
+        step = read_number(reader, step_node);
+        hn_config_expect(reader, hn_value_number(&step) > 0, step_node, "a step of more than 0");
+    }
+    if (reader->status != HN_OK)
+        return;
     double most = count_steps(&low, &high, &step);
-    if (most >= VALUES_MOST)
-        return hn_config_fail(reader, node, "the range has %.0f values, expected at most %d",
-                              most + 1, VALUES_MOST);
-    size_t made = (size_t)most + 1;
-    struct hn_value *items = calloc(made, sizeof *items);
-    if (items == NULL)
-        return hn_fail_memory(reader->err);
-    for (size_t i = 0; i < made; i++)
-        items[i] = step_value(&low, &step, i);
-    *values = items;
-    *count = made;
-    return HN_OK;
+    if (most >= VALUES_MOST) {
+        hn_config_fail(reader, node, "the range has %.0f values, expected at most %d", most + 1,
+                       VALUES_MOST);
+        return;
+    }
+    *values = hn_config_allocate(reader, (size_t)most, sizeof **values);
+    for (*count = 0; *values != NULL && *count < (size_t)most + 1; ++*count)
+        (*values)[*count] = step_value(&low, &step, *count);
 }
 
 static bool is_power(const struct hn_value *value)
@@ -251,42 +221,35 @@ static bool is_power(const struct hn_value *value)
            (value->integer & (value->integer - 1)) == 0;
 }
 
-static enum hn_status read_powers(const struct hn_config_reader *reader, const struct hn_yaml *node,
-                                  struct hn_value **values, size_t *count)
+static void read_powers(struct hn_config_reader *reader, const struct hn_yaml *node,
+                        struct hn_value **values, size_t *count)
 {
-    static const char *const keys[] = {"powers_of_two", NULL};
+    static const char *const keys[] = {"powers_of_two"};
     const struct hn_yaml *bounds = hn_yaml_get(node, "powers_of_two");
     struct hn_value low = hn_integer(0), high = hn_integer(0);
-    enum hn_status status = hn_config_check_keys(reader, node, keys);
-    if (status == HN_OK)
-        status = read_bounds(reader, bounds, &low, &high);
-    if (status != HN_OK)
-        return status;
-    if (!is_power(&low) || !is_power(&high))
-        return hn_config_fail_found(reader, is_power(&low) ? bounds->child->next : bounds->child,
-                                    "a power of two");
-    struct hn_value *items = calloc(64, sizeof *items);
-    if (items == NULL)
-        return hn_fail_memory(reader->err);
-    size_t made = 0;
-    for (uint64_t power = (uint64_t)low.integer; power <= (uint64_t)high.integer; power *= 2)
-        items[made++] = hn_integer((int64_t)power);
-    *values = items;
-    *count = made;
-    return HN_OK;
+    hn_config_check_keys(reader, node, keys, 1);
+    read_bounds(reader, bounds, &low, &high);
+    if (reader->status != HN_OK ||
+        !hn_config_expect(reader, is_power(&low), bounds->child, "a power of two") ||
+        !hn_config_expect(reader, is_power(&high), bounds->child->next, "a power of two"))
+        return;
+    *values = hn_config_allocate(reader, 64, sizeof **values);
+    for (uint64_t power = (uint64_t)low.integer; *values != NULL && power <= (uint64_t)high.integer;
+         power *= 2)
+        (*values)[(*count)++] = hn_integer((int64_t)power);
 }
 
-enum hn_status hn_config_read_values(const struct hn_config_reader *reader,
-                                     const struct hn_yaml *node, struct hn_value **values,
-                                     size_t *count)
+void hn_config_read_values(struct hn_config_reader *reader, const struct hn_yaml *node,
+                           struct hn_value **values, size_t *count)
 {
     if (node->kind == HN_YAML_SEQUENCE)
-        return read_list(reader, node, values, count);
-    if (node->kind == HN_YAML_MAPPING && hn_yaml_get(node, "range") != NULL)
-        return read_range(reader, node, values, count);
-    if (node->kind == HN_YAML_MAPPING && hn_yaml_get(node, "powers_of_two") != NULL)
-        return read_powers(reader, node, values, count);
-    return hn_config_fail_found(reader, node,
-                                "a list of values, {range: [low, high], step: s} or "
-                                "{powers_of_two: [low, high]}");
+        read_list(reader, node, values, count);
+    else if (node->kind == HN_YAML_MAPPING && hn_yaml_get(node, "range") != NULL)
+        read_range(reader, node, values, count);
+    else if (node->kind == HN_YAML_MAPPING && hn_yaml_get(node, "powers_of_two") != NULL)
+        read_powers(reader, node, values, count);
+    else
+        hn_config_fail_found(reader, node,
+                             "a list of values, {range: [low, high], step: s} or "
+                             "{powers_of_two: [low, high]}");
 }
