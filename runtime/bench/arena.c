@@ -6,8 +6,7 @@
 
 #include "runtime/bench/stage.h"
 
-/* Textures begin at multiples of 512 bytes. */
-enum { ALIGNMENT = 512, PROMISED_ALIGNMENT = 256 };
+enum { ALIGNMENT = HN_MOST_ALIGN };
 static const uint64_t FLUSH_STEP = 1u << 20;
 
 static uint64_t align(uint64_t offset)
@@ -42,7 +41,27 @@ static enum hn_status evaluate_rows(const struct hn_argument *argument,
     return HN_OK;
 }
 
-static enum hn_status evaluate_size(const struct hn_argument *argument,
+static bool has_texture(const struct hn_plan *plan, const struct hn_argument *argument)
+{
+    for (size_t i = 0; i < plan->argument_count; i++)
+        if (plan->arguments[i].role == HN_ROLE_TEXTURE &&
+            &plan->arguments[hn_plan_source(plan, i)] == argument)
+            return true;
+    return false;
+}
+
+/* No better than what the config or cudaMalloc promises, so that who counts on more is found out;
+ * what textures read has to lie at multiples of 512 bytes, and rows of a pitch do. */
+static enum hn_status evaluate_align(const struct hn_plan *plan, const struct hn_argument *argument,
+                                     const struct hn_value *values, struct hn_buffer *buffer,
+                                     struct hn_error *err)
+{
+    bool textured = has_texture(plan, argument);
+    buffer->align = textured || argument->shape.pitch != NULL ? HN_MOST_ALIGN : HN_PROMISED_ALIGN;
+    return textured ? HN_OK : hn_argument_evaluate_align(argument, values, &buffer->align, err);
+}
+
+static enum hn_status evaluate_size(const struct hn_plan *plan, const struct hn_argument *argument,
                                     const struct hn_value *values, struct hn_buffer *buffer,
                                     struct hn_error *err)
 {
@@ -57,7 +76,8 @@ static enum hn_status evaluate_size(const struct hn_argument *argument,
                        argument->name, (long long)count, (long long)(MAX_BYTES / element_size));
     buffer->count = (uint64_t)count * argument->lanes;
     buffer->bytes = (uint64_t)(count * element_size);
-    return evaluate_rows(argument, values, buffer, err);
+    status = evaluate_rows(argument, values, buffer, err);
+    return status == HN_OK ? evaluate_align(plan, argument, values, buffer, err) : status;
 }
 
 /* The same for every variant, as inputs are. */
@@ -110,17 +130,20 @@ static enum hn_status size_buffers(struct hn_arena *arena, const struct hn_value
         const char *parameter = hn_plan_parameter_used(plan, argument->count);
         if (parameter == NULL)
             parameter = hn_plan_parameter_used(plan, argument->shape.pitch);
+        if (parameter == NULL)
+            parameter = hn_plan_parameter_used(plan, argument->align);
         if (parameter != NULL && !may_depend_on_parameters(argument))
-            return hn_fail(err, HN_ECONFIG,
-                           "the size of argument '%s' uses the parameter '%s'; only scratch, "
-                           "counter and metric arguments can have a size that depends on "
-                           "parameters, and '%s' is %s",
-                           argument->name, parameter, argument->name, hn_role_name(argument->role));
+            return hn_fail(
+                err, HN_ECONFIG,
+                "the size or align of argument '%s' uses the parameter '%s'; only scratch, "
+                "counter and metric arguments can have one that depends on "
+                "parameters, and '%s' is %s",
+                argument->name, parameter, argument->name, hn_role_name(argument->role));
         if (parameter != NULL) {
             arena->buffers[i].dynamic = true;
             continue;
         }
-        enum hn_status status = evaluate_size(argument, values, &arena->buffers[i], err);
+        enum hn_status status = evaluate_size(plan, argument, values, &arena->buffers[i], err);
         if (status == HN_OK && hn_argument_is_filled(argument))
             status = resolve_fill(plan, argument, values, &arena->buffers[i], err);
         if (status != HN_OK)
@@ -133,15 +156,6 @@ static enum hn_status size_buffers(struct hn_arena *arena, const struct hn_value
     return status;
 }
 
-/* No better than cudaMalloc promises, so that who counts on more is found out; textures have to. */
-static uint64_t misalignment(const struct hn_plan *plan, size_t argument)
-{
-    for (size_t i = 0; i < plan->argument_count; i++)
-        if (plan->arguments[i].role == HN_ROLE_TEXTURE && hn_plan_source(plan, i) == argument)
-            return 0;
-    return plan->arguments[argument].shape.pitch == NULL ? PROMISED_ALIGNMENT : 0;
-}
-
 /* Lays the buffers (the dynamic ones, or the others) out from offset 0, a guard zone before,
  * between and behind them, adding the zones to the table. Returns the size of it all. */
 static uint64_t lay_out(struct hn_arena *arena, bool dynamic)
@@ -152,7 +166,7 @@ static uint64_t lay_out(struct hn_arena *arena, bool dynamic)
         struct hn_buffer *buffer = &arena->buffers[i];
         if (arena->plan->arguments[i].count == NULL || buffer->dynamic != dynamic)
             continue;
-        buffer->address = align(end + HN_GUARD_BYTES) + misalignment(arena->plan, i);
+        buffer->address = align(end + HN_GUARD_BYTES) + buffer->align % ALIGNMENT;
         arena->zones[arena->zone_count] = (struct hn_zone){end, buffer->address - end};
         arena->owners[arena->zone_count] = (struct hn_zone_owner){before, i};
         arena->zone_count++;
@@ -432,7 +446,7 @@ enum hn_status hn_arena_place(struct hn_arena *arena, const struct hn_value *val
         if (!arena->buffers[i].dynamic)
             continue;
         enum hn_status status =
-            evaluate_size(&arena->plan->arguments[i], values, &arena->buffers[i], err);
+            evaluate_size(arena->plan, &arena->plan->arguments[i], values, &arena->buffers[i], err);
         if (status != HN_OK)
             return status;
     }

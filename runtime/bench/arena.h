@@ -20,6 +20,7 @@ struct hn_buffer {
     uint64_t bytes;
     uint64_t row;   /* elements of a row, all lanes; 0: it has no rows */
     uint64_t pitch; /* bytes from one row to the next */
+    uint64_t align; /* what the address is a multiple of, and below HN_MOST_ALIGN not of twice as much */
     CUdeviceptr pristine; /* of an inout argument */
     uint64_t checksum;    /* of an input or of the pristine copy, as filled */
     bool dynamic;         /* its count depends on parameters: placed for each variant */

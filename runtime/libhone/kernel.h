@@ -17,6 +17,7 @@ struct hn_lib_slot {
     enum hone_need need;
     uint32_t value_bytes; /* of a scalar or HONE_BYTES */
     uint64_t bytes;       /* of a buffer */
+    uint64_t below_align; /* of a buffer: bits that its address has not got */
     uint64_t preset;      /* of a scalar: what it is when left out; of an owned buffer its offset in the workspace */
     bool taken;           /* by a step */
     bool zeroed;          /* before every launch */

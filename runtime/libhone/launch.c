@@ -47,6 +47,12 @@ __attribute__((cold, noinline)) static enum hone_status refuse(const struct hone
     if (slot->kind == HONE_BYTES)
         return hn_lib_fail(err, HONE_INVALID, "argument '%s' of %s has %u bytes, expected %u",
                            slot->name, kernel->info.kernel, argument->bytes, slot->value_bytes);
+    if (slot->kind == HONE_BUFFER)
+        return hn_lib_fail(err, HONE_INVALID,
+                           "argument '%s' of %s lies at 0x%llx, expected a multiple of %llu bytes, "
+                           "as its 'align' says",
+                           slot->name, kernel->info.kernel, (unsigned long long)argument->as.bits,
+                           (unsigned long long)slot->below_align + 1);
     return hn_lib_fail(
         err, HONE_INVALID,
         "argument '%s' of %s is not what it is for the problem %.300s: leave it out, "
@@ -84,6 +90,8 @@ static inline bool is_right(const struct hn_lib_slot *slot, const struct hone_ar
         return false;
     if (slot->kind == HONE_BYTES)
         return argument->bytes == slot->value_bytes && argument->as.host != NULL;
+    if (slot->kind == HONE_BUFFER)
+        return (argument->as.bits & slot->below_align) == 0;
     return slot->need != HONE_FIXED || argument->as.bits == slot->preset;
 }
 

@@ -69,9 +69,12 @@ static enum hn_status make_buffer(const struct hn_argument *argument, const stru
                  argument->role == HN_ROLE_METRIC;
     slot->kind = HONE_BUFFER;
     slot->zeroed = slot->taken && argument->role == HN_ROLE_COUNTER;
+    uint64_t align = 1;
     if (owned)
         slot->need = HONE_OWNED;
-    return hn_argument_buffer_bytes(argument, values, &slot->bytes, err);
+    enum hn_status status = hn_argument_evaluate_align(argument, values, &align, err);
+    slot->below_align = align - 1;
+    return status == HN_OK ? hn_argument_buffer_bytes(argument, values, &slot->bytes, err) : status;
 }
 
 static enum hn_status make_slot(struct hone_kernel *kernel, size_t index,

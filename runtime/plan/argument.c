@@ -83,6 +83,26 @@ enum hn_status hn_argument_evaluate_rows(const struct hn_argument *argument,
     return HN_OK;
 }
 
+enum hn_status hn_argument_evaluate_align(const struct hn_argument *argument,
+                                          const struct hn_value *values, uint64_t *align,
+                                          struct hn_error *err)
+{
+    int64_t bytes = 0;
+    int64_t least = (int64_t)hn_element_size(argument->element);
+    if (argument->align == NULL)
+        return HN_OK;
+    enum hn_status status = hn_expression_integer(argument->align, values, &bytes, err);
+    if (status != HN_OK)
+        return status;
+    if (bytes < least || bytes > HN_MOST_ALIGN || (bytes & (bytes - 1)) != 0)
+        return hn_fail(
+            err, HN_EVALUE,
+            "argument '%s' has an align of %lld; expected a power of two from %lld to %d",
+            argument->name, (long long)bytes, (long long)least, HN_MOST_ALIGN);
+    *align = (uint64_t)bytes;
+    return HN_OK;
+}
+
 void hn_argument_format_type(const struct hn_argument *argument, char text[HN_TYPE_SIZE])
 {
     hn_type_format(argument->element, argument->lanes, text);

@@ -63,6 +63,11 @@ struct hn_shape {
 /* Rows that begin at multiples of this are what cuMemAllocPitch gives on today's devices. */
 #define HN_DEVICE_PITCH 512
 
+/* The address of a buffer's first element is a multiple of its alignment, and below the most not of twice as much, so
+ * that a kernel that counts on more is found out. Without `align` it is what cudaMalloc promises. */
+#define HN_PROMISED_ALIGN 256
+#define HN_MOST_ALIGN 512
+
 struct hn_argument {
     char *name;
     enum hn_role role;
@@ -70,6 +75,7 @@ struct hn_argument {
     unsigned lanes;              /* elements of a vector, which `count` counts; 1: none */
     struct hn_expression *count; /* of a buffer, of one with a shape width * height; NULL for a scalar */
     struct hn_shape shape;
+    struct hn_expression *align; /* of a buffer: bytes; NULL: see above */
     struct hn_expression *value; /* of a scalar; NULL for a buffer */
     struct hn_fill fill;         /* of what hn_argument_is_filled */
     /* Of a symbol or a value, which has one of count (only a symbol), value and from: */
@@ -91,6 +97,9 @@ enum hn_status hn_argument_set_count(struct hn_argument *argument, struct hn_err
  * shorter than a row or no multiple of an element. */
 enum hn_status hn_argument_evaluate_rows(const struct hn_argument *argument, const struct hn_value *values,
                                          uint64_t *row, uint64_t *pitch, struct hn_error *err);
+/* Leaves *align as it is where the config gives none. HN_EVALUE: no power of two from the size of an element on. */
+enum hn_status hn_argument_evaluate_align(const struct hn_argument *argument, const struct hn_value *values,
+                                          uint64_t *align, struct hn_error *err);
 /* "float32x4" */
 void hn_argument_format_type(const struct hn_argument *argument, char text[HN_TYPE_SIZE]);
 /* What one of its count takes. */

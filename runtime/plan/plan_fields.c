@@ -178,6 +178,12 @@ static bool is_filled(const void *owner)
     return hn_argument_is_filled(owner);
 }
 
+static bool lies_in_memory(const void *owner)
+{
+    enum hn_role role = ((const struct hn_argument *)owner)->role;
+    return role != HN_ROLE_VALUE && role != HN_ROLE_TEXTURE && role != HN_ROLE_SYMBOL;
+}
+
 static bool is_texture(const void *owner)
 {
     return ((const struct hn_argument *)owner)->role == HN_ROLE_TEXTURE;
@@ -233,6 +239,7 @@ static const struct hn_field argument_fields[] = {
     {.key = "pitch", EXPRESSION(hn_argument, shape.pitch), .tag = HN_SEES_NAMES, .when = has_rows},
     {.key = "device_pitch", .kind = HN_FIELD_FLAG, AT(hn_argument, shape.device), .when = has_rows},
     {.key = "count", EXPRESSION(hn_argument, count), .when = has_no_rows},
+    {.key = "align", EXPRESSION(hn_argument, align), .tag = HN_SEES_NAMES, .when = lies_in_memory},
     {.key = "value", EXPRESSION(hn_argument, value)},
     {.key = "fill",
      .needed = true,

@@ -152,6 +152,34 @@ static CUresult windows_reference(struct double_device *device, struct double_fu
     return CUDA_SUCCESS;
 }
 
+/* aligned.cu */
+static CUresult aligned(struct double_device *device, struct double_function *function,
+                        const struct double_geometry *geometry, void **parameters)
+{
+    (void)device;
+    (void)function;
+    (void)geometry;
+    for (int i = 0; i < 4; i++) {
+        uintptr_t address = TAKE(uintptr_t, i) | 512;
+        TAKE(int *, 1)[i] = (int)(address & (0 - address));
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult aligned_reference(struct double_device *device, struct double_function *function,
+                                  const struct double_geometry *geometry, void **parameters)
+{
+    (void)device;
+    (void)function;
+    (void)geometry;
+    int *y = TAKE(int *, 0);
+    y[0] = TAKE(int, 1);
+    y[1] = 8;
+    y[2] = TAKE(int, 2);
+    y[3] = 256;
+    return CUDA_SUCCESS;
+}
+
 static float widen(unsigned short half)
 {
     unsigned int word = (unsigned int)half << 16;
@@ -406,6 +434,8 @@ static const struct {
                     const struct double_geometry *geometry, void **parameters);
 } kernels[] = {
     {"add", double_add},
+    {"aligned", aligned},
+    {"aligned_reference", aligned_reference},
     {"attributes", attributes},
     {"attributes_reference", attributes_reference},
     {"cheat", double_cheat},

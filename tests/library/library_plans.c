@@ -136,6 +136,10 @@ void every_role_is_served(void **state)
     CHECK_CUDA(cuMemcpyDtoH(y, device_y, sizeof y));
     for (int i = 0; i < COUNT; i++)
         assert_true(fabsf(y[i] - 3 * x[i]) < 1e-3f);
+    const struct hone_argument beside[] = {hone_buffer("x", device_x + 8),
+                                           hone_buffer("y", device_y)};
+    expect_failure(hone_launch(kernel, NULL, beside, 2, &err), HONE_INVALID, &err,
+                   "8, expected a multiple of 16 bytes, as its 'align' says");
     CHECK_CUDA(cuMemFree(device_x));
     CHECK_CUDA(cuMemFree(device_y));
     hone_close(cache);

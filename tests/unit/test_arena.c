@@ -126,6 +126,32 @@ static void what_is_passed_by_value_is_bounded(void **state)
     set_problem("BINS=40,n=5000");
 }
 
+/* The kernel tells of what its buffers' addresses are multiples, and the reference what is right.
+ */
+static void buffers_are_aligned_as_the_config_says(void **state)
+{
+    (void)state;
+    static const char *const problems[] = {"OWN=4", "OWN=16", "OWN=256", "OWN=512"};
+    struct bench_fixture aligned;
+    struct hn_error err = {.message = ""};
+    bench_fixture_load(&aligned, "double/aligned.yaml", 90);
+    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {
+        hn_bindings_finish(&aligned.config->problems[0]);
+        assert_int_equal(hn_bindings_parse(problems[i], &aligned.config->problems[0], NULL), HN_OK);
+        assert_int_equal(bench_fixture_open(&aligned, HN_COLD, &err), HN_OK);
+        bench_fixture_expect(&aligned, "WIDTH=8", &verify_only, HN_OUTCOME_OK, NULL);
+        bench_fixture_expect(&aligned, "WIDTH=64", &verify_only, HN_OUTCOME_OK, NULL);
+        bench_fixture_close(&aligned);
+    }
+    hn_bindings_finish(&aligned.config->problems[0]);
+    assert_int_equal(hn_bindings_parse("OWN=48", &aligned.config->problems[0], NULL), HN_OK);
+    assert_int_equal(bench_fixture_open(&aligned, HN_COLD, &err), HN_EVALUE);
+    assert_string_equal(err.message, "argument 'x' has an align of 48; expected a power of two "
+                                     "from 4 to 512");
+    bench_fixture_close(&aligned);
+    bench_fixture_unload(&aligned);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +159,7 @@ int main(void)
         cmocka_unit_test(a_file_that_changes_ends_the_run),
         cmocka_unit_test(fills_follow_the_problem),
         cmocka_unit_test(what_is_passed_by_value_is_bounded),
+        cmocka_unit_test(buffers_are_aligned_as_the_config_says),
     };
     return cmocka_run_group_tests(tests, load, unload);
 }

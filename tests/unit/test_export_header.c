@@ -193,6 +193,7 @@ static void test_header_of_rows(void **state)
     char *header = export_as(fixture->path, "rows", NULL, "", hn_export_header);
     assert_non_null(strstr(header, "     in: HEIGHT rows of WIDTH elements of float, "
                                    "in_pitch bytes apart (input)\n"));
+    assert_non_null(strstr(header, "out_pitch bytes apart, at a multiple of 64 bytes (output)\n"));
     assert_non_null(strstr(header, "     plane: a cudaTextureObject_t over in, of "
                                    "cudaResourceTypePitch2D, address modes clamp, border, filter "
                                    "linear, unnormalized coordinates, read as element\n"));

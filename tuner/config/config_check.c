@@ -222,7 +222,11 @@ static void try_compare(const struct trial *trial, const struct hn_compare *comp
 static void try_buffer(const struct trial *trial, const struct hn_argument *argument)
 {
     struct hn_config_reader *reader = trial->reader;
+    struct hn_error reason = {""};
+    uint64_t align;
     try_integer(trial, argument->count, 1, INT64_MAX / (int64_t)hn_argument_bytes(argument));
+    if (hn_argument_evaluate_align(argument, trial->values, &align, &reason) != HN_OK)
+        fail_trial(trial, argument->align, reason.message);
     if (reader->status == HN_OK && hn_argument_is_filled(argument))
         hn_config_check_fill(reader, argument, trial->values, trial->where);
 }

@@ -243,6 +243,8 @@ static void append_buffer(const struct hn_argument *argument, struct hn_text *te
                        hn_expression_text(argument->shape.width), type, argument->name);
     else
         hn_text_printf(text, "%s elements of %s", hn_expression_text(argument->count), type);
+    if (argument->align != NULL)
+        hn_text_printf(text, ", at a multiple of %s bytes", hn_expression_text(argument->align));
     hn_text_printf(text, " (%s%s)\n", hn_role_name(argument->role),
                    argument->role == HN_ROLE_COUNTER ? ": zero before every call" : "");
 }
