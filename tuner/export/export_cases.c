@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/export/export_cases_part.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@ enum dependence { ON_NOTHING, ON_CONFIG, ON_STEP, ON_BOTH };
 enum hn_status hn_export_cases_make(struct hn_export_cases *cases, size_t configs, size_t steps,
                                     size_t count, struct hn_error *err)
 {
-    *cases = (struct hn_export_cases){configs, steps, count, NULL};
+    *cases = (struct hn_export_cases){configs, steps, count, NULL, false};
     cases->statements = calloc(configs * steps * count + 1, sizeof *cases->statements);
     return cases->statements == NULL ? hn_fail_memory(err) : HN_OK;
 }
@@ -32,12 +33,12 @@ static char **place(const struct hn_export_cases *cases, size_t config, size_t s
     return &cases->statements[(config * cases->steps + step) * cases->count + statement];
 }
 
-enum hn_status hn_export_cases_set(struct hn_export_cases *cases, size_t config, size_t step,
-                                   size_t statement, struct hn_text *text, struct hn_error *err)
+void hn_export_cases_set(struct hn_export_cases *cases, size_t config, size_t step,
+                         size_t statement, struct hn_text *text)
 {
-    char *taken = hn_text_take(text);
-    *place(cases, config, step, statement) = taken;
-    return taken == NULL ? hn_fail_memory(err) : HN_OK;
+    char **own = place(cases, config, step, statement);
+    *own = hn_text_take(text);
+    cases->failed = cases->failed || *own == NULL;
 }
 
 static const char *get(const struct hn_export_cases *cases, size_t config, size_t step,
@@ -72,17 +73,27 @@ static void append_body(const struct hn_export_cases *cases, enum dependence on,
     }
 }
 
-void hn_export_append_wrapped(struct hn_text *text, const char *line_break, const char *piece)
+void hn_export_append_wrapped(struct hn_text *text, const char *line_break, const char *format, ...)
 {
+    va_list arguments;
+    char *piece = NULL;
     size_t column = 0;
+    va_start(arguments, format);
+    int size = vasprintf(&piece, format, arguments);
+    va_end(arguments);
+    if (size < 0) {
+        text->failed = true;
+        return;
+    }
     while (column < text->length && text->data[text->length - column - 1] != '\n')
         column++;
-    if (column + strlen(piece) > LINE_MOST) {
+    if (column + (size_t)size > LINE_MOST) {
         while (line_break[0] == '\n' && text->length > 0 && text->data[text->length - 1] == ' ')
             text->data[--text->length] = '\0';
         hn_text_append(text, line_break);
     }
     hn_text_append(text, piece);
+    free(piece);
 }
 
 /* "    case 0: case 3:", then the body, on the same line where it is short. */
@@ -91,10 +102,8 @@ static void append_case(char *const *bodies, size_t count, size_t first, struct 
     struct hn_text labels = {0};
     const char *body = bodies[first];
     for (size_t i = first; i < count; i++) {
-        char label[32];
-        snprintf(label, sizeof label, "%scase %zu:", i == first ? "    " : " ", i);
         if (strcmp(bodies[i], body) == 0)
-            hn_export_append_wrapped(&labels, "\n   ", label);
+            hn_export_append_wrapped(&labels, "\n   ", "%scase %zu:", i == first ? "    " : " ", i);
     }
     const char *start = body + strspn(body, " ");
     size_t length = strcspn(start, "\n");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tuner/export/export_parts.h"
+#include "tuner/export/export_skeleton_parts.h"
 
 /* Expressions of the plan as C: parameters are known and folded, so that each configuration has its
  * own; problem values and pitches are members of structs. */
@@ -48,21 +49,21 @@ static bool fill_slot(struct hn_export_code *code, size_t slot)
     return own->name != NULL;
 }
 
-enum hn_status hn_export_code_make(const struct hn_export *export, size_t config,
-                                   struct hn_export_code *code, struct hn_error *err)
+void hn_export_code_make(struct hn_export_writer *writer, size_t config,
+                         struct hn_export_code *code)
 {
+    const struct hn_export *export = writer->export;
     const struct hn_tuned *tuned = export->configs[config];
     size_t count = export->plan->name_count + export->plan->pitch_count;
-    *code = (struct hn_export_code){.export = export, .config = config};
+    *code = (struct hn_export_code){.writer = writer, .export = export, .config = config};
     code->slots = calloc(count + 1, sizeof *code->slots);
     code->names = calloc(count + 1, sizeof *code->names);
     bool made = code->slots != NULL && code->names != NULL;
     for (size_t i = 0; i < count && made; i++)
         made = fill_slot(code, i);
-    if (!made)
-        return hn_fail_memory(err);
-    return hn_plan_values(export->plan, &tuned->identity.problem, &tuned->best.point, &code->values,
-                          err);
+    hn_export_note(writer, made ? hn_plan_values(export->plan, &tuned->identity.problem,
+                                                 &tuned->best.point, &code->values, writer->err)
+                                : hn_fail_memory(writer->err));
 }
 
 bool hn_export_uses_problem(const struct hn_plan *plan, const struct hn_expression *expression)
@@ -77,25 +78,31 @@ bool hn_export_uses_problem(const struct hn_plan *plan, const struct hn_expressi
     return false;
 }
 
-enum hn_status hn_export_append_number(const struct hn_export_code *code,
-                                       const struct hn_expression *expression, const char *missing,
-                                       struct hn_text *text, struct hn_error *err)
+void hn_export_append_expression(const struct hn_export_code *code,
+                                 const struct hn_expression *expression, bool *real,
+                                 struct hn_text *text)
+{
+    hn_export_note(code->writer,
+                   hn_expression_append_c(expression, code->slots, code->export->lower, real, text,
+                                          code->writer->err));
+}
+
+void hn_export_append_number(const struct hn_export_code *code,
+                             const struct hn_expression *expression, const char *missing,
+                             struct hn_text *text)
 {
     bool real = false;
     struct hn_text number = {0};
-    if (expression == NULL) {
-        hn_text_append(text, missing);
-        return HN_OK;
-    }
-    enum hn_status status =
-        hn_expression_append_c(expression, code->slots, code->export->lower, &real, &number, err);
-    if (status == HN_OK && real)
+    if (expression == NULL)
+        hn_text_append(&number, missing);
+    else
+        hn_export_append_expression(code, expression, &real, &number);
+    if (number.length > 0 && real)
         hn_text_printf(text, "%s_whole(%s)", code->export->lower, number.data);
-    else if (status == HN_OK)
-        hn_text_append(text, number.data);
+    else
+        hn_text_append(text, number.length > 0 ? number.data : "");
     text->failed = text->failed || number.failed;
     hn_text_finish(&number);
-    return status;
 }
 
 /* "(problem.K == 32 && …)" */
@@ -116,28 +123,25 @@ static void append_own_problem(const struct hn_export_code *code,
     hn_text_append(text, ")");
 }
 
-enum hn_status hn_export_append_condition(const struct hn_export_code *code,
-                                          const struct hn_expression *condition,
-                                          struct hn_text *text, struct hn_error *err)
+void hn_export_append_condition(const struct hn_export_code *code,
+                                const struct hn_expression *condition, struct hn_text *text)
 {
-    const struct hn_plan *plan = code->export->plan;
     struct hn_text own = {0};
     struct hn_error reason;
-    if (condition == NULL || !hn_export_uses_problem(plan, condition)) {
-        struct hn_value value = hn_integer(1);
+    struct hn_value value;
+    if (condition == NULL || !hn_export_uses_problem(code->export->plan, condition)) {
         bool holds = condition == NULL ||
                      (hn_expression_evaluate(condition, code->values, &value, NULL) == HN_OK &&
                       hn_value_truth(&value));
         hn_text_append(text, holds ? "1" : "0");
-        return HN_OK;
+        return;
     }
     enum hn_status status = hn_expression_append_c_condition(condition, code->slots,
                                                              code->export->lower, &own, &reason);
-    bool failed = status == HN_ENOMEM || own.failed;
-    if (status == HN_OK && !failed)
+    if (status == HN_OK && own.length > 0)
         hn_text_append(text, own.data);
-    else if (!failed)
+    else
         append_own_problem(code, condition, text);
+    text->failed = text->failed || own.failed || status == HN_ENOMEM;
     hn_text_finish(&own);
-    return failed ? hn_fail_memory(err) : HN_OK;
 }

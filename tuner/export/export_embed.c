@@ -9,22 +9,11 @@
 
 /* The header with machine code: a program that includes it needs the driver and nothing else. */
 
-static enum hn_status append_kernel(const struct hn_export *export, struct hn_text *text,
-                                    struct hn_error *err)
+static void write_architectures(struct hn_export_writer *writer)
 {
-    (void)err;
-    hn_text_append(text, export->kernel);
-    return HN_OK;
-}
-
-static enum hn_status append_architectures(const struct hn_export *export, struct hn_text *text,
-                                           struct hn_error *err)
-{
-    const struct hn_export_images *images = export->images;
-    (void)err;
+    const struct hn_export_images *images = writer->export->images;
     for (size_t i = 0; i < images->count && images->items[i].config == 0; i++)
-        hn_text_printf(text, "%s%s", i > 0 ? ", " : "", images->items[i].architecture);
-    return HN_OK;
+        hn_text_printf(writer->text, "%s%s", i > 0 ? ", " : "", images->items[i].architecture);
 }
 
 /* Words of 8 bytes: shorter than bytes, and quicker to compile. */
@@ -39,54 +28,55 @@ static void append_words(const struct hn_image *image, struct hn_text *text)
     }
 }
 
-static enum hn_status append_images(const struct hn_export *export, struct hn_text *text,
-                                    struct hn_error *err)
+static void write_images(struct hn_export_writer *writer)
 {
-    const struct hn_export_images *images = export->images;
-    (void)err;
+    const struct hn_export_images *images = writer->export->images;
     for (size_t i = 0; i < images->count; i++) {
-        hn_text_printf(text, "static const uint64_t %s_image_%zu[] = { /* configuration %zu, %s */",
-                       export->lower, i, images->items[i].config, images->items[i].architecture);
-        append_words(&images->items[i].image, text);
-        hn_text_append(text, "\n};\n");
+        hn_text_printf(
+            writer->text, "static const uint64_t %s_image_%zu[] = { /* configuration %zu, %s */",
+            writer->export->lower, i, images->items[i].config, images->items[i].architecture);
+        append_words(&images->items[i].image, writer->text);
+        hn_text_append(writer->text, "\n};\n");
     }
-    return HN_OK;
 }
 
-static enum hn_status append_row(const struct hn_export *export, size_t number,
-                                 const char **entries, struct hn_text *text, struct hn_error *err)
+static void write_row(struct hn_export_writer *writer, size_t number, const char **entries)
 {
+    const struct hn_export *export = writer->export;
     const struct hn_export_image *item = &export->images->items[number];
-    enum hn_status status =
-        hn_export_find_entries(export, item->config, item->image.entries, entries, err);
     bool exact = strpbrk(item->architecture + 3, "af") != NULL;
-    hn_text_printf(text, "    {%zu, %d, %d, %s_image_%zu, {", item->config, item->capability, exact,
-                   export->lower, number);
-    for (size_t i = 0; i < export->plan->step_count && status == HN_OK; i++) {
-        hn_text_append(text, i > 0 ? ", " : "");
-        hn_export_append_literal(text, entries[i]);
+    hn_export_note(writer, hn_export_find_entries(export, item->config, item->image.entries,
+                                                  entries, writer->err));
+    hn_text_printf(writer->text, "    {%zu, %d, %d, %s_image_%zu, {", item->config,
+                   item->capability, exact, export->lower, number);
+    for (size_t i = 0; i < export->plan->step_count && writer->status == HN_OK; i++) {
+        hn_text_append(writer->text, i > 0 ? ", " : "");
+        hn_export_append_literal(writer->text, entries[i]);
     }
-    hn_text_append(text, "}},\n");
-    return status;
+    hn_text_append(writer->text, "}},\n");
 }
 
-static enum hn_status append_rows(const struct hn_export *export, struct hn_text *text,
-                                  struct hn_error *err)
+static void write_rows(struct hn_export_writer *writer)
 {
-    enum hn_status status = HN_OK;
-    const char **entries = calloc(export->plan->step_count, sizeof *entries);
+    const char **entries = calloc(writer->export->plan->step_count, sizeof *entries);
     if (entries == NULL)
-        return hn_fail_memory(err);
-    for (size_t i = 0; i < export->images->count && status == HN_OK; i++)
-        status = append_row(export, i, entries, text, err);
+        hn_export_note(writer, hn_fail_memory(writer->err));
+    for (size_t i = 0; entries != NULL && i < writer->export->images->count; i++)
+        write_row(writer, i, entries);
     free(entries);
-    return status;
+}
+
+static void write_header(struct hn_export_writer *writer)
+{
+    hn_export_note(writer, hn_export_header(writer->export, writer->text, writer->err));
 }
 
 const struct hn_export_part hn_export_image_parts[] = {
-    {"kernel", NULL, append_kernel},    {"architectures", NULL, append_architectures},
-    {"header", NULL, hn_export_header}, {"images", NULL, append_images},
-    {"image_rows", NULL, append_rows},  {NULL, NULL, NULL},
+    {"architectures", .write = write_architectures},
+    {"header", .write = write_header},
+    {"images", .write = write_images},
+    {"image_rows", .write = write_rows},
+    {0},
 };
 
 enum hn_status hn_export_embedded(const struct hn_export *export,
@@ -97,7 +87,7 @@ enum hn_status hn_export_embedded(const struct hn_export *export,
     with_images.images = images;
     with_images.driver = true;
     enum hn_status status = hn_export_refuse_pipeline(export, err);
-    if (status == HN_OK)
-        status = hn_export_fill(&with_images, hn_export_embedded_skeleton, text, err);
-    return status == HN_OK && text->failed ? hn_fail_memory(err) : status;
+    if (status != HN_OK)
+        return status;
+    return hn_export_write(&with_images, hn_export_embedded_skeleton, text, err);
 }

@@ -43,169 +43,174 @@ static void list_step(const struct hn_step *step, struct statement *statements)
     memcpy(statements, all, sizeof all);
 }
 
-static enum hn_status append_extents(const struct hn_export_code *code,
-                                     struct hn_expression *const *expressions, struct hn_text *text,
-                                     struct hn_error *err)
+static void append_extents(const struct hn_export_code *code,
+                           struct hn_expression *const *expressions, struct hn_text *text)
 {
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < 3 && status == HN_OK; i++) {
+    for (size_t i = 0; i < 3; i++) {
         hn_text_append(text, i == 0 ? "hone_size(" : ", ");
-        status = hn_export_append_number(code, expressions[i], "1", text, err);
+        hn_export_append_number(code, expressions[i], "1", text);
     }
     hn_text_append(text, ")");
-    return status;
 }
 
 /* A property of the accesses is that of the tuned problem, since C has no words. */
-static enum hn_status append_access(const struct hn_export_code *code, const struct hn_step *step,
-                                    bool hit, struct hn_text *text, struct hn_error *err)
+static void append_access(const struct hn_export_code *code, const struct hn_step *step, bool hit,
+                          struct hn_text *text)
 {
-    struct hn_l2_window window;
-    enum hn_status status =
-        hn_l2_window_evaluate(&step->geometry.window, code->values, &window, err);
-    if (status == HN_OK)
-        hn_text_printf(text, "%d", (int)(hit ? window.hit : window.miss));
-    return status;
+    struct hn_l2_window window = {0};
+    hn_export_note(code->writer, hn_l2_window_evaluate(&step->geometry.window, code->values,
+                                                       &window, code->writer->err));
+    hn_text_printf(text, "%d", (int)(hit ? window.hit : window.miss));
 }
 
-static enum hn_status append_pitch(const struct hn_export_code *code, const struct hn_shape *shape,
-                                   size_t bytes, struct hn_text *text, struct hn_error *err)
+static void append_pitch(const struct hn_export_code *code, const struct hn_argument *argument,
+                         struct hn_text *text)
 {
-    if (shape->pitch != NULL)
-        return hn_expression_append_c(shape->pitch, code->slots, code->export->lower, NULL, text,
-                                      err);
+    const struct hn_shape *shape = &argument->shape;
+    if (shape->pitch != NULL) {
+        hn_export_append_expression(code, shape->pitch, NULL, text);
+        return;
+    }
     hn_text_append(text, shape->device ? "(" : "");
-    enum hn_status status =
-        hn_expression_append_c(shape->width, code->slots, code->export->lower, NULL, text, err);
-    hn_text_printf(text, " * %zu", bytes);
+    hn_export_append_expression(code, shape->width, NULL, text);
+    hn_text_printf(text, " * %zu", hn_argument_bytes(argument));
     if (shape->device)
         hn_text_printf(text, " + %d) / %d * %d", HN_DEVICE_PITCH - 1, HN_DEVICE_PITCH,
                        HN_DEVICE_PITCH);
-    return status;
 }
 
-static enum hn_status append_bytes(const struct hn_export_code *code,
-                                   const struct hn_argument *argument, struct hn_text *text,
-                                   struct hn_error *err)
+static void append_bytes(const struct hn_export_code *code, const struct hn_argument *argument,
+                         struct hn_text *text)
 {
-    const struct hn_shape *shape = &argument->shape;
+    bool rows = argument->shape.width != NULL;
     hn_text_append(text, "(size_t)(");
-    if (shape->width != NULL)
+    if (rows)
         hn_text_printf(text, "size.%s_pitch * ", argument->name);
-    enum hn_status status =
-        hn_expression_append_c(shape->width != NULL ? shape->height : argument->count, code->slots,
-                               code->export->lower, NULL, text, err);
-    if (shape->width == NULL)
+    hn_export_append_expression(code, rows ? argument->shape.height : argument->count, NULL, text);
+    if (!rows)
         hn_text_printf(text, " * %zu", hn_argument_bytes(argument));
     hn_text_append(text, ")");
-    return status;
 }
 
-static enum hn_status append_scalar(const struct hn_export_code *code,
-                                    const struct hn_argument *argument, struct hn_text *text,
-                                    struct hn_error *err)
+static void append_scalar(const struct hn_export_code *code, const struct hn_argument *argument,
+                          struct hn_text *text)
 {
     char type[32];
     bool real = false;
     hn_type_format_c(argument->element, 1, type, sizeof type);
     hn_text_printf(text, "(%s)", type);
-    return hn_expression_append_c(argument->value, code->slots, code->export->lower,
-                                  hn_element_is_real(argument->element) ? &real : NULL, text, err);
+    hn_export_append_expression(code, argument->value,
+                                hn_element_is_real(argument->element) ? &real : NULL, text);
 }
 
-static enum hn_status append_expression(const struct hn_export_code *code,
-                                        const struct statement *statement,
-                                        const struct hn_step *step, struct hn_text *text,
-                                        struct hn_error *err)
+static void append_value(const struct hn_export_code *code, const struct statement *statement,
+                         const struct hn_step *step, struct hn_text *text)
 {
     bool real = false;
-    const struct hn_argument *argument = statement->argument;
     switch (statement->kind) {
     case PITCH:
-        return append_pitch(code, &argument->shape, hn_argument_bytes(argument), text, err);
+        append_pitch(code, statement->argument, text);
+        break;
     case BYTES:
-        return append_bytes(code, argument, text, err);
+        append_bytes(code, statement->argument, text);
+        break;
     case SCALAR:
-        return append_scalar(code, argument, text, err);
+        append_scalar(code, statement->argument, text);
+        break;
     case EXTENTS:
-        return append_extents(code, statement->expressions, text, err);
+        append_extents(code, statement->expressions, text);
+        break;
     case RUNS:
     case TRUTH:
-        return hn_export_append_condition(code, *statement->expressions, text, err);
+        hn_export_append_condition(code, *statement->expressions, text);
+        break;
     case RATIO:
         hn_text_append(text, "(double)");
-        return hn_expression_append_c(*statement->expressions, code->slots, code->export->lower,
-                                      &real, text, err);
+        hn_export_append_expression(code, *statement->expressions, &real, text);
+        break;
     case HIT:
     case MISS:
-        return append_access(code, step, statement->kind == HIT, text, err);
+        append_access(code, step, statement->kind == HIT, text);
+        break;
     default:
         hn_text_append(text, statement->kind == WHOLE ? "(size_t)" : "");
-        return hn_export_append_number(code, *statement->expressions, "", text, err);
+        hn_export_append_number(code, *statement->expressions, "", text);
     }
 }
 
 /* Statements of one case; what is not given stays as it was initialised. */
-static enum hn_status set_case(struct hn_export_cases *cases, const struct hn_export_code *code,
-                               const struct statement *statements, size_t step_number,
-                               const struct hn_step *step, struct hn_error *err)
+static void set_case(struct hn_export_cases *cases, const struct hn_export_code *code,
+                     const struct statement *statements, size_t step_number,
+                     const struct hn_step *step)
 {
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < cases->count && status == HN_OK; i++) {
+    for (size_t i = 0; i < cases->count && code->writer->status == HN_OK; i++) {
         struct hn_text text = {0};
         const struct statement *statement = &statements[i];
         if (step != NULL && statement->kind != RUNS && statement->expressions[0] == NULL)
             continue;
         hn_text_printf(&text, "%s.%s%s = ", step == NULL ? "size" : "s", statement->member,
                        statement->suffix);
-        status = append_expression(code, statement, step, &text, err);
+        append_value(code, statement, step, &text);
         hn_text_append(&text, ";");
-        if (status == HN_OK && !text.failed && strcmp(text.data, "s.runs = 0;") == 0) {
-            hn_text_finish(&text);
-            return HN_OK; /* its sizes need not have values */
-        }
-        if (status == HN_OK)
-            status = hn_export_cases_set(cases, code->config, step_number, i, &text, err);
+        bool never = !text.failed && strcmp(text.data, "s.runs = 0;") == 0;
+        if (!never)
+            hn_export_cases_set(cases, code->config, step_number, i, &text);
         hn_text_finish(&text);
+        if (never) /* its sizes need not have values */
+            return;
     }
-    return status;
 }
 
-/* The statements, behind what they use. */
-static void append_body(const struct hn_export *export, const struct hn_export_cases *cases,
-                        struct hn_text *text)
+static void set_steps(struct hn_export_cases *cases, const struct hn_export_code *code,
+                      const void *context)
 {
-    struct hn_text body = {0};
-    hn_export_cases_append(cases, &body);
-    if (body.length > 0 && strstr(body.data, "size.") != NULL)
-        hn_text_printf(text, "    struct %s_sizes size = %s_size(config, problem);\n",
-                       export->lower, export->lower);
-    hn_text_append_bytes(text, body.length > 0 ? body.data : "", body.length);
-    text->failed = text->failed || body.failed;
-    hn_text_finish(&body);
+    const struct hn_step *steps = context;
+    for (size_t i = 0; i < cases->steps; i++) {
+        struct statement statements[STEP_STATEMENTS];
+        list_step(&steps[i], statements);
+        set_case(cases, code, statements, i, &steps[i]);
+    }
 }
 
-static enum hn_status append_steps(const struct hn_export *export, struct hn_text *text,
-                                   struct hn_error *err)
+static void set_sizes(struct hn_export_cases *cases, const struct hn_export_code *code,
+                      const void *context)
 {
-    const struct hn_plan *plan = export->plan;
+    set_case(cases, code, context, 0, NULL);
+}
+
+/* The statements of all configurations, behind the sizes where they use them. */
+static void write_cases(struct hn_export_writer *writer, size_t steps, size_t count,
+                        void (*set)(struct hn_export_cases *cases,
+                                    const struct hn_export_code *code, const void *context),
+                        const void *context)
+{
+    const struct hn_export *export = writer->export;
     struct hn_export_cases cases;
-    enum hn_status status =
-        hn_export_cases_make(&cases, export->body_count, plan->step_count, STEP_STATEMENTS, err);
-    for (size_t c = 0; c < export->body_count && status == HN_OK; c++) {
+    struct hn_text body = {0};
+    hn_export_note(writer,
+                   hn_export_cases_make(&cases, export->body_count, steps, count, writer->err));
+    for (size_t c = 0; c < export->body_count && writer->status == HN_OK; c++) {
         struct hn_export_code code;
-        status = hn_export_code_make(export, c, &code, err);
-        for (size_t s = 0; s < plan->step_count && status == HN_OK; s++) {
-            struct statement statements[STEP_STATEMENTS];
-            list_step(&plan->steps[s], statements);
-            status = set_case(&cases, &code, statements, s, &plan->steps[s], err);
-        }
+        hn_export_code_make(writer, c, &code);
+        if (writer->status == HN_OK)
+            set(&cases, &code, context);
         hn_export_code_finish(&code);
     }
-    if (status == HN_OK)
-        append_body(export, &cases, text);
+    if (writer->status == HN_OK)
+        hn_export_cases_append(&cases, &body);
+    if (set != set_sizes && body.length > 0 && strstr(body.data, "size.") != NULL)
+        hn_text_printf(writer->text, "    struct %s_sizes size = %s_size(config, problem);\n",
+                       export->lower, export->lower);
+    hn_text_append(writer->text, body.length > 0 ? body.data : "");
+    writer->text->failed = writer->text->failed || body.failed || cases.failed;
+    hn_text_finish(&body);
     hn_export_cases_finish(&cases);
-    return status;
+}
+
+static void write_steps(struct hn_export_writer *writer)
+{
+    const struct hn_plan *plan = writer->export->plan;
+    write_cases(writer, plan->step_count, STEP_STATEMENTS, set_steps, plan->steps);
 }
 
 bool hn_export_is_taken(const struct hn_plan *plan, size_t argument)
@@ -249,107 +254,76 @@ static size_t list_sizes(const struct hn_export *export, bool pitches, struct st
     return count;
 }
 
-static size_t count_sizes(const struct hn_export *export)
-{
-    return list_sizes(export, true, NULL) + list_sizes(export, false, NULL);
-}
+HN_EXPORT_COUNT(sizes, list_sizes(export, true, NULL) + list_sizes(export, false, NULL))
 
-static enum hn_status append_sizes(const struct hn_export *export, bool pitches,
-                                   struct hn_text *text, struct hn_error *err)
+/* Pitches first, then bytes and scalars. Free it. */
+static struct statement *make_sizes(struct hn_export_writer *writer)
 {
-    struct hn_export_cases cases;
-    size_t count = list_sizes(export, pitches, NULL);
-    struct statement *statements = calloc(count + 1, sizeof *statements);
-    enum hn_status status = hn_export_cases_make(&cases, export->body_count, 1, count, err);
-    if (statements == NULL)
-        status = hn_fail_memory(err);
+    const struct hn_export *export = writer->export;
+    struct statement *list = calloc(count_sizes(export) + 1, sizeof *list);
+    if (list == NULL)
+        hn_export_note(writer, hn_fail_memory(writer->err));
     else
-        list_sizes(export, pitches, statements);
-    for (size_t c = 0; c < export->body_count && status == HN_OK; c++) {
-        struct hn_export_code code;
-        status = hn_export_code_make(export, c, &code, err);
-        if (status == HN_OK)
-            status = set_case(&cases, &code, statements, 0, NULL, err);
-        hn_export_code_finish(&code);
-    }
-    if (status == HN_OK)
-        hn_export_cases_append(&cases, text);
-    hn_export_cases_finish(&cases);
-    free(statements);
-    return status;
+        list_sizes(export, false, list + list_sizes(export, true, list));
+    return list;
 }
 
-static enum hn_status append_sizes_body(const struct hn_export *export, struct hn_text *text,
-                                        struct hn_error *err)
+static void write_sizes(struct hn_export_writer *writer)
 {
-    enum hn_status status = append_sizes(export, true, text, err);
-    return status == HN_OK ? append_sizes(export, false, text, err) : status;
+    size_t pitches = list_sizes(writer->export, true, NULL);
+    struct statement *list = make_sizes(writer);
+    if (list != NULL) {
+        write_cases(writer, 1, pitches, set_sizes, list);
+        write_cases(writer, 1, count_sizes(writer->export) - pitches, set_sizes, list + pitches);
+    }
+    free(list);
 }
 
 /* "    int64_t M, N;": members of one type share a line. */
 static void append_member(const char *type, const char *name, const char *suffix, char *last,
                           size_t last_size, struct hn_text *text)
 {
-    struct hn_text piece = {0};
     bool again = strcmp(last, type) == 0;
-    hn_text_printf(&piece, "%s%s%s", again ? " " : "", name, suffix);
     if (again)
         hn_text_append(text, ",");
     else
         hn_text_printf(text, "%s    %s ", last[0] == '\0' ? "" : ";\n", type);
-    if (!piece.failed)
-        hn_export_append_wrapped(text, "\n       ", piece.data);
+    hn_export_append_wrapped(text, "\n       ", "%s%s%s", again ? " " : "", name, suffix);
     snprintf(last, last_size, "%s", type);
-    hn_text_finish(&piece);
 }
 
-static enum hn_status append_sizes_members(const struct hn_export *export, struct hn_text *text,
-                                           struct hn_error *err)
+static void write_sizes_members(struct hn_export_writer *writer)
 {
     char last[32] = "", type[32];
-    size_t count = count_sizes(export);
-    struct statement *list = calloc(count + 1, sizeof *list);
-    if (list == NULL)
-        return hn_fail_memory(err);
-    size_t pitches = list_sizes(export, true, list);
-    list_sizes(export, false, list + pitches);
-    for (size_t i = 0; i < count; i++) {
+    struct statement *list = make_sizes(writer);
+    for (size_t i = 0; list != NULL && i < count_sizes(writer->export); i++) {
         snprintf(type, sizeof type, "%s", list[i].kind == PITCH ? "int64_t" : "size_t");
         if (list[i].kind == SCALAR)
             hn_type_format_c(list[i].argument->element, 1, type, sizeof type);
-        append_member(type, list[i].member, list[i].suffix, last, sizeof last, text);
+        append_member(type, list[i].member, list[i].suffix, last, sizeof last, writer->text);
     }
-    hn_text_append(text, ";\n");
+    hn_text_append(writer->text, ";\n");
     free(list);
-    return HN_OK;
 }
 
-static size_t count_problem(const struct hn_export *export)
-{
-    return export->plan->problem_count;
-}
+HN_EXPORT_COUNT(problem, export->plan->problem_count)
 
-static enum hn_status append_problem_members(const struct hn_export *export, struct hn_text *text,
-                                             struct hn_error *err)
+static void write_problem_members(struct hn_export_writer *writer)
 {
+    const struct hn_plan *plan = writer->export->plan;
     char last[32] = "";
-    (void)err;
-    for (size_t i = 0; i < export->plan->problem_count; i++) {
-        const char *name = export->plan->problem[i];
-        append_member(hn_export_problem_is_real(export, name) ? "double" : "int64_t", name, "",
-                      last, sizeof last, text);
-    }
-    hn_text_append(text, count_problem(export) > 0 ? ";\n" : "    int none;\n");
-    return HN_OK;
+    for (size_t i = 0; i < plan->problem_count; i++)
+        append_member(hn_export_problem_is_real(writer->export, plan->problem[i]) ? "double"
+                                                                                  : "int64_t",
+                      plan->problem[i], "", last, sizeof last, writer->text);
+    hn_text_append(writer->text, plan->problem_count > 0 ? ";\n" : "    int none;\n");
 }
 
-static enum hn_status append_problem_defined(const struct hn_export *export, struct hn_text *text,
-                                             struct hn_error *err)
+static void write_problem_defined(struct hn_export_writer *writer)
 {
-    (void)err;
-    for (size_t i = 0; i < export->plan->problem_count; i++)
-        hn_text_printf(text, "%sdefined %s", i > 0 ? " || " : "", export->plan->problem[i]);
-    return HN_OK;
+    const struct hn_plan *plan = writer->export->plan;
+    for (size_t i = 0; i < plan->problem_count; i++)
+        hn_text_printf(writer->text, "%sdefined %s", i > 0 ? " || " : "", plan->problem[i]);
 }
 
 /* Two constraints can come down to the same once the point is known. */
@@ -363,56 +337,39 @@ static bool is_said(const struct hn_export_cases *cases, size_t config, size_t n
     return false;
 }
 
-/* "    if (!(…)) return 0;" A condition that the point alone decides held when it was tuned. */
-static enum hn_status set_constraint(struct hn_export_cases *cases,
-                                     const struct hn_export_code *code, size_t number,
-                                     struct hn_error *err)
+/* "if (!(…)) return 0;" A condition that the point alone decides held when it was tuned. */
+static void set_constraints(struct hn_export_cases *cases, const struct hn_export_code *code,
+                            const void *context)
 {
-    const struct hn_expression *constraint = code->export->plan->constraints[number];
-    struct hn_text condition = {0}, text = {0};
-    if (!hn_export_uses_problem(code->export->plan, constraint))
-        return HN_OK;
-    enum hn_status status = hn_export_append_condition(code, constraint, &condition, err);
-    if (status == HN_OK && !condition.failed && strcmp(condition.data, "1") != 0)
-        hn_text_printf(&text, "if (!%s) return 0;", condition.data);
-    text.failed = text.failed || condition.failed;
-    if (!text.failed && is_said(cases, code->config, number, text.data))
+    const struct hn_plan *plan = context;
+    for (size_t i = 0; i < plan->constraint_count; i++) {
+        struct hn_text condition = {0}, text = {0};
+        if (!hn_export_uses_problem(plan, plan->constraints[i]))
+            continue;
+        hn_export_append_condition(code, plan->constraints[i], &condition);
+        if (!condition.failed && strcmp(condition.data, "1") != 0)
+            hn_text_printf(&text, "if (!%s) return 0;", condition.data);
+        text.failed = text.failed || condition.failed;
+        if (!is_said(cases, code->config, i, text.data))
+            hn_export_cases_set(cases, code->config, 0, i, &text);
+        hn_text_finish(&condition);
         hn_text_finish(&text);
-    else if (status == HN_OK)
-        status = hn_export_cases_set(cases, code->config, 0, number, &text, err);
-    hn_text_finish(&condition);
-    hn_text_finish(&text);
-    return status;
+    }
 }
 
-static enum hn_status append_constraints(const struct hn_export *export, struct hn_text *text,
-                                         struct hn_error *err)
+static void write_constraints(struct hn_export_writer *writer)
 {
-    struct hn_export_cases cases;
-    size_t count = export->plan->constraint_count;
-    enum hn_status status = hn_export_cases_make(&cases, export->body_count, 1, count, err);
-    for (size_t c = 0; c < export->body_count && status == HN_OK; c++) {
-        struct hn_export_code code;
-        status = hn_export_code_make(export, c, &code, err);
-        for (size_t i = 0; i < count && status == HN_OK; i++)
-            status = set_constraint(&cases, &code, i, err);
-        hn_export_code_finish(&code);
-    }
-    if (status == HN_OK)
-        append_body(export, &cases, text);
-    hn_export_cases_finish(&cases);
-    return status;
+    const struct hn_plan *plan = writer->export->plan;
+    write_cases(writer, 1, plan->constraint_count, set_constraints, plan);
 }
 
 /* Dynamic shared memory that a block may have: "    case 80: case 87: most_shared = 166912;
  * break;". An architecture that is not known has the most. */
-static enum hn_status append_shared_limits(const struct hn_export *export, struct hn_text *text,
-                                           struct hn_error *err)
+static void write_shared_limits(struct hn_export_writer *writer)
 {
     enum { FIRST = 70, END = 200 };
     int limits[END] = {0}, most = 0;
-    (void)export;
-    (void)err;
+    struct hn_text *text = writer->text;
     for (int i = FIRST; i < END; i++) {
         char name[16];
         struct hn_device device;
@@ -434,24 +391,20 @@ static enum hn_status append_shared_limits(const struct hn_export *export, struc
         hn_text_printf(text, " most_shared = %d; break;\n", limit);
     }
     hn_text_printf(text, "    default: most_shared = %d; break;\n", most);
-    return HN_OK;
 }
 
-static size_t count_steps(const struct hn_export *export)
-{
-    return export->plan->step_count;
-}
+HN_EXPORT_COUNT(steps, export->plan->step_count)
 
 const struct hn_export_part hn_export_function_parts[] = {
-    {"problem", count_problem, NULL},
-    {"problem_defined", NULL, append_problem_defined},
-    {"problem_members", NULL, append_problem_members},
-    {"shared_limits", NULL, append_shared_limits},
-    {"sizes", count_sizes, NULL},
-    {"sizes_members", NULL, append_sizes_members},
-    {"sizes_body", NULL, append_sizes_body},
-    {"step_count", count_steps, NULL},
-    {"step_body", NULL, append_steps},
-    {"constraints", NULL, append_constraints},
-    {NULL, NULL, NULL},
+    {"problem", .count = count_problem},
+    {"problem_defined", .write = write_problem_defined},
+    {"problem_members", .write = write_problem_members},
+    {"shared_limits", .write = write_shared_limits},
+    {"sizes", .count = count_sizes},
+    {"sizes_members", .write = write_sizes_members},
+    {"sizes_body", .write = write_sizes},
+    {"step_count", .count = count_steps},
+    {"step_body", .write = write_steps},
+    {"constraints", .write = write_constraints},
+    {0},
 };

@@ -127,190 +127,167 @@ static void append_tuned(const struct hn_export *export, const struct hn_tuned *
 
 /* The words of problem values are needed by hone_…_select even where the template does not see
  * them. */
-static void append_problem_words(const struct hn_export *export, struct hn_text *text)
+static void append_problem_words(const struct hn_export *export, const char *prelude,
+                                 struct hn_text *text)
 {
     for (size_t i = 0; i < export->plan->problem_count; i++) {
         const struct hn_word_list *list = hn_export_words(export, export->plan->problem[i]);
         for (size_t word = 0; list != NULL && word < list->count; word++) {
             struct hn_text name = {0};
             hn_text_printf(&name, "%s_%s", list->name, list->words[word]);
-            if (!name.failed &&
-                (text->data == NULL || !has_name(text->data, name.data, name.length)))
+            if (!name.failed && !has_name(prelude, name.data, name.length))
                 hn_text_printf(text, "#define %s %zu\n", name.data, word + 1);
             hn_text_finish(&name);
         }
     }
 }
 
-static enum hn_status make_prelude(const struct hn_export *export, size_t config, char **prelude,
-                                   struct hn_error *err)
+void hn_export_append_others(const struct hn_export *export, size_t config, const char *prelude,
+                             struct hn_text *text)
 {
-    const struct hn_tuned *tuned = export->configs[config];
-    struct hn_text text = {0};
-    enum hn_status status = hn_source_append_prelude(export->plan, &tuned->identity.problem,
-                                                     &tuned->best.point, &text, err);
-    if (status == HN_OK) {
-        append_problem_words(export, &text);
-        append_tuned(export, tuned, &text);
-        *prelude = hn_text_take(&text);
-        if (*prelude == NULL)
-            status = hn_fail_memory(err);
-    }
-    hn_text_finish(&text);
-    return status;
+    append_problem_words(export, prelude, text);
+    append_tuned(export, export->configs[config], text);
 }
 
-static void free_preludes(char **preludes, size_t count)
+/* Whether the first `count` configurations all have it. */
+static bool is_shared(char *const *preludes, size_t count, const struct definition *definition)
 {
-    for (size_t i = 0; preludes != NULL && i < count; i++)
-        free(preludes[i]);
-    free(preludes);
+    for (size_t i = 0; i < count; i++)
+        if (!has_definition(preludes[i], definition))
+            return false;
+    return true;
 }
 
-static enum hn_status make_preludes(const struct hn_export *export, char ***preludes,
-                                    struct hn_error *err)
+/* The prefixed definitions of a configuration that all share, or those that they do not. A word's
+ * number stands for itself; a word is named. */
+static void write_definitions(const struct hn_export_writer *writer, char *const *preludes,
+                              size_t config, bool shared)
 {
-    *preludes = calloc(export->count, sizeof **preludes);
-    if (*preludes == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < export->count && status == HN_OK; i++)
-        status = make_prelude(export, i, &(*preludes)[i], err);
-    if (status != HN_OK)
-        free_preludes(*preludes, export->count);
-    return status;
-}
-
-static void append_prefixed(const struct hn_export *export, const char *prelude,
-                            const struct definition *definition, struct hn_text *text)
-{
-    hn_text_printf(text, "#define %s_%.*s ", export->upper, (int)definition->name_length,
-                   definition->name);
-    if (has_name(prelude, definition->value, definition->value_length))
-        hn_text_printf(text, "%s_", export->upper);
-    hn_text_append_bytes(text, definition->value, definition->value_length);
-    hn_text_append(text, "\n");
-}
-
-/* The definitions of configuration `config` that all configurations share, or those that they do
- * not. */
-static void append_definitions(const struct hn_export *export, char *const *preludes, size_t config,
-                               bool shared, struct hn_text *text)
-{
+    const struct hn_export *export = writer->export;
     const char *line = preludes[config];
     struct definition definition;
     while (next_definition(&line, &definition)) {
-        bool in_all = true;
-        for (size_t i = 0; i < export->count && in_all; i++)
-            in_all = has_definition(preludes[i], &definition);
-        if (in_all == shared)
-            append_prefixed(export, preludes[config], &definition, text);
+        if (is_shared(preludes, export->count, &definition) == shared)
+            hn_text_printf(writer->text, "#define %s_%.*s %.*s\n", export->upper,
+                           (int)definition.name_length, definition.name,
+                           (int)definition.value_length, definition.value);
     }
 }
 
 /* A parameter named CONFIG would give HONE_MATMUL_CONFIG a second meaning. */
-static enum hn_status check_names(const struct hn_export *export, const char *prelude,
-                                  struct hn_error *err)
+static enum hn_status check_names(const struct hn_export_writer *writer)
 {
-    static const char *const own[] = {"APPLY",         "UNAPPLY", "CONFIG",       "CONFIGS",
-                                      "CONFIG_COUNT",  "TUNED_H", "RESULT_COUNT", "STEP_COUNT",
-                                      "TUNED_PROBLEM", "DEFAULT"};
+    static const char *const own[] = {"APPLY",        "UNAPPLY",      "CONFIG",       "CONFIGS",
+                                      "CONFIG_COUNT", "TUNED_H",      "RESULT_COUNT", "STEP_COUNT",
+                                      "DEFAULT",      "TUNED_PROBLEM"};
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
-        if (has_name(prelude, own[i], strlen(own[i])))
-            return hn_fail(err, HN_ECONFIG,
+        if (has_name(writer->preludes[0], own[i], strlen(own[i])) ||
+            has_name(writer->others[0], own[i], strlen(own[i])))
+            return hn_fail(writer->err, HN_ECONFIG,
                            "the name '%s' can not be exported: %s_%s has a meaning of its own in "
                            "the header; rename it "
                            "in the config and the template",
-                           own[i], export->upper, own[i]);
+                           own[i], writer->export->upper, own[i]);
     }
     return HN_OK;
 }
 
-/* What differs between the configurations, each under its number. */
-static void append_alternatives(const struct hn_export *export, char *const *preludes,
-                                struct hn_text *text)
+/* What all configurations share, then what differs, under their numbers. */
+static void write_macros(struct hn_export_writer *writer)
 {
-    for (size_t i = 0; i < export->count; i++) {
-        hn_text_printf(text, "\n#%s %s_CONFIG == %zu /* ", i == 0 ? "if" : "elif", export->upper,
-                       i);
-        hn_bindings_append(text, &export->configs[i]->identity.problem);
-        hn_text_printf(text, "%s%s */\n",
+    const struct hn_export *export = writer->export;
+    hn_export_note(writer, check_names(writer));
+    write_definitions(writer, writer->preludes, 0, true);
+    write_definitions(writer, writer->others, 0, true);
+    for (size_t i = 0; i<export->count &&export->count> 1; i++) {
+        hn_text_printf(writer->text, "\n#%s %s_CONFIG == %zu /* ", i == 0 ? "if" : "elif",
+                       export->upper, i);
+        hn_bindings_append(writer->text, &export->configs[i]->identity.problem);
+        hn_text_printf(writer->text, "%s%s */\n",
                        hn_export_is_stale(export, i) ? "; tuned with another template" : "",
                        export->configs[i]->simulated ? "; SIMULATED" : "");
-        append_definitions(export, preludes, i, false, text);
+        write_definitions(writer, writer->preludes, i, false);
+        write_definitions(writer, writer->others, i, false);
     }
-    hn_text_append(text, "#endif\n");
+    hn_text_append(writer->text, export->count > 1 ? "#endif\n" : "");
 }
 
-/* Every value that a row has is there. */
-static enum hn_status check_values(const struct hn_export *export, struct hn_error *err)
+/* A line for each name that the template reads: "#define K HONE_MATMUL_K". */
+static void write_apply(struct hn_export_writer *writer)
 {
-    const struct hn_plan *plan = export->plan;
-    for (size_t i = 0; i < plan->parameter_count; i++) {
-        if (hn_bindings_get(&export->configs[0]->best.point, plan->parameters[i]) == NULL)
-            return hn_fail(err, HN_EFORMAT, "the cached point of '%s' has no value for '%s'",
-                           export->kernel, plan->parameters[i]);
-    }
-    for (size_t i = 0; i < plan->problem_count; i++) {
-        if (hn_bindings_get(&export->configs[0]->identity.problem, plan->problem[i]) == NULL)
-            return hn_fail(err, HN_EFORMAT, "the cached problem of '%s' has no value for '%s'",
-                           export->kernel, plan->problem[i]);
-    }
-    return HN_OK;
-}
-
-static enum hn_status append_macros(const struct hn_export *export, struct hn_text *text,
-                                    struct hn_error *err)
-{
-    char **preludes;
-    enum hn_status status = check_values(export, err);
-    if (status == HN_OK)
-        status = make_preludes(export, &preludes, err);
-    if (status != HN_OK)
-        return status;
-    status = check_names(export, preludes[0], err);
-    if (status == HN_OK) {
-        append_definitions(export, preludes, 0, true, text);
-        if (export->count > 1)
-            append_alternatives(export, preludes, text);
-    }
-    free_preludes(preludes, export->count);
-    return status;
-}
-
-/* A line for each name that the template reads: "#define K HONE_MATMUL_K", or "#undef K". */
-static enum hn_status append_names(const struct hn_export *export, const char *directive,
-                                   bool defined, struct hn_text *text, struct hn_error *err)
-{
-    struct hn_text prelude = {0};
-    const struct hn_tuned *tuned = export->configs[0];
-    enum hn_status status = hn_source_append_prelude(export->plan, &tuned->identity.problem,
-                                                     &tuned->best.point, &prelude, err);
+    const char *line = writer->preludes[0];
     struct definition definition;
-    const char *line =
-        status != HN_OK || prelude.failed || prelude.data == NULL ? "" : prelude.data;
+    while (next_definition(&line, &definition))
+        hn_text_printf(writer->text, "#define %.*s %s_%.*s\n", (int)definition.name_length,
+                       definition.name, writer->export->upper, (int)definition.name_length,
+                       definition.name);
+}
+
+static void write_unapply(struct hn_export_writer *writer)
+{
+    const char *line = writer->preludes[0];
+    struct definition definition;
+    while (next_definition(&line, &definition))
+        hn_text_printf(writer->text, "#undef %.*s\n", (int)definition.name_length, definition.name);
+}
+
+/* The problem value that the line defines, which is then the caller's; or NULL. */
+static const char *find_problem(const struct hn_plan *plan, const struct definition *definition)
+{
+    for (size_t i = 0; i < plan->problem_count; i++)
+        if (strlen(plan->problem[i]) == definition->name_length &&
+            memcmp(plan->problem[i], definition->name, definition->name_length) == 0)
+            return plan->problem[i];
+    return NULL;
+}
+
+/* As the inside of a string literal, the definitions that all configurations have ("#define K
+ * (%lld)\n" of a problem value), or those that they do not. */
+static void write_quoted(const struct hn_export_writer *writer, size_t config, bool shared)
+{
+    static const char line_break[] = "\"\n                    \"";
+    const struct hn_export *export = writer->export;
+    const char *line = writer->preludes[config];
+    struct definition definition;
     while (next_definition(&line, &definition)) {
-        int length = (int)definition.name_length;
-        hn_text_printf(text, "%s %.*s", directive, length, definition.name);
-        if (defined)
-            hn_text_printf(text, " %s_%.*s", export->upper, length, definition.name);
-        hn_text_append(text, "\n");
+        const char *problem = find_problem(export->plan, &definition);
+        bool in_all =
+            problem != NULL || is_shared(writer->preludes, export->body_count, &definition);
+        if (in_all != shared)
+            continue;
+        if (problem != NULL)
+            hn_export_append_wrapped(writer->text, line_break, "#define %s (%s)\\n", problem,
+                                     hn_export_problem_is_real(export, problem) ? "%#.17g"
+                                                                                : "%lld");
+        else
+            hn_export_append_wrapped(writer->text, line_break, "#define %.*s %.*s\\n",
+                                     (int)definition.name_length, definition.name,
+                                     (int)definition.value_length, definition.value);
     }
-    text->failed = text->failed || prelude.failed;
-    hn_text_finish(&prelude);
-    return status;
 }
 
-static enum hn_status append_apply(const struct hn_export *export, struct hn_text *text,
-                                   struct hn_error *err)
+void hn_export_append_own_defines(struct hn_export_writer *writer, size_t config)
 {
-    return append_names(export, "#define", true, text, err);
+    write_quoted(writer, config, false);
 }
 
-static enum hn_status append_unapply(const struct hn_export *export, struct hn_text *text,
-                                     struct hn_error *err)
+static void write_format(struct hn_export_writer *writer)
 {
-    return append_names(export, "#undef", false, text, err);
+    write_quoted(writer, 0, true);
+}
+
+/* What the format takes: problem values in the order of their definitions. */
+static void write_values(struct hn_export_writer *writer)
+{
+    const char *line = writer->preludes[0];
+    struct definition definition;
+    while (next_definition(&line, &definition)) {
+        const char *problem = find_problem(writer->export->plan, &definition);
+        if (problem != NULL)
+            hn_text_printf(writer->text, ", %sproblem.%s",
+                           hn_export_problem_is_real(writer->export, problem) ? "" : "(long long)",
+                           problem);
+    }
 }
 
 void hn_export_append_problem(const struct hn_export *export, const struct hn_tuned *tuned,
@@ -324,10 +301,10 @@ void hn_export_append_problem(const struct hn_export *export, const struct hn_tu
 }
 
 /* The values of each configuration as the arguments of X. */
-static enum hn_status append_rows(const struct hn_export *export, struct hn_text *text,
-                                  struct hn_error *err)
+static void write_rows(struct hn_export_writer *writer)
 {
-    (void)err;
+    const struct hn_export *export = writer->export;
+    struct hn_text *text = writer->text;
     for (size_t c = 0; c < export->count; c++) {
         const struct hn_tuned *tuned = export->configs[c];
         hn_text_printf(text, " \\\n    X(%zu, ", c);
@@ -344,89 +321,53 @@ static enum hn_status append_rows(const struct hn_export *export, struct hn_text
         hn_export_append_time(text, tuned->best.timing.median_us);
         hn_text_append(text, ")");
     }
-    return HN_OK;
 }
 
-/* "VARIANT, TILE_WIDTH" behind what is there. */
-static void append_list(char *const *names, size_t count, const char *before, const char *prefix,
-                        const char *line_break, struct hn_text *text)
+static void write_columns(struct hn_export_writer *writer)
 {
-    for (size_t i = 0; i < count; i++) {
-        struct hn_text piece = {0};
-        hn_text_printf(&piece, "%s%s", prefix, names[i]);
-        hn_text_append(text, i > 0 ? ", " : before);
-        hn_export_append_wrapped(text, line_break, piece.failed ? "" : piece.data);
-        text->failed = text->failed || piece.failed;
-        hn_text_finish(&piece);
-    }
+    const struct hn_plan *plan = writer->export->plan;
+    hn_text_append(writer->text, "config, ");
+    for (size_t i = 0; i < plan->parameter_count; i++)
+        hn_export_append_wrapped(writer->text, "\n * ", "%s, ", plan->parameters[i]);
+    for (size_t i = 0; i < plan->problem_count; i++)
+        hn_export_append_wrapped(writer->text, "\n * ", "%s, ", plan->problem[i]);
+    hn_export_append_wrapped(writer->text, "\n * ", "device, compute capability, SMs, time in us");
 }
 
-static enum hn_status append_columns(const struct hn_export *export, struct hn_text *text,
-                                     struct hn_error *err)
+static void write_problem_names(struct hn_export_writer *writer)
 {
-    const struct hn_plan *plan = export->plan;
-    (void)err;
-    hn_text_append(text, "config");
-    append_list(plan->parameters, plan->parameter_count, ", ", "", "\n * ", text);
-    append_list(plan->problem, plan->problem_count, ", ", "", "\n * ", text);
-    hn_text_append(text, ", ");
-    hn_export_append_wrapped(text, "\n * ", "device, compute capability, SMs, time in us");
-    return HN_OK;
+    const struct hn_plan *plan = writer->export->plan;
+    for (size_t i = 0; i < plan->problem_count; i++)
+        hn_text_printf(writer->text, "%s%s", i > 0 ? ", " : "", plan->problem[i]);
 }
 
-static enum hn_status append_problem_names(const struct hn_export *export, struct hn_text *text,
-                                           struct hn_error *err)
+static void write_tuned_problem(struct hn_export_writer *writer)
 {
-    (void)err;
-    append_list(export->plan->problem, export->plan->problem_count, "", "", "", text);
-    return HN_OK;
+    const struct hn_plan *plan = writer->export->plan;
+    for (size_t i = 0; i < plan->problem_count; i++)
+        hn_export_append_wrapped(writer->text, "\\\n    ", "%s_TUNED_%s%s", writer->export->upper,
+                                 plan->problem[i], i + 1 < plan->problem_count ? ", " : "");
+    hn_text_append(writer->text, plan->problem_count == 0 ? "0" : "");
 }
 
-static enum hn_status append_tuned_problem(const struct hn_export *export, struct hn_text *text,
-                                           struct hn_error *err)
-{
-    struct hn_text prefix = {0};
-    (void)err;
-    hn_text_printf(&prefix, "%s_TUNED_", export->upper);
-    append_list(export->plan->problem, export->plan->problem_count, "",
-                prefix.failed ? "" : prefix.data, "\\\n    ", text);
-    hn_text_append(text, export->plan->problem_count == 0 ? "0" : "");
-    text->failed = text->failed || prefix.failed;
-    hn_text_finish(&prefix);
-    return HN_OK;
-}
-
-static size_t count_configs(const struct hn_export *export)
-{
-    return export->count;
-}
-
-static size_t count_last(const struct hn_export *export)
-{
-    return export->count - 1;
-}
-
-static size_t count_bodies(const struct hn_export *export)
-{
-    return export->body_count;
-}
-
-static size_t count_fallback(const struct hn_export *export)
-{
-    return export->fallback != NULL;
-}
+HN_EXPORT_COUNT(configs, export->count)
+HN_EXPORT_COUNT(last, export->count - 1)
+HN_EXPORT_COUNT(bodies, export->body_count)
+HN_EXPORT_COUNT(fallback, export->fallback != NULL)
 
 const struct hn_export_part hn_export_macro_parts[] = {
-    {"config_count", count_configs, NULL},
-    {"last_config", count_last, NULL},
-    {"body_count", count_bodies, NULL},
-    {"fallback", count_fallback, NULL},
-    {"macros", NULL, append_macros},
-    {"config_columns", NULL, append_columns},
-    {"config_rows", NULL, append_rows},
-    {"problem_names", NULL, append_problem_names},
-    {"tuned_problem", NULL, append_tuned_problem},
-    {"apply", NULL, append_apply},
-    {"unapply", NULL, append_unapply},
-    {NULL, NULL, NULL},
+    {"config_count", .count = count_configs},
+    {"last_config", .count = count_last},
+    {"body_count", .count = count_bodies},
+    {"fallback", .count = count_fallback},
+    {"macros", .write = write_macros},
+    {"config_columns", .write = write_columns},
+    {"config_rows", .write = write_rows},
+    {"problem_names", .write = write_problem_names},
+    {"tuned_problem", .write = write_tuned_problem},
+    {"prelude_format", .write = write_format},
+    {"prelude_arguments", .write = write_values},
+    {"apply", .write = write_apply},
+    {"unapply", .write = write_unapply},
+    {0},
 };

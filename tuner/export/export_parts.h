@@ -7,6 +7,8 @@
 
 /* What the files export_*.c share. */
 
+struct hn_export_writer;
+
 /* What hn_export_open consists of. Each works on what the one before has made. */
 enum hn_status hn_export_collect(struct hn_export *export, const struct hn_export_request *request,
                                  struct hn_error *err);
@@ -21,13 +23,9 @@ enum hn_status hn_export_drop_incompatible(struct hn_export *export, struct hn_e
 /* Numbers the configurations: results of the same code share one. */
 enum hn_status hn_export_number(struct hn_export *export, struct hn_error *err);
 
-/* Lines that say how a pipeline was tuned. */
-enum hn_status hn_export_describe_pipeline(const struct hn_export *export, struct hn_text *text,
-                                           struct hn_error *err);
-/* Macros of its first configuration; nothing where the plan is no pipeline. */
-enum hn_status hn_export_append_pipeline(const struct hn_export *export, struct hn_text *text,
-                                         struct hn_error *err);
-
+/* Lines that say how a pipeline was tuned; and macros of its first configuration, nothing where the plan is none. */
+void hn_export_describe_pipeline(struct hn_export_writer *writer);
+void hn_export_append_pipeline(struct hn_export_writer *writer);
 /* HN_ECONFIG of a plan with a pipeline, which has no launch in C; HN_ENOTFOUND without a plan. */
 enum hn_status hn_export_refuse_pipeline(const struct hn_export *export, struct hn_error *err);
 
@@ -36,6 +34,8 @@ void hn_export_append_value(const struct hn_export *export, const char *name, co
                             struct hn_text *text);
 /* The values of a result's problem, in the order of the struct. */
 void hn_export_append_problem(const struct hn_export *export, const struct hn_tuned *tuned, struct hn_text *text);
+/* The #defines of a configuration that not all have, as the inside of a string literal. */
+void hn_export_append_own_defines(struct hn_export_writer *writer, size_t config);
 /* A string as a C literal (NULL: as NULL), and a time with a point or an exponent. */
 void hn_export_append_literal(struct hn_text *text, const char *string);
 void hn_export_append_time(struct hn_text *text, double time_us);
@@ -58,8 +58,9 @@ bool hn_export_problem_is_real(const struct hn_export *export, const char *name)
 /* The words of a name, or NULL when it has none. */
 const struct hn_word_list *hn_export_words(const struct hn_export *export, const char *name);
 
-/* What the plan's expressions are as C for one configuration. */
+/* What the plan's expressions are as C for one configuration. What fails is noted in the writer. */
 struct hn_export_code {
+    struct hn_export_writer *writer;
     const struct hn_export *export;
     size_t config;
     struct hn_value *values; /* of its own problem and point */
@@ -67,15 +68,17 @@ struct hn_export_code {
     char **names;            /* that the slots borrow */
 };
 /* Finish it in any case. */
-enum hn_status hn_export_code_make(const struct hn_export *export, size_t config, struct hn_export_code *code,
-                                   struct hn_error *err);
+void hn_export_code_make(struct hn_export_writer *writer, size_t config, struct hn_export_code *code);
 void hn_export_code_finish(struct hn_export_code *code);
-/* Appends an expression as an int64_t: a real that is not whole is -1, which is no size. NULL: `missing`. */
-enum hn_status hn_export_append_number(const struct hn_export_code *code, const struct hn_expression *expression,
-                                       const char *missing, struct hn_text *text, struct hn_error *err);
+/* Appends an expression; real as for hn_expression_append_c. */
+void hn_export_append_expression(const struct hn_export_code *code, const struct hn_expression *expression, bool *real,
+                                 struct hn_text *text);
+/* The same as an int64_t: a real that is not whole is -1, which is no size. NULL: `missing`. */
+void hn_export_append_number(const struct hn_export_code *code, const struct hn_expression *expression,
+                             const char *missing, struct hn_text *text);
 /* Appends the truth of a condition, "1" where it is NULL or known to hold. What C can not say (words of two lists
  * compared) counts as true for the problem that was tuned alone. */
-enum hn_status hn_export_append_condition(const struct hn_export_code *code, const struct hn_expression *condition,
-                                          struct hn_text *text, struct hn_error *err);
+void hn_export_append_condition(const struct hn_export_code *code, const struct hn_expression *condition,
+                                struct hn_text *text);
 
 #endif

@@ -2,6 +2,7 @@
 #include "runtime/plan/flow.h"
 #include "runtime/plan/launch.h"
 #include "tuner/export/export_parts.h"
+#include "tuner/export/export_skeleton_parts.h"
 
 /* A plan with a pipeline: the header says how it was tuned and has the template's macros, and
  * leaves copies, streams and launches to the program. */
@@ -81,15 +82,15 @@ static void append_steps(const struct hn_plan *plan, const struct hn_launch *lau
         append_copies(plan, launch->flow, place, text);
 }
 
-enum hn_status hn_export_describe_pipeline(const struct hn_export *export, struct hn_text *text,
-                                           struct hn_error *err)
+void hn_export_describe_pipeline(struct hn_export_writer *writer)
 {
-    const struct hn_plan *plan = export->plan;
+    const struct hn_plan *plan = writer->export->plan;
+    struct hn_text *text = writer->text;
     struct hn_launch launch;
     char cut[128];
-    enum hn_status status = make_launch(export, &launch, err);
-    if (status != HN_OK)
-        return status;
+    hn_export_note(writer, make_launch(writer->export, &launch, writer->err));
+    if (writer->status != HN_OK)
+        return;
     hn_flow_describe(launch.flow, cut, sizeof cut);
     hn_text_printf(text,
                    "The plan is a pipeline from host memory to host memory, which this file "
@@ -106,18 +107,18 @@ enum hn_status hn_export_describe_pipeline(const struct hn_export *export, struc
                          "of what is cut, behind its upload:\n\n");
     append_steps(plan, &launch, text);
     hn_launch_finish(&launch);
-    return HN_OK;
 }
 
-enum hn_status hn_export_append_pipeline(const struct hn_export *export, struct hn_text *text,
-                                         struct hn_error *err)
+void hn_export_append_pipeline(struct hn_export_writer *writer)
 {
+    const struct hn_export *export = writer->export;
+    struct hn_text *text = writer->text;
     struct hn_launch launch;
     if (export->plan->pipeline == NULL)
-        return HN_OK;
-    enum hn_status status = make_launch(export, &launch, err);
-    if (status != HN_OK)
-        return status;
+        return;
+    hn_export_note(writer, make_launch(export, &launch, writer->err));
+    if (writer->status != HN_OK)
+        return;
     const struct hn_flow *flow = launch.flow;
     const struct {
         const char *name;
@@ -138,7 +139,6 @@ enum hn_status hn_export_append_pipeline(const struct hn_export *export, struct 
     hn_text_printf(text, "#define %s_PIPELINE_HOST_MEMORY \"%s\"\n\n", export->upper,
                    hn_host_memory_names[flow->host_memory]);
     hn_launch_finish(&launch);
-    return HN_OK;
 }
 
 enum hn_status hn_export_refuse_pipeline(const struct hn_export *export, struct hn_error *err)

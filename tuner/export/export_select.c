@@ -30,12 +30,13 @@ static enum hn_status sort_results(const struct hn_export *export, size_t **sort
     return HN_OK;
 }
 
-static enum hn_status append_results(const struct hn_export *export, struct hn_text *text,
-                                     struct hn_error *err)
+static void write_results(struct hn_export_writer *writer)
 {
+    const struct hn_export *export = writer->export;
+    struct hn_text *text = writer->text;
     size_t *sorted = NULL;
-    enum hn_status status = sort_results(export, &sorted, err);
-    for (size_t i = 0; i < export->result_count && status == HN_OK; i++) {
+    hn_export_note(writer, sort_results(export, &sorted, writer->err));
+    for (size_t i = 0; i < export->result_count && sorted != NULL; i++) {
         const struct hn_tuned *tuned = export->results[sorted[i]];
         const struct hn_device_identity *device = &tuned->identity.device;
         hn_text_append(text, "    {");
@@ -48,13 +49,9 @@ static enum hn_status append_results(const struct hn_export *export, struct hn_t
         hn_text_append(text, export->plan->problem_count > 0 ? "}},\n" : "0}},\n");
     }
     free(sorted);
-    return status;
 }
 
-static size_t count_results(const struct hn_export *export)
-{
-    return export->result_count;
-}
+HN_EXPORT_COUNT(results, export->result_count)
 
 /* " && row->problem.M == problem.M" of all values, or of those that are part of the compiled code.
  */
@@ -64,56 +61,43 @@ static void append_agreement(const struct hn_export *export, bool all, const cha
     const struct hn_bindings *tuned = &export->results[0]->identity.problem;
     for (size_t i = 0; i < export->plan->problem_count; i++) {
         const char *name = export->plan->problem[i];
-        struct hn_text piece = {0};
         if (!all && !hn_plan_is_frozen(export->plan, name, hn_bindings_get(tuned, name)))
             continue;
         hn_text_append(text, before);
-        hn_text_printf(&piece, "row->problem.%s == problem.%s", name, name);
-        hn_export_append_wrapped(text, line_break, piece.failed ? "" : piece.data);
-        text->failed = text->failed || piece.failed;
-        hn_text_finish(&piece);
+        hn_export_append_wrapped(text, line_break, "row->problem.%s == problem.%s", name, name);
         before = " && ";
     }
 }
 
-static enum hn_status append_equal(const struct hn_export *export, struct hn_text *text,
-                                   struct hn_error *err)
+static void write_equal(struct hn_export_writer *writer)
 {
-    (void)err;
-    append_agreement(export, true, "", "\n                    ", text);
-    hn_text_append(text, export->plan->problem_count == 0 ? "1" : "");
-    return HN_OK;
+    append_agreement(writer->export, true, "", "\n                    ", writer->text);
+    hn_text_append(writer->text, writer->export->plan->problem_count == 0 ? "1" : "");
 }
 
-static enum hn_status append_frozen(const struct hn_export *export, struct hn_text *text,
-                                    struct hn_error *err)
+static void write_frozen(struct hn_export_writer *writer)
 {
-    (void)err;
-    append_agreement(export, false, " && ", "\n           ", text);
-    return HN_OK;
+    append_agreement(writer->export, false, " && ", "\n           ", writer->text);
 }
 
 /* How far the row's problem is from the one asked for; by name, as hn_lookup_rank multiplies, so
  * that both round alike. */
-static enum hn_status append_distances(const struct hn_export *export, struct hn_text *text,
-                                       struct hn_error *err)
+static void write_distances(struct hn_export_writer *writer)
 {
-    const struct hn_bindings *problem = &export->results[0]->identity.problem;
-    (void)err;
+    const struct hn_bindings *problem = &writer->export->results[0]->identity.problem;
     for (size_t i = 0; i < problem->count; i++) {
         const char *name = problem->names[i];
-        hn_text_printf(text,
-                       hn_export_words(export, name) != NULL
+        hn_text_printf(writer->text,
+                       hn_export_words(writer->export, name) != NULL
                            ? "        own.unlike += row->problem.%s != problem.%s;\n"
                            : "        own.distance *= hone_ratio((double)row->problem.%s, "
                              "(double)problem.%s);\n",
                        name, name);
     }
-    return HN_OK;
 }
 
 const struct hn_export_part hn_export_result_parts[] = {
-    {"result_count", count_results, NULL}, {"result_rows", NULL, append_results},
-    {"equal", NULL, append_equal},         {"and_frozen", NULL, append_frozen},
-    {"distances", NULL, append_distances}, {NULL, NULL, NULL},
+    {"result_count", .count = count_results}, {"result_rows", .write = write_results},
+    {"equal", .write = write_equal},          {"and_frozen", .write = write_frozen},
+    {"distances", .write = write_distances},  {0},
 };

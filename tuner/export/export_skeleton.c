@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct hn_export_part *find_part(const char *name, size_t length)
@@ -18,46 +19,78 @@ static const struct hn_export_part *find_part(const char *name, size_t length)
     return NULL;
 }
 
-static enum hn_status append_part(const struct hn_export *export, const struct hn_export_part *part,
-                                  struct hn_text *text, struct hn_error *err)
+void hn_export_note(struct hn_export_writer *writer, enum hn_status status)
 {
-    if (part->append != NULL)
-        return part->append(export, text, err);
-    hn_text_printf(text, "%zu", part->count(export));
-    return HN_OK;
+    if (writer->status == HN_OK)
+        writer->status = status;
 }
 
-/* What stands at `here` is replaced; *length becomes that of what was read. */
-static enum hn_status append_token(const struct hn_export *export, const char *here, size_t *length,
-                                   struct hn_text *text, struct hn_error *err)
+static void write_part(struct hn_export_writer *writer, const char *name)
+{
+    const struct hn_export_part *part = find_part(name, strcspn(name, "}"));
+    if (part->write != NULL)
+        part->write(writer);
+    else
+        hn_text_printf(writer->text, "%zu", part->count(writer->export));
+}
+
+/* What stands at `here` is replaced. Returns the length of what was read. */
+static size_t write_token(struct hn_export_writer *writer, const char *here)
 {
     static const char prefix[] = "HONE_NAME";
-    *length = strlen(prefix);
-    if (strncmp(here, prefix, *length) == 0) {
-        hn_text_append(text, export->upper);
-    } else if (strncmp(here, "hone_NAME", *length) == 0) {
-        hn_text_append(text, export->lower);
-    } else if (strncmp(here, "{{", 2) == 0 && here[2] >= 'a' && here[2] <= 'z') {
-        size_t name = strcspn(here + 2, "}");
-        *length = name + strlen("{{}}");
-        return append_part(export, find_part(here + 2, name), text, err);
-    } else {
-        *length = 1;
-        hn_text_append_bytes(text, here, 1);
+    if (strncmp(here, prefix, strlen(prefix)) == 0) {
+        hn_text_append(writer->text, writer->export->upper);
+        return strlen(prefix);
     }
-    return HN_OK;
+    if (strncmp(here, "hone_NAME", strlen(prefix)) == 0) {
+        hn_text_append(writer->text, writer->export->lower);
+        return strlen(prefix);
+    }
+    if (strncmp(here, "{{", 2) == 0 && here[2] >= 'a' && here[2] <= 'z') {
+        write_part(writer, here + 2);
+        return strcspn(here, "}") + strlen("}}");
+    }
+    hn_text_append_bytes(writer->text, here, 1);
+    return 1;
 }
 
-static enum hn_status append_line(const struct hn_export *export, const char *line, size_t length,
-                                  struct hn_text *text, struct hn_error *err)
+void hn_export_append_comment(struct hn_text *text, const char *start, const char *string)
 {
-    enum hn_status status = HN_OK;
+    for (const char *c = string; *c != '\0'; c++) {
+        bool begins = c == string || c[-1] == '\n';
+        hn_text_append_bytes(text, start,
+                             !begins      ? 0
+                             : *c == '\n' ? strcspn(start, "*") + 1
+                                          : strlen(start));
+        hn_text_append_bytes(text, c, 1);
+        if ((c[0] == '*' && c[1] == '/') || (c[0] == '/' && c[1] == '*'))
+            hn_text_append(text, " ");
+    }
+}
+
+/* " * {{name}}" alone: each line of the part becomes one of the comment. */
+static void write_commented(struct hn_export_writer *writer, const char *name)
+{
+    struct hn_text lines = {0}, *text = writer->text;
+    writer->text = &lines;
+    write_part(writer, name);
+    writer->text = text;
+    hn_export_append_comment(text, " * ", lines.length == 0 ? "" : lines.data);
+    text->failed = text->failed || lines.failed;
+    hn_text_finish(&lines);
+}
+
+static void write_line(struct hn_export_writer *writer, const char *line, size_t length)
+{
     size_t token = 0;
-    for (size_t at = 0; at < length && status == HN_OK; at += token)
-        status = append_token(export, line + at, &token, text, err);
-    bool is_part = length > 2 && strncmp(line, "{{", 2) == 0 && token == length;
-    hn_text_append(text, is_part ? "" : "\n");
-    return status;
+    if (strncmp(line, " * {{", strlen(" * {{")) == 0) {
+        write_commented(writer, line + strlen(" * {{"));
+        return;
+    }
+    for (size_t at = 0; at < length; at += token)
+        token = write_token(writer, line + at);
+    bool is_part = strncmp(line, "{{", 2) == 0 && token == length;
+    hn_text_append(writer->text, is_part ? "" : "\n");
 }
 
 /* '#', '^' or '/' of a line that begins or ends a section; else 0. */
@@ -66,26 +99,56 @@ static char section_kind(const char *line)
     return strncmp(line, "{{", 2) == 0 && strchr("#^/", line[2]) != NULL ? line[2] : '\0';
 }
 
-enum hn_status hn_export_fill(const struct hn_export *export, const char *skeleton,
-                              struct hn_text *text, struct hn_error *err)
+void hn_export_fill(struct hn_export_writer *writer, const char *skeleton)
 {
-    enum hn_status status = HN_OK;
     int depth = 0, hidden = 0; /* the depth from which on nothing is shown; 0: all is */
-    for (const char *line = skeleton; *line != '\0' && status == HN_OK;) {
+    for (const char *line = skeleton; *line != '\0' && writer->status == HN_OK;) {
         size_t length = strcspn(line, "\n");
         char kind = section_kind(line);
         if (kind == '/') {
             hidden = hidden == depth ? 0 : hidden;
             depth--;
         } else if (kind != '\0') {
-            bool counts = find_part(line + 3, strcspn(line + 3, "}"))->count(export) > 0;
+            const struct hn_export_part *part = find_part(line + 3, strcspn(line + 3, "}"));
             depth++;
-            if (hidden == 0 && counts != (kind == '#'))
+            if (hidden == 0 && (part->count(writer->export) > 0) != (kind == '#'))
                 hidden = depth;
         } else if (hidden == 0) {
-            status = append_line(export, line, length, text, err);
+            write_line(writer, line, length);
         }
         line += length + 1;
     }
-    return status;
+}
+
+static void make_prelude(struct hn_export_writer *writer, size_t config)
+{
+    const struct hn_export *export = writer->export;
+    const struct hn_tuned *tuned = export->configs[config];
+    struct hn_text prelude = {0}, others = {0};
+    hn_export_note(writer, hn_source_append_prelude(export->plan, &tuned->identity.problem,
+                                                    &tuned->best.point, &prelude, writer->err));
+    writer->preludes[config] = hn_text_take(&prelude);
+    if (writer->preludes[config] != NULL)
+        hn_export_append_others(export, config, writer->preludes[config], &others);
+    writer->others[config] = hn_text_take(&others);
+    if (writer->preludes[config] == NULL || writer->others[config] == NULL)
+        hn_export_note(writer, hn_fail_memory(writer->err));
+}
+
+enum hn_status hn_export_write(const struct hn_export *export, const char *skeleton,
+                               struct hn_text *text, struct hn_error *err)
+{
+    char **texts = calloc(2 * export->body_count, sizeof *texts);
+    struct hn_export_writer writer = {export, text, texts, texts + export->body_count, HN_OK, err};
+    if (texts == NULL)
+        return hn_fail_memory(err);
+    for (size_t i = 0; i < export->body_count && writer.status == HN_OK; i++)
+        make_prelude(&writer, i);
+    hn_export_fill(&writer, skeleton);
+    if (text->failed)
+        hn_export_note(&writer, hn_fail_memory(err));
+    for (size_t i = 0; i < 2 * export->body_count; i++)
+        free(texts[i]);
+    free(texts);
+    return writer.status;
 }
