@@ -32,7 +32,7 @@ enum hn_status hn_expression_append_c_condition(const struct hn_expression *expr
                                                 struct hn_text *text, struct hn_error *err);
 
 /* Appends the definitions (static inline) of the helpers that `code` calls, those that they call
- * included, and whether they need math.h. */
+ * included, and whether they need math.h. One more is <prefix>_whole(double): -1 where it is not. */
 void hn_expression_append_c_helpers(const char *code, const char *prefix, struct hn_text *text,
                                     bool *needs_math);
 

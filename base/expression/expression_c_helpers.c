@@ -88,6 +88,12 @@ static const struct helper {
      "{\n"
      "    return a > -9.2e18 && a < 9.2e18 ? (int64_t)a : 0;\n"
      "}\n"},
+    {"whole", false, /* a size that is not whole is none */
+     "int64_t @_whole(double a)\n"
+     "{\n"
+     "    int64_t whole = a >= -9e18 && a <= 9e18 ? (int64_t)a : -1;\n"
+     "    return a > (double)whole || a < (double)whole ? -1 : whole;\n"
+     "}\n"},
 };
 
 enum { HELPER_COUNT = sizeof helpers / sizeof helpers[0] };

@@ -288,13 +288,8 @@ static void write_symbols(struct hn_export_writer *writer)
 
 HN_EXPORT_COUNT(launches, export->plan->pipeline == NULL)
 
-/* Where the helpers go that the functions call: that is known once they are written. */
+/* Where header.h.in has the helpers that the functions call: known once those are written. */
 static const char helpers_place[] = "/* helpers */\n";
-
-static void leave_helpers(struct hn_export_writer *writer)
-{
-    hn_text_append(writer->text, helpers_place);
-}
 
 const struct hn_export_part hn_export_head_parts[] = {
     {"kernel", .write = write_kernel},
@@ -305,22 +300,13 @@ const struct hn_export_part hn_export_head_parts[] = {
     {"symbols", .count = count_symbols, .write = write_symbols},
     {"pipeline", .write = hn_export_append_pipeline},
     {"launches", .count = count_launches},
-    {"helpers", .write = leave_helpers},
     {0},
 };
-
-/* A size that is not whole is none. */
-static const char whole_helper[] =
-    "static inline int64_t %s_whole(double size) /* -1: it is not */\n"
-    "{\n"
-    "    int64_t whole = size >= -9e18 && size <= 9e18 ? (int64_t)size : -1;\n"
-    "    return size > (double)whole || size < (double)whole ? -1 : whole;\n"
-    "}\n\n";
 
 static void insert_helpers(const struct hn_export *export, const char *header, struct hn_text *text)
 {
     const char *place = strstr(header, helpers_place);
-    struct hn_text call = {0}, helpers = {0};
+    struct hn_text helpers = {0};
     bool needs_math = false;
     if (place == NULL) {
         hn_text_append(text, header);
@@ -329,13 +315,9 @@ static void insert_helpers(const struct hn_export *export, const char *header, s
     hn_expression_append_c_helpers(place, export->lower, &helpers, &needs_math);
     hn_text_append_bytes(text, header, (size_t)(place - header));
     hn_text_append(text, needs_math ? "#include <math.h>\n\n" : "");
-    hn_text_printf(&call, "%s_whole(", export->lower);
-    if (!call.failed && strstr(place, call.data) != NULL)
-        hn_text_printf(text, whole_helper, export->lower);
     hn_text_append(text, helpers.length > 0 ? helpers.data : "");
     hn_text_append(text, place + strlen(helpers_place));
-    text->failed = text->failed || call.failed || helpers.failed;
-    hn_text_finish(&call);
+    text->failed = text->failed || helpers.failed;
     hn_text_finish(&helpers);
 }
 
