@@ -12,8 +12,8 @@
 
 /* The valid points of a search space: one value index per parameter, in declared order. Built once, then read-only and
  * safe from several threads. Parameters that no constraint connects are kept apart; of each group of connected ones every
- * combination takes the bits of its indices, rounded up to bytes, and 6 bytes more once points are looked up (find,
- * contains, neighbours). Groups that alternate in declared order take that for their product once points are numbered. */
+ * combination takes the bits of its indices, rounded up to bytes. Groups that alternate in declared order take that for
+ * their product once points are numbered. */
 struct hn_space;
 
 /* A point is an array of hn_space_parameter_count() entries: point[i] is the index of parameter i's value. Owned by

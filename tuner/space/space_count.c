@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/space/space_count.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,15 +157,6 @@ static double count_of(uint64_t bits)
     return count;
 }
 
-static size_t count_candidates(const struct hn_space_search *search, size_t depth)
-{
-    const struct hn_space_level *level = &search->plan->levels[depth];
-    size_t count = 0;
-    for (size_t i = 0; i < level->words; i++)
-        count += (size_t)__builtin_popcountll(search->masks[level->mask_at + i]);
-    return count;
-}
-
 static double count_below(struct hn_space_counts *counts, struct hn_space_search *search,
                           size_t depth, uint64_t most_steps);
 
@@ -178,7 +170,7 @@ static double count_each(struct hn_space_counts *counts, struct hn_space_search 
     if (!hn_space_candidates(search, depth))
         return 0;
     if (depth + 1 == search->plan->level_count)
-        return (double)count_candidates(search, depth);
+        return (double)hn_space_count_candidates(search, depth);
     for (size_t i = 0; i < level->words; i++) {
         for (uint64_t bits = mask[i]; bits != 0; bits &= bits - 1) {
             hn_space_bind(search, depth, 64 * i + (size_t)__builtin_ctzll(bits));
@@ -240,19 +232,17 @@ enum hn_walk hn_space_counts_init(struct hn_space_counts *counts, struct hn_spac
     return HN_WALK_TOO_LONG;
 }
 
-/* How many points are below a level, in the state that is bound. One that counting did not meet has
- * none: a partial check, which may be left out now and then, had cut it. */
+/* How many points are below a level, in the state that is bound: counting met it too. */
 static double known_below(const struct hn_space_counts *counts,
                           const struct hn_space_search *search, size_t depth)
 {
     const struct hn_space_count_level *level = &counts->levels[depth];
     size_t size = key_size(level);
     uint64_t key[size + 1];
-    if (level->capacity == 0)
-        return 0;
     take_key(level, search, key);
     const uint64_t *entry = find_entry(level, key);
-    return entry[size] == UINT64_MAX ? 0 : count_of(entry[size]);
+    assert(entry[size] != UINT64_MAX);
+    return count_of(entry[size]);
 }
 
 /* Binds the candidate below which the number-th point is, or the last one that has any. */

@@ -101,37 +101,14 @@ static void append_values(struct vicinity *vicinity, size_t parameter, const uin
     }
 }
 
-/* Looks from the point's own index outwards, only as far as there is nothing valid. */
-static void find_adjacent(const struct hn_space *space, const struct hn_space_table *table,
-                          const uint64_t *key, size_t parameter, size_t own, uint64_t *valid)
-{
-    enum { AT_ONCE = 8 };
-    pthread_mutex_t *lock = (pthread_mutex_t *)&space->lock;
-    size_t count = space->parameters[parameter].count;
-    size_t words = (count + 63) / 64;
-    size_t end = own < count ? own : count;
-    while (end > 0) {
-        size_t first = end > AT_ONCE ? end - AT_ONCE : 0;
-        hn_space_table_values(table, key, parameter, first, end, valid, lock);
-        end = last_below(valid, end) == SIZE_MAX ? first : 0;
-    }
-    for (size_t first = own + 1; first < count;) {
-        end = count - first > AT_ONCE ? first + AT_ONCE : count;
-        hn_space_table_values(table, key, parameter, first, end, valid, lock);
-        first = first_from(valid, words, first) == SIZE_MAX ? end : count;
-    }
-}
-
-/* The indices of a parameter with which the group's others, as they are, are valid; of the adjacent
- * those next to its own are enough. */
-static void find_values(const struct vicinity *vicinity, size_t number, bool faulty,
-                        size_t parameter, uint64_t *valid)
+/* The indices of a parameter with which the group's others, as they are, are valid. */
+static void find_values(const struct vicinity *vicinity, size_t number, size_t parameter,
+                        uint64_t *valid)
 {
     const struct hn_space *space = vicinity->space;
     const struct hn_space_group *group = &space->groups[number];
     const struct hn_space_table *table = &group->table;
     size_t count = space->parameters[parameter].count;
-    size_t own = vicinity->choice[parameter];
     uint16_t others[space->parameter_count];
     memcpy(others, vicinity->choice, sizeof others);
     others[parameter] = 0;
@@ -139,16 +116,12 @@ static void find_values(const struct vicinity *vicinity, size_t number, bool fau
     if (!hn_space_group_has(space, group, others))
         return;
     if (group->open != NULL) {
-        hn_space_open_values(group->open, others, !faulty, parameter, valid);
+        hn_space_open_values(group->open, others, parameter, valid);
         return;
     }
     uint64_t key[table->words];
     hn_space_table_key(table, others, key);
-    if (vicinity->kind == HN_ADJACENT)
-        find_adjacent(space, table, key, parameter, own, valid);
-    else
-        hn_space_table_values(table, key, parameter, 0, count, valid,
-                              (pthread_mutex_t *)&space->lock);
+    hn_space_table_values(table, key, parameter, valid);
 }
 
 size_t hn_space_neighbours(const struct hn_space *space, const uint16_t *choice,
@@ -169,7 +142,7 @@ size_t hn_space_neighbours(const struct hn_space *space, const uint16_t *choice,
         if (faults.count == 1 && faults.group != group)
             continue;
         uint64_t valid[(space->parameters[i].count + 63) / 64];
-        find_values(&vicinity, group, faults.count > 0, i, valid);
+        find_values(&vicinity, group, i, valid);
         append_values(&vicinity, i, valid);
     }
     return vicinity.count;

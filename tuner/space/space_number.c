@@ -147,14 +147,6 @@ static uint64_t end_of_same(const struct hn_space_table *table, const struct ran
     return high;
 }
 
-static const struct hn_space_field *field_of(const struct hn_space_table *table, size_t parameter)
-{
-    const struct hn_space_field *field = table->fields;
-    while (field->parameter != parameter)
-        field++;
-    return field;
-}
-
 /* The groups are independent, so that every value that a group has left goes with all that the
  * others have. */
 static void fill(struct filling *filling, size_t depth)
@@ -169,7 +161,7 @@ static void fill(struct filling *filling, size_t depth)
     size_t parameter = table->fields[depth].parameter;
     size_t number = filling->space->group_of[parameter];
     const struct hn_space_table *group = &filling->space->groups[number].table;
-    const struct hn_space_field *field = field_of(group, parameter);
+    const struct hn_space_field *field = hn_space_table_field(group, parameter);
     struct range *range = &filling->ranges[number - filling->block->first_group];
     const struct range all = *range;
     while (range->first < all.end) {

@@ -7,13 +7,7 @@
 /* PROBES make the estimate, or what can be had for so many steps. A draw that can not be counted
  * out takes one of CANDIDATES points found by random descents, by their weights; each descent may
  * try so many values. */
-enum {
-    PROBES = 4000,
-    MOST_PROBED = 100000000,
-    CANDIDATES = 32,
-    MOST_DESCENT = 20000,
-    MOST_IDLE = 64
-};
+enum { PROBES = 4000, MOST_PROBED = 100000000, CANDIDATES = 32, MOST_DESCENT = 20000 };
 /* What looking for the first point with given values may cost. */
 enum { MOST_FIRST = 50000000 };
 
@@ -30,7 +24,6 @@ enum hn_status hn_space_open_create(struct hn_space_problem *problem,
         return status;
     }
     pthread_mutex_init(&created->lock, NULL);
-    pthread_cond_init(&created->given_back, NULL);
     *open = created;
     return HN_OK;
 }
@@ -39,28 +32,13 @@ void hn_space_open_destroy(struct hn_space_open *open)
 {
     if (open == NULL)
         return;
-    for (size_t i = 0; i < open->idle_count; i++) {
-        hn_space_search_finish(open->idle[i]);
-        free(open->idle[i]);
-    }
-    free(open->idle);
+    free(open->checks);
     free(open->some);
     hn_space_counts_finish(&open->counts);
-    hn_space_around_finish(&open->around);
     hn_space_plan_finish(&open->declared);
     hn_space_solver_finish(&open->solver);
     pthread_mutex_destroy(&open->lock);
-    pthread_cond_destroy(&open->given_back);
     free(open);
-}
-
-static size_t count_candidates(const struct hn_space_search *search, size_t depth)
-{
-    const struct hn_space_level *level = &search->plan->levels[depth];
-    size_t count = 0;
-    for (size_t i = 0; i < level->words; i++)
-        count += (size_t)__builtin_popcountll(search->masks[level->mask_at + i]);
-    return count;
 }
 
 /* The number-th candidate of a level. */
@@ -84,7 +62,7 @@ static double probe(struct hn_space_search *search, struct hn_random *random)
     for (size_t depth = 0; depth < search->plan->level_count; depth++) {
         if (!hn_space_candidates(search, depth))
             return 0;
-        size_t count = count_candidates(search, depth);
+        size_t count = hn_space_count_candidates(search, depth);
         weight *= (double)count;
         hn_space_bind(search, depth, find_candidate(search, depth, hn_random_below(random, count)));
     }
@@ -149,78 +127,89 @@ enum hn_status hn_space_open_complete(struct hn_space_open *open, const struct h
                                       struct hn_error *err)
 {
     struct hn_space_problem *problem = (struct hn_space_problem *)open->solver.plan.problem;
-    enum hn_status status = hn_space_around_init(&open->around, problem, part, err);
-    if (status == HN_OK)
-        status = hn_space_plan_init(&open->declared, problem, part, part->parameters,
-                                    &open->solver.table, err);
+    enum hn_status status = hn_space_plan_init(&open->declared, problem, part, part->parameters,
+                                               &open->solver.table, err);
     if (status != HN_OK)
         return status;
-    hn_space_search_finish(&open->solver.search);
-    open->idle = calloc(MOST_IDLE, sizeof *open->idle);
-    struct hn_space_search *first = calloc(1, sizeof *first);
-    if (open->idle == NULL || first == NULL) {
-        free(first);
+    open->checks = malloc((part->check_count + 1) * sizeof *open->checks);
+    if (open->checks == NULL)
         return hn_fail_memory(err);
-    }
-    status = hn_space_search_init(first, &open->solver.plan, err);
-    if (status != HN_OK) {
-        free(first);
-        return status;
-    }
-    open->idle[open->idle_count++] = first;
-    return HN_OK;
+    memcpy(open->checks, part->checks, part->check_count * sizeof *open->checks);
+    open->check_count = part->check_count;
+    hn_space_search_finish(&open->solver.search);
+    return hn_space_search_init(&open->solver.search, &open->solver.plan, err);
 }
 
-/* A search for one call. There is always one at least, which may have to be waited for. */
-static struct hn_space_search *borrow(struct hn_space_open *open)
+/* The position of a parameter's value in its domain; SIZE_MAX: no valid point has it. */
+static size_t find_position(const struct hn_space_problem *problem, size_t parameter, size_t index)
 {
-    struct hn_space_search *search = NULL;
-    pthread_mutex_lock(&open->lock);
-    if (open->idle_count > 0)
-        search = open->idle[--open->idle_count];
-    pthread_mutex_unlock(&open->lock);
-    if (search != NULL)
-        return search;
-    search = calloc(1, sizeof *search);
-    if (search != NULL && hn_space_search_init(search, &open->solver.plan, NULL) == HN_OK)
-        return search;
-    free(search);
-    pthread_mutex_lock(&open->lock);
-    while (open->idle_count == 0)
-        pthread_cond_wait(&open->given_back, &open->lock);
-    search = open->idle[--open->idle_count];
-    pthread_mutex_unlock(&open->lock);
-    return search;
+    size_t count = problem->domains[parameter].count;
+    for (size_t position = 0; position < count; position++) {
+        if (hn_space_problem_index(problem, parameter, position) == index)
+            return position;
+    }
+    return SIZE_MAX;
 }
 
-static void give_back(struct hn_space_open *open, struct hn_space_search *search)
+/* The values of a choice, by slot; those of parameters of other groups are any. False when one but
+ * that of `except` is in no valid point. */
+static bool take_values(const struct hn_space_open *open, const uint16_t *choice, size_t except,
+                        struct hn_value *values)
 {
-    pthread_mutex_lock(&open->lock);
-    bool kept = open->idle_count < MOST_IDLE;
-    if (kept)
-        open->idle[open->idle_count++] = search;
-    pthread_cond_signal(&open->given_back);
-    pthread_mutex_unlock(&open->lock);
-    if (kept)
+    const struct hn_space_plan *plan = &open->solver.plan;
+    const struct hn_space_problem *problem = plan->problem;
+    memcpy(values, problem->current, problem->demands->slot_count * sizeof *values);
+    for (size_t i = 0; i < plan->level_count; i++) {
+        size_t parameter = plan->levels[i].parameter;
+        if (parameter == except)
+            continue;
+        size_t position = find_position(problem, parameter, choice[parameter]);
+        if (position == SIZE_MAX)
+            return false;
+        values[parameter] = problem->domains[parameter].values[position];
+    }
+    return true;
+}
+
+/* Whether the checks hold that depend on the parameter, or those that do not. */
+static bool checks_hold(const struct hn_space_open *open, const struct hn_value *values,
+                        size_t parameter, bool depend)
+{
+    const struct hn_space_problem *problem = open->solver.plan.problem;
+    for (size_t i = 0; i < open->check_count; i++) {
+        const struct hn_space_check *check = &problem->checks[open->checks[i]];
+        const struct hn_conjunct *conjunct = &problem->demands->conjuncts.items[check->conjunct];
+        if (hn_has_slot(check->slots, parameter) == depend &&
+            hn_conjunct_evaluate(conjunct, values) != HN_TRUE)
+            return false;
+    }
+    return true;
+}
+
+bool hn_space_open_contains(const struct hn_space_open *open, const uint16_t *choice)
+{
+    const struct hn_space_plan *plan = &open->solver.plan;
+    struct hn_value values[plan->problem->demands->slot_count];
+    size_t any = plan->levels[0].parameter;
+    return take_values(open, choice, SIZE_MAX, values) && checks_hold(open, values, any, true) &&
+           checks_hold(open, values, any, false);
+}
+
+void hn_space_open_values(const struct hn_space_open *open, const uint16_t *choice,
+                          size_t parameter, uint64_t *valid)
+{
+    const struct hn_space_problem *problem = open->solver.plan.problem;
+    const struct hn_domain *domain = &problem->domains[parameter];
+    struct hn_value values[problem->demands->slot_count];
+    if (!take_values(open, choice, parameter, values) ||
+        !checks_hold(open, values, parameter, false))
         return;
-    hn_space_search_finish(search);
-    free(search);
-}
-
-bool hn_space_open_contains(struct hn_space_open *open, const uint16_t *choice)
-{
-    struct hn_space_search *search = borrow(open);
-    bool contained = hn_space_around_passes(&open->around, search, choice);
-    give_back(open, search);
-    return contained;
-}
-
-void hn_space_open_values(struct hn_space_open *open, const uint16_t *choice, bool valid,
-                          size_t parameter, uint64_t *values)
-{
-    struct hn_space_search *search = borrow(open);
-    hn_space_around_values(&open->around, search, choice, valid, parameter, values);
-    give_back(open, search);
+    for (size_t position = 0; position < domain->count; position++) {
+        size_t index = hn_space_problem_index(problem, parameter, position);
+        values[parameter] = domain->values[position];
+        if (checks_hold(open, values, parameter, true))
+            valid[index / 64] |= (uint64_t)1 << (index % 64);
+    }
 }
 
 /* Binds a point below the level, found by trying values at random; *weight is how many such choices
@@ -234,7 +223,7 @@ static bool descend(struct hn_space_search *search, size_t depth, struct hn_rand
         return false;
     const struct hn_space_level *level = &search->plan->levels[depth];
     uint64_t *mask = search->masks + level->mask_at;
-    size_t count = count_candidates(search, depth);
+    size_t count = hn_space_count_candidates(search, depth);
     for (size_t left = count; left > 0; left--) {
         size_t position = find_candidate(search, depth, hn_random_below(random, left));
         double below = *weight * (double)count;
@@ -269,14 +258,15 @@ static void draw_weighted(struct hn_space_open *open, struct hn_space_search *se
 
 void hn_space_open_draw(struct hn_space_open *open, struct hn_random *random, uint16_t *choice)
 {
-    struct hn_space_search *search = borrow(open);
+    struct hn_space_search *search = &open->solver.search;
+    pthread_mutex_lock(&open->lock);
     if (open->counted) {
         hn_space_counts_draw(&open->counts, search, random);
         take_choice(search, choice);
     } else {
         draw_weighted(open, search, random, choice);
     }
-    give_back(open, search);
+    pthread_mutex_unlock(&open->lock);
 }
 
 /* The candidate of a level that comes first in declared order; SIZE_MAX when there is none left. */
@@ -316,7 +306,7 @@ static bool find_first(struct hn_space_search *search, size_t depth, const int *
     }
 }
 
-bool hn_space_open_first(struct hn_space_open *open, const int *wanted, uint16_t *choice)
+bool hn_space_open_first(const struct hn_space_open *open, const int *wanted, uint16_t *choice)
 {
     struct hn_space_search search;
     if (hn_space_search_init(&search, &open->declared, NULL) != HN_OK)

@@ -2,7 +2,6 @@
 #ifndef HONE_TUNER_SPACE_SPACE_OPEN_H
 #define HONE_TUNER_SPACE_SPACE_OPEN_H
 
-#include "tuner/space/space_around.h"
 #include "tuner/space/space_count.h"
 #include "tuner/space/space_parts.h"
 
@@ -11,15 +10,13 @@
 struct hn_space_open {
     struct hn_space_solver solver;
     struct hn_space_plan declared; /* binds the parameters in declared order */
-    struct hn_space_around around;
+    size_t *checks;                /* of the problem */
+    size_t check_count;
     struct hn_space_counts counts;
-    bool counted;       /* else valid is an estimate, and draws are only about uniform */
+    bool counted;         /* else valid is an estimate, and draws are only about uniform */
     double valid;
-    uint16_t *some;     /* a valid choice, of the group's parameters */
-    pthread_mutex_t lock;
-    pthread_cond_t given_back;
-    struct hn_space_search **idle;
-    size_t idle_count;
+    uint16_t *some;       /* a valid choice, of the group's parameters */
+    pthread_mutex_t lock; /* of the solver's search, which draws */
 };
 
 /* Counts the part's points where that takes few steps. HN_WALK_TOO_LONG else. */
@@ -37,11 +34,10 @@ enum hn_status hn_space_open_complete(struct hn_space_open *open, const struct h
                                       struct hn_error *err);
 void hn_space_open_destroy(struct hn_space_open *open);
 
-bool hn_space_open_contains(struct hn_space_open *open, const uint16_t *choice);
-/* As hn_space_around_values. */
-void hn_space_open_values(struct hn_space_open *open, const uint16_t *choice, bool valid, size_t parameter,
-                          uint64_t *values);
+bool hn_space_open_contains(const struct hn_space_open *open, const uint16_t *choice);
+/* Sets the bits of the declared indices of a parameter with which, the others being as in choice, all checks pass. */
+void hn_space_open_values(const struct hn_space_open *open, const uint16_t *choice, size_t parameter, uint64_t *values);
 void hn_space_open_draw(struct hn_space_open *open, struct hn_random *random, uint16_t *choice);
-bool hn_space_open_first(struct hn_space_open *open, const int *wanted, uint16_t *choice);
+bool hn_space_open_first(const struct hn_space_open *open, const int *wanted, uint16_t *choice);
 
 #endif

@@ -55,7 +55,6 @@ static enum hn_status add_check(struct maker *maker, struct hn_space_level *leve
     if (!is_within(slots, maker->bound, maker->terms->slot_words)) {
         if (step.term < 0)
             return HN_OK;
-        step.partial = true;
         step.term = hn_terms_possible(maker->terms, step.term, maker->bound);
         if (step.term < 0 || hn_terms_is(maker->terms, step.term, 1) ||
             !hn_has_slot(maker->terms->items[step.term].slots, level->parameter))
@@ -85,33 +84,6 @@ static bool worth_a_table(const struct maker *maker, const struct hn_space_level
     double uses = combinations_of(maker, maker->bound, level->parameter) / keys;
     return (bits <= small_table_bits && (uses > 1 || keys == 1)) ||
            (bits <= large_table_bits && uses >= often);
-}
-
-/* Joins steps with tables of which one has all keys of the other. */
-static enum hn_status join_tables(struct maker *maker, struct hn_space_level *level)
-{
-    size_t words = maker->terms->slot_words;
-    for (size_t i = 0; i < level->step_count; i++) {
-        for (size_t j = i + 1; j < level->step_count; j++) {
-            struct hn_space_step *a = &level->steps[i];
-            struct hn_space_step *b = &level->steps[j];
-            if (a->kind != HN_STEP_TABULATED || b->kind != HN_STEP_TABULATED || a->term < 0 ||
-                b->term < 0 || a->divides || b->divides)
-                continue;
-            const uint64_t *x = maker->terms->items[a->term].slots;
-            const uint64_t *y = maker->terms->items[b->term].slots;
-            if (!is_within(x, y, words) && !is_within(y, x, words))
-                continue;
-            int joined = hn_terms_make(maker->terms, HN_TERM_AND, a->term, b->term, -1);
-            if (joined < 0)
-                return HN_ENOMEM;
-            a->term = joined;
-            a->partial = a->partial && b->partial;
-            *b = level->steps[--level->step_count];
-            j = i;
-        }
-    }
-    return HN_OK;
 }
 
 /* Where the two sides of == move apart, halving finds the place where they meet: by <=. */
@@ -177,20 +149,7 @@ static enum hn_status choose_kinds(struct maker *maker, struct hn_space_level *l
         if (step->kind == HN_STEP_COMPUTED && find_direction(maker, level, step) != HN_OK)
             return HN_ENOMEM;
     }
-    return join_tables(maker, level);
-}
-
-static int compare_steps(const void *a, const void *b)
-{
-    const struct hn_space_step *x = a;
-    const struct hn_space_step *y = b;
-    if (x->kind != y->kind)
-        return x->kind < y->kind ? -1 : 1;
-    if ((x->direction == HN_UNKNOWN) != (y->direction == HN_UNKNOWN))
-        return x->direction == HN_UNKNOWN ? 1 : -1;
-    if (x->partial != y->partial)
-        return x->partial ? 1 : -1;
-    return (x->term > y->term) - (x->term < y->term);
+    return HN_OK;
 }
 
 static enum hn_status make_level(struct maker *maker, size_t depth, size_t parameter)
@@ -211,11 +170,7 @@ static enum hn_status make_level(struct maker *maker, size_t depth, size_t param
     enum hn_status status = level->steps == NULL ? HN_ENOMEM : HN_OK;
     for (size_t i = 0; i < maker->part->check_count && status == HN_OK; i++)
         status = add_check(maker, level, i);
-    if (status == HN_OK)
-        status = choose_kinds(maker, level);
-    if (status == HN_OK)
-        qsort(level->steps, level->step_count, sizeof *level->steps, compare_steps);
-    return status;
+    return status == HN_OK ? choose_kinds(maker, level) : status;
 }
 
 static enum hn_status make_keys(struct maker *maker, const struct hn_space_level *level,
@@ -250,7 +205,6 @@ static enum hn_status make_step(struct maker *maker, const struct hn_space_level
 {
     struct hn_blocks *blocks = &maker->plan->blocks;
     size_t slot = level->parameter;
-    step->number = maker->plan->step_count++;
     enum hn_status status = HN_OK;
     if (step->kind == HN_STEP_TABULATED)
         status = make_keys(maker, level, step);
@@ -318,9 +272,7 @@ static enum hn_status make_parts(struct maker *maker, const struct hn_space_tabl
     plan->key_words = table->words;
     for (size_t i = 0; i < plan->level_count; i++) {
         struct hn_space_level *level = &plan->levels[i];
-        const struct hn_space_field *field = table->fields;
-        while (field->parameter != level->parameter)
-            field++;
+        const struct hn_space_field *field = hn_space_table_field(table, level->parameter);
         uint64_t *parts = hn_blocks_take(&plan->blocks, level->count * sizeof *parts);
         if (parts == NULL)
             return HN_ENOMEM;

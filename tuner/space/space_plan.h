@@ -25,7 +25,6 @@ struct hn_space_step {
     enum hn_step_kind kind;
     const struct hn_space_check *check; /* to be evaluated, where term is -1 */
     int term;
-    bool partial;                /* a necessary condition of a check that later levels complete */
     int edge;                    /* the term, or a <= b where that is a == b */
     enum hn_direction direction; /* of the edge with the position of the level's value */
     struct hn_space_program before; /* what does not change with it */
@@ -42,7 +41,6 @@ struct hn_space_step {
     size_t key_count;
     size_t bits_at;  /* where its bits begin, in words */
     size_t known_at; /* where it is kept which bits are known, in bytes */
-    size_t number;   /* of all steps of the plan */
 };
 
 struct hn_space_level {
@@ -62,7 +60,6 @@ struct hn_space_plan {
     const struct hn_space_problem *problem;
     struct hn_space_level *levels;
     size_t level_count;
-    size_t step_count;
     size_t key_words;
     size_t mask_words;
     size_t bit_words;

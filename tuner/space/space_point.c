@@ -56,12 +56,11 @@ static bool has_fixed(const struct hn_space *space, const uint16_t *choice)
     return true;
 }
 
-static uint64_t find_row(const struct hn_space *space, const struct hn_space_table *table,
-                         const uint16_t *choice)
+static uint64_t find_row(const struct hn_space_table *table, const uint16_t *choice)
 {
     uint64_t key[table->words];
     hn_space_table_key(table, choice, key);
-    return hn_space_table_find(table, key, (pthread_mutex_t *)&space->lock);
+    return hn_space_table_find(table, key);
 }
 
 uint64_t hn_space_find(const struct hn_space *space, const uint16_t *choice)
@@ -75,7 +74,7 @@ uint64_t hn_space_find(const struct hn_space *space, const uint16_t *choice)
     }
     for (size_t i = 0; i < space->block_count; i++) {
         const struct hn_space_table *table = hn_space_block_table(space, i);
-        uint64_t row = find_row(space, table, choice);
+        uint64_t row = find_row(table, choice);
         if (row == UINT64_MAX)
             return UINT64_MAX;
         index = index * table->count + row;
@@ -89,7 +88,7 @@ bool hn_space_group_contains(const struct hn_space *space, size_t number, const 
     if (!hn_space_group_has(space, group, choice))
         return false;
     return group->open != NULL ? hn_space_open_contains(group->open, choice)
-                               : find_row(space, &group->table, choice) != UINT64_MAX;
+                               : find_row(&group->table, choice) != UINT64_MAX;
 }
 
 bool hn_space_contains(const struct hn_space *space, const uint16_t *choice)

@@ -6,9 +6,6 @@
 
 #include "base/interrupt.h"
 
-/* A partial check that in so many tries cut less than one in so many is left out. */
-enum { TRIES_TO_JUDGE = 4096, WORTH_ONE_IN = 32, FEW_CANDIDATES = 5 };
-
 /* Steps are work: asking the evaluator takes as long as computing so many terms, and so do so many
  * words of a set. */
 enum { STEPS_TO_EVALUATE = 16, WORDS_A_STEP = 16 };
@@ -26,10 +23,9 @@ enum hn_status hn_space_search_init(struct hn_space_search *search,
     search->known = calloc(plan->known_bytes + 1, 1);
     search->masks = calloc(plan->mask_words + 1, sizeof *search->masks);
     search->keys = calloc((plan->level_count + 1) * plan->key_words, sizeof *search->keys);
-    search->uses = calloc(plan->step_count + 1, sizeof *search->uses);
     if (search->positions == NULL || search->current == NULL || search->cells == NULL ||
         search->bits == NULL || search->known == NULL || search->masks == NULL ||
-        search->keys == NULL || search->uses == NULL) {
+        search->keys == NULL) {
         hn_space_search_finish(search);
         return hn_fail_memory(err);
     }
@@ -47,7 +43,6 @@ void hn_space_search_finish(struct hn_space_search *search)
     free(search->known);
     free(search->masks);
     free(search->keys);
-    free(search->uses);
     free(search->points);
     *search = (struct hn_space_search){0};
 }
@@ -149,20 +144,17 @@ static uint64_t *need_row(struct hn_space_search *search, const struct hn_space_
     return bits;
 }
 
-/* Keeps the positions from `first` up to `end`; false when all that were there stay. */
-static bool keep_range(uint64_t *mask, size_t words, size_t first, size_t end)
+/* Keeps the positions from `first` up to `end`. */
+static void keep_range(uint64_t *mask, size_t words, size_t first, size_t end)
 {
-    uint64_t lost = 0;
     for (size_t i = 0; i < words; i++) {
         uint64_t kept = UINT64_MAX;
         if (64 * i < first)
             kept = first - 64 * i >= 64 ? 0 : UINT64_MAX << (first - 64 * i);
         if (64 * i + 64 > end)
             kept &= end <= 64 * i ? 0 : UINT64_MAX >> (64 * i + 64 - end);
-        lost |= mask[i] & ~kept;
         mask[i] &= kept;
     }
-    return lost != 0;
 }
 
 /* Where the edge changes: the first position at which it is what it rises or falls to. */
@@ -185,7 +177,7 @@ static size_t find_edge(struct hn_space_search *search, const struct hn_space_le
     return low;
 }
 
-static bool cut_range(struct hn_space_search *search, const struct hn_space_level *level,
+static void cut_range(struct hn_space_search *search, const struct hn_space_level *level,
                       const struct hn_space_step *step, uint64_t *mask)
 {
     size_t edge = find_edge(search, level, step);
@@ -199,68 +191,61 @@ static bool cut_range(struct hn_space_search *search, const struct hn_space_leve
         for (first = end; first > 0 && passes(search, level, step, first - 1);)
             first--;
     }
-    return keep_range(mask, level->words, first, end);
+    keep_range(mask, level->words, first, end);
 }
 
-static bool cut_each(struct hn_space_search *search, const struct hn_space_level *level,
+static void cut_each(struct hn_space_search *search, const struct hn_space_level *level,
                      const struct hn_space_step *step, uint64_t *mask)
 {
-    bool lost = false;
     for (size_t i = 0; i < level->words; i++) {
         for (uint64_t bits = mask[i]; bits != 0; bits &= bits - 1) {
             size_t position = 64 * i + (size_t)__builtin_ctzll(bits);
             search->steps += cost_of(step);
-            if (passes(search, level, step, position))
-                continue;
-            mask[i] &= ~(bits & -bits);
-            lost = true;
+            if (!passes(search, level, step, position))
+                mask[i] &= ~(bits & -bits);
         }
     }
-    return lost;
 }
 
-/* The same by what divides; *lost is whether some went. False: that does not pay. */
+/* The same by what divides. False: that does not pay. */
 static bool cut_divisible(struct hn_space_search *search, const struct hn_space_level *level,
-                          const struct hn_space_step *step, uint64_t *mask, bool *lost)
+                          const struct hn_space_step *step, uint64_t *mask)
 {
     uint64_t bits[level->words];
     memset(bits, 0, sizeof bits);
     if (!step->divides || !set_divisible(search, level, step, bits))
         return false;
-    *lost = false;
-    for (size_t i = 0; i < level->words; i++) {
-        *lost = *lost || (mask[i] & ~bits[i]) != 0;
+    for (size_t i = 0; i < level->words; i++)
         mask[i] &= bits[i];
-    }
     return true;
 }
 
-static bool has_few(const uint64_t *mask, size_t words)
-{
-    uint64_t bits = mask[0];
-    for (int i = 0; i < FEW_CANDIDATES; i++)
-        bits &= bits - 1;
-    return words == 1 && bits == 0;
-}
-
-/* Takes away what does not pass; false when nothing is left. */
-static bool cut(struct hn_space_search *search, const struct hn_space_level *level,
+/* Takes away what does not pass. */
+static void cut(struct hn_space_search *search, const struct hn_space_level *level,
                 const struct hn_space_step *step, uint64_t *mask)
 {
-    struct hn_space_use *use = &search->uses[step->number];
-    if (step->partial && use->tried > TRIES_TO_JUDGE && use->cut * WORTH_ONE_IN < use->tried)
-        return true;
-    bool lost = false;
-    if (!cut_divisible(search, level, step, mask, &lost)) {
-        bool halves = step->direction != HN_UNKNOWN && !has_few(mask, level->words);
-        lost = halves ? cut_range(search, level, step, mask) : cut_each(search, level, step, mask);
-    }
-    use->tried++;
-    use->cut += lost;
-    uint64_t left = 0;
+    if (cut_divisible(search, level, step, mask))
+        return;
+    if (step->direction != HN_UNKNOWN)
+        cut_range(search, level, step, mask);
+    else
+        cut_each(search, level, step, mask);
+}
+
+static void cut_tabulated(struct hn_space_search *search, const struct hn_space_level *level,
+                          const struct hn_space_step *step, uint64_t *mask)
+{
+    const uint64_t *row = need_row(search, level, step);
     for (size_t i = 0; i < level->words; i++)
-        left |= mask[i];
-    return left != 0;
+        mask[i] &= row[i];
+}
+
+static bool is_empty(const uint64_t *mask, size_t words)
+{
+    uint64_t any = 0;
+    for (size_t i = 0; i < words; i++)
+        any |= mask[i];
+    return any == 0;
 }
 
 bool hn_space_candidates(struct hn_space_search *search, size_t depth)
@@ -274,19 +259,23 @@ bool hn_space_candidates(struct hn_space_search *search, size_t depth)
         mask[level->words - 1] = ((uint64_t)1 << (level->count % 64)) - 1;
     for (size_t s = 0; s < level->step_count; s++) {
         const struct hn_space_step *step = &level->steps[s];
-        if (step->kind != HN_STEP_TABULATED) {
-            if (!cut(search, level, step, mask))
-                return false;
-            continue;
-        }
-        const uint64_t *row = need_row(search, level, step);
-        uint64_t any = 0;
-        for (size_t i = 0; i < level->words; i++)
-            any |= mask[i] &= row[i];
-        if (any == 0)
+        if (step->kind == HN_STEP_TABULATED)
+            cut_tabulated(search, level, step, mask);
+        else
+            cut(search, level, step, mask);
+        if (is_empty(mask, level->words))
             return false;
     }
     return true;
+}
+
+size_t hn_space_count_candidates(const struct hn_space_search *search, size_t depth)
+{
+    const struct hn_space_level *level = &search->plan->levels[depth];
+    size_t count = 0;
+    for (size_t i = 0; i < level->words; i++)
+        count += (size_t)__builtin_popcountll(search->masks[level->mask_at + i]);
+    return count;
 }
 
 void hn_space_bind(struct hn_space_search *search, size_t depth, size_t position)
@@ -326,9 +315,7 @@ static bool append_points(struct hn_space_search *search, size_t depth)
     const uint64_t *mask = search->masks + level->mask_at;
     size_t words = search->plan->key_words;
     const uint64_t *key = search->keys + depth * words;
-    size_t count = 0;
-    for (size_t i = 0; i < level->words; i++)
-        count += (size_t)__builtin_popcountll(mask[i]);
+    size_t count = hn_space_count_candidates(search, depth);
     if (!make_room(search, count))
         return false;
     uint64_t *to = search->points + search->point_count * words;

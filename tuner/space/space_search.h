@@ -15,10 +15,6 @@ struct hn_space_search {
     unsigned char *known;
     uint64_t *masks;          /* candidates, by level */
     uint64_t *keys;           /* of the points below, by level */
-    struct hn_space_use {
-        uint64_t tried;
-        uint64_t cut;
-    } * uses;                 /* by step, of those that can be left out */
     uint64_t *points;         /* keys that were found */
     uint64_t point_count;
     uint64_t capacity;
@@ -32,6 +28,8 @@ void hn_space_search_finish(struct hn_space_search *search);
 /* The candidates of a level, in its mask, while the levels above are bound: false when there are none. At the last level
  * all of them are points. */
 bool hn_space_candidates(struct hn_space_search *search, size_t level);
+/* How many there are. */
+size_t hn_space_count_candidates(const struct hn_space_search *search, size_t level);
 void hn_space_bind(struct hn_space_search *search, size_t level, size_t position);
 
 /* How a walk ended. */

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/space/space_table.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "keys are kept without their high bytes");
 
 /* Keys are read eight bytes at a time, the last one beyond its end. */
-enum { READ_BEYOND = 8, WITHOUT_INDEX = 32 };
+enum { READ_BEYOND = 8 };
 
 static unsigned bits_of(size_t values)
 {
@@ -59,7 +58,6 @@ void hn_space_table_finish(struct hn_space_table *table)
 {
     free(table->fields);
     free(table->rows);
-    free(atomic_load(&table->index));
     memset(table, 0, sizeof *table);
 }
 
@@ -154,94 +152,8 @@ uint64_t hn_space_table_first(const struct hn_space_table *table, const int *wan
     return UINT64_MAX;
 }
 
-/* The finalizer of splitmix64 (Steele, Lea and Flood, 2014) over the words. */
-static uint64_t hash_key(const uint64_t *key, size_t words)
+uint64_t hn_space_table_find(const struct hn_space_table *table, const uint64_t *key)
 {
-    uint64_t x = 0;
-    for (size_t i = 0; i < words; i++) {
-        x = (x ^ key[i]) + 0x9e3779b97f4a7c15;
-        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-        x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-        x ^= x >> 31;
-    }
-    return x;
-}
-
-static uint64_t place_of(const struct hn_space_table *table, uint64_t hash)
-{
-    return (hash >> 32) * table->index_size >> 32;
-}
-
-static uint32_t mark_of(const struct hn_space_table *table, uint64_t hash)
-{
-    return table->row_bits >= 32 ? 0 : (uint32_t)hash << table->row_bits;
-}
-
-/* An entry is a row plus one, and some bits of the key's hash above; 0 is none. Collisions go to
- * the next place. */
-static uint32_t *make_index(struct hn_space_table *table)
-{
-    table->index_size = table->count + table->count / 2 + 1;
-    table->row_bits = 1;
-    while (table->count >= (uint64_t)1 << table->row_bits)
-        table->row_bits++;
-    uint32_t *index = table->row_bits > 32 ? NULL : calloc(table->index_size, sizeof *index);
-    if (index == NULL)
-        return NULL;
-    uint64_t key[table->words];
-    for (uint64_t row = 0; row < table->count; row++) {
-        hn_space_table_row(table, row, key);
-        uint64_t hash = hash_key(key, table->words);
-        uint64_t place = place_of(table, hash);
-        while (index[place] != 0)
-            place = place + 1 == table->index_size ? 0 : place + 1;
-        index[place] = mark_of(table, hash) | (uint32_t)(row + 1);
-    }
-    return index;
-}
-
-/* NULL when there is no memory for it. */
-static const uint32_t *need_index(const struct hn_space_table *table, pthread_mutex_t *lock)
-{
-    uint32_t *index = atomic_load_explicit(&table->index, memory_order_acquire);
-    if (index != NULL)
-        return index;
-    struct hn_space_table *own = (struct hn_space_table *)table;
-    pthread_mutex_lock(lock);
-    index = atomic_load_explicit(&table->index, memory_order_relaxed);
-    if (index == NULL) {
-        index = make_index(own);
-        atomic_store_explicit(&own->index, index, memory_order_release);
-    }
-    pthread_mutex_unlock(lock);
-    return index;
-}
-
-/* The row of a key from its place in the index on. */
-static uint64_t find_from(const struct hn_space_table *table, const uint32_t *index,
-                          const uint64_t *key, uint64_t hash)
-{
-    uint64_t found[table->words];
-    uint32_t mark = mark_of(table, hash);
-    uint32_t row_mask = table->row_bits >= 32 ? UINT32_MAX : ((uint32_t)1 << table->row_bits) - 1;
-    uint64_t place = place_of(table, hash);
-    for (; index[place] != 0; place = place + 1 == table->index_size ? 0 : place + 1) {
-        if ((index[place] & ~row_mask) != mark)
-            continue;
-        uint64_t row = (index[place] & row_mask) - 1;
-        hn_space_table_row(table, row, found);
-        if (compare_keys(found, key, table->words) == 0)
-            return row;
-    }
-    return UINT64_MAX;
-}
-
-uint64_t hn_space_table_find(const struct hn_space_table *table, const uint64_t *key,
-                             pthread_mutex_t *lock)
-{
-    const uint32_t *index = table->count > WITHOUT_INDEX ? need_index(table, lock) : NULL;
-    if (index != NULL)
-        return find_from(table, index, key, hash_key(key, table->words));
     uint64_t found[table->words];
     uint64_t row = hn_space_table_lower(table, 0, table->count, key);
     if (row == table->count)
@@ -250,51 +162,34 @@ uint64_t hn_space_table_find(const struct hn_space_table *table, const uint64_t 
     return compare_keys(found, key, table->words) == 0 ? row : UINT64_MAX;
 }
 
-/* Looks at every row, of few. */
-static void scan_values(const struct hn_space_table *table, const struct hn_space_field *field,
-                        const uint64_t *key, uint64_t *valid)
+/* Whether the fields before this one are the same. */
+static bool same_before(const uint64_t *a, const uint64_t *b, const struct hn_space_field *field)
 {
-    uint64_t row_key[table->words];
-    uint64_t mask = field->mask << field->shift;
-    for (uint64_t row = 0; row < table->count; row++) {
-        hn_space_table_row(table, row, row_key);
-        size_t value = row_key[field->word] >> field->shift & field->mask;
-        row_key[field->word] = (row_key[field->word] & ~mask) | (key[field->word] & mask);
-        if (compare_keys(row_key, key, table->words) == 0)
-            valid[value / 64] |= (uint64_t)1 << (value % 64);
-    }
+    uint64_t from_here = field->mask << field->shift | (((uint64_t)1 << field->shift) - 1);
+    return compare_keys(a, b, field->word) == 0 &&
+           ((a[field->word] ^ b[field->word]) & ~from_here) == 0;
 }
 
 void hn_space_table_values(const struct hn_space_table *table, const uint64_t *key,
-                           size_t parameter, size_t first, size_t end, uint64_t *valid,
-                           pthread_mutex_t *lock)
+                           size_t parameter, uint64_t *valid)
 {
-    enum { AHEAD = 64 };
-    const struct hn_space_field *field = table->fields;
-    while (field->parameter != parameter)
-        field++;
-    const uint32_t *index = table->count > WITHOUT_INDEX ? need_index(table, lock) : NULL;
-    if (index == NULL) {
-        scan_values(table, field, key, valid);
-        return;
-    }
-    uint64_t trial[table->words];
-    uint64_t hashes[AHEAD];
-    memcpy(trial, key, sizeof trial);
+    const struct hn_space_field *field = hn_space_table_field(table, parameter);
+    uint64_t trial[table->words], found[table->words];
     uint64_t rest = key[field->word] & ~(field->mask << field->shift);
-    for (; first < end; first += AHEAD) {
-        size_t count = end - first < AHEAD ? end - first : AHEAD;
-        /* where memory is slow, it is better asked for all at once */
-        for (size_t i = 0; i < count; i++) {
-            trial[field->word] = rest | (uint64_t)(first + i) << field->shift;
-            hashes[i] = hash_key(trial, table->words);
-            __builtin_prefetch(&index[place_of(table, hashes[i])]);
-        }
-        for (size_t i = 0; i < count; i++) {
-            trial[field->word] = rest | (uint64_t)(first + i) << field->shift;
-            if (find_from(table, index, trial, hashes[i]) != UINT64_MAX)
-                valid[(first + i) / 64] |= (uint64_t)1 << ((first + i) % 64);
-        }
+    uint64_t row = 0;
+    memcpy(trial, key, sizeof trial);
+    for (uint64_t index = 0; index <= field->mask;) {
+        trial[field->word] = rest | index << field->shift;
+        row = hn_space_table_lower(table, row, table->count, trial);
+        if (row == table->count)
+            return;
+        hn_space_table_row(table, row, found);
+        if (!same_before(found, trial, field))
+            return;
+        uint64_t next = found[field->word] >> field->shift & field->mask;
+        if (compare_keys(found, trial, table->words) == 0)
+            valid[index / 64] |= (uint64_t)1 << (index % 64);
+        index = next > index ? next : index + 1; /* none is between */
     }
 }
 

@@ -2,7 +2,6 @@
 #ifndef HONE_TUNER_SPACE_SPACE_TABLE_H
 #define HONE_TUNER_SPACE_SPACE_TABLE_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,9 +26,6 @@ struct hn_space_table {
     uint64_t last_mask;
     unsigned char *rows;
     uint64_t count;
-    _Atomic(uint32_t *) index; /* made when it is first needed; 6 bytes a point */
-    uint64_t index_size;
-    unsigned row_bits; /* of an entry of the index; the rest tells keys apart */
 };
 
 /* values[p] is how many values parameter p has; parameters are ascending. HN_ENOMEM. */
@@ -46,6 +42,15 @@ static inline void hn_space_table_key(const struct hn_space_table *table, const 
         key[field->word] |= (uint64_t)choice[field->parameter] << field->shift;
 }
 
+/* Where the parameter is in a key. */
+static inline const struct hn_space_field *hn_space_table_field(const struct hn_space_table *table, size_t parameter)
+{
+    const struct hn_space_field *field = table->fields;
+    while (field->parameter != parameter)
+        field++;
+    return field;
+}
+
 /* Sets the indices of the table's parameters in choice. */
 void hn_space_table_unpack(const struct hn_space_table *table, const uint64_t *key, uint16_t *choice);
 
@@ -57,11 +62,10 @@ void hn_space_table_put(struct hn_space_table *table, uint64_t row, const uint64
 
 void hn_space_table_row(const struct hn_space_table *table, uint64_t row, uint64_t *key);
 void hn_space_table_get(const struct hn_space_table *table, uint64_t row, uint16_t *choice);
-/* The row of a key, or UINT64_MAX. May be called from several threads; lock is held while the index is made. */
-uint64_t hn_space_table_find(const struct hn_space_table *table, const uint64_t *key, pthread_mutex_t *lock);
-/* Sets the bits of the indices from `first` up to `end` of a parameter with which the key, the rest as it is, has a row. */
-void hn_space_table_values(const struct hn_space_table *table, const uint64_t *key, size_t parameter, size_t first,
-                           size_t end, uint64_t *valid, pthread_mutex_t *lock);
+/* The row of a key, or UINT64_MAX. */
+uint64_t hn_space_table_find(const struct hn_space_table *table, const uint64_t *key);
+/* Sets the bits of the indices of a parameter with which the key, the rest as it is, has a row. */
+void hn_space_table_values(const struct hn_space_table *table, const uint64_t *key, size_t parameter, uint64_t *valid);
 /* The first row whose parameters' indices are those in wanted, each where it is not below 0; NULL: any. UINT64_MAX: none. */
 uint64_t hn_space_table_first(const struct hn_space_table *table, const int *wanted);
 /* The first row from `row` on whose key is not below `key`. */
