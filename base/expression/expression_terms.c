@@ -268,29 +268,6 @@ static bool is_unary(const struct hn_terms *terms, const int *operands, int *slo
     return true;
 }
 
-/* Whether a and b, operands of `and`, exclude each other for the values of one slot. */
-static bool exclude(const struct hn_terms *terms, int a, int b)
-{
-    const struct hn_term *left = &terms->items[a];
-    const struct hn_term *right = &terms->items[b];
-    if (left->operation == HN_TERM_AND)
-        return exclude(terms, left->operand[0], b) || exclude(terms, left->operand[1], b);
-    if (right->operation == HN_TERM_AND)
-        return exclude(terms, a, right->operand[0]) || exclude(terms, a, right->operand[1]);
-    if (left->operation == HN_TERM_NOT && left->operand[0] == b)
-        return true;
-    if (right->operation == HN_TERM_NOT && right->operand[0] == a)
-        return true;
-    if (left->operation != HN_TERM_TABLE || right->operation != HN_TERM_TABLE ||
-        left->slot != right->slot)
-        return false;
-    for (size_t i = 0; i < terms->domains[left->slot].count; i++) {
-        if (left->table[i].integer && right->table[i].integer)
-            return false;
-    }
-    return true;
-}
-
 static int make_new(struct hn_terms *terms, enum hn_term_operation operation, const int *operands)
 {
     struct hn_term term = {.operation = operation,
@@ -354,8 +331,6 @@ int hn_terms_make(struct hn_terms *terms, enum hn_term_operation operation, int 
                              hn_cell_apply(operation, cell_at(terms, a, 0), cell_at(terms, b, 0),
                                            cell_at(terms, c, 0)));
     }
-    if (operation == HN_TERM_AND && exclude(terms, a, b))
-        return hn_terms_constant(terms, 0);
     return make_new(terms, operation, operands);
 }
 

@@ -6,7 +6,9 @@
 #include "base/interrupt.h"
 #include "tuner/space/space_open.h"
 
+/* Estimates of so many times the limit, or so small a part of it, are believed. */
 static const double clearly_more = 20;
+static const double clearly_fewer = 4;
 /* 1 GiB, twice while they are sorted. */
 static const uint64_t most_key_words = (uint64_t)1 << 27;
 
@@ -109,20 +111,22 @@ static enum hn_status enumerate(struct hn_space_open *open, const struct hn_spac
     return HN_OK;
 }
 
-/* Whether there are clearly more points than can be kept. */
+/* Whether there are clearly more points than can be kept. Counting is spared where an estimate
+ * finds clearly fewer. */
 static enum hn_status judge(struct hn_space_open *open, const struct hn_space_limits *most,
                             bool *too_many, struct hn_error *err)
 {
+    double points = (double)most->points;
     *too_many = false;
-    if (open->solver.plan.combinations <= (double)most->points)
+    if (open->solver.plan.combinations <= points)
+        return HN_OK;
+    double estimate = hn_space_open_estimate(open);
+    if (estimate > 0 && estimate < points / clearly_fewer)
         return HN_OK;
     enum hn_walk walk = hn_space_open_count(open, most->few_steps);
     if (walk == HN_WALK_NO_MEMORY)
         return hn_fail_memory(err);
-    if (walk == HN_WALK_DONE)
-        *too_many = open->valid > (double)most->points;
-    else
-        *too_many = hn_space_open_estimate(open) > clearly_more * (double)most->points;
+    *too_many = walk == HN_WALK_DONE ? open->valid > points : estimate > clearly_more * points;
     return HN_OK;
 }
 

@@ -269,21 +269,6 @@ void hn_space_open_draw(struct hn_space_open *open, struct hn_random *random, ui
     pthread_mutex_unlock(&open->lock);
 }
 
-/* The candidate of a level that comes first in declared order; SIZE_MAX when there is none left. */
-static size_t first_candidate(const struct hn_space_search *search, size_t depth)
-{
-    const struct hn_space_level *level = &search->plan->levels[depth];
-    size_t first = SIZE_MAX;
-    for (size_t i = 0; i < level->words; i++) {
-        for (uint64_t bits = search->masks[level->mask_at + i]; bits != 0; bits &= bits - 1) {
-            size_t position = 64 * i + (size_t)__builtin_ctzll(bits);
-            if (first == SIZE_MAX || level->parts[position] < level->parts[first])
-                first = position;
-        }
-    }
-    return first;
-}
-
 static bool find_first(struct hn_space_search *search, size_t depth, const int *wanted)
 {
     if (depth == search->plan->level_count)
@@ -291,19 +276,20 @@ static bool find_first(struct hn_space_search *search, size_t depth, const int *
     if (search->steps > MOST_FIRST || !hn_space_candidates(search, depth))
         return false;
     const struct hn_space_level *level = &search->plan->levels[depth];
-    uint64_t *mask = search->masks + level->mask_at;
-    for (;;) {
-        size_t position = first_candidate(search, depth);
-        if (position == SIZE_MAX)
-            return false;
-        mask[position / 64] &= ~((uint64_t)1 << (position % 64));
-        int index = hn_space_problem_index(search->plan->problem, level->parameter, position);
-        if (wanted != NULL && wanted[level->parameter] >= 0 && wanted[level->parameter] != index)
-            continue;
-        hn_space_bind(search, depth, position);
-        if (find_first(search, depth + 1, wanted))
-            return true;
+    const uint64_t *mask = search->masks + level->mask_at;
+    for (size_t i = 0; i < level->words; i++) {
+        for (uint64_t bits = mask[i]; bits != 0; bits &= bits - 1) {
+            size_t position = 64 * i + (size_t)__builtin_ctzll(bits);
+            int index = hn_space_problem_index(search->plan->problem, level->parameter, position);
+            if (wanted != NULL && wanted[level->parameter] >= 0 &&
+                wanted[level->parameter] != index)
+                continue;
+            hn_space_bind(search, depth, position);
+            if (find_first(search, depth + 1, wanted))
+                return true;
+        }
     }
+    return false;
 }
 
 bool hn_space_open_first(const struct hn_space_open *open, const int *wanted, uint16_t *choice)

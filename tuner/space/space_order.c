@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,55 +112,6 @@ static double work_of(struct guess *guess, const size_t *order)
     return work;
 }
 
-/* How many times more combinations there are once the check is completed, and with it others. */
-static double growth(const struct guess *guess, size_t check)
-{
-    const uint64_t *slots = slots_of(guess, check);
-    double product = 0;
-    for (size_t i = 0; i < guess->part->parameter_count; i++) {
-        size_t parameter = guess->part->parameters[i];
-        if (hn_has_slot(slots, parameter) && guess->rank[parameter] == SIZE_MAX)
-            product += log(values_of(guess, parameter));
-    }
-    return product == 0 ? INFINITY : product + log(guess->share[check]);
-}
-
-/* Always the check that leaves the fewest combinations once it is completed; of its parameters
- * those with few values first. */
-static void order_greedily(struct guess *guess, size_t *order)
-{
-    size_t count = guess->part->parameter_count;
-    size_t bound = 0;
-    for (size_t i = 0; i < count; i++)
-        guess->rank[guess->part->parameters[i]] = SIZE_MAX;
-    while (bound < count) {
-        size_t best = SIZE_MAX;
-        double least = INFINITY;
-        for (size_t i = 0; i < guess->part->check_count; i++) {
-            double grown = growth(guess, i);
-            if (grown < least) {
-                least = grown;
-                best = i;
-            }
-        }
-        for (;;) {
-            size_t next = SIZE_MAX;
-            for (size_t i = 0; i < count; i++) {
-                size_t parameter = guess->part->parameters[i];
-                if (guess->rank[parameter] != SIZE_MAX ||
-                    (best != SIZE_MAX && !hn_has_slot(slots_of(guess, best), parameter)))
-                    continue;
-                if (next == SIZE_MAX || values_of(guess, parameter) < values_of(guess, next))
-                    next = parameter;
-            }
-            if (next == SIZE_MAX)
-                break;
-            guess->rank[next] = bound;
-            order[bound++] = next;
-        }
-    }
-}
-
 static void move(size_t *order, size_t from, size_t to)
 {
     size_t moved = order[from];
@@ -218,7 +168,7 @@ static enum hn_status choose(struct guess *guess, size_t *order)
             return HN_ENOMEM;
     }
     double declared = work_of(guess, order);
-    order_greedily(guess, guess->trial);
+    memcpy(guess->trial, order, count * sizeof *order);
     if (improve(guess, guess->trial) * declared_bonus < declared)
         memcpy(order, guess->trial, count * sizeof *order);
     return HN_OK;

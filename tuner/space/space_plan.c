@@ -106,35 +106,6 @@ static enum hn_status find_direction(struct maker *maker, const struct hn_space_
     return HN_OK;
 }
 
-/* x % y == 0 where one side is the level's own value and the other is known: its divisors, or its
- * multiples, are few. */
-static void find_divisors(const struct maker *maker, const struct hn_space_level *level,
-                          struct hn_space_step *step)
-{
-    enum { MANY_VALUES = 64 };
-    const struct hn_terms *terms = maker->terms;
-    const struct hn_term *equal = &terms->items[step->term];
-    step->divides = HN_DIVIDES_NOT;
-    if (level->count < MANY_VALUES || equal->operation != HN_TERM_EQUAL)
-        return;
-    bool swapped = hn_terms_is(terms, equal->operand[0], 0);
-    const struct hn_term *rest = &terms->items[equal->operand[swapped ? 1 : 0]];
-    if (rest->operation != HN_TERM_MODULO ||
-        !hn_terms_is(terms, equal->operand[swapped ? 0 : 1], 0))
-        return;
-    for (size_t i = 0; i < 2; i++) {
-        const struct hn_term *own = &terms->items[rest->operand[i]];
-        const struct hn_term *other = &terms->items[rest->operand[1 - i]];
-        if (own->operation != HN_TERM_TABLE || own->slot != (int)level->parameter ||
-            own->low.integer <= 0 || hn_has_slot(other->slots, level->parameter) ||
-            hn_terms_direction(terms, rest->operand[i], level->parameter) != HN_RISES)
-            continue;
-        step->divides = i == 0 ? HN_DIVIDES_MULTIPLES : HN_DIVIDES_DIVISORS;
-        step->own = own->table;
-        step->other = rest->operand[1 - i];
-    }
-}
-
 static enum hn_status choose_kinds(struct maker *maker, struct hn_space_level *level)
 {
     for (size_t i = 0; i < level->step_count; i++) {
@@ -143,8 +114,6 @@ static enum hn_status choose_kinds(struct maker *maker, struct hn_space_level *l
                      : step->term >= 0                                    ? HN_STEP_COMPUTED
                                                                           : HN_STEP_EVALUATED;
         maker->plan->evaluates = maker->plan->evaluates || step->term < 0;
-        if (step->term >= 0)
-            find_divisors(maker, level, step);
         step->direction = HN_UNKNOWN;
         if (step->kind == HN_STEP_COMPUTED && find_direction(maker, level, step) != HN_OK)
             return HN_ENOMEM;

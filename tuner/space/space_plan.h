@@ -30,13 +30,6 @@ struct hn_space_step {
     struct hn_space_program before; /* what does not change with it */
     struct hn_space_program after;  /* what does */
     struct hn_space_program to_edge;
-    enum hn_step_divides {
-        HN_DIVIDES_NOT,
-        HN_DIVIDES_MULTIPLES, /* own % other == 0 */
-        HN_DIVIDES_DIVISORS,  /* other % own == 0 */
-    } divides;
-    const union hn_cell *own; /* by position, above 0 and ascending */
-    int other;
     const struct hn_space_step_key *keys;
     size_t key_count;
     size_t bits_at;  /* where its bits begin, in words */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/space/space_problem.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -177,56 +176,6 @@ static void fold(struct hn_space_problem *problem)
     }
 }
 
-struct numbered {
-    struct hn_value value;
-    uint16_t index;
-};
-
-static int compare_numbered(const void *a, const void *b)
-{
-    const struct numbered *x = a;
-    const struct numbered *y = b;
-    double left = hn_value_number(&x->value);
-    double right = hn_value_number(&y->value);
-    if (left != right)
-        return left < right ? -1 : 1;
-    return x->index < y->index ? -1 : 1;
-}
-
-static bool needs_sorting(const struct hn_domain *domain)
-{
-    bool sorted = true;
-    for (size_t i = 0; i < domain->count; i++) {
-        const struct hn_value *value = &domain->values[i];
-        if (value->type == HN_WORD || isnan(hn_value_number(value)))
-            return false;
-        if (i > 0 && hn_value_number(value - 1) > hn_value_number(value))
-            sorted = false;
-    }
-    return !sorted;
-}
-
-static enum hn_status sort_domain(struct hn_space_problem *problem, size_t slot,
-                                  struct hn_error *err)
-{
-    struct hn_domain *domain = &problem->domains[slot];
-    if (!needs_sorting(domain))
-        return HN_OK;
-    ptrdiff_t place = domain->values - problem->values;
-    struct numbered *sorted = malloc(domain->count * sizeof *sorted);
-    if (sorted == NULL)
-        return hn_fail_memory(err);
-    for (size_t i = 0; i < domain->count; i++)
-        sorted[i] = (struct numbered){domain->values[i], problem->indices[place + (ptrdiff_t)i]};
-    qsort(sorted, domain->count, sizeof *sorted, compare_numbered);
-    for (size_t i = 0; i < domain->count; i++) {
-        problem->values[place + (ptrdiff_t)i] = sorted[i].value;
-        problem->indices[place + (ptrdiff_t)i] = sorted[i].index;
-    }
-    free(sorted);
-    return HN_OK;
-}
-
 /* What the check depends on: what its term does, or all that is written and open. */
 static void mark_slots(struct hn_space_problem *problem, struct hn_space_check *check)
 {
@@ -269,12 +218,8 @@ static enum hn_status add_check(struct hn_space_problem *problem, size_t conjunc
 
 static enum hn_status add_checks(struct hn_space_problem *problem, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < problem->demands->slot_count && status == HN_OK; i++)
-        status = sort_domain(problem, i, err);
-    if (status == HN_OK)
-        status =
-            hn_terms_init(&problem->terms, problem->domains, problem->demands->slot_count, err);
+    enum hn_status status =
+        hn_terms_init(&problem->terms, problem->domains, problem->demands->slot_count, err);
     for (size_t i = 0; i < end_of(problem) && status == HN_OK; i++) {
         if (!problem->folded[i])
             status = add_check(problem, i, err);

@@ -35,7 +35,7 @@ struct hn_space_problem {
     const struct hn_space_demands *demands;
     size_t limit;
     size_t failing;
-    struct hn_domain *domains; /* by slot; numbers ascend, whatever the declared order */
+    struct hn_domain *domains; /* by slot, in declared order */
     struct hn_value *values;   /* of all domains */
     uint16_t *indices;         /* of these values in declared order */
     struct hn_value *current;  /* by slot: of those with a single value that one */

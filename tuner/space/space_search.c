@@ -73,56 +73,6 @@ static uint64_t cost_of(const struct hn_space_step *step)
     return step->term >= 0 ? 1 : STEPS_TO_EVALUATE;
 }
 
-/* Sets the bit of a value, if it is one of the level's. */
-static void set_value(const struct hn_space_level *level, const struct hn_space_step *step,
-                      int64_t value, uint64_t *mask)
-{
-    size_t low = 0;
-    size_t high = level->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (step->own[middle].integer < value)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < level->count && step->own[low].integer == value; low++)
-        mask[low / 64] |= (uint64_t)1 << (low % 64);
-}
-
-/* Sets the bits of the values that divide a number, or that it divides, one by one. False, and sets
- * nothing: there may be more of these than values. */
-static bool set_divisible(struct hn_space_search *search, const struct hn_space_level *level,
-                          const struct hn_space_step *step, uint64_t *mask)
-{
-    enum { WORTH = 8 };
-    int64_t other = search->cells[step->other].integer;
-    int64_t most = (int64_t)(level->count / WORTH);
-    if (step->divides == HN_DIVIDES_NOT || other == 0 || other == INT64_MIN)
-        return false;
-    other = other < 0 ? -other : other;
-    if (step->divides == HN_DIVIDES_MULTIPLES) {
-        int64_t low = (step->own[0].integer - 1) / other + 1;
-        int64_t high = step->own[level->count - 1].integer / other;
-        if (high - low > most)
-            return false;
-        search->steps += (uint64_t)most;
-        for (int64_t i = low; i <= high; i++)
-            set_value(level, step, i * other, mask);
-        return true;
-    }
-    if (other / most > most)
-        return false;
-    search->steps += (uint64_t)most;
-    for (int64_t i = 1; i <= other / i; i++) {
-        if (other % i != 0)
-            continue;
-        set_value(level, step, i, mask);
-        set_value(level, step, other / i, mask);
-    }
-    return true;
-}
-
 static uint64_t *need_row(struct hn_space_search *search, const struct hn_space_level *level,
                           const struct hn_space_step *step)
 {
@@ -134,8 +84,6 @@ static uint64_t *need_row(struct hn_space_search *search, const struct hn_space_
         return bits;
     search->known[step->known_at + row] = 1;
     run(search, &step->before);
-    if (step->divides && set_divisible(search, level, step, bits))
-        return bits;
     search->steps += level->count * cost_of(step);
     for (size_t i = 0; i < level->count; i++) {
         if (passes(search, level, step, i))
@@ -207,34 +155,17 @@ static void cut_each(struct hn_space_search *search, const struct hn_space_level
     }
 }
 
-/* The same by what divides. False: that does not pay. */
-static bool cut_divisible(struct hn_space_search *search, const struct hn_space_level *level,
-                          const struct hn_space_step *step, uint64_t *mask)
-{
-    uint64_t bits[level->words];
-    memset(bits, 0, sizeof bits);
-    if (!step->divides || !set_divisible(search, level, step, bits))
-        return false;
-    for (size_t i = 0; i < level->words; i++)
-        mask[i] &= bits[i];
-    return true;
-}
-
 /* Takes away what does not pass. */
 static void cut(struct hn_space_search *search, const struct hn_space_level *level,
                 const struct hn_space_step *step, uint64_t *mask)
 {
-    if (cut_divisible(search, level, step, mask))
+    if (step->kind != HN_STEP_TABULATED) {
+        if (step->direction != HN_UNKNOWN)
+            cut_range(search, level, step, mask);
+        else
+            cut_each(search, level, step, mask);
         return;
-    if (step->direction != HN_UNKNOWN)
-        cut_range(search, level, step, mask);
-    else
-        cut_each(search, level, step, mask);
-}
-
-static void cut_tabulated(struct hn_space_search *search, const struct hn_space_level *level,
-                          const struct hn_space_step *step, uint64_t *mask)
-{
+    }
     const uint64_t *row = need_row(search, level, step);
     for (size_t i = 0; i < level->words; i++)
         mask[i] &= row[i];
@@ -258,11 +189,7 @@ bool hn_space_candidates(struct hn_space_search *search, size_t depth)
     if (level->count % 64 != 0)
         mask[level->words - 1] = ((uint64_t)1 << (level->count % 64)) - 1;
     for (size_t s = 0; s < level->step_count; s++) {
-        const struct hn_space_step *step = &level->steps[s];
-        if (step->kind == HN_STEP_TABULATED)
-            cut_tabulated(search, level, step, mask);
-        else
-            cut(search, level, step, mask);
+        cut(search, level, &level->steps[s], mask);
         if (is_empty(mask, level->words))
             return false;
     }
