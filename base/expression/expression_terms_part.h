@@ -6,27 +6,6 @@
 
 /* What the files expression_terms*.c share. */
 
-/* MIXED: an integer or a real, as a parameter with both may be. Its cell is a real: exact, since the integers stay within
- * 2^53. */
-enum hn_term_type { HN_TYPE_INTEGER, HN_TYPE_REAL, HN_TYPE_MIXED, HN_TYPE_WORD };
-#define HN_EXACT_INTEGER ((int64_t)1 << 53)
-
-static inline bool hn_type_is_real(enum hn_term_type type)
-{
-    return type == HN_TYPE_REAL || type == HN_TYPE_MIXED;
-}
-
-/* A part of an expression. value -1: terms can not say. fails: 1 where it has no value; value is anything there. */
-struct hn_term_part {
-    int value;
-    int fails;
-    enum hn_term_type type;
-};
-
-/* A node that depends on one slot at most, by the evaluator, or its truth. False: it depends on more. */
-bool hn_terms_tabulate(struct hn_terms *terms, const struct hn_expression *expression, const struct hn_node *node,
-                       bool truth, struct hn_term_part *part);
-
 /* The bounds of an operation's value from those of its operands, into term->low and high. False: it might overflow, or
  * has no value for some operands within their bounds (a shift by a negative number). Division by zero gives 0. */
 bool hn_term_bound(struct hn_term *term, const struct hn_term *a, const struct hn_term *b, const struct hn_term *c);
