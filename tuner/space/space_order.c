@@ -28,44 +28,46 @@ struct guess {
     struct hn_blocks blocks;
 };
 
-/* -1 when memory is out. */
+/* A random position of each parameter that the check depends on. */
+static void draw_positions(struct guess *guess, const struct hn_space_check *check,
+                           struct hn_random *random)
+{
+    for (size_t i = 0; i < guess->part->parameter_count; i++) {
+        size_t parameter = guess->part->parameters[i];
+        const struct hn_domain *domain = &guess->problem->domains[parameter];
+        if (!hn_has_slot(check->slots, parameter))
+            continue;
+        size_t position = hn_random_below(random, domain->count);
+        guess->positions[parameter] = (uint16_t)position;
+        guess->current[parameter] = domain->values[position];
+    }
+}
+
+static bool passes(struct guess *guess, const struct hn_space_check *check)
+{
+    const struct hn_space_problem *problem = guess->problem;
+    if (check->term < 0)
+        return hn_conjunct_evaluate(&problem->demands->conjuncts.items[check->conjunct],
+                                    guess->current) == (check->failing ? HN_NO_VALUE : HN_TRUE);
+    for (size_t i = 0; i < guess->gatherer.count; i++) {
+        struct hn_instruction instruction =
+            hn_terms_instruction(&problem->terms, guess->gatherer.found[i]);
+        hn_instructions_run(&instruction, 1, guess->positions, guess->cells);
+    }
+    return guess->cells[check->term].integer != 0;
+}
+
 static double sample_share(struct guess *guess, const struct hn_space_check *check,
                            struct hn_random *random)
 {
-    const struct hn_space_problem *problem = guess->problem;
-    size_t any = guess->part->parameters[0];
-    struct hn_space_program program[2] = {{NULL, 0}, {NULL, 0}};
+    double passed = 0.5;
     if (check->term >= 0)
         hn_space_gather(&guess->gatherer, check->term);
-    for (size_t i = 0; i < 2 && check->term >= 0; i++) {
-        if (hn_space_program_take(&guess->gatherer, any, i == 1, &guess->blocks, &program[i]) !=
-            HN_OK)
-            return -1;
-    }
-    size_t passed = 0;
     for (size_t i = 0; i < SAMPLES; i++) {
-        for (size_t j = 0; j < guess->part->parameter_count; j++) {
-            size_t parameter = guess->part->parameters[j];
-            const struct hn_domain *domain = &problem->domains[parameter];
-            if (!hn_has_slot(check->slots, parameter))
-                continue;
-            size_t position = hn_random_below(random, domain->count);
-            guess->positions[parameter] = (uint16_t)position;
-            guess->current[parameter] = domain->values[position];
-        }
-        if (check->term >= 0) {
-            for (size_t j = 0; j < 2; j++)
-                hn_instructions_run(program[j].items, program[j].count, guess->positions,
-                                    guess->cells);
-            passed += guess->cells[check->term].integer != 0;
-        } else {
-            const struct hn_conjunct *conjunct =
-                &problem->demands->conjuncts.items[check->conjunct];
-            passed += hn_conjunct_evaluate(conjunct, guess->current) ==
-                      (check->failing ? HN_NO_VALUE : HN_TRUE);
-        }
+        draw_positions(guess, check, random);
+        passed += passes(guess, check);
     }
-    return ((double)passed + 0.5) / (SAMPLES + 1);
+    return passed / (SAMPLES + 1);
 }
 
 static double values_of(const struct guess *guess, size_t parameter)
@@ -156,7 +158,7 @@ static double improve(struct guess *guess, size_t *order)
     return work;
 }
 
-static enum hn_status choose(struct guess *guess, size_t *order)
+static void choose(struct guess *guess, size_t *order)
 {
     size_t count = guess->part->parameter_count;
     struct hn_random random = hn_random_seeded(1);
@@ -164,14 +166,11 @@ static enum hn_status choose(struct guess *guess, size_t *order)
     for (size_t i = 0; i < guess->part->check_count; i++) {
         const struct hn_space_check *check = &guess->problem->checks[guess->part->checks[i]];
         guess->share[i] = sample_share(guess, check, &random);
-        if (guess->share[i] < 0)
-            return HN_ENOMEM;
     }
     double declared = work_of(guess, order);
     memcpy(guess->trial, order, count * sizeof *order);
     if (improve(guess, guess->trial) * declared_bonus < declared)
         memcpy(order, guess->trial, count * sizeof *order);
-    return HN_OK;
 }
 
 static enum hn_status allocate(struct guess *guess)
@@ -206,7 +205,7 @@ enum hn_status hn_space_order(struct hn_space_problem *problem, const struct hn_
     struct guess guess = {.problem = problem, .part = part};
     enum hn_status status = allocate(&guess);
     if (status == HN_OK)
-        status = choose(&guess, order);
+        choose(&guess, order);
     hn_space_gatherer_finish(&guess.gatherer);
     hn_blocks_finish(&guess.blocks);
     return status == HN_OK ? HN_OK : hn_fail_memory(err);
