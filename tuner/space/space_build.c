@@ -9,6 +9,8 @@
 /* Estimates of so many times the limit, or so small a part of it, are believed. */
 static const double clearly_more = 20;
 static const double clearly_fewer = 4;
+/* Steps of such an estimate. */
+static const uint64_t most_probed = 100000000;
 /* 1 GiB, twice while they are sorted. */
 static const uint64_t most_key_words = (uint64_t)1 << 27;
 
@@ -120,13 +122,16 @@ static enum hn_status judge(struct hn_space_open *open, const struct hn_space_li
     *too_many = false;
     if (open->solver.plan.combinations <= points)
         return HN_OK;
-    double estimate = hn_space_open_estimate(open);
+    double estimate = hn_space_open_estimate(open, most->few_steps / 10);
     if (estimate > 0 && estimate < points / clearly_fewer)
         return HN_OK;
     enum hn_walk walk = hn_space_open_count(open, most->few_steps);
     if (walk == HN_WALK_NO_MEMORY)
         return hn_fail_memory(err);
-    *too_many = walk == HN_WALK_DONE ? open->valid > points : estimate > clearly_more * points;
+    if (walk == HN_WALK_DONE)
+        *too_many = open->valid > points;
+    else
+        *too_many = hn_space_open_estimate(open, most_probed) > clearly_more * points;
     return HN_OK;
 }
 
@@ -141,7 +146,7 @@ static enum hn_status leave_open(struct hn_space_open *open, const struct hn_spa
     if (walk == HN_WALK_NO_MEMORY)
         return hn_fail_memory(err);
     if (walk != HN_WALK_DONE)
-        open->valid = hn_space_open_estimate(open);
+        open->valid = hn_space_open_estimate(open, most_probed);
     return hn_space_open_complete(open, part, err);
 }
 

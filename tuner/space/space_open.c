@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* PROBES make the estimate, or what can be had for so many steps. A draw that can not be counted
+/* PROBES make the estimate, where the steps are enough for them. A draw that can not be counted
  * out takes one of CANDIDATES points found by random descents, by their weights; each descent may
  * try so many values. */
-enum { PROBES = 4000, MOST_PROBED = 100000000, CANDIDATES = 32, MOST_DESCENT = 20000 };
+enum { PROBES = 4000, CANDIDATES = 32, MOST_DESCENT = 20000 };
 /* What looking for the first point with given values may cost. */
 enum { MOST_FIRST = 50000000 };
 
@@ -69,14 +69,14 @@ static double probe(struct hn_space_search *search, struct hn_random *random)
     return weight;
 }
 
-double hn_space_open_estimate(struct hn_space_open *open)
+double hn_space_open_estimate(struct hn_space_open *open, uint64_t most_steps)
 {
     struct hn_random random = hn_random_seeded(1);
     struct hn_space_search *search = &open->solver.search;
-    const uint64_t end = search->steps + MOST_PROBED;
+    const uint64_t end = search->steps + most_steps;
     double sum = 0;
     int probes = 0;
-    for (; probes < PROBES && search->steps < end; probes++)
+    for (; probes == 0 || (probes < PROBES && search->steps < end); probes++)
         sum += probe(search, &random);
     return sum / probes;
 }

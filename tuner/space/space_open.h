@@ -22,7 +22,7 @@ struct hn_space_open {
 /* Counts the part's points where that takes few steps. HN_WALK_TOO_LONG else. */
 enum hn_walk hn_space_open_count(struct hn_space_open *open, uint64_t most_steps);
 /* Estimates how many there are (Knuth, "Estimating the efficiency of backtrack programs", 1975). */
-double hn_space_open_estimate(struct hn_space_open *open);
+double hn_space_open_estimate(struct hn_space_open *open, uint64_t most_steps);
 
 /* The part's solver, to begin with; problem outlives it. */
 enum hn_status hn_space_open_create(struct hn_space_problem *problem, const struct hn_space_part *part,
