@@ -169,7 +169,6 @@ void hn_fields_read(struct hn_json_reader *reader, const struct hn_structure *st
         structure->check(reader, owner);
 }
 
-/* Whether a member says nothing; a choice or struct always says something. */
 static bool is_empty(const struct hn_field *field, const void *owner)
 {
     const void *member = hn_field_member(field, owner);
@@ -200,6 +199,14 @@ static bool is_empty(const struct hn_field *field, const void *owner)
         break;
     }
     return false;
+}
+
+bool hn_fields_are_empty(const struct hn_structure *structure, const void *owner)
+{
+    for (size_t i = 0; i < structure->count; i++)
+        if (!is_empty(&structure->fields[i], owner))
+            return false;
+    return true;
 }
 
 static json_t *list_to_json(const struct hn_field *field, const void *owner);

@@ -54,6 +54,17 @@ struct hn_structure {
     void (*check)(struct hn_json_reader *reader, void *owner);
 };
 
+/* For tables, of what is called `struct type`. */
+#define HN_AT(type, member) .offset = offsetof(struct type, member)
+#define HN_OWN(type, member, functions) .kind = HN_FIELD_OWN, .of = &(functions), HN_AT(type, member)
+#define HN_CHOICE(type, member, names) \
+    .kind = HN_FIELD_CHOICE, .of = (names), .choices = sizeof(names) / sizeof *(names), HN_AT(type, member)
+#define HN_NAMED_FLAG(type, member, names) .kind = HN_FIELD_NAMED_FLAG, .of = (names), .choices = 2, HN_AT(type, member)
+#define HN_STRUCT(type, member, structure) .kind = HN_FIELD_STRUCT, .of = &(structure), HN_AT(type, member)
+#define HN_LIST(type, member, counter, structure) \
+    .kind = HN_FIELD_LIST, .of = &(structure), HN_AT(type, member), .count_offset = offsetof(struct type, counter)
+#define HN_STRUCTURE(type, fields, check) {sizeof(struct type), fields, sizeof(fields) / sizeof *(fields), check}
+
 /* `member` is where the field lies. */
 struct hn_field_own {
     void (*read)(struct hn_json_reader *reader, const struct hn_field *field, const json_t *json, void *member);
@@ -69,6 +80,8 @@ size_t *hn_field_count(const struct hn_field *field, const void *owner);
 void hn_fields_read(struct hn_json_reader *reader, const struct hn_structure *structure, const json_t *json,
                     void *owner);
 json_t *hn_fields_to_json(const struct hn_structure *structure, const void *owner); /* NULL when out of memory */
+/* Whether all fields are false, 0, "" or without an element. A choice or a struct never is. */
+bool hn_fields_are_empty(const struct hn_structure *structure, const void *owner);
 /* Frees what the members own, not the struct itself. */
 void hn_fields_finish(const struct hn_structure *structure, void *owner);
 

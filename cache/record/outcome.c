@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-static const char *const names[HN_OUTCOME_COUNT] = {
+const char *const hn_outcome_names[HN_OUTCOME_COUNT] = {
 #define X(identifier, name) [identifier] = name,
     HN_OUTCOMES(X)
 #undef X
@@ -12,13 +12,13 @@ static const char *const names[HN_OUTCOME_COUNT] = {
 
 const char *hn_outcome_name(enum hn_outcome outcome)
 {
-    return names[outcome];
+    return hn_outcome_names[outcome];
 }
 
 bool hn_outcome_parse(const char *name, enum hn_outcome *outcome)
 {
     for (size_t i = 0; i < HN_OUTCOME_COUNT; i++) {
-        if (strcmp(names[i], name) == 0) {
+        if (strcmp(hn_outcome_names[i], name) == 0) {
             *outcome = (enum hn_outcome)i;
             return true;
         }

@@ -29,6 +29,7 @@ enum hn_outcome {
         HN_OUTCOME_COUNT
 };
 
+extern const char *const hn_outcome_names[HN_OUTCOME_COUNT];
 const char *hn_outcome_name(enum hn_outcome outcome);
 /* False when there is no such outcome. */
 bool hn_outcome_parse(const char *name, enum hn_outcome *outcome);

@@ -7,6 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const hn_verification_names[HN_VERIFICATION_COUNT] = {
+    [HN_UNVERIFIED] = "unverified",
+    [HN_SELF_VERIFIED] = "self-verified",
+    [HN_VERIFIED] = "verified",
+    [HN_NOT_RECORDED] = "not recorded",
+};
+
 int64_t hn_resources_shared_bytes(const struct hn_resources *resources)
 {
     return (int64_t)resources->shared_bytes + resources->dynamic_shared_bytes;
@@ -29,25 +36,19 @@ void hn_record_finish(struct hn_record *record)
     hn_record_init(record);
 }
 
-static enum hn_status copy_string(char **to, const char *from, struct hn_error *err)
+/* The copy of so many bytes; false when out of memory. None of nothing. */
+static bool copy_bytes(void *to, const void *from, size_t size)
 {
-    *to = from == NULL ? NULL : strdup(from);
-    return from != NULL && *to == NULL ? hn_fail_memory(err) : HN_OK;
+    void *copy = size == 0 ? NULL : malloc(size);
+    if (copy != NULL)
+        memcpy(copy, from, size);
+    memcpy(to, &copy, sizeof copy);
+    return copy != NULL || size == 0;
 }
 
-static enum hn_status copy_samples(struct hn_timing *to, const struct hn_timing *from,
-                                   struct hn_error *err)
+static bool copy_string(char **to, const char *from)
 {
-    to->samples_us = NULL;
-    to->sample_count = 0;
-    if (from->sample_count == 0)
-        return HN_OK;
-    to->samples_us = malloc(from->sample_count * sizeof *to->samples_us);
-    if (to->samples_us == NULL)
-        return hn_fail_memory(err);
-    memcpy(to->samples_us, from->samples_us, from->sample_count * sizeof *to->samples_us);
-    to->sample_count = from->sample_count;
-    return HN_OK;
+    return copy_bytes(to, from, from == NULL ? 0 : strlen(from) + 1);
 }
 
 enum hn_status hn_record_copy(struct hn_record *to, const struct hn_record *from,
@@ -58,19 +59,18 @@ enum hn_status hn_record_copy(struct hn_record *to, const struct hn_record *from
     copy.original = NULL;
     hn_bindings_init(&copy.point);
     hn_bindings_init(&copy.metrics);
-    enum hn_status status = copy_samples(&copy.timing, &from->timing, err);
-    if (status == HN_OK)
-        status = copy_string(&copy.message, from->message, err);
-    if (status == HN_OK)
-        status = copy_string(&copy.original, from->original, err);
-    if (status == HN_OK)
-        status = hn_bindings_copy(&copy.point, &from->point, err);
-    if (status == HN_OK)
-        status = hn_bindings_copy(&copy.metrics, &from->metrics, err);
-    if (status != HN_OK)
+    const struct hn_timing *timing = &from->timing;
+    copy.timing.samples_us = NULL;
+    bool copied = copy_string(&copy.message, from->message) &&
+                  copy_string(&copy.original, from->original) &&
+                  copy_bytes(&copy.timing.samples_us, timing->samples_us,
+                             timing->sample_count * sizeof *timing->samples_us) &&
+                  hn_bindings_copy(&copy.point, &from->point, err) == HN_OK &&
+                  hn_bindings_copy(&copy.metrics, &from->metrics, err) == HN_OK;
+    if (!copied)
         hn_record_finish(&copy);
     *to = copy;
-    return status;
+    return copied ? HN_OK : hn_fail_memory(err);
 }
 
 void hn_record_fail(struct hn_record *record, enum hn_outcome outcome, const char *format, ...)

@@ -32,6 +32,9 @@ enum hn_verification {
     HN_VERIFIED,      /* against the reference of the config */
     HN_NOT_RECORDED,  /* who measured it does not say: files of Kernel Tuner */
 };
+enum { HN_VERIFICATION_COUNT = HN_NOT_RECORDED + 1 };
+/* They are written to caches and files: never change one. */
+extern const char *const hn_verification_names[HN_VERIFICATION_COUNT];
 
 /* The comparison with the reference: passes if max_error <= tolerance, tolerance = absolute + relative * max|r|. */
 struct hn_verdict {

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_reader.h"
 #include "cache/record/gate.h"
-#include "cache/record/record_json_parts.h"
+#include "cache/record/record_json.h"
 #include "cache/recording/recording_parts.h"
 #include "cache/recording/recording_plan.h"
 

@@ -6,8 +6,9 @@
 #include <time.h>
 
 #include "base/c_locale.h"
+#include "base/json_reader.h"
 #include "cache/record/gate.h"
-#include "cache/record/record_json_parts.h"
+#include "cache/record/record_json.h"
 #include "cache/recording/recording_parts.h"
 
 double hn_timestamp_parse(const char *string)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/recording/recording_table.h"
+#include "base/json_reader.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache/record/record_json_parts.h"
+#include "cache/record/record_json.h"
 #include "cache/recording/recording_parts.h"
 
 enum { VALUES_MOST = 65535 };

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache/record/record_json_parts.h"
+#include "cache/record/record_json.h"
 #include "runtime/libhone/choice.h"
 #include "runtime/libhone/kernel.h"
 

@@ -6,22 +6,8 @@
 #include "cache/record/record_json.h"
 #include "runtime/plan/plan.h"
 
-#define AT(type, member) .offset = offsetof(struct type, member)
-#define EXPRESSION(type, member) .kind = HN_FIELD_OWN, .of = &hn_expression_field, AT(type, member)
-#define DIMENSIONS(type, member) .kind = HN_FIELD_OWN, .of = &hn_dimensions_field, AT(type, member)
-#define OWN(type, member, functions) .kind = HN_FIELD_OWN, .of = &(functions), AT(type, member)
-#define CHOICE(type, member, names)                                                                \
-    .kind = HN_FIELD_CHOICE, .of = (names), .choices = sizeof(names) / sizeof *(names),            \
-    AT(type, member)
-#define NAMED_FLAG(type, member, names)                                                            \
-    .kind = HN_FIELD_NAMED_FLAG, .of = (names), .choices = 2, AT(type, member)
-#define LIST(type, member, counter, structure)                                                     \
-    .kind = HN_FIELD_LIST, .of = &(structure), AT(type, member),                                   \
-    .count_offset = offsetof(struct type, counter)
-#define STRUCTURE(type, fields, check)                                                             \
-    {                                                                                              \
-        sizeof(struct type), fields, sizeof(fields) / sizeof *(fields), check                      \
-    }
+#define EXPRESSION(type, member) HN_OWN(type, member, hn_expression_field)
+#define DIMENSIONS(type, member) HN_OWN(type, member, hn_dimensions_field)
 
 static const struct hn_field word_fields[] = {{.key = "", .kind = HN_FIELD_WORD, .needed = true}};
 static const struct hn_structure word_list = {sizeof(char *), word_fields, 1, NULL};
@@ -65,14 +51,14 @@ static bool is_file(const void *fill)
 }
 
 static const struct hn_field fill_fields[] = {
-    {.key = "kind", .needed = true, CHOICE(hn_fill, kind, fill_kinds)},
+    {.key = "kind", .needed = true, HN_CHOICE(hn_fill, kind, fill_kinds)},
     {.key = "a", .needed = true, .kind = HN_FIELD_OWN, .of = &number, .tag = 0},
     {.key = "b", .needed = true, .kind = HN_FIELD_OWN, .of = &number, .tag = 1},
     {EXPRESSION(hn_fill, expressions[0])},
     {EXPRESSION(hn_fill, expressions[1])},
-    {.key = "file", .needed = true, .kind = HN_FIELD_TEXT, AT(hn_fill, file), .when = is_file},
+    {.key = "file", .needed = true, .kind = HN_FIELD_TEXT, HN_AT(hn_fill, file), .when = is_file},
 };
-const struct hn_structure hn_fill_structure = STRUCTURE(hn_fill, fill_fields, NULL);
+const struct hn_structure hn_fill_structure = HN_STRUCTURE(hn_fill, fill_fields, NULL);
 
 /* Textures. */
 
@@ -121,12 +107,12 @@ static const struct hn_field_own addresses = {read_addresses, build_addresses, N
 
 static const struct hn_field texture_fields[] = {
     {.key = "dimensions", .needed = true, .kind = HN_FIELD_OWN, .of = &dimension_count},
-    {.key = "address", .needed = true, OWN(hn_texture, address, addresses)},
-    {.key = "filter", .needed = true, NAMED_FLAG(hn_texture, linear, hn_texture_filters)},
-    {.key = "normalized", .needed = true, .kind = HN_FIELD_FLAG, AT(hn_texture, normalized)},
-    {.key = "read", .needed = true, NAMED_FLAG(hn_texture, as_float, hn_texture_reads)},
+    {.key = "address", .needed = true, HN_OWN(hn_texture, address, addresses)},
+    {.key = "filter", .needed = true, HN_NAMED_FLAG(hn_texture, linear, hn_texture_filters)},
+    {.key = "normalized", .needed = true, .kind = HN_FIELD_FLAG, HN_AT(hn_texture, normalized)},
+    {.key = "read", .needed = true, HN_NAMED_FLAG(hn_texture, as_float, hn_texture_reads)},
 };
-const struct hn_structure hn_texture_structure = STRUCTURE(hn_texture, texture_fields, NULL);
+const struct hn_structure hn_texture_structure = HN_STRUCTURE(hn_texture, texture_fields, NULL);
 
 /* Arguments. */
 
@@ -138,11 +124,11 @@ static const char *const roles[] = {
 static const char *const zeroings[] = {"outside", "inside"};
 
 static const struct hn_field compare_fields[] = {
-    {.key = "mode", .needed = true, CHOICE(hn_compare, mode, hn_compare_mode_names)},
+    {.key = "mode", .needed = true, HN_CHOICE(hn_compare, mode, hn_compare_mode_names)},
     {.key = "relative", EXPRESSION(hn_compare, relative)},
     {.key = "absolute", EXPRESSION(hn_compare, absolute)},
 };
-const struct hn_structure hn_compare_structure = STRUCTURE(hn_compare, compare_fields, NULL);
+const struct hn_structure hn_compare_structure = HN_STRUCTURE(hn_compare, compare_fields, NULL);
 
 static void read_type(struct hn_json_reader *reader, const struct hn_field *field,
                       const json_t *json, void *member)
@@ -227,9 +213,9 @@ static void check_argument(struct hn_json_reader *reader, void *owner)
 }
 
 static const struct hn_field argument_fields[] = {
-    {.key = "name", .needed = true, .kind = HN_FIELD_WORD, AT(hn_argument, name)},
+    {.key = "name", .needed = true, .kind = HN_FIELD_WORD, HN_AT(hn_argument, name)},
     {.key = "type", .needed = true, .kind = HN_FIELD_OWN, .of = &type},
-    {.key = "role", .needed = true, CHOICE(hn_argument, role, roles)},
+    {.key = "role", .needed = true, HN_CHOICE(hn_argument, role, roles)},
     {.key = "width", EXPRESSION(hn_argument, shape.width), .tag = HN_SEES_NAMES},
     {.key = "height",
      .needed = true,
@@ -237,34 +223,33 @@ static const struct hn_field argument_fields[] = {
      .tag = HN_SEES_NAMES,
      .when = has_rows},
     {.key = "pitch", EXPRESSION(hn_argument, shape.pitch), .tag = HN_SEES_NAMES, .when = has_rows},
-    {.key = "device_pitch", .kind = HN_FIELD_FLAG, AT(hn_argument, shape.device), .when = has_rows},
+    {.key = "device_pitch",
+     .kind = HN_FIELD_FLAG,
+     HN_AT(hn_argument, shape.device),
+     .when = has_rows},
     {.key = "count", EXPRESSION(hn_argument, count), .when = has_no_rows},
     {.key = "align", EXPRESSION(hn_argument, align), .tag = HN_SEES_NAMES, .when = lies_in_memory},
     {.key = "value", EXPRESSION(hn_argument, value)},
     {.key = "fill",
      .needed = true,
-     .kind = HN_FIELD_STRUCT,
-     .of = &hn_fill_structure,
-     AT(hn_argument, fill),
+     HN_STRUCT(hn_argument, fill, hn_fill_structure),
      .when = is_filled},
-    {.key = "from", .kind = HN_FIELD_WORD, AT(hn_argument, from)},
+    {.key = "from", .kind = HN_FIELD_WORD, HN_AT(hn_argument, from)},
     {.key = "texture",
      .needed = true,
-     .kind = HN_FIELD_STRUCT,
-     .of = &hn_texture_structure,
-     AT(hn_argument, texture),
+     HN_STRUCT(hn_argument, texture, hn_texture_structure),
      .when = is_texture},
     {.key = "if", EXPRESSION(hn_argument, condition), .when = is_symbol},
-    {.key = "changes", .kind = HN_FIELD_FLAG, AT(hn_argument, changes), .when = is_symbol},
-    {.key = "zero", NAMED_FLAG(hn_argument, zero_inside, zeroings)},
+    {.key = "changes", .kind = HN_FIELD_FLAG, HN_AT(hn_argument, changes), .when = is_symbol},
+    {.key = "zero", HN_NAMED_FLAG(hn_argument, zero_inside, zeroings)},
     {.key = "compare",
      .kind = HN_FIELD_POINTER,
      .of = &hn_compare_structure,
-     AT(hn_argument, compare)},
-    {.key = "length", .kind = HN_FIELD_WORD, AT(hn_argument, length)},
+     HN_AT(hn_argument, compare)},
+    {.key = "length", .kind = HN_FIELD_WORD, HN_AT(hn_argument, length)},
 };
 const struct hn_structure hn_argument_structure =
-    STRUCTURE(hn_argument, argument_fields, check_argument);
+    HN_STRUCTURE(hn_argument, argument_fields, check_argument);
 
 /* Steps. The number of an argument is one of the plan's, which is being read. */
 
@@ -284,14 +269,14 @@ static void check_window(struct hn_json_reader *reader, void *owner)
 
 static const struct hn_field window_fields[] = {
     {.key = "bytes", .needed = true, EXPRESSION(hn_window_plan, parts[HN_WINDOW_BYTES])},
-    {.key = "argument", .needed = true, .kind = HN_FIELD_INDEX, AT(hn_window_plan, argument)},
+    {.key = "argument", .needed = true, .kind = HN_FIELD_INDEX, HN_AT(hn_window_plan, argument)},
     {.key = "hit_ratio", EXPRESSION(hn_window_plan, parts[HN_WINDOW_HIT_RATIO])},
     {.key = "hit", EXPRESSION(hn_window_plan, parts[HN_WINDOW_HIT])},
     {.key = "miss", EXPRESSION(hn_window_plan, parts[HN_WINDOW_MISS])},
     {.key = "set_aside", EXPRESSION(hn_window_plan, parts[HN_WINDOW_SET_ASIDE])},
 };
 static const struct hn_structure window_structure =
-    STRUCTURE(hn_window_plan, window_fields, check_window);
+    HN_STRUCTURE(hn_window_plan, window_fields, check_window);
 
 static void check_step(struct hn_json_reader *reader, void *owner)
 {
@@ -309,7 +294,7 @@ static bool has_window(const void *step)
 }
 
 static const struct hn_field step_fields[] = {
-    {.key = "entry", .needed = true, .kind = HN_FIELD_TEXT, AT(hn_step, entry)},
+    {.key = "entry", .needed = true, .kind = HN_FIELD_TEXT, HN_AT(hn_step, entry)},
     {.key = "if", EXPRESSION(hn_step, condition)},
     {.key = "grid", .needed = true, DIMENSIONS(hn_step, geometry.grid)},
     {.key = "block", .needed = true, DIMENSIONS(hn_step, geometry.block)},
@@ -317,14 +302,10 @@ static const struct hn_field step_fields[] = {
     {.key = "cluster", DIMENSIONS(hn_step, geometry.cluster)},
     {.key = "carveout", EXPRESSION(hn_step, geometry.carveout)},
     {.key = "cooperative", EXPRESSION(hn_step, geometry.cooperative)},
-    {.key = "l2_window",
-     .kind = HN_FIELD_STRUCT,
-     .of = &window_structure,
-     AT(hn_step, geometry.window),
-     .told = has_window},
-    {.key = "arguments", .needed = true, LIST(hn_step, arguments, argument_count, index_list)},
+    {.key = "l2_window", HN_STRUCT(hn_step, geometry.window, window_structure), .told = has_window},
+    {.key = "arguments", .needed = true, HN_LIST(hn_step, arguments, argument_count, index_list)},
 };
-const struct hn_structure hn_step_structure = STRUCTURE(hn_step, step_fields, check_step);
+const struct hn_structure hn_step_structure = HN_STRUCTURE(hn_step, step_fields, check_step);
 
 /* Pipelines: the lists of arguments by what they take part in, which the tag says. */
 
@@ -381,12 +362,14 @@ static const struct hn_field_own last_part = {read_part, build_part, free_parts}
 static const char *const directions[] = {"to_device", "to_host"};
 
 static const struct hn_field copy_fields[] = {
-    {.key = "before", .needed = true, .kind = HN_FIELD_INDEX, AT(hn_copy_step, before)},
-    {.key = "copy", .needed = true, NAMED_FLAG(hn_copy_step, to_host, directions)},
+    {.key = "before", .needed = true, .kind = HN_FIELD_INDEX, HN_AT(hn_copy_step, before)},
+    {.key = "copy", .needed = true, HN_NAMED_FLAG(hn_copy_step, to_host, directions)},
     {.key = "if", EXPRESSION(hn_copy_step, condition), .tag = HN_SEES_PITCHES},
-    {.key = "arguments", .needed = true, LIST(hn_copy_step, arguments, argument_count, index_list)},
+    {.key = "arguments",
+     .needed = true,
+     HN_LIST(hn_copy_step, arguments, argument_count, index_list)},
 };
-const struct hn_structure hn_copy_structure = STRUCTURE(hn_copy_step, copy_fields, NULL);
+const struct hn_structure hn_copy_structure = HN_STRUCTURE(hn_copy_step, copy_fields, NULL);
 
 static void check_pipeline(struct hn_json_reader *reader, void *owner)
 {
@@ -411,10 +394,12 @@ static const struct hn_field pipeline_fields[] = {
      .tag = HN_SEES_PITCHES},
     HN_PIPELINE_FIELDS(X)
 #undef X
-        {.key = "copies", .needed = true, LIST(hn_pipeline, copies, copy_count, hn_copy_structure)},
+        {.key = "copies",
+         .needed = true,
+         HN_LIST(hn_pipeline, copies, copy_count, hn_copy_structure)},
 };
 const struct hn_structure hn_pipeline_structure =
-    STRUCTURE(hn_pipeline, pipeline_fields, check_pipeline);
+    HN_STRUCTURE(hn_pipeline, pipeline_fields, check_pipeline);
 
 /* Options, whose text has expressions. */
 
@@ -441,9 +426,9 @@ static const struct hn_field_own option_text = {read_option, build_option, free_
 static const struct hn_field option_fields[] = {
     {.key = "if", EXPRESSION(hn_option, condition)},
     {.key = "option", .needed = true, .kind = HN_FIELD_OWN, .of = &option_text},
-    {LIST(hn_option, holes, hole_count, hn_expression_list)},
+    {HN_LIST(hn_option, holes, hole_count, hn_expression_list)},
 };
-static const struct hn_structure option_structure = STRUCTURE(hn_option, option_fields, NULL);
+static const struct hn_structure option_structure = HN_STRUCTURE(hn_option, option_fields, NULL);
 
 /* The rest of a plan. */
 
@@ -459,95 +444,66 @@ static bool has_template(const void *reference)
 }
 
 static const struct hn_field reference_fields[] = {
-    {.key = "kind", .needed = true, CHOICE(hn_reference, kind, reference_kinds)},
+    {.key = "kind", .needed = true, HN_CHOICE(hn_reference, kind, reference_kinds)},
     {.key = "template",
      .needed = true,
      .kind = HN_FIELD_TEXT,
-     AT(hn_reference, template_path),
+     HN_AT(hn_reference, template_path),
      .when = has_template},
     {.key = "step",
      .needed = true,
-     .kind = HN_FIELD_STRUCT,
-     .of = &hn_step_structure,
-     AT(hn_reference, step),
+     HN_STRUCT(hn_reference, step, hn_step_structure),
      .when = has_template},
     {.key = "depends",
      .needed = true,
-     LIST(hn_reference, depends, depends_count, word_list),
+     HN_LIST(hn_reference, depends, depends_count, word_list),
      .when = has_template},
 };
-const struct hn_structure hn_reference_structure = STRUCTURE(hn_reference, reference_fields, NULL);
+const struct hn_structure hn_reference_structure =
+    HN_STRUCTURE(hn_reference, reference_fields, NULL);
 
 static const struct hn_field metric_fields[] = {
-    {.key = "name", .needed = true, .kind = HN_FIELD_WORD, AT(hn_metric, name)},
+    {.key = "name", .needed = true, .kind = HN_FIELD_WORD, HN_AT(hn_metric, name)},
     {.key = "expression",
      .needed = true,
      EXPRESSION(hn_metric, expression),
      .tag = HN_SEES_METRICS},
 };
-static const struct hn_structure metric_structure = STRUCTURE(hn_metric, metric_fields, NULL);
+static const struct hn_structure metric_structure = HN_STRUCTURE(hn_metric, metric_fields, NULL);
 
 static const struct hn_field word_list_fields[] = {
-    {.key = "name", .needed = true, .kind = HN_FIELD_WORD, AT(hn_word_list, name)},
-    {.key = "words", .needed = true, LIST(hn_word_list, words, count, word_list)},
+    {.key = "name", .needed = true, .kind = HN_FIELD_WORD, HN_AT(hn_word_list, name)},
+    {.key = "words", .needed = true, HN_LIST(hn_word_list, words, count, word_list)},
 };
 static const struct hn_structure word_list_structure =
-    STRUCTURE(hn_word_list, word_list_fields, NULL);
-
-static void read_bindings(struct hn_json_reader *reader, const struct hn_field *field,
-                          const json_t *json, void *member)
-{
-    (void)field;
-    hn_json_take(reader, hn_bindings_from_json(json, member, reader->err));
-}
-
-static void build_bindings(struct hn_builder *object, const struct hn_field *field,
-                           const void *member)
-{
-    hn_build_set(object, field->key, hn_bindings_to_json(member));
-}
-
-static void finish_bindings(void *member)
-{
-    hn_bindings_finish(member);
-}
-
-static const struct hn_field_own bindings = {read_bindings, build_bindings, finish_bindings};
+    HN_STRUCTURE(hn_word_list, word_list_fields, NULL);
 
 /* Whatever others refer to comes before them. */
 static const struct hn_field plan_fields[] = {
-    {.key = "kernel", .needed = true, .kind = HN_FIELD_WORD, AT(hn_plan, kernel)},
-    {.key = "template", .needed = true, .kind = HN_FIELD_TEXT, AT(hn_plan, template_path)},
-    {.key = "parameters", .needed = true, LIST(hn_plan, parameters, parameter_count, word_list)},
-    {.key = "problem", .needed = true, LIST(hn_plan, problem, problem_count, word_list)},
-    {.key = "freeze", .needed = true, LIST(hn_plan, freeze, freeze_count, word_list)},
+    {.key = "kernel", .needed = true, .kind = HN_FIELD_WORD, HN_AT(hn_plan, kernel)},
+    {.key = "template", .needed = true, .kind = HN_FIELD_TEXT, HN_AT(hn_plan, template_path)},
+    {.key = "parameters", .needed = true, HN_LIST(hn_plan, parameters, parameter_count, word_list)},
+    {.key = "problem", .needed = true, HN_LIST(hn_plan, problem, problem_count, word_list)},
+    {.key = "freeze", .needed = true, HN_LIST(hn_plan, freeze, freeze_count, word_list)},
     {.key = "words",
      .needed = true,
-     LIST(hn_plan, word_lists, word_list_count, word_list_structure)},
+     HN_LIST(hn_plan, word_lists, word_list_count, word_list_structure)},
     {.key = "arguments",
      .needed = true,
-     LIST(hn_plan, arguments, argument_count, hn_argument_structure)},
-    {.key = "steps", .needed = true, LIST(hn_plan, steps, step_count, hn_step_structure)},
+     HN_LIST(hn_plan, arguments, argument_count, hn_argument_structure)},
+    {.key = "steps", .needed = true, HN_LIST(hn_plan, steps, step_count, hn_step_structure)},
     {.key = "pipeline",
      .kind = HN_FIELD_POINTER,
      .of = &hn_pipeline_structure,
-     AT(hn_plan, pipeline)},
-    {.key = "options", .needed = true, LIST(hn_plan, options, option_count, option_structure)},
-    {.key = "reference",
-     .needed = true,
-     .kind = HN_FIELD_STRUCT,
-     .of = &hn_reference_structure,
-     AT(hn_plan, reference)},
-    {.key = "compare",
-     .needed = true,
-     .kind = HN_FIELD_STRUCT,
-     .of = &hn_compare_structure,
-     AT(hn_plan, compare)},
-    {.key = "metrics", .needed = true, LIST(hn_plan, metrics, metric_count, metric_structure)},
-    {.key = "objective", .needed = true, .kind = HN_FIELD_WORD, AT(hn_plan, objective)},
-    {.key = "maximize", .needed = true, .kind = HN_FIELD_FLAG, AT(hn_plan, maximize)},
-    {.key = "defaults", .needed = true, OWN(hn_plan, defaults, bindings)},
-    {.key = "constraints", LIST(hn_plan, constraints, constraint_count, hn_expression_list)},
-    {.key = "config", .kind = HN_FIELD_TEXT, AT(hn_plan, config)},
+     HN_AT(hn_plan, pipeline)},
+    {.key = "options", .needed = true, HN_LIST(hn_plan, options, option_count, option_structure)},
+    {.key = "reference", .needed = true, HN_STRUCT(hn_plan, reference, hn_reference_structure)},
+    {.key = "compare", .needed = true, HN_STRUCT(hn_plan, compare, hn_compare_structure)},
+    {.key = "metrics", .needed = true, HN_LIST(hn_plan, metrics, metric_count, metric_structure)},
+    {.key = "objective", .needed = true, .kind = HN_FIELD_WORD, HN_AT(hn_plan, objective)},
+    {.key = "maximize", .needed = true, .kind = HN_FIELD_FLAG, HN_AT(hn_plan, maximize)},
+    {.key = "defaults", .needed = true, HN_OWN(hn_plan, defaults, hn_bindings_field)},
+    {.key = "constraints", HN_LIST(hn_plan, constraints, constraint_count, hn_expression_list)},
+    {.key = "config", .kind = HN_FIELD_TEXT, HN_AT(hn_plan, config)},
 };
-const struct hn_structure hn_plan_structure = STRUCTURE(hn_plan, plan_fields, NULL);
+const struct hn_structure hn_plan_structure = HN_STRUCTURE(hn_plan, plan_fields, NULL);

@@ -181,6 +181,10 @@ static void what_says_nothing_is_left_out(void **state)
     struct thing thing;
     assert_int_equal(read_thing(&structure, "{}", &thing, NULL), HN_OK);
     assert_written(&structure, &thing, "{\"color\": \"red\"}");
+    const struct hn_structure numbers = {sizeof(struct thing), &fields[5], 6, NULL};
+    assert_true(hn_fields_are_empty(&numbers, &thing));
+    thing.flag = true;
+    assert_false(hn_fields_are_empty(&numbers, &thing));
     hn_fields_finish(&structure, &thing);
     assert_int_equal(
         read_thing(&structure, "{\"string\": null, \"parts\": [], \"reals\": []}", &thing, NULL),

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "cache/record/record_json.h"
-#include "cache/record/record_json_parts.h"
 #include "tuner/export/export.h"
 
 /* json and csv: the same facts, for other programs. Their version is raised when a field changes
