@@ -39,7 +39,7 @@ static struct hn_space *chain_space(void)
 {
     struct hn_space *space = hn_space_create();
     for (int i = 0; i < LINKS; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "P%d", i);
         add_range(space, name, 1, VALUES);
     }
@@ -203,7 +203,7 @@ static void groups_multiply(void **state)
     bool exact = false;
     double expected = 1;
     for (int i = 0; i < 24; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "P%d", i);
         add_range(space, name, 1, 30);
     }
@@ -251,7 +251,7 @@ static struct hn_space *pairs_space(void)
 {
     struct hn_space *space = hn_space_create();
     for (int i = 0; i < 6; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "P%d", i);
         add_range(space, name, 1, 40);
     }
@@ -389,7 +389,7 @@ static void hopeless_searches_end(void **state)
     struct hn_space *space = hn_space_create();
     struct hn_error err;
     for (int i = 0; i < 8; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "P%d", i);
         add_range(space, name, 1, 30);
     }
@@ -416,7 +416,7 @@ static void products_that_may_overflow_end(void **state)
         struct hn_space *space = hn_space_create();
         struct hn_error err = {""};
         for (int p = 0; p < 4; p++) {
-            char name[8];
+            char name[16];
             snprintf(name, sizeof name, "P%d", p);
             add_range(space, name, 1, 60000);
         }
