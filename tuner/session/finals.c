@@ -26,6 +26,7 @@ struct finals {
     size_t count;
     size_t held[HN_FINALIST_LIMIT]; /* all that there were */
     size_t held_count;
+    bool raced; /* their times are the race's */
 };
 
 static struct hn_flight *flight_of(const struct finals *finals, size_t i)
@@ -322,9 +323,21 @@ static enum hn_status take_result(struct finals *finals, struct hn_race_result *
         if (status == HN_OK)
             status = hn_metrics_evaluate(session->task->plan, session->task->problem, record, err);
         if (status == HN_OK)
-            status = hn_session_keep(session, finals->numbers[i], err);
-        if (status == HN_OK)
             status = hn_session_note_result(session, finals->numbers[i], err);
+    }
+    finals->raced = result->rounds > 0;
+    return status;
+}
+
+/* What the race said counts once the best has passed its audit: one that a signal or the clock cut
+ * short is run again by the next session. */
+static enum hn_status keep_results(const struct finals *finals, bool passed, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; status == HN_OK && finals->raced && i < finals->count; i++) {
+        flight_of(finals, i)->record.final = passed;
+        status = passed ? hn_session_keep(finals->session, finals->numbers[i], err)
+                        : hn_session_note_result(finals->session, finals->numbers[i], err);
     }
     return status;
 }
@@ -349,8 +362,10 @@ static enum hn_status race(struct finals *finals, bool *again, struct hn_error *
     return status;
 }
 
+enum check { CHECK_PASSED, CHECK_FELL, CHECK_CUT_SHORT };
+
 /* The best is audited, and launched again and again, each time compared. */
-static enum hn_status check_best(struct finals *finals, bool *fell, struct hn_error *err)
+static enum hn_status check_best(struct finals *finals, enum check *check, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     double elapsed_ms = hn_now_ms() - session->started_ms;
@@ -361,10 +376,10 @@ static enum hn_status check_best(struct finals *finals, bool *fell, struct hn_er
     struct hn_record verdict;
     hn_record_init(&verdict);
     enum hn_status status = check_one(finals, 0, &request, &verdict, err);
-    *fell = false;
-    if (status == HN_OK && verdict.outcome != HN_OUTCOME_OK &&
-        verdict.outcome != HN_OUTCOME_SKIPPED)
-        status = fall(finals, 0, &verdict, "(after the final race)", fell, err);
+    bool fell = verdict.outcome != HN_OUTCOME_OK && verdict.outcome != HN_OUTCOME_SKIPPED;
+    *check = verdict.outcome == HN_OUTCOME_OK ? CHECK_PASSED : fell ? CHECK_FELL : CHECK_CUT_SHORT;
+    if (status == HN_OK && fell)
+        status = fall(finals, 0, &verdict, "(after the final race)", &fell, err);
     hn_record_finish(&verdict);
     return status;
 }
@@ -387,17 +402,18 @@ static void drop_fallen(struct finals *finals)
 /* Whoever is the best after the race has to pass: where one falls, the next one does. */
 static enum hn_status find_winner(struct finals *finals, bool *again, struct hn_error *err)
 {
-    bool fell = true;
+    enum check check = CHECK_FELL;
     enum hn_status status = HN_OK;
     drop_fallen(finals);
     sort_by_time(finals);
-    while (status == HN_OK && fell && finals->count > 0 && !hn_session_is_over(finals->session)) {
-        status = check_best(finals, &fell, err);
-        *again = *again || fell;
-        if (status == HN_OK && fell)
+    while (status == HN_OK && check == CHECK_FELL && finals->count > 0 &&
+           !hn_session_is_over(finals->session)) {
+        status = check_best(finals, &check, err);
+        *again = *again || check == CHECK_FELL;
+        if (status == HN_OK && check == CHECK_FELL)
             drop_fallen(finals);
     }
-    return status;
+    return status == HN_OK ? keep_results(finals, check == CHECK_PASSED, err) : status;
 }
 
 /* The kernels of a plan of several steps, one a line. */
@@ -493,7 +509,7 @@ static enum hn_status hold(struct finals *finals, bool *again, struct hn_error *
         status = find_winner(finals, again, err);
     if (status == HN_OK && !*again)
         status = keep_images(finals, err);
-    if (status == HN_OK && !*again && finals->count > 0)
+    if (status == HN_OK && !*again && finals->count > 0 && !hn_session_is_over(session))
         status = measure_copy(finals, err);
     if (status == HN_OK && !*again && finals->count > 0 && !hn_session_is_over(session))
         status = measure_parts(finals, err);
