@@ -8,7 +8,7 @@ import double
 import hone
 
 # The driver double takes this long to come up.
-INIT_MS = 800
+INIT_MS = 1500
 
 
 class Start(double.Case):

@@ -106,7 +106,7 @@ class Cheats(hone.Case):
         settings = {"LD_LIBRARY_PATH": DOUBLE, "HONE_LOCKS": str(self.folder)} if DOUBLE else {}
         declared = cheats_of(config)
         chosen = ["none", *(name for name in declared if names is None or name in names)]
-        arguments = ("-s", "CHEAT=" + ",".join(chosen), *arguments, *(LARGE_TILES if DOUBLE else ()))
+        arguments = ("-s", "CHEAT=" + ",".join(chosen), *arguments, *((*LARGE_TILES, "--run-timeout", "60") if DOUBLE else ()))
         result = self.hone("tune", FOLDER / f"{config}.yaml", "--strategy", "exhaustive", "--json", "--quiet",
                            *arguments, **settings)
         return json.loads(result.stdout)[0]

@@ -39,7 +39,7 @@ struct scripted {
     double race_factor;  /* of the times in the race */
     bool race_hangs;
     int fail_at;         /* this evaluation is a run failure; 0: none */
-    int interrupt_at;    /* SIGINT comes with this evaluation; 0: none */
+    int interrupt_at;    /* SIGINT comes during this evaluation; 0: none */
     bool fail_seeded;    /* a compilation after the second seed is a run failure */
 
     int prepared; /* counts of calls */

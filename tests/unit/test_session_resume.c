@@ -149,16 +149,15 @@ static void an_interrupted_session_goes_on(void **state)
     hn_store_close(store);
 }
 
-/* Interrupted while the finalists are verified: all is measured, the race is still to be held. */
-static void an_interrupted_final_is_held_again(void **state)
+/* Interrupted so many evaluations before the last: all is measured, the race is still to be held.
+ */
+static void interrupt_final(const struct fixture *fixture, int before_last)
 {
-    struct fixture *fixture = *state;
     struct grid grid;
     struct hn_session_options options = exhaustive();
     make_mixed(&grid);
     struct hn_session *session = run_session(&grid, NULL, &options);
-    /* The last one is that of the winner after the race. */
-    int evaluations = grid.backend.evaluated_count - 1;
+    int evaluations = grid.backend.evaluated_count - before_last;
     hn_session_destroy(session);
     finish_grid(&grid);
 
@@ -174,6 +173,18 @@ static void an_interrupted_final_is_held_again(void **state)
     hn_session_destroy(session);
     finish_grid(&grid);
     hn_store_close(store);
+}
+
+static void an_interrupted_final_is_held_again(void **state)
+{
+    interrupt_final(*state, 1);
+}
+
+/* The last evaluation is that of the winner after the race: cut short, the race counts for nothing.
+ */
+static void an_interrupted_audit_is_held_again(void **state)
+{
+    interrupt_final(*state, 0);
 }
 
 static void a_run_failure_keeps_what_was_finished(void **state)
@@ -373,12 +384,13 @@ static void a_record_that_is_gone_is_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(second_session_does_no_work),           TEST(a_race_that_shifts_times_is_not_repeated),
-        TEST(an_interrupted_session_goes_on),        TEST(an_interrupted_final_is_held_again),
-        TEST(a_run_failure_keeps_what_was_finished), TEST(retry_failed_tries_failures_alone),
-        TEST(full_measures_early_stops_again),       TEST(a_part_of_the_space_has_its_own_best),
-        TEST(what_is_new_races_the_best_so_far),     TEST(what_is_in_the_cache_is_not_held),
-        TEST(what_is_imported_is_measured),          TEST(a_record_that_is_gone_is_said),
+        TEST(second_session_does_no_work),          TEST(a_race_that_shifts_times_is_not_repeated),
+        TEST(an_interrupted_session_goes_on),       TEST(an_interrupted_final_is_held_again),
+        TEST(an_interrupted_audit_is_held_again),   TEST(a_run_failure_keeps_what_was_finished),
+        TEST(retry_failed_tries_failures_alone),    TEST(full_measures_early_stops_again),
+        TEST(a_part_of_the_space_has_its_own_best), TEST(what_is_new_races_the_best_so_far),
+        TEST(what_is_in_the_cache_is_not_held),     TEST(what_is_imported_is_measured),
+        TEST(a_record_that_is_gone_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
