@@ -369,8 +369,8 @@ static void a_compiler_bomb_is_a_status(void **state)
     struct hone_kernel *kernel = NULL;
     const struct hone_value problem[] = {hone_integer("n", N), hone_integer("DEEP", 1)};
     struct hone_options options = {.on_miss = HONE_MISS_DEFAULT};
-    expect_failure(hone_get(cache, "bomb", problem, 2, &options, &kernel, &err), HONE_COMPILE_FAILED,
-                   &err, "");
+    expect_failure(hone_get(cache, "bomb", problem, 2, &options, &kernel, &err),
+                   HONE_COMPILE_FAILED, &err, "");
     hone_close(cache);
 }
 
