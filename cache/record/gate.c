@@ -98,12 +98,11 @@ enum hn_status hn_gate_identity(const struct hn_identity *identity, struct hn_er
                        "the device has compute capability %d and %d SMs, expected 0 to 1000 and 0 "
                        "to 1000000",
                        device->capability, device->sm_count);
-    enum hn_status status = hn_gate_line("the signature", identity->signature, SIGNATURE_MOST, err);
-    if (status == HN_OK)
-        status = hn_gate_line("the device's name", device->name, sizeof device->name - 1, err);
-    if (status == HN_OK)
-        status = hn_gate_line("the MIG profile", device->mig_profile, LINE_MOST, err);
-    return status;
+    bool passes =
+        hn_gate_line("the signature", identity->signature, SIGNATURE_MOST, err) == HN_OK &&
+        hn_gate_line("the device's name", device->name, sizeof device->name - 1, err) == HN_OK &&
+        hn_gate_line("the MIG profile", device->mig_profile, LINE_MOST, err) == HN_OK;
+    return passes ? HN_OK : HN_EFORMAT;
 }
 
 enum hn_status hn_gate_hash(const char *what, const char *hash, struct hn_error *err)
@@ -117,16 +116,12 @@ enum hn_status hn_gate_hash(const char *what, const char *hash, struct hn_error 
 
 enum hn_status hn_gate_version(const struct hn_version *version, struct hn_error *err)
 {
-    enum hn_status status = hn_gate_hash("template", version->template_hash, err);
-    if (status == HN_OK)
-        status = hn_gate_hash("options", version->options_hash, err);
-    if (status == HN_OK)
-        status = hn_gate_hash("plan", version->plan_hash, err);
-    if (status == HN_OK)
-        status = hn_gate_line("the driver's version", version->driver, LINE_MOST, err);
-    if (status == HN_OK)
-        status = hn_gate_line("NVRTC's version", version->nvrtc, LINE_MOST, err);
-    return status;
+    bool passes = hn_gate_hash("template", version->template_hash, err) == HN_OK &&
+                  hn_gate_hash("options", version->options_hash, err) == HN_OK &&
+                  hn_gate_hash("plan", version->plan_hash, err) == HN_OK &&
+                  hn_gate_line("the driver's version", version->driver, LINE_MOST, err) == HN_OK &&
+                  hn_gate_line("NVRTC's version", version->nvrtc, LINE_MOST, err) == HN_OK;
+    return passes ? HN_OK : HN_EFORMAT;
 }
 
 static bool is_time(double us)
@@ -211,7 +206,7 @@ static enum hn_status gate_objective(const struct hn_record *record, const char 
                          record->objective, expected);
 }
 
-static enum hn_status gate_rest(const struct hn_record *record, struct hn_error *err)
+static enum hn_status gate_amounts(const struct hn_record *record, struct hn_error *err)
 {
     const struct {
         const char *name;
@@ -230,22 +225,25 @@ static enum hn_status gate_rest(const struct hn_record *record, struct hn_error 
     enum hn_status status = HN_OK;
     for (size_t i = 0; status == HN_OK && i < sizeof amounts / sizeof *amounts; i++)
         status = hn_gate_amount(amounts[i].name, amounts[i].amount, err);
-    if (status == HN_OK && !(record->resources.occupancy >= 0 && record->resources.occupancy <= 1))
-        return hn_fail(err, HN_EFORMAT, "'occupancy' is %g, expected 0 to 1",
-                       record->resources.occupancy);
     return status;
+}
+
+enum hn_status hn_gate_resources(const struct hn_resources *resources, struct hn_error *err)
+{
+    return resources->occupancy >= 0 && resources->occupancy <= 1
+               ? HN_OK
+               : hn_fail(err, HN_EFORMAT, "'occupancy' is %g, expected 0 to 1",
+                         resources->occupancy);
 }
 
 enum hn_status hn_gate_record(const struct hn_record *record, const char *objective,
                               struct hn_error *err)
 {
     bool timed = objective != NULL && has_time(record->outcome);
-    enum hn_status status = gate_timing(record, timed, err);
-    if (status == HN_OK)
-        status = gate_rest(record, err);
-    if (status == HN_OK && objective != NULL)
-        status = gate_objective(record, objective, err);
-    return status;
+    bool passes = gate_timing(record, timed, err) == HN_OK && gate_amounts(record, err) == HN_OK &&
+                  hn_gate_resources(&record->resources, err) == HN_OK &&
+                  (objective == NULL || gate_objective(record, objective, err) == HN_OK);
+    return passes ? HN_OK : HN_EFORMAT;
 }
 
 enum hn_status hn_gate_date(double seconds, struct hn_error *err)

@@ -19,6 +19,8 @@ enum hn_status hn_gate_time(const char *what, double us, struct hn_error *err);
 /* Finite and not negative. */
 enum hn_status hn_gate_amount(const char *what, double amount, struct hn_error *err);
 
+/* Occupancy is a share. */
+enum hn_status hn_gate_resources(const struct hn_resources *resources, struct hn_error *err);
 /* Times are of 1 ns to a year, within their interval, and there where the outcome is a time; shares, costs and errors are
  * what they can be. `objective` is the identity's, to which the record's has to fit; NULL: it is not known, and the record
  * may be one that was not timed. */

@@ -4,12 +4,17 @@
 
 #include <jansson.h>
 
+#include "base/json_reader.h"
 #include "base/text.h"
 #include "cache/recording/recording.h"
 
 /* What reading and writing recordings share. */
 
 enum { HN_RECORDING_FORMAT = 1 };
+
+/* Kernel, parameters and, of a file of Hone, its "hone" object; and that object alone, NULL when out of memory. */
+void hn_recording_head_read(struct hn_json_reader *reader, const json_t *json, struct hn_recording *recording);
+json_t *hn_recording_head_write(const struct hn_recording *recording);
 
 /* The whole file, unpacked when it is gzip; NUL-terminated. HN_ERUN: can not be read; HN_EFORMAT: a
  * damaged gzip stream. Free *text. */

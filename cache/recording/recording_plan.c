@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cache/record/gate.h"
+#include "cache/record/record_json.h"
 #include "cache/recording/recording_list.h"
 #include "cache/recording/recording_parts.h"
 #include "cache/recording/recording_plan.h"
@@ -95,24 +96,14 @@ static json_t *read_head(const char *path, struct hn_error *err)
     return head;
 }
 
+/* Of the same plan, whatever protocol measured it. */
 static bool is_version(const json_t *json, const struct hn_version *version)
 {
-    const struct {
-        const char *name;
-        const char *value;
-    } parts[] = {
-        {"template_hash", version->template_hash},
-        {"options_hash", version->options_hash},
-        {"plan_hash", version->plan_hash},
-        {"driver", version->driver},
-        {"nvrtc", version->nvrtc},
-    };
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        const char *value = json_string_value(json_object_get(json, parts[i].name));
-        if (value == NULL || strcmp(value, parts[i].value) != 0)
-            return false;
-    }
-    return true;
+    struct hn_version own = {.protocol = 0};
+    struct hn_json_reader reader = {"version", HN_OK, NULL, NULL};
+    hn_fields_read(&reader, &hn_version_structure, json, &own);
+    own.protocol = version->protocol;
+    return reader.status == HN_OK && hn_version_equal(&own, version);
 }
 
 static bool is_of_kernel(const json_t *source, const char *kernel)

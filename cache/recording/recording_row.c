@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/c_locale.h"
+#include "base/json_builder.h"
+#include "cache/record/gate.h"
 #include "cache/record/record_json.h"
 #include "cache/recording/recording_parts.h"
 
@@ -76,89 +81,346 @@ static const char *failure_name(enum hn_outcome outcome)
 
 static json_t *samples_in_ms(const struct hn_timing *timing, bool *exact)
 {
-    json_t *times = json_array();
+    struct hn_builder times = hn_build_array();
     *exact = true;
-    for (size_t i = 0; times != NULL && i < timing->sample_count; i++) {
+    for (size_t i = 0; i < timing->sample_count; i++) {
         double ms;
         if (!hn_row_milliseconds(timing->samples_us[i], &ms))
             *exact = false;
-        (void)json_array_append_new(times, json_real(isfinite(ms) ? ms : 0));
+        hn_build_append(&times, json_real(isfinite(ms) ? ms : 0));
     }
-    return times;
+    return hn_build_finish(&times);
 }
 
 /* Sets time and times, and takes out of the hone object what they say exactly. */
-static int write_times(json_t *row, json_t *hone, const struct hn_record *record)
+static void write_times(struct hn_builder *row, json_t *hone, const struct hn_record *record)
 {
     const char *failure = failure_name(record->outcome);
     json_t *timing = json_object_get(hone, "timing");
     double ms;
     bool exact = hn_row_milliseconds(record->timing.median_us, &ms);
-    if (failure != NULL || !isfinite(ms))
-        return json_object_set_new(row, "time",
-                                   json_string(failure != NULL ? failure : "RuntimeFailedConfig"));
-    int failed = json_object_set_new(row, "time", json_real(ms));
-    if (exact && timing != NULL)
+    if (failure != NULL || !isfinite(ms)) {
+        hn_build_string(row, "time", failure != NULL ? failure : "RuntimeFailedConfig");
+        return;
+    }
+    hn_build_set(row, "time", json_real(ms));
+    if (exact)
         (void)json_object_del(timing, "median_us");
     if (record->timing.sample_count == 0)
-        return failed;
-    failed |= json_object_set_new(row, "times", samples_in_ms(&record->timing, &exact));
+        return;
+    hn_build_set(row, "times", samples_in_ms(&record->timing, &exact));
     if (exact)
         (void)json_object_del(timing, "samples_us");
-    return failed;
 }
 
-static int write_costs(json_t *row, json_t *hone, const struct hn_costs *costs)
+static void write_costs(struct hn_builder *row, json_t *hone, const struct hn_costs *costs)
 {
     bool finite =
         isfinite(costs->compile_ms) && isfinite(costs->verify_ms) && isfinite(costs->measure_ms);
     if (finite)
         (void)json_object_del(hone, "costs");
-    int failed =
-        json_object_set_new(row, "compile_time", json_real(finite ? costs->compile_ms : 0));
-    failed |=
-        json_object_set_new(row, "verification_time", json_real(finite ? costs->verify_ms : 0));
-    failed |= json_object_set_new(row, "benchmark_time", json_real(finite ? costs->measure_ms : 0));
-    failed |= json_object_set_new(row, "strategy_time", json_integer(0));
-    return failed | json_object_set_new(row, "framework_time", json_integer(0));
+    hn_build_set(row, "compile_time", json_real(finite ? costs->compile_ms : 0));
+    hn_build_set(row, "verification_time", json_real(finite ? costs->verify_ms : 0));
+    hn_build_set(row, "benchmark_time", json_real(finite ? costs->measure_ms : 0));
+    hn_build_set(row, "strategy_time", json_integer(0));
+    hn_build_set(row, "framework_time", json_integer(0));
 }
 
-static int write_timestamp(json_t *row, double time)
+static void write_timestamp(struct hn_builder *row, double time)
 {
     struct hn_text text;
     hn_text_init(&text);
     hn_timestamp_append(&text, isfinite(time) && fabs(time) < 1e11 ? time : 0);
-    int failed = text.failed ? -1 : json_object_set_new(row, "timestamp", json_string(text.data));
+    hn_build_set(row, "timestamp", text.failed ? NULL : json_string(text.data));
     hn_text_finish(&text);
-    return failed;
 }
 
 json_t *hn_row_write(const struct hn_recording *recording, const struct hn_record *record)
 {
-    json_t *row = json_object();
+    struct hn_builder row = hn_build_object();
     json_t *hone = hn_record_to_json(record);
-    int failed = row == NULL || hone == NULL ? -1 : 0;
-    for (size_t i = 0; failed == 0 && i < recording->parameter_count; i++) {
+    for (size_t i = 0; i < recording->parameter_count; i++) {
         const char *name = recording->parameters[i];
-        failed =
-            json_object_set_new(row, name, hn_value_to_json(hn_bindings_get(&record->point, name)));
+        hn_build_set(&row, name, hn_value_to_json(hn_bindings_get(&record->point, name)));
     }
-    if (failed == 0)
-        failed = write_times(row, hone, record) | write_costs(row, hone, &record->costs) |
-                 write_timestamp(row, record->time);
-    for (size_t i = 0; failed == 0 && i < record->metrics.count; i++) {
+    write_times(&row, hone, record);
+    write_costs(&row, hone, &record->costs);
+    write_timestamp(&row, record->time);
+    for (size_t i = 0; i < record->metrics.count; i++) {
         /* A copy that Kernel Tuner's tools find; the hone object holds what counts. */
         if (!hn_row_has_member(recording, record->metrics.names[i]))
-            failed = json_object_set_new(row, record->metrics.names[i],
-                                         hn_value_to_json(&record->metrics.values[i]));
+            hn_build_set(&row, record->metrics.names[i],
+                         hn_value_to_json(&record->metrics.values[i]));
     }
-    if (failed == 0) {
-        (void)json_object_del(hone, "point");
-        failed = json_object_set(row, "hone", hone);
+    (void)json_object_del(hone, "point");
+    hn_build_set(&row, "hone", hone);
+    return hn_build_finish(&row);
+}
+
+double hn_timestamp_parse(const char *string)
+{
+    struct tm parts = {0};
+    double fraction = 0;
+    int hours = 0;
+    int minutes = 0;
+    const char *rest = string == NULL ? NULL : strptime(string, "%Y-%m-%d", &parts);
+    if (rest != NULL && (*rest == ' ' || *rest == 'T'))
+        rest = strptime(rest + 1, "%H:%M:%S", &parts);
+    if (rest == NULL)
+        return 0;
+    if (*rest == '.') {
+        char *end;
+        fraction = hn_c_strtod(rest, &end);
+        rest = end;
     }
-    json_decref(hone);
-    if (failed == 0)
-        return row;
-    json_decref(row);
-    return NULL;
+    double offset = 0;
+    if ((*rest == '+' || *rest == '-') && sscanf(rest + 1, "%2d:%2d", &hours, &minutes) == 2)
+        offset = (*rest == '+' ? 1 : -1) * (hours * 3600.0 + minutes * 60.0);
+    return (double)timegm(&parts) + fraction - offset;
+}
+
+/* The outcome of a failure by Kernel Tuner's name; HN_OUTCOME_OK when it is no such name. */
+static enum hn_outcome named_failure(const char *name)
+{
+    static const struct {
+        const char *name;
+        enum hn_outcome outcome;
+    } failures[] = {
+        {"CompilationFailedConfig", HN_OUTCOME_COMPILE_ERROR},
+        {"RuntimeFailedConfig", HN_OUTCOME_LAUNCH_ERROR},
+        {"InvalidConfig", HN_OUTCOME_INVALID_LAUNCH},
+        {"ErrorConfig", HN_OUTCOME_LAUNCH_ERROR},
+    };
+    for (size_t i = 0; name != NULL && i < sizeof failures / sizeof *failures; i++)
+        if (strcmp(failures[i].name, name) == 0)
+            return failures[i].outcome;
+    return HN_OUTCOME_OK;
+}
+
+enum hn_outcome hn_row_outcome(const json_t *row, double *ms, const char **reason)
+{
+    static const double failed_from_ms = 1e19;
+    static const double shortest_ms = 1e-6;
+    const json_t *time = json_object_get(row, "time");
+    const char *name;
+    json_t *member;
+    *reason = "";
+    *ms = json_is_number(time) ? json_number_value(time) : NAN;
+    if (*ms >= shortest_ms && *ms < failed_from_ms)
+        return HN_OUTCOME_OK;
+    *reason = json_is_string(time) ? json_string_value(time)
+              : *ms < shortest_ms  ? "the time is not above 0"
+                                   : "Kernel Tuner noted no time";
+    *ms = NAN;
+    json_object_foreach((json_t *)(uintptr_t)row, name, member)
+    {
+        enum hn_outcome outcome = named_failure(json_string_value(member));
+        if (outcome != HN_OUTCOME_OK) {
+            *reason = json_string_value(member);
+            return outcome;
+        }
+    }
+    return HN_OUTCOME_LAUNCH_ERROR;
+}
+
+static void read_point(struct hn_json_reader *reader, const struct hn_recording *recording,
+                       const json_t *row, struct hn_bindings *point)
+{
+    for (size_t i = 0; reader->status == HN_OK && i < recording->parameter_count; i++) {
+        struct hn_value value;
+        const char *name = recording->parameters[i];
+        if (hn_json_take(reader,
+                         hn_value_from_json(json_object_get(row, name), &value, reader->err)))
+            hn_json_take(reader, hn_bindings_set(point, name, &value, reader->err));
+    }
+}
+
+static void expect_parameters(struct hn_json_reader *reader, const struct hn_recording *recording,
+                              const json_t *row)
+{
+    for (size_t i = 0; reader->status == HN_OK && i < recording->parameter_count; i++)
+        if (json_object_get(row, recording->parameters[i]) == NULL)
+            reader->status = hn_fail(reader->err, HN_EFORMAT, "parameter '%s' is missing",
+                                     recording->parameters[i]);
+}
+
+static double *allocate(struct hn_json_reader *reader, size_t count)
+{
+    double *reals = calloc(count, sizeof *reals);
+    if (reals == NULL)
+        reader->status = hn_fail_memory(reader->err);
+    return reals;
+}
+
+static void read_samples(struct hn_json_reader *reader, const json_t *times,
+                         struct hn_timing *timing)
+{
+    size_t count = json_array_size(times);
+    if (reader->status != HN_OK || count == 0)
+        return;
+    timing->samples_us = allocate(reader, count);
+    for (size_t i = 0; reader->status == HN_OK && i < count; i++) {
+        double ms = 0;
+        hn_json_finite(reader, json_array_get(times, i), "times", &ms);
+        timing->samples_us[i] = ms * 1000;
+        timing->sample_count = i + 1;
+    }
+}
+
+static int compare_reals(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The rank from either end, counted from 0, between which the median lies with 95% probability,
+ * whatever the distribution: a sample is below the median as often as a coin shows heads. */
+static size_t median_rank(size_t count)
+{
+    enum { EXACT = 1000 };
+    if (count > EXACT)
+        return (size_t)((double)count / 2 - 0.98 * sqrt((double)count));
+    double probability = pow(0.5, (double)count);
+    double below = probability;
+    size_t rank = 0;
+    while (below + probability * (double)(count - rank) / (double)(rank + 1) <= 0.025) {
+        probability *= (double)(count - rank) / (double)(rank + 1);
+        below += probability;
+        rank++;
+    }
+    return rank;
+}
+
+/* Kernel Tuner's time is a mean, which may lie outside the interval of the median, and in some
+ * files times are of something else than time: then the interval is opened up to hold it, and the
+ * record is flagged. */
+static void set_interval(struct hn_json_reader *reader, struct hn_timing *timing)
+{
+    size_t count = timing->sample_count;
+    timing->low_us = timing->median_us;
+    timing->high_us = timing->median_us;
+    double *sorted = reader->status != HN_OK || count < 2 ? NULL : allocate(reader, count);
+    if (sorted == NULL)
+        return;
+    memcpy(sorted, timing->samples_us, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, compare_reals);
+    size_t rank = median_rank(count);
+    timing->low_us = fmin(timing->median_us, sorted[rank]);
+    timing->high_us = fmax(timing->median_us, sorted[count - 1 - rank]);
+    timing->unstable = timing->median_us < sorted[0] || timing->median_us > sorted[count - 1];
+    free(sorted);
+}
+
+static void read_metrics(struct hn_json_reader *reader, const struct hn_recording *recording,
+                         const json_t *row, struct hn_bindings *metrics)
+{
+    const char *name;
+    json_t *item;
+    json_object_foreach((json_t *)(uintptr_t)row, name, item)
+    {
+        struct hn_value value = hn_real(json_number_value(item));
+        if (reader->status == HN_OK && json_is_number(item) && hn_text_is_word(name) &&
+            !hn_row_has_member(recording, name))
+            hn_json_take(reader, hn_bindings_set(metrics, name, &value, reader->err));
+    }
+}
+
+static void read_kernel_tuner_row(struct hn_json_reader *reader,
+                                  const struct hn_recording *recording, const json_t *row,
+                                  struct hn_record *record)
+{
+    double ms;
+    const char *reason;
+    enum hn_outcome outcome = hn_row_outcome(row, &ms, &reason);
+    record->costs.compile_ms = json_number_value(json_object_get(row, "compile_time"));
+    record->costs.verify_ms = json_number_value(json_object_get(row, "verification_time"));
+    record->costs.measure_ms = json_number_value(json_object_get(row, "benchmark_time"));
+    record->time = hn_timestamp_parse(json_string_value(json_object_get(row, "timestamp")));
+    record->verdict.kind = HN_NOT_RECORDED;
+    read_point(reader, recording, row, &record->point);
+    if (outcome != HN_OUTCOME_OK) {
+        hn_record_fail(record, outcome, "%s", reason);
+        return;
+    }
+    record->timing.median_us = ms * 1000;
+    record->timing.batch = 1;
+    record->objective = record->timing.median_us;
+    read_samples(reader, json_object_get(row, "times"), &record->timing);
+    set_interval(reader, &record->timing);
+    read_metrics(reader, recording, row, &record->metrics);
+}
+
+/* Puts back into the hone object what hn_row_write said by the row's own members, all but the
+ * samples. */
+static void complete(struct hn_json_reader *reader, const struct hn_recording *recording,
+                     const json_t *row, json_t *hone)
+{
+    struct hn_builder point = hn_build_object();
+    json_t *timing = json_object_get(hone, "timing");
+    const json_t *time = json_object_get(row, "time");
+    for (size_t i = 0; i < recording->parameter_count; i++)
+        hn_build_set(&point, recording->parameters[i],
+                     json_incref(json_object_get(row, recording->parameters[i])));
+    int failed = json_object_set_new(hone, "point", hn_build_finish(&point));
+    if (json_is_object(timing) && json_object_get(timing, "median_us") == NULL &&
+        json_is_number(time))
+        failed |=
+            json_object_set_new(timing, "median_us", json_real(json_number_value(time) * 1000));
+    if (json_object_get(hone, "costs") == NULL)
+        failed |= json_object_set_new(
+            hone, "costs",
+            json_pack("{s:O*, s:O*, s:O*}", "compile_ms", json_object_get(row, "compile_time"),
+                      "verify_ms", json_object_get(row, "verification_time"), "measure_ms",
+                      json_object_get(row, "benchmark_time")));
+    if (failed != 0)
+        reader->status = hn_fail_memory(reader->err);
+}
+
+/* Where the hone object repeats the row's time, more exactly, it is the same time. */
+static void check_median(struct hn_json_reader *reader, const json_t *row, const json_t *hone)
+{
+    const json_t *time = json_object_get(row, "time");
+    const json_t *median = json_object_get(json_object_get(hone, "timing"), "median_us");
+    double ms = json_number_value(time);
+    double us = json_number_value(median);
+    bool same =
+        !json_is_number(time) || !json_is_number(median) || fabs(ms * 1000 - us) <= 1e-9 * fabs(us);
+    if (reader->status == HN_OK && !same)
+        reader->status =
+            hn_fail(reader->err, HN_EFORMAT,
+                    "'time' is %g ms, 'median_us' is %g us, expected the same", ms, us);
+}
+
+static void read_hone_row(struct hn_json_reader *reader, const struct hn_recording *recording,
+                          const json_t *row, struct hn_record *record)
+{
+    json_t *hone = json_object_get(row, "hone");
+    hn_json_expect(reader, json_is_object(hone), "hone", "an object");
+    check_median(reader, row, hone);
+    if (reader->status == HN_OK)
+        complete(reader, recording, row, hone);
+    if (reader->status == HN_OK)
+        hn_json_take(reader,
+                     hn_record_from_json(hone, recording->identity.objective, record, reader->err));
+    if (json_object_get(hone, "timing") != NULL && record->timing.sample_count == 0)
+        read_samples(reader, json_object_get(row, "times"), &record->timing);
+}
+
+enum hn_status hn_row_read(const struct hn_recording *recording, const json_t *row,
+                           struct hn_record *record, struct hn_error *err)
+{
+    struct hn_json_reader reader = {"row", HN_OK, err, NULL};
+    if (!json_is_object(row))
+        return hn_fail(err, HN_EFORMAT, "the row is %s, expected an object",
+                       hn_json_type_name(row));
+    expect_parameters(&reader, recording, row);
+    if (reader.status != HN_OK)
+        return reader.status;
+    if (recording->from_hone)
+        read_hone_row(&reader, recording, row, record);
+    else
+        read_kernel_tuner_row(&reader, recording, row, record);
+    return reader.status == HN_OK ? hn_gate_record(record, recording->identity.objective, err)
+                                  : reader.status;
 }

@@ -4,7 +4,6 @@
 
 #include "cache/record/record_json.h"
 #include "cache/recording/recording_parts.h"
-#include "cache/recording/recording_plan.h"
 
 static void append_scalar(struct hn_text *text, const json_t *json)
 {
@@ -126,28 +125,6 @@ static const char *or_empty(const char *string)
     return string == NULL ? "" : string;
 }
 
-static json_t *hone_object(const struct hn_recording *recording)
-{
-    const struct hn_identity *identity = &recording->identity;
-    const struct hn_version *version = &recording->version;
-    json_t *hone = json_pack(
-        "{s:i, s:s, s:o, s:s, s:s, s:{s:s, s:i, s:i, s:s}, s:{s:s, s:s, s:s, s:s, s:s, s:i}}",
-        "format", HN_RECORDING_FORMAT, "signature", or_empty(identity->signature), "problem",
-        hn_bindings_to_json(&identity->problem), "regime", or_empty(identity->regime), "objective",
-        or_empty(identity->objective), "device", "name", identity->device.name, "capability",
-        identity->device.capability, "sm_count", identity->device.sm_count, "mig_profile",
-        identity->device.mig_profile, "version", "template_hash", version->template_hash,
-        "options_hash", version->options_hash, "plan_hash", version->plan_hash, "driver",
-        version->driver, "nvrtc", version->nvrtc, "protocol", version->protocol);
-    if (recording->plan.json != NULL)
-        (void)json_object_set_new(hone, "source", hn_recording_plan_write(&recording->plan));
-    if (recording->command != NULL)
-        (void)json_object_set_new(hone, "command", json_string(recording->command));
-    if (recording->date != NULL)
-        (void)json_object_set_new(hone, "date", json_string(recording->date));
-    return hone;
-}
-
 static void append_head(struct hn_text *text, const struct hn_recording *recording)
 {
     const struct hn_identity *identity = &recording->identity;
@@ -159,7 +136,7 @@ static void append_head(struct hn_text *text, const struct hn_recording *recordi
     append_member(text, "tune_params_keys", parameter_names(recording));
     append_member(text, "tune_params", all_parameter_values(recording));
     append_member(text, "objective", json_stringn(objective, strcspn(objective, " ")));
-    append_member(text, "hone", hone_object(recording));
+    append_member(text, "hone", hn_recording_head_write(recording));
     hn_text_append(text, "\"cache\": {");
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/recording/recording_table.h"
-#include "base/json_reader.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -33,8 +33,6 @@ def included():
 CIRCLES = {
     frozenset({"runtime/bench/arena", "runtime/bench/stage"}): "the arena owns the host buffers of pipelines, which fill it",
     frozenset({"runtime/bench/pipeline_run", "runtime/bench/variant"}): "launching a variant with a pipeline is a subject of its own",
-    frozenset({"cache/recording/recording", "cache/recording/recording_list", "cache/recording/recording_plan"}):
-        "a recording holds its plan, which is looked for in folders of recordings",
 }
 
 

@@ -27,20 +27,14 @@ static json_t *error_json(const struct hn_verdict *verdict, double value)
     return verdict->kind == HN_NOT_RECORDED ? json_null() : json_real(value);
 }
 
+/* What a thread spills is told, not all that it has of local memory. */
 static json_t *resources_json(const struct hn_resources *resources)
 {
     if (!resources->known)
         return json_null();
-    json_t *json = json_pack("{s:i, s:i, s:i, s:i, s:f}", "registers", resources->registers,
-                             "shared_bytes", resources->shared_bytes, "spill_store_bytes",
-                             resources->spill_store_bytes, "spill_load_bytes",
-                             resources->spill_load_bytes, "occupancy", resources->occupancy);
-    if (json != NULL && resources->dynamic_shared_bytes != 0 &&
-        json_object_set_new(json, "dynamic_shared_bytes",
-                            json_integer(resources->dynamic_shared_bytes)) != 0) {
-        json_decref(json);
-        return NULL;
-    }
+    json_t *json = hn_fields_to_json(&hn_resources_structure, resources);
+    (void)json_object_del(json, "local_bytes");
+    (void)json_object_del(json, "stack_bytes");
     return json;
 }
 
