@@ -11,6 +11,13 @@
 
 /* Whose kernels run in the application: what lies where nobody but the user (or root) can write. */
 
+/* A group of the number of its user is that user's own: what most systems make for each. */
+static bool others_can_write(const struct stat *about)
+{
+    bool by_group = (about->st_mode & S_IWGRP) != 0 && about->st_gid != about->st_uid;
+    return by_group || (about->st_mode & S_IWOTH) != 0;
+}
+
 static bool is_own(const char *path, char *why, size_t size)
 {
     struct stat about;
@@ -18,7 +25,7 @@ static bool is_own(const char *path, char *why, size_t size)
         snprintf(why, size, "'%.400s' can not be looked at: %s", path, strerror(errno));
     else if (about.st_uid != geteuid() && about.st_uid != 0)
         snprintf(why, size, "'%.400s' belongs to user %u", path, (unsigned)about.st_uid);
-    else if ((about.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    else if (others_can_write(&about))
         snprintf(why, size, "'%.400s' can be written by others (mode %04o)", path,
                  (unsigned)(about.st_mode & 07777));
     return why[0] == '\0';
