@@ -25,8 +25,8 @@ DEPENDENT = re.compile(
 ALLOWED = {
     "newlocale": ({"c_locale", "progress"}, "what enters the C locale; whether the terminal shows UTF-8"),
     "uselocale": ({"c_locale"}, "what enters the C locale"),
-    "strptime": ({"recording_row_read"}, "digits only, within hn_c_locale_enter where libhone calls it"),
-    "sscanf": ({"recording_row_read", "cubin"}, "whole numbers"),
+    "strptime": ({"recording_row"}, "digits only, within hn_c_locale_enter where libhone calls it"),
+    "sscanf": ({"recording_row", "cubin"}, "whole numbers"),
     "strftime": ({"recording_row", "roof", "export", "cache_transfer", "cache_compare", "cache_list", "turn"}, "digits only"),
     "alphasort": ({"recording_list", "find_recording", "command_report"}, "within hn_c_locale_enter where libhone calls it"),
     "glob": ({"nvrtc"}, "within hn_c_locale_enter where libhone calls it"),
