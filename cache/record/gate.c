@@ -220,12 +220,11 @@ static enum hn_status gate_amounts(const struct hn_record *record, struct hn_err
         {"upload_us", record->staging.upload_us},
         {"download_us", record->staging.download_us},
         {"sequential_us", record->staging.sequential_us},
-        {"time", record->time},
     };
     enum hn_status status = HN_OK;
     for (size_t i = 0; status == HN_OK && i < sizeof amounts / sizeof *amounts; i++)
         status = hn_gate_amount(amounts[i].name, amounts[i].amount, err);
-    return status;
+    return status == HN_OK ? hn_gate_moment("time", record->time, err) : status;
 }
 
 enum hn_status hn_gate_resources(const struct hn_resources *resources, struct hn_error *err)
@@ -244,6 +243,15 @@ enum hn_status hn_gate_record(const struct hn_record *record, const char *object
                   hn_gate_resources(&record->resources, err) == HN_OK &&
                   (objective == NULL || gate_objective(record, objective, err) == HN_OK);
     return passes ? HN_OK : HN_EFORMAT;
+}
+
+enum hn_status hn_gate_moment(const char *what, double seconds, struct hn_error *err)
+{
+    const double end_of_9999 = 253402300799;
+    if (seconds >= 0 && seconds <= end_of_9999)
+        return HN_OK;
+    return hn_fail(err, HN_EFORMAT, "'%s' is %g, expected seconds since 1970, at most %.0f", what,
+                   seconds, end_of_9999);
 }
 
 enum hn_status hn_gate_date(double seconds, struct hn_error *err)

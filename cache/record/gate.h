@@ -26,6 +26,8 @@ enum hn_status hn_gate_resources(const struct hn_resources *resources, struct hn
  * may be one that was not timed. */
 enum hn_status hn_gate_record(const struct hn_record *record, const char *objective, struct hn_error *err);
 
+/* Seconds since the epoch that a calendar of four digits has: what is shown as a date. */
+enum hn_status hn_gate_moment(const char *what, double seconds, struct hn_error *err);
 /* Seconds since the epoch, not in the future but for a day by which clocks may differ. Asked of what is taken over into a
  * cache, where the newest counts: what was written under a clock that was wrong can still be read. */
 enum hn_status hn_gate_date(double time, struct hn_error *err);

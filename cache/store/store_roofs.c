@@ -54,6 +54,8 @@ static enum hn_status read_roofs(struct hn_statement *statement, struct hn_roofs
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
         if (!(isfinite(rates[i]) && rates[i] >= 0))
             return hn_fail(err, HN_EFORMAT, "a roof of a device is %g, expected a rate", rates[i]);
+    if (hn_gate_moment("measured", roofs->measured, err) != HN_OK)
+        return HN_EFORMAT;
     return hn_gate_line("the driver's version", roofs->driver, sizeof roofs->driver, err);
 }
 

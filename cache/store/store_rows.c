@@ -123,7 +123,7 @@ enum hn_status hn_read_origin(struct hn_statement *statement, int first, struct 
     if (status == HN_OK)
         status =
             hn_gate_line("the source of a session", origin->source, sizeof origin->source, err);
-    return status;
+    return status == HN_OK ? hn_gate_moment("imported", origin->imported, err) : status;
 }
 
 static enum hn_status step_for_id(struct hn_statement *statement, int64_t *id, struct hn_error *err)

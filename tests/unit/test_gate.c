@@ -94,6 +94,8 @@ static void the_rest_of_a_record_is_in_range(void **state)
     record.costs.compile_ms = 1;
     record.time = NAN;
     assert_says(hn_gate_record(&record, NULL, &err), &err, "'time' is nan");
+    record.time = 1e308;
+    assert_says(hn_gate_record(&record, NULL, &err), &err, "'time' is 1e+308");
     record.time = 0;
     record.resources.occupancy = 1.5;
     assert_says(hn_gate_record(&record, NULL, &err), &err, "'occupancy' is 1.5");
@@ -176,6 +178,17 @@ static void dates_may_differ_by_a_day(void **state)
     assert_says(hn_gate_date(NAN, &err), &err, "seconds since 1970");
 }
 
+static void moments_have_a_calendar_date(void **state)
+{
+    (void)state;
+    struct hn_error err = {""};
+    assert_int_equal(hn_gate_moment("imported", 0, &err), HN_OK);
+    assert_int_equal(hn_gate_moment("imported", 253402300799, &err), HN_OK);
+    assert_says(hn_gate_moment("imported", 253402300801, &err), &err, "at most 253402300799");
+    assert_says(hn_gate_moment("imported", -1, &err), &err, "'imported' is -1");
+    assert_says(hn_gate_moment("imported", NAN, &err), &err, "'imported' is nan");
+}
+
 static void control_characters_of_logs_are_replaced(void **state)
 {
     (void)state;
@@ -210,6 +223,7 @@ int main(void)
         cmocka_unit_test(identities_are_of_words_and_lines),
         cmocka_unit_test(versions_are_of_hashes_and_lines),
         cmocka_unit_test(dates_may_differ_by_a_day),
+        cmocka_unit_test(moments_have_a_calendar_date),
         cmocka_unit_test(control_characters_of_logs_are_replaced),
         cmocka_unit_test(json_is_weighed_before_it_is_parsed),
     };
