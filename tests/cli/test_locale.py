@@ -36,9 +36,11 @@ ALLOWED = {
 
 class Objects(unittest.TestCase):
     def test_nobody_calls_what_depends_on_the_locale(self):
-        files = [path for top in ("base", "cache", "runtime", "tuner") for path in (BUILD / top).rglob("*.c.o")]
-        self.assertGreaterEqual(len(files), len([path for top in ("base", "cache", "runtime", "tuner")
-                                                 for path in (SOURCES / top).rglob("*.c")]))
+        tops = ("base", "cache", "runtime", "tuner")
+        sources = {path.name for top in tops for path in (SOURCES / top).rglob("*.c")}
+        # A build folder may still have objects of sources that are gone.
+        files = [path for top in tops for path in (BUILD / top).rglob("*.c.o") if path.stem in sources]
+        self.assertGreaterEqual(len(files), len(sources))
         listing = subprocess.run(["nm", "-A", "-u", *files], text=True, check=True, capture_output=True).stdout
         wrong, used = [], set()
         for line in listing.splitlines():
