@@ -118,10 +118,10 @@ static void read_value(struct hn_config_reader *reader, const struct hn_field *f
         else if (field->of == &hn_dimensions_field)
             hn_config_read_dimensions(reader, node, member);
         else
-            assert(!"a form");
+            assert(false && "a form");
         return;
     default:
-        assert(!"a form");
+        assert(false && "a form");
     }
 }
 

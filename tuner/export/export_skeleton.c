@@ -15,7 +15,7 @@ static const struct hn_export_part *find_part(const char *name, size_t length)
         for (const struct hn_export_part *part = lists[i]; part->name != NULL; part++)
             if (strlen(part->name) == length && memcmp(part->name, name, length) == 0)
                 return part;
-    assert(!"a skeleton names a part that there is not");
+    assert(false && "a skeleton names a part that there is not");
     return NULL;
 }
 

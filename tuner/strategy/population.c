@@ -63,6 +63,27 @@ void hn_population_finish(struct hn_population *population)
     hn_trail_finish(&population->trail);
 }
 
+enum hn_status hn_population_create(const struct hn_search *search, size_t bytes, size_t size,
+                                    struct hn_strategy **strategy, struct hn_error *err)
+{
+    struct hn_population *population = calloc(1, bytes);
+    *strategy = (struct hn_strategy *)population;
+    if (population == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = hn_population_init(population, search, size, err);
+    if (status != HN_OK)
+        hn_population_destroy(*strategy);
+    return status;
+}
+
+void hn_population_destroy(struct hn_strategy *strategy)
+{
+    if (strategy == NULL)
+        return;
+    hn_population_finish((struct hn_population *)strategy);
+    free(strategy);
+}
+
 static void adopt(struct hn_population *population, uint64_t ticket)
 {
     uint32_t *members = population->members;

@@ -34,6 +34,11 @@ enum hn_status hn_population_init(struct hn_population *population, const struct
                                   struct hn_error *err);
 void hn_population_finish(struct hn_population *population);
 
+/* A strategy of so many bytes that begins with its population and is zero behind it; and the end of one that owns no more. */
+enum hn_status hn_population_create(const struct hn_search *search, size_t bytes, size_t size,
+                                    struct hn_strategy **strategy, struct hn_error *err);
+void hn_population_destroy(struct hn_strategy *strategy);
+
 /* Whether this ticket is to be a founder's: hn_population_found proposes one. Otherwise there are at least
  * HN_POPULATION_LEAST members to breed from. */
 enum { HN_POPULATION_LEAST = 4 };

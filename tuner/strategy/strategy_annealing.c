@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tuner/strategy/population.h"
@@ -34,26 +33,13 @@ struct hn_strategy {
     } walks[MOST_WALKS];
 };
 
-static void destroy(struct hn_strategy *strategy)
-{
-    if (strategy == NULL)
-        return;
-    hn_population_finish(&strategy->population);
-    free(strategy);
-}
-
 static enum hn_status create(const struct hn_search *search, struct hn_strategy **strategy,
                              struct hn_error *err)
 {
-    *strategy = calloc(1, sizeof **strategy);
-    if (*strategy == NULL)
-        return hn_fail_memory(err);
-    (*strategy)->most_walks = 1 + search->look_ahead / LOOK_AHEAD_A_WALK;
-    if ((*strategy)->most_walks > MOST_WALKS)
-        (*strategy)->most_walks = MOST_WALKS;
-    enum hn_status status = hn_population_init(&(*strategy)->population, search, STARTS, err);
-    if (status != HN_OK)
-        destroy(*strategy);
+    enum hn_status status = hn_population_create(search, sizeof **strategy, STARTS, strategy, err);
+    size_t walks = 1 + search->look_ahead / LOOK_AHEAD_A_WALK;
+    if (status == HN_OK)
+        (*strategy)->most_walks = walks < MOST_WALKS ? walks : MOST_WALKS;
     return status;
 }
 
@@ -155,7 +141,7 @@ const struct hn_strategy_kind hn_strategy_annealing = {
     .needs_feedback = true,
     .uses_priors = true,
     .create = create,
-    .destroy = destroy,
+    .destroy = hn_population_destroy,
     .propose = propose,
     .finished = finished,
 };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <stdlib.h>
 
 #include "tuner/strategy/population.h"
 
@@ -19,24 +18,10 @@ struct hn_strategy {
     struct hn_population population;
 };
 
-static void destroy(struct hn_strategy *strategy)
-{
-    if (strategy == NULL)
-        return;
-    hn_population_finish(&strategy->population);
-    free(strategy);
-}
-
 static enum hn_status create(const struct hn_search *search, struct hn_strategy **strategy,
                              struct hn_error *err)
 {
-    *strategy = calloc(1, sizeof **strategy);
-    if (*strategy == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status = hn_population_init(&(*strategy)->population, search, MEMBERS, err);
-    if (status != HN_OK)
-        destroy(*strategy);
-    return status;
+    return hn_population_create(search, sizeof **strategy, MEMBERS, strategy, err);
 }
 
 static size_t choose_parent(struct hn_population *population)
@@ -92,7 +77,7 @@ const struct hn_strategy_kind hn_strategy_genetic = {
     .needs_feedback = true,
     .uses_priors = true,
     .create = create,
-    .destroy = destroy,
+    .destroy = hn_population_destroy,
     .propose = propose,
     .finished = finished,
 };
