@@ -23,7 +23,7 @@ class CacheCommand(hone.Case):
 
     def test_import_then_list(self):
         self.assertEqual(self.load().stdout, f"{EXAMPLE}: 6 records, 0 images\n")
-        self.assertEqual(self.hone("cache", "list").stdout.split("\n"), [
+        self.assertEqual(self.hone("cache", "list", COLUMNS="").stdout.split("\n"), [
             "kernel   problem  device          L2        best  spread  points  date        remarks",
             "example  N=4096   NVIDIA Example  cold  2.500 ms   ±2.5%       6  2025-11-21  imported",
             ""])
@@ -46,10 +46,10 @@ class CacheCommand(hone.Case):
             "  device     NVIDIA Example (compute capability 9.0, 132 SMs)",
             "  measured   L2 cold, objective time, driver 580.1, NVRTC 13.0",
             f"  origin     imported from example.json on {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}",
-            "  #      time  spread  registers   shared  occupancy  point          remarks",
-            "  1  2.500 ms   ±2.5%         64  8.0 KiB        50%  PAD=1,TILE=16",
-            "  2  2.625 ms   ±2.4%         64  8.0 KiB        50%  PAD=0,TILE=32  tied",
-            "  3  2.750 ms   ±2.3%         64  8.0 KiB        50%  PAD=0,TILE=16",
+            "  #      time  spread  registers   shared  occupancy  remarks  PAD  TILE",
+            "  1  2.500 ms   ±2.5%         64  8.0 KiB        50%             1    16",
+            "  2  2.625 ms   ±2.4%         64  8.0 KiB        50%  tied       0    32",
+            "  3  2.750 ms   ±2.3%         64  8.0 KiB        50%             0    16",
             "  6 points: 3 ok, 1 invalid_launch, 1 compile_error, 1 wrong_result",
             ""])
         [tuning] = json.loads(self.hone("cache", "show", "example", "--json").stdout)["tunings"]
@@ -78,7 +78,7 @@ class CacheCommand(hone.Case):
 
     def test_simulated_says_so(self):
         self.tune_simulated()
-        self.assertIn("simulated", self.hone("cache", "list").stdout)
+        self.assertIn("simulated", self.hone("cache", "list", COLUMNS="").stdout)
         self.assertIn("SIMULATED from a recording", self.hone("cache", "show", "saxpy").stdout)
         self.fails(3, "hone: the tunings that fit are simulated: only measured ones are exported",
                    "cache", "export", "saxpy", self.folder / "r.json")
@@ -86,7 +86,7 @@ class CacheCommand(hone.Case):
     def test_other_protocol_is_stale(self):
         self.load()
         self.forge("UPDATE version SET protocol = 0")
-        self.assertIn("2025-11-21  imported, stale", self.hone("cache", "list").stdout)
+        self.assertIn("2025-11-21  imported, stale", self.hone("cache", "list", COLUMNS="").stdout)
         self.assertIn("STALE", self.hone("cache", "show", "example").stdout)
 
     def test_export_gives_back_what_was_imported(self):
@@ -150,7 +150,7 @@ class CacheCommand(hone.Case):
     def test_import_of_kernel_tuner(self):
         self.assertEqual(self.hone("cache", "import", KERNEL_TUNER).stdout,
                          f"{KERNEL_TUNER}: 2442 records of Kernel Tuner\n")
-        self.assertEqual(self.hone("cache", "list").stdout.splitlines()[1].split("  "), [
+        self.assertEqual(self.hone("cache", "list", COLUMNS="").stdout.splitlines()[1].split("  "), [
             "convolution_kernel", "problem_size_x=4096,problem_size_y=4096", "NVIDIA RTX A6000", "unknown", "774.7 us",
             "±0.17%", "", "2442", "2025-03-11", "imported, verification not recorded, by Kernel Tuner"])
         lines = self.hone("cache", "show", "convolution_kernel").stdout.splitlines()
@@ -204,7 +204,7 @@ class CacheCommand(hone.Case):
         self.hone("cache", "import", self.write("x.json", json.dumps(document)))
         document.update(tune_params_keys=["Y"], tune_params={"Y": ["b"]}, cache={"b": {"Y": "b", "time": 1.0}})
         self.hone("cache", "import", self.write("y.json", json.dumps(document)))
-        self.assertEqual(len(self.hone("cache", "list").stdout.splitlines()), 3)
+        self.assertEqual(len(self.hone("cache", "list", COLUMNS="").stdout.splitlines()), 4)
         self.hone("cache", "export", "k", f"{self.folder}/all/")
         self.assertEqual(len(list((self.folder / "all").iterdir())), 2)
 
@@ -214,7 +214,7 @@ class CacheCommand(hone.Case):
         self.fails(1, f"hone: '{path}' does not say which device it is of: name it with --device-name",
                    "cache", "import", path)
         self.hone("cache", "import", path, "--device-name", "MI250X")
-        self.assertIn("  MI250X  ", self.hone("cache", "list").stdout)
+        self.assertIn("  MI250X  ", self.hone("cache", "list", COLUMNS="").stdout)
         path = self.write("y.json", json.dumps(dict(document, cache={"1": {"X": "float2 *", "time": 2}})))
         self.fails(1, f"hone: '{path}': row '1': found the string 'float2 *', expected a word", "cache", "import", path)
 
@@ -227,7 +227,7 @@ class CacheCommand(hone.Case):
         self.fails(1, f"hone: '{path}': it has format 2, this Hone knows up to 1", "cache", "import", path)
         path = self.write("row.json", text.replace('"time": 2.75,', '"time": 2.75, "PAD": [],', 1))
         self.fails(1, f"hone: '{path}': row '16,0': found an array, expected a value", "cache", "import", path)
-        self.assertEqual(self.hone("cache", "list").stdout, "")
+        self.assertEqual(self.hone("cache", "list", COLUMNS="").stdout, "")
 
     def test_check(self):
         self.load()

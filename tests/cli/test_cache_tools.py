@@ -52,17 +52,17 @@ class CacheTools(hone.Case):
         self.assertEqual(self.changes(slower), [("slower", "NVIDIA H200")])
         self.assertEqual(self.changes(slower, "--threshold", "6%"), [])
         self.assertEqual(self.changes(faster), [("faster", "NVIDIA H200")])
-        text = self.hone("cache", "diff", slower).stdout
+        text = self.hone("cache", "diff", slower, COLUMNS="").stdout
         self.assertIn("1.050", text)
         self.assertRegex(text, r"driver \S+ -> 590\.1")
         self.assertRegex(text, r"imported from a\.json on \d{4}-\d\d-\d\d -> imported from b\.json on \d{4}-\d\d-\d\d")
-        self.assertRegex(self.hone("cache", "diff", faster).stdout, r"imported from a\.json on \S+ -> read from c\.json")
+        self.assertRegex(self.hone("cache", "diff", faster, COLUMNS="").stdout, r"imported from a\.json on \S+ -> read from c\.json")
 
     def test_diff_other_point(self):
         self.hone("cache", "import", self.recording("a.json"))
         other = self.recording("b.json", best=256)
         self.assertEqual(self.changes(other), [("other point", "NVIDIA H200")])
-        self.assertIn("BLOCK 128 -> 256", self.hone("cache", "diff", other).stdout)
+        self.assertIn("BLOCK 128 -> 256", self.hone("cache", "diff", other, COLUMNS="").stdout)
 
     def test_diff_added_and_removed(self):
         self.hone("cache", "import", self.recording("a.json"))
@@ -79,7 +79,7 @@ class CacheTools(hone.Case):
         self.hone("cache", "import", self.recording("a.json"))
         newer = self.cache_of("newer.db", self.recording("b.json", best=256, moment=1795168900))
         older = self.cache_of("older.db", self.recording("c.json", factor=0.5, moment=1795168700))
-        out = self.hone("cache", "merge", newer, older).stdout
+        out = self.hone("cache", "merge", newer, older, COLUMNS="").stdout
         self.assertIn(f"{newer}: 16 records, 0 images\n1 tuning with another result here; the newest verified session "
                       "counts:\n", out)
         lines = out.splitlines()

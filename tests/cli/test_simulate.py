@@ -134,7 +134,7 @@ class Simulate(hone.Case):
         self.assertAlmostEqual(ours["high"], high, delta=within)
 
     def test_table(self):
-        lines = self.hone("simulate", CONV6, UNFINISHED, "--strategy", "random", "--runs", 30, "-q").stdout.splitlines()
+        lines = self.hone("simulate", CONV6, UNFINISHED, "--strategy", "random", "--runs", 30, "-q", COLUMNS="").stdout.splitlines()
         document = self.scores(CONV6, UNFINISHED, "--strategy", "random", "--runs", 30)
         self.assertEqual(lines[0], "random: 30 runs a space, look-ahead 1")
         self.assertEqual(lines[1].split()[:4], ["space", "time", "95%", "evaluations"])

@@ -15,7 +15,7 @@ class Tune(hone.Case):
         result = self.tune("--quiet")
         best = next(line for line in result.stdout.splitlines() if line.split()[:1] == ["1"])
         self.assertIn("10.00 us", best)
-        self.assertTrue(best.endswith("BLOCK=128,ITEMS=2,LOAD=ldg"), best)
+        self.assertEqual(best.split()[-3:], ["128", "2", "ldg"])
         self.assertIn("simulated from a recording", result.stdout)
         self.assertIn("16 ok  (16 of 16 points)", result.stdout)
 

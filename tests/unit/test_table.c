@@ -10,15 +10,20 @@
 #include <cmocka.h>
 
 /* What is printed, to be freed. */
-static char *print(const struct hn_table *table, int indent)
+static char *print_within(const struct hn_table *table, int indent, size_t columns)
 {
     char *text;
     size_t size;
     FILE *file = open_memstream(&text, &size);
     assert_non_null(file);
-    hn_table_print(table, file, indent);
+    hn_table_print_within(table, file, indent, columns);
     fclose(file);
     return text;
+}
+
+static char *print(const struct hn_table *table, int indent)
+{
+    return print_within(table, indent, SIZE_MAX);
 }
 
 static void columns_are_as_wide_as_their_widest_cell(void **state)
@@ -35,7 +40,7 @@ static void columns_are_as_wide_as_their_widest_cell(void **state)
     hn_table_cell(table, "tied");
     char *text = print(table, 2);
     assert_string_equal(text, "  point      time  note\n"
-                              "  A=1     12.5 us  \n"
+                              "  A=1     12.5 us\n"
                               "  A=1000   1.2 us  tied\n");
     free(text);
     hn_table_destroy(table);
@@ -70,6 +75,86 @@ static void a_table_has_many_rows(void **state)
     hn_table_destroy(table);
 }
 
+/* A table of points of three parameters, of which two differ; `rows` of them. */
+static struct hn_table *make_points(int rows)
+{
+    static const char *const headings[] = {">#", ">time", NULL};
+    static char *names[] = {"TILE", "LOAD", "PAD"};
+    static const char *const texts[] = {"LOAD=ldg,PAD=0,TILE=8", "LOAD=ldg,PAD=4,TILE=16"};
+    struct hn_table *table = hn_table_create(headings);
+    hn_table_parameters(table, names, 3);
+    for (int i = 0; i < rows; i++) {
+        struct hn_bindings point;
+        struct hn_error err;
+        assert_int_equal(hn_bindings_parse(texts[i], &point, &err), HN_OK);
+        hn_table_cell(table, "%d", i + 1);
+        hn_table_cell(table, "%d us", 9 + i);
+        hn_table_point(table, names, 3, &point);
+        hn_bindings_finish(&point);
+    }
+    return table;
+}
+
+static void what_all_rows_share_stands_above(void **state)
+{
+    (void)state;
+    struct hn_table *table = make_points(2);
+    char *text = print(table, 2);
+    assert_string_equal(text, "  in all rows: LOAD=ldg\n"
+                              "  #   time  TILE  PAD\n"
+                              "  1   9 us     8    0\n"
+                              "  2  10 us    16    4\n");
+    free(text);
+    hn_table_destroy(table);
+}
+
+static void one_row_has_its_point_above(void **state)
+{
+    (void)state;
+    struct hn_table *table = make_points(1);
+    char *text = print_within(table, 0, 20);
+    assert_string_equal(text, "TILE=8, LOAD=ldg,\n"
+                              "  PAD=0\n"
+                              "#  time\n"
+                              "1  9 us\n");
+    free(text);
+    hn_table_destroy(table);
+}
+
+static void what_is_too_wide_goes_on_below(void **state)
+{
+    (void)state;
+    struct hn_table *table = make_points(2);
+    char *text = print_within(table, 0, 15);
+    assert_string_equal(text, "in all rows:\n"
+                              "  LOAD=ldg\n"
+                              "#   time  TILE\n"
+                              "1   9 us     8\n"
+                              "2  10 us    16\n"
+                              "\n"
+                              "#  PAD\n"
+                              "1    0\n"
+                              "2    4\n");
+    free(text);
+    hn_table_destroy(table);
+}
+
+static void sentences_break_between_words(void **state)
+{
+    (void)state;
+    static const char *const headings[] = {"kernel", "~problem", ">n", NULL};
+    struct hn_table *table = hn_table_create(headings);
+    hn_table_cell(table, "sgemm");
+    hn_table_cell(table, "K=4096,M=4096,N=16");
+    hn_table_cell(table, "7");
+    char *text = print_within(table, 0, 26);
+    assert_string_equal(text, "kernel  problem         n\n"
+                              "sgemm   K=4096,M=4096,  7\n"
+                              "        N=16\n");
+    free(text);
+    hn_table_destroy(table);
+}
+
 static void no_table_is_said(void **state)
 {
     (void)state;
@@ -86,6 +171,10 @@ int main(void)
         cmocka_unit_test(columns_are_as_wide_as_their_widest_cell),
         cmocka_unit_test(letters_count_and_not_bytes),
         cmocka_unit_test(a_table_has_many_rows),
+        cmocka_unit_test(what_all_rows_share_stands_above),
+        cmocka_unit_test(one_row_has_its_point_above),
+        cmocka_unit_test(what_is_too_wide_goes_on_below),
+        cmocka_unit_test(sentences_break_between_words),
         cmocka_unit_test(no_table_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

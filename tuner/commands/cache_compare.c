@@ -164,9 +164,9 @@ void hn_tuned_pairs_print(const struct hn_tuned_pairs *pairs, unsigned changes, 
 {
     char ratio[64];
     snprintf(ratio, sizeof ratio, ">%s/%s", theirs, ours);
-    const char *headings[] = {"change",       "kernel", "problem", "device", "L2",
-                              ours,           "date",   theirs,    "date",   ratio,
-                              "what differs", "origin", "remark",  NULL};
+    const char *headings[] = {
+        "change", "kernel", "~problem", "=device",       "=L2",      ours,       "date",
+        theirs,   "date",   ratio,      "~what differs", "=~origin", "=~remark", NULL};
     struct hn_table *table = hn_table_create(headings);
     for (size_t i = 0; i < pairs->count; i++) {
         if ((changes & 1U << pairs->items[i].change) != 0)

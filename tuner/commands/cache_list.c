@@ -207,8 +207,8 @@ static void add_row(struct hn_table *table, const struct hn_tuned *tuned)
 
 enum hn_status hn_cache_list(const struct hn_cache_command *command, struct hn_error *err)
 {
-    static const char *const headings[] = {"kernel",  "problem", "device", "L2",      ">best",
-                                           ">spread", ">points", "date",   "remarks", NULL};
+    static const char *const headings[] = {"kernel",  "~problem", "=device", "=L2",       ">best",
+                                           ">spread", ">points",  "date",    "=~remarks", NULL};
     struct hn_tuned_list list;
     enum hn_status status = hn_store_list(command->store, NULL, &list, err);
     if (status != HN_OK)

@@ -18,7 +18,14 @@ struct view {
     const struct hn_tuned *tuned;
     struct hn_records records;
     size_t ok_count;
+    struct hn_plan *plan; /* NULL: the cache does not have it */
 };
+
+static void finish_view(struct view *view)
+{
+    hn_records_free(&view->records);
+    hn_plan_destroy(view->plan);
+}
 
 static int compare_records(const void *a, const void *b)
 {
@@ -33,22 +40,34 @@ static int compare_records(const void *a, const void *b)
     return (x->objective > y->objective) - (x->objective < y->objective);
 }
 
+/* What the cache keeps of the plan: the order of the parameters, and how much shared memory old
+ * records had. */
+static void take_plan(struct hn_store *store, struct view *view)
+{
+    struct hn_stored_plan stored = {.json = NULL};
+    struct hn_error ignored;
+    const struct hn_identity *identity = &view->tuned->identity;
+    if (hn_store_get_plan(store, identity->kernel, &view->tuned->version, &stored, &ignored) !=
+        HN_OK)
+        return;
+    hn_records_recall_shared(stored.json, &identity->problem, &view->records);
+    json_t *json = json_loads(stored.json, 0, NULL);
+    if (json == NULL || hn_plan_from_json(json, &view->plan, &ignored) != HN_OK)
+        view->plan = NULL;
+    json_decref(json);
+    hn_stored_plan_free(&stored);
+}
+
 static enum hn_status make_view(const struct hn_cache_command *command,
                                 const struct hn_tuned *tuned, struct view *view,
                                 struct hn_error *err)
 {
-    struct hn_stored_plan plan = {.json = NULL};
-    struct hn_error ignored;
     *view = (struct view){.tuned = tuned};
     enum hn_status status = hn_store_load(command->store, &tuned->identity, &tuned->version,
                                           tuned->simulated, &view->records, err);
     if (status != HN_OK)
         return status;
-    if (hn_store_get_plan(command->store, tuned->identity.kernel, &tuned->version, &plan,
-                          &ignored) == HN_OK) {
-        hn_records_recall_shared(plan.json, &tuned->identity.problem, &view->records);
-        hn_stored_plan_free(&plan);
-    }
+    take_plan(command->store, view);
     if (view->records.count > 0)
         qsort(view->records.items, view->records.count, sizeof *view->records.items,
               compare_records);
@@ -110,17 +129,24 @@ static bool is_tied(const struct hn_timing *timing, const struct hn_timing *best
     return timing->low_us <= best->high_us && best->low_us <= timing->high_us;
 }
 
+/* In declared order, or by their names where that is not known. */
+static char *const *list_parameters(const struct view *view, size_t *count)
+{
+    const struct hn_bindings *point = &view->records.items[0].point;
+    *count = view->plan != NULL ? view->plan->parameter_count : point->count;
+    return view->plan != NULL ? view->plan->parameters : point->names;
+}
+
 static void add_row(struct hn_table *table, const struct view *view, size_t index)
 {
+    size_t count;
+    char *const *names = list_parameters(view, &count);
     const struct hn_record *record = &view->records.items[index];
     char time_text[HN_FORMAT_SIZE];
     char spread[HN_FORMAT_SIZE];
     char shared[HN_FORMAT_SIZE];
-    struct hn_text point;
     struct hn_text remarks;
-    hn_text_init(&point);
     hn_text_init(&remarks);
-    hn_bindings_append(&point, &record->point);
     hn_format_time(record->timing.median_us, time_text);
     hn_format_spread(&record->timing, spread);
     if (index > 0 && is_tied(&record->timing, &view->records.items[0].timing))
@@ -133,27 +159,41 @@ static void add_row(struct hn_table *table, const struct view *view, size_t inde
         hn_format_bytes((double)hn_resources_shared_bytes(&record->resources), shared);
         hn_table_cell(table, "%d", record->resources.registers);
         hn_table_cell(table, "%s", shared);
-        hn_table_cell(table, "%.0f%%", record->resources.occupancy * 100);
+        hn_table_cell(table, "%d%%", hn_format_percent(record->resources.occupancy));
     } else {
         for (int i = 0; i < 3; i++)
             hn_table_cell(table, "-");
     }
-    hn_table_cell(table, "%s", point.data == NULL ? "-" : point.data);
     hn_table_cell(table, "%s", remarks.data == NULL ? "" : remarks.data);
-    hn_text_finish(&point);
+    hn_table_point(table, names, count, &record->point);
     hn_text_finish(&remarks);
+}
+
+static void print_best(const struct view *view)
+{
+    static const char *const headings[] = {">#",      ">time",      ">spread",   ">registers",
+                                           ">shared", ">occupancy", "=~remarks", NULL};
+    size_t count;
+    size_t tied = 1;
+    if (view->ok_count == 0)
+        return;
+    struct hn_table *table = hn_table_create(headings);
+    char *const *names = list_parameters(view, &count);
+    hn_table_parameters(table, names, count);
+    for (size_t i = 0; i < view->ok_count && i < SHOWN; i++)
+        add_row(table, view, i);
+    while (tied < view->ok_count && tied < SHOWN &&
+           is_tied(&view->records.items[tied].timing, &view->records.items[0].timing))
+        tied++;
+    hn_table_highlight(table, tied);
+    hn_table_print(table, stdout, 2);
+    hn_table_destroy(table);
 }
 
 static void print_view(const struct view *view)
 {
-    static const char *const headings[] = {
-        ">#", ">time", ">spread", ">registers", ">shared", ">occupancy", "point", "remarks", NULL};
     print_heading(view);
-    struct hn_table *table = hn_table_create(headings);
-    for (size_t i = 0; i < view->ok_count && i < SHOWN; i++)
-        add_row(table, view, i);
-    hn_table_print(table, stdout, 2);
-    hn_table_destroy(table);
+    print_best(view);
     printf("  %zu points:", view->records.count);
     const char *separator = " ";
     for (int i = 0; i < HN_OUTCOME_COUNT; i++) {
@@ -208,7 +248,7 @@ enum hn_status hn_cache_show(const struct hn_cache_command *command, struct hn_e
             fputs(i == 0 ? "" : "\n", stdout);
             print_view(&view);
         }
-        hn_records_free(&view.records);
+        finish_view(&view);
     }
     hn_tuned_list_free(&list);
     if (status == HN_OK && command->options.json)

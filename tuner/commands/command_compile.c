@@ -225,35 +225,34 @@ static enum hn_status compile_batch(struct batch *batch, struct hn_error *err)
     return status;
 }
 
-static void add_row(struct hn_table *table, const struct hn_bindings *point,
-                    const struct hn_image *image)
+static void add_row(struct hn_table *table, const struct batch *batch, uint64_t i)
 {
+    const struct hn_image *image = &batch->images[i];
+    const struct hn_plan *plan = batch->task.plan;
     const struct hn_resources *resources = &image->resources;
-    struct hn_text text;
-    hn_text_init(&text);
-    hn_bindings_append(&text, point);
+    hn_table_cell(table, "%llu", (unsigned long long)i + 1);
     if (resources->known) {
         hn_table_cell(table, "%d", resources->registers);
         hn_table_cell(table, "%lld", (long long)hn_resources_shared_bytes(resources));
         hn_table_cell(table, "%d+%d", resources->spill_store_bytes, resources->spill_load_bytes);
         hn_table_cell(table, "%d", resources->stack_bytes);
-        hn_table_cell(table, "%.0f%%", resources->occupancy * 100);
+        hn_table_cell(table, "%d%%", hn_format_percent(resources->occupancy));
     } else {
-        for (int i = 0; i < 5; i++)
+        for (int unknown = 0; unknown < 5; unknown++)
             hn_table_cell(table, "-");
     }
     hn_table_cell(table, "%.0f", image->compile_ms);
     hn_table_cell(table, "%s", hn_outcome_name(image->outcome));
-    hn_table_cell(table, "%s", text.data != NULL ? text.data : "");
-    hn_text_finish(&text);
+    hn_table_point(table, plan->parameters, plan->parameter_count, &batch->points[i]);
 }
 
 static void print_batch(const struct batch *batch)
 {
-    static const char *const headings[] = {">regs",    ">shared B", ">spills B",
-                                           ">stack B", ">occup.",   ">compile ms",
-                                           "outcome",  "point",     NULL};
+    static const char *const headings[] = {">#",          ">regs",    ">shared B",
+                                           ">spills B",   ">stack B", ">occup.",
+                                           ">compile ms", "outcome",  NULL};
     struct hn_table *table = hn_table_create(headings);
+    hn_table_parameters(table, batch->task.plan->parameters, batch->task.plan->parameter_count);
     struct hn_text problem;
     hn_text_init(&problem);
     hn_bindings_append(&problem, batch->task.problem);
@@ -261,7 +260,7 @@ static void print_batch(const struct batch *batch)
            batch->compile->architecture);
     hn_text_finish(&problem);
     for (uint64_t i = 0; i < batch->count; i++)
-        add_row(table, &batch->points[i], &batch->images[i]);
+        add_row(table, batch, i);
     hn_table_print(table, stdout, 2);
     hn_table_destroy(table);
     for (uint64_t i = 0; i < batch->count; i++) {

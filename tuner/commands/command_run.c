@@ -195,11 +195,11 @@ static void print_record(const struct hn_task *task, const struct hn_record *rec
     }
     hn_staging_print(record, "  pipeline     ", stdout);
     if (record->resources.known)
-        printf("  resources    %d registers, %lld B shared, %d B spilled, occupancy %.0f%%\n",
+        printf("  resources    %d registers, %lld B shared, %d B spilled, occupancy %d%%\n",
                record->resources.registers,
                (long long)hn_resources_shared_bytes(&record->resources),
                record->resources.spill_store_bytes + record->resources.spill_load_bytes,
-               record->resources.occupancy * 100);
+               hn_format_percent(record->resources.occupancy));
 }
 
 static enum hn_status run_on_bench(struct once *once, struct hn_task *task, struct hn_bench *bench,

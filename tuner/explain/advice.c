@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tuner/explain/explain.h"
+#include "tuner/report/format.h"
 
 /* A share of a roof that counts as all that there is. */
 static const double near_roof = 0.9;
@@ -105,11 +106,11 @@ static void advise_bound(struct hn_explanation *explanation, const char *command
     if (bounds->launch_known && bounds->occupancy < 0.5 && bounds->limiter != HN_LIMITER_NONE &&
         bounds->limiter != HN_LIMITER_BLOCK)
         add(explanation, "occupancy",
-            "let more warps in, if they wait for memory: occupancy is %.0f%%, held by %s (%d "
+            "let more warps in, if they wait for memory: occupancy is %d%%, held by %s (%d "
             "registers a thread, %lld bytes of shared memory a block), and no roof is nearer than "
             "%.0f%%",
-            bounds->occupancy * 100, hn_limiter_name(bounds->limiter), bounds->resources.registers,
-            (long long)bounds->shared_bytes, bounds->share * 100);
+            hn_format_percent(bounds->occupancy), hn_limiter_name(bounds->limiter),
+            bounds->resources.registers, (long long)bounds->shared_bytes, bounds->share * 100);
     struct hn_text point;
     hn_text_init(&point);
     hn_bindings_append(

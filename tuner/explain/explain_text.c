@@ -151,8 +151,8 @@ static void print_pairs(const struct hn_explanation *explanation, FILE *file)
 
 static void print_effects(const struct hn_explanation *explanation, FILE *file)
 {
-    static const char *const headings[] = {">share", "parameter", "on average, best .. worst value",
-                                           "beside the best, worst", NULL};
+    static const char *const headings[] = {
+        ">share", "parameter", "~on average, best .. worst value", "~beside the best, worst", NULL};
     const struct hn_effects *effects = &explanation->effects;
     if (!effects->known) {
         fprintf(file,
@@ -278,7 +278,7 @@ static void print_bounds(const struct hn_explanation *explanation, FILE *file)
     print_roof(explanation, file);
     if (!bounds->launch_known)
         return;
-    fprintf(file, "  occupancy %.0f%%", bounds->occupancy * 100);
+    fprintf(file, "  occupancy %d%%", hn_format_percent(bounds->occupancy));
     if (bounds->limiter != HN_LIMITER_NONE)
         fprintf(file, ", held by %s", hn_limiter_name(bounds->limiter));
     fprintf(file, " (%d registers a thread, %lld bytes of shared memory and %lld threads a block)",

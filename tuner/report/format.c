@@ -50,6 +50,11 @@ void hn_format_regime(const char *regime, char text[HN_FORMAT_SIZE])
         snprintf(text, HN_FORMAT_SIZE, "%s L2", regime);
 }
 
+int hn_format_percent(double share)
+{
+    return (int)floor(share * 100 + 0.5);
+}
+
 void hn_format_bytes(double bytes, char text[HN_FORMAT_SIZE])
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};

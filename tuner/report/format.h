@@ -16,6 +16,8 @@ void hn_format_duration(double seconds, char text[HN_FORMAT_SIZE]);
 void hn_format_regime(const char *regime, char text[HN_FORMAT_SIZE]);
 /* Half the interval over the median: "0.3%"; "?" when there is none. */
 void hn_format_spread(const struct hn_timing *timing, char text[HN_FORMAT_SIZE]);
+/* A share as a whole number of percent, halves up as in the page of the report: 0.125 is 13. */
+int hn_format_percent(double share);
 /* "12.3 KiB". */
 void hn_format_bytes(double bytes, char text[HN_FORMAT_SIZE]);
 

@@ -9,6 +9,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "tuner/report/terminal.h"
+
 /* Off a terminal a line so often, so that a log shows life without growing. */
 static const double log_interval_s = 5;
 
@@ -34,10 +36,9 @@ static bool is_capable(void)
 
 void hn_progress_init(struct hn_progress *progress, const struct hn_progress_view *view, bool quiet)
 {
-    const char *no_colour = getenv("NO_COLOR");
     *progress = (struct hn_progress){.view = *view, .quiet = quiet, .terminal = is_capable()};
     progress->view.unicode = has_unicode();
-    progress->view.colour = progress->terminal && (no_colour == NULL || no_colour[0] == '\0');
+    progress->view.colour = progress->terminal && hn_terminal_allows_colour();
 }
 
 /* Asked each time: windows change their size. */

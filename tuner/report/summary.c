@@ -44,11 +44,13 @@ static struct hn_table *create_table(const struct scale *scale, const char *firs
     const char *merit = hn_format_merit_name(scale->plan);
     char heading[HN_FORMAT_SIZE];
     snprintf(heading, sizeof heading, ">%s", merit != NULL ? merit : "merit");
-    const char *const headings[] = {first,     ">time",   ">±95%", heading, ">regs",
-                                    ">shared", ">occup.", "point", NULL};
+    const char *const headings[] = {first,   ">time",   ">±95%",   heading,
+                                    ">regs", ">shared", ">occup.", NULL};
     const char *const with_roof[] = {first,   ">time",   ">±95%",   heading, ">of roof",
-                                     ">regs", ">shared", ">occup.", "point", NULL};
-    return hn_table_create(scale->roofs != NULL ? with_roof : headings);
+                                     ">regs", ">shared", ">occup.", NULL};
+    struct hn_table *table = hn_table_create(scale->roofs != NULL ? with_roof : headings);
+    hn_table_parameters(table, scale->plan->parameters, scale->plan->parameter_count);
+    return table;
 }
 
 /* "93% copy" */
@@ -75,7 +77,7 @@ static void add_resources(struct hn_table *table, const struct hn_resources *res
     hn_format_bytes((double)hn_resources_shared_bytes(resources), shared);
     hn_table_cell(table, "%d", resources->registers);
     hn_table_cell(table, "%s", shared);
-    hn_table_cell(table, "%.0f%%", resources->occupancy * 100);
+    hn_table_cell(table, "%d%%", hn_format_percent(resources->occupancy));
 }
 
 static void add_row(struct hn_table *table, const struct scale *scale,
@@ -84,7 +86,6 @@ static void add_row(struct hn_table *table, const struct scale *scale,
     char text[HN_FORMAT_SIZE];
     bool timed = record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_DUPLICATE;
     double merit = hn_format_merit_value(scale->plan, record);
-    struct hn_text point;
     hn_table_cell(table, "%s", mark);
     hn_format_time(record->timing.median_us, text);
     hn_table_cell(table, "%s", timed ? text : hn_outcome_name(record->outcome));
@@ -96,10 +97,7 @@ static void add_row(struct hn_table *table, const struct scale *scale,
         hn_table_cell(table, "%s", "");
     add_roof(table, scale, record, timed);
     add_resources(table, &record->resources);
-    hn_text_init(&point);
-    hn_bindings_append(&point, &record->point);
-    hn_table_cell(table, "%s", point.data != NULL ? point.data : "");
-    hn_text_finish(&point);
+    hn_table_point(table, scale->plan->parameters, scale->plan->parameter_count, &record->point);
 }
 
 static const char *verification_note(const struct hn_record *best)
@@ -156,6 +154,7 @@ static void print_best(const struct scale *scale, const struct shown *best, size
         snprintf(mark, sizeof mark, "%zu%s", i + 1, tied > 1 && i < tied ? "=" : " ");
         add_row(table, scale, &best->records[i], mark);
     }
+    hn_table_highlight(table, tied);
     hn_table_print(table, file, 2);
     hn_table_destroy(table);
     if (tied > 1)

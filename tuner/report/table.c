@@ -6,13 +6,80 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tuner/report/terminal.h"
+
+enum { GAP = 2, NARROWEST = 8 };
+
+static const char best_colour[] = "\033[1;32m";
+static const char tied_colour[] = "\033[32m";
+static const char no_colour[] = "\033[0m";
+
+struct column {
+    char *heading;
+    bool right;
+    bool breaks;
+    bool lifts;
+};
+
 struct hn_table {
-    char **cells; /* the headings are the first row */
+    struct column *columns;
+    size_t column_count;
+    char **cells;
     size_t count;
     size_t capacity;
-    size_t columns;
+    size_t tied;
     bool failed;
 };
+
+struct hn_table *hn_table_create(const char *const *headings)
+{
+    struct hn_table *table = calloc(1, sizeof *table);
+    for (size_t i = 0; table != NULL && headings[i] != NULL; i++)
+        hn_table_column(table, "", headings[i]);
+    return table;
+}
+
+void hn_table_destroy(struct hn_table *table)
+{
+    if (table == NULL)
+        return;
+    for (size_t i = 0; i < table->column_count; i++)
+        free(table->columns[i].heading);
+    for (size_t i = 0; i < table->count; i++)
+        free(table->cells[i]);
+    free(table->columns);
+    free(table->cells);
+    free(table);
+}
+
+/* The marks in front of a heading; returns what is behind them. */
+static const char *take_marks(struct column *column, const char *heading)
+{
+    for (; *heading == '>' || *heading == '~' || *heading == '='; heading++) {
+        column->right = column->right || *heading == '>';
+        column->breaks = column->breaks || *heading == '~';
+        column->lifts = column->lifts || *heading == '=';
+    }
+    return heading;
+}
+
+void hn_table_column(struct hn_table *table, const char *marks, const char *heading)
+{
+    if (table == NULL || table->failed)
+        return;
+    struct column column = {0};
+    (void)take_marks(&column, marks);
+    struct column *columns =
+        realloc(table->columns, (table->column_count + 1) * sizeof *table->columns);
+    if (columns != NULL)
+        table->columns = columns;
+    column.heading = strdup(take_marks(&column, heading));
+    table->failed = columns == NULL || column.heading == NULL;
+    if (table->failed)
+        free(column.heading);
+    else
+        table->columns[table->column_count++] = column;
+}
 
 static void add_cell(struct hn_table *table, char *cell)
 {
@@ -33,26 +100,6 @@ static void add_cell(struct hn_table *table, char *cell)
         table->cells[table->count++] = cell;
 }
 
-struct hn_table *hn_table_create(const char *const *headings)
-{
-    struct hn_table *table = calloc(1, sizeof *table);
-    if (table == NULL)
-        return NULL;
-    for (; headings[table->columns] != NULL; table->columns++)
-        add_cell(table, strdup(headings[table->columns]));
-    return table;
-}
-
-void hn_table_destroy(struct hn_table *table)
-{
-    if (table == NULL)
-        return;
-    for (size_t i = 0; i < table->count; i++)
-        free(table->cells[i]);
-    free(table->cells);
-    free(table);
-}
-
 void hn_table_cell(struct hn_table *table, const char *format, ...)
 {
     char *cell = NULL;
@@ -66,57 +113,314 @@ void hn_table_cell(struct hn_table *table, const char *format, ...)
     add_cell(table, cell);
 }
 
-/* Characters of a UTF-8 string. */
-static int width_of(const char *text)
+void hn_table_parameters(struct hn_table *table, char *const *names, size_t count)
 {
-    int width = 0;
-    for (; *text != '\0'; text++)
-        width += (*text & 0xC0) != 0x80;
+    for (size_t i = 0; i < count; i++)
+        hn_table_column(table, "=", names[i]);
+}
+
+void hn_table_point(struct hn_table *table, char *const *names, size_t count,
+                    const struct hn_bindings *point)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct hn_value *value = hn_bindings_get(point, names[i]);
+        struct hn_text text;
+        hn_text_init(&text);
+        if (value != NULL)
+            hn_value_append(&text, value);
+        hn_table_cell(table, "%s", text.data != NULL ? text.data : "-");
+        hn_text_finish(&text);
+    }
+}
+
+void hn_table_highlight(struct hn_table *table, size_t tied)
+{
+    if (table != NULL)
+        table->tied = tied > 0 ? tied : 1;
+}
+
+/* Characters of so many bytes of UTF-8. */
+static size_t width_of(const char *text, size_t length)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < length; i++)
+        width += (text[i] & 0xC0) != 0x80;
     return width;
 }
 
-static const char *cell_text(const struct hn_table *table, size_t i)
+/* How many bytes of the text have room in a line: up to a blank or behind a comma, one word at
+ * least. */
+static size_t take_line(const char *text, size_t width)
 {
-    const char *text = table->cells[i];
-    return i < table->columns && text[0] == '>' ? text + 1 : text;
+    size_t length = strlen(text);
+    size_t taken = 0;
+    if (width_of(text, length) <= width)
+        return length;
+    for (size_t i = 1; i < length; i++) {
+        bool breaks = text[i] == ' ' || text[i - 1] == ',';
+        if (!breaks)
+            continue;
+        if (taken > 0 && width_of(text, i) > width)
+            break;
+        taken = i;
+    }
+    return taken > 0 ? taken : length;
 }
 
-static int column_width(const struct hn_table *table, size_t column)
+static size_t skip_blanks(const char *text)
 {
-    int widest = 0;
-    for (size_t i = column; i < table->count; i += table->columns) {
-        int width = width_of(cell_text(table, i));
-        if (width > widest)
-            widest = width;
+    return strspn(text, " ");
+}
+
+/* How the table is printed. */
+struct layout {
+    const struct hn_table *table;
+    FILE *file;
+    size_t indent;
+    size_t columns; /* characters of a line */
+    size_t rows;
+    size_t *shown; /* columns of the table */
+    size_t shown_count;
+    size_t *widths; /* by column of the table */
+    size_t *right;  /* likewise: whether it is aligned to the right */
+    bool lift_one;  /* of a single row, too, what may stand above it does */
+    bool colour;
+};
+
+static const char *cell_at(const struct layout *layout, size_t row, size_t column)
+{
+    return layout->table->cells[row * layout->table->column_count + column];
+}
+
+/* Of a single row everything is the same: that stands above where it has no room beside the rest.
+ */
+static bool is_shared(const struct layout *layout, size_t column)
+{
+    if (!layout->table->columns[column].lifts || layout->rows == 0)
+        return false;
+    for (size_t row = 1; row < layout->rows; row++)
+        if (strcmp(cell_at(layout, row, column), cell_at(layout, 0, column)) != 0)
+            return false;
+    return layout->rows > 1 || layout->lift_one || cell_at(layout, 0, column)[0] == '\0';
+}
+
+/* Whether a column of values is one of numbers. */
+static bool is_numeric(const struct layout *layout, size_t column)
+{
+    for (size_t row = 0; row < layout->rows; row++) {
+        const char *cell = cell_at(layout, row, column);
+        cell += *cell == '-';
+        if (*cell != '\0' && *cell != '.' && (*cell < '0' || *cell > '9'))
+            return false;
+    }
+    return true;
+}
+
+/* The widest line of a cell, where lines are broken at `width`. */
+static size_t widest_line(const char *text, size_t width)
+{
+    size_t widest = 0;
+    while (*text != '\0') {
+        size_t length = take_line(text, width);
+        size_t line = width_of(text, length);
+        widest = line > widest ? line : widest;
+        text += length;
+        text += skip_blanks(text);
     }
     return widest;
 }
 
-static void print_cell(const struct hn_table *table, size_t i, int width, FILE *file)
+static size_t column_width(const struct layout *layout, size_t column, size_t width)
 {
-    size_t column = i % table->columns;
-    const char *text = cell_text(table, i);
-    int blanks = width - width_of(text);
-    bool right = table->cells[column][0] == '>';
-    bool last = column + 1 == table->columns;
-    fprintf(file, "%*s%s%*s", right ? blanks : 0, "", text, right || last ? 0 : blanks, "");
-    fputs(last ? "\n" : "  ", file);
+    size_t widest = widest_line(layout->table->columns[column].heading, width);
+    for (size_t row = 0; row < layout->rows; row++) {
+        size_t cell = widest_line(cell_at(layout, row, column), width);
+        widest = cell > widest ? cell : widest;
+    }
+    return widest;
+}
+
+static size_t total_width(const struct layout *layout)
+{
+    size_t total = layout->indent;
+    for (size_t i = 0; i < layout->shown_count; i++)
+        total += layout->widths[layout->shown[i]] + (i > 0 ? GAP : 0);
+    return total;
+}
+
+/* Takes from the widest of the columns that may be broken, until the table fits or none gives. */
+static void shrink_columns(const struct layout *layout)
+{
+    size_t total = total_width(layout);
+    while (total > layout->columns) {
+        size_t widest = SIZE_MAX;
+        for (size_t i = 0; i < layout->shown_count; i++) {
+            size_t column = layout->shown[i];
+            if (layout->table->columns[column].breaks && layout->widths[column] > NARROWEST &&
+                (widest == SIZE_MAX || layout->widths[column] > layout->widths[widest]))
+                widest = column;
+        }
+        if (widest == SIZE_MAX)
+            return;
+        size_t narrower = column_width(layout, widest, layout->widths[widest] - 1);
+        if (narrower >= layout->widths[widest])
+            return;
+        total -= layout->widths[widest] - narrower;
+        layout->widths[widest] = narrower;
+    }
+}
+
+static void print_shared(const struct layout *layout)
+{
+    struct hn_text text;
+    const char *separator = layout->rows > 1 ? "in all rows: " : "";
+    hn_text_init(&text);
+    for (size_t column = 0; column < layout->table->column_count; column++) {
+        if (!is_shared(layout, column) || cell_at(layout, 0, column)[0] == '\0')
+            continue;
+        hn_text_printf(&text, "%s%s=%s", separator, layout->table->columns[column].heading,
+                       cell_at(layout, 0, column));
+        separator = ", ";
+    }
+    const char *rest = text.failed || text.data == NULL ? "" : text.data;
+    for (size_t indent = layout->indent; *rest != '\0'; indent = layout->indent + GAP) {
+        size_t length = take_line(rest, layout->columns > indent ? layout->columns - indent : 1);
+        fprintf(layout->file, "%*s%.*s\n", (int)indent, "", (int)length, rest);
+        rest += length;
+        rest += skip_blanks(rest);
+    }
+    hn_text_finish(&text);
+}
+
+/* One line of the cells of a row, and what is left of each. Blanks are written in front of what is
+ * behind them, so that no line ends with any. */
+static bool print_line(const struct layout *layout, const size_t *columns, size_t count,
+                       const char **rest)
+{
+    size_t blanks = layout->indent;
+    bool more = false;
+    for (size_t i = 0; i < count; i++) {
+        size_t width = layout->widths[columns[i]];
+        size_t length = take_line(rest[i], width);
+        size_t room = width - width_of(rest[i], length);
+        bool right = layout->right[columns[i]] != 0;
+        blanks += i > 0 ? GAP : 0;
+        if (length > 0)
+            fprintf(layout->file, "%*s%.*s", (int)(blanks + (right ? room : 0)), "", (int)length,
+                    rest[i]);
+        blanks = length == 0 ? blanks + width : right ? 0 : room;
+        rest[i] += length;
+        rest[i] += skip_blanks(rest[i]);
+        more = more || *rest[i] != '\0';
+    }
+    fputc('\n', layout->file);
+    return more;
+}
+
+static const char *row_colour(const struct layout *layout, size_t row)
+{
+    if (!layout->colour || row >= layout->table->tied)
+        return NULL;
+    return row == 0 ? best_colour : tied_colour;
+}
+
+/* The heading, and all rows, of some columns. */
+static void print_band(const struct layout *layout, const size_t *columns, size_t count,
+                       const char **rest)
+{
+    for (size_t i = 0; i < count; i++)
+        rest[i] = layout->table->columns[columns[i]].heading;
+    while (print_line(layout, columns, count, rest))
+        continue;
+    for (size_t row = 0; row < layout->rows; row++) {
+        const char *colour = row_colour(layout, row);
+        for (size_t i = 0; i < count; i++)
+            rest[i] = cell_at(layout, row, columns[i]);
+        if (colour != NULL)
+            hn_terminal_switch(layout->file, colour);
+        while (print_line(layout, columns, count, rest))
+            continue;
+        if (colour != NULL)
+            hn_terminal_switch(layout->file, no_colour);
+    }
+}
+
+/* As many columns at a time as fit, each time behind the first one. */
+static void print_bands(const struct layout *layout, size_t *band, const char **rest)
+{
+    size_t next = 0;
+    do {
+        size_t count = 0;
+        size_t width = layout->indent;
+        if (next > 0) {
+            fputc('\n', layout->file);
+            band[count++] = layout->shown[0];
+            width += layout->widths[layout->shown[0]];
+        }
+        size_t least = count + 1;
+        while (next < layout->shown_count) {
+            size_t more = layout->widths[layout->shown[next]] + (count > 0 ? GAP : 0);
+            if (count >= least && width + more > layout->columns)
+                break;
+            width += more;
+            band[count++] = layout->shown[next++];
+        }
+        print_band(layout, band, count, rest);
+    } while (next < layout->shown_count);
+}
+
+static void choose_columns(struct layout *layout)
+{
+    layout->shown_count = 0;
+    for (size_t column = 0; column < layout->table->column_count; column++) {
+        const struct column *c = &layout->table->columns[column];
+        if (is_shared(layout, column))
+            continue;
+        layout->shown[layout->shown_count++] = column;
+        layout->widths[column] = column_width(layout, column, SIZE_MAX);
+        layout->right[column] = c->right || (c->lifts && is_numeric(layout, column));
+    }
+}
+
+static void print_layout(struct layout *layout, size_t *band, const char **rest)
+{
+    choose_columns(layout);
+    if (layout->rows == 1 && total_width(layout) > layout->columns) {
+        layout->lift_one = true;
+        choose_columns(layout);
+    }
+    shrink_columns(layout);
+    print_shared(layout);
+    if (layout->shown_count > 0)
+        print_bands(layout, band, rest);
+}
+
+void hn_table_print_within(const struct hn_table *table, FILE *file, int indent, size_t columns)
+{
+    size_t count = table != NULL ? table->column_count + 1 : 0;
+    size_t *numbers = table != NULL ? calloc(count * 4, sizeof *numbers) : NULL;
+    const char **rest = table != NULL ? calloc(count, sizeof *rest) : NULL;
+    if (numbers == NULL || rest == NULL || table->failed) {
+        fputs("(out of memory for a table)\n", file);
+    } else {
+        struct layout layout = {
+            .table = table,
+            .file = file,
+            .indent = (size_t)indent,
+            .columns = columns,
+            .rows = table->column_count > 0 ? table->count / table->column_count : 0,
+            .shown = numbers,
+            .widths = numbers + count,
+            .right = numbers + 3 * count,
+            .colour = table->tied > 0 && hn_terminal_has_colour(file),
+        };
+        print_layout(&layout, numbers + 2 * count, rest);
+    }
+    free(numbers);
+    free(rest);
 }
 
 void hn_table_print(const struct hn_table *table, FILE *file, int indent)
 {
-    int *widths = table != NULL ? calloc(table->columns + 1, sizeof *widths) : NULL;
-    if (widths == NULL || table->failed) {
-        fputs("(out of memory for a table)\n", file);
-        free(widths);
-        return;
-    }
-    for (size_t c = 0; c < table->columns; c++)
-        widths[c] = column_width(table, c);
-    for (size_t i = 0; i < table->count; i++) {
-        if (i % table->columns == 0)
-            fprintf(file, "%*s", indent, "");
-        print_cell(table, i, widths[i % table->columns], file);
-    }
-    free(widths);
+    hn_table_print_within(table, file, indent, hn_terminal_columns(file));
 }

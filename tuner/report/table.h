@@ -4,16 +4,31 @@
 
 #include <stdio.h>
 
-/* A table for people: cells collected row by row, printed with columns as wide as their widest cell. A column whose
- * heading starts with '>' is aligned to the right. */
+#include "base/bindings.h"
+
+/* A table for people: cells collected row by row, printed with columns as wide as their widest cell. Marks in front of a
+ * heading say how its column is printed:
+ *   >  aligned to the right
+ *   ~  may be broken at blanks and behind commas where the table is too wide
+ *   =  printed once above the table where all rows have the same, left out where that is nothing; numbers are aligned to the right
+ * What is still too wide goes on below, in columns behind the first one again. No word is ever broken. */
 struct hn_table;
 
 /* headings: NULL-terminated, copied. NULL when out of memory; all calls take NULL. */
 struct hn_table *hn_table_create(const char *const *headings);
 void hn_table_destroy(struct hn_table *table);
+/* One more column, before there are rows. */
+void hn_table_column(struct hn_table *table, const char *marks, const char *heading);
 /* The next cell, by rows (printf). */
 void hn_table_cell(struct hn_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* indent: blanks before each line. */
+/* A column for each parameter, "=" of those headings; and the next cells of a row: the point's values for them. */
+void hn_table_parameters(struct hn_table *table, char *const *names, size_t count);
+void hn_table_point(struct hn_table *table, char *const *names, size_t count, const struct hn_bindings *point);
+/* The first row is the best, and `tied` rows can not be told from it, itself among them: they stand out in colour. */
+void hn_table_highlight(struct hn_table *table, size_t tied);
+/* indent: blanks before each line. What is printed to standard output fits its width; where that is a terminal, with colour. */
 void hn_table_print(const struct hn_table *table, FILE *file, int indent);
+/* columns: how many characters a line may have. */
+void hn_table_print_within(const struct hn_table *table, FILE *file, int indent, size_t columns);
 
 #endif

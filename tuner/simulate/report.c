@@ -38,7 +38,7 @@ static void add_row(struct hn_table *table, const char *name, const struct hn_sc
 static enum hn_status print_strategy(const struct hn_batch *batch, const struct hn_score *scores,
                                      FILE *file, struct hn_error *err)
 {
-    static const char *const headings[] = {"space",   ">time",        "95%",      ">evaluations",
+    static const char *const headings[] = {"~space",  ">time",        "95%",      ">evaluations",
                                            "95%",     ">to 5%",       ">of runs", ">random",
                                            ">budget", ">overhead us", NULL};
     struct hn_table *table = hn_table_create(headings);

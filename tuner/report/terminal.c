@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/report/terminal.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+enum { LEAST_COLUMNS = 20, MOST_COLUMNS = 100000 };
+
+bool hn_terminal_allows_colour(void)
+{
+    const char *no_colour = getenv("NO_COLOR");
+    return no_colour == NULL || no_colour[0] == '\0';
+}
+
+/* COLUMNS as a number that makes sense; 0: it says nothing. */
+static size_t columns_wanted(void)
+{
+    const char *columns = getenv("COLUMNS");
+    char *end;
+    if (columns == NULL || columns[0] < '0' || columns[0] > '9')
+        return 0;
+    unsigned long wanted = strtoul(columns, &end, 10);
+    return *end == '\0' && wanted >= LEAST_COLUMNS && wanted <= MOST_COLUMNS ? wanted : 0;
+}
+
+size_t hn_terminal_columns(FILE *file)
+{
+    struct winsize size;
+    if (file != stdout)
+        return SIZE_MAX;
+    size_t wanted = columns_wanted();
+    if (wanted > 0)
+        return wanted;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        return SIZE_MAX;
+    return size.ws_col < LEAST_COLUMNS ? LEAST_COLUMNS : size.ws_col;
+}
+
+bool hn_terminal_has_colour(FILE *file)
+{
+    const char *term = getenv("TERM");
+    return file == stdout && hn_terminal_allows_colour() && term != NULL && term[0] != '\0' &&
+           strcmp(term, "dumb") != 0 && isatty(STDOUT_FILENO) != 0;
+}
+
+void hn_terminal_switch(FILE *file, const char *sequence)
+{
+    if (fflush(file) == 0)
+        (void)hn_text_write_all(STDOUT_FILENO, sequence, strlen(sequence));
+}
