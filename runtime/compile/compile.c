@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "runtime/compile/compile_log.h"
 #include "runtime/compile/cubin.h"
+#include "runtime/compile/host_headers.h"
 #include "runtime/compile/prelude_check.h"
 #include "runtime/plan/option_list.h"
 
@@ -144,13 +145,66 @@ static bool is_name_expression(const char *entry)
     return !hn_text_is_word(entry);
 }
 
+/* What the compiler is given by name: the includes of the request, and headers of the host. */
+struct named_headers {
+    const char **names;
+    const char **texts;
+    size_t count;
+};
+
+static bool is_given(const struct hn_compile_request *request, const char *name)
+{
+    for (size_t i = 0; i < request->include_count; i++) {
+        if (strcmp(request->include_names[i], name) == 0)
+            return true;
+    }
+    for (size_t i = 0; i < request->option_count; i++) {
+        const char *folder = hn_option_folder(request->options[i]);
+        char path[4096];
+        if (folder == NULL)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", folder, name);
+        if (access(path, R_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+static enum hn_status name_headers(const struct hn_nvrtc *nvrtc,
+                                   const struct hn_compile_request *request,
+                                   struct named_headers *headers, struct hn_error *err)
+{
+    size_t most = request->include_count + HN_HOST_HEADER_COUNT;
+    *headers = (struct named_headers){.names = calloc(2 * most, sizeof *headers->names)};
+    if (headers->names == NULL)
+        return hn_fail_memory(err);
+    headers->texts = headers->names + most;
+    for (; headers->count < request->include_count; headers->count++) {
+        headers->names[headers->count] = request->include_names[headers->count];
+        headers->texts[headers->count] = request->include_texts[headers->count];
+    }
+    for (size_t i = 0; i < HN_HOST_HEADER_COUNT; i++) {
+        const struct hn_host_header *header = &hn_host_headers[i];
+        bool better = header->fallback && *nvrtc->include_dir != '\0';
+        if (better || is_given(request, header->name))
+            continue;
+        headers->names[headers->count] = header->name;
+        headers->texts[headers->count++] = header->text;
+    }
+    return HN_OK;
+}
+
 static enum hn_status create_program(const struct hn_nvrtc *nvrtc,
                                      const struct hn_compile_request *request,
                                      nvrtcProgram *program, struct hn_error *err)
 {
+    struct named_headers headers;
+    enum hn_status status = name_headers(nvrtc, request, &headers, err);
+    if (status != HN_OK)
+        return status;
     nvrtcResult result = nvrtc->p_nvrtcCreateProgram(
-        program, request->text, request->name, (int)request->include_count, request->include_texts,
-        request->include_names);
+        program, request->text, request->name, (int)headers.count, headers.texts, headers.names);
+    free(headers.names);
     if (result != NVRTC_SUCCESS)
         return fail_nvrtc(nvrtc, "nvrtcCreateProgram", result, err);
     for (size_t i = 0; i < request->entry_count; i++) {

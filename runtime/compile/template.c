@@ -9,54 +9,16 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "runtime/compile/host_headers.h"
+#include "runtime/compile/include_scan.h"
 
 enum { FILE_LIMIT = 16 << 20, INCLUDE_LIMIT = 256 };
 
 struct loader {
     struct hn_template *template;
     char **paths; /* where includes[i] was found */
+    bool uses[HN_HOST_HEADER_COUNT];
 };
-
-/* The rest of a line behind `#include "`, or NULL. */
-static const char *quoted_include(const char *line, const char *end)
-{
-    static const char *const tokens[] = {"#", "include", "\""};
-    for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
-        size_t length = strlen(tokens[i]);
-        line += strspn(line, " \t");
-        if ((size_t)(end - line) < length || strncmp(line, tokens[i], length) != 0)
-            return NULL;
-        line += length;
-    }
-    return line;
-}
-
-/* Whether a block comment is open at the end of a line. A mark within a string or after // opens
- * none. */
-static bool ends_in_comment(const char *at, const char *end, bool comment)
-{
-    char quote = '\0';
-    for (; at < end; at++) {
-        bool pair = at + 1 < end;
-        if (comment) {
-            comment = !(pair && at[0] == '*' && at[1] == '/');
-            at += !comment;
-        } else if (quote != '\0') {
-            if (at[0] == '\\' && pair)
-                at++;
-            else if (at[0] == quote)
-                quote = '\0';
-        } else if (pair && at[0] == '/' && at[1] == '/') {
-            return false;
-        } else if (pair && at[0] == '/' && at[1] == '*') {
-            comment = true;
-            at++;
-        } else if (at[0] == '"') {
-            quote = at[0];
-        }
-    }
-    return comment;
-}
 
 static char *path_beside(const char *file, const char *name)
 {
@@ -128,6 +90,22 @@ static enum hn_status add_found(struct loader *loader, const char *file, int lin
     return append_include(loader, name, path, err);
 }
 
+/* With what it includes itself. */
+static void use_header(struct loader *loader, const struct hn_host_header *header)
+{
+    struct hn_include_scan lines = {.next = header->text};
+    struct hn_include include;
+    bool *uses = &loader->uses[header - hn_host_headers];
+    if (*uses)
+        return;
+    *uses = true;
+    while (hn_include_next(&lines, &include)) {
+        const struct hn_host_header *next = hn_host_header_find(include.name, include.length);
+        if (next != NULL)
+            use_header(loader, next);
+    }
+}
+
 static enum hn_status add_include(struct loader *loader, const char *file, int line,
                                   const char *name, struct hn_error *err)
 {
@@ -135,14 +113,17 @@ static enum hn_status add_include(struct loader *loader, const char *file, int l
     if (beside == NULL)
         return hn_fail_memory(err);
     char real[PATH_MAX];
+    const struct hn_host_header *header = hn_host_header_find(name, strlen(name));
     enum hn_status status = HN_OK;
-    if (realpath(beside, real) == NULL)
+    if (realpath(beside, real) != NULL)
+        status = add_found(loader, file, line, name, real, err);
+    else if (header != NULL)
+        use_header(loader, header);
+    else
         status = hn_fail(err, HN_ECONFIG,
                          "%s:%d: include \"%s\" was not found: no file %s (headers of the CUDA "
                          "toolkit are included with <>)",
                          file, line, name, beside);
-    else
-        status = add_found(loader, file, line, name, real, err);
     free(beside);
     return status;
 }
@@ -150,23 +131,21 @@ static enum hn_status add_include(struct loader *loader, const char *file, int l
 static enum hn_status scan(struct loader *loader, const char *file, const char *text,
                            struct hn_error *err)
 {
-    bool comment = false;
-    int number = 1;
-    for (const char *line = text; *line != '\0'; number++) {
-        const char *end = line + strcspn(line, "\n");
-        const char *name = comment ? NULL : quoted_include(line, end);
-        const char *close = name != NULL ? memchr(name, '"', (size_t)(end - name)) : NULL;
-        if (close != NULL) {
-            char *copy = strndup(name, (size_t)(close - name));
-            if (copy == NULL)
-                return hn_fail_memory(err);
-            enum hn_status status = add_include(loader, file, number, copy, err);
-            free(copy);
-            if (status != HN_OK)
-                return status;
-        }
-        comment = ends_in_comment(line, end, comment);
-        line = *end == '\n' ? end + 1 : end;
+    struct hn_include_scan lines = {.next = text};
+    struct hn_include include;
+    while (hn_include_next(&lines, &include)) {
+        const struct hn_host_header *header = hn_host_header_find(include.name, include.length);
+        if (!include.quoted && header != NULL)
+            use_header(loader, header);
+        if (!include.quoted)
+            continue;
+        char *name = strndup(include.name, include.length);
+        if (name == NULL)
+            return hn_fail_memory(err);
+        enum hn_status status = add_include(loader, file, include.line, name, err);
+        free(name);
+        if (status != HN_OK)
+            return status;
     }
     return HN_OK;
 }
@@ -180,8 +159,9 @@ static enum hn_status scan_all(struct loader *loader, struct hn_error *err)
     return status;
 }
 
-static enum hn_status hash(struct hn_template *template, struct hn_error *err)
+static enum hn_status hash(struct loader *loader, struct hn_error *err)
 {
+    struct hn_template *template = loader->template;
     struct hn_text all;
     hn_text_init(&all);
     hn_text_append_bytes(&all, template->text, strlen(template->text) + 1);
@@ -189,6 +169,10 @@ static enum hn_status hash(struct hn_template *template, struct hn_error *err)
         const struct hn_template_include *include = &template->includes[i];
         hn_text_append_bytes(&all, include->name, strlen(include->name) + 1);
         hn_text_append_bytes(&all, include->text, strlen(include->text) + 1);
+    }
+    for (size_t i = 0; i < HN_HOST_HEADER_COUNT; i++) {
+        if (loader->uses[i])
+            hn_text_printf(&all, "<%s>\n%s", hn_host_headers[i].name, hn_host_headers[i].text);
     }
     bool failed = all.failed;
     if (!failed)
@@ -212,7 +196,7 @@ static enum hn_status load(const char *path, struct loader *loader, struct hn_er
     status = check_text(template->path, template->text, err);
     if (status == HN_OK)
         status = scan_all(loader, err);
-    return status == HN_OK ? hash(template, err) : status;
+    return status == HN_OK ? hash(loader, err) : status;
 }
 
 enum hn_status hn_template_load(const char *path, struct hn_template *template,

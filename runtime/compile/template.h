@@ -17,7 +17,7 @@ struct hn_template {
         char *text;
     } *includes;
     size_t include_count;
-    struct hn_hash hash; /* of the texts and the includes' names */
+    struct hn_hash hash; /* of the texts and the includes' names, Hone's own headers of the host among them */
 };
 
 /* HN_ECONFIG: no such file, or an include that is missing, with the file and line that asks for it. Quoted includes

@@ -1,0 +1,2 @@
+/* SPDX-License-Identifier: MIT */
+/* std::initializer_list is the compiler's. */

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/compile/include_scan.h"
+
+#include <string.h>
+
+/* What stands behind `#include` in a line, or NULL. */
+static const char *behind_include(const char *line, const char *end)
+{
+    static const char *const tokens[] = {"#", "include"};
+    for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
+        size_t length = strlen(tokens[i]);
+        line += strspn(line, " \t");
+        if ((size_t)(end - line) < length || strncmp(line, tokens[i], length) != 0)
+            return NULL;
+        line += length;
+    }
+    return line + strspn(line, " \t");
+}
+
+/* Whether a block comment is open at the end of a line. A mark within a string or after // opens
+ * none. */
+static bool ends_in_comment(const char *at, const char *end, bool comment)
+{
+    char quote = '\0';
+    for (; at < end; at++) {
+        bool pair = at + 1 < end;
+        if (comment) {
+            comment = !(pair && at[0] == '*' && at[1] == '/');
+            at += !comment;
+        } else if (quote != '\0') {
+            if (at[0] == '\\' && pair)
+                at++;
+            else if (at[0] == quote)
+                quote = '\0';
+        } else if (pair && at[0] == '/' && at[1] == '/') {
+            return false;
+        } else if (pair && at[0] == '/' && at[1] == '*') {
+            comment = true;
+            at++;
+        } else if (at[0] == '"') {
+            quote = at[0];
+        }
+    }
+    return comment;
+}
+
+static bool read_include(const char *line, const char *end, struct hn_include *include)
+{
+    const char *mark = behind_include(line, end);
+    if (mark == NULL || (*mark != '"' && *mark != '<'))
+        return false;
+    include->quoted = *mark == '"';
+    include->name = mark + 1;
+    const char *close = memchr(mark + 1, include->quoted ? '"' : '>', (size_t)(end - mark - 1));
+    if (close == NULL)
+        return false;
+    include->length = (size_t)(close - include->name);
+    return true;
+}
+
+bool hn_include_next(struct hn_include_scan *scan, struct hn_include *include)
+{
+    bool found = false;
+    while (!found && *scan->next != '\0') {
+        const char *line = scan->next;
+        const char *end = line + strcspn(line, "\n");
+        include->line = ++scan->line;
+        found = !scan->comment && read_include(line, end, include);
+        scan->comment = ends_in_comment(line, end, scan->comment);
+        scan->next = *end == '\n' ? end + 1 : end;
+    }
+    return found;
+}

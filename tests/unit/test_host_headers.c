@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/compile/host_headers.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+#include "runtime/compile/compile.h"
+
+static struct hn_nvrtc nvrtc;
+
+static int open_nvrtc(void **state)
+{
+    (void)state;
+    return hn_nvrtc_open(&nvrtc, NULL) == HN_OK ? 0 : 1;
+}
+
+static int close_nvrtc(void **state)
+{
+    (void)state;
+    hn_nvrtc_close(&nvrtc);
+    return 0;
+}
+
+/* Compiles a program whose kernel is k. */
+static void expect_compiles(const struct hn_nvrtc *compiler, const char *text, const char *option)
+{
+    static const char *const entry = "k";
+    const struct hn_compile_request request = {
+        .name = "host_headers.cu",
+        .text = text,
+        .entries = &entry,
+        .entry_count = 1,
+        .options = &option,
+        .option_count = option != NULL,
+        .architecture = "sm_90",
+    };
+    struct hn_image image;
+    assert_int_equal(hn_compile(compiler, &request, &image, NULL), HN_OK);
+    if (image.outcome != HN_OUTCOME_OK)
+        fail_msg("%s\n%s", text, image.log);
+    hn_image_finish(&image);
+}
+
+static void they_hold_what_device_code_takes(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    assert_int_equal(
+        hn_text_read_file(HONE_TEST_DATA "/templates/host_headers.cu", 1 << 20, &text, NULL, NULL),
+        HN_OK);
+    expect_compiles(&nvrtc, text, NULL);
+    free(text);
+}
+
+static void each_stands_alone(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < HN_HOST_HEADER_COUNT; i++) {
+        const char *name = hn_host_headers[i].name;
+        char text[160];
+        snprintf(text, sizeof text,
+                 "#include <%s>\n#include \"%s\"\nextern \"C\" __global__ void k() {}\n", name,
+                 name);
+        expect_compiles(&nvrtc, text, NULL);
+    }
+}
+
+static void they_agree_with_the_toolkits(void **state)
+{
+    (void)state;
+    expect_compiles(&nvrtc,
+                    "#include <stdint.h>\n#include <limits>\n#include <cuda/std/cstdint>\n"
+                    "#include <cuda/std/limits>\n#include <cfloat>\n#include <cuda_fp16.h>\n"
+                    "static_assert(cuda::std::numeric_limits<uint64_t>::max() =="
+                    " std::numeric_limits<uint64_t>::max(), \"\");\n"
+                    "extern \"C\" __global__ void k() {}\n",
+                    NULL);
+}
+
+static void the_runtime_is_there_without_the_toolkit(void **state)
+{
+    (void)state;
+    struct hn_nvrtc bare = nvrtc;
+    bare.include_dir[0] = '\0';
+    expect_compiles(
+        &bare,
+        "#include \"cuda_runtime.h\"\n#include \"device_launch_parameters.h\"\n"
+        "extern \"C\" __global__ void k(float4 *x) { x[threadIdx.x] = make_float4(1, 2, 3, 4); }",
+        NULL);
+}
+
+static void a_folder_of_the_config_comes_first(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/hone-headers-XXXXXX";
+    char path[64];
+    char option[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/stdint.h", folder);
+    snprintf(option, sizeof option, "-I%s", folder);
+    const char text[] = "typedef int mine;\n";
+    assert_int_equal(hn_text_write_file(path, text, sizeof text - 1, NULL), HN_OK);
+    expect_compiles(&nvrtc,
+                    "#include <stdint.h>\nextern \"C\" __global__ void k(mine *x) { *x = 1; }\n",
+                    option);
+    unlink(path);
+    rmdir(folder);
+}
+
+static struct hn_hash hash_of(const char *text)
+{
+    char path[] = "/tmp/hone-headers-XXXXXX";
+    struct hn_template template;
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    assert_int_equal(hn_text_write_file(path, text, strlen(text), NULL), HN_OK);
+    assert_int_equal(hn_template_load(path, &template, NULL), HN_OK);
+    struct hn_hash hash = template.hash;
+    hn_template_finish(&template);
+    unlink(path);
+    return hash;
+}
+
+static struct hn_hash hash_with(const char *text, const char *const *headers)
+{
+    struct hn_text all;
+    hn_text_init(&all);
+    hn_text_append_bytes(&all, text, strlen(text) + 1);
+    for (; *headers != NULL; headers++)
+        hn_text_printf(&all, "<%s>\n%s", *headers,
+                       hn_host_header_find(*headers, strlen(*headers))->text);
+    struct hn_hash hash = hn_hash_bytes(all.data, all.length);
+    hn_text_finish(&all);
+    return hash;
+}
+
+static void what_is_included_is_hashed(void **state)
+{
+    (void)state;
+    const char *const none[] = {NULL};
+    const char *const with_limits[] = {"limits.h", "stdint.h", NULL};
+    const char other[] = "#include <cuda_fp16.h>\n// <stdint.h>\n";
+    const char direct[] = "#include <stdint.h>\n";
+    const char quoted[] = "#include \"stdint.h\"\n";
+    assert_string_equal(hash_of(other).hex, hash_with(other, none).hex);
+    assert_string_equal(hash_of(direct).hex, hash_with(direct, with_limits).hex);
+    assert_string_equal(hash_of(quoted).hex, hash_with(quoted, with_limits).hex);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(they_hold_what_device_code_takes),
+        cmocka_unit_test(each_stands_alone),
+        cmocka_unit_test(they_agree_with_the_toolkits),
+        cmocka_unit_test(the_runtime_is_there_without_the_toolkit),
+        cmocka_unit_test(a_folder_of_the_config_comes_first),
+        cmocka_unit_test(what_is_included_is_hashed),
+    };
+    return cmocka_run_group_tests(tests, open_nvrtc, close_nvrtc);
+}
