@@ -7,9 +7,9 @@ enum { LEAST_PAIRS = 4, MOST_PAIRS = 20, LEAST_LONG_PAIRS = 3, MOST_LONG_PAIRS =
 /* Launches from here on are long: dear, and little disturbed. */
 static const double LONG_US = 50e3;
 static const double TOLERATED = 0.03;
-/* A pipeline is not raced on new inputs, and may wait with answers until it has seen them often:
- * from pair to pair more launches on the same inputs come in between, so many or as many as take so
- * long. */
+/* Who remembers may wait with answers until it has seen its inputs often: from pair to pair more
+ * launches on the same inputs come in between, so many or as many as take so long. A pipeline is
+ * not raced on new inputs, so that its audit always has them. */
 enum { MOST_BEFORE = 32 };
 static const double MOST_BEFORE_US = 5e3;
 
@@ -20,6 +20,7 @@ struct leg {
     size_t batch; /* of a cold short launch, each over a set of its own */
     uint64_t seed;
     bool again;
+    bool memory;   /* more and more launches come in front */
     size_t before; /* launches on the same inputs, in front of the one that is timed again */
 };
 
@@ -43,11 +44,13 @@ static enum hn_status show_inputs(const struct leg *leg, struct hn_error *err)
     return status;
 }
 
-static enum hn_status prepare_leg(void *subject, size_t compared, struct hn_error *err)
+static enum hn_status prepare_leg(void *subject, size_t sets, enum hn_outputs_before before,
+                                  struct hn_error *err)
 {
     const struct leg *leg = subject;
     struct hn_arena *arena = leg->variant->arena;
-    (void)compared;
+    (void)sets;
+    (void)before;
     enum hn_status status = leg->again ? show_inputs(leg, err) : HN_OK;
     if (status == HN_OK)
         status = set_inputs(leg, err);
@@ -125,7 +128,7 @@ static enum hn_status take_pairs(struct hn_sampler *sampler, struct leg *leg,
     size_t most = is_long ? MOST_LONG_PAIRS : MOST_PAIRS;
     size_t pairs = 0;
     while (status == HN_OK && pairs < most) {
-        if (leg->work->issued)
+        if (leg->memory)
             leg->before = (size_t)fmin(most_before, ldexp(1.0, (int)pairs) - 1.0);
         status = take_pair(sampler, leg, &fresh_us[pairs], &again_us[pairs], err);
         pairs += status == HN_OK;
@@ -208,9 +211,10 @@ static enum hn_status look_into_sets(struct hn_sampler *sampler, struct leg *leg
 }
 
 enum hn_status hn_audit(struct hn_sampler *sampler, const struct hn_work *work,
-                        struct hn_variant *variant, struct hn_record *record, struct hn_error *err)
+                        struct hn_variant *variant, bool memory, struct hn_record *record,
+                        struct hn_error *err)
 {
-    struct leg leg = {.work = work, .variant = variant};
+    struct leg leg = {.work = work, .variant = variant, .memory = memory || work->issued};
     struct hn_arena *arena = sampler->arena;
     double estimate_us = 0.0;
     enum hn_status status = hn_sampler_choose_batch(sampler, work, &leg.batch, &estimate_us, err);

@@ -12,7 +12,8 @@
  * in one of the two.
  *
  * Four pairs, or twenty where they leave a doubt; of launches beyond 50 ms three, or six. Cold launches that are short are
- * taken in batches; in front of the second launch of a pipeline come further ones, from pair to pair more. It is a wrong
+ * taken in batches; in front of the second launch of a pipeline, and where `memory` says so,
+ * come further ones, from pair to pair more. It is a wrong
  * result when the 95% interval of the median difference (base/statistics.h) lies beyond 3% of the time and the slack of
  * samples (hn_sampler_slack_us). Inputs that come from files stay as they are.
  *
@@ -22,7 +23,7 @@
  *
  * work: the variant's, as it is measured; it was verified before. Afterwards inputs are again what they were. */
 enum hn_status hn_audit(struct hn_sampler *sampler, const struct hn_work *work, struct hn_variant *variant,
-                        struct hn_record *record, struct hn_error *err);
+                        bool memory, struct hn_record *record, struct hn_error *err);
 
 /* How the pairs look so far: the times in microseconds of launches that had everything to do, and of those that need
  * not. *difference: the median of new less again. */

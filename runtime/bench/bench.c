@@ -110,13 +110,16 @@ enum hn_status hn_bench_settle(struct hn_bench *bench, const struct hn_variant *
     return HN_OK;
 }
 
-static enum hn_status prepare_sample(void *subject, size_t compared, struct hn_error *err)
+static enum hn_status prepare_sample(void *subject, size_t sets, enum hn_outputs_before before,
+                                     struct hn_error *err)
 {
     struct hn_variant *variant = subject;
     enum hn_status status = hn_variant_restore(variant, err);
-    if (status != HN_OK || compared == 0)
+    if (status != HN_OK || before == HN_OUTPUTS_LEFT)
         return status;
-    return hn_variant_poison(variant, compared, hn_random_next(&variant->arena->secret), err);
+    return before == HN_OUTPUTS_POISONED
+               ? hn_variant_poison(variant, sets, hn_random_next(&variant->arena->secret), err)
+               : hn_arena_rewrite(variant->arena, HN_ROLE_OUTPUT, sets, err);
 }
 
 static enum hn_status launch_sample(void *subject, size_t set, struct hn_error *err)
@@ -166,10 +169,12 @@ static enum hn_verification verification_kind(enum hn_reference_kind kind)
 }
 
 /* NaN, which what is read before it was written turns into more of. */
-static enum hn_status prepare_verification(void *subject, size_t compared, struct hn_error *err)
+static enum hn_status prepare_verification(void *subject, size_t sets,
+                                           enum hn_outputs_before before, struct hn_error *err)
 {
     struct hn_variant *variant = subject;
-    (void)compared;
+    (void)sets;
+    (void)before;
     enum hn_status status = hn_variant_restore(variant, err);
     if (status == HN_OK)
         status = hn_variant_poison(variant, 1, 0, err);
@@ -310,7 +315,7 @@ static enum hn_status check(struct hn_bench *bench, struct hn_variant *variant,
     /* On inputs that it has not seen, before those whose results are known. */
     if (request->audit) {
         struct hn_work work = hn_bench_work(bench, variant);
-        status = hn_audit(&bench->sampler, &work, variant, record, err);
+        status = hn_audit(&bench->sampler, &work, variant, request->audit_memory, record, err);
     }
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK &&
         (request->verify || outputs == &bench->own_outputs))

@@ -48,17 +48,16 @@ enum hn_status hn_bench_evaluate(struct hn_bench *bench, const struct hn_image *
                                  struct hn_error *err);
 
 /* Measures the verified variants interleaved, round by round: samples[c * max_rounds + r] is candidate c in round r, in
- * microseconds of one launch (a batch of it where one is too short to time). done is the number of whole rounds, at
- * most max_rounds; stops early when budget_ms is used up, but not under min_rounds. Every candidate's output is
- * compared again in every round; one that failed has its outcome and message in records[c], takes part no more, and its
+ * microseconds of one launch (a batch of it where one is too short to time). done is the number of whole rounds. Every
+ * candidate's output is compared in one round, and after the last; one that failed has its outcome and message in records[c], takes part no more, and its
  * samples from there on are 0. After a device fault the race is over and the bench dead. */
 struct hn_bench_candidate {
     const struct hn_bindings *point;
     const struct hn_image *image; /* NULL: not the point but its reference runs */
 };
 enum hn_status hn_bench_race(struct hn_bench *bench, const struct hn_bench_candidate *candidates, size_t count,
-                             int min_rounds, int max_rounds, double budget_ms, double *samples, int *done,
-                             struct hn_record *records, struct hn_error *err);
+                             const struct hn_race_rules *rules, double *samples, int *done, struct hn_record *records,
+                             struct hn_error *err);
 
 /* True after a device fault: the process has to be replaced. */
 bool hn_bench_is_dead(const struct hn_bench *bench);

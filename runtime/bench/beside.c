@@ -78,14 +78,15 @@ enum hn_status hn_bench_beside(struct hn_bench *bench, const struct hn_image *im
 {
     const struct hn_bench_candidate field[FIELD] = {
         [VARIANT] = {&record->point, image}, [REFERENCE] = {&record->point, NULL}};
+    const struct hn_race_rules rules = {MIN_ROUNDS, MAX_ROUNDS, BUDGET_MS};
     double samples[FIELD * MAX_ROUNDS];
     struct hn_record raced[FIELD];
     int rounds = 0;
     *beside = (struct hn_beside){.rounds = 0};
     for (size_t i = 0; i < FIELD; i++)
         hn_record_init(&raced[i]);
-    enum hn_status status = hn_bench_race(bench, field, FIELD, MIN_ROUNDS, MAX_ROUNDS, BUDGET_MS,
-                                          samples, &rounds, raced, err);
+    enum hn_status status =
+        hn_bench_race(bench, field, FIELD, &rules, samples, &rounds, raced, err);
     if (status == HN_OK && take_outcome(record, &raced[VARIANT]))
         status = judge(bench, raced, samples, rounds, record, beside, err);
     for (size_t i = 0; i < FIELD; i++)

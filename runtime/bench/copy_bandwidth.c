@@ -10,10 +10,12 @@ struct copy {
     size_t bytes;
 };
 
-static enum hn_status prepare_copy(void *subject, size_t compared, struct hn_error *err)
+static enum hn_status prepare_copy(void *subject, size_t sets, enum hn_outputs_before before,
+                                   struct hn_error *err)
 {
     (void)subject;
-    (void)compared;
+    (void)sets;
+    (void)before;
     (void)err;
     return HN_OK;
 }

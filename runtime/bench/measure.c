@@ -21,6 +21,11 @@ static const uint64_t COMPARED_ONE_IN = 8;
  * more are taken. */
 static const double SUSPICIOUS = 1.05;
 enum { ENOUGH_TO_SUSPECT = 3, COMPARED_AGAIN = 6 };
+/* What comes before a cold launch, whatever it is, does not slow an honest one by so much. */
+static const double GUILTY = 1.5;
+/* Where samples disagree, so many in a row are compared: who leaves out every second launch has to
+ * leave out one of them. */
+enum { COMPARED_OF_UNSTABLE = 4 };
 
 size_t hn_measure_keep(const struct hn_sample *samples, size_t count, double max_clock_mhz,
                        double *kept, bool *trusted)
@@ -118,6 +123,11 @@ static size_t chunk_size(const struct measurement *m, const struct hn_stopping_r
     return chunk;
 }
 
+static bool is_unstable(const struct measurement *m, enum hn_stop stop)
+{
+    return !m->trusted || stop == HN_STOP_BOUND;
+}
+
 static enum hn_status fill_timing(const struct measurement *m, const struct hn_stopping_rule *rule,
                                   size_t batch, enum hn_stop stop, double max_clock_mhz,
                                   struct hn_timing *timing, struct hn_error *err)
@@ -137,7 +147,7 @@ static enum hn_status fill_timing(const struct measurement *m, const struct hn_s
         .dropped = (int)(m->taken_count - m->kept_count),
         .clock_mhz = median_clock(m),
         .host_us = median_host(m, max_clock_mhz),
-        .unstable = !m->trusted || stop == HN_STOP_BOUND,
+        .unstable = is_unstable(m, stop),
         .samples_us = samples_us,
     };
     /* Again, in the order in which they were taken: the interval has sorted m->kept. */
@@ -243,11 +253,15 @@ static enum hn_status sample_until(struct hn_sampler *sampler, const struct hn_w
         if (compared && measured->stop != HN_STOP_SLOWER)
             status = compare(work, measured, err);
     }
-    if (status != HN_OK || compared || work->compare == NULL || measured->wrong ||
+    if (status != HN_OK || work->compare == NULL || measured->wrong ||
         measured->stop == HN_STOP_SLOWER)
         return status;
-    return prepared > 0 ? compare(work, measured, err)
-                        : take_last(sampler, work, rule, batch, m, measured, err);
+    size_t more = is_unstable(m, measured->stop) ? COMPARED_OF_UNSTABLE : !compared;
+    if (more == 1 && prepared > 0)
+        return compare(work, measured, err);
+    for (; more > 0 && status == HN_OK && !measured->wrong; more--)
+        status = take_last(sampler, work, rule, batch, m, measured, err);
+    return status;
 }
 
 /* The times of those samples that were compared, or of the others. */
@@ -263,6 +277,54 @@ static size_t select_times(const struct measurement *m, bool compared, double *t
 double hn_measure_suspicious_us(double *others_us, size_t count, double slack_us)
 {
     return SUSPICIOUS * hn_interval_of(others_us, count).high + slack_us;
+}
+
+bool hn_measure_is_guilty(double compared_us, double *rewritten_us, size_t count, double others_us,
+                          double slack_us)
+{
+    return compared_us > hn_measure_suspicious_us(rewritten_us, count, slack_us) ||
+           hn_median(rewritten_us, count) > GUILTY * others_us + slack_us;
+}
+
+static enum hn_status take_alone(struct hn_sampler *sampler, const struct hn_work *work,
+                                 size_t batch, size_t compared, double *time_us,
+                                 struct hn_error *err)
+{
+    struct hn_sample sample = {0};
+    enum hn_status status = hn_sampler_take(sampler, work, batch, 1, compared, &sample, err);
+    *time_us = sample.time_us;
+    return status;
+}
+
+enum hn_status hn_measure_suspect(struct hn_sampler *sampler, const struct hn_work *work,
+                                  size_t batch, double *others_us, size_t others,
+                                  double *compared_us, struct hn_error *err)
+{
+    double slack_us = hn_sampler_slack_us(sampler, batch);
+    double rewritten_us[COMPARED_AGAIN] = {0.0};
+    double time_us = 0.0;
+    struct hn_work even = *work;
+    enum hn_status status = HN_OK;
+    even.rewritten = true;
+    double limit_us = others < ENOUGH_TO_SUSPECT
+                          ? INFINITY
+                          : hn_measure_suspicious_us(others_us, others, slack_us);
+    for (size_t i = 0; i < COMPARED_AGAIN && status == HN_OK && *compared_us > limit_us; i++) {
+        status = take_alone(sampler, work, batch, 1, &time_us, err);
+        *compared_us = fmin(*compared_us, time_us);
+    }
+    bool suspect = *compared_us > limit_us;
+    for (size_t i = 0; i < COMPARED_AGAIN && status == HN_OK && suspect; i++) {
+        status = take_alone(sampler, &even, batch, 0, &rewritten_us[i], err);
+        if (status == HN_OK)
+            status = take_alone(sampler, &even, batch, 1, &time_us, err);
+        *compared_us = fmin(*compared_us, time_us);
+    }
+    if (status == HN_OK &&
+        !(suspect && hn_measure_is_guilty(*compared_us, rewritten_us, COMPARED_AGAIN,
+                                          hn_median(others_us, others), slack_us)))
+        *compared_us = 0.0;
+    return status;
 }
 
 void hn_measure_accuse(double compared_us, double others_us, struct hn_record *record)
@@ -283,23 +345,15 @@ static enum hn_status suspect(struct hn_sampler *sampler, const struct hn_work *
     double times_us[MAX_TAKEN];
     double others_us[MAX_TAKEN];
     size_t others = select_times(m, false, others_us);
-    if (work->compare == NULL || work->issued || sampler->regime != HN_COLD ||
-        others < HN_ENOUGH_TO_SUSPECT)
-        return HN_OK;
-    double limit_us =
-        hn_measure_suspicious_us(others_us, others, hn_sampler_slack_us(sampler, batch));
     double least_us = INFINITY;
+    if (work->compare == NULL || work->issued || sampler->regime != HN_COLD)
+        return HN_OK;
     for (size_t i = select_times(m, true, times_us); i-- > 0;)
         least_us = fmin(least_us, times_us[i]);
-    for (size_t more = 0; least_us > limit_us && more < HN_COMPARED_AGAIN; more++) {
-        struct hn_sample sample;
-        enum hn_status status = hn_sampler_take(sampler, work, batch, 1, 1, &sample, err);
-        if (status != HN_OK)
-            return status;
-        least_us = fmin(least_us, sample.time_us);
-    }
-    if (least_us <= limit_us)
-        return HN_OK;
+    enum hn_status status =
+        hn_measure_suspect(sampler, work, batch, others_us, others, &least_us, err);
+    if (status != HN_OK || least_us == 0.0)
+        return status;
     measured->compared_us = least_us;
     measured->others_us = hn_median(others_us, others);
     return HN_OK;

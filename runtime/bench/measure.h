@@ -8,14 +8,18 @@
 #include "runtime/bench/request.h"
 #include "runtime/bench/stopping.h"
 
+/* How a sample finds the outputs that it will write. Rewritten: their bytes are written again as they are; to caches that
+ * is what poison is, to what looks at them nothing has changed. */
+enum hn_outputs_before { HN_OUTPUTS_LEFT, HN_OUTPUTS_REWRITTEN, HN_OUTPUTS_POISONED };
+
 /* What is timed. A sample is: prepare; flush the L2 cache (cold); spin; event; `batch` launches; event. */
 struct hn_work {
     void *subject;
-    /* Before each sample, outside of its time. compared: of so many sets the outputs are poisoned, since what the sample
-     * writes will be compared; 0: it will not. */
-    enum hn_status (*prepare)(void *subject, size_t compared, struct hn_error *err);
+    /* Before each sample, outside of its time: the outputs of so many sets are made what `before` says. */
+    enum hn_status (*prepare)(void *subject, size_t sets, enum hn_outputs_before before, struct hn_error *err);
     /* Queues one launch on a set of the arguments; the last launch of a sample is on set 0. */
     enum hn_status (*launch)(void *subject, size_t set, struct hn_error *err);
+    bool rewritten;    /* outputs of samples that are not compared are rewritten; else left */
     bool issued;       /* what issuing a launch costs belongs to its time: samples are taken one by one, with nothing before
                           the launch that would hide it, and the host's clock is read beside the events */
     const char *what;  /* the launch, for messages */
@@ -95,10 +99,16 @@ enum hn_status hn_measure(struct hn_sampler *sampler, const struct hn_work *work
  * them. The least of several times is hardly above the median of as many others by chance: from this time on (us) it makes
  * a variant suspect. Sorts the times of the others. slack_us: hn_sampler_slack_us. */
 double hn_measure_suspicious_us(double *others_us, size_t count, double slack_us);
-/* The message of such a variant. */
+/* Whether a suspect is guilty, by launches over outputs that were rewritten as they were: to caches and clocks these are as
+ * the compared ones, so that an honest variant takes as long in them. One that is much slower in both than where nothing came
+ * before is guilty as well: it looks at what came before. Sorts the times of the rewritten. */
+bool hn_measure_is_guilty(double compared_us, double *rewritten_us, size_t count, double others_us, double slack_us);
+/* Suspects where the least of the compared launches took so much longer than others (us, sorted), takes more of them, then
+ * some over rewritten outputs. *compared_us is the least then, or 0 where nothing is held against the variant. */
+enum hn_status hn_measure_suspect(struct hn_sampler *sampler, const struct hn_work *work, size_t batch, double *others_us,
+                                  size_t others, double *compared_us, struct hn_error *err);
+/* The message of a guilty one. */
 void hn_measure_accuse(double compared_us, double others_us, struct hn_record *record);
-/* How many compared launches are taken to clear a variant of it, and how many others it takes to raise it. */
-enum { HN_COMPARED_AGAIN = 6, HN_ENOUGH_TO_SUSPECT = 3 };
 
 /* What there is to beat at `clock_mhz`: a time that was taken at a higher clock is held against a lower one as if it
  * scaled with it. */

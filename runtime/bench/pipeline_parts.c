@@ -29,9 +29,11 @@ static enum hn_status launch(const struct part *part, unsigned char skip, struct
     return hn_context_check(context, result, part->variant->what, err);
 }
 
-static enum hn_status prepare_part(void *subject, size_t compared, struct hn_error *err)
+static enum hn_status prepare_part(void *subject, size_t sets, enum hn_outputs_before before,
+                                   struct hn_error *err)
 {
-    (void)compared;
+    (void)sets;
+    (void)before;
     const struct part *part = subject;
     enum hn_status status = hn_variant_restore(part->variant, err);
     if (status == HN_OK && part->skip_before != SKIP_ALL)

@@ -26,7 +26,7 @@ struct race {
     struct hn_bench *bench;
     struct runner *runners;
     size_t count;
-    size_t max_rounds;
+    const struct hn_race_rules *rules;
     double *samples;
     size_t compared_round; /* drawn, beside the first; the laps behind the last round are compared
                               too */
@@ -35,18 +35,6 @@ struct race {
 static bool is_running(const struct runner *runner)
 {
     return runner->record->outcome == HN_OUTCOME_OK;
-}
-
-/* Where caches are warm, what is compared must not be told by what poison displaced. */
-static enum hn_status prepare_warm_lap(void *subject, size_t compared, struct hn_error *err)
-{
-    struct hn_variant *variant = subject;
-    enum hn_status status = hn_variant_restore(variant, err);
-    if (status != HN_OK)
-        return status;
-    return compared > 0
-               ? hn_variant_poison(variant, compared, hn_random_next(&variant->arena->secret), err)
-               : hn_arena_rewrite(variant->arena, HN_ROLE_OUTPUT, 1, err);
 }
 
 static enum hn_status line_up(struct hn_bench *bench, const struct hn_bench_candidate *candidate,
@@ -64,8 +52,8 @@ static enum hn_status line_up(struct hn_bench *bench, const struct hn_bench_cand
         return status;
     runner->work = hn_bench_work(bench, &runner->variant);
     runner->compared_us = INFINITY;
-    if (bench->regime == HN_WARM)
-        runner->work.prepare = prepare_warm_lap;
+    /* Where caches are warm, what is compared must not be told by what poison displaced. */
+    runner->work.rewritten = bench->regime == HN_WARM;
     status = hn_bench_find_outputs(bench, candidate->point, &runner->outputs, err);
     if (status == HN_OK && runner->outputs == &bench->own_outputs)
         runner->outputs = NULL;
@@ -140,7 +128,7 @@ static enum hn_status run_round(struct race *race, size_t round, struct hn_error
     enum hn_status status = change_inputs(race, compared, err);
     for (size_t i = 0; i < race->count && status == HN_OK && !race->bench->context.dead; i++) {
         size_t c = (i + round) % race->count;
-        double *sample_us = &race->samples[c * race->max_rounds + round];
+        double *sample_us = &race->samples[c * (size_t)race->rules->max_rounds + round];
         *sample_us = 0.0;
         if (is_running(&race->runners[c]))
             status = run_lap(race->bench, &race->runners[c], compared, sample_us, err);
@@ -157,20 +145,19 @@ static bool is_decided(const struct race *race, size_t rounds)
     for (size_t c = 0; c < race->count && running < MAX_FIELD; c++) {
         if (!is_running(&race->runners[c]))
             continue;
-        field[running++] = race->samples + c * race->max_rounds;
+        field[running++] = race->samples + c * (size_t)race->rules->max_rounds;
         resolution_us = fmax(resolution_us,
                              race->bench->sampler.resolution_us / (double)race->runners[c].batch);
     }
     return hn_race_is_decided(field, running, rounds, resolution_us);
 }
 
-static enum hn_status run_rounds(struct race *race, int min_rounds, double budget_ms, int *done,
-                                 struct hn_error *err)
+static enum hn_status run_rounds(struct race *race, int *done, struct hn_error *err)
 {
     double started_ms = hn_now_ms();
-    for (*done = 0; *done < (int)race->max_rounds; ++*done) {
-        if (*done >= min_rounds &&
-            (hn_now_ms() - started_ms >= budget_ms || is_decided(race, (size_t)*done)))
+    for (*done = 0; *done < race->rules->max_rounds; ++*done) {
+        if (*done >= race->rules->min_rounds &&
+            (hn_now_ms() - started_ms >= race->rules->budget_ms || is_decided(race, (size_t)*done)))
             break;
         enum hn_status status = run_round(race, (size_t)*done, err);
         if (status != HN_OK || race->bench->context.dead)
@@ -199,31 +186,25 @@ static enum hn_status run_last_laps(struct race *race, struct hn_error *err)
     return status;
 }
 
-/* As in measure.c. */
+/* Whether compared laps took longer than those on inputs that were as new. */
 static enum hn_status suspect(struct race *race, size_t c, size_t rounds, struct hn_error *err)
 {
+    struct hn_bench *bench = race->bench;
     struct runner *runner = &race->runners[c];
     double *others_us = calloc(rounds + 1, sizeof *others_us);
     size_t others = 0;
-    double ignored_us;
-    enum hn_status status = HN_OK;
     if (others_us == NULL)
         return hn_fail_memory(err);
     for (size_t r = 0; r < rounds; r++)
         if (r != race->compared_round)
-            others_us[others++] = race->samples[c * race->max_rounds + r];
-    if (others < HN_ENOUGH_TO_SUSPECT)
-        goto free_others;
-    double slack_us = hn_sampler_slack_us(&race->bench->sampler, runner->batch);
-    double limit_us = hn_measure_suspicious_us(others_us, others, slack_us);
-    for (int more = 0; more < HN_COMPARED_AGAIN && status == HN_OK && is_running(runner) &&
-                       runner->compared_us > limit_us;
-         more++)
-        status = run_lap(race->bench, runner, true, &ignored_us, err);
-    if (status == HN_OK && is_running(runner) && runner->compared_us > limit_us)
+            others_us[others++] = race->samples[c * (size_t)race->rules->max_rounds + r];
+    enum hn_status status = hn_variant_place(&runner->variant, runner->record, err);
+    if (status == HN_OK && is_running(runner))
+        status = hn_measure_suspect(&bench->sampler, &runner->work, runner->batch, others_us,
+                                    others, &runner->compared_us, err);
+    status = hn_bench_settle(bench, &runner->variant, status, runner->record, err);
+    if (status == HN_OK && is_running(runner) && runner->compared_us > 0.0)
         hn_measure_accuse(runner->compared_us, hn_median(others_us, others), runner->record);
-
-free_others:
     free(others_us);
     return status;
 }
@@ -238,11 +219,10 @@ static enum hn_status suspect_all(struct race *race, size_t rounds, struct hn_er
 }
 
 static enum hn_status run_race(struct race *race, const struct hn_bench_candidate *candidates,
-                               int min_rounds, double budget_ms, int *done,
-                               struct hn_record *records, struct hn_error *err)
+                               int *done, struct hn_record *records, struct hn_error *err)
 {
     struct hn_bench *bench = race->bench;
-    size_t most_laps = race->max_rounds + 1 + HN_COMPARED_AGAIN;
+    size_t most_laps = (size_t)race->rules->max_rounds + 1;
     enum hn_status status = hn_bench_clear_unchecked(bench, err);
     for (size_t i = 0; i < race->count && status == HN_OK; i++) {
         race->runners[i].host_us = calloc(most_laps, sizeof *race->runners[i].host_us);
@@ -254,7 +234,7 @@ static enum hn_status run_race(struct race *race, const struct hn_bench_candidat
     for (size_t i = 0; i < race->count && status == HN_OK && !bench->context.dead; i++)
         status = line_up(bench, &candidates[i], &race->runners[i], &records[i], err);
     if (status == HN_OK && !bench->context.dead)
-        status = run_rounds(race, min_rounds, budget_ms, done, err);
+        status = run_rounds(race, done, err);
     if (status == HN_OK && !bench->context.dead)
         status = run_last_laps(race, err);
     if (status == HN_OK)
@@ -265,9 +245,8 @@ static enum hn_status run_race(struct race *race, const struct hn_bench_candidat
 }
 
 enum hn_status hn_bench_race(struct hn_bench *bench, const struct hn_bench_candidate *candidates,
-                             size_t count, int min_rounds, int max_rounds, double budget_ms,
-                             double *samples, int *done, struct hn_record *records,
-                             struct hn_error *err)
+                             size_t count, const struct hn_race_rules *rules, double *samples,
+                             int *done, struct hn_record *records, struct hn_error *err)
 {
     struct hn_error own_error;
     err = err == NULL ? &own_error : err;
@@ -275,14 +254,11 @@ enum hn_status hn_bench_race(struct hn_bench *bench, const struct hn_bench_candi
     struct runner *runners = calloc(count + 1, sizeof *runners);
     if (runners == NULL)
         return hn_fail_memory(err);
-    struct race race = {.bench = bench,
-                        .runners = runners,
-                        .count = count,
-                        .max_rounds = (size_t)max_rounds,
-                        .samples = samples};
-    if (min_rounds > 0)
-        race.compared_round = hn_random_below(&bench->arena.secret, (uint64_t)min_rounds);
-    enum hn_status status = run_race(&race, candidates, min_rounds, budget_ms, done, records, err);
+    struct race race = {
+        .bench = bench, .runners = runners, .count = count, .rules = rules, .samples = samples};
+    if (rules->min_rounds > 0)
+        race.compared_round = hn_random_below(&bench->arena.secret, (uint64_t)rules->min_rounds);
+    enum hn_status status = run_race(&race, candidates, done, records, err);
     for (size_t i = 0; i < count; i++) {
         hn_variant_finish(&runners[i].variant);
         free(runners[i].host_us);

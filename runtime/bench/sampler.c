@@ -146,11 +146,14 @@ static enum hn_status flush(struct hn_arena *arena, struct hn_error *err)
 
 /* All that comes before the first event of a sample. */
 static enum hn_status queue_before(struct hn_sampler *sampler, const struct hn_work *work,
-                                   size_t compared, size_t slot, uint64_t spin_ns,
+                                   size_t sets, bool compared, size_t slot, uint64_t spin_ns,
                                    struct hn_error *err)
 {
     struct hn_arena *arena = sampler->arena;
-    enum hn_status status = work->prepare(work->subject, compared, err);
+    enum hn_outputs_before before = compared          ? HN_OUTPUTS_POISONED
+                                    : work->rewritten ? HN_OUTPUTS_REWRITTEN
+                                                      : HN_OUTPUTS_LEFT;
+    enum hn_status status = work->prepare(work->subject, sets, before, err);
     if (status == HN_OK && sampler->regime == HN_COLD)
         status = flush(arena, err);
     if (status == HN_OK)
@@ -164,7 +167,7 @@ static enum hn_status queue_sample(struct hn_sampler *sampler, const struct hn_w
                                    struct hn_error *err)
 {
     size_t sets = sampler->regime == HN_COLD ? batch : 1;
-    enum hn_status status = queue_before(sampler, work, compared ? sets : 0, slot, spin_ns, err);
+    enum hn_status status = queue_before(sampler, work, sets, compared, slot, spin_ns, err);
     if (status == HN_OK)
         status = record(sampler, sampler->starts[slot], err);
     if (status == HN_OK)
@@ -205,7 +208,7 @@ static enum hn_status take_issued(struct hn_sampler *sampler, const struct hn_wo
     struct hn_arena *arena = sampler->arena;
     struct hn_context *context = arena->context;
     double started_ms = 0.0;
-    enum hn_status status = queue_before(sampler, work, compared, 0, SPIN_NS, err);
+    enum hn_status status = queue_before(sampler, work, 1, compared, 0, SPIN_NS, err);
     if (status == HN_OK)
         status = hn_context_synchronize(context, work->what, err);
     if (status == HN_OK) {

@@ -32,6 +32,8 @@ class Several(double.Case):
         told = collections.Counter()
         for _, events in tuners:
             records = [record for record in self.read_events(events) if not record["final"]]
+            failed = [record for record in records if record["outcome"] != "ok"]
+            self.assertEqual(failed, [])
             self.assertEqual(len({double.name(record["point"]) for record in records}), RECORDS)
             told.update(f"{double.name(record['point'])}@{record['time']:.6f}" for record in records)
             times = sorted(record["time"] for record in records)

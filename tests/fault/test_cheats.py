@@ -24,12 +24,10 @@ WRONG = ("wrong_result", r"(in \S.*: )?y\[\d+\] is (\S+|never written); expected
 LESS = ("wrong_result", r".*compared took at least \S+ us, the others \S+ us: it does less where it is not checked")
 AGAIN = ("wrong_result", r"a launch on new inputs takes \S+ us, one on the same inputs again \S+ us: it does not do all of its "
          r"work in every launch")
-SEARCH = ("wrong_result", r"on inputs that it had not seen it took \S+ us, in the search \S+ us: it does less where it knows its "
-          r"inputs")
 AHEAD = ("wrong_result", r"a launch on one set of the arguments wrote into others: it works ahead for launches to come")
 OUTSIDE = ("out_of_bounds", r"(in \S.*: )?(a launch on another set of the arguments )?wrote .*")
 # Of what relies on what it did before; which shows first is a matter of chance.
-MEMORY = [WRONG, LESS, AGAIN, SEARCH]
+MEMORY = [WRONG, LESS, AGAIN]
 FAULT = ("device_fault", r".*CUDA_ERROR_ILLEGAL_ADDRESS.*")
 
 # What each does, and what it is found by, as (outcome, message): one of these. Messages may end with when it was.

@@ -75,7 +75,7 @@ class Examples(hone.Case):
         nvrtc = sorted(self.include.parent.glob("lib*/libnvrtc.so*"))
         if not nvrtc:
             self.skipTest("there is no NVRTC beside the CUDA headers")
-        self.export("sgemm", "-o", self.folder / "sgemm_tuned.h")
+        self.export("sgemm", "--format", "driver-header", "-o", self.folder / "sgemm_tuned.h")
         sources = sorted((EXAMPLES / "sgemm").glob("*.c"))
         self.run_one(CC, "-std=c11", "-O2", "-Wall", "-Werror", "-I.", "-isystem", self.include,
                      f'-DCUDA_INCLUDE="{self.include}"', f'-DTEMPLATES="{hone.SOURCE}/templates"', "-o", "sgemm", *sources, nvrtc[0],

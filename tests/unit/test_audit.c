@@ -69,6 +69,19 @@ static void compared_launches_may_be_a_little_slower(void **state)
     assert_true(fabs(hn_measure_suspicious_us(others, 6, 0.1) - (1.05 * 10.5 + 0.1)) < 1e-9);
 }
 
+/* Over outputs that are rewritten as they were an honest variant takes as long as over poison. */
+static void a_suspect_is_guilty_where_content_tells(void **state)
+{
+    (void)state;
+    double as_slow[] = {11.2, 11.0, 11.1, 11.3};
+    assert_false(hn_measure_is_guilty(11.4, as_slow, 4, 10.0, 0.1));
+    double as_fast[] = {10.2, 10.0, 10.1, 10.3};
+    assert_true(hn_measure_is_guilty(11.4, as_fast, 4, 10.0, 0.1));
+    /* Nothing honest is twice as slow for what came before it. */
+    double far[] = {20.2, 20.0, 20.1, 20.3};
+    assert_true(hn_measure_is_guilty(20.2, far, 4, 10.0, 0.1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -77,6 +90,7 @@ int main(void)
         cmocka_unit_test(noise_is_a_doubt),
         cmocka_unit_test(the_slack_of_samples_counts),
         cmocka_unit_test(compared_launches_may_be_a_little_slower),
+        cmocka_unit_test(a_suspect_is_guilty_where_content_tells),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

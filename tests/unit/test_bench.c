@@ -274,8 +274,9 @@ static void race_interleaves_and_drops_what_fails(void **state)
         bench_fixture_compile(&scale, points[i], &images[i]);
         candidates[i] = (struct hn_bench_candidate){&records[i].point, &images[i]};
     }
-    assert_int_equal(hn_bench_race(scale.bench, candidates, COUNT, 3, ROUNDS, 1e6, samples, &done,
-                                   records, &err),
+    assert_int_equal(hn_bench_race(scale.bench, candidates, COUNT,
+                                   &(struct hn_race_rules){3, ROUNDS, 1e6}, samples, &done, records,
+                                   &err),
                      HN_OK);
     /* A tenth apart: the least rounds show it. */
     assert_int_equal(done, 3);
@@ -286,9 +287,10 @@ static void race_interleaves_and_drops_what_fails(void **state)
     bench_fixture_check(&records[0], HN_OUTCOME_OK, NULL);
     bench_fixture_check(&records[1], HN_OUTCOME_OK, NULL);
     bench_fixture_check(&records[2], HN_OUTCOME_WRONG_RESULT, NULL);
-    assert_int_equal(
-        hn_bench_race(scale.bench, candidates, 2, 3, ROUNDS, 0.0, samples, &done, records, &err),
-        HN_OK);
+    assert_int_equal(hn_bench_race(scale.bench, candidates, 2,
+                                   &(struct hn_race_rules){3, ROUNDS, 0.0}, samples, &done, records,
+                                   &err),
+                     HN_OK);
     assert_int_equal(done, 3);
     for (int i = 0; i < COUNT; i++) {
         hn_image_finish(&images[i]);

@@ -181,8 +181,9 @@ static void a_race_reads_the_hosts_clock_too(void **state)
         bench_fixture_compile(&smooth, text, &images[i]);
         candidates[i] = (struct hn_bench_candidate){&records[i].point, &images[i]};
     }
-    assert_int_equal(hn_bench_race(smooth.bench, candidates, COUNT, 3, ROUNDS, 0.0, samples, &done,
-                                   records, &err),
+    assert_int_equal(hn_bench_race(smooth.bench, candidates, COUNT,
+                                   &(struct hn_race_rules){3, ROUNDS, 0.0}, samples, &done, records,
+                                   &err),
                      HN_OK);
     assert_int_equal(done, 3);
     for (int i = 0; i < COUNT; i++) {

@@ -29,8 +29,6 @@ struct hn_racer {
     const struct hn_image *image;
 };
 
-#define HN_RACE_MOST_ROUNDS 101
-
 /* samples[racer * rounds + round], microseconds, HN_RACE_MOST_ROUNDS at most. records[i]: what became of racer i. rounds is 0 when no round was
  * finished, count 0 when the race came to no end (a hang, a crash): then the times measured before it stand. */
 struct hn_race_result {

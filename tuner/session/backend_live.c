@@ -68,24 +68,9 @@ static enum hn_status evaluate(struct hn_backend *backend, uint64_t ticket,
                                const struct hn_bench_request *request, struct hn_error *err)
 {
     struct hn_live *live = (struct hn_live *)backend;
-    struct hn_message message;
     enum hn_status status = hn_live_ensure_reference(live, point, err);
-    if (status != HN_OK)
-        return status;
-    hn_message_init(&message, "evaluate");
-    json_object_set_new(message.json, "verify", json_boolean(request->verify));
-    json_object_set_new(message.json, "measure", json_boolean(request->measure));
-    json_object_set_new(message.json, "full", json_boolean(request->full));
-    json_object_set_new(message.json, "parts", json_boolean(request->parts));
-    json_object_set_new(message.json, "audit", json_boolean(request->audit));
-    json_object_set_new(message.json, "repeat_ms", json_real(request->repeat_ms));
-    json_object_set_new(message.json, "censor_us", json_real(request->censor_us));
-    json_object_set_new(message.json, "censor_clock_mhz", json_real(request->censor_clock_mhz));
-    json_object_set_new(message.json, "target", json_real(request->target));
-    status = hn_live_add_variant(&message, point, image, err);
     if (status == HN_OK)
-        status = hn_gpu_client_request(live->gpu, &message, 0, err);
-    hn_message_finish(&message);
+        status = hn_live_start_evaluation(live, point, image, request, err);
     live->evaluating = ticket;
     if (status == HN_OK)
         status = hn_bindings_copy(&live->evaluated, point, err);

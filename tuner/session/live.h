@@ -51,5 +51,9 @@ enum hn_status hn_live_ensure_reference(struct hn_live *live, const struct hn_bi
 /* "point" and "image" of a message. */
 enum hn_status hn_live_add_variant(struct hn_message *message, const struct hn_bindings *point,
                                    const struct hn_image *image, struct hn_error *err);
+/* Sends it to the bench, which answers with a record. */
+enum hn_status hn_live_start_evaluation(struct hn_live *live, const struct hn_bindings *point,
+                                        const struct hn_image *image, const struct hn_bench_request *request,
+                                        struct hn_error *err);
 
 #endif

@@ -18,6 +18,7 @@ static const double within_end = 0.6;
 static enum hn_status make_race(const struct hn_racer *racers, size_t count, double budget_ms,
                                 struct hn_message *message, struct hn_error *err)
 {
+    const struct hn_race_rules rules = {race_min_rounds, HN_RACE_MOST_ROUNDS, budget_ms};
     json_t *candidates = json_array();
     hn_message_init(message, "race");
     for (size_t i = 0; i < count; i++) {
@@ -26,9 +27,8 @@ static enum hn_status make_race(const struct hn_racer *racers, size_t count, dou
             candidates,
             json_pack("{so so}", "point", hn_bindings_to_json(racers[i].point), "image", image));
     }
-    json_object_set_new(message->json, "min_rounds", json_integer(race_min_rounds));
-    json_object_set_new(message->json, "max_rounds", json_integer(HN_RACE_MOST_ROUNDS));
-    json_object_set_new(message->json, "budget_ms", json_real(budget_ms));
+    json_object_set_new(message->json, "rules",
+                        hn_fields_to_json(&hn_race_rules_structure, &rules));
     if (json_object_set_new(message->json, "candidates", candidates) == 0 &&
         json_array_size(candidates) == count)
         return HN_OK;
@@ -84,7 +84,7 @@ enum hn_status hn_live_race(struct hn_backend *backend, const struct hn_racer *r
     double budget_ms = fmin((now - live->started_ms) / 10, race_most_ms);
     budget_ms = fmax(budget_ms, race_least_ms);
     if (live->base.end_ms > 0)
-        budget_ms = fmin(budget_ms, (live->base.end_ms - now) * within_end);
+        budget_ms = fmin(budget_ms, fmax(live->base.end_ms - now, 0) * within_end);
     enum hn_status status = make_race(racers, count, budget_ms, &message, err);
     if (status != HN_OK)
         return status;

@@ -119,6 +119,22 @@ enum hn_status hn_live_add_variant(struct hn_message *message, const struct hn_b
     return hn_message_add_image(message, "image", image, err);
 }
 
+enum hn_status hn_live_start_evaluation(struct hn_live *live, const struct hn_bindings *point,
+                                        const struct hn_image *image,
+                                        const struct hn_bench_request *request,
+                                        struct hn_error *err)
+{
+    struct hn_message message;
+    hn_message_init(&message, "evaluate");
+    json_object_set_new(message.json, "request",
+                        hn_fields_to_json(&hn_bench_request_structure, request));
+    enum hn_status status = hn_live_add_variant(&message, point, image, err);
+    if (status == HN_OK)
+        status = hn_gpu_client_request(live->gpu, &message, 0, err);
+    hn_message_finish(&message);
+    return status;
+}
+
 /* Of a reference that was started. */
 static enum hn_status send_reference(struct hn_live *live, const struct hn_bindings *depends,
                                      struct hn_error *err)
@@ -185,12 +201,8 @@ static enum hn_status warm_up(struct hn_live *live, const struct hn_bindings *po
     struct hn_message message;
     struct hn_gpu_result result;
     struct hn_record record;
-    hn_message_init(&message, "evaluate");
-    json_object_set_new(message.json, "verify", json_true());
-    enum hn_status status = hn_live_add_variant(&message, point, image, err);
-    if (status == HN_OK)
-        status = hn_gpu_client_request(live->gpu, &message, 0, err);
-    hn_message_finish(&message);
+    enum hn_status status = hn_live_start_evaluation(
+        live, point, image, &(struct hn_bench_request){.verify = true}, err);
     if (status == HN_OK)
         status = hn_gpu_client_wait(live->gpu, &result, err);
     if (status != HN_OK || result.end != HN_GPU_REPLY)

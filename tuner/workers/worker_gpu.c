@@ -190,26 +190,15 @@ static enum hn_status warm_up(struct gpu *gpu, const struct hn_message *request,
     return status;
 }
 
-static bool flag(const json_t *json, const char *key)
-{
-    return json_is_true(json_object_get(json, key));
-}
-
 static enum hn_status evaluate(struct gpu *gpu, const struct hn_message *request,
                                struct hn_message *reply, struct hn_error *err)
 {
     const json_t *json = request->json;
-    struct hn_bench_request wanted = {
-        .verify = flag(json, "verify"),
-        .measure = flag(json, "measure"),
-        .full = flag(json, "full"),
-        .parts = flag(json, "parts"),
-        .audit = flag(json, "audit"),
-        .repeat_ms = json_number_value(json_object_get(json, "repeat_ms")),
-        .censor_us = json_number_value(json_object_get(json, "censor_us")),
-        .censor_clock_mhz = json_number_value(json_object_get(json, "censor_clock_mhz")),
-        .target = json_number_value(json_object_get(json, "target")),
-    };
+    struct hn_json_reader reader = {"request", HN_OK, err, NULL};
+    struct hn_bench_request wanted = {0};
+    hn_fields_read(&reader, &hn_bench_request_structure, json_object_get(json, "request"), &wanted);
+    if (reader.status != HN_OK)
+        return reader.status;
     struct hn_record record;
     struct hn_image image;
     hn_record_init(&record);
@@ -330,20 +319,20 @@ static void report_race(const struct field *field, int rounds, int done, struct 
 static enum hn_status race(struct gpu *gpu, const struct hn_message *request,
                            struct hn_message *reply, struct hn_error *err)
 {
-    const json_t *json = request->json;
-    int least = (int)json_integer_value(json_object_get(json, "min_rounds"));
-    int rounds = (int)json_integer_value(json_object_get(json, "max_rounds"));
-    double budget_ms = json_number_value(json_object_get(json, "budget_ms"));
+    struct hn_json_reader reader = {"rules", HN_OK, err, NULL};
+    struct hn_race_rules rules = {0};
     struct field field = {0};
     int done = 0;
-    if (rounds < 1 || rounds > 10000)
-        return hn_fail(err, HN_EFORMAT, "a race of %d rounds", rounds);
-    enum hn_status status = fill_field(&field, request, rounds, err);
+    hn_fields_read(&reader, &hn_race_rules_structure, json_object_get(request->json, "rules"),
+                   &rules);
+    enum hn_status status = reader.status;
     if (status == HN_OK)
-        status = hn_bench_race(gpu->bench, field.candidates, field.count, least, rounds, budget_ms,
-                               field.samples, &done, field.records, err);
+        status = fill_field(&field, request, rules.max_rounds, err);
     if (status == HN_OK)
-        report_race(&field, rounds, done, reply);
+        status = hn_bench_race(gpu->bench, field.candidates, field.count, &rules, field.samples,
+                               &done, field.records, err);
+    if (status == HN_OK)
+        report_race(&field, rules.max_rounds, done, reply);
     finish_field(&field);
     return status;
 }
