@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
 import sys
@@ -106,7 +107,7 @@ class Recorded(Page):
         self.assertEqual(self.browser.evaluate("document.title"), "matmul – Hone report")
 
     def test_another_tuning(self):
-        self.browser.click("#tunings tbody tr:last-child button")
+        self.browser.click("#tunings tbody tr:first-child button")
         best = min((row for row in rows_of(MATMUL[1]) if row["hone"]["final"]), key=lambda row: row["time"])
         self.assertIn(f"{best['time'] * 1000:.1f} µs", self.browser.text("#summary"))
         self.assertEqual(self.browser.evaluate("document.activeElement.id"), "summary")
@@ -301,6 +302,156 @@ class Recorded(Page):
         self.assertLessEqual(self.browser.evaluate("document.documentElement.scrollWidth"), 600)
 
 
+# Texts of a plot that cover each other or leave it, and cells that are narrower than what is in them. What is turned is
+# compared as it lies: by the sides of both rectangles, of which one has to have all of the other beyond it.
+OVERLAPS = """(() => {
+  const corners = text => {
+    const {x, y, width, height} = text.getBBox();
+    const to = text.getScreenCTM();
+    return [[x, y], [x + width, y], [x + width, y + height], [x, y + height]]
+      .map(([a, b]) => [to.a * a + to.c * b + to.e, to.b * a + to.d * b + to.f]);
+  };
+  const beyond = (a, b) => a.some(([x, y], k) => {
+    const [x2, y2] = a[(k + 1) % 4];
+    const length = Math.hypot(x2 - x, y2 - y) || 1;
+    return b.every(([px, py]) => ((x2 - x) * (py - y) - (y2 - y) * (px - x)) / length <= 2);
+  });
+  const found = [];
+  for (const plot of document.querySelectorAll("svg.plot")) {
+    const box = plot.getBoundingClientRect();
+    const texts = [...plot.querySelectorAll("text")].filter(text => text.textContent.trim() !== "")
+      .map(text => ({said: text.textContent, at: corners(text)}));
+    texts.forEach((one, k) => {
+      if (one.at.some(([x, y]) => x < box.left - 1 || x > box.right + 1 || y < box.top - 1 || y > box.bottom + 1))
+        found.push(`cut: ${one.said}`);
+      for (const other of texts.slice(0, k))
+        if (!beyond(one.at, other.at) && !beyond(other.at, one.at)) found.push(`${one.said} | ${other.said}`);
+    });
+  }
+  for (const cell of document.querySelectorAll("th, td:not(.long)"))
+    if (cell.scrollWidth > cell.clientWidth + 1) found.push(`cell: ${cell.textContent}`);
+  return found;
+})()"""
+
+
+class Labels(Page):
+    """No two labels overlap, however wide the window, in either theme."""
+
+    def look(self, least):
+        for width in (1280, 1920):
+            self.browser.resize(width, 1000)
+            for theme in ("light", "dark"):
+                self.browser.theme(theme)
+                self.browser.open(self.page)
+                self.assertGreaterEqual(self.browser.count("svg.plot text"), least)
+                self.assertEqual(self.browser.evaluate(OVERLAPS), [], f"{width} pixels, {theme}")
+                self.assertLessEqual(self.browser.evaluate("document.documentElement.scrollWidth"), width)
+                self.browser.requests.pop()
+
+    def tearDown(self):
+        self.browser.resize(1320, 900)
+        super().tearDown()
+
+
+class FewParameters(Labels):
+    @classmethod
+    def make(cls):
+        cls.report(recordings.write(cls.folder / "small.json", recordings.small()))
+
+    def test_no_two_labels_overlap(self):
+        self.look(40)
+
+
+class ManyParameters(Labels):
+    """SGEMM: 23 parameters and 21 problems."""
+
+    @classmethod
+    def make(cls):
+        cls.report(*sorted(RECORDED.glob("sgemm*")), "--config", SOURCE / "configs" / "sgemm.yaml")
+
+    def test_no_two_labels_overlap(self):
+        self.look(300)
+
+    def test_no_two_labels_overlap_in_other_choices(self):
+        self.browser.choose("#parallel select", "all")
+        for x, y, colour in (("parameter 0", "cost", "parameter 19"), ("parameter 21", "parameter 9", "registers"), ("shared", "order", "")):
+            for place, value in ((1, x), (2, y), (3, colour)):
+                self.browser.choose(f"#scatter label:nth-child({place}) select", value)
+            self.assertEqual(self.browser.evaluate(OVERLAPS), [])
+
+    def test_problems_are_in_the_order_of_their_numbers(self):
+        problems = [tuple(int(word.split("=")[1]) for word in text.split(" · ")[1].split(", ")) for text in self.browser.texts("#tuning option")]
+        self.assertEqual(len(problems), 21)
+        self.assertEqual(problems, sorted(problems))
+        shown = self.browser.texts("#across tbody tr td:nth-child(2)")
+        self.assertEqual([int(text) for text in shown], [k for k, _, _ in problems])
+
+    def test_the_best_ten_show_in_what_they_differ(self):
+        self.show("K=4096, M=4096, N=4096")
+        file = RECORDED / "sgemm-k-4096-m-4096-n-4096-nvidia-h200-cold.json.gz"
+        with gzip.open(file, "rt") as text:
+            document = json.load(text)
+        measured = [row for row in document["cache"].values() if row["hone"]["outcome"] == "ok"]
+        best = sorted(measured, key=lambda row: (row["hone"]["objective"]))[:10]
+        names = document["tune_params_keys"]
+        differing = [name for name in names if len({row[name] for row in best}) > 1]
+        self.assertLess(len(differing), 12)
+        headings = self.browser.texts("#top thead th")
+        self.assertEqual([text for text in headings if text in names], differing)
+        shared = ", ".join(f"{name}={best[0][name]}" for name in names if name not in differing)
+        self.assertIn(f"In all of them: {shared}", self.browser.text("#top"))
+
+    def test_results_across_problems(self):
+        self.assertEqual(self.browser.count("#across tbody tr"), 21)
+        headings = self.browser.texts("#across thead th")
+        self.assertEqual(headings[1:4], ["K", "M", "N"])
+        self.assertIn("21 problems, from 27% to 93% of their roofs", self.browser.text("#across"))
+        self.browser.click("#across tbody tr:last-child button")
+        self.assertIn("K=1048576, M=32, N=32", self.browser.text("#summary"))
+
+    def test_copied_commands_do_what_they_say(self):
+        self.show("K=65536, M=128, N=128")
+        self.browser.call("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+        commands = self.browser.texts("#summary .command code")
+        self.assertEqual(len(commands), 2)
+        for place, command in enumerate(commands, 1):
+            self.browser.click(f"#summary .command:nth-child({place}) .copy")
+            self.browser.until(f"navigator.clipboard.readText().then(text => text === {json.dumps(command)})")
+        words = shlex.split(commands[1])
+        self.assertEqual(words[:3], ["hone", "export", "sgemm"])
+        subprocess.run([HONE, *words[1:], "--quiet"], cwd=self.folder, check=True,
+                       env=dict(os.environ, HONE_CACHE=str(self.folder / "none.db")))
+        header = (self.folder / "sgemm_tuned.h").read_text()
+        self.assertIn("K=65536,M=128,N=128", header)
+        self.assertNotIn("K=1000,", header)
+
+    def test_any_column_against_any_other(self):
+        for place, value in ((1, "shared"), (2, "rate gflops"), (3, "parameter 9")):
+            self.browser.choose(f"#scatter label:nth-child({place}) select", value)
+        text = self.browser.text("#scatter")
+        for said in ("shared memory, bytes", "gflops", "LOAD=plain", "LOAD=async16"):
+            self.assertIn(said, text)
+        self.assertGreater(self.browser.count("#scatter path.hue0"), 0)
+        options = self.browser.evaluate("[...document.querySelectorAll('#scatter label:nth-child(1) option')].map(e => e.textContent)")
+        for name in ("time, µs", "BM", "MIN_BLOCKS", "registers", "occupancy", "compile time, ms", "share of the roof"):
+            self.assertIn(name, options)
+        self.browser.evaluate("document.querySelector('#scatter svg').focus()")
+        self.browser.press("Home")
+        self.assertIn("shared memory, bytes", self.browser.text("#live"))
+
+    def test_occupancy_is_that_of_the_terminal(self):
+        self.show("K=4096, M=4096, N=4096")
+        cache = self.folder / "shown.db"
+        environment = dict(os.environ, HONE_CACHE=str(cache), COLUMNS="")
+        subprocess.run([HONE, "cache", "import", str(RECORDED / "sgemm-k-4096-m-4096-n-4096-nvidia-h200-cold.json.gz")], check=True,
+                       env=environment, capture_output=True)
+        lines = subprocess.run([HONE, "cache", "show", "sgemm"], check=True, env=environment, capture_output=True, text=True).stdout.splitlines()
+        start = next(k for k, line in enumerate(lines) if line.lstrip().startswith("#"))
+        terminal = [next(word for word in line.split()[5:] if word.endswith("%")) for line in lines[start + 1:start + 6]]
+        place = self.browser.texts("#top thead th").index("occupancy") + 1
+        self.assertEqual(self.browser.texts(f"#top tbody td:nth-child({place})")[:5], terminal)
+
+
 class MadeUp(Page):
     """Everything that has to be marked, texts that try to be markup, two devices."""
 
@@ -337,6 +488,7 @@ class MadeUp(Page):
 
     def test_nothing_known_of_the_roofs(self):
         self.assertIn("No roofs are known of this device", self.browser.text("#roofline"))
+        self.assertEqual(self.browser.count("#roofline svg"), 0)
 
     def test_failures(self):
         rows = self.browser.texts("#outcomes tbody tr")

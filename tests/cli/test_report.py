@@ -3,6 +3,7 @@
 
 import json
 import pathlib
+import shutil
 import sys
 import unittest
 
@@ -51,6 +52,17 @@ class Report(hone.Case):
         self.assertEqual(self.data(f"{self.folder}/")["tunings"], tunings)
         self.assertEqual(self.tuning(first, second, "--device-name", "NVIDIA H100")["source"], str(second))
         self.assertFalse(self.cache.exists())
+
+    def test_roofs_beside_recordings(self):
+        folder = self.folder / "recorded" / "device"
+        folder.mkdir(parents=True)
+        self.record().rename(folder / "a.json")
+        self.assertIsNone(self.tuning(f"{folder}/")["roofs"])
+        shutil.copy(hone.SOURCE / "cache" / "recorded" / "roofs.json", folder.parent)
+        self.assertEqual(self.tuning(f"{folder}/")["roofs"]["copy_gb_per_s"], 4233)
+        (folder.parent / "roofs.json").rename(folder / "roofs.json")
+        self.assertEqual(self.tuning(folder / "a.json")["roofs"]["copy_gb_per_s"], 4233)
+        self.assertEqual(self.tuning(f"{folder}/")["roofs"]["copy_gb_per_s"], 4233)
 
     def test_ladder_and_path_from_a_config(self):
         config = self.copy_config()

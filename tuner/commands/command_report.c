@@ -43,7 +43,7 @@ static const struct argp_option own_options[] = {
      1},
     {"roofs", KEY_ROOFS, "FILE", 0,
      "What devices can do at best, as `hone device --json` prints it, for those that the cache "
-     "does not know",
+     "does not know; else roofs.json beside a recording or its folder",
      1},
     {"quiet", 'q', 0, 0, "Do not say where it went", 1},
     {0},
@@ -118,6 +118,8 @@ static bool is_path(const char *name)
     return strchr(name, '/') != NULL || ends_with(name, ".json") || ends_with(name, ".json.gz");
 }
 
+static const char roofs_file[] = "roofs.json";
+
 /* Calls `take` with every file of the folder that ends so, in the order of their names. */
 static enum hn_status
 for_each_file(const char *folder, const char *const *ends, struct input *input,
@@ -133,6 +135,7 @@ for_each_file(const char *folder, const char *const *ends, struct input *input,
         bool fits = false;
         for (size_t e = 0; ends[e] != NULL; e++)
             fits = fits || ends_with(entries[i]->d_name, ends[e]);
+        fits = fits && strcmp(entries[i]->d_name, roofs_file) != 0;
         struct hn_text path = {0};
         hn_text_printf(&path, "%s%s%s", folder, ends_with(folder, "/") ? "" : "/",
                        entries[i]->d_name);
@@ -284,6 +287,27 @@ static enum hn_status load_roofs(const char *path, json_t **document, struct hn_
     return hn_fail(err, HN_EFORMAT, "--roofs: '%s' is not what `hone device --json` prints", path);
 }
 
+/* A recording has the roofs of its device in a file beside it, or beside its folder; what can not
+ * be read is no such file. */
+static void find_roofs(struct hn_report_tuning *tuning)
+{
+    static const char *const places[] = {"", "../"};
+    const char *name = strrchr(tuning->source, '/');
+    int folder = name == NULL ? 0 : (int)(name + 1 - tuning->source);
+    for (size_t i = 0; !tuning->has_roofs && i < sizeof places / sizeof *places; i++) {
+        struct hn_error ignored;
+        struct hn_text path;
+        json_t *document = NULL;
+        hn_text_init(&path);
+        hn_text_printf(&path, "%.*s%s%s", folder, tuning->source, places[i], roofs_file);
+        if (!path.failed && load_roofs(path.data, &document, &ignored) == HN_OK &&
+            read_roofs(document, tuning, &ignored) != HN_OK)
+            tuning->has_roofs = false;
+        json_decref(document);
+        hn_text_finish(&path);
+    }
+}
+
 static enum hn_status apply_roofs(struct input *input, struct hn_error *err)
 {
     struct hn_error ignored;
@@ -297,6 +321,8 @@ static enum hn_status apply_roofs(struct input *input, struct hn_error *err)
                                             &tuning->roofs, &ignored) == HN_OK;
         if (!tuning->has_roofs)
             status = read_roofs(document, tuning, err);
+        if (status == HN_OK && !tuning->has_roofs && tuning->recorded)
+            find_roofs(tuning);
     }
     json_decref(document);
     return status;

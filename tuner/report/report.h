@@ -27,6 +27,7 @@ struct hn_report_tuning {
     size_t best; /* of the records; SIZE_MAX: none is valid */
     bool simulated;
     bool stale;
+    bool recorded; /* the source is a recording, not a cache */
     char *source;  /* the file that it comes from */
     char *command; /* that measured it, or NULL */
     char *config;  /* path for command lines, or NULL */

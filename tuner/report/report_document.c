@@ -98,15 +98,16 @@ static json_t *tuning_to_json(const struct hn_report_tuning *tuning)
     const struct hn_identity *identity = &tuning->identity;
     bool kernel_tuners = tuning->version.protocol == HN_KERNEL_TUNER_PROTOCOL;
     json_t *json = json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:b, s:I}", "kernel",
-        hn_report_string(identity->kernel), "signature", hn_report_string(identity->signature),
-        "problem", bindings_to_json(&identity->problem), "regime",
-        hn_report_string(identity->regime), "objective", hn_report_string(identity->objective),
-        "device", device_to_json(&identity->device), "version", version_to_json(&tuning->version),
-        "source", hn_report_string(tuning->source), "command_line",
-        hn_report_string(tuning->command), "config", hn_report_string(tuning->config), "merit",
-        hn_report_string(tuning->merit), "simulated", tuning->simulated, "stale", tuning->stale,
-        "kernel_tuner", kernel_tuners, "count", (json_int_t)tuning->records.count);
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:b, s:b, s:I}",
+        "kernel", hn_report_string(identity->kernel), "signature",
+        hn_report_string(identity->signature), "problem", bindings_to_json(&identity->problem),
+        "regime", hn_report_string(identity->regime), "objective",
+        hn_report_string(identity->objective), "device", device_to_json(&identity->device),
+        "version", version_to_json(&tuning->version), "source", hn_report_string(tuning->source),
+        "command_line", hn_report_string(tuning->command), "config",
+        hn_report_string(tuning->config), "merit", hn_report_string(tuning->merit), "simulated",
+        tuning->simulated, "stale", tuning->stale, "kernel_tuner", kernel_tuners, "recorded",
+        tuning->recorded, "count", (json_int_t)tuning->records.count);
     if (json == NULL)
         return NULL;
     int failed = json_object_set_new(json, "best", place_to_json(tuning, tuning->best));

@@ -169,6 +169,7 @@ enum hn_status hn_report_add_recording(struct hn_report *report, const char *pat
         hn_recording_finish(&recording);
         return hn_fail_memory(err);
     }
+    tuning->recorded = true;
     tuning->identity = recording.identity;
     tuning->version = recording.version;
     tuning->records = recording.records;

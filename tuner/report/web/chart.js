@@ -5,14 +5,66 @@ import {showRecord} from "./record.js";
 
 const REACH = 16; // pixels from the pointer within which a point is meant
 
-/** A plot of the host's width. xs and ys are made by the caller once it knows the size: see frame.area. */
-export function frame(host, {height, title, margin = {}}) {
-  const width = Math.max(280, Math.floor(host.clientWidth || 600));
+/** A plot of the host's width, or of the least that it can do with. xs and ys are made by the caller once it knows the size: see frame.area. */
+export function frame(host, {height, title, margin = {}, least = 280}) {
+  const width = Math.max(least, Math.floor(host.clientWidth || 600));
   const sides = {top: 14, right: 14, bottom: 40, left: 58, ...margin};
   const root = svg("svg", {viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": title, class: "plot"});
   host.append(root);
   return {root, width, height, title,
-          area: {left: sides.left, right: width - sides.right, top: sides.top, bottom: height - sides.bottom}};
+          area: {left: sides.left, right: width - sides.right, top: sides.top, bottom: height - sides.bottom}, labels: []};
+}
+
+const ruler = document.createElement("canvas").getContext("2d");
+
+/** How many pixels a text takes. */
+export function textWidth(text, size = 11, weight = 400) {
+  ruler.font = `${weight} ${size}px ${getComputedStyle(document.body).fontFamily}`;
+  return ruler.measureText(text).width;
+}
+
+/** As much of the text as has room, with "…" where that is not all. */
+export function fit(text, room, size = 11) {
+  if (textWidth(text, size) <= room) return text;
+  let length = text.length - 1;
+  while (length > 1 && textWidth(`${text.slice(0, length)}…`, size) > room) length--;
+  return `${text.slice(0, length)}…`;
+}
+
+/** The corners of a text: of a height of its size, turned about its anchor. */
+function corners({x, y, text, anchor = "middle", angle = 0, size = 11, weight = 400}) {
+  const width = textWidth(text, size, weight) + 2;
+  const left = anchor === "end" ? -width : anchor === "middle" ? -width / 2 : 0;
+  const [cos, sin] = [Math.cos(angle * Math.PI / 180), Math.sin(angle * Math.PI / 180)];
+  return [[left, -size * 0.85], [left + width, -size * 0.85], [left + width, size * 0.2], [left, size * 0.2]]
+    .map(([across, down]) => [x + across * cos - down * sin, y + across * sin + down * cos]);
+}
+
+/** Two turned rectangles are apart where a side of either has all of the other beyond it. */
+function apart(a, b) {
+  return a.some(([x, y], k) => {
+    const [x2, y2] = a[(k + 1) % 4];
+    const side = ([px, py]) => (x2 - x) * (py - y) - (y2 - y) * (px - x);
+    return b.every(corner => side(corner) <= 0);
+  });
+}
+
+/** Writes a label where it covers no other and leaves the plot nowhere: at the first of some places {x, y, anchor, angle} that
+ * is free. Where none is it is left out, but for one that must be there. */
+export function label(plot, parent, text, places, {name = null, size = 11, weight = 400, must = false} = {}) {
+  const inside = corner => corner[0] >= 0 && corner[0] <= plot.width && corner[1] >= 0 && corner[1] <= plot.height;
+  const free = place => {
+    const own = corners({...place, text, size, weight});
+    return own.every(inside) && plot.labels.every(other => apart(own, other) || apart(other, own));
+  };
+  const place = places.find(free) ?? (must ? places[0] : null);
+  if (place === null) return null;
+  plot.labels.push(corners({...place, text, size, weight}));
+  const {x, y, anchor = "middle", angle = 0} = place;
+  const element = svg("text", {x: x.toFixed(1), y: y.toFixed(1), "text-anchor": anchor, class: name,
+    transform: angle === 0 ? null : `rotate(${angle.toFixed(1)} ${x.toFixed(1)} ${y.toFixed(1)})`}, text);
+  parent.append(element);
+  return element;
 }
 
 /** Grid, ticks and labels with units. */
@@ -21,22 +73,31 @@ export function axes(plot, x, y, xLabel, yLabel) {
   const group = svg("g", {class: "axes", "aria-hidden": "true"});
   for (const tick of x?.ticks ?? []) {
     const at = x(tick.value);
-    group.append(svg("line", {x1: at, x2: at, y1: top, y2: bottom, class: "grid"}),
-      svg("text", {x: at, y: bottom + 15, "text-anchor": "middle"}, tick.text));
+    group.append(svg("line", {x1: at, x2: at, y1: top, y2: bottom, class: "grid"}));
+    label(plot, group, tick.text, [{x: at, y: bottom + 15}]);
   }
   for (const tick of y?.ticks ?? []) {
     const at = y(tick.value);
-    group.append(svg("line", {x1: left, x2: right, y1: at, y2: at, class: "grid"}),
-      svg("text", {x: left - 7, y: at + 3.5, "text-anchor": "end"}, tick.text));
+    group.append(svg("line", {x1: left, x2: right, y1: at, y2: at, class: "grid"}));
+    label(plot, group, tick.text, [{x: left - 7, y: at + 3.5, anchor: "end"}]);
   }
   group.append(svg("path", {d: `M${left} ${top}V${bottom}H${right}`, class: "frame"}));
-  if (xLabel) group.append(svg("text", {x: (left + right) / 2, y: plot.height - 6, "text-anchor": "middle", class: "label"}, xLabel));
+  if (xLabel) {
+    const text = fit(xLabel, plot.width - 8);
+    label(plot, group, text, [{x: middle(text, (left + right) / 2, plot.width), y: plot.height - 6}], {name: "label"});
+  }
   if (yLabel) {
-    const middle = (top + bottom) / 2;
-    group.append(svg("text", {x: 12, y: middle, "text-anchor": "middle", class: "label", transform: `rotate(-90 12 ${middle})`}, yLabel));
+    const text = fit(yLabel, plot.height - 8);
+    label(plot, group, text, [{x: 12, y: middle(text, (top + bottom) / 2, plot.height), angle: -90}], {name: "label"});
   }
   plot.root.append(group);
   return group;
+}
+
+/** The middle of an axis, or as near to it as a long text allows. */
+function middle(text, wanted, length) {
+  const half = textWidth(text) / 2 + 3;
+  return Math.max(half, Math.min(length - half, wanted));
 }
 
 const round = value => Math.round(value * 10) / 10;
@@ -72,12 +133,13 @@ export function drawPoints(parent, tuning, points, selected, bound = "up") {
 }
 
 /** The text stands above the ring, or beside and below it, where that is more likely to be free. */
-export function ring(parent, {x, y}, text, right, below = false) {
+export function ring(plot, {x, y}, text, below = false) {
   const group = svg("g", {class: "best"}, svg("circle", {cx: x, cy: y, r: 6}));
-  const flip = x > right - 150;
-  const across = (flip ? 1 : -1) * (below ? -11 : 6);
-  group.append(svg("text", {x: x + across, y: y + (below ? 17 : -11), "text-anchor": flip ? "end" : "start"}, text));
-  parent.append(group);
+  const above = [{x: x - 6, y: y - 11, anchor: "start"}, {x: x + 6, y: y - 11, anchor: "end"}];
+  const under = [{x: x + 11, y: y + 17, anchor: "start"}, {x: x - 11, y: y + 17, anchor: "end"}];
+  const beside = [{x: x + 11, y: y + 4, anchor: "start"}, {x: x - 11, y: y + 4, anchor: "end"}];
+  label(plot, group, text, below ? [...under, ...above, ...beside] : [...above, ...under, ...beside], {size: 12, weight: 600});
+  plot.root.append(group);
 }
 
 function showTip(lines, x, y) {

@@ -192,10 +192,30 @@ class Tuning {
     return bound === null ? NONE : `${this.isCensored(i) ? "≤ " : ""}${(100 * bound.us / this.time[i]).toFixed(0)}% ${bound.name}`;
   }
 
+  /** Which of some parameters records differ in, and what they share: [parameters, text]. */
+  split(records, parameters = this.parameters.map((_, p) => p)) {
+    const same = p => records.every(i => this.points[p][i] === this.points[p][records[0]]);
+    const shared = parameters.filter(same).map(p => `${this.parameters[p].name}=${this.value(p, records[0])}`);
+    return [parameters.filter(p => !same(p)), shared.join(", ")];
+  }
+
+  get problemWords() {
+    return Object.entries(this.problem).flatMap(([name, value]) => ["-p", `${name}=${value}`]);
+  }
+
+  /** The command that exports the best of just this problem and device, from where the report has it. */
+  get exportCommand() {
+    const words = ["hone", "export", this.kernel, ...this.problemWords];
+    if (this.recorded) words.push("--recorded", this.source);
+    if (this.config !== null) words.push("--config", this.config);
+    words.push("--device-name", this.device.name);
+    if (this.regime === "warm") words.push("--regime", "warm");
+    return [...words, "-o", `${this.kernel}_tuned.h`].map(quote).join(" ");
+  }
+
   /** The command that runs the point once more, for a shell. */
   command(i) {
-    const words = ["hone", "run", this.config ?? `${this.kernel}.yaml`];
-    for (const [name, value] of Object.entries(this.problem)) words.push("-p", `${name}=${value}`);
+    const words = ["hone", "run", this.config ?? `${this.kernel}.yaml`, ...this.problemWords];
     const set = this.parameters.map((parameter, p) => `${parameter.name}=${this.value(p, i)}`);
     if (set.length > 0) words.push("-s", set.join(","));
     if (this.regime === "warm") words.push("--regime", "warm");
@@ -207,9 +227,32 @@ export function quote(word) {
   return /^[\w.,=:/+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
+/** Numbers by their size, before words. */
+export function compareValues(a, b) {
+  const [x, y] = [Number(a), Number(b)];
+  if (!Number.isNaN(x) && !Number.isNaN(y)) return x - y;
+  if (Number.isNaN(x) !== Number.isNaN(y)) return Number.isNaN(x) ? 1 : -1;
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** By kernel, in the order in which they were given, then by the values of the problem. */
+function compareTunings(kernels, a, b) {
+  if (a.kernel !== b.kernel) return kernels.indexOf(a.kernel) - kernels.indexOf(b.kernel);
+  const names = [...new Set([...Object.keys(a.problem), ...Object.keys(b.problem)])];
+  for (const name of names) {
+    const order = compareValues(a.problem[name] ?? "", b.problem[name] ?? "");
+    if (order !== 0) return order;
+  }
+  return 0;
+}
+
+/** The tunings in order; the one that was given first is shown first. */
 export function loadTunings(text) {
   const document = JSON.parse(text);
-  return {...document, tunings: document.tunings.map((raw, number) => new Tuning(raw, document.outcomes, number))};
+  const kernels = [...new Set(document.tunings.map(({kernel}) => kernel))];
+  const sorted = [...document.tunings].sort((a, b) => compareTunings(kernels, a, b));
+  const tunings = sorted.map((raw, number) => new Tuning(raw, document.outcomes, number));
+  return {...document, tunings, first: tunings[sorted.indexOf(document.tunings[0])]};
 }
 
 /** The value below which the given part of a sorted list lies. */

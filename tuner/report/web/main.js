@@ -11,6 +11,8 @@ import {distributionView} from "./view_distribution.js";
 import {effectsView} from "./view_effects.js";
 import {heatmapView} from "./view_heatmap.js";
 import {parallelView} from "./view_parallel.js";
+import {scatterView} from "./view_scatter.js";
+import {acrossView} from "./view_across.js";
 import {ladderView} from "./view_ladder.js";
 import {outcomesView} from "./view_outcomes.js";
 import {compareView} from "./view_compare.js";
@@ -63,10 +65,10 @@ function start() {
   chooseTuning();
   watch("selection", showFilters);
   for (const view of [overviewView, summaryView, rooflineView, convergenceView, distributionView, effectsView, heatmapView, ladderView,
-    parallelView, outcomesView, compareView, recordsView]) view();
+    parallelView, scatterView, outcomesView, acrossView, compareView, recordsView]) view();
   replace(byId("footer"), `Written by Hone ${state.report.hone} on ${date(state.report.generated, true)}. `,
     "Times are medians with 95% intervals by order statistics; “≥” marks lower bounds of variants that were stopped early.");
-  showTuning(state.report.tunings[0]);
+  showTuning(state.report.first);
   followWidth();
 }
 

@@ -38,15 +38,18 @@ function sideBySide(tuning, list) {
     ["points", t => String(t.count)], ["remarks", t => t.remarks(best(t)).filter(text => text !== "best").join(", ") || "verified"],
     ...tuning.parameters.map(({name}) => [name, t => t.value(t.parameters.findIndex(parameter => parameter.name === name), best(t))]),
   ];
+  const alike = facts.filter(([name, text]) => tuning.parameters.some(parameter => parameter.name === name) &&
+    all.every(t => t.best !== null && text(t) === text(all[0])));
   const headings = all.map((t, k) => `${k === 0 ? "shown: " : ""}${shortTitle(t, all)}`);
-  const rows = facts.map(([name, text]) => {
+  const rows = facts.filter(fact => !alike.includes(fact)).map(([name, text]) => {
     const texts = all.map(t => (t.best === null && !["device", "problem"].includes(name) ? NONE : text(t)));
     const differs = texts.some(value => value !== texts[0]);
     return [html("strong", {}, name), ...texts.map(value => html("span", {class: differs ? "differs" : null}, value))];
   });
   const result = html("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "Side by side"},
     table("Tunings side by side; what differs is marked", ["", ...headings], rows, {class: "side"}));
-  return [result, list.length + 1 > COLUMNS ? html("p", {class: "hint"}, `${list.length + 1 - COLUMNS} more are left out here.`) : null];
+  const same = alike.map(([name, text]) => `${name}=${text(all[0])}`).join(", ");
+  return [result, same === "" ? null : html("p", {class: "hint"}, `The same in all: ${same}`), list.length + 1 > COLUMNS ? html("p", {class: "hint"}, `${list.length + 1 - COLUMNS} more are left out here.`) : null];
 }
 
 /** The records of the other tuning by their point. */
@@ -102,7 +105,7 @@ function drawScatter(host, tuning, against) {
   marks(plot.root, points.filter(({i}) => state.selected[i]), "dot", "ok");
   for (const point of points) {
     const bests = [point.i === tuning.best && "shown", point.j === against.best && "other"].filter(name => name);
-    if (bests.length > 0) ring(plot.root, point, `best of ${bests.length === 2 ? "both" : `the ${bests[0]}`}`, plot.area.right, bests[0] === "other");
+    if (bests.length > 0) ring(plot, point, `best of ${bests.length === 2 ? "both" : `the ${bests[0]}`}`, bests[0] === "other");
   }
   const byRecord = new Map(points.map(point => [point.i, point.j]));
   inspect(plot, points, i => [tuning.pointText(i), `shown: ${tuning.costText(i)}`, `other: ${against.costText(byRecord.get(i))}`]);
@@ -123,7 +126,7 @@ export function compareView() {
   const top = html("div");
   const controls = html("div", {class: "controls"});
   const host = html("div");
-  body.append(html("div", {class: "columns"}, top, html("div", {}, controls, host)));
+  body.append(top, controls, host);
   watch("tuning", tuning => {
     const list = comparable(tuning);
     other = list[0] ?? null;

@@ -44,7 +44,7 @@ function draw(body, tuning) {
   }).join("");
   if (path !== "") plot.root.append(svg("path", {d: `${path}H${x(last)}`, class: "so-far"}));
   const best = points.find(({i}) => i === tuning.best);
-  if (best) ring(plot.root, best, `best ${tuning.costText(tuning.best)}`, plot.area.right);
+  if (best) ring(plot, best, `best ${tuning.costText(tuning.best)}`);
   inspect(plot, [...points, ...failures], i =>
     [`evaluation ${i + 1}: ${tuning.outcome[i]}`, ...describeRecord(tuning, i), tuning.message(i)].filter(line => line !== ""));
   pointLegend(body, tuning, [["so-far", "best so far"], ...(failures.length > 0 ? [["failure", "no valid result"]] : [])]);

@@ -5,7 +5,7 @@ import {quantile} from "./data.js";
 import {figure, percent, plural} from "./format.js";
 import {state, watch} from "./state.js";
 import {scale, extent, costAxis} from "./scale.js";
-import {frame, axes, marks, inspect, describeRecord, legend} from "./chart.js";
+import {frame, axes, label, marks, inspect, describeRecord, legend} from "./chart.js";
 
 const BINS = 40;
 
@@ -89,8 +89,8 @@ function drawIntervals(body, tuning) {
     const [low, high] = [x(tuning.low[record]), x(tuning.high[record])];
     const kind = record === best ? "winner" : tuning.isTied(record) ? "tied" : "";
     marks(plot.root, us.map(sample => ({x: x(sample), y})), "dot", "sample");
-    plot.root.append(svg("text", {x: plot.area.left - 7, y: y + 3.5, "text-anchor": "end", class: "tick"}, String(tuning.rank[record] ?? "")),
-      svg("path", {d: `M${low} ${y}H${high}m0 -4v8M${low} ${y - 4}v8`, class: `interval ${kind}`}),
+    label(plot, plot.root, String(tuning.rank[record] ?? ""), [{x: plot.area.left - 7, y: y + 3.5, anchor: "end"}], {name: "tick"});
+    plot.root.append(svg("path", {d: `M${low} ${y}H${high}m0 -4v8M${low} ${y - 4}v8`, class: `interval ${kind}`}),
       svg("circle", {cx: x(tuning.time[record]), cy: y, r: 3, class: `median ${record === best ? "winner" : ""}`}));
     points.push({i: record, x: x(tuning.time[record]), y});
   });

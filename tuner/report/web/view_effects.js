@@ -5,9 +5,7 @@ import {quantile} from "./data.js";
 import {figure, percent, plural} from "./format.js";
 import {state, watch} from "./state.js";
 import {scale, extent, costAxis} from "./scale.js";
-import {frame, axes, legend} from "./chart.js";
-
-const LETTER = 6.4; // pixels of one on an axis
+import {frame, axes, label, fit, textWidth, legend} from "./chart.js";
 
 /** Lower bounds count as they are, but for the best: what was stopped early is not known to have reached anything. */
 function summarise(tuning, records) {
@@ -77,18 +75,17 @@ function drawPanel(host, tuning, {p, groups, share}, domain) {
   const y = scale("log", domain, [plot.area.bottom, plot.area.top], {divide: cost.divide, count: 5});
   axes(plot, null, y, "", `${cost.name}${cost.unit ? `, ${cost.unit}` : ""}`);
   const width = (plot.area.right - plot.area.left) / groups.length;
-  const letters = Math.max(4, Math.floor(width / LETTER));
-  const every = Math.ceil(Math.min(Math.max(...groups.map(group => group.text.length)), letters) * LETTER / width); // label of so many
+  const room = Math.max(34, width - 4);
+  const counted = Math.max(...groups.map(group => textWidth(String(group.n)))) + 4 < width;
   groups.forEach((group, k) => {
     const x = plot.area.left + width * (k + 0.5);
-    const text = group.text.length > letters ? `${group.text.slice(0, letters - 1)}…` : group.text;
     const item = svg("g", {});
     if (group.n > 0) drawBox(item, x, y, width, group, tuning);
-    if (k % every === 0) item.append(svg("text", {x, y: plot.area.bottom + 14, "text-anchor": "middle", class: "tick"}, text));
-    item.append(svg("text", {x, y: plot.area.bottom + 27, "text-anchor": "middle", class: "quiet"}, width > 22 ? `${group.n}` : ""));
+    label(plot, item, fit(group.text, room), [{x, y: plot.area.bottom + 14}], {name: "tick"});
+    if (counted) label(plot, item, String(group.n), [{x, y: plot.area.bottom + 27}], {name: "quiet"});
     plot.root.append(item);
   });
-  if (width > 22) plot.root.append(svg("text", {x: plot.area.left - 8, y: plot.area.bottom + 27, "text-anchor": "end", class: "quiet"}, "points"));
+  if (counted) label(plot, plot.root, "points", [{x: plot.area.left - 8, y: plot.area.bottom + 27, anchor: "end"}], {name: "quiet"});
 }
 
 function rowsOf(tuning, effects) {

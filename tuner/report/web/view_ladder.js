@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The steps of the config's ladder and what each gains.
 import {html, section, replace} from "./dom.js";
-import {figure, NONE} from "./format.js";
+import {figure, plural, NONE} from "./format.js";
 import {state, watch} from "./state.js";
 
 function stepText(step, shared) {
@@ -31,8 +31,8 @@ function bar(tuning, i, worst) {
 }
 
 function row(tuning, name, i, first, worst) {
-  if (i === null || tuning.cost[i] === null) {
-    const why = i === null ? "not in this space, or not measured" : `${tuning.outcome[i]}: ${tuning.message(i)}`;
+  if (tuning.cost[i] === null) {
+    const why = `${tuning.outcome[i]}: ${tuning.message(i)}`;
     return html("tr", {}, html("th", {scope: "row"}, name), html("td", {colspan: 5, class: "quiet"}, why));
   }
   const gain = first === null ? NaN : tuning.lowerIsBetter ? first / tuning.cost[i] : tuning.cost[i] / first;
@@ -52,15 +52,18 @@ function draw(body, tuning) {
   const measured = tuning.ladder.map(step => step.record).filter(i => i !== null && tuning.cost[i] !== null);
   const first = measured.length > 0 ? tuning.cost[measured[0]] : null;
   const worst = Math.max(...measured.map(i => tuning.cost[i]), tuning.best === null ? 0 : tuning.cost[tuning.best]);
-  const rows = tuning.ladder.map((step, k) => row(tuning, `${k + 1}. ${stepText(step, shared)}`, step.record, first, worst));
+  const known = tuning.ladder.map((step, k) => [step, k]).filter(([step]) => step.record !== null);
+  const rows = known.map(([step, k]) => row(tuning, `${k + 1}. ${stepText(step, shared)}`, step.record, first, worst));
   if (tuning.best !== null) rows.push(row(tuning, bestText(tuning), tuning.best, first, worst));
   const heading = (text, figures) => html("th", {scope: "col", class: figures ? "figure" : null}, text);
-  body.append(html("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "Ladder"}, html("table", {class: "ladder"},
+  const left = tuning.ladder.length - known.length;
+  body.append(html("div", {class: "scroll tall", tabindex: 0, role: "group", "aria-label": "Ladder"}, html("table", {class: "ladder"},
     html("caption", {}, `Steps of the ladder; bars are ${tuning.timed ? "times" : tuning.objectiveName}, `,
       `${tuning.lowerIsBetter ? "shorter" : "longer"} is better`),
     html("thead", {}, html("tr", {}, heading("step"), heading(""), heading(tuning.timed ? "time" : tuning.objectiveName, true),
       heading("±95%", true), heading(tuning.merit ?? "metric", true), heading("gain", true))),
     html("tbody", {}, rows))));
+  if (left > 0) body.append(html("p", {class: "hint"}, `${plural(left, "step")} of ${tuning.ladder.length} left out: not in this space, or not measured.`));
 }
 
 export function ladderView() {

@@ -4,12 +4,13 @@ import {html, svg, section, replace, select, tableAlternative} from "./dom.js";
 import {bytes, figure, percent} from "./format.js";
 import {state, watch, setFilter} from "./state.js";
 import {scale, extent, costAxis} from "./scale.js";
-import {frame, legend} from "./chart.js";
+import {frame, label, fit, textWidth, legend} from "./chart.js";
 
 const HEIGHT = 340;
 const SHADES = 6;         // of lines, by the rank of their cost
 const LINES_A_PATH = 150; // a path of thousands of crossing lines takes a browser long
 const STEPS = 40;         // of a handle on an axis without values of its own
+const NARROWEST = 44;     // pixels from axis to axis; what has no room for that is scrolled
 
 const brushes = new Map(); // name of the axis -> [low, high] in the axis' own steps
 let extra = "cost";
@@ -149,16 +150,17 @@ function dragging(axis, target, context, end = null) {
 function drawAxis(axis, x, context) {
   const {plot, toY} = context;
   const {top, bottom} = plot.area;
-  const group = svg("g", {class: "parallel-axis"}, svg("line", {x1: x, x2: x, y1: top, y2: bottom, class: "frame"}),
-    svg("text", {x, y: top - 12, "text-anchor": "middle", class: "label"}, axis.name));
+  const group = svg("g", {class: "parallel-axis"}, svg("line", {x1: x, x2: x, y1: top, y2: bottom, class: "frame"}));
+  label(plot, group, axis.name, [context.slanted ? {x: x + 3, y: top - 12, anchor: "start", angle: -40} : {x, y: top - 12}], {name: "label"});
   const brush = svg("rect", {x: x - 8, width: 16, class: "brush", rx: 2});
   const area = svg("rect", {x: x - 16, y: top - 8, width: 32, height: bottom - top + 16, class: "grab"});
   const handles = [handle(axis, 0, context), handle(axis, 1, context)];
   group.append(brush, area);
-  const skip = Math.ceil(axis.ticks.length / ((bottom - top) / 14));
-  axis.ticks.forEach((tick, k) => {
-    if (k % skip === 0) group.append(svg("text", {x: x + 6, y: toY(axis, tick.step) + 3.5, class: "tick halo"}, tick.text));
-  });
+  for (const tick of axis.ticks) {
+    const text = fit(tick.text, context.room);
+    const element = label(plot, group, text, [{x: x + 6, y: toY(axis, tick.step) + 3.5, anchor: "start"}], {name: "tick halo"});
+    if (text !== tick.text) element?.append(svg("title", {}, tick.text));
+  }
   group.append(...handles);
   context.updates.set(axis.name, () => {
     const range = brushes.get(axis.name) ?? [0, axis.count - 1];
@@ -184,7 +186,14 @@ function drawAxis(axis, x, context) {
 function build(body, tuning) {
   replace(body);
   const axes = axesOf(tuning);
-  const plot = frame(body, {height: HEIGHT, margin: {left: 40, right: 60, top: 34, bottom: 18},
+  const margin = {left: 40, right: 60, top: 34, bottom: 18};
+  const between = Math.max(NARROWEST, (body.clientWidth - margin.left - margin.right) / Math.max(1, axes.length - 1));
+  const names = axes.map(axis => textWidth(axis.name));
+  const slanted = axes.some((_, k) => k > 0 && (names[k - 1] + names[k]) / 2 + 6 > between);
+  if (slanted) Object.assign(margin, {top: 30 + Math.max(...names) * 0.65, right: Math.max(60, names.at(-1) * 0.77 + 8)});
+  const host = html("div", {class: "scroll wide", tabindex: 0, role: "group", "aria-label": "Axes"});
+  body.append(host);
+  const plot = frame(host, {height: HEIGHT - 34 + margin.top, margin, least: margin.left + margin.right + NARROWEST * (axes.length - 1),
     title: `Parallel coordinates of ${tuning.count} points over ${axes.map(axis => axis.name).join(", ")}.`});
   plot.root.setAttribute("role", "group");
   const {left, right, top, bottom} = plot.area;
@@ -192,7 +201,7 @@ function build(body, tuning) {
   const steps = axis => (axis.continuous ? [0, axis.count - 1] : [-0.5, axis.count - 0.5]);
   const toY = (axis, step) => bottom + (top - bottom) * (step - steps(axis)[0]) / (steps(axis)[1] - steps(axis)[0]);
   const toStep = (axis, y) => steps(axis)[0] + (steps(axis)[1] - steps(axis)[0]) * (bottom - y) / (bottom - top);
-  const context = {tuning, axes, xs, plot, toY, toStep, width: body.clientWidth, updates: new Map(), lines: svg("g", {"aria-hidden": "true"})};
+  const context = {tuning, axes, xs, plot, toY, toStep, slanted, room: (axes.length > 1 ? xs[1] - xs[0] : right) - 12, width: body.clientWidth, updates: new Map(), lines: svg("g", {"aria-hidden": "true"})};
   plot.root.append(context.lines);
   axes.forEach((axis, k) => drawAxis(axis, xs[k], context));
   legend(body, [["winner", "the best"], ["shade0", "fastest sixth"], ["shade3", "in between"], ["shade5", "slowest sixth"]]);

@@ -4,7 +4,7 @@ import {html, svg, section, replace, tableAlternative} from "./dom.js";
 import {figure, time, NONE} from "./format.js";
 import {state, watch} from "./state.js";
 import {scale, extent} from "./scale.js";
-import {frame, axes, drawPoints, marks, ring, inspect, describeRecord, pointLegend} from "./chart.js";
+import {frame, axes, label, drawPoints, marks, ring, inspect, describeRecord, pointLegend} from "./chart.js";
 
 /** How the tuning says its work: both bytes and flops give an intensity; one alone an amount. */
 function kindOfWork(tuning) {
@@ -72,23 +72,24 @@ function drawRoofs(plot, x, y, lines) {
   }
 }
 
-/** A roof's name stands where its line starts: at the slope for bandwidths. */
+/** A roof's name stands beside its line: along the slope for bandwidths, from where it starts. */
 function nameRoofs(plot, x, y, lines, kind, tuning) {
   const angle = kind === "both" ? -Math.atan2(y(1) - y(10), x(10) - x(1)) * 180 / Math.PI : 0;
+  const [low, high] = x.domain;
+  const group = svg("g", {});
   for (const line of lines) {
-    const [low, high] = x.domain;
-    const flat = kind !== "both";
-    const start = flat ? high : Math.max(low * 1.15, y.domain[0] / line.at(1) * 1.25);
-    const left = x(start);
-    const top = y(line.at(start)) - 6;
-    plot.root.append(svg("text", {x: left, y: top, class: `roof-name ${line.name}`, "text-anchor": flat ? "end" : "start",
-      transform: flat ? null : `rotate(${angle.toFixed(1)} ${left.toFixed(1)} ${top.toFixed(1)})`}, line.text));
+    const start = Math.max(low * 1.15, y.domain[0] / line.at(1) * 1.25);
+    const along = [1, 1.6, 2.5, 4, 6, 10].map(factor => start * factor).flatMap(at =>
+      [-6, 13].map(off => ({x: x(at), y: y(line.at(at)) + off, anchor: "start", angle})));
+    const flat = [-6, 13].map(off => ({x: plot.area.right - 4, y: y(line.at(high)) + off, anchor: "end"}));
+    label(plot, group, line.text, kind === "both" ? along : flat, {name: `roof-name ${line.name}`});
   }
-  if (kind === "both" && tuning.roofs) {
-    const top = tuning.roofs.fp32_gflops;
-    plot.root.append(svg("text", {x: plot.area.right - 4, y: y(top) - 6, "text-anchor": "end", class: "roof-name copy"},
-      `FP32 ${figure(top / 1e3, 3)} TFLOP/s`));
+  if (kind === "both") {
+    const top = y(tuning.roofs.fp32_gflops);
+    label(plot, group, `FP32 ${figure(tuning.roofs.fp32_gflops / 1e3, 3)} TFLOP/s`,
+      [-6, 13].map(off => ({x: plot.area.right - 4, y: top + off, anchor: "end"})), {name: "roof-name copy"});
   }
+  plot.root.append(group);
 }
 
 /** The best of the kernel's other problems on the same device. */
@@ -103,21 +104,22 @@ function differences(tuning, other) {
   return Object.entries(other.problem).filter(([name, value]) => tuning.problem[name] !== value).map(pair => pair.join("=")).join(", ");
 }
 
-/** A name that would cover another, or that of the best, is left out. */
-function drawOthers(plot, others, best, x, y) {
-  const points = others.map(other => ({x: x(other.x), y: y(other.y), text: other.name, half: other.name.length * 3.2}));
-  const taken = best ? [{x: best.x, y: best.y, half: 110}] : [];
+/** The best of other problems, each with its name where that has room. */
+function drawOthers(plot, others, x, y) {
+  const points = others.map(other => ({x: x(other.x), y: y(other.y), text: other.name}));
+  const group = svg("g", {});
   marks(plot.root, points, "dash", "other");
-  for (const point of points) {
-    if (taken.some(other => Math.abs(other.y - point.y) < 22 && Math.abs(other.x - point.x) < other.half + point.half)) continue;
-    taken.push(point);
-    plot.root.append(svg("text", {x: point.x, y: point.y - 6, "text-anchor": "middle", class: "halo"}, point.text));
+  for (const {x: across, y: down, text} of points) {
+    label(plot, group, text, [{x: across, y: down - 6}, {x: across, y: down + 14}, {x: across + 10, y: down + 4, anchor: "start"},
+      {x: across - 10, y: down + 4, anchor: "end"}], {name: "halo"});
   }
+  plot.root.append(group);
 }
 
 const BEYOND = " Beyond 100%: it beats what the roof was measured with, its data was still in a cache, or it does less than the " +
   "metrics say.";
-const NO_ROOFS = "No roofs are known of this device: run hone device --measure on it, or give --roofs.";
+const NO_ROOFS = "No roofs are known of this device, so that there is nothing to set the points against: run hone device --measure on it, " +
+  "or give hone report --roofs. Without roofs all points of a problem stand in one column.";
 
 function verdict(tuning) {
   const {best} = tuning;
@@ -133,6 +135,10 @@ function verdict(tuning) {
 function draw(body, tuning) {
   const kind = kindOfWork(tuning);
   replace(body);
+  if (kind !== null && tuning.roofs === null) {
+    body.append(html("p", {class: "empty"}, NO_ROOFS));
+    return;
+  }
   if (kind === null) {
     body.append(html("p", {class: "empty"}, "The config names no metric bytes or flops, so that no roof can be set against the times."));
     return;
@@ -146,16 +152,16 @@ function draw(body, tuning) {
   const y = scale("log", yDomain, [plot.area.bottom, plot.area.top]);
   axes(plot, x, y, KINDS[kind].xLabel, KINDS[kind].yLabel);
   drawRoofs(plot, x, y, lines);
-  nameRoofs(plot, x, y, lines, kind, tuning);
   const toPixels = found => ({i: found.i, x: x(found.x), y: y(found.y)});
   const pixels = places.map(toPixels);
   const best = pixels.find(({i}) => i === tuning.best);
-  drawOthers(plot, others, best, x, y);
   drawPoints(plot.root, tuning, pixels, state.selected, "down");
-  if (best) ring(plot.root, best, `best ${tuning.costText(tuning.best)}`, plot.area.right, true);
+  if (best) ring(plot, best, `best ${tuning.costText(tuning.best)}`, true);
+  nameRoofs(plot, x, y, lines, kind, tuning);
+  drawOthers(plot, others, x, y); 
   inspect(plot, pixels, i => [...describeRecord(tuning, i), `${figure(place(tuning, kind, i).y)} ${KINDS[kind].yLabel}, ${tuning.roofText(i)}`]);
   pointLegend(body, tuning, others.length > 0 ? [["other dash", "the best of other problems"]] : []);
-  body.append(verdict(tuning) ?? html("p", {class: "empty"}, NO_ROOFS));
+  body.append(verdict(tuning) ?? "");
   body.append(tableAlternative(() => ["The best points and their place under the roofs",
     [">#", tuning.timed ? ">time" : `>${tuning.objectiveName}`, `>${KINDS[kind].yLabel}`, `>${KINDS[kind].xText}`, ">of roof", "~point"],
     tuning.ranked.slice(0, 50).map((i, k) => [String(k + 1), tuning.costText(i), figure(place(tuning, kind, i)?.y ?? NaN),

@@ -3,7 +3,6 @@
 import {html, section, replace, table, commandLine} from "./dom.js";
 import {date, duration, figure, percent, plural, time, bytes, NONE} from "./format.js";
 import {state, watch, showTuning} from "./state.js";
-import {quote} from "./data.js";
 
 const TOP = 10;
 
@@ -63,7 +62,7 @@ function bestPoint(tuning) {
   if (tuning.best === null) return null;
   const rows = tuning.parameters.map((parameter, p) => [parameter.name, tuning.value(p, tuning.best),
     parameter.values.length === 1 ? "the only value" : parameter.values.filter(value => value !== tuning.value(p, tuning.best)).join(", ")]);
-  const commands = tuning.kernel_tuner ? [] : [tuning.command(tuning.best), `hone export ${quote(tuning.kernel)}`];
+  const commands = tuning.kernel_tuner ? [] : [tuning.command(tuning.best), tuning.exportCommand];
   return html("div", {}, table("The best point", ["parameter", "best", "also tried"], rows, {class: "plain"}),
     html("p", {class: "commands"}, commands.map(commandLine)));
 }
@@ -134,13 +133,16 @@ function pipelineParts(tuning) {
 
 function topTable(tuning) {
   const merit = tuning.merit !== tuning.objectiveName ? tuning.merit : null;
-  const rows = tuning.ranked.filter(i => tuning.outcome[i] === "ok").slice(0, TOP).map((i, place) => [String(place + 1), tuning.costText(i),
+  const best = tuning.ranked.filter(i => tuning.outcome[i] === "ok").slice(0, TOP);
+  const [differing, shared] = tuning.split(best);
+  const rows = best.map((i, place) => [String(place + 1), tuning.costText(i),
     ...(tuning.timed ? [] : [time(tuning.time[i])]), tuning.spreadText(i), ...(merit ? [tuning.rateText(merit, i)] : []), tuning.roofText(i),
     String(tuning.column("registers")[i] ?? NONE), bytes(tuning.column("shared")[i] ?? NaN),
-    percent(tuning.column("occupancy")[i] ?? NaN), tuning.pointText(i), tuning.remarks(i).join(", ")]);
-  return html("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "The best points"},
+    percent(tuning.column("occupancy")[i] ?? NaN), ...differing.map(p => tuning.value(p, i)), tuning.remarks(i).join(", ")]);
+  return html("div", {class: "scroll", id: "top", tabindex: 0, role: "group", "aria-label": "The best points"},
+    best.length > 1 && shared !== "" ? html("p", {class: "hint"}, `In all of them: ${shared}`) : null,
     table(`The best ${rows.length}`, [">#", ...(tuning.timed ? [] : [`>${tuning.objectiveName}`]), ">time", ">±95%",
-      ...(merit ? [`>${merit}`] : []), ">of roof", ">registers", ">shared", ">occupancy", "~point", "remarks"], rows));
+      ...(merit ? [`>${merit}`] : []), ">of roof", ">registers", ">shared", ">occupancy", ...differing.map(p => `>${tuning.parameters[p].name}`), "remarks"], rows));
 }
 
 export function summaryView() {
