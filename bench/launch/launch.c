@@ -142,7 +142,7 @@ static void measure_first(const struct bench *bench)
 static double launch_bare(const struct bench *bench, const struct hone_kernel *kernel)
 {
     const struct hn_lib_step *step = &kernel->steps[0];
-    const CUlaunchConfig *config = &step->config;
+    const CUlaunchConfig *config = &step->shape.config;
     CUdeviceptr x = bench->x, y = bench->y;
     float a = 2.5f;
     int n = bench->n;

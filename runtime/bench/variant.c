@@ -8,6 +8,7 @@
 #include "runtime/bench/pipeline_run.h"
 
 #include "runtime/device/l2_set_aside.h"
+#include "runtime/module/module.h"
 
 static enum hn_status evaluate_scalar(const struct hn_argument *argument,
                                       const struct hn_value *values, uint64_t *scalar,
@@ -95,84 +96,21 @@ static enum hn_status load_module(struct hn_variant *variant, const struct hn_im
     return reject(variant, result, outcome, "loading the module", record, err);
 }
 
-/* An attribute of a function that one of its launches needs. */
-struct attribute {
-    CUfunction_attribute attribute;
-    int64_t value;
-    bool needed;
-    const char *what;
-};
-
-/* What is kept with a function, for all its launches: the most dynamic shared memory of those steps
- * that launch it. */
-static int64_t most_shared_bytes(const struct hn_variant *variant, const struct hn_image *image,
-                                 size_t step)
-{
-    int64_t most = 0;
-    for (size_t i = 0; i < image->entry_count; i++)
-        if (strcmp(image->entries[i], image->entries[step]) == 0 &&
-            variant->launch.steps[i].shared_bytes > most)
-            most = variant->launch.steps[i].shared_bytes;
-    return most;
-}
-
-static enum hn_status set_attributes(struct hn_variant *variant, const struct hn_image *image,
-                                     size_t step, struct hn_record *record, struct hn_error *err)
-{
-    const struct hn_driver *driver = variant->arena->context->driver;
-    const struct hn_launch_step *launch = &variant->launch.steps[step];
-    int64_t shared_bytes = most_shared_bytes(variant, image, step);
-    int64_t blocks = launch->cluster[0] * launch->cluster[1] * launch->cluster[2];
-    const struct attribute attributes[] = {
-        /* Has to be asked for where static and dynamic together go beyond 48 KiB, and never harms.
-         */
-        {CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes, shared_bytes > 0,
-         "bytes of dynamic shared memory"},
-        {CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, launch->carveout,
-         launch->carveout != HN_NO_CARVEOUT, "percent of carve-out"},
-        {CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1, blocks > HN_PORTABLE_CLUSTER,
-         "cluster of more than 8 blocks"},
-    };
-    for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; i++) {
-        char what[96];
-        if (!attributes[i].needed)
-            continue;
-        snprintf(what, sizeof what, "asking for %lld %s", (long long)attributes[i].value,
-                 attributes[i].what);
-        CUresult result = driver->p_cuFuncSetAttribute(
-            variant->functions[step], attributes[i].attribute, (int)attributes[i].value);
-        enum hn_status status = reject(variant, result, HN_OUTCOME_LAUNCH_ERROR, what, record, err);
-        if (status != HN_OK || record->outcome != HN_OUTCOME_OK)
-            return status;
-    }
-    return HN_OK;
-}
-
-static enum hn_status find_function(struct hn_variant *variant, const struct hn_image *image,
-                                    size_t step, struct hn_record *record, struct hn_error *err)
-{
-    const struct hn_driver *driver = variant->arena->context->driver;
-    const char *entry = image->entries[step];
-    CUresult result =
-        driver->p_cuModuleGetFunction(&variant->functions[step], variant->module, entry);
-    enum hn_status status = reject(variant, result, HN_OUTCOME_LAUNCH_ERROR, entry, record, err);
-    if (status != HN_OK || record->outcome != HN_OUTCOME_OK)
-        return status;
-    return set_attributes(variant, image, step, record, err);
-}
-
 static enum hn_status find_functions(struct hn_variant *variant, const struct hn_image *image,
                                      struct hn_record *record, struct hn_error *err)
 {
     if (image->entry_count != variant->launch.step_count)
         return hn_fail(err, HN_ERUN, "the image has %zu kernels; the plan launches %zu",
                        image->entry_count, variant->launch.step_count);
-    for (size_t i = 0; i < image->entry_count && record->outcome == HN_OUTCOME_OK; i++) {
-        enum hn_status status = find_function(variant, image, i, record, err);
-        if (status != HN_OK)
-            return status;
+    enum hn_status status = HN_OK;
+    for (size_t i = 0;
+         i < image->entry_count && status == HN_OK && record->outcome == HN_OUTCOME_OK; i++) {
+        char what[96];
+        CUresult result = hn_module_find(variant->arena->context->driver, variant->module, image,
+                                         &variant->launch, i, &variant->functions[i], what);
+        status = reject(variant, result, HN_OUTCOME_LAUNCH_ERROR, what, record, err);
     }
-    return HN_OK;
+    return status;
 }
 
 static enum hn_status allocate(struct hn_variant *variant, struct hn_error *err)

@@ -4,6 +4,7 @@
 
 #include "runtime/bench/pipeline_run.h"
 #include "runtime/bench/variant.h"
+#include "runtime/module/module.h"
 
 bool hn_launch_takes(const struct hn_launch *launch, size_t argument)
 {
@@ -12,62 +13,6 @@ bool hn_launch_takes(const struct hn_launch *launch, size_t argument)
             if (launch->steps[s].step->arguments[i] == argument)
                 return true;
     return false;
-}
-
-static unsigned int fill_attributes(const struct hn_launch_step *step, CUdeviceptr window_base,
-                                    CUlaunchAttribute *attributes)
-{
-    unsigned int count = 0;
-    if (hn_launch_step_has_clusters(step)) {
-        CUlaunchAttribute *cluster = &attributes[count++];
-        *cluster = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
-        cluster->value.clusterDim.x = (unsigned int)step->cluster[0];
-        cluster->value.clusterDim.y = (unsigned int)step->cluster[1];
-        cluster->value.clusterDim.z = (unsigned int)step->cluster[2];
-    }
-    if (step->cooperative) {
-        CUlaunchAttribute *cooperative = &attributes[count++];
-        *cooperative = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE};
-        cooperative->value.cooperative = 1;
-    }
-    if (step->window.bytes > 0) {
-        CUlaunchAttribute *window = &attributes[count++];
-        *window = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW};
-        window->value.accessPolicyWindow = (CUaccessPolicyWindow){
-            .base_ptr = (void *)(uintptr_t)window_base,
-            .num_bytes = (size_t)step->window.bytes,
-            .hitRatio = (float)step->window.hit_ratio,
-            .hitProp = (CUaccessProperty)step->window.hit,
-            .missProp = (CUaccessProperty)step->window.miss,
-        };
-    }
-    return count;
-}
-
-/* Clusters, cooperation and windows are attributes of a launch; all others go the older way. */
-static CUresult launch_step(const struct hn_context *context, CUstream stream, CUfunction function,
-                            const struct hn_launch_step *step, CUdeviceptr window_base,
-                            void **parameters)
-{
-    CUlaunchAttribute attributes[3];
-    const CUlaunchConfig config = {
-        .gridDimX = (unsigned int)step->grid[0],
-        .gridDimY = (unsigned int)step->grid[1],
-        .gridDimZ = (unsigned int)step->grid[2],
-        .blockDimX = (unsigned int)step->block[0],
-        .blockDimY = (unsigned int)step->block[1],
-        .blockDimZ = (unsigned int)step->block[2],
-        .sharedMemBytes = (unsigned int)step->shared_bytes,
-        .hStream = stream,
-        .attrs = attributes,
-        .numAttrs = fill_attributes(step, window_base, attributes),
-    };
-    if (config.numAttrs > 0)
-        return context->driver->p_cuLaunchKernelEx(&config, function, parameters, NULL);
-    return context->driver->p_cuLaunchKernel(function, config.gridDimX, config.gridDimY,
-                                             config.gridDimZ, config.blockDimX, config.blockDimY,
-                                             config.blockDimZ, config.sharedMemBytes,
-                                             config.hStream, parameters, NULL);
 }
 
 /* Of a buffer, or the handle of a texture object. */
@@ -114,9 +59,10 @@ CUresult hn_variant_launch_step(struct hn_variant *variant, size_t number,
     for (size_t i = 0; i < step->step->argument_count; i++)
         variant->parameters[i] = parameter_of(variant, scalars, step->step->arguments[i]);
     variant->launched = true;
-    return launch_step(variant->arena->context, stream, variant->functions[number], step,
-                       variant->addresses[step->step->geometry.window.argument],
-                       variant->parameters);
+    const struct hn_module_step shape = hn_module_step_of(step);
+    return hn_module_launch(&shape, variant->arena->context->driver, variant->functions[number],
+                            stream, variant->addresses[step->step->geometry.window.argument],
+                            variant->parameters);
 }
 
 static CUresult launch_steps(struct hn_variant *variant)

@@ -54,78 +54,6 @@ void hn_lib_kernel_destroy(struct hone_kernel *kernel)
     free(kernel);
 }
 
-/* What is kept with a function, for all its launches: the most dynamic shared memory of those steps
- * that launch it. */
-static int most_shared_bytes(const struct hone_kernel *kernel, const struct hn_image *image,
-                             size_t step)
-{
-    int64_t most = 0;
-    for (size_t i = 0; i < image->entry_count; i++)
-        if (strcmp(image->entries[i], image->entries[step]) == 0 &&
-            kernel->launch.steps[i].shared_bytes > most)
-            most = kernel->launch.steps[i].shared_bytes;
-    return (int)most;
-}
-
-static enum hone_status set_attributes(const struct hone_kernel *kernel, size_t step,
-                                       int shared_bytes, struct hone_error *err)
-{
-    const struct hn_launch_step *launch = &kernel->launch.steps[step];
-    int64_t blocks = launch->cluster[0] * launch->cluster[1] * launch->cluster[2];
-    const struct {
-        CUfunction_attribute attribute;
-        int value;
-        bool needed;
-        const char *what;
-    } attributes[] = {
-        {CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes, shared_bytes > 0,
-         "asking for dynamic shared memory"},
-        {CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, (int)launch->carveout,
-         launch->carveout != HN_NO_CARVEOUT, "asking for a carve-out"},
-        {CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1, blocks > HN_PORTABLE_CLUSTER,
-         "asking for clusters of more than 8 blocks"},
-    };
-    enum hone_status status = HONE_OK;
-    for (size_t i = 0; status == HONE_OK && i < sizeof attributes / sizeof *attributes; i++)
-        if (attributes[i].needed)
-            status = hn_lib_cuda(
-                kernel->cache,
-                kernel->cache->driver.p_cuFuncSetAttribute(
-                    kernel->steps[step].function, attributes[i].attribute, attributes[i].value),
-                attributes[i].what, err);
-    return status;
-}
-
-static void add_attributes(const struct hn_launch_step *launch, struct hn_lib_step *step)
-{
-    unsigned int count = 0;
-    if (hn_launch_step_has_clusters(launch)) {
-        CUlaunchAttribute *cluster = &step->attributes[count++];
-        cluster->id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-        cluster->value.clusterDim.x = (unsigned int)launch->cluster[0];
-        cluster->value.clusterDim.y = (unsigned int)launch->cluster[1];
-        cluster->value.clusterDim.z = (unsigned int)launch->cluster[2];
-    }
-    if (launch->cooperative) {
-        step->attributes[count].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
-        step->attributes[count++].value.cooperative = 1;
-    }
-    step->window_attribute = SIZE_MAX;
-    if (launch->window.bytes > 0) {
-        step->window_attribute = count;
-        step->window_argument = launch->step->geometry.window.argument;
-        CUlaunchAttribute *window = &step->attributes[count++];
-        window->id = CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW;
-        window->value.accessPolicyWindow = (CUaccessPolicyWindow){
-            .num_bytes = (size_t)launch->window.bytes,
-            .hitRatio = (float)launch->window.hit_ratio,
-            .hitProp = (CUaccessProperty)launch->window.hit,
-            .missProp = (CUaccessProperty)launch->window.miss,
-        };
-    }
-    step->config.numAttrs = count;
-}
-
 /* Plans come from files: slots are the arguments before the first that is not passed, which those
  * of a step and of its window may lie behind. */
 static enum hone_status take_arguments(const struct hone_kernel *kernel,
@@ -137,7 +65,7 @@ static enum hone_status take_arguments(const struct hone_kernel *kernel,
         return hn_lib_fail(err, HONE_UNSUPPORTED,
                            "step '%s' has %zu arguments; the library takes %d", launch->step->entry,
                            count, (int)HN_LIB_MAX_ARGUMENTS);
-    bool valid = step->window_attribute == SIZE_MAX || step->window_argument < kernel->slot_count;
+    bool valid = step->shape.window == SIZE_MAX || step->window_argument < kernel->slot_count;
     for (size_t i = 0; i < count; i++) {
         valid = valid && launch->step->arguments[i] < kernel->slot_count;
         step->arguments[i] = (unsigned short)launch->step->arguments[i];
@@ -154,26 +82,15 @@ static enum hone_status make_step(struct hone_kernel *kernel, const struct hn_im
 {
     const struct hn_launch_step *launch = &kernel->launch.steps[index];
     struct hn_lib_step *step = &kernel->steps[index];
-    step->config = (CUlaunchConfig){
-        .gridDimX = (unsigned int)launch->grid[0],
-        .gridDimY = (unsigned int)launch->grid[1],
-        .gridDimZ = (unsigned int)launch->grid[2],
-        .blockDimX = (unsigned int)launch->block[0],
-        .blockDimY = (unsigned int)launch->block[1],
-        .blockDimZ = (unsigned int)launch->block[2],
-        .sharedMemBytes = (unsigned int)launch->shared_bytes,
-    };
-    add_attributes(launch, step);
+    step->shape = hn_module_step_of(launch);
+    step->window_argument = launch->step->geometry.window.argument;
     enum hone_status status = take_arguments(kernel, launch, step, err);
     if (status != HONE_OK)
         return status;
-    status = hn_lib_cuda(kernel->cache,
-                         kernel->cache->driver.p_cuModuleGetFunction(
-                             &step->function, kernel->module, image->entries[index]),
-                         image->entries[index], err);
-    if (status != HONE_OK)
-        return status;
-    return set_attributes(kernel, index, most_shared_bytes(kernel, image, index), err);
+    char what[96];
+    CUresult result = hn_module_find(&kernel->cache->driver, kernel->module, image, &kernel->launch,
+                                     index, &step->function, what);
+    return hn_lib_cuda(kernel->cache, result, what, err);
 }
 
 static enum hone_status make_steps(struct hone_kernel *kernel, const struct hn_image *image,

@@ -2,7 +2,7 @@
 #ifndef HONE_RUNTIME_LIBHONE_KERNEL_H
 #define HONE_RUNTIME_LIBHONE_KERNEL_H
 
-#include "runtime/plan/launch.h"
+#include "runtime/module/module.h"
 #include "runtime/libhone/library.h"
 
 /* A kernel that can be launched. Nothing of it changes after it was made, but what is atomic. */
@@ -25,10 +25,8 @@ struct hn_lib_slot {
 
 struct hn_lib_step {
     CUfunction function;
-    CUlaunchConfig config; /* without the stream */
-    CUlaunchAttribute attributes[3];
-    size_t window_attribute; /* whose base is argument window_argument; SIZE_MAX: none */
-    size_t window_argument;
+    struct hn_module_step shape;
+    size_t window_argument; /* the base of its L2 window, where it has one */
     unsigned short arguments[HN_LIB_MAX_ARGUMENTS];
     size_t argument_count;
 };

@@ -145,26 +145,6 @@ static CUresult zero(const struct hone_kernel *kernel, CUstream stream, const ui
     return result;
 }
 
-/* Clusters, cooperation and windows are attributes of a launch; all others go the older way. */
-static CUresult launch_step(const struct hn_driver *driver, const struct hn_lib_step *step,
-                            CUstream stream, const uint64_t *values, void **parameters)
-{
-    const CUlaunchConfig *config = &step->config;
-    if (config->numAttrs == 0)
-        return driver->p_cuLaunchKernel(
-            step->function, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX,
-            config->blockDimY, config->blockDimZ, config->sharedMemBytes, stream, parameters, NULL);
-    CUlaunchAttribute attributes[3];
-    CUlaunchConfig own = *config;
-    memcpy(attributes, step->attributes, sizeof attributes);
-    if (step->window_attribute != SIZE_MAX)
-        attributes[step->window_attribute].value.accessPolicyWindow.base_ptr =
-            (void *)(uintptr_t)values[step->window_argument];
-    own.attrs = attributes;
-    own.hStream = stream;
-    return driver->p_cuLaunchKernelEx(&own, step->function, parameters, NULL);
-}
-
 enum hone_status hn_lib_launch_steps(struct hone_kernel *kernel, CUstream stream, uint64_t *values,
                                      struct hone_error *err)
 {
@@ -179,7 +159,8 @@ enum hone_status hn_lib_launch_steps(struct hone_kernel *kernel, CUstream stream
                                 ? (void *)(uintptr_t)values[argument]
                                 : &values[argument];
         }
-        result = launch_step(driver, step, stream, values, parameters);
+        CUdeviceptr window = step->shape.window == SIZE_MAX ? 0 : values[step->window_argument];
+        result = hn_module_launch(&step->shape, driver, step->function, stream, window, parameters);
     }
     return result == CUDA_SUCCESS ? HONE_OK : hn_lib_cuda(kernel->cache, result, "launching", err);
 }

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/module/module.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+static int64_t most_shared_bytes(const struct hn_launch *launch, const struct hn_image *image,
+                                 size_t step)
+{
+    int64_t most = 0;
+    for (size_t i = 0; i < image->entry_count; i++)
+        if (strcmp(image->entries[i], image->entries[step]) == 0 &&
+            launch->steps[i].shared_bytes > most)
+            most = launch->steps[i].shared_bytes;
+    return most;
+}
+
+CUresult hn_module_find(const struct hn_driver *driver, CUmodule module,
+                        const struct hn_image *image, const struct hn_launch *launch, size_t step,
+                        CUfunction *function, char what[96])
+{
+    const struct hn_launch_step *shape = &launch->steps[step];
+    int64_t shared_bytes = most_shared_bytes(launch, image, step);
+    int64_t blocks = shape->cluster[0] * shape->cluster[1] * shape->cluster[2];
+    const struct {
+        CUfunction_attribute attribute;
+        int64_t value;
+        bool needed;
+        const char *what;
+    } attributes[] = {
+        /* Has to be asked for where static and dynamic together go beyond 48 KiB, and never harms.
+         */
+        {CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes, shared_bytes > 0,
+         "bytes of dynamic shared memory"},
+        {CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, shape->carveout,
+         shape->carveout != HN_NO_CARVEOUT, "percent of carve-out"},
+        {CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1, blocks > HN_PORTABLE_CLUSTER,
+         "cluster of more than 8 blocks"},
+    };
+    snprintf(what, 96, "%.90s", image->entries[step]);
+    CUresult result = driver->p_cuModuleGetFunction(function, module, image->entries[step]);
+    for (size_t i = 0; result == CUDA_SUCCESS && i < sizeof attributes / sizeof *attributes; i++) {
+        if (!attributes[i].needed)
+            continue;
+        snprintf(what, 96, "asking for %lld %s", (long long)attributes[i].value,
+                 attributes[i].what);
+        result = driver->p_cuFuncSetAttribute(*function, attributes[i].attribute,
+                                              (int)attributes[i].value);
+    }
+    return result;
+}
+
+struct hn_module_step hn_module_step_of(const struct hn_launch_step *step)
+{
+    struct hn_module_step made = {
+        .config = {.gridDimX = (unsigned int)step->grid[0],
+                   .gridDimY = (unsigned int)step->grid[1],
+                   .gridDimZ = (unsigned int)step->grid[2],
+                   .blockDimX = (unsigned int)step->block[0],
+                   .blockDimY = (unsigned int)step->block[1],
+                   .blockDimZ = (unsigned int)step->block[2],
+                   .sharedMemBytes = (unsigned int)step->shared_bytes},
+        .window = SIZE_MAX,
+    };
+    unsigned int count = 0;
+    if (hn_launch_step_has_clusters(step)) {
+        CUlaunchAttribute *cluster = &made.attributes[count++];
+        cluster->id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+        cluster->value.clusterDim.x = (unsigned int)step->cluster[0];
+        cluster->value.clusterDim.y = (unsigned int)step->cluster[1];
+        cluster->value.clusterDim.z = (unsigned int)step->cluster[2];
+    }
+    if (step->cooperative) {
+        made.attributes[count].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+        made.attributes[count++].value.cooperative = 1;
+    }
+    if (step->window.bytes > 0) {
+        made.window = count;
+        CUlaunchAttribute *window = &made.attributes[count++];
+        window->id = CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW;
+        window->value.accessPolicyWindow = (CUaccessPolicyWindow){
+            .num_bytes = (size_t)step->window.bytes,
+            .hitRatio = (float)step->window.hit_ratio,
+            .hitProp = (CUaccessProperty)step->window.hit,
+            .missProp = (CUaccessProperty)step->window.miss,
+        };
+    }
+    made.config.numAttrs = count;
+    return made;
+}
+
+/* Clusters, cooperation and windows are attributes of a launch; all others go the older way. */
+CUresult hn_module_launch(const struct hn_module_step *step, const struct hn_driver *driver,
+                          CUfunction function, CUstream stream, CUdeviceptr window_base,
+                          void **parameters)
+{
+    const CUlaunchConfig *config = &step->config;
+    if (config->numAttrs == 0)
+        return driver->p_cuLaunchKernel(
+            function, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX,
+            config->blockDimY, config->blockDimZ, config->sharedMemBytes, stream, parameters, NULL);
+    CUlaunchAttribute attributes[3];
+    CUlaunchConfig own = *config;
+    memcpy(attributes, step->attributes, sizeof attributes);
+    if (step->window != SIZE_MAX)
+        attributes[step->window].value.accessPolicyWindow.base_ptr = (void *)(uintptr_t)window_base;
+    own.attrs = attributes;
+    own.hStream = stream;
+    return driver->p_cuLaunchKernelEx(&own, function, parameters, NULL);
+}

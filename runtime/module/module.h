@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_RUNTIME_MODULE_MODULE_H
+#define HONE_RUNTIME_MODULE_MODULE_H
+
+#include "runtime/compile/image.h"
+#include "runtime/device/driver.h"
+#include "runtime/plan/launch.h"
+
+/* Finds the kernel of a step in the module that was loaded of its image, and asks the driver for what its launches need:
+ * dynamic shared memory, of which a kernel keeps the most that one of its steps wants, the carve-out, clusters of more
+ * than 8 blocks. `what` is the call that failed, for messages. */
+CUresult hn_module_find(const struct hn_driver *driver, CUmodule module, const struct hn_image *image,
+                        const struct hn_launch *launch, size_t step, CUfunction *function, char what[96]);
+
+/* How a kernel is launched, without stream and arguments. */
+struct hn_module_step {
+    CUlaunchConfig config;
+    CUlaunchAttribute attributes[3];
+    size_t window; /* the attribute that is the L2 window, whose base every launch gives; SIZE_MAX: none */
+};
+struct hn_module_step hn_module_step_of(const struct hn_launch_step *step);
+CUresult hn_module_launch(const struct hn_module_step *step, const struct hn_driver *driver, CUfunction function,
+                          CUstream stream, CUdeviceptr window_base, void **parameters);
+
+#endif
