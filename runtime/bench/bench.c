@@ -283,8 +283,7 @@ static enum hn_status measure(struct hn_bench *bench, struct hn_variant *variant
     if (status != HN_OK ||
         (record->outcome != HN_OUTCOME_OK && record->outcome != HN_OUTCOME_SLOWER))
         return status;
-    status = note_metric_arguments(bench->plan, variant, record, err);
-    return status == HN_OK ? hn_metrics_evaluate(bench->plan, bench->problem, record, err) : status;
+    return note_metric_arguments(bench->plan, variant, record, err);
 }
 
 /* A race between threads may show in one launch of many. */

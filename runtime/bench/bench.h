@@ -41,7 +41,8 @@ enum hn_status hn_bench_reseed(struct hn_bench *bench, uint64_t seed, struct hn_
 enum hn_status hn_bench_warm_up(struct hn_bench *bench, const struct hn_bindings *point, const struct hn_image *image,
                                 double *noise, struct hn_error *err);
 
-/* Verifies and measures one variant into record, whose point is set: outcome, message, verdict, timing, costs. HN_OK
+/* Verifies and measures one variant into record, whose point is set: outcome, message, verdict, timing, costs, and the
+ * means of metric arguments, from which hn_metrics_evaluate makes the metrics. HN_OK
  * whatever the variant did; HN_ERUN only when the bench itself failed. */
 enum hn_status hn_bench_evaluate(struct hn_bench *bench, const struct hn_image *image,
                                  const struct hn_bench_request *request, struct hn_record *record,

@@ -79,6 +79,8 @@ static void a_right_variant_is_verified_and_measured(void **state)
     assert_int_equal(record.timing.dropped, 0);
     assert_false(record.timing.unstable);
     assert_true(fabs(record.timing.clock_mhz - 1980.0) < 1.0);
+    assert_int_equal(
+        hn_metrics_evaluate(scale.config->plan, &scale.config->problems[0], &record, NULL), HN_OK);
     const struct hn_value *gbps = hn_bindings_get(&record.metrics, "gbps");
     assert_non_null(gbps);
     assert_true(fabs(gbps->real - 8 * 65536 / record.timing.median_us / 1000) < 1e-9);

@@ -55,6 +55,9 @@ static void every_role_is_restored_between_launches(void **state)
     assert_int_equal(record.verdict.kind, HN_SELF_VERIFIED);
     assert_int_equal(record.timing.batch, 1);
     assert_true(fabs(record.timing.resolution_us - 0.032) < 0.001); /* what the events step by */
+    assert_int_equal(hn_metrics_evaluate(accumulate.config->plan, &accumulate.config->problems[0],
+                                         &record, NULL),
+                     HN_OK);
     assert_true(hn_value_number(hn_bindings_get(&record.metrics, "mean")) == 1.5);
     assert_true(hn_value_number(hn_bindings_get(&record.metrics, "doubled")) == 3.0);
     hn_record_finish(&record);
