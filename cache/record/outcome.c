@@ -5,7 +5,7 @@
 #include <string.h>
 
 const char *const hn_outcome_names[HN_OUTCOME_COUNT] = {
-#define X(identifier, name) [identifier] = name,
+#define X(identifier, name, meaning) [identifier] = name,
     HN_OUTCOMES(X)
 #undef X
 };
@@ -13,6 +13,16 @@ const char *const hn_outcome_names[HN_OUTCOME_COUNT] = {
 const char *hn_outcome_name(enum hn_outcome outcome)
 {
     return hn_outcome_names[outcome];
+}
+
+const char *hn_outcome_meaning(enum hn_outcome outcome)
+{
+    static const char *const meanings[HN_OUTCOME_COUNT] = {
+#define X(identifier, name, meaning) [identifier] = meaning,
+        HN_OUTCOMES(X)
+#undef X
+    };
+    return meanings[outcome];
 }
 
 bool hn_outcome_parse(const char *name, enum hn_outcome *outcome)

@@ -195,6 +195,7 @@ class Recorded(Page):
         self.browser.click_at(x, (top + bottom) / 2)
         self.browser.click("#selection .chip")
         self.assertTrue(self.browser.evaluate("document.querySelector('#selection').hidden"))
+        x, top, bottom = self.axis("UNROLL")
         self.browser.drag((x, top + 1), (x, (top + bottom) / 2))  # the upper handle
         expected = self.count(lambda row: row["UNROLL"] <= 4)
         self.assertEqual(self.selected(), f"{expected} of 475 records selected")

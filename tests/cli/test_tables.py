@@ -64,7 +64,7 @@ class Tables(hone.Case):
     def test_pipes_have_no_width(self):
         self.hone("cache", "import", *RECORDED.glob("copy_patterns*"))
         lines = self.hone("cache", "list", COLUMNS="").stdout.splitlines()
-        self.assertEqual(len(lines), 2 + len(list(RECORDED.glob("copy_patterns*"))))
+        self.assertEqual(len(lines), 3 + len(list(RECORDED.glob("copy_patterns*"))))
 
     def shown(self, columns, **settings):
         environment = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")}

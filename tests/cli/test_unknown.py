@@ -86,7 +86,7 @@ class Figures(Unknown):
         self.assert_nothing_claimed(text)
         self.assertIn(" on NVIDIA H200, L2 state not recorded, simulated from a recording", text)
         self.assertIn("verification not recorded: the file does not say", text)
-        self.assertRegex(text, r"1= *\S+ us +\S+ +\S+ +- +- +- +BLOCK=|1 +\S+ us +\S+ +\S+ +- +- +- +BLOCK=")
+        self.assertRegex(text, r"\n +1=? +\S+ us +\S+ +\S+ +- +- +- +128 +")
         tuning, = json.loads(self.hone("tune", self.config_of("kb"), "--simulate", self.kernel_tuner_file("kb"), "--json",
                                        "--quiet").stdout)
         self.assertEqual((tuning["regime"], tuning["best"]["verdict"]["kind"]), ("unknown", "not recorded"))

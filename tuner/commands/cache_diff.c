@@ -4,6 +4,7 @@
 
 #include "cache/recording/recording_list.h"
 #include "tuner/commands/cache_compare.h"
+#include "tuner/report/outcomes.h"
 
 enum hn_status hn_cache_list_of(const struct hn_cache_command *command, const char *path,
                                 struct hn_tuned_list *list, struct hn_error *err)
@@ -34,8 +35,10 @@ static enum hn_status report(const struct hn_cache_command *command,
                                              command->arguments[0], "threshold", command->threshold,
                                              "tunings", hn_tuned_pairs_to_json(pairs, shown)),
                                    err);
-    if (hn_tuned_pairs_count(pairs, shown) > 0)
+    if (hn_tuned_pairs_count(pairs, shown) > 0) {
         hn_tuned_pairs_print(pairs, shown, "was", "is");
+        hn_regimes_explain(stdout);
+    }
     size_t same = hn_tuned_pairs_count(pairs, unchanged);
     printf("%zu of %zu tunings differ; of the rest point and time are the same (95%% intervals "
            "meet, or "

@@ -10,6 +10,7 @@
 #include "tuner/commands/cache_command.h"
 #include "tuner/commands/output.h"
 #include "tuner/report/format.h"
+#include "tuner/report/outcomes.h"
 #include "tuner/report/table.h"
 
 char *hn_cache_problem_text(const struct hn_bindings *problem)
@@ -225,6 +226,7 @@ enum hn_status hn_cache_list(const struct hn_cache_command *command, struct hn_e
             add_row(table, &list.items[i]);
         hn_table_print(table, stdout, 0);
         hn_table_destroy(table);
+        hn_regimes_explain(stdout);
     }
     hn_tuned_list_free(&list);
     return status;

@@ -7,6 +7,7 @@
 #include "cache/record/record_json.h"
 #include "tuner/commands/cache_command.h"
 #include "tuner/report/format.h"
+#include "tuner/report/outcomes.h"
 #include "tuner/report/recall_shared.h"
 #include "tuner/report/table.h"
 
@@ -188,22 +189,27 @@ static void print_best(const struct view *view)
     hn_table_highlight(table, tied);
     hn_table_print(table, stdout, 2);
     hn_table_destroy(table);
+    if (tied > 1)
+        puts("  tied: the interval overlaps that of the best");
 }
 
 static void print_view(const struct view *view)
 {
+    uint64_t counts[HN_OUTCOME_COUNT];
     print_heading(view);
     print_best(view);
     printf("  %zu points:", view->records.count);
     const char *separator = " ";
     for (int i = 0; i < HN_OUTCOME_COUNT; i++) {
         size_t count = count_outcome(view, (enum hn_outcome)i);
+        counts[i] = count;
         if (count == 0)
             continue;
         printf("%s%zu %s", separator, count, hn_outcome_name((enum hn_outcome)i));
         separator = ", ";
     }
     putchar('\n');
+    hn_outcomes_explain(counts, stdout);
 }
 
 static json_t *view_to_json(const struct view *view)

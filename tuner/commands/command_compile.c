@@ -15,6 +15,7 @@
 #include "tuner/commands/output.h"
 #include "tuner/commands/single_point.h"
 #include "tuner/report/format.h"
+#include "tuner/report/outcomes.h"
 #include "tuner/report/table.h"
 #include "tuner/workers/compile_pool.h"
 
@@ -263,6 +264,10 @@ static void print_batch(const struct batch *batch)
         add_row(table, batch, i);
     hn_table_print(table, stdout, 2);
     hn_table_destroy(table);
+    uint64_t counts[HN_OUTCOME_COUNT] = {0};
+    for (uint64_t i = 0; i < batch->count; i++)
+        counts[batch->images[i].outcome]++;
+    hn_outcomes_explain(counts, stdout);
     for (uint64_t i = 0; i < batch->count; i++) {
         if (batch->images[i].message != NULL) {
             printf("  first failure: %s\n", batch->images[i].message);

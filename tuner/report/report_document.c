@@ -16,6 +16,14 @@ static json_t *names_of_outcomes(void)
     return names;
 }
 
+static json_t *meanings_of_outcomes(void)
+{
+    json_t *meanings = json_array();
+    for (int i = 0; i < HN_OUTCOME_COUNT; i++)
+        (void)json_array_append_new(meanings, json_string(hn_outcome_meaning((enum hn_outcome)i)));
+    return meanings;
+}
+
 static json_t *bindings_to_json(const struct hn_bindings *bindings)
 {
     json_t *object = json_object();
@@ -132,7 +140,8 @@ json_t *hn_report_to_json(const struct hn_report *report)
             return NULL;
         }
     }
-    return json_pack("{s:i, s:s, s:I, s:i, s:o, s:o}", "format", 1, "hone", HONE_VERSION,
+    return json_pack("{s:i, s:s, s:I, s:i, s:o, s:o, s:o}", "format", 1, "hone", HONE_VERSION,
                      "generated", (json_int_t)time(NULL), "protocol", HN_MEASURING_PROTOCOL,
-                     "outcomes", names_of_outcomes(), "tunings", tunings);
+                     "outcomes", names_of_outcomes(), "meanings", meanings_of_outcomes(), "tunings",
+                     tunings);
 }

@@ -7,6 +7,7 @@
 
 #include "runtime/plan/launch.h"
 #include "tuner/report/format.h"
+#include "tuner/report/outcomes.h"
 #include "tuner/report/phases.h"
 #include "tuner/report/roof.h"
 #include "tuner/report/staging.h"
@@ -182,6 +183,7 @@ static void print_ladder(const struct scale *scale, const struct shown *ladder, 
     fputc('\n', file);
     hn_table_print(table, file, 2);
     hn_table_destroy(table);
+    fputs("  ladder: the config's own points, always measured in full\n", file);
 }
 
 static void print_outcomes(const struct hn_session_state *state, FILE *file)
@@ -198,6 +200,7 @@ static void print_outcomes(const struct hn_session_state *state, FILE *file)
     if (state->reused > 0)
         fprintf(file, ", %llu of them from the cache", (unsigned long long)state->reused);
     fputs(")\n", file);
+    hn_outcomes_explain(state->counts, file);
 }
 
 /* What the end of the budget has left undone. */

@@ -139,39 +139,6 @@ void hn_table_highlight(struct hn_table *table, size_t tied)
         table->tied = tied > 0 ? tied : 1;
 }
 
-/* Characters of so many bytes of UTF-8. */
-static size_t width_of(const char *text, size_t length)
-{
-    size_t width = 0;
-    for (size_t i = 0; i < length; i++)
-        width += (text[i] & 0xC0) != 0x80;
-    return width;
-}
-
-/* How many bytes of the text have room in a line: up to a blank or behind a comma, one word at
- * least. */
-static size_t take_line(const char *text, size_t width)
-{
-    size_t length = strlen(text);
-    size_t taken = 0;
-    if (width_of(text, length) <= width)
-        return length;
-    for (size_t i = 1; i < length; i++) {
-        bool breaks = text[i] == ' ' || text[i - 1] == ',';
-        if (!breaks)
-            continue;
-        if (taken > 0 && width_of(text, i) > width)
-            break;
-        taken = i;
-    }
-    return taken > 0 ? taken : length;
-}
-
-static size_t skip_blanks(const char *text)
-{
-    return strspn(text, " ");
-}
-
 /* How the table is printed. */
 struct layout {
     const struct hn_table *table;
@@ -221,11 +188,11 @@ static size_t widest_line(const char *text, size_t width)
 {
     size_t widest = 0;
     while (*text != '\0') {
-        size_t length = take_line(text, width);
-        size_t line = width_of(text, length);
+        size_t length = hn_terminal_take_line(text, width);
+        size_t line = hn_terminal_width(text, length);
         widest = line > widest ? line : widest;
         text += length;
-        text += skip_blanks(text);
+        text += strspn(text, " ");
     }
     return widest;
 }
@@ -282,13 +249,8 @@ static void print_shared(const struct layout *layout)
                        cell_at(layout, 0, column));
         separator = ", ";
     }
-    const char *rest = text.failed || text.data == NULL ? "" : text.data;
-    for (size_t indent = layout->indent; *rest != '\0'; indent = layout->indent + GAP) {
-        size_t length = take_line(rest, layout->columns > indent ? layout->columns - indent : 1);
-        fprintf(layout->file, "%*s%.*s\n", (int)indent, "", (int)length, rest);
-        rest += length;
-        rest += skip_blanks(rest);
-    }
+    hn_terminal_print(layout->file, layout->indent, layout->columns,
+                      text.failed || text.data == NULL ? "" : text.data);
     hn_text_finish(&text);
 }
 
@@ -301,8 +263,8 @@ static bool print_line(const struct layout *layout, const size_t *columns, size_
     bool more = false;
     for (size_t i = 0; i < count; i++) {
         size_t width = layout->widths[columns[i]];
-        size_t length = take_line(rest[i], width);
-        size_t room = width - width_of(rest[i], length);
+        size_t length = hn_terminal_take_line(rest[i], width);
+        size_t room = width - hn_terminal_width(rest[i], length);
         bool right = layout->right[columns[i]] != 0;
         blanks += i > 0 ? GAP : 0;
         if (length > 0)
@@ -310,7 +272,7 @@ static bool print_line(const struct layout *layout, const size_t *columns, size_
                     rest[i]);
         blanks = length == 0 ? blanks + width : right ? 0 : room;
         rest[i] += length;
-        rest[i] += skip_blanks(rest[i]);
+        rest[i] += strspn(rest[i], " ");
         more = more || *rest[i] != '\0';
     }
     fputc('\n', layout->file);

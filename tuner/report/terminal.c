@@ -53,3 +53,38 @@ void hn_terminal_switch(FILE *file, const char *sequence)
     if (fflush(file) == 0)
         (void)hn_text_write_all(STDOUT_FILENO, sequence, strlen(sequence));
 }
+
+size_t hn_terminal_width(const char *text, size_t length)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < length; i++)
+        width += (text[i] & 0xC0) != 0x80;
+    return width;
+}
+
+size_t hn_terminal_take_line(const char *text, size_t columns)
+{
+    size_t length = strlen(text);
+    size_t taken = 0;
+    if (hn_terminal_width(text, length) <= columns)
+        return length;
+    for (size_t i = 1; i < length; i++) {
+        bool breaks = text[i] == ' ' || text[i - 1] == ',';
+        if (!breaks)
+            continue;
+        if (taken > 0 && hn_terminal_width(text, i) > columns)
+            break;
+        taken = i;
+    }
+    return taken > 0 ? taken : length;
+}
+
+void hn_terminal_print(FILE *file, size_t indent, size_t columns, const char *text)
+{
+    for (size_t blanks = indent; *text != '\0'; blanks = indent + 2) {
+        size_t length = hn_terminal_take_line(text, columns > blanks ? columns - blanks : 1);
+        fprintf(file, "%*s%.*s\n", (int)blanks, "", (int)length, text);
+        text += length;
+        text += strspn(text, " ");
+    }
+}

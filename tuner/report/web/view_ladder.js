@@ -68,6 +68,6 @@ function draw(body, tuning) {
 
 export function ladderView() {
   if (state.report.tunings.every(tuning => tuning.ladder.length === 0)) return;
-  const body = section("ladder", "Ladder", null, true);
+  const body = section("ladder", "Ladder", "Points that the config always measures in full, to show what each step gains.", true);
   watch("tuning", tuning => draw(body, tuning));
 }

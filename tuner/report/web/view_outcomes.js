@@ -2,19 +2,10 @@
 // What became of the points, and what was said of those without a time.
 import {html, section, replace} from "./dom.js";
 import {percent, plural} from "./format.js";
-import {watch, setFilter} from "./state.js";
+import {state, watch, setFilter} from "./state.js";
 import {showRecord} from "./record.js";
 
 const SHOWN = 30; // messages of an outcome
-
-const MEANING = {
-  ok: "verified and measured", slower: "stopped early: it can not win, its time is a lower bound",
-  duplicate: "same machine code and launch as another point", skipped: "compiled, not worth measuring",
-  invalid_launch: "beyond a limit of the device", compile_error: "did not compile", compile_timeout: "compiling took too long",
-  compile_crash: "the compiler crashed", launch_error: "could not be launched", wrong_result: "computed something else than the reference",
-  out_of_bounds: "wrote where it must not", device_fault: "illegal address or the like", run_timeout: "did not end in time",
-  out_of_memory: "memory ran out", worker_crash: "ended the process that ran it",
-};
 
 function messagesOf(tuning, records) {
   const groups = new Map();
@@ -43,7 +34,7 @@ function row(tuning, name, records) {
   const said = records.some(i => tuning.message(i) !== "");
   return html("tr", {}, html("th", {scope: "row"}, name), html("td", {class: "figure"}, records.length.toLocaleString("en")),
     html("td", {class: "figure"}, percent(share, 1)), html("td", {class: "bar-cell"}, bar),
-    html("td", {}, MEANING[name] ?? "", " ", only,
+    html("td", {}, state.report.meanings[tuning.outcomeNames.indexOf(name)], " ", only,
       said ? html("details", {open: tuning.isFailure(records[0])}, html("summary", {}, "messages"), messageList(tuning, records)) : null));
 }
 
@@ -57,6 +48,6 @@ function draw(body, tuning) {
 }
 
 export function outcomesView() {
-  const body = section("outcomes", "Outcomes", null);
+  const body = section("outcomes", "Outcomes", "What became of each point; docs/outcomes.md of Hone's manual says more.");
   watch("tuning", tuning => draw(body, tuning));
 }

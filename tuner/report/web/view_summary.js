@@ -157,7 +157,8 @@ export function summaryView() {
 /** All tunings of the report, of which one is shown. */
 export function overviewView() {
   if (state.report.tunings.length < 2) return;
-  const body = section("tunings", "Tunings", "All that this report holds. A name shows that tuning in the sections below.");
+  const body = section("tunings", "Tunings", "All that this report holds; a name shows that tuning in the sections below. L2 is cold where it was flushed before each launch, warm " +
+    "where it was left as the launch before left it.");
   const open = tuning => html("button", {type: "button", class: "link", onclick: () => {
     showTuning(tuning);
     document.getElementById("summary").focus();
