@@ -11,6 +11,7 @@
 #include "runtime/compile/compile_log.h"
 #include "runtime/compile/cubin.h"
 #include "runtime/compile/host_headers.h"
+#include "runtime/compile/nvcc.h"
 #include "runtime/compile/prelude_check.h"
 #include "runtime/plan/option_list.h"
 
@@ -301,7 +302,7 @@ static enum hn_status judge_failure(const struct hn_nvrtc *nvrtc, nvrtcResult re
     case NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID:
     case NVRTC_ERROR_INVALID_INPUT:
         image->outcome = HN_OUTCOME_COMPILE_ERROR;
-        image->message = hn_compile_log_error(image->log);
+        image->message = hn_compile_log_nvrtc_error(image->log);
         return HN_OK;
     case NVRTC_ERROR_INTERNAL_ERROR:
         image->outcome = HN_OUTCOME_COMPILE_CRASH;
@@ -323,32 +324,35 @@ static enum hn_status compile_program(const struct hn_nvrtc *nvrtc,
     enum hn_status status = read_log(nvrtc, program, image, err);
     if (status != HN_OK)
         return status;
-    image->message = hn_prelude_check(request->name, request->text, image->log);
-    if (image->message != NULL) {
-        image->outcome = HN_OUTCOME_COMPILE_ERROR;
-        return HN_OK;
-    }
     if (result != NVRTC_SUCCESS)
         return judge_failure(nvrtc, result, image, err);
     status = read_cubin(nvrtc, program, image, err);
-    if (status == HN_OK)
-        status = read_entries(nvrtc, program, request, image, err);
-    if (status == HN_OK)
-        status = inspect(image, err);
-    return status;
+    return status == HN_OK ? read_entries(nvrtc, program, request, image, err) : status;
 }
 
-enum hn_status hn_compile(const struct hn_nvrtc *nvrtc, const struct hn_compile_request *request,
-                          struct hn_image *image, struct hn_error *err)
+/* What becomes of what a compiler made, or of the reason why it made nothing. */
+static enum hn_status judge(const struct hn_compile_request *request, struct hn_image *image,
+                            struct hn_error *err)
 {
-    hn_image_init(image);
-    enum hn_status status = check_architecture(nvrtc, request->architecture, err);
-    if (status == HN_OK)
-        status = check_options(request, err);
-    if (status != HN_OK)
-        return status;
+    char *effect = hn_prelude_check(request->name, request->text, image->log);
+    if (effect != NULL) {
+        free(image->message);
+        image->message = effect;
+        image->outcome = HN_OUTCOME_COMPILE_ERROR;
+        free(image->cubin);
+        image->cubin = NULL;
+        image->size = 0;
+        return HN_OK;
+    }
+    return image->message == NULL ? inspect(image, err) : HN_OK;
+}
+
+static enum hn_status compile_by_nvrtc(const struct hn_nvrtc *nvrtc,
+                                       const struct hn_compile_request *request,
+                                       struct hn_image *image, struct hn_error *err)
+{
     struct options options;
-    status = make_options(nvrtc, request, &options, err);
+    enum hn_status status = make_options(nvrtc, request, &options, err);
     if (status != HN_OK)
         return status;
     nvrtcProgram program = NULL;
@@ -357,11 +361,36 @@ enum hn_status hn_compile(const struct hn_nvrtc *nvrtc, const struct hn_compile_
         goto finish_options;
     status = compile_program(nvrtc, request, &options, program, image, err);
     nvrtc->p_nvrtcDestroyProgram(&program);
-    if (status != HN_OK)
-        hn_image_finish(image);
 finish_options:
     finish_options(&options);
     return status;
+}
+
+enum hn_status hn_compile(const struct hn_nvrtc *nvrtc, const struct hn_compile_request *request,
+                          struct hn_image *image, struct hn_error *err)
+{
+    bool nvcc = request->compiler == HN_COMPILER_NVCC;
+    hn_image_init(image);
+    enum hn_status status = nvcc ? HN_OK : check_architecture(nvrtc, request->architecture, err);
+    if (status == HN_OK)
+        status = check_options(request, err);
+    if (status == HN_OK)
+        status = nvcc ? hn_nvcc_compile(request, image, err)
+                      : compile_by_nvrtc(nvrtc, request, image, err);
+    if (status == HN_OK)
+        status = judge(request, image, err);
+    if (status != HN_OK)
+        hn_image_finish(image);
+    return status;
+}
+
+enum hn_status hn_compiler_version(enum hn_compiler compiler, const struct hn_nvrtc *nvrtc,
+                                   char version[16], struct hn_error *err)
+{
+    if (compiler == HN_COMPILER_NVCC)
+        return hn_nvcc_version(version, err);
+    snprintf(version, 16, "%d.%d", nvrtc->major, nvrtc->minor);
+    return HN_OK;
 }
 
 enum hn_status hn_compile_source(const struct hn_nvrtc *nvrtc, const struct hn_source *source,
@@ -378,6 +407,7 @@ enum hn_status hn_compile_source(const struct hn_nvrtc *nvrtc, const struct hn_s
         texts[i] = template->includes[i].text;
     }
     const struct hn_compile_request request = {
+        .compiler = source->compiler,
         .name = template->path,
         .text = source->text,
         .include_names = names,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 
@@ -32,12 +33,14 @@ void hn_compile_log_strip(char *log)
     *to = '\0';
 }
 
-/* "x.cu(3): error: …", "x.cu(1): catastrophic error: …", "ptxas fatal   : …", "ptxas …, line 26;
- * error   : …", "nvrtc: error: …". */
+/* "x.cu(3): error: …", "x.cu(1): catastrophic error: …", "x.cu:1:10: fatal error: …", "ptxas fatal
+ * : …", "ptxas …, line 26; error   : …", "nvrtc: error: …". */
 static bool is_error(const char *line, size_t length)
 {
-    static const char *const marks[] = {
-        ": error: ", ": catastrophic error: ", ": error #", "error   : ", "fatal   : ", "error : "};
+    static const char *const marks[] = {": error: ",       ": catastrophic error: ",
+                                        ": fatal error: ", ": error #",
+                                        "error   : ",      "fatal   : ",
+                                        "error : "};
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
         if (contains(line, length, marks[i]))
             return true;
@@ -118,4 +121,44 @@ char *hn_compile_log_error(const char *log)
         return shared;
     return first != NULL ? strndup(first, strcspn(first, "\n"))
                          : strdup("the compiler gave no reason");
+}
+
+/* Names of C++'s headers have no dot; C's lie where the host's compiler looks. */
+static bool is_of_host(const char *name, int length)
+{
+    char path[512];
+    if (memchr(name, '.', (size_t)length) == NULL)
+        return true;
+    snprintf(path, sizeof path, "/usr/include/%.*s", length, name);
+    return access(path, F_OK) == 0;
+}
+
+static bool needs_host(const char *error)
+{
+    static const char missing[] = "cannot open source file \"";
+    const char *header = strstr(error, missing);
+    if (header != NULL) {
+        header += strlen(missing);
+        return is_of_host(header, (int)strcspn(header, "\""));
+    }
+    return strstr(error, "not allowed in JIT mode") != NULL;
+}
+
+char *hn_compile_log_nvrtc_error(const char *log)
+{
+    char *error = hn_compile_log_error(log);
+    char *message = NULL;
+    if (error == NULL || !needs_host(error))
+        return error;
+    char *advice = strstr(error, ". Consider using -default-device");
+    if (advice != NULL)
+        *advice = '\0';
+    if (asprintf(&message,
+                 "%s; NVRTC compiles device code alone: write what is for the host between "
+                 "#ifndef __CUDACC_RTC__ and #endif, or have nvcc compile it with `compile: "
+                 "{compiler: nvcc}`",
+                 error) < 0)
+        return error;
+    free(error);
+    return message;
 }

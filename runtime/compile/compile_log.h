@@ -9,5 +9,7 @@ void hn_compile_log_strip(char *log);
  * it, or the static shared memory that is too much, which ptxas only counts. Free it; NULL when out
  * of memory. */
 char *hn_compile_log_error(const char *log);
+/* The same, and what to do where NVRTC refused what nvcc would not: host code, or a header of the host. */
+char *hn_compile_log_nvrtc_error(const char *log);
 
 #endif

@@ -23,19 +23,11 @@ enum { MOST_PARAMETERS = 32764 };
 enum { SHARED_RESERVED = 1024 };
 /* Of the names of kernels in a message. */
 enum { LISTED_BYTES = 2000 };
-/* In st_other of a symbol. */
-enum { SYMBOL_IS_KERNEL = 0x10 };
-
-static bool is_kernel(const struct hn_cubin_symbol *symbol)
-{
-    return symbol->type == STT_FUNC && (symbol->other & SYMBOL_IS_KERNEL) != 0;
-}
-
 /* The kernel's index, or symbol_count. */
 static size_t find_kernel(const struct hn_cubin *cubin, const char *name)
 {
     for (size_t i = 0; i < cubin->symbol_count; i++) {
-        if (is_kernel(&cubin->symbols[i]) && strcmp(cubin->symbols[i].name, name) == 0)
+        if (hn_cubin_is_kernel(&cubin->symbols[i]) && strcmp(cubin->symbols[i].name, name) == 0)
             return i;
     }
     return cubin->symbol_count;
@@ -47,7 +39,7 @@ static enum hn_status fail_no_kernel(const struct hn_cubin *cubin, const char *n
     struct hn_text found;
     hn_text_init(&found);
     for (size_t i = 0; i < cubin->symbol_count && found.length < LISTED_BYTES; i++) {
-        if (is_kernel(&cubin->symbols[i]))
+        if (hn_cubin_is_kernel(&cubin->symbols[i]))
             hn_text_printf(&found, "%s%s", found.length > 0 ? ", " : "", cubin->symbols[i].name);
     }
     enum hn_status status =

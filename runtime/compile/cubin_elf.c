@@ -171,3 +171,11 @@ const struct hn_cubin_section *hn_cubin_find(const struct hn_cubin *cubin, const
     }
     return NULL;
 }
+
+/* In st_other of a symbol. */
+enum { SYMBOL_IS_KERNEL = 0x10 };
+
+bool hn_cubin_is_kernel(const struct hn_cubin_symbol *symbol)
+{
+    return symbol->type == STT_FUNC && (symbol->other & SYMBOL_IS_KERNEL) != 0;
+}

@@ -2,6 +2,7 @@
 #ifndef HONE_RUNTIME_COMPILE_CUBIN_ELF_H
 #define HONE_RUNTIME_COMPILE_CUBIN_ELF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,8 @@ struct hn_cubin {
 enum hn_status hn_cubin_open(const void *bytes, size_t size, struct hn_cubin *cubin,
                              struct hn_error *err);
 void hn_cubin_close(struct hn_cubin *cubin);
+
+bool hn_cubin_is_kernel(const struct hn_cubin_symbol *symbol);
 
 /* Section "<prefix><name>", or NULL. */
 const struct hn_cubin_section *hn_cubin_find(const struct hn_cubin *cubin, const char *prefix,

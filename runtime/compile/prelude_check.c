@@ -50,20 +50,36 @@ static char *describe(const char *place, size_t place_length, const char *what, 
     return length < 0 ? NULL : message;
 }
 
-/* "k.cu(5): warning #47-D: incompatible redefinition of macro "BLOCK" (declared at line 1)" */
+/* What a line says of a macro that is defined twice: its name; NULL: nothing. *place is how long
+ * the place before it is. */
+static const char *defined_twice(const char *line, size_t length, size_t *place)
+{
+    static const char of_nvrtc[] = ": warning #47-D: incompatible redefinition of macro \"";
+    static const char of_host[] = ": warning: \"";
+    const char *found = memmem(line, length, of_nvrtc, strlen(of_nvrtc));
+    size_t mark = strlen(of_nvrtc);
+    /* Where the prelude's came second, behind an option -D, there is no place. */
+    bool told = found != NULL && memmem(line, length, "(declared at", 12) != NULL;
+    if (found == NULL) {
+        found = memmem(line, length, of_host, strlen(of_host));
+        mark = strlen(of_host);
+        told = found != NULL && memmem(line, length, "\" redefined", 11) != NULL &&
+               strncmp(line, "prelude:", 8) != 0;
+    }
+    *place = told ? (size_t)(found - line) : 0;
+    return told ? found + mark : NULL;
+}
+
+/* "k.cu(5): warning #47-D: incompatible redefinition of macro "BLOCK" (declared at line 1)"; of
+ * nvcc its host compiler's 'k.cu:5: warning: "BLOCK" redefined' */
 static char *find_second_define(const char *text, const char *log)
 {
-    static const char mark[] = ": warning #47-D: incompatible redefinition of macro \"";
     struct macro macro;
     for (const char *at = log; *at != '\0'; at += strcspn(at, "\n"), at += *at == '\n') {
-        size_t length = strcspn(at, "\n");
-        const char *found = memmem(at, length, mark, strlen(mark));
-        /* Without a place it is the prelude's that came second, behind an option -D. */
-        if (found == NULL || memmem(at, length, "(declared at", 12) == NULL)
-            continue;
-        const char *name = found + strlen(mark);
-        if (find_macro(text, name, &macro))
-            return describe(at, (size_t)(found - at), "defined again", name, &macro);
+        size_t place;
+        const char *name = defined_twice(at, strcspn(at, "\n"), &place);
+        if (name != NULL && find_macro(text, name, &macro))
+            return describe(at, place, "defined again", name, &macro);
     }
     return NULL;
 }

@@ -204,10 +204,11 @@ static enum hn_status make_text(const struct scope *scope, struct hn_source *sou
     return status;
 }
 
-static enum hn_status start(const struct hn_template *template, size_t entries, size_t options,
-                            struct hn_source *source, struct hn_error *err)
+static enum hn_status start(const struct hn_plan *plan, const struct hn_template *template,
+                            size_t entries, size_t options, struct hn_source *source,
+                            struct hn_error *err)
 {
-    *source = (struct hn_source){.template = template};
+    *source = (struct hn_source){.template = template, .compiler = plan->compiler};
     source->entries = calloc(entries + 1, sizeof *source->entries);
     source->options = calloc(options + 1, sizeof *source->options);
     return source->entries == NULL || source->options == NULL ? hn_fail_memory(err) : HN_OK;
@@ -225,7 +226,8 @@ enum hn_status hn_source_make(const struct hn_plan *plan, const struct hn_templa
                               struct hn_source *source, struct hn_error *err)
 {
     struct scope scope = {plan, problem, point, plan->parameters, plan->parameter_count};
-    enum hn_status status = start(template, plan->step_count, plan->option_count, source, err);
+    enum hn_status status =
+        start(plan, template, plan->step_count, plan->option_count, source, err);
     if (status == HN_OK)
         status = make_text(&scope, source, err);
     if (status == HN_OK)
@@ -245,7 +247,7 @@ enum hn_status hn_source_make_reference(const struct hn_plan *plan,
     if (reference->kind != HN_REFERENCE_TEMPLATE)
         return hn_source_make(plan, template, problem, &plan->defaults, source, err);
     struct scope scope = {plan, problem, point, reference->depends, reference->depends_count};
-    enum hn_status status = start(template, 1, 0, source, err);
+    enum hn_status status = start(plan, template, 1, 0, source, err);
     if (status == HN_OK)
         status = make_text(&scope, source, err);
     if (status == HN_OK)

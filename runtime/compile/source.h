@@ -9,6 +9,7 @@
  * borrows (for its path and includes). */
 struct hn_source {
     const struct hn_template *template;
+    enum hn_compiler compiler;
     char *text;
     char **entries; /* per step that is launched: extern "C" name, or name expression with values in place of parameter names */
     size_t entry_count;

@@ -76,7 +76,8 @@ static enum hn_status hash_program(const struct hn_template *template,
 {
     struct hn_text text;
     hn_text_init(&text);
-    hn_text_printf(&text, "%s\n%s\n%s", architecture, template->path, source->text);
+    hn_text_printf(&text, "%s\n%s\n%s\n%s", architecture, hn_compiler_names[source->compiler],
+                   template->path, source->text);
     for (size_t i = 0; i < source->entry_count; i++)
         hn_text_printf(&text, "\n%s", source->entries[i]);
     for (size_t i = 0; i < source->option_count; i++)

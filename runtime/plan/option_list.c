@@ -226,3 +226,10 @@ const char *hn_option_folder(const char *text)
 {
     return value_of(text, "include-path");
 }
+
+const char *hn_option_macro(const char *text, bool *defines)
+{
+    const char *macro = value_of(text, "define-macro");
+    *defines = macro != NULL;
+    return macro != NULL ? macro : value_of(text, "undefine-macro");
+}

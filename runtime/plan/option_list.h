@@ -2,6 +2,8 @@
 #ifndef HONE_RUNTIME_PLAN_OPTION_LIST_H
 #define HONE_RUNTIME_PLAN_OPTION_LIST_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 
 /* The compile options that a config, a recording or a plan of a cache may give, which others may have written: those that
@@ -14,5 +16,7 @@ enum hn_status hn_option_check(const char *text, struct hn_error *err);
 /* What an option names, within its text: "sm_80" of -arch=sm_80; the folder of -I. NULL: it is another option. */
 const char *hn_option_architecture(const char *text);
 const char *hn_option_folder(const char *text);
+/* "N=1" of -DN=1, "N" of -UN. */
+const char *hn_option_macro(const char *text, bool *defines);
 
 #endif

@@ -51,6 +51,14 @@ struct hn_option {
  * not be parsed, or an option that is not allowed (runtime/plan/option_list.h). What was made so far is owned by the option. */
 enum hn_status hn_option_set_text(struct hn_option *option, const char *text, struct hn_error *err);
 
+/* Who compiles template and reference. */
+enum hn_compiler {
+    HN_COMPILER_NVRTC, /* within the worker */
+    HN_COMPILER_NVCC,  /* a program of the toolkit, for sources with host code */
+};
+
+extern const char *const hn_compiler_names[2];
+
 enum hn_reference_kind {
     HN_REFERENCE_SELF, /* none given: the template at its defaults */
     HN_REFERENCE_NONE, /* "none": everything stays unverified */
@@ -105,6 +113,7 @@ struct hn_plan {
     struct hn_step *steps;
     size_t step_count;
     struct hn_pipeline *pipeline; /* from host memory to host memory; NULL: buffers are and stay on the device */
+    enum hn_compiler compiler;
     struct hn_option *options;
     size_t option_count;
     struct hn_reference reference;

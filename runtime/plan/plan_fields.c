@@ -432,6 +432,16 @@ static const struct hn_structure option_structure = HN_STRUCTURE(hn_option, opti
 
 /* The rest of a plan. */
 
+const char *const hn_compiler_names[2] = {
+    [HN_COMPILER_NVRTC] = "nvrtc",
+    [HN_COMPILER_NVCC] = "nvcc",
+};
+
+static bool has_other_compiler(const void *plan)
+{
+    return ((const struct hn_plan *)plan)->compiler != HN_COMPILER_NVRTC;
+}
+
 static const char *const reference_kinds[] = {
     [HN_REFERENCE_SELF] = "self",
     [HN_REFERENCE_NONE] = "none",
@@ -496,6 +506,9 @@ static const struct hn_field plan_fields[] = {
      .kind = HN_FIELD_POINTER,
      .of = &hn_pipeline_structure,
      HN_AT(hn_plan, pipeline)},
+    {.key = "compiler",
+     HN_CHOICE(hn_plan, compiler, hn_compiler_names),
+     .told = has_other_compiler},
     {.key = "options", .needed = true, HN_LIST(hn_plan, options, option_count, option_structure)},
     {.key = "reference", .needed = true, HN_STRUCT(hn_plan, reference, hn_reference_structure)},
     {.key = "compare", .needed = true, HN_STRUCT(hn_plan, compare, hn_compare_structure)},

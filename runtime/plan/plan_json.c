@@ -184,5 +184,7 @@ struct hn_hash hn_plan_options_hash(const struct hn_plan *plan)
     json_t *all = hn_plan_to_json(plan);
     json_t *options = json_incref(json_object_get(all, "options"));
     json_decref(all);
-    return hash_json(options);
+    struct hn_hash hash = hash_json(options);
+    struct hn_hash compiler = hn_hash_string(hn_compiler_names[plan->compiler]);
+    return plan->compiler == HN_COMPILER_NVRTC ? hash : hn_hash_join(&hash, &compiler);
 }

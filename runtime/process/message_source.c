@@ -16,7 +16,8 @@ json_t *hn_message_of_source(const struct hn_source *source, const char *archite
     for (size_t i = 0; i < template->include_count; i++)
         json_array_append_new(
             includes, json_pack("[ss]", template->includes[i].name, template->includes[i].text));
-    return json_pack("{ss ss ss so so so ss}", "type", "compile", "name", template->path, "text",
+    return json_pack("{ss ss ss ss so so so ss}", "type", "compile", "compiler",
+                     hn_compiler_names[source->compiler], "name", template->path, "text",
                      source->text, "includes", includes, "entries",
                      strings(source->entries, source->entry_count), "options",
                      strings(source->options, source->option_count), "architecture", architecture);

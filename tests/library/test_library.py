@@ -77,13 +77,16 @@ class Case(double.Case):
     tuned_cache = None
 
     def halves(self):
-        """A config with a real parameter and decimal constants, whose template does not compile with another text of it."""
+        """A config with a real parameter and decimal constants, whose template does not compile with another text of it; by nvcc
+        where there is one."""
         text = (self.folder / "scale.yaml").read_text()
         for old, new in (("kernel: scale", "kernel: halves"), ("template: scale.cu", "template: halves.cu"),
                          ("  FAULT: [0]", "  FACTOR: [0.5]\n  FAULT: [0]"), ("FAULT: 0}", "FAULT: 0, FACTOR: 0.5}"),
                          ("metrics: {", "constraints: [FACTOR >= 0.25]\nmetrics: {half: FACTOR * 1.5, ")):
             self.assertIn(old, text)
             text = text.replace(old, new, 1)
+        if shutil.which("nvcc"):
+            text = text.replace("template: halves.cu", "template: halves.cu\ncompile: {compiler: nvcc}")
         self.write("halves.cu", (self.folder / "scale.cu").read_text() + "__device__ const float factor[] = {FACTOR, 1};\n"
                    "static_assert(sizeof factor == 2 * sizeof(float));\n")
         return self.write("halves.yaml", text)

@@ -5,6 +5,7 @@
 
 #include "cache/record/record_json.h"
 #include "runtime/bench/arena.h"
+#include "runtime/compile/compile.h"
 #include "tuner/report/staging.h"
 #include "tuner/report/summary.h"
 
@@ -121,15 +122,16 @@ static const json_t *find_telling(const json_t *problems)
 json_t *hn_run_document(const struct hn_config *config, const struct hn_device *device,
                         const struct hn_nvrtc *nvrtc, json_t *problems)
 {
+    char compiler[16] = "";
+    hn_compiler_version(config->plan->compiler, nvrtc, compiler, NULL);
     const json_t *telling = find_telling(problems);
     const struct hn_device_identity *identity = &device->identity;
     return json_pack(
-        "{s:i, s:s, s:s, s:O, s:O, s:{s:s, s:s, s:i, s:i, s:s}, s:{s:s, s:s, s:o, s:i}, s:O}",
+        "{s:i, s:s, s:s, s:O, s:O, s:{s:s, s:s, s:i, s:i, s:s}, s:{s:s, s:s, s:s, s:i}, s:O}",
         "format", FORMAT, "kernel", config->plan->kernel, "config", config->path, "outcome",
         json_object_get(telling, "outcome"), "message", json_object_get(telling, "message"),
         "device", "name", identity->name, "uuid", device->uuid, "capability", identity->capability,
         "sm_count", identity->sm_count, "mig_profile", identity->mig_profile, "versions", "hone",
-        HONE_VERSION, "driver", device->driver, "nvrtc",
-        json_sprintf("%d.%d", nvrtc->major, nvrtc->minor), "protocol", HN_MEASURING_PROTOCOL,
-        "problems", problems);
+        HONE_VERSION, "driver", device->driver, "nvrtc", compiler, "protocol",
+        HN_MEASURING_PROTOCOL, "problems", problems);
 }

@@ -113,14 +113,26 @@ static void read_option(struct hn_config_reader *reader, const struct hn_yaml *n
     read_option_text(reader, text, option);
 }
 
+static void read_compiler(struct hn_config_reader *reader, const struct hn_yaml *node,
+                          struct hn_plan *plan)
+{
+    bool nvcc = node != NULL && node->kind == HN_YAML_SCALAR &&
+                strcmp(node->text, hn_compiler_names[HN_COMPILER_NVCC]) == 0;
+    bool nvrtc = node == NULL || (node->kind == HN_YAML_SCALAR &&
+                                  strcmp(node->text, hn_compiler_names[HN_COMPILER_NVRTC]) == 0);
+    hn_config_expect(reader, nvcc || nvrtc, node, "nvrtc or nvcc");
+    plan->compiler = nvcc ? HN_COMPILER_NVCC : HN_COMPILER_NVRTC;
+}
+
 void hn_config_read_compile(struct hn_config_reader *reader)
 {
-    static const char *const keys[] = {"options"};
+    static const char *const keys[] = {"compiler", "options"};
     struct hn_plan *plan = reader->config->plan;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "compile");
     if (node == NULL)
         return;
-    hn_config_check_keys(reader, node, keys, 1);
+    hn_config_check_keys(reader, node, keys, 2);
+    read_compiler(reader, hn_yaml_get(node, "compiler"), plan);
     const struct hn_yaml *options = hn_yaml_get(node, "options");
     if (options == NULL ||
         !hn_config_expect_kind(reader, options, HN_YAML_SEQUENCE,

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "cache/record/record_json.h"
+#include "runtime/compile/nvcc.h"
 #include "tuner/session/live.h"
 
 /* So often, at least, does what is to be done meanwhile get its turn. */
@@ -302,6 +303,8 @@ enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers,
         hn_live_check_ahead(live, workers->device.identity.capability);
         status = hn_compile_pool_nvrtc(live->pool, hn_live_sleep, live, nvrtc, err);
     }
+    if (status == HN_OK && task->config->plan->compiler == HN_COMPILER_NVCC)
+        status = hn_nvcc_version(nvrtc, err);
     if (status == HN_EINTERRUPTED && hn_interrupted() == 0)
         status = hn_fail(err, HN_ENOTFOUND,
                          "the budget ended before driver and compiler were up; nothing was tuned");

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""`compile: {compiler: nvcc}`: the same limits, messages and cache as with NVRTC, for files that NVRTC refuses."""
+
+import json
+import os
+import pathlib
+import shutil
+import time
+import unittest
+
+import double
+
+HOST = """\
+#include <vector>
+static int host(int n) { return (int)std::vector<int>(n).size(); }
+int main() { return host(3); }
+"""
+
+
+@unittest.skipIf(shutil.which("nvcc") is None and not os.path.exists("/usr/local/cuda/bin/nvcc"), "there is no nvcc")
+class Nvcc(double.Case):
+    def setUp(self):
+        super().setUp()
+        template = self.folder / "scale.cu"
+        template.write_text(HOST + template.read_text())
+        self.space = ("-s", "BLOCK=128,256", "-s", "ITEMS=4")
+
+    def by_nvcc(self):
+        self.spoil(self.config, "template: scale.cu", "template: scale.cu\ncompile: {compiler: nvcc}")
+
+    def program(self, text):
+        path = pathlib.Path(self.write("fake-nvcc", "#!/bin/sh\n" + text))
+        path.chmod(0o755)
+        return path
+
+    def test_without_it_the_message_says_so(self):
+        result = self.hone("compile", "--arch", "sm_90", self.config, expect=3)
+        self.assertIn("scale.cu(1): catastrophic error: cannot open source file \"vector\"; NVRTC compiles device code alone: "
+                      "write what is for the host between #ifndef __CUDACC_RTC__ and #endif, or have nvcc compile it with "
+                      "`compile: {compiler: nvcc}`", result.stdout)
+        template = self.folder / "scale.cu"
+        template.write_text(template.read_text().replace("#include <vector>", "").replace("std::vector<int>(n).size()", "n"))
+        result = self.hone("compile", "--arch", "sm_90", self.config, expect=3)
+        self.assertIn("host functions are not allowed in JIT mode; NVRTC compiles device code alone", result.stdout)
+
+    def test_a_guard_is_the_other_way_out(self):
+        template = self.folder / "scale.cu"
+        template.write_text(template.read_text().replace(HOST, f"#ifndef __CUDACC_RTC__\n{HOST}#endif\n"))
+        self.hone("compile", "--arch", "sm_90", self.config)
+
+    def test_what_it_made_is_tuned_and_kept(self):
+        self.by_nvcc()
+        first, = self.tune(*self.space)
+        listed, = json.loads(self.hone("cache", "list", "--json").stdout)["tunings"]
+        version = listed["version"]["nvrtc"]
+        self.assertRegex(version, r"^nvcc 1\d\.\d+\.\d+$")
+        self.assertEqual({record["outcome"] for record in first["records"]}, {"ok"})
+        again, = self.tune(*self.space, NVCC=str(self.program("exec nvcc \"$@\"")))
+        self.assertEqual(again["reused"], len(first["records"]))
+        result = self.hone("run", self.config, "-s", "BLOCK=256,ITEMS=4", "--json")
+        self.assertEqual(json.loads(result.stdout)["versions"]["nvrtc"], version)
+        self.assertEqual([path.name for path in self.folder.glob("hone-nvcc-*")], [])
+
+    def test_a_compiler_that_hangs_costs_the_point(self):
+        self.by_nvcc()
+        marker = self.folder / "hung"
+        fake = self.program(f"case \"$*\" in *--version*) exec nvcc --version;; esac\ntouch {marker}\nexec sleep 987\n")
+        result = self.hone("compile", "--arch", "sm_90", "--compile-timeout", "2", self.config, expect=3, NVCC=str(fake))
+        self.assertIn("compile_timeout", result.stdout)
+        self.assertTrue(marker.exists())
+        until = time.monotonic() + 10
+        while still_sleeping() and time.monotonic() < until:
+            time.sleep(0.02)
+        self.assertEqual(still_sleeping(), [])
+        self.hone("compile", "--arch", "sm_90", self.config)
+        self.assertEqual([path.name for path in self.folder.glob("hone-nvcc-*")], [])
+
+    def test_memory_is_limited(self):
+        self.by_nvcc()
+        fake = self.program("ulimit -d > limit; cat limit >&2; exit 1\n")
+        result = self.hone("compile", "--arch", "sm_90", self.config, expect=3, NVCC=str(fake))
+        limit = result.stdout.partition("first failure: ")[2].split()[0]
+        self.assertTrue(limit.isdigit() and int(limit) <= 4 << 20, result.stdout)
+
+    def test_none_is_found(self):
+        self.by_nvcc()
+        result = self.hone("tune", self.config, "--quiet", *self.space, expect=1, NVCC="/nowhere/nvcc")
+        self.assertEqual(result.stderr, "hone: $NVCC is '/nowhere/nvcc', which is no program; expected the path of nvcc\n")
+
+
+def still_sleeping():
+    return [path for path in pathlib.Path("/proc").glob("[0-9]*/cmdline") if read(path) == b"sleep\x00987\x00"]
+
+
+def read(path):
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/compile/nvcc.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+#include "runtime/compile/compile.h"
+#include "runtime/compile/entry_marker.h"
+
+static struct hn_nvrtc nvrtc;
+static char folder[] = "/tmp/hone-test-nvcc-XXXXXX";
+
+static int start(void **state)
+{
+    (void)state;
+    if (mkdtemp(folder) == NULL || hn_nvrtc_open(&nvrtc, NULL) != HN_OK)
+        return 1;
+    return setenv("TMPDIR", folder, 1);
+}
+
+/* All that nvcc and its call wrote is gone. */
+static int finish(void **state)
+{
+    (void)state;
+    hn_nvrtc_close(&nvrtc);
+    return rmdir(folder);
+}
+
+static const char with_host_code[] =
+    "#define N 3\n#line 1\n"
+    "#include <vector>\n"
+    "#include \"../part/twice.cuh\"\n"
+    "namespace app {\n"
+    "template <class T> struct pair { T a, b; };\n"
+    "template <class T, int n> __global__ void k(T *x, pair<T> p)\n"
+    "{\n"
+    "    x[threadIdx.x] = p.b;\n"
+    "}\n"
+    "__global__ void k(int *x) { x[0] = twice(N); }\n"
+    "__global__ void k(float *x) { x[0] = N; }\n"
+    "}\n"
+    "extern \"C\" __global__ void plain(int *x) { x[1] = 2; }\n"
+    "int main() { return (int)std::vector<int>(3).size(); }\n";
+static const char *const include_names[] = {"../part/twice.cuh"};
+static const char *const include_texts[] = {
+    "#pragma once\ntemplate <class T> __device__ T twice(T x) { return 2 * x; }\n"};
+
+static enum hn_status compile(const char *text, const char *const *entries, size_t count,
+                              const char *option, struct hn_image *image, struct hn_error *err)
+{
+    const struct hn_compile_request request = {
+        .compiler = HN_COMPILER_NVCC,
+        .name = "/nowhere/app.cu",
+        .text = text,
+        .include_names = include_names,
+        .include_texts = include_texts,
+        .include_count = 1,
+        .entries = entries,
+        .entry_count = count,
+        .options = &option,
+        .option_count = option != NULL,
+        .architecture = "sm_90",
+    };
+    return hn_compile(&nvrtc, &request, image, err);
+}
+
+static void fails_with(const char *text, const char *entry, const char *option, const char *message)
+{
+    struct hn_image image;
+    struct hn_error err = {.message = ""};
+    enum hn_status status = compile(text, &entry, 1, option, &image, &err);
+    assert_string_equal(err.message, "");
+    assert_int_equal(status, HN_OK);
+    assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_ERROR);
+    assert_string_equal(image.message, message);
+    assert_null(image.cubin);
+    hn_image_finish(&image);
+}
+
+static void says_its_version(void **state)
+{
+    (void)state;
+    char version[16];
+    assert_int_equal(hn_nvcc_version(version, NULL), HN_OK);
+    assert_int_equal(strncmp(version, "nvcc 1", 6), 0);
+    assert_true(strlen(version) >= strlen("nvcc 12.0.1"));
+}
+
+static void compiles_a_file_with_host_code(void **state)
+{
+    (void)state;
+    static const char *const entries[] = {"app::k<app::pair<float>, 4>",
+                                          "(void (*)(float *))&app::k", "app::k<double, N>",
+                                          "plain", "&plain"};
+    static const char *const mangled[] = {"_ZN3app1kINS_4pairIfEELi4EEEvPT_NS1_IS3_EE",
+                                          "_ZN3app1kEPf", "_ZN3app1kIdLi3EEEvPT_NS_4pairIS1_EE",
+                                          "plain", "plain"};
+    struct hn_image image;
+    struct hn_error err = {.message = ""};
+    enum hn_status status = compile(with_host_code, entries, 5, NULL, &image, &err);
+    assert_string_equal(err.message, "");
+    assert_int_equal(status, HN_OK);
+    if (image.outcome != HN_OUTCOME_OK)
+        fail_msg("%s\n%s", image.message, image.log);
+    for (size_t i = 0; i < 5; i++)
+        assert_string_equal(image.entries[i], mangled[i]);
+    assert_true(image.resources.known);
+    assert_true(image.resources.registers > 0);
+    hn_image_finish(&image);
+}
+
+static void errors_stand_where_they_are(void **state)
+{
+    (void)state;
+    fails_with("#define N 3\n#line 1\n\nint x = nothing;\n", "k", NULL,
+               "/nowhere/app.cu(2): error: identifier \"nothing\" is undefined");
+    fails_with("#line 1\n#include <nowhere.h>\n", "k", NULL,
+               "/nowhere/app.cu:1:10: fatal error: nowhere.h: No such file or directory");
+    fails_with("#line 1\ntemplate <int n> __global__ void k(int *x) { *x = n; }\n", "k<3, 4>", NULL,
+               "name expression 'k<3, 4>': it names no kernel, or several");
+    fails_with("#line 1\n__global__ void k(int *x) { *x = 1; }\n", "m<3>", NULL,
+               "name expression 'm<3>': identifier \"m\" is undefined");
+    fails_with(
+        "#define N 3\n#line 1\n#define N 4\nextern \"C\" __global__ void k() {}\n", "k", NULL,
+        "/nowhere/app.cu:1: error: macro 'N' is defined again, but line 1 of the prelude has "
+        "'#define N 3', which so has no effect; take it out, or write it between #ifndef N "
+        "and #endif");
+    fails_with("#line 1\n", "k", "--minimal", "nvcc fatal   : Unknown option '--minimal'");
+}
+
+/* nvcc hands its command lines to a shell. */
+static void options_reach_no_shell(void **state)
+{
+    (void)state;
+    static const char *const entry = "k";
+    static const char text[] = "#line 1\nextern \"C\" __global__ void k(char *x)\n"
+                               "{ x[0] = sizeof M; static_assert(sizeof M == 26, \"\"); }\n";
+    struct hn_image image;
+    struct hn_error err = {.message = ""};
+    assert_int_equal(compile(text, &entry, 1, "-DM=\"$(touch ../x)`touch ../y`\"", &image, NULL),
+                     HN_OK);
+    if (image.outcome != HN_OUTCOME_OK)
+        fail_msg("%s", image.message);
+    hn_image_finish(&image);
+    assert_int_equal(compile(text, &entry, 1, "-I/tmp/$(touch x)", &image, &err), HN_ECONFIG);
+    assert_string_equal(err.message, "option '-I/tmp/$(touch x)': nvcc takes letters, digits and "
+                                     "_+-.,:=/@ there, not '$'");
+}
+
+static void another_architecture_is_refused(void **state)
+{
+    (void)state;
+    static const char *const entry = "k";
+    const struct hn_compile_request request = {
+        .compiler = HN_COMPILER_NVCC,
+        .name = "k.cu",
+        .text = "#line 1\n",
+        .entries = &entry,
+        .entry_count = 1,
+        .architecture = "sm_20",
+    };
+    struct hn_image image;
+    struct hn_error err = {.message = ""};
+    assert_int_equal(hn_compile(&nvrtc, &request, &image, &err), HN_EUSAGE);
+    assert_string_equal(err.message, "nvcc: Unsupported gpu architecture 'sm_20'");
+}
+
+static void is_looked_for_where_the_user_says(void **state)
+{
+    (void)state;
+    char *path = NULL;
+    char *found = NULL;
+    struct hn_error err = {.message = ""};
+    assert_int_equal(hn_nvcc_find(&path, NULL), HN_OK);
+    setenv("NVCC", path, 1);
+    assert_int_equal(hn_nvcc_find(&found, NULL), HN_OK);
+    assert_string_equal(found, path);
+    free(found);
+    setenv("NVCC", "/nowhere/nvcc", 1);
+    assert_int_equal(hn_nvcc_find(&found, &err), HN_ERUN);
+    assert_string_equal(err.message, "$NVCC is '/nowhere/nvcc', which is no program; expected the "
+                                     "path of nvcc");
+    setenv("NVCC", "/bin/true", 1);
+    char version[16];
+    assert_int_equal(hn_nvcc_version(version, &err), HN_ERUN);
+    assert_string_equal(err.message,
+                        "`/bin/true --version` does not say which version it is; is it nvcc?");
+    unsetenv("NVCC");
+    free(path);
+}
+
+/* What stands there would be in no record. */
+static void flags_of_the_environment_have_no_effect(void **state)
+{
+    (void)state;
+    static const char *const entry = "k";
+    struct hn_image image;
+    setenv("NVCC_APPEND_FLAGS", "--nonsense", 1);
+    setenv("NVCC_PREPEND_FLAGS", "--nonsense", 1);
+    assert_int_equal(
+        compile("extern \"C\" __global__ void k() {}\n", &entry, 1, NULL, &image, NULL), HN_OK);
+    assert_int_equal(image.outcome, HN_OUTCOME_OK);
+    hn_image_finish(&image);
+    unsetenv("NVCC_APPEND_FLAGS");
+    unsetenv("NVCC_PREPEND_FLAGS");
+}
+
+static void what_a_killed_one_left_is_removed(void **state)
+{
+    (void)state;
+    char left[64];
+    char file[80];
+    char version[16];
+    snprintf(left, sizeof left, "%s/hone-nvcc-gone00", folder);
+    snprintf(file, sizeof file, "%s/program.cu", left);
+    assert_int_equal(mkdir(left, 0700), 0);
+    assert_int_equal(hn_text_write_file(file, "x", 1, NULL), HN_OK);
+    assert_int_equal(hn_nvcc_version(version, NULL), HN_OK);
+    assert_int_not_equal(access(left, F_OK), 0);
+}
+
+static void markers_name_their_kernels(void **state)
+{
+    (void)state;
+    static const char marker[] =
+        "_Z12hone_entry_2IXadL_ZN2ns1kIPNS0_1PIfEELi3EEEvPT_NS2_IS5_EEEEEvv";
+    assert_true(hn_entry_marker_names(marker, 2, "_ZN2ns1kIPNS_1PIfEELi3EEEvPT_NS1_IS4_EE"));
+    assert_false(hn_entry_marker_names(marker, 1, "_ZN2ns1kIPNS_1PIfEELi3EEEvPT_NS1_IS4_EE"));
+    assert_false(hn_entry_marker_names(marker, 2, "_ZN2ns1kIPNS_1PIfEELi3EEEvPT_NS1_IS4_E"));
+    assert_false(hn_entry_marker_names(marker, 2, "_ZN2ns1kIPNS_1PIfEELi4EEEvPT_NS1_IS4_EE"));
+    assert_true(hn_entry_marker_names("_Z12hone_entry_0IXadL_Z3S0_PfEEEvv", 0, "_Z3S0_Pf"));
+    assert_true(hn_entry_marker_names("_Z12hone_entry_0IXadL_Z2kkPfEEEvv", 0, "kk"));
+    assert_false(hn_entry_marker_names("_Z12hone_entry_0IXadL_Z3kkkPfEEEvv", 0, "kk"));
+    assert_false(hn_entry_marker_names("k", 0, "k"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(says_its_version),
+        cmocka_unit_test(compiles_a_file_with_host_code),
+        cmocka_unit_test(errors_stand_where_they_are),
+        cmocka_unit_test(options_reach_no_shell),
+        cmocka_unit_test(another_architecture_is_refused),
+        cmocka_unit_test(is_looked_for_where_the_user_says),
+        cmocka_unit_test(flags_of_the_environment_have_no_effect),
+        cmocka_unit_test(what_a_killed_one_left_is_removed),
+        cmocka_unit_test(markers_name_their_kernels),
+    };
+    return cmocka_run_group_tests(tests, start, finish);
+}
