@@ -81,6 +81,32 @@ static void values_are_read(void **state)
     hn_config_destroy(config);
 }
 
+/* The plan as JSON, but for the path of its config. */
+static char *plan_text(const struct hn_plan *plan)
+{
+    json_t *json = hn_plan_to_json(plan);
+    json_object_del(json, "config");
+    char *text = json_dumps(json, JSON_SORT_KEYS);
+    json_decref(json);
+    return text;
+}
+
+static void what_let_names_means_what_is_written_out(void **state)
+{
+    (void)state;
+    struct hn_config *with = load("good/let.yaml");
+    struct hn_config *without = load("good/let_written_out.yaml");
+    char *text = plan_text(with->plan);
+    char *expected = plan_text(without->plan);
+    assert_string_equal(text, expected);
+    assert_non_null(strstr(text, "-DWARPS={(ceil_div((X * Y), 32)) * 2}"));
+    assert_string_equal(with->constraints[0].text, "threads <= 32");
+    free(text);
+    free(expected);
+    hn_config_destroy(with);
+    hn_config_destroy(without);
+}
+
 static void problems_multiply_out(void **state)
 {
     (void)state;
@@ -435,6 +461,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_read),
         cmocka_unit_test(problems_multiply_out),
+        cmocka_unit_test(what_let_names_means_what_is_written_out),
         cmocka_unit_test(a_plan_holds_all_but_the_space),
         cmocka_unit_test(a_result_may_be_compared_in_its_own_way),
         cmocka_unit_test(contents_are_described),

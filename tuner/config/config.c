@@ -122,6 +122,7 @@ static void read_space_parts(struct hn_config_reader *reader)
     hn_config_read_parameters(reader);
     hn_config_read_problem(reader);
     hn_config_read_names(reader);
+    hn_config_read_let(reader);
     hn_config_read_constraints(reader);
     hn_config_read_points(reader);
     read_look_ahead(reader);
@@ -144,9 +145,10 @@ static void read_kernel_parts(struct hn_config_reader *reader, const struct hn_y
 static void read_root(struct hn_config_reader *reader)
 {
     static const char *const keys[] = {
-        "hone",      "kernel",      "template",  "entry",   "problem",   "freeze",    "parameters",
-        "defaults",  "constraints", "arguments", "symbols", "launch",    "pipeline",  "compile",
-        "reference", "compare",     "ladder",    "metrics", "objective", "direction", "look_ahead"};
+        "hone",       "kernel",    "template",  "entry",       "problem",   "freeze",
+        "parameters", "defaults",  "let",       "constraints", "arguments", "symbols",
+        "launch",     "pipeline",  "compile",   "reference",   "compare",   "ladder",
+        "metrics",    "objective", "direction", "look_ahead"};
     const struct hn_yaml *template = hn_yaml_get(reader->root, "template");
     hn_config_expect_kind(reader, reader->root, HN_YAML_MAPPING,
                           "a mapping with kernel and parameters");
@@ -200,6 +202,7 @@ enum hn_status hn_config_load(const char *path, struct hn_config **config, struc
         *config = reader.config;
     else
         hn_config_destroy(reader.config);
+    hn_config_finish_lets(&reader);
     free(reader.places);
     free(reader.folder);
     hn_yaml_destroy(root);

@@ -45,9 +45,13 @@ static void read_number(struct hn_config_reader *reader, const struct hn_yaml *n
         end++;
     if (blank || *end != '\0' || !isfinite(fill->numbers[index])) {
         fill->numbers[index] = 0;
-        enum hn_status status = hn_expression_parse(number, &fill->expressions[index], &reason);
-        if (hn_config_take_in(reader, node, number, status, &reason))
+        char *expanded = hn_config_expand(reader, node, number, false);
+        if (expanded != NULL &&
+            hn_config_take_in(reader, node, number,
+                              hn_expression_parse(expanded, &fill->expressions[index], &reason),
+                              &reason))
             hn_config_remember(reader, fill->expressions[index], node);
+        free(expanded);
     }
     free(number);
 }

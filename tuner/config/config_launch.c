@@ -90,7 +90,11 @@ static void read_option_text(struct hn_config_reader *reader, const struct hn_ya
         !hn_config_expect(reader, node->kind == HN_YAML_SCALAR && node->text[0] == '-', node,
                           "a compile option such as \"--use_fast_math\""))
         return;
-    enum hn_status status = hn_option_set_text(option, node->text, &reason);
+    char *text = hn_config_expand(reader, node, node->text, true);
+    if (text == NULL)
+        return;
+    enum hn_status status = hn_option_set_text(option, text, &reason);
+    free(text);
     if (status == HN_ENOMEM)
         hn_config_take(reader, hn_fail_memory(reader->err));
     else if (status != HN_OK)

@@ -22,6 +22,7 @@ void hn_config_append_values(struct hn_text *text, const struct hn_value *values
 void hn_config_read_parameters(struct hn_config_reader *reader);
 void hn_config_read_problem(struct hn_config_reader *reader);
 void hn_config_read_names(struct hn_config_reader *reader);
+void hn_config_read_let(struct hn_config_reader *reader);
 void hn_config_read_constraints(struct hn_config_reader *reader);
 void hn_config_read_points(struct hn_config_reader *reader); /* defaults and ladder */
 void hn_config_read_arguments(struct hn_config_reader *reader);
@@ -34,6 +35,12 @@ void hn_config_read_compare(struct hn_config_reader *reader);
 void hn_config_read_metrics(struct hn_config_reader *reader);
 /* What only holds or fails once all is read: names in expressions, the default point, launches at it. */
 void hn_config_check(struct hn_config_reader *reader);
+
+/* That a key is a word that expressions and results leave free. */
+void hn_config_check_name(struct hn_config_reader *reader, const struct hn_yaml *key);
+/* All words of the plan, borrowed; the list is the caller's. NULL: the reader has failed. */
+const char **hn_config_words(struct hn_config_reader *reader, size_t *count);
+void hn_config_finish_lets(struct hn_config_reader *reader);
 
 /* The place of the argument of kernels that the node names. */
 size_t hn_config_find_argument(struct hn_config_reader *reader, const struct hn_yaml *node);

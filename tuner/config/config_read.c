@@ -239,9 +239,13 @@ void hn_config_read_expression(struct hn_config_reader *reader, const struct hn_
             node, "an expression") ||
         !hn_config_check_cut(reader, node))
         return;
-    enum hn_status status = hn_expression_parse(node->text, to, &reason);
+    char *text = hn_config_expand(reader, node, node->text, false);
+    if (text == NULL)
+        return;
+    enum hn_status status = hn_expression_parse(text, to, &reason);
     if (hn_config_take_in(reader, node, node->text, status, &reason))
         hn_config_remember(reader, *to, node);
+    free(text);
 }
 
 void hn_config_read_dimensions(struct hn_config_reader *reader, const struct hn_yaml *node,

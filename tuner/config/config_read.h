@@ -16,6 +16,12 @@ struct hn_config_place {
     const struct hn_yaml *node;
 };
 
+/* A name for an expression, and its text in brackets, with the names before it written out. */
+struct hn_config_let {
+    char *name;
+    char *text;
+};
+
 struct hn_config_reader {
     const char *path; /* as given, for messages */
     char *folder;     /* absolute, of the config file */
@@ -23,6 +29,8 @@ struct hn_config_reader {
     struct hn_config *config; /* being filled */
     struct hn_config_place *places;
     size_t place_count;
+    struct hn_config_let *lets;
+    size_t let_count;
     enum hn_status status;
     struct hn_error *err;
 };
@@ -77,6 +85,9 @@ void hn_config_read_path(struct hn_config_reader *reader, const struct hn_yaml *
 /* Takes the status of a call that knew nothing of the node, whose message `reason` is: "in '<text>': <reason>". */
 bool hn_config_take_in(struct hn_config_reader *reader, const struct hn_yaml *node, const char *text,
                        enum hn_status status, const struct hn_error *reason);
+/* The text with what `let` names written out; with holes only what stands in braces. The caller frees it; NULL: the reader
+ * has failed. */
+char *hn_config_expand(struct hn_config_reader *reader, const struct hn_yaml *node, const char *text, bool holes);
 /* Notes where an expression that was not read by hn_config_read_expression comes from. */
 void hn_config_remember(struct hn_config_reader *reader, const struct hn_expression *expression,
                         const struct hn_yaml *node);

@@ -10,7 +10,7 @@
 enum { PROBLEMS_MOST = 10000 };
 
 /* What expressions or the results call something else. */
-static void check_name(struct hn_config_reader *reader, const struct hn_yaml *key)
+void hn_config_check_name(struct hn_config_reader *reader, const struct hn_yaml *key)
 {
     static const char *const taken[] = {"and",  "or",      "not",   "in",    "if",
                                         "else", "True",    "true",  "False", "false",
@@ -42,7 +42,7 @@ static void read_lists(struct hn_config_reader *reader, const struct hn_yaml *ma
     for (const struct hn_yaml *child = hn_config_first(reader, mapping); child != NULL;
          child = hn_config_next(reader, child)) {
         struct hn_config_parameter *list = &(*lists)[(*count)++];
-        check_name(reader, child->key);
+        hn_config_check_name(reader, child->key);
         hn_config_copy(reader, child->key->text, &list->name);
         if (scalars && child->kind == HN_YAML_SCALAR)
             read_one_value(reader, child, list);
@@ -125,7 +125,7 @@ static void read_problem_value(struct hn_config_reader *reader, const struct hn_
                                struct hn_bindings *problem)
 {
     const struct hn_bindings *first = &reader->config->problems[0];
-    check_name(reader, node->key);
+    hn_config_check_name(reader, node->key);
     struct hn_value value = hn_config_read_value(reader, node);
     const struct hn_value *model = hn_bindings_get(first, node->key->text);
     if (problem != first && model == NULL)
@@ -333,8 +333,7 @@ static void read_constraint(struct hn_config_reader *reader, const struct hn_yam
     }
 }
 
-/* All words of the plan, borrowed. */
-static const char **words_of(struct hn_config_reader *reader, size_t *count)
+const char **hn_config_words(struct hn_config_reader *reader, size_t *count)
 {
     const struct hn_plan *plan = reader->config->plan;
     size_t most = 0;
@@ -355,7 +354,7 @@ void hn_config_read_constraints(struct hn_config_reader *reader)
         !hn_config_expect_kind(reader, node, HN_YAML_SEQUENCE, "a list of expressions"))
         return;
     size_t word_count = 0;
-    const char **words = words_of(reader, &word_count);
+    const char **words = hn_config_words(reader, &word_count);
     config->constraints = hn_config_allocate(reader, node->count, sizeof *config->constraints);
     const struct hn_scope scope = {(const char *const *)config->plan->names,
                                    config->plan->name_count, words, word_count};
