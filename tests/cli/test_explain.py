@@ -31,8 +31,29 @@ class Explain(hone.Case):
         recording = self.record(time_us=lambda BLOCK, ITEMS, LOAD: 40 / (BLOCK / 64) + ITEMS)
         found = self.explained("--simulate", recording)
         self.assertEqual([(e["name"], e["value"], e["next"]) for e in found["edges"]], [("BLOCK", 256, 512)])
-        self.assertIn("BLOCK=256 is the greatest of its values, and 128 takes 91% longer: try 512, if the kernel takes it",
+        self.assertIn("BLOCK=256 is the greatest of its values, and 128 takes 91% longer: try 512\n",
                       self.explain("--simulate", recording).stdout)
+
+    def test_what_does_not_compile_is_not_advised(self):
+        """An instruction or a type may have no such size, which no constraint says."""
+        config = self.copy_config()
+        template = self.folder / "saxpy.cu"
+        template.write_text(template.read_text() + '\nstatic_assert(BLOCK <= 256, "no more");\n')
+        recording = self.record(time_us=lambda BLOCK, ITEMS, LOAD: 40 / (BLOCK / 64) + ITEMS)
+        text = self.hone("explain", config, "--simulate", recording).stdout
+        self.assertIn("what bounds the best", text)
+        self.assertNotIn("widen", text)
+
+    def test_no_instruction_copies_32_bytes(self):
+        text = self.hone("explain", hone.SOURCE / "configs" / "matmul.yaml", "-p", "K=32", "--simulate",
+                         hone.SOURCE / "cache" / "recorded" / "nvidia-h200").stdout
+        self.assertIn("ASYNC_BYTES=16,", text)
+        self.assertNotIn("ASYNC_BYTES=16 is the greatest", text)
+
+    def test_without_a_compiler_no_value_is_named(self):
+        recording = self.record(time_us=lambda BLOCK, ITEMS, LOAD: 40 / (BLOCK / 64) + ITEMS)
+        text = self.explain("--simulate", recording, HONE_NVRTC="/nowhere/libnvrtc.so").stdout
+        self.assertIn("128 takes 91% longer: try what lies beyond, if the kernel takes more\n", text)
 
     def test_constraint_forbids_the_next_value(self):
         recording = self.record(time_us=lambda BLOCK, ITEMS, LOAD: 40 / (BLOCK / 64) + 1 / ITEMS)

@@ -65,6 +65,25 @@ int main(void) { return BLOCK != 128 || ITEMS != 2 || LOAD != LOAD_ldg || STEP(1
         self.assertIn("my_axpy_step(", text)
         self.assertNotIn("SAXPY_", text.replace("MY_AXPY", ""))
 
+    def test_the_comment_names_no_tuned_value(self):
+        """What it shows of a launch is copied into programs, which outlive the values."""
+        self.cache.unlink()
+        config = self.copy_config()
+        self.spoil(config, "entry: saxpy", 'entry: "demo::saxpy<ITEMS, BLOCK, float>"')
+        self.hone("tune", config, "--simulate", self.record(), "--quiet")
+        self.assertIn(" *     demo::saxpy<HONE_SAXPY_ITEMS, HONE_SAXPY_BLOCK, float><<<s.grid, s.block, s.shared_bytes>>>(",
+                      self.hone("export", "saxpy").stdout)
+
+    def test_only_headers_have_macros(self):
+        self.hone("tune", hone.DATA / "saxpy.yaml", "--simulate", self.record(problem={"SIZE": 1 << 22}, name="b.json"),
+                  "-p", "SIZE=4194304", "--quiet")
+        for form in ("json", "csv", "source"):
+            said = self.hone("export", "saxpy", "--format", form, "-o", "saxpy.out").stderr
+            self.assertIn("1 more result", said)
+            self.assertNotIn("HONE_SAXPY", said)
+            self.assertNotIn("hone_saxpy", said)
+        self.assertIn("hone_saxpy_select", self.hone("export", "saxpy", "-o", "a.h").stderr)
+
     def test_json(self):
         result = self.hone("export", "saxpy", "--format", "json")
         document = json.loads(result.stdout)

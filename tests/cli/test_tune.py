@@ -89,7 +89,7 @@ class Tune(hone.Case):
     def test_range_that_ends_early(self):
         recording = self.record(time_us=lambda BLOCK, ITEMS, LOAD: 40 / (BLOCK / 64) + ITEMS)
         result = self.hone("tune", hone.DATA / "saxpy.yaml", "--simulate", recording, "--quiet")
-        self.assertIn("\n  the range ends early: BLOCK=256 is the greatest of its values, and 128 takes 91% longer: try 512, if the kernel takes it\n",
+        self.assertIn("\n  the range ends early: BLOCK=256 is the greatest of its values, and 128 takes 91% longer: try what lies beyond, if the kernel takes more\n",
                       result.stdout)
         again, = json.loads(self.hone("tune", hone.DATA / "saxpy.yaml", "--simulate", recording, "--quiet", "--json").stdout)
         self.assertEqual([(edge["name"], edge["next"]) for edge in again["edges"]], [("BLOCK", 512)])

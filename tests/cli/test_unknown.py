@@ -96,7 +96,7 @@ class Figures(Unknown):
         self.hone("cache", "import", self.kernel_tuner_file("ka"))
         for command in (("list",), ("show", "ka")):
             self.assert_nothing_claimed(self.hone("cache", *command).stdout)
-        self.assertIn("  unknown ", self.hone("cache", "list").stdout)
+        self.assertIn("L2=unknown,", self.hone("cache", "list").stdout)
         self.assertIn("verification not recorded, by Kernel Tuner", self.hone("cache", "list").stdout)
         out = self.folder / "again.json"
         self.hone("cache", "export", "ka", out)

@@ -5,6 +5,7 @@
 #include "tuner/commands/command.h"
 #include "tuner/commands/options.h"
 #include "tuner/commands/output.h"
+#include "tuner/commands/try_compile.h"
 #include "tuner/explain/explain.h"
 #include "tuner/session/find_recording.h"
 
@@ -21,6 +22,7 @@ struct explain {
     struct hn_config *config;
     struct hn_store *store; /* NULL: there is none, with a recording */
     json_t *results;
+    struct hn_try_compile trial;
     size_t found;
     size_t explained; /* of them, with a point measured in full */
 };
@@ -88,6 +90,7 @@ static enum hn_status show(struct explain *explain, const struct hn_task *task,
     bool known =
         explain->store != NULL &&
         hn_store_get_roofs(explain->store, &task->identity.device, NULL, &roofs, &ignored) == HN_OK;
+    const struct hn_edge_compiler compiler = {hn_try_compile, &explain->trial};
     const struct hn_explain_input input = {
         .task = task,
         .records = records,
@@ -96,6 +99,7 @@ static enum hn_status show(struct explain *explain, const struct hn_task *task,
         .stale = tuned->stale,
         .origin = tuned->origin,
         .config = explain->path,
+        .compiler = &compiler,
     };
     enum hn_status status = hn_explain(&input, &explanation, err);
     if (status != HN_OK)
@@ -231,6 +235,7 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
     if (status == HN_OK)
         status = execute(&explain, err);
     json_decref(explain.results);
+    hn_try_compile_finish(&explain.trial);
     hn_store_close(explain.store);
     hn_config_destroy(explain.config);
     hn_options_finish(&explain.options);

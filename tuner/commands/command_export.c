@@ -247,6 +247,27 @@ static enum hn_status make(struct hn_store *store, const struct hn_export *expor
     }
 }
 
+/* What else there is, by the names that the file has for it: only headers have any. */
+static void say_more(const struct hn_export *export, enum format format)
+{
+    size_t more = export->result_count - 1;
+    bool header =
+        format == FORMAT_HEADER || format == FORMAT_DRIVER_HEADER || format == FORMAT_CUBIN_HEADER;
+    if (more == 0)
+        return;
+    if (format == FORMAT_JSON || format == FORMAT_CSV)
+        fprintf(stderr, "  and %zu more result%s\n", more, more == 1 ? "" : "s");
+    else if (!header)
+        fprintf(stderr, "  without %zu more result%s, which -p and --device-name choose\n", more,
+                more == 1 ? "" : "s");
+    else if (export->count == export->result_count)
+        fprintf(stderr, "  and %zu more configuration%s (%s_CONFIGS, %s_select)\n", more,
+                more == 1 ? "" : "s", export->upper, export->lower);
+    else
+        fprintf(stderr, "  and for %zu more; configurations in all: %zu (%s_results, %s_select)\n",
+                more, export->count, export->lower, export->lower);
+}
+
 static void say_chosen(const struct hn_export *export)
 {
     const struct hn_tuned *tuned = export->configs[0];
@@ -259,13 +280,6 @@ static void say_chosen(const struct hn_export *export)
             : hn_origin_is_foreign(&tuned->origin) ? " (imported, not measured here)"
                                                    : "");
     hn_text_finish(&problem);
-    size_t more = export->result_count - 1;
-    if (more > 0 && export->count == export->result_count)
-        fprintf(stderr, "  and %zu more configuration%s (%s_CONFIGS, %s_select)\n", more,
-                more == 1 ? "" : "s", export->upper, export->lower);
-    else if (more > 0)
-        fprintf(stderr, "  and for %zu more; configurations in all: %zu (%s_results, %s_select)\n",
-                more, export->count, export->lower, export->lower);
 }
 
 static void say_how_to_use(const struct hn_export *export, const char *output)
@@ -293,6 +307,7 @@ static enum hn_status write_out(const struct arguments *arguments, const struct 
         return status;
     fprintf(stderr, "wrote %s\n", arguments->output);
     say_chosen(export);
+    say_more(export, arguments->format);
     if (arguments->format == FORMAT_HEADER)
         say_how_to_use(export, arguments->output);
     return HN_OK;

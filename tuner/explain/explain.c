@@ -39,15 +39,16 @@ static bool look_up(void *context, const struct hn_bindings *point, struct hn_ed
 }
 
 static enum hn_status find_edges(struct hn_explanation *explanation, bool device_known,
-                                 struct hn_error *err)
+                                 const struct hn_edge_compiler *compiler, struct hn_error *err)
 {
     const struct hn_evidence *evidence = &explanation->evidence;
     struct lookup lookup = {evidence, calloc(evidence->parameters + 1, sizeof *lookup.choice)};
     if (lookup.choice == NULL)
         return hn_fail_memory(err);
-    enum hn_status status = hn_edges_find(
-        explanation->task, device_known ? &explanation->device : NULL,
-        hn_evidence_record(evidence, evidence->best), look_up, &lookup, &explanation->edges, err);
+    enum hn_status status =
+        hn_edges_find(explanation->task, device_known ? &explanation->device : NULL,
+                      hn_evidence_record(evidence, evidence->best), look_up, &lookup, compiler,
+                      &explanation->edges, err);
     free(lookup.choice);
     return status;
 }
@@ -73,7 +74,7 @@ enum hn_status hn_explain(const struct hn_explain_input *input, struct hn_explan
     if (status == HN_OK && evidence->best != SIZE_MAX) {
         hn_bounds_find(input->task, &explanation->device, input->roofs,
                        hn_evidence_record(evidence, evidence->best), &explanation->bounds);
-        status = find_edges(explanation, known, err);
+        status = find_edges(explanation, known, input->compiler, err);
     }
     if (status == HN_OK)
         status = hn_explain_advise(input, explanation, err);

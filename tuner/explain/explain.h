@@ -43,6 +43,7 @@ struct hn_explain_input {
     bool stale; /* the template or the config have changed since */
     struct hn_origin origin; /* of the tuning */
     const char *config; /* its path, for commands that are shown */
+    const struct hn_edge_compiler *compiler; /* NULL: what is advised was not compiled */
 };
 
 /* Borrows the input's parts. */

@@ -141,6 +141,40 @@ static void append_arguments(const struct hn_export *export, const struct hn_ste
     hn_text_append(text, ");\n");
 }
 
+/* Whether the header has a macro of that name: a parameter, or a problem value that the template
+ * sees. */
+static bool has_macro(const struct hn_export *export, const char *name)
+{
+    const struct hn_plan *plan = export->plan;
+    const struct hn_value *value = hn_bindings_get(&export->configs[0]->identity.problem, name);
+    for (size_t i = 0; i < plan->parameter_count; i++)
+        if (strcmp(plan->parameters[i], name) == 0)
+            return true;
+    return value != NULL && hn_plan_is_frozen(plan, name, value);
+}
+
+/* "conv2d<R, S>" as "conv2d<HONE_CONV2D_R, HONE_CONV2D_S>", which holds after the next tuning too.
+ */
+static char *name_kernel(const struct hn_export *export, const char *entry)
+{
+    struct hn_text text = {0};
+    bool plain = hn_text_is_word(entry);
+    while (*entry != '\0') {
+        size_t length =
+            strspn(entry, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789");
+        char *word = strndup(entry, length > 0 ? length : 1);
+        if (word == NULL)
+            text.failed = true;
+        else if (!plain && has_macro(export, word))
+            hn_text_printf(&text, "%s_%s", export->upper, word);
+        else
+            hn_text_append(&text, word);
+        free(word);
+        entry += length > 0 ? length : 1;
+    }
+    return hn_text_take(&text);
+}
+
 /* "matmul<<<s.grid, s.block, s.shared_bytes>>>(A, B, C, M, N);" */
 static void append_launch(const struct hn_export *export, const struct call *call,
                           struct hn_text *text)
@@ -156,7 +190,7 @@ static void append_launch(const struct hn_export *export, const struct call *cal
 }
 
 /* The launches of a configuration, but for steps that it never has. */
-static void write_launches(const struct hn_export_code *code, const char **entries)
+static void write_launches(const struct hn_export_code *code)
 {
     const struct hn_export *export = code->export;
     const char *declared = "struct hone_step ";
@@ -165,11 +199,13 @@ static void write_launches(const struct hn_export_code *code, const char **entri
         struct hn_text condition = {0};
         hn_export_append_condition(code, step->condition, &condition);
         if (!condition.failed && strcmp(condition.data, "0") != 0) {
-            const struct call call = {entries[i] != NULL ? entries[i] : step->entry, step,
+            char *entry = name_kernel(export, step->entry);
+            const struct call call = {entry != NULL ? entry : "", step,
                                       strcmp(condition.data, "1") != 0};
             hn_text_printf(code->writer->text, "    %ss = %s_step(%s_CONFIG, %zu, problem);\n",
                            declared, export->lower, export->upper, i);
             append_launch(export, &call, code->writer->text);
+            free(entry);
             declared = "";
         }
         hn_text_finish(&condition);
@@ -179,26 +215,15 @@ static void write_launches(const struct hn_export_code *code, const char **entri
 static void write_calls(struct hn_export_writer *writer)
 {
     const struct hn_export *export = writer->export;
-    struct hn_source source;
     struct hn_export_code code;
     if (export->plan->pipeline != NULL) {
         hn_export_describe_pipeline(writer);
         return;
     }
-    const char **entries = calloc(export->plan->step_count, sizeof *entries);
-    hn_export_note(writer, entries == NULL ? hn_fail_memory(writer->err)
-                                           : hn_export_make_source(export, export->configs[0],
-                                                                   &source, writer->err));
-    if (writer->status == HN_OK) {
-        hn_export_note(writer,
-                       hn_export_find_entries(export, 0, source.entries, entries, writer->err));
-        hn_export_code_make(writer, 0, &code);
-        if (writer->status == HN_OK)
-            write_launches(&code, entries);
-        hn_export_code_finish(&code);
-        hn_source_finish(&source);
-    }
-    free(entries);
+    hn_export_code_make(writer, 0, &code);
+    if (writer->status == HN_OK)
+        write_launches(&code);
+    hn_export_code_finish(&code);
 }
 
 /* "  A: M * K elements of float4 (input)" */

@@ -16,6 +16,7 @@ struct view {
     const struct hn_record *best;
     hn_edge_lookup *lookup;
     void *context;
+    const struct hn_edge_compiler *compiler;
 };
 
 bool hn_edge_continue(const struct hn_value *edge, const struct hn_value *behind,
@@ -87,6 +88,20 @@ static bool is_possible(const struct view *view, const char *name, const struct 
     return possible;
 }
 
+/* The point with the value is compiled, where that can be done. */
+static bool does_compile(const struct view *view, struct hn_edge *edge)
+{
+    struct hn_bindings point;
+    enum hn_compiles compiles = HN_COMPILES_UNKNOWN;
+    if (view->compiler == NULL || view->compiler->compile == NULL)
+        return true;
+    if (change(view, edge->parameter, &edge->next, &point, NULL) == HN_OK)
+        compiles = view->compiler->compile(view->compiler->context, view->task, &point);
+    hn_bindings_finish(&point);
+    edge->compiles = compiles == HN_COMPILES;
+    return compiles != HN_COMPILES_NOT;
+}
+
 /* From the edge inwards: the next is worse beyond doubt, and the one behind it no better than that.
  */
 static bool gets_worse(const struct view *view, const char *name, const struct hn_value *behind,
@@ -120,7 +135,7 @@ static bool judge(const struct view *view, size_t parameter, const uint16_t *ord
         .parameter = name, .highest = highest, .value = *values[0], .behind = *values[1]};
     return hn_edge_continue(values[0], values[1], values[2], &edge->next) &&
            gets_worse(view, name, values[1], values[2], &edge->ratio) &&
-           is_possible(view, name, &edge->next);
+           is_possible(view, name, &edge->next) && does_compile(view, edge);
 }
 
 static enum hn_status add_edges(const struct view *view, size_t parameter, struct hn_edges *edges,
@@ -150,9 +165,10 @@ static int compare_edges(const void *a, const void *b)
 
 enum hn_status hn_edges_find(const struct hn_task *task, const struct hn_device *device,
                              const struct hn_record *best, hn_edge_lookup *lookup, void *context,
-                             struct hn_edges *edges, struct hn_error *err)
+                             const struct hn_edge_compiler *compiler, struct hn_edges *edges,
+                             struct hn_error *err)
 {
-    const struct view view = {task, device, best, lookup, context};
+    const struct view view = {task, device, best, lookup, context, compiler};
     size_t parameters = hn_space_parameter_count(task->space);
     *edges = (struct hn_edges){.items = calloc(parameters + 1, sizeof *edges->items)};
     if (edges->items == NULL)
@@ -180,10 +196,11 @@ json_t *hn_edges_to_json(const struct hn_edges *edges)
     json_t *array = json_array();
     for (size_t i = 0; i < edges->count; i++) {
         const struct hn_edge *edge = &edges->items[i];
-        json_array_append_new(array, json_pack("{ss so so sf so}", "name", edge->parameter, "value",
-                                               hn_value_to_json(&edge->value), "behind",
+        json_array_append_new(array, json_pack("{ss so so sf so sb}", "name", edge->parameter,
+                                               "value", hn_value_to_json(&edge->value), "behind",
                                                hn_value_to_json(&edge->behind), "ratio",
-                                               edge->ratio, "next", hn_value_to_json(&edge->next)));
+                                               edge->ratio, "next", hn_value_to_json(&edge->next),
+                                               "compiles", edge->compiles));
     }
     return array;
 }
@@ -194,8 +211,10 @@ void hn_edge_append(struct hn_text *text, const struct hn_edge *edge)
     hn_value_append(text, &edge->value);
     hn_text_printf(text, " is the %s of its values, and ", edge->highest ? "greatest" : "least");
     hn_value_append(text, &edge->behind);
-    hn_text_printf(text, " takes %.*f%% longer: try ", edge->ratio < 1.1 ? 1 : 0,
+    hn_text_printf(text, " takes %.*f%% longer: ", edge->ratio < 1.1 ? 1 : 0,
                    (edge->ratio - 1) * 100);
-    hn_value_append(text, &edge->next);
-    hn_text_append(text, ", if the kernel takes it");
+    hn_text_append(text,
+                   edge->compiles ? "try " : "try what lies beyond, if the kernel takes more");
+    if (edge->compiles)
+        hn_value_append(text, &edge->next);
 }

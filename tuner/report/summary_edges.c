@@ -27,8 +27,8 @@ enum hn_status hn_summary_edges(const struct hn_session *session, const struct h
     *edges = (struct hn_edges){0};
     if (best == NULL)
         return HN_OK;
-    return hn_edges_find(backend->task, &backend->device, best, look_up, (void *)session, edges,
-                         err);
+    return hn_edges_find(backend->task, &backend->device, best, look_up, (void *)session, NULL,
+                         edges, err);
 }
 
 void hn_summary_print_edges(const struct hn_edges *edges, FILE *file)
