@@ -11,6 +11,7 @@
 #include "runtime/compile/compile_log.h"
 #include "runtime/compile/cubin.h"
 #include "runtime/compile/host_headers.h"
+#include "runtime/compile/kernel_choice.h"
 #include "runtime/compile/nvcc.h"
 #include "runtime/compile/prelude_check.h"
 #include "runtime/plan/option_list.h"
@@ -139,8 +140,8 @@ static enum hn_status check_options(const struct hn_compile_request *request, st
     return status;
 }
 
-/* A plain name is extern "C" and stands in the cubin as it is; NVRTC has to be asked for the
- * mangled name of anything else. */
+/* A plain name is looked for in the cubin; NVRTC has to be asked for the mangled name of anything
+ * else. */
 static bool is_name_expression(const char *entry)
 {
     return !hn_text_is_word(entry);
@@ -278,14 +279,8 @@ static enum hn_status inspect(struct hn_image *image, struct hn_error *err)
 {
     const char *const *entries = (const char *const *)image->entries;
     struct hn_error reason = {.message = ""};
-    enum hn_status status = hn_cubin_inspect(image->cubin, image->size, entries, image->entry_count,
-                                             &image->resources, image->code_hash, &reason);
-    if (status == HN_ENOTFOUND) {
-        image->outcome = HN_OUTCOME_COMPILE_ERROR;
-        image->message = strdup(reason.message);
-        return HN_OK;
-    }
-    if (status != HN_OK)
+    if (hn_cubin_inspect(image->cubin, image->size, entries, image->entry_count, &image->resources,
+                         image->code_hash, &reason) != HN_OK)
         return hn_fail(err, HN_ERUN, "%.1000s", reason.message);
     hn_cubin_read_spills(image->log, entries, image->entry_count, &image->resources);
     image->outcome = HN_OUTCOME_OK;
@@ -334,17 +329,21 @@ static enum hn_status compile_program(const struct hn_nvrtc *nvrtc,
 static enum hn_status judge(const struct hn_compile_request *request, struct hn_image *image,
                             struct hn_error *err)
 {
-    char *effect = hn_prelude_check(request->name, request->text, image->log);
-    if (effect != NULL) {
+    enum hn_status status = HN_OK;
+    char *without_effect = hn_prelude_check(request->name, request->text, image->log);
+    if (without_effect != NULL) {
         free(image->message);
-        image->message = effect;
+        image->message = without_effect;
         image->outcome = HN_OUTCOME_COMPILE_ERROR;
-        free(image->cubin);
-        image->cubin = NULL;
-        image->size = 0;
-        return HN_OK;
     }
-    return image->message == NULL ? inspect(image, err) : HN_OK;
+    if (image->message == NULL)
+        status = hn_kernel_choose(request, image, err);
+    if (status == HN_OK && image->message == NULL)
+        return inspect(image, err);
+    free(image->cubin);
+    image->cubin = NULL;
+    image->size = 0;
+    return status;
 }
 
 static enum hn_status compile_by_nvrtc(const struct hn_nvrtc *nvrtc,

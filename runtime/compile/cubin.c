@@ -21,8 +21,6 @@ enum { ATTRIBUTE_PARAMETER = 0x17, ATTRIBUTE_LARGE_PARAMETER = 0x45 };
 enum { MOST_PARAMETERS = 32764 };
 /* What the driver keeps of a block's shared memory; from sm_90 on the linker counts it in. */
 enum { SHARED_RESERVED = 1024 };
-/* Of the names of kernels in a message. */
-enum { LISTED_BYTES = 2000 };
 /* The kernel's index, or symbol_count. */
 static size_t find_kernel(const struct hn_cubin *cubin, const char *name)
 {
@@ -31,28 +29,6 @@ static size_t find_kernel(const struct hn_cubin *cubin, const char *name)
             return i;
     }
     return cubin->symbol_count;
-}
-
-static enum hn_status fail_no_kernel(const struct hn_cubin *cubin, const char *name,
-                                     struct hn_error *err)
-{
-    struct hn_text found;
-    hn_text_init(&found);
-    for (size_t i = 0; i < cubin->symbol_count && found.length < LISTED_BYTES; i++) {
-        if (hn_cubin_is_kernel(&cubin->symbols[i]))
-            hn_text_printf(&found, "%s%s", found.length > 0 ? ", " : "", cubin->symbols[i].name);
-    }
-    enum hn_status status =
-        found.data != NULL
-            ? hn_fail(err, HN_ENOTFOUND,
-                      "no kernel '%.200s' in the program (is it extern \"C\"?); there is %.2000s",
-                      name, found.data)
-            : hn_fail(err, HN_ENOTFOUND,
-                      "no kernel '%.200s' in the program; there is none at all (a kernel that is "
-                      "not extern \"C\" needs a name expression)",
-                      name);
-    hn_text_finish(&found);
-    return status;
 }
 
 struct reading {
@@ -121,7 +97,7 @@ static enum hn_status read_resources(const struct hn_cubin *cubin, const char *e
 {
     size_t symbol = find_kernel(cubin, entry);
     if (symbol == cubin->symbol_count)
-        return fail_no_kernel(cubin, entry, err);
+        return hn_fail(err, HN_ENOTFOUND, "no kernel '%.200s' in the machine code", entry);
     struct reading reading = {.symbol = (uint32_t)symbol, .resources = resources};
     const struct hn_cubin_section *info = hn_cubin_find(cubin, ".nv.info", "");
     if (info != NULL)

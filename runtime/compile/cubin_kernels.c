@@ -6,6 +6,11 @@
 
 #include "runtime/compile/cubin_elf.h"
 
+static int compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
 enum hn_status hn_cubin_read_kernels(const void *bytes, size_t size,
                                      struct hn_kernel_names *kernels, struct hn_error *err)
 {
@@ -25,8 +30,10 @@ enum hn_status hn_cubin_read_kernels(const void *bytes, size_t size,
             kernels->names[kernels->count++] = name;
     }
     hn_cubin_close(&cubin);
-    if (!failed)
+    if (!failed) {
+        qsort(kernels->names, kernels->count, sizeof *kernels->names, compare);
         return HN_OK;
+    }
     hn_kernel_names_finish(kernels);
     return hn_fail_memory(err);
 }

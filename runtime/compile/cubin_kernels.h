@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-/* The mangled names of the kernels of a cubin. Owns them. */
+/* The mangled names of the kernels of a cubin, sorted. Owns them. */
 struct hn_kernel_names {
     char **names;
     size_t count;

@@ -168,8 +168,7 @@ static void test_entry_missing(void **state)
     struct hn_image image;
     compile("scale.cu", "scala", NULL, &image);
     assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_ERROR);
-    assert_string_equal(image.message, "no kernel 'scala' in the program (is it extern \"C\"?); "
-                                       "there is unused, scale");
+    assert_string_equal(image.message, "no kernel 'scala' in the program; there is scale, unused");
     hn_image_finish(&image);
 }
 
@@ -177,11 +176,88 @@ static void test_entry_missing_from_nothing(void **state)
 {
     (void)state;
     struct hn_image image;
-    compile("generic.cu", "fill", NULL, &image);
+    compile("half_helper.cuh", "fill", NULL, &image);
+    assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_ERROR);
+    assert_string_equal(image.message, "no kernel 'fill' in the program; there is none at all");
+    hn_image_finish(&image);
+}
+
+static void expect_entry(const char *entry, const char *mangled)
+{
+    struct hn_image image;
+    compile("names.cu", entry, NULL, &image);
+    if (image.outcome != HN_OUTCOME_OK)
+        fail_msg("%s", image.message);
+    assert_string_equal(image.entries[0], mangled);
+    assert_true(image.resources.registers > 0);
+    hn_image_finish(&image);
+}
+
+/* Whatever a name expression is listed as, it is an entry. */
+static void expect_listed(const char *entry, const char *message, size_t count)
+{
+    struct hn_image image;
+    compile("names.cu", entry, NULL, &image);
+    assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_ERROR);
+    assert_string_equal(image.message, message);
+    const char *listed = strchr(image.message, '"');
+    for (; listed != NULL; count--) {
+        char expression[200];
+        size_t length = strcspn(listed + 1, "\"");
+        snprintf(expression, sizeof expression, "%.*s", (int)length, listed + 1);
+        struct hn_image chosen;
+        compile("names.cu", expression, NULL, &chosen);
+        if (chosen.outcome != HN_OUTCOME_OK)
+            fail_msg("%s", chosen.message);
+        hn_image_finish(&chosen);
+        listed = strchr(listed + 1 + length + 1, '"');
+    }
+    assert_int_equal(count, 0);
+    hn_image_finish(&image);
+}
+
+static void test_entry_by_name(void **state)
+{
+    (void)state;
+    expect_entry("plain", "plain");
+    expect_entry("global_one", "_Z10global_onePf");
+    expect_entry("nested", "_ZN5outer5inner6nestedEPKfPNS_4pairIfEEi");
+    expect_entry("kept", "_Z4keptPf");
+    expect_entry("once", "_ZN5outer4onceIdLi7EEEvPT_");
+    struct hn_image image;
+    compile("names.cu", "hidden", NULL, &image);
+    assert_int_equal(image.outcome, HN_OUTCOME_OK);
+    hn_image_finish(&image);
+}
+
+static void test_entry_of_several(void **state)
+{
+    (void)state;
+    expect_listed("both",
+                  "several kernels are called 'both'; as entry, expected one of "
+                  "\"&both\", \"&outer::both\"",
+                  2);
+    expect_listed("load",
+                  "several kernels are called 'load'; as entry, expected one of "
+                  "\"(void (*)(const double *, outer::pair<outer::pair<float>> *, unsigned "
+                  "int))&outer::load\", \"(void (*)(float *, int))&outer::load\"",
+                  2);
+    expect_listed("twice",
+                  "several kernels are called 'twice'; as entry, expected one of "
+                  "\"twice<false, 3>\", \"twice<true, 3>\"",
+                  2);
+}
+
+static void test_entry_of_a_template(void **state)
+{
+    (void)state;
+    struct hn_image image;
+    compile("names.cu", "tile", NULL, &image);
     assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_ERROR);
     assert_string_equal(image.message,
-                        "no kernel 'fill' in the program; there is none at all (a kernel that is "
-                        "not extern \"C\" needs a name expression)");
+                        "kernel 'tile' is a template: as entry, expected a name expression with "
+                        "values or types in place of the parameters of "
+                        "\"outer::inner::tile<T, N, is_fast>\"");
     hn_image_finish(&image);
 }
 
@@ -319,6 +395,9 @@ int main(void)
         cmocka_unit_test(test_name_expression_unknown),
         cmocka_unit_test(test_entry_missing),
         cmocka_unit_test(test_entry_missing_from_nothing),
+        cmocka_unit_test(test_entry_by_name),
+        cmocka_unit_test(test_entry_of_several),
+        cmocka_unit_test(test_entry_of_a_template),
         cmocka_unit_test(test_first_error_is_the_message),
         cmocka_unit_test(test_too_much_static_shared_memory),
         cmocka_unit_test(test_assembler_error),

@@ -119,6 +119,23 @@ static void compiles_a_file_with_host_code(void **state)
     hn_image_finish(&image);
 }
 
+static void finds_a_kernel_by_its_name(void **state)
+{
+    (void)state;
+    static const char *const entry = "only";
+    struct hn_image image;
+    assert_int_equal(
+        compile("#line 1\nnamespace app { __global__ void only(int *x) { *x = 1; } }\n", &entry, 1,
+                NULL, &image, NULL),
+        HN_OK);
+    assert_int_equal(image.outcome, HN_OUTCOME_OK);
+    assert_string_equal(image.entries[0], "_ZN3app4onlyEPi");
+    hn_image_finish(&image);
+    fails_with(with_host_code, "k", NULL,
+               "several kernels are called 'k'; as entry, expected one of "
+               "\"(void (*)(float *))&app::k\", \"(void (*)(int *))&app::k\"");
+}
+
 static void errors_stand_where_they_are(void **state)
 {
     (void)state;
@@ -249,6 +266,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(says_its_version),
         cmocka_unit_test(compiles_a_file_with_host_code),
+        cmocka_unit_test(finds_a_kernel_by_its_name),
         cmocka_unit_test(errors_stand_where_they_are),
         cmocka_unit_test(options_reach_no_shell),
         cmocka_unit_test(another_architecture_is_refused),
