@@ -64,6 +64,20 @@ class CacheTools(hone.Case):
         self.assertEqual(self.changes(other), [("other point", "NVIDIA H200")])
         self.assertIn("BLOCK 128 -> 256", self.hone("cache", "diff", other, COLUMNS="").stdout)
 
+    def test_diff_of_what_is_simulated_on_one_side(self):
+        """One tuning, once measured and once simulated, is neither removed nor added."""
+        self.hone("tune", hone.DATA / "saxpy.yaml", "--simulate", self.recording("a.json"), "--quiet")
+        [tuning] = json.loads(self.hone("cache", "list", "--json").stdout)["tunings"]
+        path = self.recording("c.json")
+        document = json.loads(path.read_text())
+        document["hone"]["signature"] = tuning["signature"]
+        path.write_text(json.dumps(document))
+        measured = self.cache_of("measured.db", path)
+        self.assertEqual(self.changes(measured), [])
+        text = self.hone("cache", "diff", measured, "--all", COLUMNS="").stdout
+        self.assertIn("simulated -> measured", text)
+        self.assertIn("0 of 1 tunings differ", text)
+
     def test_diff_added_and_removed(self):
         self.hone("cache", "import", self.recording("a.json"))
         h100 = dict(hone.H200, name="NVIDIA H100")

@@ -117,7 +117,7 @@ class Templates(hone.Case):
         result = self.hone("compile", "--all", "-s", "LOAD=plain", "--arch", "sm_90", config, expect=3)
         self.assertIn(f'first failure: {self.folder}/saxpy.cu(23): error: identifier "b" is undefined\n', result.stdout)
         self.assertEqual(result.stdout.count("is undefined"), 1)
-        self.assertEqual(result.stdout.count("compile_error"), 8)
+        self.assertEqual(result.stdout.count(" compile_error "), 8)
         self.assertEqual(result.stderr, "hone: none of the 8 points can be compiled and launched\n")
 
     def test_some_points_never_compile(self):

@@ -97,7 +97,7 @@ class Figures(Unknown):
         for command in (("list",), ("show", "ka")):
             self.assert_nothing_claimed(self.hone("cache", *command).stdout)
         self.assertIn("L2=unknown,", self.hone("cache", "list").stdout)
-        self.assertIn("verification not recorded, by Kernel Tuner", self.hone("cache", "list").stdout)
+        self.assertIn("verification not recorded, by Kernel Tuner", self.hone("cache", "list", COLUMNS="").stdout)
         out = self.folder / "again.json"
         self.hone("cache", "export", "ka", out)
         document = json.loads(out.read_text())

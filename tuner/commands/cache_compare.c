@@ -27,19 +27,39 @@ static enum hn_change change_of(const struct hn_tuned *ours, const struct hn_tun
                                                                      : HN_CHANGE_POINT;
 }
 
-static const struct hn_tuned *find(const struct hn_tuned_list *list, const struct hn_tuned *tuned)
+static const struct hn_tuned *find(const struct hn_tuned_list *list, const struct hn_tuned *tuned,
+                                   bool simulated)
 {
     for (size_t i = 0; i < list->count; i++) {
-        if (list->items[i].simulated == tuned->simulated &&
+        if (list->items[i].simulated == simulated &&
             hn_identity_equal(&list->items[i].identity, &tuned->identity))
             return &list->items[i];
     }
     return NULL;
 }
 
+/* What a tuning of `list` is set against in the other list: one of the same kind, or, across kinds,
+ * where each list has it in one kind only. */
+static const struct hn_tuned *partner(const struct hn_tuned_list *list,
+                                      const struct hn_tuned_list *other,
+                                      const struct hn_tuned *tuned, bool across)
+{
+    const struct hn_tuned *same = find(other, tuned, tuned->simulated);
+    if (same != NULL || !across || find(list, tuned, !tuned->simulated) != NULL)
+        return same;
+    return find(other, tuned, !tuned->simulated);
+}
+
+static const char *remark_of(const struct hn_tuned *ours, const struct hn_tuned *theirs)
+{
+    if (theirs == NULL || ours->simulated == theirs->simulated)
+        return NULL;
+    return ours->simulated ? "simulated -> measured" : "measured -> simulated";
+}
+
 enum hn_status hn_tuned_pairs_make(const struct hn_tuned_list *ours,
                                    const struct hn_tuned_list *theirs, double threshold,
-                                   struct hn_tuned_pairs *pairs, struct hn_error *err)
+                                   bool across, struct hn_tuned_pairs *pairs, struct hn_error *err)
 {
     *pairs =
         (struct hn_tuned_pairs){calloc(ours->count + theirs->count + 1, sizeof *pairs->items), 0};
@@ -47,12 +67,12 @@ enum hn_status hn_tuned_pairs_make(const struct hn_tuned_list *ours,
         return hn_fail_memory(err);
     for (size_t i = 0; i < ours->count; i++) {
         const struct hn_tuned *mine = &ours->items[i];
-        const struct hn_tuned *other = find(theirs, mine);
-        pairs->items[pairs->count++] =
-            (struct hn_tuned_pair){mine, other, change_of(mine, other, threshold), NULL};
+        const struct hn_tuned *other = partner(ours, theirs, mine, across);
+        pairs->items[pairs->count++] = (struct hn_tuned_pair){
+            mine, other, change_of(mine, other, threshold), remark_of(mine, other)};
     }
     for (size_t i = 0; i < theirs->count; i++) {
-        if (find(ours, &theirs->items[i]) == NULL)
+        if (partner(theirs, ours, &theirs->items[i], across) == NULL)
             pairs->items[pairs->count++] =
                 (struct hn_tuned_pair){NULL, &theirs->items[i], HN_CHANGE_ADDED, NULL};
     }

@@ -26,10 +26,11 @@ struct hn_tuned_pairs {
     size_t count;
 };
 
-/* Pairs tunings of equal identity, measured and simulated apart; in the order of ours, then what only theirs has. Borrows
+/* Pairs tunings of equal identity, measured with measured and simulated with simulated; `across`: also one with the other,
+ * with a remark, where each list has it in one kind only. In the order of ours, then what only theirs has. Borrows
  * the lists. threshold: relative, 0.02 for 2%. Free the items. */
 enum hn_status hn_tuned_pairs_make(const struct hn_tuned_list *ours, const struct hn_tuned_list *theirs, double threshold,
-                                   struct hn_tuned_pairs *pairs, struct hn_error *err);
+                                   bool across, struct hn_tuned_pairs *pairs, struct hn_error *err);
 /* "faster", "other point", ... */
 const char *hn_change_name(enum hn_change change);
 /* The functions below take the pairs whose change is in `changes`, a mask of 1 << change. */

@@ -58,7 +58,7 @@ enum hn_status hn_cache_diff(const struct hn_cache_command *command, struct hn_e
     hn_cache_filter(command, &ours);
     status = hn_cache_list_of(command, command->arguments[0], &theirs, err);
     if (status == HN_OK)
-        status = hn_tuned_pairs_make(&ours, &theirs, command->threshold, &pairs, err);
+        status = hn_tuned_pairs_make(&ours, &theirs, command->threshold, true, &pairs, err);
     if (status == HN_OK)
         status = report(command, &pairs, err);
     free(pairs.items);

@@ -60,7 +60,7 @@ static enum hn_status merge_one(const struct hn_cache_command *command, const ch
     if (status == HN_OK)
         status = hn_cache_list_of(command, path, &theirs, err);
     if (status == HN_OK)
-        status = hn_tuned_pairs_make(&before, &theirs, command->threshold, &pairs, err);
+        status = hn_tuned_pairs_make(&before, &theirs, command->threshold, false, &pairs, err);
     if (status == HN_OK)
         status = hn_cache_import_file(command, path, &imported, err);
     if (status == HN_OK)

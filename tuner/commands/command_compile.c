@@ -247,6 +247,20 @@ static void add_row(struct hn_table *table, const struct batch *batch, uint64_t 
     hn_table_point(table, plan->parameters, plan->parameter_count, &batch->points[i]);
 }
 
+/* What the compiler said of a point, under its number and its values. */
+static void print_log(const struct batch *batch, uint64_t i)
+{
+    const char *log = batch->images[i].log;
+    struct hn_text point;
+    hn_text_init(&point);
+    hn_bindings_append(&point, &batch->points[i]);
+    printf("\nlog of %llu, %s%s\n", (unsigned long long)i + 1, point.data != NULL ? point.data : "",
+           log == NULL || log[0] == '\0' ? ": empty" : ":");
+    if (log != NULL && log[0] != '\0')
+        printf("%s%s", log, log[strlen(log) - 1] == '\n' ? "" : "\n");
+    hn_text_finish(&point);
+}
+
 static void print_batch(const struct batch *batch)
 {
     static const char *const headings[] = {">#",          ">regs",    ">shared B",
@@ -275,7 +289,7 @@ static void print_batch(const struct batch *batch)
         }
     }
     for (uint64_t i = 0; batch->compile->log && i < batch->count; i++)
-        printf("%s\n", batch->images[i].log != NULL ? batch->images[i].log : "");
+        print_log(batch, i);
 }
 
 static void report_json(const struct batch *batch)
@@ -348,7 +362,7 @@ static enum hn_status compile_points(struct batch *batch, struct hn_error *err)
 static enum hn_status compile_problem(struct compile *compile, size_t problem, struct hn_error *err)
 {
     struct batch batch = {.compile = compile, .started_ms = hn_now_ms()};
-    enum hn_status status = hn_task_make(compile->config, problem, HN_COLD, &batch.task, err);
+    enum hn_status status = hn_task_make_sources(compile->config, problem, &batch.task, err);
     if (status != HN_OK)
         return status;
     status = choose_points(&batch, err);

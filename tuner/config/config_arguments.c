@@ -19,6 +19,10 @@ static void read_type(struct hn_config_reader *reader, const struct hn_yaml *nod
                                "an element type such as float32 or float32x4") ||
         hn_type_parse(node->text, &argument->element, &argument->lanes))
         return;
+    const char *own = hn_type_of_c(node->text);
+    if (own != NULL)
+        hn_config_fail(reader, node, "unknown element type '%s'; here it is called %s", node->text,
+                       own);
     size_t base = strcspn(node->text, "x");
     for (int i = 0; i < HN_ELEMENT_COUNT; i++) {
         names[i] = hn_element_name((enum hn_element)i);

@@ -22,6 +22,7 @@ struct anchor {
 
 struct loader {
     const char *path;
+    const char *text;
     yaml_parser_t parser;
     struct anchor *anchors; /* newest first, so that a name given again means the newer node */
     size_t alias_nodes;
@@ -45,6 +46,16 @@ static enum hn_status fail_at(struct loader *loader, yaml_mark_t mark, const cha
                    mark.column + 1, what);
 }
 
+/* Whether the line where the parser gave up is indented with a tab. */
+static bool is_tab(const char *text, const yaml_mark_t *mark)
+{
+    for (size_t line = 0; line < mark->line && text != NULL; line++) {
+        text = strchr(text, '\n');
+        text += text != NULL;
+    }
+    return text != NULL && text[strspn(text, " ")] == '\t';
+}
+
 static enum hn_status fail_parser(struct loader *loader)
 {
     const yaml_parser_t *parser = &loader->parser;
@@ -53,6 +64,9 @@ static enum hn_status fail_parser(struct loader *loader)
     if (parser->error == YAML_READER_ERROR)
         return hn_fail(loader->err, HN_ECONFIG, "%s: not YAML text: %s at byte %zu", loader->path,
                        parser->problem, parser->problem_offset);
+    if (is_tab(loader->text, &parser->problem_mark))
+        return fail_at(loader, parser->problem_mark,
+                       "found a tab in the indentation; YAML is indented by blanks alone");
     if (parser->context == NULL)
         return fail_at(loader, parser->problem_mark, parser->problem);
     return hn_fail(loader->err, HN_ECONFIG, "%s:%zu:%zu: %s (%s from line %zu, column %zu)",
@@ -340,7 +354,7 @@ enum hn_status hn_yaml_load(const char *path, struct hn_yaml **root, struct hn_e
     if (status != HN_OK)
         return status == HN_ENOMEM ? status : HN_ECONFIG;
 
-    struct loader loader = {.path = path, .err = err};
+    struct loader loader = {.path = path, .text = data, .err = err};
     struct hn_yaml *tree = NULL;
     if (!yaml_parser_initialize(&loader.parser)) {
         free(data);

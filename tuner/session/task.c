@@ -32,7 +32,7 @@ static char *objective_text(const struct hn_plan *plan)
     return hn_text_take(&text);
 }
 
-static enum hn_status identify(struct hn_task *task, struct hn_error *err)
+static enum hn_status identify(struct hn_task *task, bool measures, struct hn_error *err)
 {
     const struct hn_plan *plan = task->plan;
     struct hn_identity *identity = &task->identity;
@@ -43,13 +43,17 @@ static enum hn_status identify(struct hn_task *task, struct hn_error *err)
     if (identity->kernel == NULL || identity->signature == NULL || identity->regime == NULL ||
         identity->objective == NULL)
         return hn_fail_memory(err);
-    enum hn_status status = hn_config_version(
-        plan, &task->template, task->has_reference ? &task->reference : NULL, &task->version, err);
+    enum hn_status status =
+        measures
+            ? hn_config_version(plan, &task->template,
+                                task->has_reference ? &task->reference : NULL, &task->version, err)
+            : HN_OK;
     return status == HN_OK ? hn_bindings_copy(&identity->problem, task->problem, err) : status;
 }
 
-enum hn_status hn_task_make(const struct hn_config *config, size_t problem, enum hn_regime regime,
-                            struct hn_task *task, struct hn_error *err)
+/* measures: with the data that arguments are filled from. */
+static enum hn_status make(const struct hn_config *config, size_t problem, enum hn_regime regime,
+                           bool measures, struct hn_task *task, struct hn_error *err)
 {
     *task = (struct hn_task){.config = config,
                              .plan = config->plan,
@@ -57,15 +61,27 @@ enum hn_status hn_task_make(const struct hn_config *config, size_t problem, enum
                              .regime = regime};
     hn_identity_init(&task->identity);
     enum hn_status status = load_templates(task, err);
-    if (status == HN_OK)
+    if (status == HN_OK && measures)
         status = hn_config_check_data(config, problem, err);
     if (status == HN_OK)
         status = hn_config_space(config, problem, &task->space, err);
     if (status == HN_OK)
-        status = identify(task, err);
+        status = identify(task, measures, err);
     if (status != HN_OK)
         hn_task_finish(task);
     return status;
+}
+
+enum hn_status hn_task_make(const struct hn_config *config, size_t problem, enum hn_regime regime,
+                            struct hn_task *task, struct hn_error *err)
+{
+    return make(config, problem, regime, true, task, err);
+}
+
+enum hn_status hn_task_make_sources(const struct hn_config *config, size_t problem,
+                                    struct hn_task *task, struct hn_error *err)
+{
+    return make(config, problem, HN_COLD, false, task, err);
 }
 
 void hn_task_finish(struct hn_task *task)

@@ -25,6 +25,9 @@ struct hn_task {
 /* HN_ECONFIG: no template in the config, a file that is missing; HN_ENOTFOUND: an empty space. */
 enum hn_status hn_task_make(const struct hn_config *config, size_t problem, enum hn_regime regime,
                             struct hn_task *task, struct hn_error *err);
+/* The same for who only compiles: data files need not be there, and it has no version. */
+enum hn_status hn_task_make_sources(const struct hn_config *config, size_t problem, struct hn_task *task,
+                                    struct hn_error *err);
 void hn_task_finish(struct hn_task *task);
 
 /* The parts of identity and version that only device, driver and compiler know. */
