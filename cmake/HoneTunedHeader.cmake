@@ -5,7 +5,8 @@
 # Writes <name>_tuned.h (or OUTPUT) from Hone's cache at build time and puts its folder on the target's include path.
 # With CACHE it is written again whenever that file changes; with RECORDED the results are those of recorded tunings, and
 # CONFIG is the config that they were made with; the header is written again when one of them changes. FORMAT cubin-header
-# embeds machine code for the architectures of ARCH. `hone` is looked for on the PATH; HONE_EXECUTABLE overrides.
+# embeds machine code for the architectures of ARCH. With CONFIG, where nothing was tuned yet, the header has the default point of
+# the config instead, says so in a comment, and the build shows a warning: a fresh checkout builds. `hone` is looked for on the PATH; HONE_EXECUTABLE overrides.
 
 function(hone_tuned_header target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "KERNEL;CACHE;DEVICE_NAME;PREFIX;OUTPUT;CONFIG;FORMAT" "PROBLEM;RECORDED;ARCH")
@@ -38,7 +39,10 @@ function(hone_tuned_header target)
   if(arg_CACHE)
     cmake_path(ABSOLUTE_PATH arg_CACHE BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
     list(APPEND options --cache "${arg_CACHE}")
-    list(APPEND depends "${arg_CACHE}")
+    if(arg_CONFIG)
+      file(GLOB arg_CACHE CONFIGURE_DEPENDS "${arg_CACHE}") # it may come later
+    endif()
+    list(APPEND depends ${arg_CACHE})
   endif()
   if(arg_DEVICE_NAME)
     list(APPEND options --device-name "${arg_DEVICE_NAME}")
@@ -48,7 +52,7 @@ function(hone_tuned_header target)
   endif()
   if(arg_CONFIG)
     cmake_path(ABSOLUTE_PATH arg_CONFIG BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
-    list(APPEND options --config "${arg_CONFIG}")
+    list(APPEND options --config "${arg_CONFIG}" --defaults)
     list(APPEND depends "${arg_CONFIG}")
   endif()
   if(arg_FORMAT)
@@ -63,6 +67,8 @@ function(hone_tuned_header target)
     list(APPEND options --recorded "${recorded}")
     if(IS_DIRECTORY "${recorded}")
       file(GLOB recorded CONFIGURE_DEPENDS "${recorded}/*.json" "${recorded}/*.json.gz")
+    elseif(arg_CONFIG)
+      file(GLOB recorded CONFIGURE_DEPENDS "${recorded}")
     endif()
     list(APPEND depends ${recorded})
   endforeach()

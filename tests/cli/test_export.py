@@ -181,6 +181,76 @@ int main(void)
         self.assertIn(f"{self.folder}/nowhere/a.h", result.stderr)
         self.assertIn("No such file or directory", result.stderr)
 
+    def test_defaults_where_nothing_is_tuned(self):
+        self.cache.unlink()
+        defaults = ["export", "saxpy", "--config", hone.DATA / "saxpy.yaml", "--defaults"]
+        result = self.hone(*defaults, "-o", "saxpy_tuned.h", "--quiet")
+        self.assertEqual(result.stderr, f"hone: warning: saxpy at the defaults of '{hone.DATA}/saxpy.yaml': there is no cache: "
+                         "nothing was tuned yet\n")
+        text = (self.folder / "saxpy_tuned.h").read_text()
+        self.assertIn(" *   NOT TUNED: nothing was measured. ", text)
+        self.assertNotIn("device     ", text)
+        self.write("main.c", """\
+#define HONE_SAXPY_APPLY
+#include "saxpy_tuned.h"
+int main(void)
+{
+    struct hone_saxpy_problem problem = {1000};
+    int config = hone_saxpy_select("NVIDIA H200", 90, 132, problem);
+    return BLOCK != 128 || ITEMS != 1 || LOAD != LOAD_plain || config != 0 || hone_saxpy_step(config, 0, problem).grid.x != 8;
+}
+""")
+        self.compile("main.c")
+        self.assertTrue(self.hone(*defaults, "--format", "source").stdout.startswith("// saxpy, NOT TUNED: "))
+        self.assertIn("NOT TUNED", self.hone(*defaults, "--format", "driver-header").stdout)
+        self.assertIn("name it with --arch", self.hone(*defaults, "--format", "cubin-header", expect=2).stderr)
+
+    def test_defaults_give_way_to_results(self):
+        text = self.hone("export", "saxpy", "--config", hone.DATA / "saxpy.yaml", "--defaults").stdout
+        self.assertNotIn("NOT TUNED", text)
+        self.assertEqual(text, self.hone("export", "saxpy", "--config", hone.DATA / "saxpy.yaml").stdout)
+        config = self.copy_config()
+        self.spoil(config, "ITEMS: [1", "MORE: [0, 1]\n  ITEMS: [1")
+        result = self.hone("export", "saxpy", "--config", config, "--defaults")
+        self.assertIn("nothing of 'saxpy' was tuned with the parameters", result.stderr)
+        self.assertIn("#define HONE_SAXPY_MORE 0\n", result.stdout)
+
+    def test_defaults_need_a_config(self):
+        self.misused("--defaults: name the config that has them with --config", "export", "saxpy", "--defaults")
+        self.misused("--defaults: json has results only; expected header, driver-header, source or cubin-header", "export", "saxpy",
+                     "--defaults", "--config", "saxpy.yaml", "--json")
+
+    @unittest.skipUnless(shutil.which("cmake"), "there is no cmake")
+    def test_a_fresh_checkout_builds(self):
+        """And is built again once something was tuned."""
+        self.cache.unlink()
+        self.write("main.c", '#include <stdio.h>\n#include "saxpy_tuned.h"\nint main(void) { printf("%d", HONE_SAXPY_ITEMS); }\n')
+        self.write("CMakeLists.txt", f"""\
+cmake_minimum_required(VERSION 3.22)
+project(user LANGUAGES C)
+include({hone.SOURCE}/cmake/HoneTunedHeader.cmake)
+add_executable(program main.c)
+hone_tuned_header(program KERNEL saxpy CACHE {self.cache} CONFIG {hone.DATA}/saxpy.yaml)
+add_executable(recorded main.c)
+hone_tuned_header(recorded KERNEL saxpy CONFIG {hone.DATA}/saxpy.yaml RECORDED recorded OUTPUT recorded/saxpy_tuned.h)
+""")
+
+        def build(*commands):
+            text = ""
+            for command in commands:
+                done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                text += done.stdout + done.stderr
+            return text
+
+        said = build(["cmake", "-S", ".", "-B", "b", f"-DHONE_EXECUTABLE={hone.HONE}"], ["cmake", "--build", "b"])
+        self.assertEqual(said.count("hone: warning: saxpy at the defaults of "), 2)
+        self.assertEqual(build(["b/program"], ["b/recorded"]), "11")
+        self.tune_simulated()
+        said = build(["cmake", "--build", "b"])
+        self.assertNotIn("warning", said)
+        self.assertEqual(build(["b/program"]), "2")
+
     @unittest.skipUnless(shutil.which("cmake"), "there is no cmake")
     def test_cmake_function(self):
         self.write("main.c", '#include "saxpy_tuned.h"\nint main(void) { return HONE_SAXPY_BLOCK != 128; }\n')

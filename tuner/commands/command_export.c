@@ -22,6 +22,7 @@ enum {
     KEY_CONFIG,
     KEY_RECORDED,
     KEY_ARCH,
+    KEY_DEFAULTS,
 };
 
 enum format {
@@ -45,6 +46,7 @@ struct arguments {
     const char *regime;
     enum format format;
     bool quiet;
+    bool defaults;
     struct hn_bindings problem;
     const char *config;
     const char **recorded;
@@ -56,6 +58,8 @@ static const struct argp_option own_options[] = {
     {"output", 'o', "FILE", 0, "Write to FILE instead of standard output", 1},
     {"format", KEY_FORMAT, "FORMAT", 0,
      "header (the default), driver-header, json, csv, source, cubin or cubin-header", 1},
+    {"defaults", KEY_DEFAULTS, 0, 0,
+     "Where nothing was tuned yet, the default point of --config, with a warning", 1},
     {"problem", 'p', "NAME=VALUE", 0,
      "Only configurations tuned for this problem value; may be repeated", 1},
     {"device-name", KEY_DEVICE_NAME, "NAME", 0,
@@ -118,6 +122,19 @@ static void add_problem(struct hn_bindings *problem, const char *assignment,
         argp_error(state, "--problem: %s", err.message);
 }
 
+/* The default point is the config's, and no result that could be listed or kept as machine code. */
+static void check_defaults(const struct arguments *arguments, struct argp_state *state)
+{
+    if (arguments->config == NULL)
+        argp_error(state, "--defaults: name the config that has them with --config");
+    if (arguments->format == FORMAT_JSON || arguments->format == FORMAT_CSV ||
+        arguments->format == FORMAT_CUBIN)
+        argp_error(state,
+                   "--defaults: %s has results only; expected header, driver-header, source or "
+                   "cubin-header",
+                   format_names[arguments->format]);
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct arguments *arguments = state->input;
@@ -148,6 +165,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_CONFIG:
         arguments->config = argument;
         return 0;
+    case KEY_DEFAULTS:
+        arguments->defaults = true;
+        return 0;
     case KEY_ARCH:
         arguments->options.architecture = argument;
         return 0;
@@ -170,6 +190,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
             argp_error(
                 state,
                 "expected NAME, the kernel to export; `hone cache list` shows what is tuned");
+        if (arguments->defaults)
+            check_defaults(arguments, state);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -217,6 +239,10 @@ static enum hn_status make_embedded(struct hn_store *store, const struct hn_expo
         .jobs = options->jobs,
         .compile_timeout_s = options->compile_timeout_s,
         .quiet = arguments->quiet || arguments->output == NULL};
+    if (export->untuned && options->architecture == NULL)
+        return hn_fail(
+            err, HN_EUSAGE,
+            "--defaults: nothing was tuned, so no architecture is known; name it with --arch");
     hn_interrupt_install();
     enum hn_status status = hn_export_gather_images(store, export, &request, &images, err);
     if (status == HN_OK)
@@ -306,8 +332,10 @@ static enum hn_status write_out(const struct arguments *arguments, const struct 
     if (status != HN_OK || arguments->quiet)
         return status;
     fprintf(stderr, "wrote %s\n", arguments->output);
-    say_chosen(export);
-    say_more(export, arguments->format);
+    if (!export->untuned) {
+        say_chosen(export);
+        say_more(export, arguments->format);
+    }
     if (arguments->format == FORMAT_HEADER)
         say_how_to_use(export, arguments->output);
     return HN_OK;
@@ -328,8 +356,12 @@ static enum hn_status export_from(struct hn_store *store, const struct arguments
                                               .regime = arguments->regime,
                                               .config = arguments->config,
                                               .recorded = arguments->recorded,
-                                              .recorded_count = arguments->recorded_count};
+                                              .recorded_count = arguments->recorded_count,
+                                              .defaults = arguments->defaults};
     enum hn_status status = hn_export_open(store, &request, &export, err);
+    if (status == HN_OK && export.untuned)
+        fprintf(stderr, "hone: warning: %s at the defaults of '%s': %s\n", arguments->kernel,
+                arguments->config, err->message);
     if (status == HN_OK)
         status = make(store, &export, arguments, &out, err);
     if (status == HN_OK)
@@ -372,6 +404,8 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
         goto finish_options;
     struct hn_store *store = NULL;
     status = arguments.recorded_count > 0 ? HN_OK : open_cache(options->cache, &store, err);
+    if (status == HN_ENOTFOUND && arguments.defaults)
+        status = HN_OK;
     if (status == HN_OK)
         status = export_from(store, &arguments, err);
     hn_store_close(store);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cache/recording/recording_list.h"
 #include "cache/recording/recording_plan.h"
@@ -146,10 +147,15 @@ static enum hn_status list_results(struct hn_store *store, const struct hn_expor
                                    struct hn_export *export, struct hn_error *err)
 {
     enum hn_status status = HN_OK;
+    if (store == NULL && request->recorded_count == 0)
+        return hn_fail(err, HN_ENOTFOUND, "there is no cache: nothing was tuned yet");
     if (store != NULL)
         status = hn_store_list(store, request->kernel, &export->all, err);
-    for (size_t i = 0; i < request->recorded_count && status == HN_OK; i++)
+    for (size_t i = 0; i < request->recorded_count && status == HN_OK; i++) {
+        if (request->defaults && access(request->recorded[i], F_OK) != 0)
+            continue; /* nothing was recorded yet */
         status = hn_recording_list(request->recorded[i], request->kernel, &export->all, err);
+    }
     if (status != HN_OK || export->all.count > 0)
         return status;
     if (store != NULL)
@@ -158,19 +164,21 @@ static enum hn_status list_results(struct hn_store *store, const struct hn_expor
                    request->recorded[0], request->recorded_count > 1 ? ", …" : "");
 }
 
-enum hn_status hn_export_open(struct hn_store *store, const struct hn_export_request *request,
-                              struct hn_export *export, struct hn_error *err)
+static enum hn_status open_results(struct hn_store *store, const struct hn_export_request *request,
+                                   bool untuned, struct hn_export *export, struct hn_error *err)
 {
     *export = (struct hn_export){.kernel = request->kernel};
     export->upper = hn_export_identifier(request->kernel, request->prefix, true);
     export->lower = hn_export_identifier(request->kernel, request->prefix, false);
     if (export->upper == NULL || export->lower == NULL)
         return hn_fail_memory(err);
-    size_t chosen;
-    enum hn_status status = list_results(store, request, export, err);
+    size_t chosen = 0;
+    export->untuned = untuned;
+    enum hn_status status = untuned ? hn_export_list_defaults(export, request, err)
+                                    : list_results(store, request, export, err);
     if (status == HN_OK)
         status = hn_export_collect(export, request, err);
-    if (status == HN_OK)
+    if (status == HN_OK && !untuned)
         status = choose(export, request, &chosen, err);
     if (status != HN_OK)
         return status;
@@ -184,6 +192,21 @@ enum hn_status hn_export_open(struct hn_store *store, const struct hn_export_req
     if (status == HN_OK)
         status = hn_export_drop_incompatible(export, err);
     return status == HN_OK ? hn_export_number(export, err) : status;
+}
+
+enum hn_status hn_export_open(struct hn_store *store, const struct hn_export_request *request,
+                              struct hn_export *export, struct hn_error *err)
+{
+    struct hn_error reason;
+    enum hn_status status = open_results(store, request, false, export, err);
+    if (status != HN_ENOTFOUND || !request->defaults)
+        return status;
+    reason = *err;
+    hn_export_finish(export);
+    status = open_results(NULL, request, true, export, err);
+    if (status == HN_OK)
+        *err = reason;
+    return status;
 }
 
 void hn_export_finish(struct hn_export *export)

@@ -29,6 +29,7 @@ struct hn_export {
     struct hn_stored_plan stored;
     struct hn_plan *plan; /* of the chosen one, or of the config; NULL when the cache keeps none */
     char template_hash[33]; /* of the template that goes with the plan */
+    bool untuned; /* there are no results: in their place is the default point, without a device and a time */
     bool driver; /* the header has the part for programs of the driver */
     const struct hn_export_images *images; /* that are embedded; NULL: none */
 };
@@ -43,10 +44,12 @@ struct hn_export_request {
     const char *config;          /* path: plan and template are taken from it; NULL: from the cache */
     const char *const *recorded; /* recordings, or folders of them, in place of the cache */
     size_t recorded_count;
+    bool defaults; /* where nothing fits, the default point of the config, which has to be given */
 };
 
-/* Reads the tuned configurations and the plan; store is NULL where recordings are given. HN_ENOTFOUND: what the cache
- * holds instead; HN_EUSAGE: several devices to choose from. */
+/* Reads the tuned configurations and the plan; store is NULL where recordings are given, or with `defaults` where there is no
+ * cache. HN_ENOTFOUND: what the cache holds instead; HN_EUSAGE: several devices to choose from. With `defaults`, why there is
+ * nothing stands in err although it is HN_OK. */
 enum hn_status hn_export_open(struct hn_store *store, const struct hn_export_request *request,
                               struct hn_export *export, struct hn_error *err);
 void hn_export_finish(struct hn_export *export);

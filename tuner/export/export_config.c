@@ -10,6 +10,8 @@
 /* What was measured with another state of template or options is said to be stale. */
 static void mark_stale(struct hn_export *export, const struct hn_version *version)
 {
+    for (size_t i = 0; export->untuned && i < export->all.count; i++)
+        export->all.items[i].version = *version;
     memcpy(export->template_hash, version->template_hash, sizeof export->template_hash);
     for (size_t i = 0; i < export->all.count; i++) {
         struct hn_tuned *tuned = &export->all.items[i];

@@ -83,12 +83,30 @@ static void write_options(struct hn_export_writer *writer)
     hn_source_finish(&source);
 }
 
+/* Of the default point there is nothing to tell but that. */
+static void write_untuned(struct hn_export_writer *writer)
+{
+    const struct hn_tuned *tuned = writer->export->configs[0];
+    hn_text_append(
+        writer->text,
+        "  NOT TUNED: nothing was measured. These are the defaults of the config, so that what "
+        "includes this file builds;\n  `hone tune`, then `hone export`, replace them.\n");
+    hn_text_append(writer->text, "  point      ");
+    hn_bindings_append(writer->text, &tuned->best.point);
+    hn_text_append(writer->text, "\n");
+    write_options(writer);
+}
+
 static void write_provenance(struct hn_export_writer *writer)
 {
     const struct hn_export *export = writer->export;
     struct hn_text *text = writer->text;
     const struct hn_tuned *tuned = export->configs[0];
     const struct hn_device_identity *device = &tuned->identity.device;
+    if (export->untuned) {
+        write_untuned(writer);
+        return;
+    }
     hn_text_printf(text, "  device     %s%s%s", device->name,
                    device->mig_profile[0] != '\0' ? " " : "", device->mig_profile);
     if (device->capability > 0)

@@ -12,6 +12,10 @@ struct hn_export_writer;
 /* What hn_export_open consists of. Each works on what the one before has made. */
 enum hn_status hn_export_collect(struct hn_export *export, const struct hn_export_request *request,
                                  struct hn_error *err);
+/* In place of results, the default point of the request's config for each of its problems. HN_ENOTFOUND: it is valid for
+ * none of them. */
+enum hn_status hn_export_list_defaults(struct hn_export *export, const struct hn_export_request *request,
+                                       struct hn_error *err);
 /* Takes plan and template from a config. HN_EUSAGE when it is of another kernel. */
 enum hn_status hn_export_take_config(struct hn_export *export, const char *path, struct hn_error *err);
 /* The plan from what export->stored keeps. HN_EFORMAT. */

@@ -82,14 +82,9 @@ static void append_inlined(const struct hn_export *export, const char *text, int
     }
 }
 
-static enum hn_status append_head(const struct hn_export *export, struct hn_text *text,
-                                  struct hn_error *err)
+static void append_measurement(const struct hn_export *export, struct hn_text *text)
 {
     const struct hn_tuned *tuned = export->configs[0];
-    struct hn_source source = {0};
-    enum hn_status status = hn_export_make_source(export, export->configs[0], &source, err);
-    if (status != HN_OK)
-        return status;
     hn_text_printf(text, "// %s as tuned by Hone for %s", export->kernel,
                    tuned->identity.device.name);
     hn_text_append(text, tuned->identity.problem.count > 0 ? ", " : "");
@@ -101,6 +96,20 @@ static enum hn_status append_head(const struct hn_export *export, struct hn_text
     hn_origin_append(text, &tuned->origin);
     hn_text_append(text, ")");
     hn_text_printf(text, "\n// nvcc -arch=sm_%d", tuned->identity.device.capability);
+}
+
+static enum hn_status append_head(const struct hn_export *export, struct hn_text *text,
+                                  struct hn_error *err)
+{
+    struct hn_source source = {0};
+    enum hn_status status = hn_export_make_source(export, export->configs[0], &source, err);
+    if (status != HN_OK)
+        return status;
+    if (export->untuned)
+        hn_text_printf(text, "// %s, NOT TUNED: at the defaults of its config\n// nvcc",
+                       export->kernel);
+    else
+        append_measurement(export, text);
     for (size_t i = 0; i < source.option_count; i++)
         hn_text_printf(text, " %s", source.options[i]);
     for (size_t i = 0; i < source.entry_count; i++)
