@@ -26,7 +26,7 @@ static void open_with(const char *size)
 {
     struct hn_error err = {.message = ""};
     bench_fixture_load(&smooth, "double/pipeline.yaml", capability);
-    if (hn_config_set_problem(smooth.config, size, &err) != HN_OK ||
+    if (hn_config_set_problem(smooth.config, &size, 1, &err) != HN_OK ||
         bench_fixture_open(&smooth, HN_COLD, &err) != HN_OK)
         fail_msg("%s", err.message);
 }

@@ -347,14 +347,60 @@ static void a_restricted_parameter_keeps_some_values(void **state)
     hn_config_destroy(config);
 }
 
+static enum hn_status set_problem(struct hn_config *config, const char *assignment,
+                                  struct hn_error *err)
+{
+    return hn_config_set_problem(config, &assignment, 1, err);
+}
+
+static void assert_valid(const struct hn_config *config, size_t problem, const char *const *points)
+{
+    struct hn_space *space = build(config, problem);
+    size_t count = 0;
+    for (; points[count] != NULL; count++) {
+        struct hn_bindings point;
+        uint16_t choice[4];
+        assert_int_equal(hn_bindings_parse(points[count], &point, NULL), HN_OK);
+        assert_int_equal(hn_space_choice(space, &point, choice, NULL), HN_OK);
+        assert_true(hn_space_contains(space, choice));
+        hn_bindings_finish(&point);
+    }
+    assert_int_equal(hn_space_size(space), count);
+    hn_space_destroy(space);
+}
+
+/* The lists hold what any problem allows; a problem has of it what the expressions say. */
+static void values_may_follow_from_the_problem(void **state)
+{
+    (void)state;
+    static const char *const of_64[] = {
+        "BLOCKS=4,STEP=1,TILE=8",  "BLOCKS=4,STEP=3,TILE=8",  "BLOCKS=4,STEP=1,TILE=16",
+        "BLOCKS=4,STEP=3,TILE=16", "BLOCKS=7,STEP=1,TILE=8",  "BLOCKS=7,STEP=3,TILE=8",
+        "BLOCKS=7,STEP=1,TILE=16", "BLOCKS=7,STEP=3,TILE=16", NULL};
+    static const char *const of_32[] = {"BLOCKS=2,STEP=1,TILE=8", "BLOCKS=2,STEP=3,TILE=8",
+                                        "BLOCKS=7,STEP=1,TILE=8", "BLOCKS=7,STEP=3,TILE=8", NULL};
+    static const char *const of_16[] = {"BLOCKS=1,STEP=1,TILE=4", "BLOCKS=1,STEP=2,TILE=4",
+                                        "BLOCKS=7,STEP=1,TILE=4", "BLOCKS=7,STEP=2,TILE=4", NULL};
+    static const char *const both[] = {"N=16", "LEAST=4"};
+    struct hn_config *config = load("good/computed.yaml");
+    assert_int_equal(config->parameters[0].count, 3); /* 2, 4, 7 */
+    assert_int_equal(config->parameters[0].values[2].integer, 7);
+    assert_int_equal(config->parameters[1].count, 2);
+    assert_valid(config, 0, of_64);
+    assert_valid(config, 1, of_32);
+    assert_int_equal(hn_config_set_problem(config, both, 2, NULL), HN_OK);
+    assert_valid(config, 0, of_16);
+    hn_config_destroy(config);
+}
+
 static void a_problem_value_is_replaced_everywhere(void **state)
 {
     (void)state;
     struct hn_config *config = load("good/full.yaml");
-    assert_int_equal(hn_config_set_problem(config, "N=32", NULL), HN_OK);
+    assert_int_equal(set_problem(config, "N=32", NULL), HN_OK);
     assert_int_equal(config->problem_count, 2);
     assert_bindings(&config->problems[0], "M=64,N=32,PATTERN=plain,SCALE=0.5");
-    assert_int_equal(hn_config_set_problem(config, "PATTERN=offset", NULL), HN_OK);
+    assert_int_equal(set_problem(config, "PATTERN=offset", NULL), HN_OK);
     assert_int_equal(config->problem_count, 1);
     /* A constraint may still name the word that is left. */
     struct hn_space *space = build(config, 0);
@@ -367,7 +413,7 @@ static void a_new_word_joins_the_list(void **state)
 {
     (void)state;
     struct hn_config *config = load("good/full.yaml");
-    assert_int_equal(hn_config_set_problem(config, "PATTERN=stride", NULL), HN_OK);
+    assert_int_equal(set_problem(config, "PATTERN=stride", NULL), HN_OK);
     assert_int_equal(config->problem_count, 2);
     assert_int_equal(config->plan->word_lists[2].count, 3);
     assert_string_equal(config->plan->word_lists[2].words[2], "stride");
@@ -400,7 +446,7 @@ static void wrong_assignments_say_what_is_there(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct hn_error err = {""};
         enum hn_status status = cases[i].problem
-                                    ? hn_config_set_problem(config, cases[i].assignment, &err)
+                                    ? set_problem(config, cases[i].assignment, &err)
                                     : hn_config_restrict(config, cases[i].assignment, &err);
         if (status != HN_EUSAGE)
             fail_msg("%s: status %d", cases[i].assignment, (int)status);
@@ -462,6 +508,7 @@ int main(void)
         cmocka_unit_test(values_are_read),
         cmocka_unit_test(problems_multiply_out),
         cmocka_unit_test(what_let_names_means_what_is_written_out),
+        cmocka_unit_test(values_may_follow_from_the_problem),
         cmocka_unit_test(a_plan_holds_all_but_the_space),
         cmocka_unit_test(a_result_may_be_compared_in_its_own_way),
         cmocka_unit_test(contents_are_described),

@@ -397,8 +397,7 @@ enum hn_status hn_options_config(const struct hn_options *options, const char *p
     enum hn_status status = hn_config_load(path, config, err);
     if (status != HN_OK)
         return status;
-    for (size_t i = 0; i < options->problem_count && status == HN_OK; i++)
-        status = hn_config_set_problem(*config, options->problems[i], err);
+    status = hn_config_set_problem(*config, options->problems, options->problem_count, err);
     for (size_t i = 0; i < options->restriction_count && status == HN_OK; i++)
         status = hn_config_restrict(*config, options->restrictions[i], err);
     if (status != HN_OK) {

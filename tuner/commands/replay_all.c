@@ -177,21 +177,6 @@ static enum hn_status replay_task(struct replay_all *replay, const struct hn_tun
     return status;
 }
 
-static enum hn_status set_problem(struct hn_config *config, const struct hn_bindings *problem,
-                                  struct hn_error *err)
-{
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; status == HN_OK && i < problem->count; i++) {
-        struct hn_text text;
-        hn_text_init(&text);
-        hn_text_printf(&text, "%s=", problem->names[i]);
-        hn_value_append(&text, &problem->values[i]);
-        status = text.failed ? hn_fail_memory(err) : hn_config_set_problem(config, text.data, err);
-        hn_text_finish(&text);
-    }
-    return status;
-}
-
 static enum hn_status replay_tuned(struct replay_all *replay, const char *path,
                                    const struct hn_tuned *tuned, struct hn_error *err)
 {
@@ -200,7 +185,7 @@ static enum hn_status replay_tuned(struct replay_all *replay, const char *path,
     bool warm = strcmp(tuned->identity.regime, hn_regime_name(HN_WARM)) == 0;
     enum hn_status status = hn_options_config(replay->options, path, &config, err);
     if (status == HN_OK)
-        status = set_problem(config, &tuned->identity.problem, err);
+        status = hn_config_take_problem(config, &tuned->identity.problem, err);
     if (status == HN_OK)
         status = hn_task_make(config, 0, warm ? HN_WARM : HN_COLD, &task, err);
     if (status == HN_OK) {

@@ -84,14 +84,8 @@ static enum hn_status set_problem(const struct hn_capture *capture, struct hn_co
     hn_bindings_init(&problem);
     enum hn_status status =
         hn_bindings_from_json(json_object_get(capture->head, "problem"), &problem, err);
-    for (size_t i = 0; status == HN_OK && i < problem.count; i++) {
-        struct hn_text text;
-        hn_text_init(&text);
-        hn_text_printf(&text, "%s=", problem.names[i]);
-        hn_value_append(&text, &problem.values[i]);
-        status = text.failed ? hn_fail_memory(err) : hn_config_set_problem(config, text.data, err);
-        hn_text_finish(&text);
-    }
+    if (status == HN_OK)
+        status = hn_config_take_problem(config, &problem, err);
     hn_bindings_finish(&problem);
     return status;
 }

@@ -20,6 +20,7 @@ void hn_config_destroy(struct hn_config *config)
     for (size_t i = 0; i < config->parameter_count; i++) {
         free(config->parameters[i].name);
         hn_config_free_values(config->parameters[i].values, config->parameters[i].count);
+        hn_config_finish_recipe(config->parameters[i].recipe);
     }
     for (size_t i = 0; i < config->constraint_count; i++) {
         free(config->constraints[i].text);
@@ -119,11 +120,12 @@ static void read_space_parts(struct hn_config_reader *reader)
 {
     hn_config_read_word(reader, hn_config_need(reader, reader->root, "kernel"),
                         "a name ([A-Za-z_][A-Za-z0-9_]*)", &reader->config->plan->kernel);
-    hn_config_read_parameters(reader);
     hn_config_read_problem(reader);
+    hn_config_read_parameters(reader);
     hn_config_read_names(reader);
     hn_config_read_let(reader);
     hn_config_read_constraints(reader);
+    hn_config_read_computed(reader);
     hn_config_read_points(reader);
     read_look_ahead(reader);
 }

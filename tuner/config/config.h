@@ -10,11 +10,23 @@
 #define HN_LOOK_AHEAD 32
 #define HN_LOOK_AHEAD_MOST 4096
 
+enum { HN_CONFIG_VALUES_MOST = 65535 }; /* of a parameter */
+
+/* How values follow from a problem: the items of a list, or lower and upper bound and, of a range, the step (without: 1). */
+struct hn_config_recipe {
+    enum { HN_CONFIG_LIST, HN_CONFIG_RANGE, HN_CONFIG_POWERS } kind;
+    struct hn_expression **items; /* bound to the plan's problem values */
+    size_t count;
+    char *where; /* as of a constraint */
+};
+
 /* A search space as read from YAML and checked as a whole. Owns all. */
 struct hn_config_parameter {
     char *name;
     struct hn_value *values; /* words owned by the config */
     size_t count;
+    struct hn_config_recipe *recipe; /* of values that depend on the problem: then they are those of all problems, and a
+                                        constraint says which are of one. NULL: as written */
 };
 
 struct hn_config_constraint {
@@ -48,9 +60,12 @@ enum hn_status hn_config_check_files(const struct hn_config *config, struct hn_e
 /* That data files hold what a problem asks for. HN_ECONFIG. */
 enum hn_status hn_config_check_data(const struct hn_config *config, size_t problem, struct hn_error *err);
 
-/* -p NAME=VALUE and -s NAME=VALUE,...: replaces a problem value in all problems (dropping repeats), or restricts a
- * parameter to these values of its list ("A=1,2,B=4" restricts two). HN_EUSAGE names what is there. */
-enum hn_status hn_config_set_problem(struct hn_config *config, const char *assignment, struct hn_error *err);
+/* -p NAME=VALUE ... and -s NAME=VALUE,...: replaces problem values in all problems (dropping repeats), or restricts a
+ * parameter to these values of its list ("A=1,2,B=4" restricts two), which comes after. HN_EUSAGE names what is there. */
+enum hn_status hn_config_set_problem(struct hn_config *config, const char *const *assignments, size_t count,
+                                     struct hn_error *err);
+/* The same of a whole problem. */
+enum hn_status hn_config_take_problem(struct hn_config *config, const struct hn_bindings *problem, struct hn_error *err);
 enum hn_status hn_config_restrict(struct hn_config *config, const char *assignment, struct hn_error *err);
 
 /* The space of one problem, built. HN_ENOTFOUND when it is empty. */

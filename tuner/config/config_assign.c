@@ -98,8 +98,7 @@ static enum hn_status set_problem(struct hn_config *config, const char *name, co
     return status;
 }
 
-enum hn_status hn_config_set_problem(struct hn_config *config, const char *assignment,
-                                     struct hn_error *err)
+static enum hn_status assign(struct hn_config *config, const char *assignment, struct hn_error *err)
 {
     char *value = NULL;
     char *name = strdup(assignment);
@@ -110,6 +109,30 @@ enum hn_status hn_config_set_problem(struct hn_config *config, const char *assig
                             : hn_fail(err, HN_EUSAGE, "-p: found '%s', expected NAME=VALUE", name);
     free(name);
     return status;
+}
+
+enum hn_status hn_config_set_problem(struct hn_config *config, const char *const *assignments,
+                                     size_t count, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < count && status == HN_OK; i++)
+        status = assign(config, assignments[i], err);
+    return status == HN_OK ? hn_config_compute(config, err) : status;
+}
+
+enum hn_status hn_config_take_problem(struct hn_config *config, const struct hn_bindings *problem,
+                                      struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; status == HN_OK && i < problem->count; i++) {
+        struct hn_text text;
+        hn_text_init(&text);
+        hn_value_append(&text, &problem->values[i]);
+        status = text.failed ? hn_fail_memory(err)
+                             : set_problem(config, problem->names[i], text.data, err);
+        hn_text_finish(&text);
+    }
+    return status == HN_OK ? hn_config_compute(config, err) : status;
 }
 
 static enum hn_status fail_value(const struct hn_config_parameter *parameter, const char *text,

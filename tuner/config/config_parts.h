@@ -24,6 +24,7 @@ void hn_config_read_problem(struct hn_config_reader *reader);
 void hn_config_read_names(struct hn_config_reader *reader);
 void hn_config_read_let(struct hn_config_reader *reader);
 void hn_config_read_constraints(struct hn_config_reader *reader);
+void hn_config_read_computed(struct hn_config_reader *reader); /* values of parameters that problems say */
 void hn_config_read_points(struct hn_config_reader *reader); /* defaults and ladder */
 void hn_config_read_arguments(struct hn_config_reader *reader);
 void hn_config_read_symbols(struct hn_config_reader *reader);
@@ -40,6 +41,15 @@ void hn_config_check(struct hn_config_reader *reader);
 void hn_config_check_name(struct hn_config_reader *reader, const struct hn_yaml *key);
 /* All words of the plan, borrowed; the list is the caller's. NULL: the reader has failed. */
 const char **hn_config_words(struct hn_config_reader *reader, size_t *count);
+/* "path:line:column" of a node, into *to. */
+void hn_config_note_place(struct hn_config_reader *reader, const struct hn_yaml *node, char **to);
+/* One more, written at the node. */
+void hn_config_add_constraint(struct hn_config_reader *reader, const struct hn_yaml *node, const char *text);
+/* Whether the values of a parameter have expressions among them. */
+bool hn_config_is_computed(const struct hn_config_reader *reader, const struct hn_yaml *node);
+/* Computes them, for the problems that there are now. HN_ECONFIG. */
+enum hn_status hn_config_compute(struct hn_config *config, struct hn_error *err);
+void hn_config_finish_recipe(struct hn_config_recipe *recipe);
 void hn_config_finish_lets(struct hn_config_reader *reader);
 
 /* The place of the argument of kernels that the node names. */

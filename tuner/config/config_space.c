@@ -46,6 +46,8 @@ static void read_lists(struct hn_config_reader *reader, const struct hn_yaml *ma
         hn_config_copy(reader, child->key->text, &list->name);
         if (scalars && child->kind == HN_YAML_SCALAR)
             read_one_value(reader, child, list);
+        else if (!scalars && hn_config_is_computed(reader, child))
+            list->recipe = hn_config_allocate(reader, 1, sizeof *list->recipe);
         else
             hn_config_read_values(reader, child, &list->values, &list->count);
     }
@@ -245,7 +247,9 @@ static void list_words(struct hn_config_reader *reader)
     for (size_t i = 0; i < config->parameter_count; i++) {
         const struct hn_config_parameter *parameter = &config->parameters[i];
         struct hn_word_list *list =
-            start_list(reader, parameter->name, &parameter->values[0], parameter->count);
+            parameter->count == 0
+                ? NULL
+                : start_list(reader, parameter->name, &parameter->values[0], parameter->count);
         for (size_t v = 0; list != NULL && v < parameter->count; v++)
             hn_config_copy(reader, parameter->values[v].word, &list->words[list->count++]);
     }
@@ -315,22 +319,44 @@ void hn_config_read_names(struct hn_config_reader *reader)
 
 /* Constraints. */
 
-static void read_constraint(struct hn_config_reader *reader, const struct hn_yaml *item,
-                            const struct hn_scope *scope)
+void hn_config_note_place(struct hn_config_reader *reader, const struct hn_yaml *node, char **to)
+{
+    if (asprintf(to, "%s:%d:%d", reader->path, node->line, node->column) < 0) {
+        *to = NULL;
+        hn_config_take(reader, hn_fail_memory(reader->err));
+    }
+}
+
+static struct hn_config_constraint *next_constraint(struct hn_config_reader *reader,
+                                                    const struct hn_yaml *node)
 {
     struct hn_config *config = reader->config;
     struct hn_config_constraint *constraint = &config->constraints[config->constraint_count++];
+    hn_config_note_place(reader, node, &constraint->where);
+    return constraint;
+}
+
+static void bind_constraint(struct hn_config_reader *reader, const struct hn_yaml *node,
+                            const struct hn_scope *scope,
+                            const struct hn_config_constraint *constraint)
+{
     struct hn_error reason = {""};
-    hn_config_read_expression(reader, item, &constraint->expression);
-    hn_config_copy(reader, item->text, &constraint->text);
-    if (reader->status != HN_OK)
-        return;
-    hn_config_take_in(reader, item, item->text,
-                      hn_expression_bind(constraint->expression, scope, &reason), &reason);
-    if (asprintf(&constraint->where, "%s:%d:%d", reader->path, item->line, item->column) < 0) {
-        constraint->where = NULL;
-        hn_config_take(reader, hn_fail_memory(reader->err));
-    }
+    if (reader->status == HN_OK)
+        hn_config_take_in(reader, node, constraint->text,
+                          hn_expression_bind(constraint->expression, scope, &reason), &reason);
+}
+
+void hn_config_add_constraint(struct hn_config_reader *reader, const struct hn_yaml *node,
+                              const char *text)
+{
+    const struct hn_plan *plan = reader->config->plan;
+    const struct hn_scope scope = {(const char *const *)plan->names, plan->name_count, NULL, 0};
+    struct hn_error reason = {""};
+    struct hn_config_constraint *constraint = next_constraint(reader, node);
+    hn_config_copy(reader, text, &constraint->text);
+    hn_config_take_in(reader, node, text,
+                      hn_expression_parse(text, &constraint->expression, &reason), &reason);
+    bind_constraint(reader, node, &scope, constraint);
 }
 
 const char **hn_config_words(struct hn_config_reader *reader, size_t *count)
@@ -350,16 +376,22 @@ void hn_config_read_constraints(struct hn_config_reader *reader)
 {
     struct hn_config *config = reader->config;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "constraints");
-    if (node == NULL ||
+    size_t word_count = 0;
+    if (node != NULL &&
         !hn_config_expect_kind(reader, node, HN_YAML_SEQUENCE, "a list of expressions"))
         return;
-    size_t word_count = 0;
+    /* And one of each parameter whose values are computed. */
+    size_t most = (node == NULL ? 0 : node->count) + config->parameter_count;
     const char **words = hn_config_words(reader, &word_count);
-    config->constraints = hn_config_allocate(reader, node->count, sizeof *config->constraints);
+    config->constraints = hn_config_allocate(reader, most, sizeof *config->constraints);
     const struct hn_scope scope = {(const char *const *)config->plan->names,
                                    config->plan->name_count, words, word_count};
     for (const struct hn_yaml *item = hn_config_first(reader, node); item != NULL;
-         item = hn_config_next(reader, item))
-        read_constraint(reader, item, &scope);
+         item = hn_config_next(reader, item)) {
+        struct hn_config_constraint *constraint = next_constraint(reader, item);
+        hn_config_read_expression(reader, item, &constraint->expression);
+        hn_config_copy(reader, item->text, &constraint->text);
+        bind_constraint(reader, item, &scope, constraint);
+    }
     free(words);
 }

@@ -5,8 +5,6 @@
 
 #include "tuner/config/config_parts.h"
 
-enum { VALUES_MOST = 65535 };
-
 /* What the grammar of expressions keeps for itself. */
 static bool is_reserved(const char *word)
 {
@@ -139,9 +137,9 @@ static void read_list(struct hn_config_reader *reader, const struct hn_yaml *nod
 {
     if (node->count == 0)
         hn_config_fail(reader, node, "found an empty list, expected at least one value");
-    if (node->count > VALUES_MOST)
+    if (node->count > HN_CONFIG_VALUES_MOST)
         hn_config_fail(reader, node, "found %zu values, expected at most %d", node->count,
-                       VALUES_MOST);
+                       HN_CONFIG_VALUES_MOST);
     *values = hn_config_allocate(reader, node->count, sizeof **values);
     for (const struct hn_yaml *item = hn_config_first(reader, node); item != NULL;
          item = hn_config_next(reader, item))
@@ -205,9 +203,9 @@ static void read_range(struct hn_config_reader *reader, const struct hn_yaml *no
     if (reader->status != HN_OK)
         return;
     double most = count_steps(&low, &high, &step);
-    if (most >= VALUES_MOST) {
+    if (most >= HN_CONFIG_VALUES_MOST) {
         hn_config_fail(reader, node, "the range has %.0f values, expected at most %d", most + 1,
-                       VALUES_MOST);
+                       HN_CONFIG_VALUES_MOST);
         return;
     }
     *values = hn_config_allocate(reader, (size_t)most, sizeof **values);
