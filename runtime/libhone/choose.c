@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/device/limits.h"
 #include "runtime/libhone/choice.h"
 #include "runtime/libhone/index.h"
 #include "runtime/libhone/kernel.h"
@@ -16,6 +17,7 @@ struct search {
     const struct hone_options *options;
     const struct hn_device *device;
     struct hn_lib_index *index; /* NULL: nothing is tuned of the kernel */
+    struct hn_bindings whole;   /* the problem with what it has of the device */
 };
 
 static enum hone_status find_device(struct hone_cache *cache, CUcontext context,
@@ -270,12 +272,32 @@ static enum hone_status load(struct search *search, const struct hn_lib_choice *
     return status;
 }
 
+/* What results name of the device, and the caller does not, is that of this one. */
+static enum hn_status add_limits(const struct search *search, struct hn_bindings *problem,
+                                 struct hn_error *err)
+{
+    const struct hn_bindings *first = &search->index->list.items[0].identity.problem;
+    enum hn_status status = hn_bindings_copy(problem, search->problem, err);
+    for (size_t i = 0; status == HN_OK && i < HN_DEVICE_LIMITS; i++) {
+        const char *name = hn_device_limit_names[i];
+        const struct hn_value value = hn_integer(hn_device_limit(search->device, i));
+        if (hn_bindings_get(first, name) != NULL && hn_bindings_get(problem, name) == NULL)
+            status = hn_bindings_set(problem, name, &value, err);
+    }
+    return status;
+}
+
 static enum hone_status choose_among_all(struct search *search, struct hn_lib_choice *choice,
                                          struct hone_error *err)
 {
+    struct hn_error reason = {""};
     enum hone_status status = hn_lib_index_get(search->cache, search->kernel, &search->index, err);
-    if (status == HONE_NOT_FOUND && search->options->on_miss == HONE_MISS_TUNE)
+    if (status == HONE_OK) {
+        status = hn_lib_take(err, add_limits(search, &search->whole, &reason), &reason);
+        search->problem = &search->whole;
+    } else if (status == HONE_NOT_FOUND && search->options->on_miss == HONE_MISS_TUNE) {
         status = HONE_OK;
+    }
     return status == HONE_OK ? choose(search, choice, err) : status;
 }
 
@@ -303,6 +325,7 @@ enum hone_status hn_lib_choose(struct hone_cache *cache, CUcontext context, cons
         status = choose_among_all(&search, &choice, err);
     if (status == HONE_OK)
         status = load(&search, &choice, handle, err);
+    hn_bindings_finish(&search.whole);
     hn_tuned_list_free(&list);
     return status;
 }

@@ -120,7 +120,7 @@ int main(void)
 
     def test_launch_with_attributes(self):
         """The double's kernel is right where it is launched in clusters of 16, cooperatively, with that carve-out."""
-        self.launch("attributes", "CLUSTER=16,COOPERATIVE=true,SHARED=65536,CARVEOUT=100", "{.n = N, .BLOCKS = 16}", "x, y",
+        self.launch("attributes", "CLUSTER=16,COOPERATIVE=true,SHARED=65536,CARVEOUT=100", "{.n = N, .sm_count = 16}", "x, y",
                     "out[i] == in[i] + 16")
 
     def test_launch_with_a_window(self):

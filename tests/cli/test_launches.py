@@ -80,8 +80,8 @@ class Launches(double.Case):
         self.assertEqual(dynamic, {1024: 1024, 65536: 65536})
         run = self.hone("run", self.config, "-s", "SHARED=65536,CARVEOUT=100").stdout
         self.assertIn(" registers, 65536 B shared, ", run)
-        row = [line.split() for line in self.hone("compile", self.config, "-s", "SHARED=65536").stdout.splitlines()][2]
-        self.assertEqual(row[1], "65536")
+        rows = [line.split() for line in self.hone("compile", self.config, "-s", "SHARED=65536").stdout.splitlines()]
+        self.assertEqual([row[2] for row in rows if row[:1] == ["1"]], ["65536"])
         resources = json.loads(self.hone("compile", self.config, "-s", "SHARED=65536", "--json").stdout)[0]["resources"]
         self.assertEqual((resources["shared_bytes"], resources["dynamic_shared_bytes"]), (0, 65536))
         for kept in (True, False):

@@ -50,6 +50,16 @@ class Space(hone.Case):
         self.assertEqual(self.lines(SPACES / "space.yaml", "--count", "-s", "TILE=16,32"), ["6"])
         self.assertEqual(self.lines(SPACES / "space.yaml", "--count", "-s", "TILE=16,UNROLL=2"), ["1"])
 
+    def test_limits_of_a_device(self):
+        """They are the device's, or given; without either it is said where."""
+        config = self.write("persistent.yaml", "kernel: k\nproblem: {n: [64, 128]}\nparameters:\n"
+                            "  BLOCKS: [sm_count, 2 * sm_count]\n  SIZE: {powers_of_two: [512, max_threads]}\n")
+        given = self.hone("space", config, "--list", "all", "-p", "sm_count=7", "-p", "max_threads=512", "-p", "n=64").stdout
+        self.assertEqual(given, "BLOCKS=7,SIZE=512\nBLOCKS=14,SIZE=512\n")
+        missing = self.hone("space", config, "-p", "sm_count=7", expect=2, LD_LIBRARY_PATH="").stderr
+        self.assertRegex(missing, r"persistent\.yaml:5:31: 'max_threads' is the device's, which is not known here: .*; give it by -p "
+                         r"max_threads=1024, which is what an H200 has")
+
     def test_problem_given(self):
         self.assertEqual(self.lines(SPACES / "problem_list.yaml", "--count", "-p", "M=64", "-p", "KIND=wide"), ["2"])
 

@@ -46,7 +46,7 @@ static void expect(const char *point, enum hn_outcome outcome, const char *messa
 static void launches_have_clusters_and_cooperate(void **state)
 {
     (void)state;
-    open_bench("n=4096,BLOCKS=16");
+    open_bench("n=4096,sm_count=16");
     expect("CARVEOUT=-1,CLUSTER=1,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_OK, NULL);
     expect("CARVEOUT=0,CLUSTER=2,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_OK, NULL);
     expect("CARVEOUT=100,CLUSTER=16,COOPERATIVE=true,SHARED=65536", HN_OUTCOME_OK, NULL);
@@ -57,7 +57,7 @@ static void launches_have_clusters_and_cooperate(void **state)
 static void launches_beyond_the_limits_are_invalid(void **state)
 {
     (void)state;
-    open_bench("n=4096,BLOCKS=16");
+    open_bench("n=4096,sm_count=16");
     expect("CARVEOUT=-1,CLUSTER=3,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_INVALID_LAUNCH,
            "a grid of 16 blocks in x is no multiple of its clusters' 3");
     expect("CARVEOUT=-1,CLUSTER=17,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_INVALID_LAUNCH,
@@ -75,7 +75,7 @@ static void launches_beyond_the_limits_are_invalid(void **state)
 static void too_many_blocks_can_not_cooperate(void **state)
 {
     (void)state;
-    open_bench("n=4096,BLOCKS=512");
+    open_bench("n=4096,sm_count=512");
     expect("CARVEOUT=-1,CLUSTER=1,COOPERATIVE=false,SHARED=1024", HN_OUTCOME_OK, NULL);
     expect("CARVEOUT=-1,CLUSTER=2,COOPERATIVE=true,SHARED=1024", HN_OUTCOME_LAUNCH_ERROR,
            "attributes <<<(512, 1, 1), (128, 1, 1), 1024 B, cluster (2, 1, 1), cooperative>>>: "

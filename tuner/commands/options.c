@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/c_locale.h"
+#include "runtime/device/driver.h"
 #include "tuner/config/config_sources.h"
 
 /* Keys of the options that have no letter. */
@@ -391,10 +392,56 @@ static void warn_unused(const struct hn_config *config)
     free(names);
 }
 
+/* The GPU that is there, else the architecture that is compiled for. */
+static enum hn_status find_device(void *context, struct hn_device *device, struct hn_error *err)
+{
+    const struct hn_options *options = context;
+    struct hn_driver driver;
+    if (options->architecture != NULL)
+        return hn_device_for_architecture(options->architecture, device, err);
+    enum hn_status status = hn_driver_open(&driver, err);
+    if (status != HN_OK)
+        return status;
+    status = hn_driver_select(&driver, options->device, device, err);
+    hn_driver_close(&driver);
+    return status;
+}
+
+/* The numbers of -p, which are looked at again once it is known what the config has. */
+static enum hn_status given_problem(const struct hn_options *options, struct hn_bindings *problem,
+                                    struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < options->problem_count && status == HN_OK; i++) {
+        const char *equals = strchr(options->problems[i], '=');
+        struct hn_value value = {.type = HN_WORD};
+        if (equals == NULL || hn_value_parse(equals + 1, &value, NULL) != HN_OK ||
+            value.type == HN_WORD)
+            continue;
+        char *name = strndup(options->problems[i], (size_t)(equals - options->problems[i]));
+        status = name == NULL ? hn_fail_memory(err) : hn_bindings_set(problem, name, &value, err);
+        free(name);
+    }
+    return status;
+}
+
+static enum hn_status load_config(const struct hn_options *options, const char *path,
+                                  struct hn_config **config, struct hn_error *err)
+{
+    struct hn_bindings problem;
+    hn_bindings_init(&problem);
+    const struct hn_config_for use = {&problem, find_device, (void *)(uintptr_t)options};
+    enum hn_status status = given_problem(options, &problem, err);
+    if (status == HN_OK)
+        status = hn_config_load_for(path, &use, config, err);
+    hn_bindings_finish(&problem);
+    return status;
+}
+
 enum hn_status hn_options_config(const struct hn_options *options, const char *path,
                                  struct hn_config **config, struct hn_error *err)
 {
-    enum hn_status status = hn_config_load(path, config, err);
+    enum hn_status status = load_config(options, path, config, err);
     if (status != HN_OK)
         return status;
     status = hn_config_set_problem(*config, options->problems, options->problem_count, err);

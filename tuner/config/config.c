@@ -121,6 +121,7 @@ static void read_space_parts(struct hn_config_reader *reader)
     hn_config_read_word(reader, hn_config_need(reader, reader->root, "kernel"),
                         "a name ([A-Za-z_][A-Za-z0-9_]*)", &reader->config->plan->kernel);
     hn_config_read_problem(reader);
+    hn_config_read_device(reader);
     hn_config_read_parameters(reader);
     hn_config_read_names(reader);
     hn_config_read_let(reader);
@@ -188,12 +189,22 @@ static void complete_plan(struct hn_config_reader *reader)
 
 enum hn_status hn_config_load(const char *path, struct hn_config **config, struct hn_error *err)
 {
+    return hn_config_load_for(path, NULL, config, err);
+}
+
+enum hn_status hn_config_load_for(const char *path, const struct hn_config_for *use,
+                                  struct hn_config **config, struct hn_error *err)
+{
     struct hn_yaml *root = NULL;
     enum hn_status status = hn_yaml_load(path, &root, err);
     if (status != HN_OK)
         return status;
-    struct hn_config_reader reader = {
-        .path = path, .root = root, .folder = folder_of(path), .config = create(path), .err = err};
+    struct hn_config_reader reader = {.path = path,
+                                      .root = root,
+                                      .folder = folder_of(path),
+                                      .config = create(path),
+                                      .use = use,
+                                      .err = err};
     if (reader.config == NULL || reader.folder == NULL) {
         reader.status = hn_fail_memory(err);
     } else {

@@ -2,6 +2,7 @@
 #ifndef HONE_TUNER_CONFIG_CONFIG_H
 #define HONE_TUNER_CONFIG_CONFIG_H
 
+#include "runtime/device/device.h"
 #include "runtime/plan/plan.h"
 #include "tuner/space/space.h"
 
@@ -50,9 +51,20 @@ struct hn_config {
     unsigned look_ahead; /* of a search; no part of the plan, since it says nothing of what is measured */
 };
 
+/* For which device a config is read. A config that names a limit of the device (runtime/device/limits.h) has it as one more
+ * problem value: as `problem` says, else that of the device that is found, which is asked for only then. */
+struct hn_config_for {
+    const struct hn_bindings *problem; /* some values, which the config is to be given as well */
+    enum hn_status (*find_device)(void *context, struct hn_device *device, struct hn_error *err); /* NULL: none */
+    void *context;
+};
+
 /* Reads and checks the whole file: syntax, keys, types, names, expressions, that the default point is valid for each
- * problem. The template need not exist (hn_config_check_files asks). HN_ECONFIG: "path:line:column: what". */
-enum hn_status hn_config_load(const char *path, struct hn_config **config, struct hn_error *err);
+ * problem. The template need not exist (hn_config_check_files asks). `use` NULL: for who wants nothing that depends on the
+ * device. HN_ECONFIG: "path:line:column: what". */
+enum hn_status hn_config_load_for(const char *path, const struct hn_config_for *use, struct hn_config **config,
+                                  struct hn_error *err);
+enum hn_status hn_config_load(const char *path, struct hn_config **config, struct hn_error *err); /* NULL */
 void hn_config_destroy(struct hn_config *config);
 
 /* That there is a template, and that it and the reference's can be read. HN_ECONFIG. */

@@ -41,6 +41,15 @@ static size_t token_length(const char *text)
     return length;
 }
 
+bool hn_config_mentions(const char *text, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = text; *at != '\0'; at += token_length(at))
+        if (strncmp(at, name, length) == 0 && token_length(at) == length)
+            return true;
+    return false;
+}
+
 char *hn_config_expand(struct hn_config_reader *reader, const struct hn_yaml *node,
                        const char *text, bool holes)
 {

@@ -21,6 +21,7 @@ void hn_config_append_values(struct hn_text *text, const struct hn_value *values
 /* In the order in which they are read. */
 void hn_config_read_parameters(struct hn_config_reader *reader);
 void hn_config_read_problem(struct hn_config_reader *reader);
+void hn_config_read_device(struct hn_config_reader *reader); /* limits that it names, as problem values */
 void hn_config_read_names(struct hn_config_reader *reader);
 void hn_config_read_let(struct hn_config_reader *reader);
 void hn_config_read_constraints(struct hn_config_reader *reader);

@@ -29,6 +29,8 @@ struct hn_config_reader {
     struct hn_config *config; /* being filled */
     struct hn_config_place *places;
     size_t place_count;
+    const struct hn_config_for *use;
+    struct hn_device device; /* once it was asked for */
     struct hn_config_let *lets;
     size_t let_count;
     enum hn_status status;
@@ -85,6 +87,8 @@ void hn_config_read_path(struct hn_config_reader *reader, const struct hn_yaml *
 /* Takes the status of a call that knew nothing of the node, whose message `reason` is: "in '<text>': <reason>". */
 bool hn_config_take_in(struct hn_config_reader *reader, const struct hn_yaml *node, const char *text,
                        enum hn_status status, const struct hn_error *reason);
+/* Whether the name is a token of an expression. */
+bool hn_config_mentions(const char *text, const char *name);
 /* The text with what `let` names written out; with holes only what stands in braces. The caller frees it; NULL: the reader
  * has failed. */
 char *hn_config_expand(struct hn_config_reader *reader, const struct hn_yaml *node, const char *text, bool holes);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/device/limits.h"
 #include "tuner/config/config_parts.h"
 
 /* Parameters, problems and constraints, and the names that they give to expressions. */
@@ -170,8 +171,8 @@ static void read_problem_list(struct hn_config_reader *reader, const struct hn_y
 static void name_problem_values(struct hn_config_reader *reader, const struct hn_yaml *first)
 {
     struct hn_plan *plan = reader->config->plan;
-    plan->problem =
-        hn_config_allocate(reader, first == NULL ? 0 : first->count, sizeof *plan->problem);
+    plan->problem = hn_config_allocate(
+        reader, (first == NULL ? 0 : first->count) + HN_DEVICE_LIMITS, sizeof *plan->problem);
     for (const struct hn_yaml *child = hn_config_first(reader, first); child != NULL;
          child = hn_config_next(reader, child))
         hn_config_copy(reader, child->key->text, &plan->problem[plan->problem_count++]);

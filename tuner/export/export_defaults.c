@@ -8,22 +8,6 @@
 /* What stands in for results where nothing was tuned: the default point of the config for each of
  * its problems that allows it. It names no device and has no time. */
 
-static enum hn_status set_problem(struct hn_config *config, const struct hn_bindings *wanted,
-                                  struct hn_error *err)
-{
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < wanted->count && status == HN_OK; i++) {
-        struct hn_text assignment;
-        hn_text_init(&assignment);
-        hn_text_printf(&assignment, "%s=", wanted->names[i]);
-        hn_value_append(&assignment, &wanted->values[i]);
-        status = assignment.failed ? hn_fail_memory(err)
-                                   : hn_config_set_problem(config, assignment.data, err);
-        hn_text_finish(&assignment);
-    }
-    return status;
-}
-
 static enum hn_status fill(const struct hn_config *config, const struct hn_bindings *problem,
                            struct hn_tuned *tuned, struct hn_error *err)
 {
@@ -70,14 +54,15 @@ enum hn_status hn_export_list_defaults(struct hn_export *export,
                                        struct hn_error *err)
 {
     struct hn_config *config;
-    enum hn_status status = hn_config_load(request->config, &config, err);
+    const struct hn_config_for use = {.problem = request->problem};
+    enum hn_status status = hn_config_load_for(request->config, &use, &config, err);
     if (status != HN_OK)
         return status;
     if (strcmp(config->plan->kernel, request->kernel) != 0)
         status = hn_fail(err, HN_EUSAGE, "--config: '%s' is of kernel '%s', expected '%s'",
                          config->path, config->plan->kernel, request->kernel);
     if (status == HN_OK)
-        status = set_problem(config, request->problem, err);
+        status = hn_config_take_problem(config, request->problem, err);
     if (status == HN_OK)
         status = list(config, export, err);
     hn_config_destroy(config);
