@@ -39,11 +39,13 @@ extern const char *const hn_verification_names[HN_VERIFICATION_COUNT];
 /* The comparison with the reference: passes if max_error <= tolerance, tolerance = absolute + relative * max|r|. */
 struct hn_verdict {
     enum hn_verification kind;
-    double max_error;     /* max |x - r| over all outputs */
+    double max_error;     /* max |x - r| over all outputs, without elements that may differ and do */
     double tolerance;
     double max_reference; /* max |r| */
     int seeds;            /* how many input seeds it was verified on */
     int launches;         /* how many launches were compared; 0: not known */
+    size_t compared;      /* elements of all outputs that were, in the last of them; 0: not known */
+    size_t differed;      /* of these, beyond the tolerance */
 };
 
 /* Times of one launch of the whole plan, in microseconds. */

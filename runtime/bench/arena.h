@@ -48,6 +48,7 @@ struct hn_arena {
     uint64_t seed;
     struct hn_random secret;   /* from the system's entropy: decides what variants must not foresee */
     uint64_t veil;             /* the key by which reference outputs are veiled */
+    uint64_t poison;           /* the seed from which outputs were poisoned last */
     struct hn_buffer *buffers; /* one an argument of the plan */
     CUdeviceptr block;
     uint64_t argument_bytes; /* of the arguments with their guard zones, from `block` on */
@@ -105,6 +106,8 @@ enum hn_status hn_arena_restore(struct hn_arena *arena, struct hn_error *err);
 /* Poisons the outputs of the first `sets` sets, or their scratch, from that seed (support_fill.cuh). */
 enum hn_status hn_arena_poison(struct hn_arena *arena, size_t sets, uint64_t seed, struct hn_error *err);
 enum hn_status hn_arena_poison_scratch(struct hn_arena *arena, size_t sets, uint64_t seed, struct hn_error *err);
+/* The index that the first element of an argument has in its poison, in that set. */
+uint64_t hn_arena_poisoned(const struct hn_arena *arena, size_t set, size_t argument);
 /* Writes what is there, as poison writes other bytes: the same to caches. Of all arguments of that role in the first `sets` sets. */
 enum hn_status hn_arena_rewrite(struct hn_arena *arena, enum hn_role role, size_t sets, struct hn_error *err);
 /* Gives a set the first one's inputs, so that its outputs have to be the reference's. */

@@ -293,10 +293,17 @@ enum hn_status hn_arena_poison(struct hn_arena *arena, size_t sets, uint64_t see
                                struct hn_error *err)
 {
     enum hn_status status = HN_OK;
+    arena->poison = seed;
     for (size_t i = 0; i < arena->plan->argument_count && status == HN_OK; i++)
         if (arena->plan->arguments[i].role == HN_ROLE_OUTPUT)
             status = poison_argument(arena, i, sets, seed, err);
     return status;
+}
+
+uint64_t hn_arena_poisoned(const struct hn_arena *arena, size_t set, size_t argument)
+{
+    size_t size = hn_element_size(arena->plan->arguments[argument].element);
+    return set == 0 ? 0 : (set - 1) * (arena->buffers[argument].bytes / size);
 }
 
 enum hn_status hn_arena_poison_scratch(struct hn_arena *arena, size_t sets, uint64_t seed,

@@ -2,8 +2,29 @@
 #include "runtime/bench/outputs.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { ALIGNMENT = 256 };
+
+static uint64_t align(uint64_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static bool is_partial(const struct hn_outputs *outputs, size_t argument)
+{
+    const struct hn_plan *plan = outputs->arena->plan;
+    return hn_plan_compares_in_part(plan, &plan->arguments[argument]);
+}
+
+/* The copy, and behind it a bit for each element where not all are compared. */
+static uint64_t kept_bytes(const struct hn_outputs *outputs, size_t argument)
+{
+    const struct hn_buffer *buffer = &outputs->arena->buffers[argument];
+    if (!is_partial(outputs, argument))
+        return buffer->bytes;
+    return align(buffer->bytes) + (buffer->count + 31) / 32 * sizeof(uint32_t);
+}
 
 static uint64_t lay_out(struct hn_outputs *outputs)
 {
@@ -13,7 +34,7 @@ static uint64_t lay_out(struct hn_outputs *outputs)
         if (!hn_argument_is_compared(&arena->plan->arguments[i]))
             continue;
         outputs->offsets[i] = end;
-        end += (arena->buffers[i].bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        end += align(kept_bytes(outputs, i));
     }
     return end;
 }
@@ -26,8 +47,10 @@ enum hn_status hn_outputs_init(struct hn_outputs *outputs, struct hn_arena *aren
     outputs->offsets = calloc(count + 1, sizeof *outputs->offsets);
     outputs->checksums = calloc(count + 1, sizeof *outputs->checksums);
     outputs->counts = calloc(count + 1, sizeof *outputs->counts);
+    outputs->compared = calloc(count + 1, sizeof *outputs->compared);
     enum hn_status status = HN_OK;
-    if (outputs->offsets == NULL || outputs->checksums == NULL || outputs->counts == NULL) {
+    if (outputs->offsets == NULL || outputs->checksums == NULL || outputs->counts == NULL ||
+        outputs->compared == NULL) {
         status = hn_fail_memory(err);
         goto finish_outputs;
     }
@@ -49,6 +72,7 @@ void hn_outputs_finish(struct hn_outputs *outputs)
 {
     if (outputs->block != 0)
         outputs->arena->context->driver->p_cuMemFree(outputs->block);
+    free(outputs->compared);
     free(outputs->counts);
     free(outputs->checksums);
     free(outputs->offsets);
@@ -60,6 +84,45 @@ CUdeviceptr hn_outputs_address(const struct hn_outputs *outputs, size_t argument
     return outputs->block + outputs->offsets[argument];
 }
 
+CUdeviceptr hn_outputs_written(const struct hn_outputs *outputs, size_t argument)
+{
+    if (!is_partial(outputs, argument))
+        return 0;
+    return hn_outputs_address(outputs, argument) + align(outputs->arena->buffers[argument].bytes);
+}
+
+bool hn_outputs_are_partial(const struct hn_outputs *outputs)
+{
+    for (size_t i = 0; i < outputs->arena->plan->argument_count; i++)
+        if (is_partial(outputs, i))
+            return true;
+    return false;
+}
+
+enum hn_status hn_outputs_queue_checksum(const struct hn_outputs *outputs, size_t argument,
+                                         struct hn_error *err)
+{
+    struct hn_arena *arena = outputs->arena;
+    return hn_support_checksum(arena->support, hn_outputs_address(outputs, argument),
+                               kept_bytes(outputs, argument),
+                               hn_arena_slot(arena, argument, HN_SLOT_REFERENCE), err);
+}
+
+/* Every element, until it is known which are written. */
+static enum hn_status expect_all(const struct hn_outputs *outputs, size_t i, struct hn_error *err)
+{
+    struct hn_context *context = outputs->arena->context;
+    CUdeviceptr written = hn_outputs_written(outputs, i);
+    if (written == 0)
+        return HN_OK;
+    /* From the end of the copy on, so that all that the checksum is of is known. */
+    CUdeviceptr end = hn_outputs_address(outputs, i) + outputs->arena->buffers[i].bytes;
+    CUdeviceptr kept_end = hn_outputs_address(outputs, i) + kept_bytes(outputs, i);
+    CUresult result =
+        context->driver->p_cuMemsetD8Async(end, 0xff, kept_end - end, context->stream);
+    return hn_context_check(context, result, "cuMemsetD8Async", err);
+}
+
 static enum hn_status capture_argument(struct hn_outputs *outputs, size_t i, struct hn_error *err)
 {
     struct hn_arena *arena = outputs->arena;
@@ -68,10 +131,7 @@ static enum hn_status capture_argument(struct hn_outputs *outputs, size_t i, str
     CUdeviceptr copy = hn_outputs_address(outputs, i);
     enum hn_status status = hn_support_veil(arena->support, buffer->address, copy,
                                             buffer->bytes / size, size, arena->veil, err);
-    if (status != HN_OK)
-        return status;
-    return hn_support_checksum(arena->support, copy, buffer->bytes,
-                               hn_arena_slot(arena, i, HN_SLOT_REFERENCE), err);
+    return status == HN_OK ? expect_all(outputs, i, err) : status;
 }
 
 enum hn_status hn_outputs_read(const struct hn_outputs *outputs, size_t argument, uint64_t offset,
@@ -115,24 +175,73 @@ static enum hn_status note_counts(struct hn_outputs *outputs, struct hn_error *e
     return status;
 }
 
-enum hn_status hn_outputs_capture(struct hn_outputs *outputs, struct hn_error *err)
+static enum hn_status note_checksums(struct hn_outputs *outputs, struct hn_error *err)
 {
     struct hn_arena *arena = outputs->arena;
     const struct hn_plan *plan = arena->plan;
-    for (size_t i = 0; i < plan->argument_count; i++) {
-        if (!hn_argument_is_compared(&plan->arguments[i]))
-            continue;
-        enum hn_status status = capture_argument(outputs, i, err);
-        if (status != HN_OK)
-            return status;
-    }
-    enum hn_status status = hn_arena_read_results(arena, err);
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < plan->argument_count && status == HN_OK; i++)
+        if (hn_argument_is_compared(&plan->arguments[i]))
+            status = hn_outputs_queue_checksum(outputs, i, err);
+    if (status == HN_OK)
+        status = hn_arena_read_results(arena, err);
     if (status != HN_OK)
         return status;
     for (size_t i = 0; i < plan->argument_count; i++)
         if (hn_argument_is_compared(&plan->arguments[i]))
             outputs->checksums[i] = hn_support_join_sums(
                 hn_arena_host_slot(arena, i, HN_SLOT_REFERENCE), arena->support->blocks);
+    return HN_OK;
+}
+
+enum hn_status hn_outputs_capture(struct hn_outputs *outputs, struct hn_error *err)
+{
+    const struct hn_plan *plan = outputs->arena->plan;
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < plan->argument_count && status == HN_OK; i++)
+        if (hn_argument_is_compared(&plan->arguments[i]))
+            status = capture_argument(outputs, i, err);
+    if (status == HN_OK)
+        status = note_checksums(outputs, err);
+    if (status == HN_OK)
+        status = note_counts(outputs, err);
+    if (status != HN_OK)
+        return status;
+    memcpy(outputs->compared, outputs->counts, plan->argument_count * sizeof *outputs->compared);
     outputs->damaged = false;
-    return note_counts(outputs, err);
+    return HN_OK;
+}
+
+static enum hn_status queue_find_written(struct hn_outputs *outputs, size_t i,
+                                         const uint64_t poisons[2], struct hn_error *err)
+{
+    struct hn_arena *arena = outputs->arena;
+    struct hn_elements found = hn_arena_elements(arena, 0, i);
+    found.count = outputs->counts[i];
+    return hn_support_find_written(arena->support, &found, hn_outputs_address(outputs, i),
+                                   arena->veil, poisons, hn_outputs_written(outputs, i),
+                                   hn_arena_slot(arena, i, HN_SLOT_COMPARE), err);
+}
+
+enum hn_status hn_outputs_find_written(struct hn_outputs *outputs, const uint64_t poisons[2],
+                                       size_t *empty, struct hn_error *err)
+{
+    struct hn_arena *arena = outputs->arena;
+    size_t count = arena->plan->argument_count;
+    enum hn_status status = HN_OK;
+    *empty = SIZE_MAX;
+    for (size_t i = 0; i < count && status == HN_OK; i++)
+        if (is_partial(outputs, i))
+            status = queue_find_written(outputs, i, poisons, err);
+    if (status == HN_OK)
+        status = note_checksums(outputs, err);
+    for (size_t i = 0; i < count && status == HN_OK; i++) {
+        if (!is_partial(outputs, i))
+            continue;
+        outputs->compared[i] = hn_support_join_sums(hn_arena_host_slot(arena, i, HN_SLOT_COMPARE),
+                                                    arena->support->blocks);
+        if (outputs->compared[i] == 0 && outputs->counts[i] > 0)
+            *empty = i;
+    }
+    return status;
 }

@@ -12,6 +12,7 @@ struct hn_outputs {
     uint64_t *offsets;   /* one an argument */
     uint64_t *checksums; /* one an argument */
     uint64_t *counts;    /* one an argument: the elements that are results, by its length argument; of vectors all lanes */
+    uint64_t *compared;  /* one an argument: how many of these are compared */
     bool damaged;        /* a variant wrote into it: capture it again */
 };
 
@@ -20,7 +21,17 @@ void hn_outputs_finish(struct hn_outputs *outputs);
 
 /* Copies the arguments of the first set and notes checksums. */
 enum hn_status hn_outputs_capture(struct hn_outputs *outputs, struct hn_error *err);
+/* Notes which elements of arguments that are compared in part were written, by what is in the first set after a further
+ * launch. poisons: the seeds before the launch that was captured and before this one. *empty becomes an argument of which
+ * none was, or SIZE_MAX. */
+enum hn_status hn_outputs_find_written(struct hn_outputs *outputs, const uint64_t poisons[2], size_t *empty,
+                                       struct hn_error *err);
+bool hn_outputs_are_partial(const struct hn_outputs *outputs);
 CUdeviceptr hn_outputs_address(const struct hn_outputs *outputs, size_t argument);
+/* The bits of the elements that are compared; 0: all are. */
+CUdeviceptr hn_outputs_written(const struct hn_outputs *outputs, size_t argument);
+/* Queues the checksum of what is kept of an argument, which is to be outputs->checksums' (HN_SLOT_REFERENCE). */
+enum hn_status hn_outputs_queue_checksum(const struct hn_outputs *outputs, size_t argument, struct hn_error *err);
 /* One element, without the veil, at so many bytes from the argument's beginning. */
 enum hn_status hn_outputs_read(const struct hn_outputs *outputs, size_t argument, uint64_t offset, void *element,
                                struct hn_error *err);

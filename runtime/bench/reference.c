@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,18 +161,54 @@ enum hn_status hn_bench_prepare_reference(struct hn_bench *bench, const struct h
     return status == HN_OK ? prepare(bench, reference, variant, record, err) : status;
 }
 
+/* What is not compared of outputs that are written in part; nothing at all is no reference. */
+static enum hn_status find_written(const struct hn_variant *variant, struct hn_outputs *outputs,
+                                   struct hn_record *record, struct hn_error *err)
+{
+    static const uint64_t poisons[2] = {ORDINARY_POISON, NAN_POISON};
+    size_t empty = SIZE_MAX;
+    enum hn_status status = hn_outputs_find_written(outputs, poisons, &empty, err);
+    if (status == HN_OK && empty != SIZE_MAX)
+        hn_record_fail(record, HN_OUTCOME_WRONG_RESULT,
+                       "it writes no element of '%s': nothing would be compared",
+                       variant->arena->plan->arguments[empty].name);
+    return status;
+}
+
+/* In its second run over another poison; what a person can do about it follows. */
+static void explain_difference(const struct hn_outputs *outputs, struct hn_record *record)
+{
+    static const char in_part[] =
+        "; where it leaves elements unwritten on purpose: compare: {partial: true}";
+    static const char exact[] = "; two runs of it differ: what adds in any order needs a tolerance";
+    if (record->outcome != HN_OUTCOME_WRONG_RESULT || record->message == NULL)
+        return;
+    char *message = NULL;
+    if (asprintf(&message, "%s%s", record->message,
+                 hn_outputs_are_partial(outputs) ? exact : in_part) < 0)
+        return;
+    free(record->message);
+    record->message = message;
+}
+
 /* thorough: a second launch over another poison shows elements that it leaves unwritten. */
 static enum hn_status launch_reference(struct hn_variant *variant, struct hn_outputs *outputs,
                                        bool thorough, struct hn_record *record,
                                        struct hn_error *err)
 {
+    bool partial = hn_outputs_are_partial(outputs);
     enum hn_status status = hn_verify_launch(variant, ORDINARY_POISON, record, err);
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK)
         status = hn_outputs_capture(outputs, err);
-    if (status == HN_OK && record->outcome == HN_OUTCOME_OK && thorough)
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK && (thorough || partial))
         status = hn_verify_launch(variant, NAN_POISON, record, err);
-    if (status == HN_OK && record->outcome == HN_OUTCOME_OK)
-        status = hn_verify_check(variant, outputs, thorough ? "in a second run " : "", record, err);
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK && partial)
+        status = find_written(variant, outputs, record, err);
+    if (status != HN_OK || record->outcome != HN_OUTCOME_OK)
+        return status;
+    status = hn_verify_check(variant, outputs, thorough ? "in a second run " : "", record, err);
+    if (status == HN_OK)
+        explain_difference(outputs, record);
     return status;
 }
 

@@ -18,17 +18,19 @@ void hn_support_options(const struct hn_plan *plan, char options[HN_SUPPORT_OPTI
     /* The memcpy that results are set beside copies uniform floats. */
     unsigned elements = 1u << HN_FLOAT32;
     unsigned fills = 1u << HN_FILL_UNIFORM;
-    bool multisets = plan->compare.mode == HN_COMPARE_MULTISET;
+    bool multisets = false, loose = false;
     for (size_t i = 0; i < plan->argument_count; i++) {
         const struct hn_argument *argument = &plan->arguments[i];
+        const struct hn_compare *compare = hn_plan_comparison(plan, argument);
         elements |= 1u << argument->element;
         fills |= 1u << argument->fill.kind;
-        multisets = multisets ||
-                    (argument->compare != NULL && argument->compare->mode == HN_COMPARE_MULTISET);
+        multisets = multisets || compare->mode == HN_COMPARE_MULTISET;
+        loose = loose || hn_compare_is_loose(compare);
     }
     snprintf(options[0], sizeof options[0], "-DELEMENTS=%#x", elements);
     snprintf(options[1], sizeof options[1], "-DFILLS=%#x", fills);
     snprintf(options[2], sizeof options[2], "-DMULTISETS=%d", multisets);
+    snprintf(options[3], sizeof options[3], "-DLOOSE=%d", loose);
 }
 
 enum hn_status hn_support_init(struct hn_support *support, struct hn_context *context,
@@ -165,14 +167,31 @@ void hn_support_unveil(void *element, size_t size, uint64_t index, uint64_t key)
 }
 
 enum hn_status hn_support_compare(struct hn_support *support, const struct hn_elements *found,
-                                  CUdeviceptr expected, uint64_t key, CUdeviceptr differences,
-                                  struct hn_error *err)
+                                  CUdeviceptr expected, uint64_t key, const struct hn_terms *terms,
+                                  CUdeviceptr differences, struct hn_error *err)
+{
+    struct hn_elements own = *found;
+    struct hn_terms all = *terms;
+    int type = (int)own.type;
+    void *parameters[] = {&own.data,    &expected,   &key,          &own.count,
+                          &own.row,     &own.pitch,  &type,         &all.tolerance,
+                          &all.written, &all.poison, &all.poisoned, &differences};
+    return launch_over_buffer(support, HN_SUPPORT_COMPARE, parameters, err);
+}
+
+enum hn_status hn_support_find_written(struct hn_support *support, const struct hn_elements *found,
+                                       CUdeviceptr captured, uint64_t key,
+                                       const uint64_t poisons[2], CUdeviceptr written,
+                                       CUdeviceptr sums, struct hn_error *err)
 {
     struct hn_elements own = *found;
     int type = (int)own.type;
-    void *parameters[] = {&own.data, &expected,  &key,  &own.count,
-                          &own.row,  &own.pitch, &type, &differences};
-    return launch_over_buffer(support, HN_SUPPORT_COMPARE, parameters, err);
+    unsigned int size = (unsigned int)hn_element_size(own.type);
+    uint64_t first = poisons[0];
+    uint64_t second = poisons[1];
+    void *parameters[] = {&own.data, &captured, &key,   &own.count, &own.row, &own.pitch,
+                          &type,     &size,     &first, &second,    &written, &sums};
+    return launch_over_buffer(support, HN_SUPPORT_WRITTEN, parameters, err);
 }
 
 enum hn_status hn_support_multiset(struct hn_support *support, const struct hn_elements *found,
@@ -241,6 +260,8 @@ struct hn_difference hn_support_join_differences(const struct hn_difference *dif
             all.max_reference = one->max_reference;
         if (one->misplaced < all.misplaced)
             all.misplaced = one->misplaced;
+        all.differing += one->differing;
+        all.unwritten += one->unwritten;
     }
     return all;
 }

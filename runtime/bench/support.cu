@@ -16,6 +16,7 @@
 #include "support_compare.cuh"
 #include "support_multiset.cuh"
 #include "support_sum.cuh"
+#include "support_written.cuh"
 #ifdef __CUDACC_RTC__
 #include "support_time.cuh"
 #endif

@@ -17,6 +17,7 @@
     X(HN_SUPPORT_VEIL, "hone_veil")                                                                                    \
     X(HN_SUPPORT_COMPARE, "hone_compare")                                                                              \
     X(HN_SUPPORT_MULTISET, "hone_multiset")                                                                            \
+    X(HN_SUPPORT_WRITTEN, "hone_written")                                                                              \
     X(HN_SUPPORT_SUM, "hone_sum")                                                                                      \
     X(HN_SUPPORT_FLUSH, "hone_flush")                                                                                  \
     X(HN_SUPPORT_SPIN, "hone_spin")
@@ -45,10 +46,12 @@ struct hn_damage {
     uint64_t last;
 };
 struct hn_difference {
-    double max_error;
+    double max_error; /* of elements within the tolerance */
     double max_reference;
     uint64_t worst;
     uint64_t misplaced; /* UINT64_MAX: none */
+    uint64_t differing; /* elements beyond the tolerance */
+    uint64_t unwritten; /* of these, as they were poisoned */
 };
 struct hn_bags {
     uint64_t found[2];
@@ -90,9 +93,22 @@ enum hn_status hn_support_checksum(struct hn_support *support, CUdeviceptr data,
 enum hn_status hn_support_veil(struct hn_support *support, CUdeviceptr from, CUdeviceptr to, uint64_t count,
                                size_t element_size, uint64_t key, struct hn_error *err);
 void hn_support_unveil(void *element, size_t size, uint64_t index, uint64_t key);
+/* Which elements are compared, and what of them. */
+struct hn_terms {
+    double tolerance;    /* INFINITY: errors are only looked at, none is counted */
+    CUdeviceptr written; /* a bit for each element that is compared; 0: all are */
+    uint64_t poison;     /* the seed of what the elements held before the launch, */
+    uint64_t poisoned;   /* and the index of the first one there */
+};
 /* `blocks` hn_difference. What is expected lies as what was found, veiled. */
 enum hn_status hn_support_compare(struct hn_support *support, const struct hn_elements *found, CUdeviceptr expected,
-                                  uint64_t key, CUdeviceptr differences, struct hn_error *err);
+                                  uint64_t key, const struct hn_terms *terms, CUdeviceptr differences,
+                                  struct hn_error *err);
+/* `written` gets a bit for each element that a launch writes, in words of 32, by what two launches over poison from two
+ * seeds left: what was captured of the first, and what was found behind the second. `blocks` uint64_t: how many it writes. */
+enum hn_status hn_support_find_written(struct hn_support *support, const struct hn_elements *found,
+                                       CUdeviceptr captured, uint64_t key, const uint64_t poisons[2],
+                                       CUdeviceptr written, CUdeviceptr sums, struct hn_error *err);
 /* `blocks` hn_bags. The lanes of a vector stay together. */
 enum hn_status hn_support_multiset(struct hn_support *support, const struct hn_elements *found, CUdeviceptr expected,
                                    uint64_t key, unsigned lanes, CUdeviceptr bags, struct hn_error *err);
@@ -115,7 +131,7 @@ extern const char hn_support_source[];
 extern const char *const hn_support_entries[];
 extern const size_t hn_support_entry_count;
 /* What to compile them with, so that what this plan does not use is left out: that takes a fraction of the time. */
-enum { HN_SUPPORT_OPTIONS = 3 };
+enum { HN_SUPPORT_OPTIONS = 4 };
 void hn_support_options(const struct hn_plan *plan, char options[HN_SUPPORT_OPTIONS][24]);
 
 #endif

@@ -1,14 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /* The difference of two buffers, element by element. What is expected is veiled: see support_veil.cuh. */
 
-/* What a block found: the largest |x - r| and where, the largest |r|, and the first place where one of the two is NaN
- * or infinite and the other is not the same. */
+/* What a block found: the largest |x - r| up to the tolerance and where, the largest |r|, the first place where one of the
+ * two is NaN or infinite and the other is not the same, how many other elements are beyond the tolerance, and how many of
+ * these are as they were poisoned. */
 struct hone_difference {
     double max_error;
     double max_reference;
     u64 worst;
     u64 misplaced;
+    u64 differing;
+    u64 unwritten;
 };
+
+/* Which elements are compared and what of them: `written` has a bit for each element that is (null: all are), `poison`
+ * and `poisoned` are the seed and the first index of what they held before the launch. */
+struct terms {
+    double tolerance;
+    int element;
+    const unsigned int *written;
+    u64 poison;
+    u64 poisoned;
+};
+
+DEVICE int is_compared(const struct terms *terms, u64 index)
+{
+    return !LOOSE || terms->written == 0 || (terms->written[index >> 5] >> (index & 31) & 1);
+}
 
 DEVICE struct hone_difference join(struct hone_difference a, struct hone_difference b)
 {
@@ -20,6 +38,8 @@ DEVICE struct hone_difference join(struct hone_difference a, struct hone_differe
         a.max_reference = b.max_reference;
     if (b.misplaced < a.misplaced)
         a.misplaced = b.misplaced;
+    a.differing += b.differing;
+    a.unwritten += b.unwritten;
     return a;
 }
 
@@ -37,21 +57,32 @@ DEVICE void store_block_difference(struct hone_difference own, struct hone_diffe
         differences[blockIdx.x] = shared[0];
 }
 
-DEVICE void compare_one(struct hone_difference *own, double x, double r, u64 index)
+/* `bits` is what was found `at` that place. */
+DEVICE void note_error(struct hone_difference *own, const struct terms *terms, double error, double r, u64 index, u64 at,
+                       u64 bits)
 {
-    if (!isfinite(x) || !isfinite(r)) {
-        int same = x == r || (isnan(x) && isnan(r));
-        if (!same && index < own->misplaced)
-            own->misplaced = index;
-        return;
-    }
-    double error = fabs(x - r);
-    if (error > own->max_error) {
+    if (fabs(r) > own->max_reference)
+        own->max_reference = fabs(r);
+    if (error > terms->tolerance) {
+        own->differing++;
+        if (LOOSE && bits == poison_bits(terms->element, terms->poison, terms->poisoned + at))
+            own->unwritten++;
+    } else if (error > own->max_error) {
         own->max_error = error;
         own->worst = index;
     }
-    if (fabs(r) > own->max_reference)
-        own->max_reference = fabs(r);
+}
+
+DEVICE void compare_one(struct hone_difference *own, const struct terms *terms, double x, double r, u64 index, u64 at,
+                        u64 bits)
+{
+    if (isfinite(x) && isfinite(r)) {
+        note_error(own, terms, fabs(x - r), r, index, at, bits);
+        return;
+    }
+    int same = x == r || (isnan(x) && isnan(r));
+    if (!same && index < own->misplaced)
+        own->misplaced = index;
 }
 
 #define COMPARE_REALS(type, word)                                                                                      \
@@ -60,15 +91,18 @@ DEVICE void compare_one(struct hone_difference *own, double x, double r, u64 ind
         union {                                                                                                        \
             word bits;                                                                                                 \
             type real;                                                                                                 \
-        } r = {UNVEIL(word, expected, at)};                                                                            \
-        compare_one(&own, (double)((const type *)found)[at], (double)r.real, i);                                       \
+        } x = {((const word *)found)[at]}, r = {UNVEIL(word, expected, at)};                                           \
+        if (is_compared(&terms, i))                                                                                    \
+            compare_one(&own, &terms, (double)x.real, (double)r.real, i, at, x.bits);                                  \
     }
 
 #define COMPARE_HALVES(fraction_bits)                                                                                  \
     for (u64 i = first_index(); i < count; i += index_stride()) {                                                      \
         u64 at = place(i, row, pitch);                                                                                 \
-        compare_one(&own, widen(((const unsigned short *)found)[at], fraction_bits),                                   \
-                    widen(UNVEIL(unsigned short, expected, at), fraction_bits), i);                                    \
+        unsigned short x = ((const unsigned short *)found)[at];                                                        \
+        if (is_compared(&terms, i))                                                                                    \
+            compare_one(&own, &terms, widen(x, fraction_bits),                                                         \
+                        widen(UNVEIL(unsigned short, expected, at), fraction_bits), i, at, x);                         \
     }
 
 /* Two 64-bit integers that differ can be equal as doubles; they still count as 1 apart. */
@@ -78,20 +112,19 @@ DEVICE void compare_one(struct hone_difference *own, double x, double r, u64 ind
         type x = ((const type *)found)[at];                                                                            \
         type r = (type)UNVEIL(word, expected, at);                                                                     \
         double apart = fabs((double)x - (double)r);                                                                    \
-        double error = x == r ? 0.0 : apart < 1.0 ? 1.0 : apart;                                                       \
-        if (error > own.max_error) {                                                                                   \
-            own.max_error = error;                                                                                     \
-            own.worst = i;                                                                                             \
-        }                                                                                                              \
-        if (fabs((double)r) > own.max_reference)                                                                       \
-            own.max_reference = fabs((double)r);                                                                       \
+        if (is_compared(&terms, i))                                                                                    \
+            note_error(&own, &terms, x == r ? 0.0 : apart < 1.0 ? 1.0 : apart, (double)r, i, at, (word)x);             \
     }
 
 KERNEL hone_compare(const void *found, const void *expected, u64 key, u64 count, u64 row, u64 pitch, int element,
+                    double tolerance, const unsigned int *written, u64 poison, u64 poisoned,
                     struct hone_difference *differences)
 {
-    struct hone_difference own = {0.0, 0.0, NOWHERE, NOWHERE};
+    struct hone_difference own = {0.0, 0.0, NOWHERE, NOWHERE, 0, 0};
+    struct terms terms = {tolerance, element, written, poison, poisoned};
     require_use(element, UNIFORM);
+    if (!LOOSE && written != 0)
+        STOP();
     switch (element) {
     CASE(INT8, COMPARE_INTEGERS(signed char, unsigned char))
     CASE(INT16, COMPARE_INTEGERS(short, unsigned short))

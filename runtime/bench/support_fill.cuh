@@ -56,28 +56,40 @@ KERNEL hone_fill(void *data, u64 count, u64 row, u64 pitch, int element, int kin
         store(data, place(i, row, pitch), element, fill_value(&recipe, i));
 }
 
-/* Fills an output with what no kernel writes: NaN for reals where seed is 0; otherwise bits that depend on seed and
+/* What no kernel writes, as the bits of an element: NaN for reals where seed is 0; otherwise bits that depend on seed and
  * place, of a magnitude from 1 to 2 for reals. */
+DEVICE u64 poison_bits(int element, u64 seed, u64 index)
+{
+    u64 word = random_word(seed, index);
+    u64 bits = 0;
+    switch (element) {
+    case FLOAT64: return seed == 0 ? NOWHERE : (word & 0x800fffffffffffffull) | 0x3ff0000000000000ull;
+    case FLOAT32: return seed == 0 ? 0xffffffffu : ((unsigned int)word & 0x807fffffu) | 0x3f800000u;
+    case FLOAT16: return seed == 0 ? 0xffffu : ((unsigned int)word & 0x83ffu) | 0x3c00u;
+    case BFLOAT16: return seed == 0 ? 0xffffu : ((unsigned int)word & 0x807fu) | 0x3f80u;
+    }
+    for (int byte = 0; byte < 1 << (element & 3); byte++) /* both runs of integer types go 1, 2, 4, 8 bytes */
+        bits |= (u64)(unsigned char)random_word(seed, (index << (element & 3)) + (u64)byte) << 8 * byte;
+    return bits;
+}
+
+/* Fills an output with poison. */
 KERNEL hone_poison(void *data, u64 count, u64 row, u64 pitch, int element, u64 seed)
 {
     u64 first = first_index();
     u64 stride = index_stride();
     if (element == FLOAT64) {
         for (u64 i = first; i < count; i += stride)
-            ((u64 *)data)[place(i, row, pitch)] =
-                seed == 0 ? NOWHERE : (random_word(seed, i) & 0x800fffffffffffffull) | 0x3ff0000000000000ull;
+            ((u64 *)data)[place(i, row, pitch)] = poison_bits(FLOAT64, seed, i);
     } else if (element == FLOAT32) {
         for (u64 i = first; i < count; i += stride)
-            ((unsigned int *)data)[place(i, row, pitch)] =
-                seed == 0 ? 0xffffffffu : ((unsigned int)random_word(seed, i) & 0x807fffffu) | 0x3f800000u;
+            ((unsigned int *)data)[place(i, row, pitch)] = (unsigned int)poison_bits(FLOAT32, seed, i);
     } else if (element == FLOAT16 || element == BFLOAT16) {
-        unsigned int kept = element == FLOAT16 ? 0x83ffu : 0x807fu;
-        unsigned int one = element == FLOAT16 ? 0x3c00u : 0x3f80u;
         for (u64 i = first; i < count; i += stride)
             ((unsigned short *)data)[place(i, row, pitch)] =
-                (unsigned short)(seed == 0 ? 0xffffu : ((unsigned int)random_word(seed, i) & kept) | one);
+                (unsigned short)(element == FLOAT16 ? poison_bits(FLOAT16, seed, i) : poison_bits(BFLOAT16, seed, i));
     } else {
-        int size = element & 3; /* both runs of integer types go 1, 2, 4, 8 bytes */
+        int size = element & 3;
         for (u64 i = first; i < count << size; i += stride)
             ((unsigned char *)data)[place(i, row << size, pitch << size)] = (unsigned char)random_word(seed, i);
     }

@@ -10,8 +10,9 @@
 #define THREADS 256
 #define NOWHERE 0xffffffffffffffffull
 
-/* Bits of the element types and of the fills that a plan uses, and whether it compares multisets: the rest is left out,
- * because every tune waits for these kernels to be compiled. */
+/* Bits of the element types and of the fills that a plan uses, whether it compares multisets, and whether a comparison
+ * leaves elements out or lets some differ: the rest is left out, because every tune waits for these kernels to be
+ * compiled. */
 #ifndef ELEMENTS
 #define ELEMENTS 0xffffffffu
 #endif
@@ -20,6 +21,9 @@
 #endif
 #ifndef MULTISETS
 #define MULTISETS 1
+#endif
+#ifndef LOOSE
+#define LOOSE 1
 #endif
 #define USES(set, member) ((set) >> (member) & 1u)
 

@@ -38,29 +38,37 @@ enum hn_status hn_verify_launch(struct hn_variant *variant, uint64_t poison,
 
 static const struct hn_compare *comparison_of(const struct hn_arena *arena, size_t argument)
 {
-    const struct hn_compare *own = arena->plan->arguments[argument].compare;
-    return own != NULL ? own : &arena->plan->compare;
+    return hn_plan_comparison(arena->plan, &arena->plan->arguments[argument]);
 }
 
-static enum hn_status queue_output(const struct hn_variant *variant, struct hn_outputs *outputs,
-                                   size_t i, struct hn_error *err)
+static enum hn_status queue_comparison(const struct hn_variant *variant,
+                                       const struct hn_outputs *outputs, size_t i, double tolerance,
+                                       struct hn_error *err)
 {
     struct hn_arena *arena = variant->arena;
-    const struct hn_buffer *buffer = &arena->buffers[i];
     const struct hn_argument *argument = &arena->plan->arguments[i];
+    const struct hn_terms terms = {
+        .tolerance = tolerance,
+        .written = hn_outputs_written(outputs, i),
+        .poison = arena->poison,
+        .poisoned = hn_arena_poisoned(arena, variant->compared_set, i),
+    };
     CUdeviceptr expected = hn_outputs_address(outputs, i);
     CUdeviceptr slot = hn_arena_slot(arena, i, HN_SLOT_COMPARE);
     struct hn_elements found = hn_arena_elements(arena, variant->compared_set, i);
     found.count = outputs->counts[i];
-    enum hn_status status =
-        comparison_of(arena, i)->mode == HN_COMPARE_MULTISET
-            ? hn_support_multiset(arena->support, &found, expected, arena->veil, argument->lanes,
-                                  slot, err)
-            : hn_support_compare(arena->support, &found, expected, arena->veil, slot, err);
-    if (status != HN_OK)
-        return status;
-    return hn_support_checksum(arena->support, expected, buffer->bytes,
-                               hn_arena_slot(arena, i, HN_SLOT_REFERENCE), err);
+    if (comparison_of(arena, i)->mode == HN_COMPARE_MULTISET)
+        return hn_support_multiset(arena->support, &found, expected, arena->veil, argument->lanes,
+                                   slot, err);
+    return hn_support_compare(arena->support, &found, expected, arena->veil, &terms, slot, err);
+}
+
+/* The tolerance is not known before the largest of what is expected is. */
+static enum hn_status queue_output(const struct hn_variant *variant, struct hn_outputs *outputs,
+                                   size_t i, struct hn_error *err)
+{
+    enum hn_status status = queue_comparison(variant, outputs, i, INFINITY, err);
+    return status == HN_OK ? hn_outputs_queue_checksum(outputs, i, err) : status;
 }
 
 static enum hn_status queue_argument(const struct hn_variant *variant, struct hn_outputs *outputs,
@@ -232,15 +240,43 @@ static void format_place(const struct hn_argument *argument, const struct hn_buf
         snprintf(text, size, "%s[%" PRIu64 "][%" PRIu64 "]", row, vector, lane);
 }
 
+/* What was found when errors were counted, and what may be. */
+struct tally {
+    uint64_t compared;
+    uint64_t differing;
+    uint64_t unwritten;
+    uint64_t allowed;
+};
+
+/* How many there are, where that says more than the first of them. */
+static void format_tally(const struct tally *tally, char *text, size_t size)
+{
+    int length = 0;
+    text[0] = '\0';
+    if (tally->differing == 0 || tally->compared < 2)
+        return;
+    length = snprintf(text, size, "; %" PRIu64 " of %" PRIu64 " elements differ%s",
+                      tally->differing, tally->compared, tally->differing == 1 ? "s" : "");
+    char *end = text + length;
+    size_t left = size - (size_t)length;
+    if (tally->allowed > 0 && tally->differing > tally->allowed)
+        snprintf(end, left, ", and 'mismatches' allows %" PRIu64, tally->allowed);
+    else if (tally->allowed > 0)
+        snprintf(end, left, ", %" PRIu64 " of them never written, which 'mismatches' never allows",
+                 tally->unwritten);
+    else if (tally->differing * 1000 <= tally->compared)
+        snprintf(end, left, " (where so few may: 'mismatches' in compare)");
+}
+
 static enum hn_status report_difference(const struct hn_variant *variant,
                                         const struct hn_outputs *outputs, size_t i,
                                         const struct hn_difference *difference, double tolerance,
-                                        const char *when, struct hn_record *record,
-                                        struct hn_error *err)
+                                        const struct tally *tally, const char *when,
+                                        struct hn_record *record, struct hn_error *err)
 {
     struct hn_arena *arena = variant->arena;
     const struct hn_argument *argument = &arena->plan->arguments[i];
-    char found[40], expected[40], place[96];
+    char found[40], expected[40], place[96], number[160];
     unsigned char bytes[8] = {0};
     bool misplaced = difference->misplaced != UINT64_MAX;
     uint64_t index = misplaced ? difference->misplaced : difference->worst;
@@ -255,15 +291,16 @@ static enum hn_status report_difference(const struct hn_variant *variant,
         return status;
     hn_element_format(bytes, argument->element, expected, sizeof expected);
     format_place(argument, buffer, index, place, sizeof place);
+    format_tally(tally, number, sizeof number);
     if (misplaced)
         hn_record_fail(record, HN_OUTCOME_WRONG_RESULT, "%s%s%s is %s; expected %s", when,
                        argument->name, place, found, expected);
     else
         hn_record_fail(record, HN_OUTCOME_WRONG_RESULT,
                        "%s%s%s is %s; expected %s: an error of %.3g, more than the tolerance of "
-                       "%.3g",
+                       "%.3g%s",
                        when, argument->name, place, found, expected, difference->max_error,
-                       tolerance);
+                       tolerance, number);
     return HN_OK;
 }
 
@@ -294,25 +331,84 @@ static enum hn_status judge_multiset(struct hn_variant *variant, const struct hn
     return hn_verify_report_multiset(variant, outputs, i, when, record, err);
 }
 
+static struct hn_difference read_difference(const struct hn_arena *arena, size_t argument)
+{
+    return hn_support_join_differences(hn_arena_host_slot(arena, argument, HN_SLOT_COMPARE),
+                                       arena->support->blocks);
+}
+
+/* At most all but one: who computes nothing is never right. */
+static enum hn_status evaluate_allowed(const struct hn_variant *variant, size_t argument,
+                                       uint64_t compared, uint64_t *allowed, struct hn_error *err)
+{
+    const struct hn_compare *compare = comparison_of(variant->arena, argument);
+    int64_t count = 0;
+    enum hn_status status = HN_OK;
+    if (compare->mismatches != NULL)
+        status = hn_expression_integer(compare->mismatches, variant->values, &count, err);
+    *allowed = count > 0 ? (uint64_t)count : (uint64_t)(compare->mismatch_share * (double)compared);
+    if (*allowed >= compared)
+        *allowed = compared > 0 ? compared - 1 : 0;
+    return status;
+}
+
+/* What a variant leaves as it was poisoned is work not done, and no mismatch. A narrow element may
+ * be so by chance. */
+static bool is_work_left(const struct hn_difference *difference, enum hn_element element)
+{
+    uint64_t by_chance = hn_element_size(element) > 2 ? 0 : 3 + difference->differing / 16;
+    return difference->unwritten > by_chance;
+}
+
+/* Compares once more, with the tolerance that is known now: what is within it, and how many are
+ * not. */
+static enum hn_status count_differing(struct hn_variant *variant, const struct hn_outputs *outputs,
+                                      size_t i, double tolerance, struct hn_difference *within,
+                                      struct hn_error *err)
+{
+    enum hn_status status = queue_comparison(variant, outputs, i, tolerance, err);
+    if (status == HN_OK)
+        status = hn_arena_read_results(variant->arena, err);
+    *within = read_difference(variant->arena, i);
+    return status;
+}
+
 static enum hn_status judge_output(struct hn_variant *variant, const struct hn_outputs *outputs,
                                    size_t i, const char *when, struct hn_record *record,
                                    struct hn_error *err)
 {
     struct hn_arena *arena = variant->arena;
+    struct tally tally = {.compared = outputs->compared[i]};
     double tolerance = 0.0;
+    record->verdict.compared += tally.compared;
     if (comparison_of(arena, i)->mode == HN_COMPARE_MULTISET)
         return judge_multiset(variant, outputs, i, when, record, err);
-    struct hn_difference difference = hn_support_join_differences(
-        hn_arena_host_slot(arena, i, HN_SLOT_COMPARE), arena->support->blocks);
+    struct hn_difference difference = read_difference(arena, i);
     enum hn_status status =
         evaluate_tolerance(variant, i, difference.max_reference, &tolerance, err);
+    if (status == HN_OK)
+        status = evaluate_allowed(variant, i, tally.compared, &tally.allowed, err);
     if (status != HN_OK)
         return status;
+    bool misplaced = difference.misplaced != UINT64_MAX;
+    bool wrong = misplaced || !(difference.max_error <= tolerance);
+    if (wrong && !misplaced) {
+        struct hn_difference within;
+        status = count_differing(variant, outputs, i, tolerance, &within, err);
+        if (status != HN_OK)
+            return status;
+        tally.differing = within.differing;
+        tally.unwritten = within.unwritten;
+        record->verdict.differed += within.differing;
+        wrong = within.differing == 0 || within.differing > tally.allowed ||
+                is_work_left(&within, arena->plan->arguments[i].element);
+        difference = wrong ? difference : within;
+    }
     note_verdict(&difference, tolerance, &record->verdict);
-    bool wrong = difference.misplaced != UINT64_MAX || !(difference.max_error <= tolerance);
     if (!wrong || record->outcome != HN_OUTCOME_OK)
         return HN_OK;
-    return report_difference(variant, outputs, i, &difference, tolerance, when, record, err);
+    return report_difference(variant, outputs, i, &difference, tolerance, &tally, when, record,
+                             err);
 }
 
 /* Lengths before what they are the lengths of: where one is wrong, so is all that follows from it.
@@ -323,6 +419,7 @@ static enum hn_status judge_outputs(struct hn_variant *variant, const struct hn_
 {
     const struct hn_plan *plan = variant->arena->plan;
     record->verdict.max_error = record->verdict.tolerance = record->verdict.max_reference = 0.0;
+    record->verdict.compared = record->verdict.differed = 0;
     for (int has_length = 0; has_length <= 1; has_length++) {
         for (size_t i = 0; i < plan->argument_count; i++) {
             const struct hn_argument *argument = &plan->arguments[i];

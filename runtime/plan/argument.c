@@ -143,6 +143,11 @@ bool hn_argument_is_buffer(const struct hn_argument *argument)
     return argument->count != NULL && argument->role != HN_ROLE_SYMBOL;
 }
 
+bool hn_compare_is_loose(const struct hn_compare *compare)
+{
+    return compare->partial || compare->mismatches != NULL || compare->mismatch_share > 0;
+}
+
 bool hn_argument_is_compared(const struct hn_argument *argument)
 {
     return argument->role == HN_ROLE_OUTPUT || argument->role == HN_ROLE_INOUT;

@@ -50,7 +50,14 @@ struct hn_compare {
     enum hn_compare_mode mode;
     struct hn_expression *relative; /* NULL: 0 */
     struct hn_expression *absolute; /* NULL: 0 */
+    /* Of no multiset: */
+    bool partial;                     /* what the reference leaves unwritten of an output is not compared */
+    struct hn_expression *mismatches; /* so many elements of an argument may be beyond the tolerance; NULL: none, or */
+    double mismatch_share;            /* this share of those that are compared, under 1 */
 };
+
+/* Whether elements are left out, or some may differ. */
+bool hn_compare_is_loose(const struct hn_compare *compare);
 
 /* The rows of a buffer, which begin `pitch` bytes apart. */
 struct hn_shape {

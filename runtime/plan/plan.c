@@ -72,6 +72,19 @@ const struct hn_argument *hn_plan_find_argument(const struct hn_plan *plan, cons
     return NULL;
 }
 
+const struct hn_compare *hn_plan_comparison(const struct hn_plan *plan,
+                                            const struct hn_argument *argument)
+{
+    return argument->compare != NULL ? argument->compare : &plan->compare;
+}
+
+bool hn_plan_compares_in_part(const struct hn_plan *plan, const struct hn_argument *argument)
+{
+    const struct hn_compare *compare = hn_plan_comparison(plan, argument);
+    return argument->role == HN_ROLE_OUTPUT && compare->partial &&
+           compare->mode != HN_COMPARE_MULTISET;
+}
+
 size_t hn_plan_source(const struct hn_plan *plan, size_t argument)
 {
     if (plan->arguments[argument].from == NULL)

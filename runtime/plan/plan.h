@@ -192,6 +192,10 @@ void hn_plan_set_chunk(const struct hn_plan *plan, struct hn_value *values, int6
                        int64_t index);
 /* The argument of that name, or NULL; its index is its place in plan->arguments. */
 const struct hn_argument *hn_plan_find_argument(const struct hn_plan *plan, const char *name);
+/* How it is compared, where it is: as it says itself, or as the plan says for all. */
+const struct hn_compare *hn_plan_comparison(const struct hn_plan *plan, const struct hn_argument *argument);
+/* Whether only those of its elements are compared that the reference writes. */
+bool hn_plan_compares_in_part(const struct hn_plan *plan, const struct hn_argument *argument);
 /* The argument whose contents this one takes; itself where it has its own. */
 size_t hn_plan_source(const struct hn_plan *plan, size_t argument);
 /* The hash of all files that arguments are filled from, after one of the plan. HN_ECONFIG when one can not be read. */

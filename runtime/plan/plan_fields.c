@@ -127,8 +127,21 @@ static const struct hn_field compare_fields[] = {
     {.key = "mode", .needed = true, HN_CHOICE(hn_compare, mode, hn_compare_mode_names)},
     {.key = "relative", EXPRESSION(hn_compare, relative)},
     {.key = "absolute", EXPRESSION(hn_compare, absolute)},
+    {.key = "partial", .kind = HN_FIELD_FLAG, HN_AT(hn_compare, partial)},
+    {.key = "mismatches", EXPRESSION(hn_compare, mismatches)},
+    {.key = "mismatch_share", .kind = HN_FIELD_AMOUNT, HN_AT(hn_compare, mismatch_share)},
 };
-const struct hn_structure hn_compare_structure = HN_STRUCTURE(hn_compare, compare_fields, NULL);
+
+static void check_compare(struct hn_json_reader *reader, void *owner)
+{
+    const struct hn_compare *compare = owner;
+    hn_json_expect(reader, compare->mode != HN_COMPARE_MULTISET || !hn_compare_is_loose(compare),
+                   "mode", "another than multiset, with partial or mismatches");
+    hn_json_expect(reader, compare->mismatch_share < 1, "mismatch_share", "a share under 1");
+}
+
+const struct hn_structure hn_compare_structure =
+    HN_STRUCTURE(hn_compare, compare_fields, check_compare);
 
 static void read_type(struct hn_json_reader *reader, const struct hn_field *field,
                       const json_t *json, void *member)

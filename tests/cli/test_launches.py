@@ -31,6 +31,23 @@ class Launches(double.Case):
         header = self.hone("export", "keep").stdout
         self.assertIn("keep<<<s.grid, s.block, s.shared_bytes>>>(", header)
 
+    def test_outputs_that_are_written_in_part(self):
+        self.config = self.folder / "border.yaml"
+        record, = self.tune("-s", "ALLOWED=3", "-s", "FAULT=3")
+        verdict = record["best"]["verdict"]
+        self.assertEqual((verdict["compared"], verdict["differed"], verdict["seeds"]), (4094 + 2048, 3, 2))
+        shown = self.hone("tune", self.config, "-s", "ALLOWED=3", "-s", "FAULT=3", "--quiet").stdout
+        self.assertIn("  3 of 6142 elements of the best's outputs differ by more than the tolerance", shown)
+        self.assertIn(" 3 of 6142 elements differ by more, as the config allows\n", self.hone("export", "border").stdout)
+        found = self.outcomes("border.yaml", "--full")
+        right = {point for point, outcome in found.items() if outcome in ("ok", "duplicate")}
+        self.assertEqual(right, {*(f"ALLOWED={allowed},FAULT={fault}" for allowed in (0, 3, 100000) for fault in (0, 1)),
+                                 "ALLOWED=3,FAULT=3", "ALLOWED=100000,FAULT=3"})
+        self.config.write_text(self.config.read_text().replace("partial: true, ", ""))
+        result = self.hone("tune", self.config, "--quiet", expect=1)
+        self.assertIn("the reference failed: wrong_result: in a second run y[0] is never written; expected ", result.stderr)
+        self.assertIn("where it leaves elements unwritten on purpose: compare: {partial: true}", result.stderr)
+
     def test_data_files(self):
         """Other contents are another problem: what was measured before does not count."""
         self.config = self.folder / "inputs.yaml"

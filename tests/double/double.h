@@ -102,6 +102,8 @@ CUresult double_template_run(struct double_device *device, struct double_functio
 typedef CUresult double_kernel(struct double_device *device, struct double_function *function,
                                const struct double_geometry *geometry, void **parameters);
 double_kernel double_gather, double_add, double_smooth_reference;
+/* border.c */
+double_kernel double_border, double_border_reference;
 /* manual.c */
 double_kernel double_blur, double_blur_reference;
 /* cheats.c */

@@ -59,7 +59,16 @@ static void veil_elements(void **parameters)
 static void compare(void **parameters)
 {
     hone_compare(TAKE(const void *, 0), TAKE(const void *, 1), TAKE(u64, 2), TAKE_COUNT(3),
-                 TAKE(u64, 4), TAKE(u64, 5), TAKE(int, 6), TAKE(struct hone_difference *, 7));
+                 TAKE(u64, 4), TAKE(u64, 5), TAKE(int, 6), TAKE(double, 7),
+                 TAKE(const unsigned int *, 8), TAKE(u64, 9), TAKE(u64, 10),
+                 TAKE(struct hone_difference *, 11));
+}
+
+static void written(void **parameters)
+{
+    hone_written(TAKE(const void *, 0), TAKE(const void *, 1), TAKE(u64, 2), TAKE_COUNT(3),
+                 TAKE(u64, 4), TAKE(u64, 5), TAKE(int, 6), TAKE(unsigned int, 7), TAKE(u64, 8),
+                 TAKE(u64, 9), TAKE(unsigned int *, 10), TAKE(u64 *, 11));
 }
 
 static void multiset(void **parameters)
@@ -87,6 +96,7 @@ static const struct {
     {"hone_veil", veil_elements},
     {"hone_compare", compare},
     {"hone_multiset", multiset},
+    {"hone_written", written},
     {"hone_sum", sum},
 };
 

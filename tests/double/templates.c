@@ -438,6 +438,8 @@ static const struct {
     {"aligned_reference", aligned_reference},
     {"attributes", attributes},
     {"attributes_reference", attributes_reference},
+    {"border", double_border},
+    {"border_reference", double_border_reference},
     {"cheat", double_cheat},
     {"cheats_add_reference", double_cheats_reference},
     {"cheats_reference", double_cheats_reference},

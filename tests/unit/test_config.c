@@ -2,6 +2,7 @@
 #include "tuner/config/config.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -190,6 +191,11 @@ static void a_result_may_be_compared_in_its_own_way(void **state)
     assert_null(arguments[0].compare);
     assert_string_equal(hn_expression_text(arguments[1].compare->relative), "2.0e-3");
     assert_string_equal(hn_expression_text(arguments[2].compare->relative), "1.6e-2");
+    /* What else is said for all counts for them, too. */
+    assert_true(config->plan->compare.partial && arguments[2].compare->partial);
+    assert_true(fabs(arguments[2].compare->mismatch_share - 0.005) < 1e-12);
+    assert_false(hn_compare_is_loose(arguments[1].compare));
+    assert_string_equal(hn_expression_text(config->plan->compare.relative), "1.0e-5");
     hn_config_destroy(config);
 }
 

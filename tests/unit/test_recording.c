@@ -80,7 +80,7 @@ static void fill_timing(struct hn_record *record, bool exact)
     record->costs = (struct hn_costs){145.1, 0.1 + 0.2, 12};
     set(&record->metrics, "gflops", hn_real(51234.123));
     set(&record->metrics, "TILE", hn_real(1));
-    record->verdict = (struct hn_verdict){HN_VERIFIED, 1e-6, 1e-5, 63.5, 2, 0};
+    record->verdict = (struct hn_verdict){HN_VERIFIED, 1e-6, 1e-5, 63.5, 2, 0, 0, 0};
     record->resources =
         (struct hn_resources){true, 128, 49152, exact ? 0 : 65536, 0, 0, 0, 0, 0.5, 0};
     strcpy(record->code_hash, "0123456789abcdef0123456789abcdef");

@@ -38,6 +38,7 @@ static void check_plan(const struct hn_plan *plan)
             multisets = true;
     }
     assert_string_equal(options[2], multisets ? "-DMULTISETS=1" : "-DMULTISETS=0");
+    assert_string_equal(options[3], "-DLOOSE=0");
 }
 
 /* What is left out of the support kernels stops the device, so that none may be missing. */
@@ -67,6 +68,23 @@ static void a_plain_plan_leaves_most_out(void **state)
     assert_string_equal(options[0], "-DELEMENTS=0x100");
     assert_string_equal(options[1], "-DFILLS=0x1");
     assert_string_equal(options[2], "-DMULTISETS=0");
+    assert_string_equal(options[3], "-DLOOSE=0");
+}
+
+static void what_leaves_elements_out_or_lets_them_differ_is_compiled_where_asked_for(void **state)
+{
+    char options[HN_SUPPORT_OPTIONS][24];
+    struct hn_compare own = {.partial = true};
+    struct hn_argument output = {.role = HN_ROLE_OUTPUT, .lanes = 1};
+    struct hn_plan plan = {.arguments = &output, .argument_count = 1};
+    (void)state;
+    plan.compare.mismatch_share = 0.01;
+    hn_support_options(&plan, options);
+    assert_string_equal(options[3], "-DLOOSE=1");
+    plan.compare.mismatch_share = 0.0;
+    output.compare = &own;
+    hn_support_options(&plan, options);
+    assert_string_equal(options[3], "-DLOOSE=1");
 }
 
 int main(void)
@@ -74,6 +92,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_that_a_plan_uses_is_compiled),
         cmocka_unit_test(a_plain_plan_leaves_most_out),
+        cmocka_unit_test(what_leaves_elements_out_or_lets_them_differ_is_compiled_where_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -217,6 +217,7 @@ static void try_compare(const struct trial *trial, const struct hn_compare *comp
 {
     try_number(trial, compare->relative, 0);
     try_number(trial, compare->absolute, 0);
+    try_integer(trial, compare->mismatches, 0, INT64_MAX);
 }
 
 static void try_buffer(const struct trial *trial, const struct hn_argument *argument)

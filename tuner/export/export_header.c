@@ -62,6 +62,10 @@ static void append_verdict(const struct hn_verdict *verdict, struct hn_text *tex
         verdict->tolerance, verdict->seeds, verdict->seeds == 1 ? "" : "s",
         verdict->kind == HN_SELF_VERIFIED ? "; self-verified: against the template at its defaults"
                                           : "");
+    if (verdict->differed > 0)
+        hn_text_printf(text,
+                       "             %zu of %zu elements differ by more, as the config allows\n",
+                       verdict->differed, verdict->compared);
 }
 
 static const char *or_unknown(const char *version)

@@ -165,6 +165,12 @@ static void print_best(const struct scale *scale, const struct shown *best, size
     const char *note = verification_note(&best->records[0]);
     if (note != NULL)
         fprintf(file, "  %s\n", note);
+    if (best->records[0].verdict.differed > 0)
+        fprintf(
+            file,
+            "  %zu of %zu elements of the best's outputs differ by more than the tolerance, which "
+            "'mismatches' allows\n",
+            best->records[0].verdict.differed, best->records[0].verdict.compared);
     if (best->records[0].timing.unstable)
         fputs("  unstable: the best's times did not settle; measure again on a quiet device\n",
               file);

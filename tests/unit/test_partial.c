@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench_fixture.h"
+
+/* Outputs that are written in part, and elements that may differ: n of y but two, and every second
+ * of z. */
+
+enum { N = 4096, COMPARED = N - 2 + N / 2 };
+
+static struct bench_fixture border;
+static const struct hn_bench_request both = {.verify = true, .measure = true};
+
+static int load(void **state)
+{
+    (void)state;
+    bench_fixture_load(&border, "double/border.yaml", 90);
+    return 0;
+}
+
+static int unload(void **state)
+{
+    (void)state;
+    bench_fixture_unload(&border);
+    return 0;
+}
+
+static int open_border(void **state)
+{
+    struct hn_error err = {.message = ""};
+    (void)state;
+    if (bench_fixture_open(&border, HN_COLD, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    return 0;
+}
+
+static int close_border(void **state)
+{
+    (void)state;
+    bench_fixture_close(&border);
+    return 0;
+}
+
+static void expect(const char *point, enum hn_outcome outcome, const char *part, size_t differed)
+{
+    struct hn_record record = bench_fixture_evaluate(&border, point, &both);
+    const char *message = record.message == NULL ? "" : record.message;
+    if (record.outcome != outcome || strstr(message, part) == NULL)
+        fail_msg("%s: found %s (%s)", point, hn_outcome_name(record.outcome), message);
+    assert_int_equal(record.verdict.compared, COMPARED);
+    assert_int_equal(record.verdict.differed, differed);
+    if (outcome == HN_OUTCOME_OK)
+        assert_true(record.verdict.max_error <= record.verdict.tolerance);
+    hn_record_finish(&record);
+}
+
+static void what_the_reference_leaves_may_be_left_or_written(void **state)
+{
+    (void)state;
+    expect("ALLOWED=0,FAULT=0", HN_OUTCOME_OK, "", 0);
+    expect("ALLOWED=0,FAULT=1", HN_OUTCOME_OK, "", 0);
+}
+
+static void what_the_reference_writes_has_to_be_written(void **state)
+{
+    (void)state;
+    expect("ALLOWED=0,FAULT=2", HN_OUTCOME_WRONG_RESULT, "y[5] is never written; expected ", 0);
+    expect("ALLOWED=0,FAULT=4", HN_OUTCOME_WRONG_RESULT, "y[1] is never written; expected ", N / 2);
+    expect("ALLOWED=0,FAULT=5", HN_OUTCOME_WRONG_RESULT, "in a timed launch: y[", 2);
+    expect("ALLOWED=0,FAULT=6", HN_OUTCOME_WRONG_RESULT,
+           "; 2 of 2048 elements differ (where so few", 2);
+}
+
+static void some_elements_may_differ(void **state)
+{
+    (void)state;
+    expect("ALLOWED=0,FAULT=3", HN_OUTCOME_WRONG_RESULT,
+           "; 3 of 4094 elements differ (where so few may: 'mismatches' in compare)", 3);
+    expect("ALLOWED=3,FAULT=3", HN_OUTCOME_OK, "", 3);
+}
+
+/* However many may differ. */
+static void work_that_is_not_done_is_no_mismatch(void **state)
+{
+    (void)state;
+    expect("ALLOWED=3,FAULT=2", HN_OUTCOME_WRONG_RESULT, "y[5] is never written", 0);
+    expect("ALLOWED=100000,FAULT=4", HN_OUTCOME_WRONG_RESULT, "y[1] is never written", N / 2);
+    expect("ALLOWED=100000,FAULT=5", HN_OUTCOME_WRONG_RESULT,
+           "; 2 of 4094 elements differ, 2 of them never written, which 'mismatches' never allows",
+           2);
+    expect("ALLOWED=3,FAULT=6", HN_OUTCOME_WRONG_RESULT, "2 of them never written", 2);
+}
+
+static void a_share_counts_of_what_is_compared(void **state)
+{
+    struct hn_compare *compare = &border.config->plan->compare;
+    struct hn_expression *mismatches = compare->mismatches;
+    (void)state;
+    compare->mismatches = NULL;
+    compare->mismatch_share = 3.0 / 4094;
+    expect("ALLOWED=0,FAULT=3", HN_OUTCOME_OK, "", 3);
+    compare->mismatch_share = 2.9 / 4094;
+    expect("ALLOWED=0,FAULT=3", HN_OUTCOME_WRONG_RESULT,
+           "; 3 of 4094 elements differ, and 'mismatches' allows 2", 3);
+    compare->mismatch_share = 0;
+    compare->mismatches = mismatches;
+}
+
+/* What is not compared may be another for other inputs, and the bits may be damaged. */
+static void what_is_written_is_found_again(void **state)
+{
+    struct hn_error err = {.message = ""};
+    (void)state;
+    assert_int_equal(hn_bench_reseed(border.bench, 2, &err), HN_OK);
+    expect("ALLOWED=0,FAULT=1", HN_OUTCOME_OK, "", 0);
+    assert_int_equal(hn_bench_reseed(border.bench, 1, &err), HN_OK);
+}
+
+static void a_reference_says_how_it_may_be_in_part(void **state)
+{
+    struct hn_error err = {.message = ""};
+    (void)state;
+    border.config->plan->compare.partial = false;
+    assert_int_equal(bench_fixture_open(&border, HN_COLD, &err), HN_ERUN);
+    assert_non_null(strstr(err.message, "in a second run y[0] is never written; expected "));
+    assert_non_null(strstr(err.message, "on purpose: compare: {partial: true}"));
+    bench_fixture_close(&border);
+    border.config->plan->compare.partial = true;
+}
+
+/* The variant's own first launches are what its later ones are compared with. */
+static void without_a_reference_what_is_left_is_not_compared(void **state)
+{
+    struct hn_plan *plan = border.config->plan;
+    struct hn_error err = {.message = ""};
+    (void)state;
+    plan->reference.kind = HN_REFERENCE_NONE;
+    if (bench_fixture_open(&border, HN_COLD, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    expect("ALLOWED=0,FAULT=0", HN_OUTCOME_OK, "", 0);
+    bench_fixture_close(&border);
+    plan->reference.kind = HN_REFERENCE_TEMPLATE;
+}
+
+int main(void)
+{
+#define OPENED(test) cmocka_unit_test_setup_teardown(test, open_border, close_border)
+    const struct CMUnitTest tests[] = {
+        OPENED(what_the_reference_leaves_may_be_left_or_written),
+        OPENED(what_the_reference_writes_has_to_be_written),
+        OPENED(some_elements_may_differ),
+        OPENED(work_that_is_not_done_is_no_mismatch),
+        OPENED(a_share_counts_of_what_is_compared),
+        OPENED(what_is_written_is_found_again),
+        cmocka_unit_test(a_reference_says_how_it_may_be_in_part),
+        cmocka_unit_test(without_a_reference_what_is_left_is_not_compared),
+    };
+    return cmocka_run_group_tests(tests, load, unload);
+}
