@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
+
 void hn_text_init(struct hn_text *text)
 {
     *text = (struct hn_text){0};
@@ -138,4 +140,23 @@ const char *hn_text_find_not_utf8(const char *string)
         at += count + 1;
     }
     return NULL;
+}
+
+static size_t word_length(const char *text)
+{
+    size_t length = 0;
+    while (hn_is_letter_or_digit(text[length]) || text[length] == '_')
+        length++;
+    return length;
+}
+
+bool hn_text_has_word(const char *text, const char *word, size_t length)
+{
+    while (*text != '\0') {
+        size_t here = word_length(text);
+        if (here == length && strncmp(text, word, length) == 0)
+            return true;
+        text += here > 0 ? here : 1;
+    }
+    return false;
 }

@@ -43,6 +43,9 @@ const char *hn_text_nearest(const char *word, const char *const *words, size_t c
 /* The first byte that is no part of well-formed UTF-8, or NULL. JSON, and so caches and messages, hold nothing else. */
 const char *hn_text_find_not_utf8(const char *string);
 
+/* Whether these bytes stand in the text as a word of C, no part of a longer one. */
+bool hn_text_has_word(const char *text, const char *word, size_t length);
+
 /* [A-Za-z_][A-Za-z0-9_]*, of at most HN_WORD_MOST bytes. */
 enum { HN_WORD_MOST = 255 };
 bool hn_text_is_word(const char *string);

@@ -62,4 +62,7 @@ enum hn_status hn_expression_integer(const struct hn_expression *expression, con
 enum hn_status hn_expression_number(const struct hn_expression *expression, const struct hn_value *values,
                                     double *result, struct hn_error *err);
 
+/* Bytes of a type known to sizeof, by its name in CUDA C++ or in a config; 0 when it is unknown. */
+int64_t hn_type_bytes(const char *type);
+
 #endif

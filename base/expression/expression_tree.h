@@ -96,9 +96,6 @@ enum hn_status hn_node_evaluate(const struct hn_expression *expression, const st
 /* Sets the bit of every slot that occurs below node. */
 void hn_node_mark_slots(const struct hn_node *node, uint64_t *slots);
 
-/* Bytes of a type known to sizeof; 0 when it is unknown. */
-int64_t hn_type_bytes(const char *type);
-
 /* One operation on values. NULL, or the reason why there is no result ("division by zero"). */
 const char *hn_apply_unary(enum hn_operator operation, const struct hn_value *a, struct hn_value *result);
 const char *hn_apply_binary(enum hn_operator operation, const struct hn_value *a, const struct hn_value *b,

@@ -94,27 +94,40 @@ static void follow(struct nesting *nesting, char c)
         nesting->angles += (c == '<') - (c == '>');
 }
 
-/* "typename T, int N = 3" becomes "T, N": the last word of each in front of its default. */
-static void append_parameters(const char *at, struct hn_text *text)
+/* The name of the parameter at *at, which is then behind it: the last word before a comma, an end
+ * or a default. False at the end of the list. */
+static bool next_parameter(const char **at, struct word *name)
 {
     struct nesting nesting = {.angles = 0};
-    struct word last = {.length = 0};
     bool given = false;
-    for (; *at != '\0' && nesting.angles >= 0; at++) {
-        bool outside = nesting.angles == 0 && nesting.parentheses == 0;
-        if (outside && (*at == ',' || *at == '>')) {
-            hn_text_append_bytes(text, last.text, last.length);
-            hn_text_append(text, *at == ',' ? ", " : "");
-            given = false;
+    *name = (struct word){.length = 0};
+    for (; **at != '\0' && nesting.angles >= 0; ++*at) {
+        if (**at == ',' && nesting.angles == 0 && nesting.parentheses == 0) {
+            ++*at;
+            return true;
         }
-        follow(&nesting, *at);
-        given = given || *at == '=';
-        if (given || !is_word_char(*at))
+        follow(&nesting, **at);
+        given = given || **at == '=';
+        if (given || !is_word_char(**at))
             continue;
-        last = (struct word){.text = at};
-        while (is_word_char(at[last.length]))
-            last.length++;
-        at += last.length - 1;
+        *name = (struct word){.text = *at};
+        while (is_word_char((*at)[name->length]))
+            name->length++;
+        *at += name->length - 1;
+    }
+    --*at; /* stays at the end */
+    return name->length > 0 && **at == '>';
+}
+
+/* "typename T, int N = 3" becomes "T, N". */
+static void append_parameters(const char *at, struct hn_text *text)
+{
+    struct word name;
+    const char *between = "";
+    while (next_parameter(&at, &name)) {
+        hn_text_append(text, between);
+        hn_text_append_bytes(text, name.text, name.length);
+        between = ", ";
     }
 }
 
@@ -180,4 +193,29 @@ size_t hn_kernel_templates_append(const char *source, const char *name, struct h
             read_mark(&scan);
     }
     return count;
+}
+
+static bool declares(const char *at, const char *name)
+{
+    struct word parameter;
+    while (next_parameter(&at, &parameter)) {
+        if (equals(&parameter, name))
+            return true;
+    }
+    return false;
+}
+
+bool hn_template_parameter_is_declared(const char *source, const char *name)
+{
+    bool found = false;
+    for (const char *at = source; *at != '\0' && !found;) {
+        const char *behind = skip(at);
+        struct word word = {.text = at};
+        while (behind == NULL && is_word_char(at[word.length]))
+            word.length++;
+        const char *list = at + word.length + strspn(at + word.length, " \t\r\n");
+        found = equals(&word, "template") && *list == '<' && declares(list + 1, name);
+        at = behind != NULL ? behind : at + (word.length > 0 ? word.length : 1);
+    }
+    return found;
 }

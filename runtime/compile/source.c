@@ -16,16 +16,18 @@ struct scope {
     const struct hn_bindings *point;
     char *const *parameters; /* those of the point that count */
     size_t parameter_count;
+    const char *entry; /* of a template that is not the plan's */
 };
 
 static enum hn_status append_prelude(const struct scope *scope, struct hn_text *text,
                                      struct hn_error *err)
 {
-    enum hn_status status = hn_source_append_frozen(scope->plan, scope->problem, text, err);
+    enum hn_status status =
+        hn_source_append_frozen(scope->plan, scope->entry, scope->problem, text, err);
     if (status != HN_OK)
         return status;
-    return hn_source_append_parameters(scope->plan, scope->parameters, scope->parameter_count,
-                                       scope->point, text, err);
+    return hn_source_append_parameters(scope->plan, scope->entry, scope->parameters,
+                                       scope->parameter_count, scope->point, text, err);
 }
 
 enum hn_status hn_source_append_prelude(const struct hn_plan *plan,
@@ -33,7 +35,7 @@ enum hn_status hn_source_append_prelude(const struct hn_plan *plan,
                                         const struct hn_bindings *point, struct hn_text *text,
                                         struct hn_error *err)
 {
-    struct scope scope = {plan, problem, point, plan->parameters, plan->parameter_count};
+    struct scope scope = {plan, problem, point, plan->parameters, plan->parameter_count, NULL};
     return append_prelude(&scope, text, err);
 }
 
@@ -225,7 +227,7 @@ enum hn_status hn_source_make(const struct hn_plan *plan, const struct hn_templa
                               const struct hn_bindings *problem, const struct hn_bindings *point,
                               struct hn_source *source, struct hn_error *err)
 {
-    struct scope scope = {plan, problem, point, plan->parameters, plan->parameter_count};
+    struct scope scope = {plan, problem, point, plan->parameters, plan->parameter_count, NULL};
     enum hn_status status =
         start(plan, template, plan->step_count, plan->option_count, source, err);
     if (status == HN_OK)
@@ -246,7 +248,8 @@ enum hn_status hn_source_make_reference(const struct hn_plan *plan,
     const struct hn_reference *reference = &plan->reference;
     if (reference->kind != HN_REFERENCE_TEMPLATE)
         return hn_source_make(plan, template, problem, &plan->defaults, source, err);
-    struct scope scope = {plan, problem, point, reference->depends, reference->depends_count};
+    struct scope scope = {
+        plan, problem, point, reference->depends, reference->depends_count, reference->step.entry};
     enum hn_status status = start(plan, template, 1, 0, source, err);
     if (status == HN_OK)
         status = make_text(&scope, source, err);

@@ -4,14 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-static const struct hn_word_list *find_words(const struct hn_plan *plan, const char *name)
-{
-    for (size_t i = 0; i < plan->word_list_count; i++) {
-        if (strcmp(plan->word_lists[i].name, name) == 0)
-            return &plan->word_lists[i];
-    }
-    return NULL;
-}
+#include "base/text.h"
 
 /* 1 for the first word of the list; 0 when it is not in it. */
 static size_t word_number(const struct hn_word_list *list, const char *word)
@@ -27,11 +20,16 @@ enum hn_status hn_source_append_value(const struct hn_plan *plan, const char *na
                                       const struct hn_value *value, struct hn_text *text,
                                       struct hn_error *err)
 {
+    const struct hn_word_list *list =
+        value->type == HN_WORD ? hn_plan_find_words(plan, name) : NULL;
     if (value->type == HN_WORD) {
-        size_t number = word_number(find_words(plan, name), value->word);
+        size_t number = word_number(list, value->word);
         if (number == 0)
             return hn_fail(err, HN_ECONFIG, "'%s' is no word of %s", value->word, name);
-        hn_text_printf(text, "%zu", number);
+        if (list->types)
+            hn_text_append(text, value->word);
+        else
+            hn_text_printf(text, "%zu", number);
     } else if (value->type == HN_BOOLEAN) {
         hn_text_append(text, value->boolean ? "1" : "0");
     } else if (value->type == HN_REAL && !isfinite(value->real)) {
@@ -53,8 +51,9 @@ static enum hn_status append_define(const struct hn_plan *plan, const char *name
                                     const struct hn_value *value, struct hn_text *text,
                                     struct hn_error *err)
 {
-    const struct hn_word_list *list = value->type == HN_WORD ? find_words(plan, name) : NULL;
-    for (size_t i = 0; list != NULL && i < list->count; i++)
+    const struct hn_word_list *list =
+        value->type == HN_WORD ? hn_plan_find_words(plan, name) : NULL;
+    for (size_t i = 0; list != NULL && !list->types && i < list->count; i++)
         hn_text_printf(text, "#define %s_%s %zu\n", name, list->words[i], i + 1);
     hn_text_printf(text, "#define %s ", name);
     enum hn_status status = hn_source_append_value(plan, name, value, text, err);
@@ -62,14 +61,25 @@ static enum hn_status append_define(const struct hn_plan *plan, const char *name
     return status;
 }
 
-enum hn_status hn_source_append_frozen(const struct hn_plan *plan,
+/* The template's own parameters are no macros; another template's neither, where its entry gives
+ * them. */
+static bool is_hidden(const struct hn_plan *plan, const char *entry, const char *name)
+{
+    for (size_t i = 0; i < plan->template_parameter_count; i++) {
+        if (strcmp(plan->template_parameters[i], name) == 0)
+            return entry == NULL || hn_text_has_word(entry, name, strlen(name));
+    }
+    return false;
+}
+
+enum hn_status hn_source_append_frozen(const struct hn_plan *plan, const char *entry,
                                        const struct hn_bindings *problem, struct hn_text *text,
                                        struct hn_error *err)
 {
     for (size_t i = 0; i < plan->problem_count; i++) {
         const char *name = plan->problem[i];
         const struct hn_value *value = hn_bindings_get(problem, name);
-        if (value == NULL || !hn_plan_is_frozen(plan, name, value))
+        if (value == NULL || !hn_plan_is_frozen(plan, name, value) || is_hidden(plan, entry, name))
             continue;
         enum hn_status status = append_define(plan, name, value, text, err);
         if (status != HN_OK)
@@ -78,11 +88,14 @@ enum hn_status hn_source_append_frozen(const struct hn_plan *plan,
     return HN_OK;
 }
 
-enum hn_status hn_source_append_parameters(const struct hn_plan *plan, char *const *names,
-                                           size_t count, const struct hn_bindings *point,
-                                           struct hn_text *text, struct hn_error *err)
+enum hn_status hn_source_append_parameters(const struct hn_plan *plan, const char *entry,
+                                           char *const *names, size_t count,
+                                           const struct hn_bindings *point, struct hn_text *text,
+                                           struct hn_error *err)
 {
     for (size_t i = 0; i < count; i++) {
+        if (is_hidden(plan, entry, names[i]))
+            continue;
         const struct hn_value *value = hn_bindings_get(point, names[i]);
         if (value == NULL)
             return hn_fail(err, HN_ECONFIG, "parameter '%s' has no value", names[i]);
@@ -91,4 +104,21 @@ enum hn_status hn_source_append_parameters(const struct hn_plan *plan, char *con
             return status;
     }
     return HN_OK;
+}
+
+enum hn_status hn_source_append_hidden(const struct hn_plan *plan,
+                                       const struct hn_bindings *problem,
+                                       const struct hn_bindings *point, struct hn_text *text,
+                                       struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < plan->template_parameter_count && status == HN_OK; i++) {
+        const char *name = plan->template_parameters[i];
+        const struct hn_value *value = hn_bindings_get(point, name);
+        if (value == NULL)
+            value = hn_bindings_get(problem, name);
+        if (value != NULL)
+            status = append_define(plan, name, value, text, err);
+    }
+    return status;
 }

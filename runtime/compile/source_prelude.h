@@ -5,20 +5,27 @@
 #include "runtime/plan/plan.h"
 
 /* How values stand in a program: integers and reals as literals (negative ones in parentheses),
- * booleans as 1 and 0, a word as its place in the declared list, from 1. HN_ECONFIG where a value
- * can not stand there. */
+ * booleans as 1 and 0, a word as its place in the declared list, from 1, or as itself where it is a
+ * type. HN_ECONFIG where a value can not stand there. */
 enum hn_status hn_source_append_value(const struct hn_plan *plan, const char *name,
                                       const struct hn_value *value, struct hn_text *text,
                                       struct hn_error *err);
 
 /* "#define K 4096\n" for each problem value that the template sees as a constant, in declared
- * order. */
-enum hn_status hn_source_append_frozen(const struct hn_plan *plan,
+ * order, but for what are parameters of the template's C++ templates. entry: of a template that is
+ * not the plan's; else NULL. */
+enum hn_status hn_source_append_frozen(const struct hn_plan *plan, const char *entry,
                                        const struct hn_bindings *problem, struct hn_text *text,
                                        struct hn_error *err);
 /* The same for the named parameters. */
-enum hn_status hn_source_append_parameters(const struct hn_plan *plan, char *const *names,
-                                           size_t count, const struct hn_bindings *point,
-                                           struct hn_text *text, struct hn_error *err);
+enum hn_status hn_source_append_parameters(const struct hn_plan *plan, const char *entry,
+                                           char *const *names, size_t count,
+                                           const struct hn_bindings *point, struct hn_text *text,
+                                           struct hn_error *err);
+/* What these leave out, for those who name the values without compiling the template. */
+enum hn_status hn_source_append_hidden(const struct hn_plan *plan,
+                                       const struct hn_bindings *problem,
+                                       const struct hn_bindings *point, struct hn_text *text,
+                                       struct hn_error *err);
 
 #endif

@@ -85,11 +85,12 @@ struct hn_metric {
 };
 
 /* A name whose values are words, with all words that it can have in declared order: LOAD=ldg gives LOAD_plain 1,
- * LOAD_ldg 2, LOAD 2. */
+ * LOAD_ldg 2, LOAD 2; of types T=float gives T float. */
 struct hn_word_list {
     char *name;
     char **words;
     size_t count;
+    bool types; /* the words are types of CUDA C++, and stand in the program for themselves */
 };
 
 struct hn_plan {
@@ -106,6 +107,9 @@ struct hn_plan {
     size_t problem_count;
     char **freeze;       /* problem values that the template sees as constants (words always) */
     size_t freeze_count;
+    char **template_parameters; /* of the names those that the template declares as parameters of C++ templates: they reach
+                                   it by entries, and a macro would be in their way */
+    size_t template_parameter_count;
     struct hn_word_list *word_lists;
     size_t word_list_count;
     struct hn_argument *arguments;
@@ -202,6 +206,8 @@ size_t hn_plan_source(const struct hn_plan *plan, size_t argument);
 enum hn_status hn_plan_add_data_hash(const struct hn_plan *plan, struct hn_hash *hash, struct hn_error *err);
 /* Adds a copy of the word behind the others; nothing when it is there. */
 enum hn_status hn_word_list_add(struct hn_word_list *list, const char *word, struct hn_error *err);
+/* The list of that name; NULL: its values are no words. */
+const struct hn_word_list *hn_plan_find_words(const struct hn_plan *plan, const char *name);
 /* Whether the template sees this problem value as a constant (then it is no kernel argument by convention). */
 bool hn_plan_is_frozen(const struct hn_plan *plan, const char *name, const struct hn_value *value);
 

@@ -497,6 +497,7 @@ static const struct hn_structure metric_structure = HN_STRUCTURE(hn_metric, metr
 static const struct hn_field word_list_fields[] = {
     {.key = "name", .needed = true, .kind = HN_FIELD_WORD, HN_AT(hn_word_list, name)},
     {.key = "words", .needed = true, HN_LIST(hn_word_list, words, count, word_list)},
+    {.key = "types", .kind = HN_FIELD_FLAG, HN_AT(hn_word_list, types)},
 };
 static const struct hn_structure word_list_structure =
     HN_STRUCTURE(hn_word_list, word_list_fields, NULL);
@@ -508,6 +509,8 @@ static const struct hn_field plan_fields[] = {
     {.key = "parameters", .needed = true, HN_LIST(hn_plan, parameters, parameter_count, word_list)},
     {.key = "problem", .needed = true, HN_LIST(hn_plan, problem, problem_count, word_list)},
     {.key = "freeze", .needed = true, HN_LIST(hn_plan, freeze, freeze_count, word_list)},
+    {.key = "template_parameters",
+     HN_LIST(hn_plan, template_parameters, template_parameter_count, word_list)},
     {.key = "words",
      .needed = true,
      HN_LIST(hn_plan, word_lists, word_list_count, word_list_structure)},

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 
 #include "plan_fixture.h"
 #include "runtime/compile/compile.h"
+#include "runtime/compile/source_prelude.h"
 
 static const char problem_text[] = "K=-4,LAYOUT=column,M=64,N=128";
 static const char point_text[] = "FAST=true,MAX_REGISTERS=64,PAD=1,SCALE=0.5,TILE=16,VARIANT=tile";
@@ -99,6 +101,52 @@ static void gives_the_prelude_alone(void **state)
     assert_null(strstr(text.data, "#line"));
     assert_null(strstr(text.data, "#define M "));
     hn_text_finish(&text);
+}
+
+static void make_template_parameter(struct hn_plan *plan, const char *name)
+{
+    plan->template_parameters = calloc(1, sizeof *plan->template_parameters);
+    assert_non_null(plan->template_parameters);
+    plan->template_parameters[plan->template_parameter_count++] = strdup(name);
+}
+
+static void types_stand_for_themselves(void **state)
+{
+    struct fixture own = *(struct fixture *)*state;
+    struct hn_source source;
+    own.plan = load_plan("tiled.json");
+    struct hn_word_list *list = (struct hn_word_list *)hn_plan_find_words(own.plan, "VARIANT");
+    list->types = true;
+    make(&own, &source);
+    char expected[600];
+    snprintf(expected, sizeof expected, "%s#define VARIANT tile\n%s#line 1\n", frozen_defines,
+             other_defines);
+    assert_int_equal(strncmp(source.text, expected, strlen(expected)), 0);
+    assert_string_equal(source.entries[0], "tiled<16, tile, (-4), 2, 7, 1>");
+    hn_source_finish(&source);
+    hn_plan_destroy(own.plan);
+}
+
+static void parameters_of_cpp_templates_are_no_macros(void **state)
+{
+    struct fixture own = *(struct fixture *)*state;
+    struct hn_source source;
+    own.plan = load_plan("tiled.json");
+    make_template_parameter(own.plan, "TILE");
+    make(&own, &source);
+    char expected[600];
+    snprintf(expected, sizeof expected, "%s%s%s#line 1\n", frozen_defines, variant_defines,
+             other_defines + strlen("#define TILE 16\n"));
+    assert_int_equal(strncmp(source.text, expected, strlen(expected)), 0);
+    assert_string_equal(source.entries[0], "tiled<16, 2, (-4), 2, 7, 1>");
+    hn_source_finish(&source);
+    struct hn_text hidden;
+    hn_text_init(&hidden);
+    assert_int_equal(hn_source_append_hidden(own.plan, &own.problem, &own.point, &hidden, NULL),
+                     HN_OK);
+    assert_string_equal(hidden.data, "#define TILE 16\n");
+    hn_text_finish(&hidden);
+    hn_plan_destroy(own.plan);
 }
 
 static void replaces_names_in_name_expressions(void **state)
@@ -227,6 +275,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(puts_prelude_before_the_template),
         cmocka_unit_test(gives_the_prelude_alone),
+        cmocka_unit_test(types_stand_for_themselves),
+        cmocka_unit_test(parameters_of_cpp_templates_are_no_macros),
         cmocka_unit_test(replaces_names_in_name_expressions),
         cmocka_unit_test(expands_options),
         cmocka_unit_test(shows_the_reference_only_what_it_depends_on),

@@ -143,6 +143,7 @@ static void read_kernel_parts(struct hn_config_reader *reader, const struct hn_y
     hn_config_read_reference(reader);
     hn_config_read_compare(reader);
     hn_config_read_metrics(reader);
+    hn_config_read_types(reader);
 }
 
 static void read_root(struct hn_config_reader *reader)

@@ -35,6 +35,8 @@ void hn_config_read_compile(struct hn_config_reader *reader);
 void hn_config_read_reference(struct hn_config_reader *reader);
 void hn_config_read_compare(struct hn_config_reader *reader);
 void hn_config_read_metrics(struct hn_config_reader *reader);
+/* What the template says of names and words, once the entries are read. */
+void hn_config_read_types(struct hn_config_reader *reader);
 /* What only holds or fails once all is read: names in expressions, the default point, launches at it. */
 void hn_config_check(struct hn_config_reader *reader);
 

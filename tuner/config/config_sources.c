@@ -29,17 +29,6 @@ static bool may_hide_names(const struct hn_plan *plan, const struct hn_template 
 
 /* Whether what the config names is there. */
 
-static bool has_word(const char *text, const char *word, size_t length)
-{
-    while (*text != '\0') {
-        size_t here = word_length(text);
-        if (here == length && strncmp(text, word, length) == 0)
-            return true;
-        text += here > 0 ? here : 1;
-    }
-    return false;
-}
-
 /* The last name before template arguments: "matmul" of "&mine::matmul<TILE>". length 0: it has
  * another form. */
 static const char *name_of(const char *entry, size_t *length)
@@ -66,9 +55,9 @@ static enum hn_status check_entry(const struct hn_config *config,
 {
     size_t length;
     const char *name = name_of(entry, &length);
-    bool found = length == 0 || has_word(template->text, name, length);
+    bool found = length == 0 || hn_text_has_word(template->text, name, length);
     for (size_t i = 0; !found && i < template->include_count; i++)
-        found = has_word(template->includes[i].text, name, length);
+        found = hn_text_has_word(template->includes[i].text, name, length);
     if (found || may_hide_names(config->plan, template))
         return HN_OK;
     return hn_fail(err, HN_ECONFIG,

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/compile/source_prelude.h"
+
 static const struct hn_export_part *find_part(const char *name, size_t length)
 {
     static const struct hn_export_part *const lists[] = {
@@ -128,6 +130,8 @@ static void make_prelude(struct hn_export_writer *writer, size_t config)
     hn_export_note(writer, hn_source_append_prelude(export->plan, &tuned->identity.problem,
                                                     &tuned->best.point, &prelude, writer->err));
     writer->preludes[config] = hn_text_take(&prelude);
+    hn_export_note(writer, hn_source_append_hidden(export->plan, &tuned->identity.problem,
+                                                   &tuned->best.point, &others, writer->err));
     if (writer->preludes[config] != NULL)
         hn_export_append_others(export, config, writer->preludes[config], &others);
     writer->others[config] = hn_text_take(&others);
