@@ -29,6 +29,44 @@ static size_t find_include(const struct hn_compile_request *request,
     return i;
 }
 
+/* What stands behind `#pragma` in a line of a loop's unrolling with a factor, and how much of it
+ * until a comment; NULL: it is no such line. */
+static const char *unrolling(const char *line, size_t *length)
+{
+    static const char *const tokens[] = {"#", "pragma", "unroll"};
+    const char *at = line;
+    for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
+        at += strspn(at, " \t");
+        if (strncmp(at, tokens[i], strlen(tokens[i])) != 0)
+            return NULL;
+        at += strlen(tokens[i]);
+    }
+    const char *factor = at + strspn(at, " \t");
+    *length = strcspn(factor, "/\\\r\n");
+    bool comment =
+        factor[*length] == '/' && factor[*length + 1] != '/' && factor[*length + 1] != '*';
+    return *length > 0 && !comment && factor[*length] != '\\' ? factor : NULL;
+}
+
+/* The host's preprocessor leaves macros in `#pragma unroll FACTOR` as they are, but not in the
+ * arguments of one. */
+static void append_lines(const char *source, size_t size, struct hn_text *text)
+{
+    const char *end = source + size;
+    for (const char *line = source; line < end;) {
+        size_t length = strcspn(line, "\n");
+        size_t here = line + length < end ? length + 1 : (size_t)(end - line);
+        size_t factor_length = 0;
+        bool begins = line == source || line[-1] == '\n';
+        const char *factor = begins ? unrolling(line, &factor_length) : NULL;
+        if (factor != NULL)
+            hn_text_printf(text, "HONE_PRAGMA(unroll %.*s)\n", (int)factor_length, factor);
+        else
+            hn_text_append_bytes(text, line, here);
+        line += here;
+    }
+}
+
 static void append_source(const struct hn_compile_request *request, const char *source,
                           struct hn_text *text)
 {
@@ -38,11 +76,11 @@ static void append_source(const struct hn_compile_request *request, const char *
         size_t number = find_include(request, &include);
         if (number == request->include_count || !include.quoted)
             continue;
-        hn_text_append_bytes(text, source, (size_t)(include.name - source));
+        append_lines(source, (size_t)(include.name - source), text);
         hn_text_printf(text, "include_%zu.h", number);
         source = include.name + include.length;
     }
-    hn_text_append(text, source);
+    append_lines(source, strlen(source), text);
     hn_text_append(text, "\n");
 }
 
@@ -80,6 +118,8 @@ static enum hn_status write_main(const struct hn_compile_request *request,
     const char *template = strstr(request->text, template_start);
     struct hn_text text;
     hn_text_init(&text);
+    hn_text_append(&text, "#define HONE_PRAGMA_TEXT(...) _Pragma(#__VA_ARGS__)\n"
+                          "#define HONE_PRAGMA(...) HONE_PRAGMA_TEXT(__VA_ARGS__)\n");
     append_line(&text, 1, HN_NVCC_PRELUDE);
     append_macros(request, &text);
     if (template != NULL)

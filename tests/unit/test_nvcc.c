@@ -155,6 +155,35 @@ static void errors_stand_where_they_are(void **state)
     fails_with("#line 1\n", "k", "--minimal", "nvcc fatal   : Unknown option '--minimal'");
 }
 
+/* Macros in pragmas are expanded, as by NVRTC; a loop that is unrolled has no branch back. */
+static void a_loop_is_unrolled_by_a_macro(void **state)
+{
+    (void)state;
+    static const char *const entry = "k";
+    static const char text[] =
+        "#define FACTOR %d\n#line 1\n"
+        "extern \"C\" __global__ void k(float *x)\n{\n"
+        "  # pragma unroll FACTOR + 1 // as often\n"
+        "    for (int i = 0; i < 64; i++)\n        x[i * 37] = x[i] * x[5];\n#pragma unroll\n"
+        "    for (int i = 0; i < 2; i++)\n        x[i] = nothing;\n}\n";
+    char program[600];
+    snprintf(program, sizeof program, text, 3);
+    fails_with(program, entry, NULL,
+               "/nowhere/app.cu(8): error: identifier \"nothing\" is undefined");
+    char hashes[2][33];
+    for (int i = 0; i < 2; i++) {
+        struct hn_image image;
+        snprintf(program, sizeof program, text, 15 * i);
+        memcpy(strstr(program, "nothing"), "1.0f/2.", 7);
+        assert_int_equal(compile(program, &entry, 1, NULL, &image, NULL), HN_OK);
+        if (image.outcome != HN_OUTCOME_OK)
+            fail_msg("%s", image.message);
+        memcpy(hashes[i], image.code_hash, sizeof hashes[i]);
+        hn_image_finish(&image);
+    }
+    assert_string_not_equal(hashes[0], hashes[1]);
+}
+
 /* nvcc hands its command lines to a shell. */
 static void options_reach_no_shell(void **state)
 {
@@ -268,6 +297,7 @@ int main(void)
         cmocka_unit_test(compiles_a_file_with_host_code),
         cmocka_unit_test(finds_a_kernel_by_its_name),
         cmocka_unit_test(errors_stand_where_they_are),
+        cmocka_unit_test(a_loop_is_unrolled_by_a_macro),
         cmocka_unit_test(options_reach_no_shell),
         cmocka_unit_test(another_architecture_is_refused),
         cmocka_unit_test(is_looked_for_where_the_user_says),
