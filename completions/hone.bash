@@ -113,7 +113,7 @@ _hone_value() {
 _hone_operand() {
     case ${words[1]} in
     tune | run | space | compile | explain | replay) _hone_files .yaml .yml ;;
-    init) _hone_files .cu .cuh ;;
+    init) _hone_files .cu .cuh .json ;;
     simulate) _hone_files .json .json.gz ;;
     export) _hone_words "$(_hone_kernels)" ;;
     report)

@@ -111,8 +111,8 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
         self.assertIn("hone: warning: as it stands it is no config: ", self.hone("init", source, "--entry", "twice").stderr)
 
     def test_wrong_usage(self):
-        self.misused("expected the path of a CUDA source", "init")
-        self.misused("found 'b.cu' after 'a.cu', expected one KERNEL.cu", "init", "a.cu", "b.cu")
+        self.misused("expected the path of a CUDA source or of a tuning problem in JSON", "init")
+        self.misused("found 'b.cu' after 'a.cu', expected one file", "init", "a.cu", "b.cu")
 
 
 if __name__ == "__main__":

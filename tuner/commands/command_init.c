@@ -9,6 +9,7 @@
 #include "tuner/commands/command.h"
 #include "tuner/commands/options.h"
 #include "tuner/commands/output.h"
+#include "tuner/import/import.h"
 #include "tuner/init/draft.h"
 
 extern const struct hn_command hn_command_init;
@@ -32,6 +33,12 @@ static const struct argp_option own_options[] = {
     {0},
 };
 
+static bool is_problem(const char *path)
+{
+    size_t length = strlen(path);
+    return length > 5 && strcmp(path + length - 5, ".json") == 0;
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct init *init = state->input;
@@ -48,13 +55,14 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case ARGP_KEY_ARG:
         if (init->path != NULL)
-            argp_error(state, "found '%s' after '%s', expected one KERNEL.cu", argument,
-                       init->path);
+            argp_error(state, "found '%s' after '%s', expected one file", argument, init->path);
         init->path = argument;
         return 0;
     case ARGP_KEY_END:
+        if (init->path != NULL && is_problem(init->path) && init->entry != NULL)
+            argp_error(state, "--entry is for CUDA sources; a tuning problem names its kernel");
         if (init->path == NULL)
-            argp_error(state, "expected the path of a CUDA source");
+            argp_error(state, "expected the path of a CUDA source or of a tuning problem in JSON");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -175,13 +183,12 @@ static enum hn_status write_config(const struct init *init, const char *text, st
     return tell(init);
 }
 
-static enum hn_status name_output(struct init *init, const struct hn_kernel *kernel,
-                                  struct hn_error *err)
+static enum hn_status name_output(struct init *init, const char *kernel, struct hn_error *err)
 {
     const char *slash = strrchr(init->path, '/');
     int folder = slash != NULL ? (int)(slash - init->path) + 1 : 0;
     if (init->output == NULL &&
-        asprintf(&init->output, "%.*s%s.yaml", folder, init->path, kernel->name) < 0)
+        asprintf(&init->output, "%.*s%s.yaml", folder, init->path, kernel) < 0)
         init->output = NULL;
     return init->output != NULL ? HN_OK : hn_fail_memory(err);
 }
@@ -201,7 +208,7 @@ static enum hn_status make(struct init *init, const struct hn_source_text *sourc
         hn_macros_finish(&macros);
         return status;
     }
-    status = name_output(init, kernel, err);
+    status = name_output(init, kernel->name, err);
     if (status == HN_OK) {
         char *path = template_path(init);
         char *text = path != NULL ? hn_draft_write(&draft, path, init->path) : NULL;
@@ -215,6 +222,37 @@ static enum hn_status make(struct init *init, const struct hn_source_text *sourc
     }
     hn_draft_finish(&draft);
     hn_macros_finish(&macros);
+    return status;
+}
+
+/* A config from what another tuner was told. */
+static enum hn_status import_problem(struct init *init, struct hn_error *err)
+{
+    json_t *root;
+    char *config = NULL;
+    enum hn_status status = hn_import_load(init->path, &root, err);
+    if (status != HN_OK)
+        return status;
+    char *kernel = hn_import_kernel(root);
+    status = kernel != NULL ? name_output(init, kernel, err) : hn_fail_memory(err);
+    char *folder = status == HN_OK ? folder_of(init->path) : NULL;
+    char *prefix = status == HN_OK ? template_path(init) : NULL;
+    if (status == HN_OK && (folder == NULL || prefix == NULL))
+        status = hn_fail(err, HN_ERUN, "the folder of %s can not be found: %s", init->output,
+                         strerror(errno));
+    if (status == HN_OK) {
+        char *slash = strrchr(prefix, '/');
+        *(slash != NULL ? slash + 1 : prefix) = '\0';
+        const struct hn_import_place place = {init->path, folder, prefix};
+        status = hn_import_write(root, &place, &config, err);
+    }
+    if (status == HN_OK)
+        status = write_config(init, config, err);
+    free(config);
+    free(folder);
+    free(prefix);
+    free(kernel);
+    json_decref(root);
     return status;
 }
 
@@ -242,9 +280,10 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
     struct init init = {.path = NULL};
     const struct hn_command_line line = {
         .name = "init",
-        .arguments = "KERNEL.cu",
+        .arguments = "KERNEL.cu|PROBLEM.json",
         .summary = "Writes a first config for a kernel: its arguments, macros and launch as far as "
-                   "they can be read from the source.",
+                   "they can be read from the source, or from what another tuner was told (T1, "
+                   "CAFF).",
         .details =
             "What has to be decided is marked TODO. A file that is there is not overwritten.",
         .own = own_options,
@@ -254,11 +293,11 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
     hn_options_init(&init.options);
     enum hn_status status = hn_options_parse(&line, argc, argv, &init.options);
     if (status == HN_OK)
-        status = execute(&init, err);
+        status = is_problem(init.path) ? import_problem(&init, err) : execute(&init, err);
     free(init.output);
     hn_options_finish(&init.options);
     return status;
 }
 
-const struct hn_command hn_command_init = {"init", "KERNEL.cu", "write a first config for a kernel",
-                                           run, 0};
+const struct hn_command hn_command_init = {"init", "FILE", "write a first config for a kernel", run,
+                                           0};

@@ -37,6 +37,11 @@ bool hn_draft_is_extent(const char *name)
 static const char reserved[] = "bytes flops gb_per_s time_us min max abs log2 sizeof ceil_div if "
                                "else and or not in null true false";
 
+bool hn_draft_is_reserved(const char *name)
+{
+    return hn_draft_is_one_of(name, reserved);
+}
+
 char *hn_draft_free_name(const struct hn_draft *draft, const char *wish)
 {
     char *name = NULL;
@@ -52,8 +57,7 @@ char *hn_draft_free_name(const struct hn_draft *draft, const char *wish)
 
 char *hn_draft_size_name(const struct hn_draft *draft, const char *declared)
 {
-    return hn_draft_is_one_of(declared, reserved) ? hn_draft_free_name(draft, declared)
-                                                  : strdup(declared);
+    return hn_draft_is_reserved(declared) ? hn_draft_free_name(draft, declared) : strdup(declared);
 }
 
 const struct hn_draft_parameter *hn_draft_get(const struct hn_draft *draft, const char *name)

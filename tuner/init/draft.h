@@ -72,6 +72,8 @@ const struct hn_draft_parameter *hn_draft_get(const struct hn_draft *draft, cons
 char *hn_draft_free_name(const struct hn_draft *draft, const char *wish);
 /* The same name, or a free one where configs mean something by it. */
 char *hn_draft_size_name(const struct hn_draft *draft, const char *declared);
+/* Whether configs mean something else by the name. */
+bool hn_draft_is_reserved(const char *name);
 /* Whether the name sounds like the extent of some work: n, size, width, rows. */
 bool hn_draft_is_extent(const char *name);
 /* Whether it is one of the list, "a b c", whatever the case. */

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz.h"
+#include "tuner/config/config.h"
+#include "tuner/config/yaml.h"
+#include "tuner/import/import.h"
+
+/* A tuning problem in JSON, as `hone init` reads it. Whatever it says, what is written has the keys
+ * of a config and no others: nothing of the file stands where a key could. */
+
+static void check_keys(const struct hn_yaml *root)
+{
+    static const char keys[] = " hone kernel template entry problem parameters defaults "
+                               "constraints arguments symbols launch "
+                               "compile ";
+    for (const struct hn_yaml *child = root->child; child != NULL; child = child->next) {
+        const char *found = strstr(keys, child->key->text);
+        size_t length = strlen(child->key->text);
+        fuzz_require(found != NULL && found[-1] == ' ' && found[length] == ' ',
+                     "a key of a config");
+    }
+}
+
+static void check_config(const char *text)
+{
+    struct hn_yaml *yaml = NULL;
+    struct hn_config *config = NULL;
+    struct hn_error err = {""};
+    const char *path = fuzz_write_file("config.yaml", (const uint8_t *)text, strlen(text));
+    if (hn_yaml_load(path, &yaml, &err) == HN_OK)
+        check_keys(yaml);
+    else
+        fuzz_require(err.message[0] != '\0', "a failure has a message");
+    hn_yaml_destroy(yaml);
+    if (hn_config_load(path, &config, &err) == HN_OK)
+        hn_config_destroy(config);
+    else
+        fuzz_require(err.message[0] != '\0', "a failure has a message");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const struct hn_import_place place = {"problem.json", ".", "../problems/"};
+    struct hn_error err = {""};
+    json_t *root;
+    char *text = NULL;
+    if (hn_import_load(fuzz_write_file("problem.json", data, size), &root, &err) != HN_OK) {
+        fuzz_require(err.message[0] != '\0', "a failure has a message");
+        return 0;
+    }
+    fuzz_require(hn_import_write(root, &place, &text, &err) == HN_OK, err.message);
+    check_config(text);
+    free(text);
+    json_decref(root);
+    return 0;
+}

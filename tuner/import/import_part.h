@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_IMPORT_IMPORT_PART_H
+#define HONE_TUNER_IMPORT_IMPORT_PART_H
+
+#include <jansson.h>
+
+#include "base/bindings.h"
+#include "base/text.h"
+#include "tuner/import/import.h"
+#include "tuner/import/value_list.h"
+#include "tuner/init/find_kernels.h"
+
+/* What the parts of an import share. */
+
+struct hn_import_parameter {
+    const char *name; /* borrowed from the file */
+    struct hn_value_list list;
+    struct hn_value preset; /* the default, if has_preset */
+    bool has_preset;
+};
+
+struct hn_import {
+    const json_t *space; /* ConfigurationSpace */
+    const json_t *kernel; /* KernelSpecification */
+    const struct hn_import_place *place;
+    struct hn_source_text source; /* path NULL: there is none */
+    struct hn_kernels kernels;
+    const struct hn_kernel *declared; /* in the source; NULL: not found */
+    struct hn_import_parameter *parameters;
+    size_t parameter_count;
+    struct hn_bindings problem;
+    const char **names; /* of parameters, then of the problem */
+    size_t name_count;
+    struct hn_text text;
+};
+
+/* import_parameters.c: reads them and the problem; what can not be read is written as a comment by the second. */
+enum hn_status hn_import_read_parameters(struct hn_import *import, struct hn_error *err);
+void hn_import_write_parameters(struct hn_import *import);
+const struct hn_import_parameter *hn_import_find(const struct hn_import *import, const char *name);
+/* import_arguments.c */
+enum hn_status hn_import_read_problem(struct hn_import *import, struct hn_error *err);
+void hn_import_write_arguments(struct hn_import *import);
+/* import_launch.c: launch and compile options. */
+void hn_import_write_launch(struct hn_import *import);
+
+/* import_text.c: what the file says, in YAML. */
+
+/* A member that is a text; NULL: it is none. */
+const char *hn_import_text(const json_t *object, const char *key);
+/* A text, or a number as text; free it. NULL: it is neither, or no memory. */
+char *hn_import_number_text(const json_t *json);
+/* Whether the expression means something where these names are known, the problem's only or the parameters' too; else
+ * err says why not. */
+bool hn_import_holds(const struct hn_import *import, const char *expression, bool with_parameters,
+                     struct hn_error *err);
+/* As a scalar within brackets, in quotes if need be. */
+void hn_import_append(struct hn_text *text, const char *expression);
+void hn_import_append_quoted(struct hn_text *text, const char *string);
+/* As part of a comment: in one line, of at most 160 bytes. */
+void hn_import_append_comment(struct hn_text *text, const char *string);
+
+#endif
