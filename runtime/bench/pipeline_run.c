@@ -31,7 +31,7 @@ enum hn_status hn_pipeline_place(struct hn_variant *variant, struct hn_record *r
         if (staged->buffer != NULL && is_in_place(flow))
             staged->base = staged->buffer->device;
         if ((parts & HN_PART_CUT) != 0)
-            staged->unit = arena->buffers[i].bytes / (uint64_t)flow->over;
+            staged->unit = arena->buffers[i].bytes / (uint64_t)hn_flow_units(flow, i);
     }
     return HN_OK;
 }
@@ -83,18 +83,38 @@ static bool skips(const struct hn_variant *variant, bool up)
            (variant->skip & (up ? HN_SKIP_UPLOADS : HN_SKIP_DOWNLOADS)) != 0;
 }
 
-/* All arguments of one kind: cut or whole, uploaded or downloaded. */
-static CUresult transfer_all(const struct hn_variant *variant, bool cut, int64_t from, int64_t to,
-                             bool up, CUstream stream)
+static bool takes_part(const struct hn_variant *variant, size_t argument, bool cut, bool up)
 {
-    const unsigned char *parts = variant->launch.flow->pipeline->parts;
+    unsigned char parts = variant->launch.flow->pipeline->parts[argument];
+    return (parts & (up ? HN_PART_UPLOAD : HN_PART_DOWNLOAD)) != 0 &&
+           ((parts & HN_PART_CUT) != 0) == cut && !skips(variant, up);
+}
+
+/* All arguments that are not cut. */
+static CUresult transfer_whole(const struct hn_variant *variant, bool up, CUstream stream)
+{
     CUresult result = CUDA_SUCCESS;
-    if (skips(variant, up))
-        return result;
     for (size_t i = 0; i < variant->arena->plan->argument_count && result == CUDA_SUCCESS; i++)
-        if ((parts[i] & (up ? HN_PART_UPLOAD : HN_PART_DOWNLOAD)) != 0 &&
-            ((parts[i] & HN_PART_CUT) != 0) == cut)
-            result = transfer_units(variant, i, from, to, up, stream);
+        if (takes_part(variant, i, false, up))
+            result = transfer_units(variant, i, 0, 0, up, stream);
+    return result;
+}
+
+/* Those that are, as far as they are a chunk's. */
+static CUresult transfer_chunk(const struct hn_variant *variant, size_t number, bool up,
+                               CUstream stream)
+{
+    const struct hn_chunk *chunk = &variant->launch.flow->chunks[number];
+    CUresult result = CUDA_SUCCESS;
+    for (size_t i = 0; i < variant->arena->plan->argument_count && result == CUDA_SUCCESS; i++) {
+        int64_t from = chunk->begin;
+        int64_t to = from + chunk->count;
+        if (!takes_part(variant, i, true, up))
+            continue;
+        if (up)
+            hn_flow_upload_range(variant->launch.flow, i, number, &from, &to);
+        result = transfer_units(variant, i, from, to, up, stream);
+    }
     return result;
 }
 
@@ -129,20 +149,17 @@ static CUstream stream_of(const struct hn_variant *variant, size_t chunk)
     return variant->arena->stage->streams[chunk % variant->launch.flow->streams];
 }
 
-/* With a halo, kernels of other chunks wait for this one's upload. */
+/* Kernels of other chunks wait for this one's upload. */
 static bool has_waits(const struct hn_variant *variant)
 {
-    const struct hn_flow *flow = variant->launch.flow;
-    return flow->halo > 0 && flow->streams > 1 && !skips(variant, UP);
+    return hn_flow_shares_uploads(variant->launch.flow) && !skips(variant, UP);
 }
 
 static CUresult upload(struct hn_variant *variant, size_t chunk)
 {
-    int64_t from, to;
     const struct hn_context *context = variant->arena->context;
     CUstream stream = stream_of(variant, chunk);
-    hn_flow_upload_range(variant->launch.flow, chunk, &from, &to);
-    CUresult result = transfer_all(variant, true, from, to, UP, stream);
+    CUresult result = transfer_chunk(variant, chunk, UP, stream);
     if (result == CUDA_SUCCESS && has_waits(variant))
         result = context->driver->p_cuEventRecord(variant->arena->stage->uploads[chunk], stream);
     return result;
@@ -193,9 +210,7 @@ static CUresult compute(struct hn_variant *variant, size_t number)
 
 static CUresult download(struct hn_variant *variant, size_t number)
 {
-    const struct hn_chunk *chunk = &variant->launch.flow->chunks[number];
-    return transfer_all(variant, true, chunk->begin, chunk->begin + chunk->count, DOWN,
-                        stream_of(variant, number));
+    return transfer_chunk(variant, number, DOWN, stream_of(variant, number));
 }
 
 typedef CUresult stage_of_chunk(struct hn_variant *variant, size_t chunk);
@@ -246,7 +261,7 @@ static CUresult join_streams(const struct hn_variant *variant)
 CUresult hn_pipeline_launch(struct hn_variant *variant)
 {
     const struct hn_context *context = variant->arena->context;
-    CUresult result = transfer_all(variant, false, 0, 0, UP, context->stream);
+    CUresult result = transfer_whole(variant, UP, context->stream);
     if (result == CUDA_SUCCESS)
         result = fork_streams(variant);
     if (result == CUDA_SUCCESS)
@@ -254,7 +269,7 @@ CUresult hn_pipeline_launch(struct hn_variant *variant)
     if (result == CUDA_SUCCESS)
         result = join_streams(variant);
     if (result == CUDA_SUCCESS)
-        result = transfer_all(variant, false, 0, 0, DOWN, context->stream);
+        result = transfer_whole(variant, DOWN, context->stream);
     /* What was queued before it went wrong may still be at work on the buffers. */
     if (result != CUDA_SUCCESS)
         context->driver->p_cuCtxSynchronize();

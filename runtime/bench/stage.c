@@ -258,7 +258,7 @@ enum hn_status hn_stage_place(struct hn_arena *arena, const struct hn_flow *flow
         status = allocate(stage, flow, outcome, why, err);
     if (status == HN_OK && *outcome == HN_OUTCOME_OK)
         status = make_streams(stage, flow->streams, err);
-    if (status == HN_OK && *outcome == HN_OUTCOME_OK && flow->halo > 0 && flow->streams > 1)
+    if (status == HN_OK && *outcome == HN_OUTCOME_OK && hn_flow_shares_uploads(flow))
         status = make_uploads(stage, flow->chunk_count, err);
     return status;
 }

@@ -65,12 +65,13 @@ static enum hn_status check_counts(const struct hn_plan *plan, const struct hn_v
         enum hn_status status = hn_expression_integer(extent, values, &count, err);
         if (status != HN_OK)
             return status;
-        if (count % flow->over == 0)
+        if (count % hn_flow_units(flow, i) == 0)
             continue;
+        bool padded = (flow->pipeline->parts[i] & HN_PART_PADDED) != 0;
         snprintf(flow->why, sizeof flow->why,
-                 "the %lld %s of '%.60s' can not be cut into %lld equal units ('over')",
+                 "the %lld %s of '%.60s' can not be cut into %lld equal units ('over'%s)",
                  (long long)count, argument->shape.height != NULL ? "rows" : "elements",
-                 argument->name, (long long)flow->over);
+                 argument->name, (long long)hn_flow_units(flow, i), padded ? " and 'padding'" : "");
         return HN_OK;
     }
     return HN_OK;
@@ -100,6 +101,8 @@ static enum hn_status evaluate_fields(const struct hn_plan *plan, const struct h
     if (status == HN_OK)
         status = evaluate(flow, HN_PIPELINE_HALO, values, 0, &flow->halo, err);
     if (status == HN_OK)
+        status = evaluate(flow, HN_PIPELINE_PADDING, values, 0, &flow->padding, err);
+    if (status == HN_OK)
         status = evaluate(flow, HN_PIPELINE_PIECES, values, 1, &flow->pieces, err);
     if (status == HN_OK && !sequential)
         status = evaluate(flow, HN_PIPELINE_CHUNKS, values, 1, &chunks, err);
@@ -118,6 +121,7 @@ static enum hn_status evaluate_fields(const struct hn_plan *plan, const struct h
     if (!is_between(flow, HN_PIPELINE_OVER, flow->over, 1, INT64_MAX / 2) ||
         !is_between(flow, HN_PIPELINE_GRANULE, *granule, 1, INT64_MAX / 2) ||
         !is_between(flow, HN_PIPELINE_HALO, flow->halo, 0, INT64_MAX / 2) ||
+        !is_between(flow, HN_PIPELINE_PADDING, flow->padding, 0, INT64_MAX / 4) ||
         !is_between(flow, HN_PIPELINE_PIECES, flow->pieces, 1, 1 << 20) ||
         !is_between(flow, HN_PIPELINE_CHUNKS, chunks, 1, HN_MAX_CHUNKS) ||
         !is_between(flow, HN_PIPELINE_STREAMS, streams, 1, HN_MAX_STREAMS))
@@ -236,15 +240,32 @@ static int64_t upload_end(const struct hn_flow *flow, size_t chunk)
     return flow->halo < flow->over - end ? end + flow->halo : flow->over;
 }
 
-void hn_flow_upload_range(const struct hn_flow *flow, size_t chunk, int64_t *from, int64_t *to)
+static int64_t padding_of(const struct hn_flow *flow, size_t argument)
 {
-    *from = chunk == 0 ? 0 : upload_end(flow, chunk - 1);
-    *to = upload_end(flow, chunk);
+    return (flow->pipeline->parts[argument] & HN_PART_PADDED) != 0 ? flow->padding : 0;
+}
+
+int64_t hn_flow_units(const struct hn_flow *flow, size_t argument)
+{
+    return flow->over + padding_of(flow, argument);
+}
+
+void hn_flow_upload_range(const struct hn_flow *flow, size_t argument, size_t chunk, int64_t *from,
+                          int64_t *to)
+{
+    int64_t padding = padding_of(flow, argument);
+    *from = chunk == 0 ? 0 : upload_end(flow, chunk - 1) + padding;
+    *to = upload_end(flow, chunk) + padding;
+}
+
+bool hn_flow_shares_uploads(const struct hn_flow *flow)
+{
+    return (flow->halo > 0 || flow->padding > 0) && flow->streams > 1;
 }
 
 bool hn_flow_needs_upload(const struct hn_flow *flow, size_t chunk, size_t earlier)
 {
-    return upload_end(flow, earlier) > flow->chunks[chunk].begin - flow->halo;
+    return upload_end(flow, earlier) + flow->padding > flow->chunks[chunk].begin - flow->halo;
 }
 
 void hn_flow_describe(const struct hn_flow *flow, char *text, size_t size)

@@ -20,6 +20,7 @@ struct hn_flow {
     const struct hn_pipeline *pipeline; /* borrowed from the plan */
     int64_t over;
     int64_t halo;
+    int64_t padding;
     int64_t pieces;
     size_t streams;
     enum hn_order order;
@@ -37,8 +38,12 @@ enum hn_status hn_flow_make(const struct hn_plan *plan, struct hn_value *values,
                             struct hn_error *err);
 void hn_flow_destroy(struct hn_flow *flow);
 
-/* The units that a chunk uploads, from..to - 1: each is in the upload of one chunk. */
-void hn_flow_upload_range(const struct hn_flow *flow, size_t chunk, int64_t *from, int64_t *to);
+/* Units of an argument that is cut: `over`, and the padding where it has one. */
+int64_t hn_flow_units(const struct hn_flow *flow, size_t argument);
+/* The units of an argument that a chunk uploads, from..to - 1: each is in the upload of one chunk. */
+void hn_flow_upload_range(const struct hn_flow *flow, size_t argument, size_t chunk, int64_t *from, int64_t *to);
+/* Whether chunks read what others upload, in other streams. */
+bool hn_flow_shares_uploads(const struct hn_flow *flow);
 /* Whether a chunk's kernels may read what an earlier chunk uploads; then so they may of all between the two. */
 bool hn_flow_needs_upload(const struct hn_flow *flow, size_t chunk, size_t earlier);
 

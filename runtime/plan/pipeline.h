@@ -28,6 +28,8 @@ enum hn_part {
     HN_PART_DOWNLOAD = 2,
     HN_PART_CUT = 4,  /* a chunk sees its part; else the whole */
     HN_PART_COPY = 8, /* a step copies it to the host or back */
+    HN_PART_PADDED = 16, /* of what is uploaded and cut: has `padding` units behind the extent, and a chunk reads so many
+                          * behind its own */
 };
 #define HN_PARTS_ON_HOST (HN_PART_UPLOAD | HN_PART_DOWNLOAD | HN_PART_COPY)
 
@@ -45,6 +47,7 @@ struct hn_copy_step {
     X(HN_PIPELINE_OVER, "over")                                                                                        \
     X(HN_PIPELINE_GRANULE, "granule")                                                                                  \
     X(HN_PIPELINE_HALO, "halo")                                                                                        \
+    X(HN_PIPELINE_PADDING, "padding")                                                                                  \
     X(HN_PIPELINE_CHUNKS, "chunks")                                                                                    \
     X(HN_PIPELINE_STREAMS, "streams")                                                                                  \
     X(HN_PIPELINE_PIECES, "pieces")                                                                                    \

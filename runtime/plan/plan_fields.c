@@ -396,10 +396,20 @@ static void check_pipeline(struct hn_json_reader *reader, void *owner)
     }
 }
 
+static bool is_padded(const void *owner)
+{
+    const struct hn_pipeline *pipeline = owner;
+    for (size_t i = 0; i < pipeline->argument_count; i++)
+        if ((pipeline->parts[i] & HN_PART_PADDED) != 0)
+            return true;
+    return false;
+}
+
 static const struct hn_field pipeline_fields[] = {
     {.key = "upload", .needed = true, .kind = HN_FIELD_OWN, .of = &part, .tag = HN_PART_UPLOAD},
     {.key = "download", .needed = true, .kind = HN_FIELD_OWN, .of = &part, .tag = HN_PART_DOWNLOAD},
     {.key = "cut", .needed = true, .kind = HN_FIELD_OWN, .of = &last_part, .tag = HN_PART_CUT},
+    {.key = "padded", .kind = HN_FIELD_OWN, .of = &part, .tag = HN_PART_PADDED, .told = is_padded},
 #define X(identifier, name)                                                                        \
     {.key = name,                                                                                  \
      .needed = (identifier) == HN_PIPELINE_OVER,                                                   \

@@ -82,6 +82,12 @@ class Launches(double.Case):
         self.assertIn("line: a cudaTextureObject_t over in, of cudaResourceTypeLinear, read as element", header)
         self.assertRegex(header, r"struct hone_field_sizes {\n    int64_t in_pitch[,;]")
 
+    def test_a_padded_input_is_cut_into_chunks(self):
+        found = self.outcomes("padded.yaml", "--full")
+        self.assertEqual(len(found), 64)
+        self.assertLessEqual(set(found.values()), {"ok", "duplicate"})
+        self.assertIn("padded: x", self.hone("export", "windows_of_rows").stdout)
+
     def test_attributes_of_a_launch(self):
         found = self.outcomes("attributes.yaml", "-s", "SHARED=1024,CARVEOUT=100")
         self.assertEqual(found["CARVEOUT=100,CLUSTER=16,COOPERATIVE=True,SHARED=1024"], "ok")

@@ -101,7 +101,7 @@ CUresult double_template_run(struct double_device *device, struct double_functio
 /* Those of pipeline.cu. */
 typedef CUresult double_kernel(struct double_device *device, struct double_function *function,
                                const struct double_geometry *geometry, void **parameters);
-double_kernel double_gather, double_add, double_smooth_reference;
+double_kernel double_gather, double_add, double_smooth_reference, double_window_sum;
 /* border.c */
 double_kernel double_border, double_border_reference;
 /* manual.c */

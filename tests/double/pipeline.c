@@ -27,6 +27,23 @@ CUresult double_gather(struct double_device *device, struct double_function *fun
     return CUDA_SUCCESS;
 }
 
+CUresult double_window_sum(struct double_device *device, struct double_function *function,
+                           const struct double_geometry *geometry, void **parameters)
+{
+    int count = TAKE(int, 3);
+    (void)function;
+    (void)geometry;
+    for (int i = 0; i < count; i++) {
+        float sum = 0.0f;
+        for (int d = 0; d <= TAKE(int, 2); d++)
+            sum += TAKE(const float *, 0)[i + d];
+        TAKE(float *, 1)[i] = sum;
+    }
+    device->now_us += 5.0 + 0.01 * count * double_noise(device);
+    device->flushed = false;
+    return CUDA_SUCCESS;
+}
+
 static void add_to(float *y, int i, float value)
 {
     y[2 * i] += value;

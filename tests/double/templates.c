@@ -470,6 +470,7 @@ static const struct {
     {"sum_partial", sum_partial},
     {"sum_reference", sum_reference},
     {"types", types},
+    {"window_sum", double_window_sum},
     {"windows", windows},
     {"windows_reference", windows_reference},
 };

@@ -105,6 +105,32 @@ static void every_cut_gives_the_right_result(void **state)
                 expect(&cuts[c], memories[m], orders[o], 0, HN_OUTCOME_OK, NULL);
 }
 
+static void padded_inputs_arrive_before_they_are_read(void **state)
+{
+    struct bench_fixture padded;
+    struct hn_error err = {.message = ""};
+    const char *size = "SIZE=4194304";
+    const struct hn_bench_request request = {.verify = true, .measure = true, .full = true};
+    (void)state;
+    bench_fixture_load(&padded, "double/padded.yaml", capability);
+    if (hn_config_set_problem(padded.config, &size, 1, &err) != HN_OK ||
+        bench_fixture_open(&padded, HN_COLD, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    for (size_t m = 0; m < MEMORIES; m++)
+        for (size_t o = 0; o < ORDERS; o++) {
+            char point[128];
+            snprintf(point, sizeof point, "CHUNKS=8,HOST_MEMORY=%s,ORDER=%s,STREAMS=3", memories[m],
+                     orders[o]);
+            struct hn_record record = bench_fixture_evaluate(&padded, point, &request);
+            printf("%s: %s, %.2f us\n", point, hn_outcome_name(record.outcome),
+                   record.timing.median_us);
+            bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
+            hn_record_finish(&record);
+        }
+    bench_fixture_close(&padded);
+    bench_fixture_unload(&padded);
+}
+
 static void what_goes_wrong_is_found(void **state)
 {
     static const struct cut cut = {3, 2, 1, 1, "device"};
@@ -150,6 +176,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_cut_gives_the_right_result, open_small, close_bench),
         cmocka_unit_test_setup_teardown(what_goes_wrong_is_found, open_small, close_bench),
+        cmocka_unit_test(padded_inputs_arrive_before_they_are_read),
         cmocka_unit_test_setup_teardown(large_ones_are_right_and_overlap, open_large, close_bench),
     };
     capability = bench_fixture_find_device();

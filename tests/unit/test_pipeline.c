@@ -223,7 +223,7 @@ static void chunks_cover_the_extent(void **state)
         assert_int_equal(chunk->begin % 256, 0);
         assert_int_equal(chunk->steps[0].grid[0], (chunk->count + 127) / 128);
         end = chunk->begin + chunk->count;
-        hn_flow_upload_range(flow, c, &from, &to);
+        hn_flow_upload_range(flow, 0, c, &from, &to);
         assert_int_equal(from, uploaded);
         assert_int_equal(to, end + 3 < 10000 ? end + 3 : 10000);
         uploaded = to;
@@ -233,6 +233,40 @@ static void chunks_cover_the_extent(void **state)
     assert_int_equal(end, 10000);
     assert_int_equal(launch.steps[0].grid[0], 79);
     hn_launch_finish(&launch);
+}
+
+/* 10000 units and 16 behind them: a chunk uploads to 16 behind its own. */
+static void padded_inputs_are_cut(void **state)
+{
+    struct bench_fixture padded;
+    struct hn_bindings point;
+    struct hn_launch launch;
+    struct hn_error err = {.message = ""};
+    (void)state;
+    bench_fixture_load(&padded, "double/padded.yaml", 90);
+    const struct hn_config *config = padded.config;
+    assert_int_equal(
+        hn_bindings_parse("CHUNKS=8,HOST_MEMORY=pinned,ORDER=depth_first,STREAMS=3", &point, NULL),
+        HN_OK);
+    if (hn_launch_make(config->plan, &config->problems[0], &point, &launch, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    const struct hn_flow *flow = launch.flow;
+    int64_t uploaded = 0;
+    assert_string_equal(flow->why, "");
+    for (size_t c = 0; c < flow->chunk_count; c++) {
+        int64_t from, to;
+        hn_flow_upload_range(flow, 0, c, &from, &to);
+        assert_int_equal(from, uploaded);
+        assert_int_equal(to, flow->chunks[c].begin + flow->chunks[c].count + 16);
+        uploaded = to;
+        assert_true(c == 0 || hn_flow_needs_upload(flow, c, c - 1));
+        assert_true(c < 2 || !hn_flow_needs_upload(flow, c, c - 2));
+    }
+    assert_int_equal(uploaded, hn_flow_units(flow, 0));
+    assert_int_equal(hn_flow_units(flow, 1), 10000);
+    hn_launch_finish(&launch);
+    hn_bindings_finish(&point);
+    bench_fixture_unload(&padded);
 }
 
 static void plans_with_pipelines_read_back(void **state)
@@ -291,6 +325,7 @@ int main(void)
         WITH_BENCH(copies_and_kernels_overlap),
         WITH_BENCH(a_race_reads_the_hosts_clock_too),
         cmocka_unit_test(chunks_cover_the_extent),
+        cmocka_unit_test(padded_inputs_are_cut),
         cmocka_unit_test(plans_with_pipelines_read_back),
         cmocka_unit_test(too_much_managed_memory_is_refused),
         cmocka_unit_test(every_failing_call_ends_cleanly),

@@ -105,6 +105,8 @@ static void take_whole(struct hn_config_reader *reader, const struct hn_yaml *no
                        "'%s' is neither uploaded nor downloaded; what is not listed is not cut "
                        "anyway",
                        node->text);
+    if ((*parts & HN_PART_PADDED) != 0)
+        hn_config_fail(reader, node, "'%s' is padded, and so cut", node->text);
     *parts &= (unsigned char)~HN_PART_CUT;
 }
 
@@ -113,11 +115,30 @@ static void read_whole(struct hn_config_reader *reader, const struct hn_yaml *no
     read_list(reader, node, owner, take_whole);
 }
 
-/* What is uploaded and downloaded is known before what of it is whole. */
-static const struct hn_config_form pipeline_forms[] = {
-    {"upload", read_upload}, {"download", read_download},
-    {"cut", read_cut},       {"whole", read_whole},
-    {"copies", NULL},        {NULL, NULL}};
+static void take_padded(struct hn_config_reader *reader, const struct hn_yaml *node,
+                        enum hn_role role, unsigned char *parts)
+{
+    (void)role;
+    if (*parts != (HN_PART_UPLOAD | HN_PART_CUT))
+        hn_config_fail(reader, node,
+                       "'%s' is not what is only uploaded and cut; only that can be padded",
+                       node->text);
+    *parts |= HN_PART_PADDED;
+}
+
+static void read_padded(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner)
+{
+    read_list(reader, node, owner, take_padded);
+}
+
+/* What is uploaded and downloaded is known before what of it is whole or padded. */
+static const struct hn_config_form pipeline_forms[] = {{"upload", read_upload},
+                                                       {"download", read_download},
+                                                       {"cut", read_cut},
+                                                       {"whole", read_whole},
+                                                       {"padded", read_padded},
+                                                       {"copies", NULL},
+                                                       {NULL, NULL}};
 static const struct hn_config_mapping pipeline_mapping = {&hn_pipeline_structure, pipeline_forms,
                                                           NULL};
 

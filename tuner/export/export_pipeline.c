@@ -96,11 +96,12 @@ void hn_export_describe_pipeline(struct hn_export_writer *writer)
                    "The plan is a pipeline from host memory to host memory, which this file "
                    "does not launch:\n\n    %s\n",
                    cut);
-    for (size_t i = 0; i <= HN_PIPELINE_HALO; i++)
+    for (size_t i = 0; i <= HN_PIPELINE_PADDING; i++)
         if (plan->pipeline->fields[i] != NULL)
             hn_text_printf(text, "    %s: %s\n", hn_pipeline_keys[i],
                            hn_expression_text(plan->pipeline->fields[i]));
     append_list(plan, "upload", HN_PART_UPLOAD, 0, text);
+    append_list(plan, "padded", HN_PART_PADDED, 0, text);
     append_list(plan, "download", HN_PART_DOWNLOAD, 0, text);
     append_list(plan, "cut, on the device", HN_PART_CUT, HN_PART_UPLOAD | HN_PART_DOWNLOAD, text);
     hn_text_append(text, "\nFor each chunk, with chunk_begin, chunk_count and chunk_index in units "
@@ -126,6 +127,7 @@ void hn_export_append_pipeline(struct hn_export_writer *writer)
     } numbers[] = {
         {"OVER", flow->over},
         {"HALO", flow->halo},
+        {"PADDING", flow->padding},
         {"CHUNKS", (int64_t)flow->chunk_count},
         {"STREAMS", (int64_t)flow->streams},
         {"PIECES", flow->pieces},

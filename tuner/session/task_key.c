@@ -103,6 +103,8 @@ static void append_flow(struct hn_text *text, const struct hn_launch *launch)
     hn_text_printf(text, " %s %s %zu %lld %lld", hn_order_names[flow->order],
                    hn_host_memory_names[flow->host_memory], flow->streams, (long long)flow->halo,
                    (long long)flow->pieces);
+    if (flow->padding > 0)
+        hn_text_printf(text, " padding %lld", (long long)flow->padding);
     for (size_t i = 0; i < flow->pipeline->copy_count; i++)
         hn_text_append(text, flow->copies[i] ? " copies" : " -");
     for (size_t i = 0; i < flow->chunk_count; i++)
