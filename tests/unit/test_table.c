@@ -139,6 +139,28 @@ static void what_is_too_wide_goes_on_below(void **state)
     hn_table_destroy(table);
 }
 
+static void rows_get_numbers_where_the_first_column_tells_little(void **state)
+{
+    (void)state;
+    static const char *const headings[] = {"change", "kernel", ">time", NULL};
+    struct hn_table *table = hn_table_create(headings);
+    for (int i = 0; i < 2; i++) {
+        hn_table_cell(table, "removed");
+        hn_table_cell(table, "kernel_%d", i);
+        hn_table_cell(table, "%d us", i);
+    }
+    char *text = print_within(table, 0, 20);
+    assert_string_equal(text, "#  change   kernel\n"
+                              "1  removed  kernel_0\n"
+                              "2  removed  kernel_1\n"
+                              "\n"
+                              "#  time\n"
+                              "1  0 us\n"
+                              "2  1 us\n");
+    free(text);
+    hn_table_destroy(table);
+}
+
 static void sentences_break_between_words(void **state)
 {
     (void)state;
@@ -174,6 +196,7 @@ int main(void)
         cmocka_unit_test(what_all_rows_share_stands_above),
         cmocka_unit_test(one_row_has_its_point_above),
         cmocka_unit_test(what_is_too_wide_goes_on_below),
+        cmocka_unit_test(rows_get_numbers_where_the_first_column_tells_little),
         cmocka_unit_test(sentences_break_between_words),
         cmocka_unit_test(no_table_is_said),
     };

@@ -151,8 +151,16 @@ struct layout {
     size_t *widths; /* by column of the table */
     size_t *right;  /* likewise: whether it is aligned to the right */
     bool lift_one;  /* of a single row, too, what may stand above it does */
+    bool numbered;  /* rows have a number in front: the first column does not tell them apart */
+    char number[24];
     bool colour;
 };
+
+/* The column of numbers, behind those of the table. */
+static size_t number_column(const struct layout *layout)
+{
+    return layout->table->column_count;
+}
 
 static const char *cell_at(const struct layout *layout, size_t row, size_t column)
 {
@@ -287,17 +295,20 @@ static const char *row_colour(const struct layout *layout, size_t row)
 }
 
 /* The heading, and all rows, of some columns. */
-static void print_band(const struct layout *layout, const size_t *columns, size_t count,
+static void print_band(struct layout *layout, const size_t *columns, size_t count,
                        const char **rest)
 {
     for (size_t i = 0; i < count; i++)
-        rest[i] = layout->table->columns[columns[i]].heading;
+        rest[i] =
+            columns[i] == number_column(layout) ? "#" : layout->table->columns[columns[i]].heading;
     while (print_line(layout, columns, count, rest))
         continue;
     for (size_t row = 0; row < layout->rows; row++) {
         const char *colour = row_colour(layout, row);
+        snprintf(layout->number, sizeof layout->number, "%zu", row + 1);
         for (size_t i = 0; i < count; i++)
-            rest[i] = cell_at(layout, row, columns[i]);
+            rest[i] = columns[i] == number_column(layout) ? layout->number
+                                                          : cell_at(layout, row, columns[i]);
         if (colour != NULL)
             hn_terminal_switch(layout->file, colour);
         while (print_line(layout, columns, count, rest))
@@ -307,19 +318,33 @@ static void print_band(const struct layout *layout, const size_t *columns, size_
     }
 }
 
-/* As many columns at a time as fit, each time behind the first one. */
-static void print_bands(const struct layout *layout, size_t *band, const char **rest)
+/* Where columns go on below, rows are found again by the first one: it is narrow, and each is
+ * another. */
+static bool needs_numbers(const struct layout *layout)
 {
+    size_t first = layout->shown[0];
+    if (total_width(layout) <= layout->columns || layout->rows < 2)
+        return false;
+    for (size_t row = 1; row < layout->rows; row++)
+        if (strcmp(cell_at(layout, row, first), cell_at(layout, row - 1, first)) == 0)
+            return true;
+    return layout->widths[first] > layout->columns / 4;
+}
+
+/* As many columns at a time as fit, each time behind the first one. */
+static void print_bands(struct layout *layout, size_t *band, const char **rest)
+{
+    size_t first = layout->numbered ? number_column(layout) : layout->shown[0];
     size_t next = 0;
     do {
         size_t count = 0;
         size_t width = layout->indent;
-        if (next > 0) {
-            fputc('\n', layout->file);
-            band[count++] = layout->shown[0];
-            width += layout->widths[layout->shown[0]];
+        fputs(next > 0 ? "\n" : "", layout->file);
+        if (next > 0 || layout->numbered) {
+            band[count++] = first;
+            width += layout->widths[first];
         }
-        size_t least = count + 1;
+        size_t least = count + 1; /* columns, whatever their width */
         while (next < layout->shown_count) {
             size_t more = layout->widths[layout->shown[next]] + (count > 0 ? GAP : 0);
             if (count >= least && width + more > layout->columns)
@@ -353,8 +378,13 @@ static void print_layout(struct layout *layout, size_t *band, const char **rest)
     }
     shrink_columns(layout);
     print_shared(layout);
-    if (layout->shown_count > 0)
-        print_bands(layout, band, rest);
+    if (layout->shown_count == 0)
+        return;
+    layout->numbered = needs_numbers(layout);
+    layout->widths[number_column(layout)] =
+        (size_t)snprintf(layout->number, sizeof layout->number, "%zu", layout->rows);
+    layout->right[number_column(layout)] = true;
+    print_bands(layout, band, rest);
 }
 
 void hn_table_print_within(const struct hn_table *table, FILE *file, int indent, size_t columns)

@@ -11,7 +11,8 @@
  *   >  aligned to the right
  *   ~  may be broken at blanks and behind commas where the table is too wide
  *   =  printed once above the table where all rows have the same, left out where that is nothing; numbers are aligned to the right
- * What is still too wide goes on below, in columns behind the first one again. No word is ever broken. */
+ * What is still too wide goes on below, in columns behind the first one again, or behind numbers of the rows where that one is
+ * wide or the same in several. No word is ever broken. */
 struct hn_table;
 
 /* headings: NULL-terminated, copied. NULL when out of memory; all calls take NULL. */
