@@ -102,7 +102,9 @@ static enum hn_status resolve_fill(const struct hn_plan *plan, const struct hn_a
         return hn_fail(err, HN_ECONFIG, "argument '%s': found '%s(%g, %g)', %s", argument->name,
                        hn_fill_kind_name(buffer->fill.kind), buffer->fill.numbers[0],
                        buffer->fill.numbers[1], why);
-    return HN_OK;
+    if (argument->fill.file == NULL)
+        return HN_OK;
+    return hn_plan_data_path(plan, argument->fill.file, values, &buffer->file, err);
 }
 
 /* Room for the contents of an input that kernels take by value. */
@@ -395,8 +397,10 @@ void hn_arena_finish(struct hn_arena *arena)
         driver->p_cuMemFree(arena->service);
     if (arena->block != 0)
         driver->p_cuMemFree(arena->block);
-    for (size_t i = 0; arena->buffers != NULL && i < arena->plan->argument_count; i++)
+    for (size_t i = 0; arena->buffers != NULL && i < arena->plan->argument_count; i++) {
+        free(arena->buffers[i].file);
         free(arena->buffers[i].host);
+    }
     free(arena->host_results);
     free(arena->owners);
     free(arena->zones);

@@ -26,6 +26,7 @@ struct hn_buffer {
     bool dynamic;         /* its count depends on parameters: placed for each variant */
     bool loaded;          /* its file was read before: it may not have changed since */
     struct hn_fill fill;  /* of what is filled, with all its numbers */
+    char *file;           /* of what a file fills: its path */
     unsigned char *host;  /* of a value with contents: HN_MAX_VALUE_BYTES, those first */
 };
 
@@ -99,6 +100,9 @@ void hn_arena_finish(struct hn_arena *arena);
 /* Fills the inputs and notes their checksums. Also repairs what a variant has damaged. */
 enum hn_status hn_arena_fill(struct hn_arena *arena, uint64_t seed, struct hn_error *err);
 enum hn_status hn_arena_repair(struct hn_arena *arena, struct hn_error *err);
+
+/* Reads a data file into the first set's buffer of a compared argument, whose padding becomes that of an input. */
+enum hn_status hn_arena_load(struct hn_arena *arena, size_t argument, const char *path, struct hn_error *err);
 
 /* Puts each argument into the state that a launch expects, in the first set: inout restored, counters and metrics
  * zeroed. */

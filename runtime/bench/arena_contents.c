@@ -85,15 +85,13 @@ static enum hn_status load_rows(struct hn_arena *arena, struct hn_data_file *fil
     return status;
 }
 
-static enum hn_status load_file(struct hn_arena *arena, const struct hn_argument *argument,
+static enum hn_status load_file(struct hn_arena *arena, const char *path, enum hn_element element,
                                 CUdeviceptr data, const struct hn_buffer *buffer,
                                 struct hn_error *err)
 {
     struct hn_data_file file;
-    uint64_t row_bytes =
-        buffer->row == 0 ? buffer->bytes : buffer->row * hn_element_size(argument->element);
-    enum hn_status status =
-        hn_data_file_open(argument->fill.file, argument->element, buffer->count, &file, err);
+    uint64_t row_bytes = buffer->row == 0 ? buffer->bytes : buffer->row * hn_element_size(element);
+    enum hn_status status = hn_data_file_open(path, element, buffer->count, &file, err);
     if (status != HN_OK)
         return status;
     status = load_rows(arena, &file, data, buffer, row_bytes, err);
@@ -124,8 +122,19 @@ static enum hn_status fill_at(struct hn_arena *arena, size_t i, CUdeviceptr data
     if (status != HN_OK)
         return status;
     if (buffer->fill.kind == HN_FILL_FILE)
-        return load_file(arena, argument, data, buffer, err);
+        return load_file(arena, buffer->file, argument->element, data, buffer, err);
     return hn_support_fill(arena->support, &elements, &buffer->fill, seed, i, err);
+}
+
+enum hn_status hn_arena_load(struct hn_arena *arena, size_t argument, const char *path,
+                             struct hn_error *err)
+{
+    const struct hn_buffer *buffer = &arena->buffers[argument];
+    enum hn_status status = fill_padding(arena, buffer->address, buffer, err);
+    if (status != HN_OK)
+        return status;
+    return load_file(arena, path, arena->plan->arguments[argument].element, buffer->address, buffer,
+                     err);
 }
 
 /* Where an input's contents are, or those that an inout argument begins with. */
@@ -154,7 +163,7 @@ static enum hn_status note_checksum(struct hn_arena *arena, size_t i, struct hn_
                                              arena->support->blocks);
     if (buffer->loaded && checksum != buffer->checksum)
         return hn_fail(err, HN_ERUN, "data file %s changed while it was in use; run again",
-                       arena->plan->arguments[i].fill.file);
+                       buffer->file);
     buffer->loaded = buffer->fill.kind == HN_FILL_FILE;
     buffer->checksum = checksum;
     return HN_OK;

@@ -23,6 +23,8 @@ static enum hn_status make_arena(struct hn_bench *bench, uint64_t seed, struct h
         status = hn_arena_fill(&bench->arena, seed, err);
     if (status == HN_OK && bench->plan->reference.kind == HN_REFERENCE_NONE)
         status = hn_outputs_init(&bench->own_outputs, &bench->arena, err);
+    if (status == HN_OK && bench->plan->reference.kind == HN_REFERENCE_FILES)
+        status = hn_bench_read_reference(bench, err);
     return status;
 }
 
@@ -163,6 +165,7 @@ static enum hn_verification verification_kind(enum hn_reference_kind kind)
     case HN_REFERENCE_SELF:
         return HN_SELF_VERIFIED;
     case HN_REFERENCE_TEMPLATE:
+    case HN_REFERENCE_FILES:
         break;
     }
     return HN_VERIFIED;

@@ -54,6 +54,8 @@ enum hn_status hn_bench_find_outputs(struct hn_bench *bench, const struct hn_bin
                                      struct hn_outputs **outputs, struct hn_error *err);
 /* Makes good, unseen, whatever an unchecked variant may have damaged: before what is not checked as variants are. */
 enum hn_status hn_bench_clear_unchecked(struct hn_bench *bench, struct hn_error *err);
+/* The reference of a plan that has one of files. */
+enum hn_status hn_bench_read_reference(struct hn_bench *bench, struct hn_error *err);
 /* Computes again what a variant has damaged. */
 enum hn_status hn_bench_repair_references(struct hn_bench *bench, struct hn_error *err);
 void hn_bench_drop_references(struct hn_bench *bench);

@@ -13,6 +13,8 @@ const char *hn_beside_obstacle(const struct hn_plan *plan)
 {
     if (plan->reference.kind == HN_REFERENCE_NONE)
         return "the config says `reference: none`";
+    if (plan->reference.kind == HN_REFERENCE_FILES)
+        return "the reference is files, which take no time";
     if (plan->reference.kind == HN_REFERENCE_TEMPLATE && plan->pipeline != NULL)
         return "the reference runs in device memory, the pipeline from host memory to host memory";
     return NULL;

@@ -19,7 +19,8 @@ static enum hn_status copy_image(struct hn_image *to, const struct hn_image *fro
     to->entries = calloc(from->entry_count + 1, sizeof *to->entries);
     if (to->cubin == NULL || to->entries == NULL)
         return hn_fail_memory(err);
-    memcpy(to->cubin, from->cubin, from->size);
+    if (from->size > 0)
+        memcpy(to->cubin, from->cubin, from->size);
     to->size = from->size;
     for (; to->entry_count < from->entry_count; to->entry_count++) {
         to->entries[to->entry_count] = strdup(from->entries[to->entry_count]);
@@ -212,9 +213,48 @@ static enum hn_status launch_reference(struct hn_variant *variant, struct hn_out
     return status;
 }
 
+/* The files of a reference, through the buffers whose contents they are to be. */
+static enum hn_status load_files(struct hn_bench *bench, struct hn_outputs *outputs,
+                                 struct hn_error *err)
+{
+    const struct hn_plan *plan = bench->plan;
+    struct hn_value *values = NULL;
+    enum hn_status status = hn_plan_values(plan, bench->problem, &plan->defaults, &values, err);
+    for (size_t i = 0; status == HN_OK && i < plan->reference.file_count; i++) {
+        const struct hn_expected_file *expected = &plan->reference.files[i];
+        char *path = NULL;
+        status = hn_plan_data_path(plan, expected->file, values, &path, err);
+        if (status == HN_OK)
+            status = hn_arena_load(&bench->arena, expected->argument, path, err);
+        free(path);
+    }
+    free(values);
+    return status == HN_OK ? hn_outputs_capture(outputs, err) : status;
+}
+
+/* What was damaged is read again, and has to be what it was. */
+static enum hn_status reload_files(struct hn_bench *bench, struct hn_outputs *outputs,
+                                   struct hn_error *err)
+{
+    size_t count = bench->plan->argument_count;
+    uint64_t *before = calloc(count + 1, sizeof *before);
+    if (before == NULL)
+        return hn_fail_memory(err);
+    memcpy(before, outputs->checksums, count * sizeof *before);
+    enum hn_status status = load_files(bench, outputs, err);
+    if (status == HN_OK && memcmp(before, outputs->checksums, count * sizeof *before) != 0)
+        status = hn_fail(err, HN_ERUN,
+                         "a data file of the reference changed while it was in use; run again");
+    free(before);
+    return status;
+}
+
 static enum hn_status compute(struct hn_bench *bench, struct hn_reference_run *reference,
                               bool thorough, struct hn_error *err)
 {
+    if (bench->plan->reference.kind == HN_REFERENCE_FILES)
+        return thorough ? load_files(bench, &reference->outputs, err)
+                        : reload_files(bench, &reference->outputs, err);
     struct hn_variant variant;
     struct hn_record record;
     struct hn_error reason;
@@ -270,16 +310,12 @@ static void remove_reference(struct hn_bench *bench, const char *key)
     }
 }
 
-enum hn_status hn_bench_set_reference(struct hn_bench *bench, const struct hn_bindings *depends,
-                                      const struct hn_image *image, struct hn_error *err)
+/* In the place of the one for the same values. */
+static enum hn_status put_reference(struct hn_bench *bench, const struct hn_bindings *depends,
+                                    const struct hn_image *image, struct hn_error *err)
 {
-    if (image->outcome != HN_OUTCOME_OK || image->cubin == NULL)
-        return hn_fail(err, HN_ERUN, "the reference did not compile: %s",
-                       image->message == NULL ? "no message" : image->message);
     char *key = NULL;
-    enum hn_status status = hn_bench_clear_unchecked(bench, err);
-    if (status == HN_OK)
-        status = make_key(bench->plan, depends, &key, err);
+    enum hn_status status = make_key(bench->plan, depends, &key, err);
     if (status != HN_OK)
         return status;
     remove_reference(bench, key);
@@ -293,6 +329,25 @@ enum hn_status hn_bench_set_reference(struct hn_bench *bench, const struct hn_bi
     if (status == HN_OK)
         bench->reference_count++;
     return status;
+}
+
+enum hn_status hn_bench_set_reference(struct hn_bench *bench, const struct hn_bindings *depends,
+                                      const struct hn_image *image, struct hn_error *err)
+{
+    if (image->outcome != HN_OUTCOME_OK || image->cubin == NULL)
+        return hn_fail(err, HN_ERUN, "the reference did not compile: %s",
+                       image->message == NULL ? "no message" : image->message);
+    enum hn_status status = hn_bench_clear_unchecked(bench, err);
+    return status == HN_OK ? put_reference(bench, depends, image, err) : status;
+}
+
+enum hn_status hn_bench_read_reference(struct hn_bench *bench, struct hn_error *err)
+{
+    struct hn_bindings nothing;
+    struct hn_image none;
+    hn_bindings_init(&nothing);
+    hn_image_init(&none);
+    return put_reference(bench, &nothing, &none, err);
 }
 
 enum hn_status hn_bench_clear_unchecked(struct hn_bench *bench, struct hn_error *err)

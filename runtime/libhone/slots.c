@@ -106,9 +106,7 @@ enum hone_status hn_lib_slots_make(struct hone_kernel *kernel, const struct hn_v
     const struct hn_plan *plan = kernel->plan->plan;
     /* Symbols stand behind the arguments. */
     size_t count = 0;
-    while (count < plan->argument_count && hn_argument_is_passed(&plan->arguments[count]) &&
-           strncmp(plan->arguments[count].name, HN_EXPECTED_PREFIX, strlen(HN_EXPECTED_PREFIX)) !=
-               0)
+    while (count < plan->argument_count && hn_argument_is_passed(&plan->arguments[count]))
         count++;
     if (count > HN_LIB_MAX_ARGUMENTS)
         return hn_lib_fail(err, HONE_UNSUPPORTED, "%s has %zu arguments; the library takes %d",

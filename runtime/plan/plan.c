@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/plan/data_file.h"
-
 struct hn_plan *hn_plan_create(void)
 {
     struct hn_plan *plan = calloc(1, sizeof *plan);
@@ -38,6 +36,27 @@ void hn_reference_finish(struct hn_reference *reference)
     *reference = (struct hn_reference){.kind = HN_REFERENCE_SELF};
 }
 
+bool hn_reference_is_kernel(const struct hn_reference *reference)
+{
+    return reference->kind == HN_REFERENCE_SELF || reference->kind == HN_REFERENCE_TEMPLATE;
+}
+
+enum hn_status hn_reference_add_file(struct hn_reference *reference, size_t argument,
+                                     const char *file, struct hn_error *err)
+{
+    struct hn_expected_file *grown =
+        realloc(reference->files, (reference->file_count + 1) * sizeof *grown);
+    if (grown == NULL)
+        return hn_fail_memory(err);
+    reference->kind = HN_REFERENCE_FILES;
+    reference->files = grown;
+    grown[reference->file_count] = (struct hn_expected_file){argument, strdup(file)};
+    if (grown[reference->file_count].file == NULL)
+        return hn_fail_memory(err);
+    reference->file_count++;
+    return HN_OK;
+}
+
 void hn_plan_destroy(struct hn_plan *plan)
 {
     if (plan == NULL)
@@ -55,8 +74,6 @@ char *hn_plan_signature(const struct hn_plan *plan)
     for (size_t i = 0; i < plan->argument_count; i++) {
         const struct hn_argument *argument = &plan->arguments[i];
         char type[HN_TYPE_SIZE];
-        if (strncmp(argument->name, HN_EXPECTED_PREFIX, strlen(HN_EXPECTED_PREFIX)) == 0)
-            continue;
         hn_argument_format_type(argument, type);
         hn_text_printf(&text, "%s%s:%s:%s", i == 0 ? "" : ",", argument->name, type,
                        hn_role_name(argument->role));
@@ -90,21 +107,6 @@ size_t hn_plan_source(const struct hn_plan *plan, size_t argument)
     if (plan->arguments[argument].from == NULL)
         return argument;
     return (size_t)(hn_plan_find_argument(plan, plan->arguments[argument].from) - plan->arguments);
-}
-
-enum hn_status hn_plan_add_data_hash(const struct hn_plan *plan, struct hn_hash *hash,
-                                     struct hn_error *err)
-{
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < plan->argument_count && status == HN_OK; i++) {
-        struct hn_hash own;
-        if (plan->arguments[i].fill.file == NULL)
-            continue;
-        status = hn_data_file_hash(plan->arguments[i].fill.file, &own, err);
-        if (status == HN_OK)
-            *hash = hn_hash_join(hash, &own);
-    }
-    return status;
 }
 
 bool hn_plan_is_frozen(const struct hn_plan *plan, const char *name, const struct hn_value *value)

@@ -63,19 +63,33 @@ enum hn_reference_kind {
     HN_REFERENCE_SELF, /* none given: the template at its defaults */
     HN_REFERENCE_NONE, /* "none": everything stays unverified */
     HN_REFERENCE_TEMPLATE,
+    HN_REFERENCE_FILES, /* what the outputs are to be for the inputs of one seed */
 };
 
-/* A kernel with the same arguments that computes what is right, accumulating in float64. It sees frozen values and the
- * parameters in depends. */
+/* What one of the compared arguments is to hold. */
+struct hn_expected_file {
+    size_t argument;
+    char *file; /* as of an input: hn_plan_data_path */
+};
+
+/* A kernel with the same arguments that computes what is right, accumulating in float64: it sees frozen values and the
+ * parameters in depends. Or files, one for each argument that is compared. */
 struct hn_reference {
     enum hn_reference_kind kind;
     char *template_path;
     struct hn_step step;
     char **depends;
     size_t depends_count;
+    struct hn_expected_file *files;
+    size_t file_count;
 };
 
 void hn_reference_finish(struct hn_reference *reference);
+/* Whether it is a kernel that is compiled and launched. */
+bool hn_reference_is_kernel(const struct hn_reference *reference);
+/* Makes it one of files, copying the path. */
+enum hn_status hn_reference_add_file(struct hn_reference *reference, size_t argument, const char *file,
+                                     struct hn_error *err);
 
 /* Sees problem, parameters, pitches, time_us, metric arguments and the metrics before it. Slots after the plan's names
  * and pitches: time_us, then the metric arguments in order, then the metrics in order. */
@@ -162,10 +176,6 @@ enum hn_status hn_plan_bind(struct hn_plan *plan, const struct hn_expression **f
 json_t *hn_plan_to_json(const struct hn_plan *plan);
 enum hn_status hn_plan_from_json(const json_t *json, struct hn_plan **plan, struct hn_error *err);
 
-/* Starts the names of arguments that only a reference takes, which holds what a capture expects: they are no part of what
- * the kernel is, and so not of its signature. */
-#define HN_EXPECTED_PREFIX "hone_expected_"
-
 /* The parts of the version that come from the plan: launch, arguments, reference, comparison (not metrics, not words
  * of the space), and the compile options. */
 struct hn_hash hn_plan_hash(const struct hn_plan *plan);
@@ -202,8 +212,13 @@ const struct hn_compare *hn_plan_comparison(const struct hn_plan *plan, const st
 bool hn_plan_compares_in_part(const struct hn_plan *plan, const struct hn_argument *argument);
 /* The argument whose contents this one takes; itself where it has its own. */
 size_t hn_plan_source(const struct hn_plan *plan, size_t argument);
-/* The hash of all files that arguments are filled from, after one of the plan. HN_ECONFIG when one can not be read. */
-enum hn_status hn_plan_add_data_hash(const struct hn_plan *plan, struct hn_hash *hash, struct hn_error *err);
+/* The path of a data file, in whose name {n} stands for the problem's n. HN_ECONFIG: it names something else. Free it. */
+enum hn_status hn_plan_data_path(const struct hn_plan *plan, const char *file, const struct hn_value *values,
+                                 char **path, struct hn_error *err);
+/* The hash of all files that arguments are filled from, and compared with, after one of the plan. HN_ECONFIG when one can
+ * not be read. */
+enum hn_status hn_plan_add_data_hash(const struct hn_plan *plan, const struct hn_bindings *problem,
+                                     struct hn_hash *hash, struct hn_error *err);
 /* Adds a copy of the word behind the others; nothing when it is there. */
 enum hn_status hn_word_list_add(struct hn_word_list *list, const char *word, struct hn_error *err);
 /* The list of that name; NULL: its values are no words. */

@@ -469,7 +469,28 @@ static const char *const reference_kinds[] = {
     [HN_REFERENCE_SELF] = "self",
     [HN_REFERENCE_NONE] = "none",
     [HN_REFERENCE_TEMPLATE] = "template",
+    [HN_REFERENCE_FILES] = "files",
 };
+
+static void check_expected(struct hn_json_reader *reader, void *owner)
+{
+    const struct hn_expected_file *expected = owner;
+    const struct hn_argument *argument = argument_at(reader, expected->argument);
+    hn_json_expect(reader, argument != NULL && hn_argument_is_compared(argument), "argument",
+                   "an argument that is compared");
+}
+
+static const struct hn_field expected_fields[] = {
+    {.key = "argument", .needed = true, .kind = HN_FIELD_INDEX, HN_AT(hn_expected_file, argument)},
+    {.key = "file", .needed = true, .kind = HN_FIELD_TEXT, HN_AT(hn_expected_file, file)},
+};
+static const struct hn_structure expected_structure =
+    HN_STRUCTURE(hn_expected_file, expected_fields, check_expected);
+
+static bool has_files(const void *reference)
+{
+    return ((const struct hn_reference *)reference)->kind == HN_REFERENCE_FILES;
+}
 
 static bool has_template(const void *reference)
 {
@@ -491,6 +512,10 @@ static const struct hn_field reference_fields[] = {
      .needed = true,
      HN_LIST(hn_reference, depends, depends_count, word_list),
      .when = has_template},
+    {.key = "files",
+     .needed = true,
+     HN_LIST(hn_reference, files, file_count, expected_structure),
+     .when = has_files},
 };
 const struct hn_structure hn_reference_structure =
     HN_STRUCTURE(hn_reference, reference_fields, NULL);

@@ -175,6 +175,8 @@ struct hn_hash hn_plan_hash(const struct hn_plan *plan)
     /* Data is known by its contents: hn_plan_add_data_hash. */
     json_array_foreach(json_object_get(json, "arguments"), index, argument)
         drop_folder(json_object_get(argument, "fill"), "file");
+    json_array_foreach(json_object_get(json_object_get(json, "reference"), "files"), index,
+                       argument) drop_folder(argument, "file");
     json_decref(all);
     return hash_json(json);
 }

@@ -2,6 +2,7 @@
 """What a config can say of arguments and launches, through the command, its workers and the cache."""
 
 import json
+import struct
 import subprocess
 import unittest
 
@@ -47,6 +48,37 @@ class Launches(double.Case):
         result = self.hone("tune", self.config, "--quiet", expect=1)
         self.assertIn("the reference failed: wrong_result: in a second run y[0] is never written; expected ", result.stderr)
         self.assertIn("where it leaves elements unwritten on purpose: compare: {partial: true}", result.stderr)
+
+    def write_floats(self, name, numbers):
+        (self.folder / name).write_bytes(struct.pack(f"<{len(numbers)}f", *numbers))
+
+    def test_a_reference_of_files(self):
+        """One a problem; what is right for other inputs is not known."""
+        text = self.config.read_text().replace('fill: "uniform(-1, 1)"', 'file: "x-{n}.bin"').replace("n: 65536", "n: [256, 512]")
+        start, end = text.index("reference:"), text.index("compare:")
+        self.config.write_text(text[:start] + 'reference: {files: {y: "y-{n}.bin"}}\n' + text[end:])
+        for n in (256, 512):
+            self.write_floats(f"x-{n}.bin", range(n))
+            self.write_floats(f"y-{n}.bin", [2.5 * i for i in range(n)])
+        small, large = self.tune()
+        for tuned in (small, large):
+            verdict = tuned["best"]["verdict"]
+            self.assertEqual((verdict["kind"], verdict["seeds"], verdict["max_error"]), ("verified", 1, 0))
+        self.assertEqual((small["best"]["verdict"]["compared"], large["best"]["verdict"]["compared"]), (256, 512))
+        self.assertEqual([tuned["reused"] > 0 for tuned in self.tune()], [True, True])
+        shown = self.hone("tune", self.config, "-p", "n=256").stdout
+        self.assertIn("  verified on one seed: what is right for other inputs is in no file\n", shown)
+        judged, = json.loads(self.hone("run", self.config, "-p", "n=256", "--json").stdout)["problems"]
+        self.assertEqual((judged["verified"]["seeds"], judged["speedup"]), (1, None))
+        self.hone("replay", self.config, "-p", "n=512", "--max-slowdown", "50%")
+
+        self.write_floats("y-256.bin", [2.5 * i + (i == 7) for i in range(256)])
+        result = self.hone("run", self.config, "-p", "n=256", expect=3)
+        self.assertIn("y[7] is 17.5; expected 18.5", result.stdout + result.stderr)
+        (self.folder / "y-512.bin").unlink()
+        result = self.hone("tune", self.config, "-p", "n=512", expect=2)
+        self.assertIn("scale.yaml: argument 'y': data file ", result.stderr)
+        self.assertIn("y-512.bin: ", result.stderr)
 
     def test_data_files(self):
         """Other contents are another problem: what was measured before does not count."""

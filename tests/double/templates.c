@@ -416,18 +416,6 @@ static CUresult roof_launch(struct double_device *device, struct double_function
     return CUDA_SUCCESS;
 }
 
-/* The reference of a captured launch, tuner/config/capture_expected.c. */
-static CUresult expected(struct double_device *device, struct double_function *function,
-                         const struct double_geometry *geometry, void **parameters)
-{
-    (void)function;
-    (void)geometry;
-    for (int i = 0; i < TAKE(int, 0); i++)
-        memcpy(TAKE(void *, 3 * i + 2), TAKE(const void *, 3 * i + 1), TAKE(size_t, 3 * i + 3));
-    device->now_us += 100.0;
-    return CUDA_SUCCESS;
-}
-
 static const struct {
     const char *name;
     CUresult (*run)(struct double_device *device, struct double_function *function,
@@ -448,7 +436,6 @@ static const struct {
     {"field_reference", field_reference},
     {"first_step", double_first_step},
     {"gather", double_gather},
-    {"hone_expected", expected},
     {"hone_roof_fp32", roof_fp32},
     {"hone_roof_l2", roof_l2},
     {"hone_roof_launch", roof_launch},

@@ -80,7 +80,7 @@ static void compile_reference(struct bench_fixture *fixture)
     const struct hn_plan *plan = fixture->config->plan;
     struct hn_error err = {.message = ""};
     struct hn_source source;
-    if (plan->reference.kind == HN_REFERENCE_NONE)
+    if (!hn_reference_is_kernel(&plan->reference))
         return;
     if (plan->reference.kind == HN_REFERENCE_SELF) {
         must(hn_source_make(plan, &fixture->template, &fixture->config->problems[0],
@@ -136,7 +136,7 @@ enum hn_status bench_fixture_open(struct bench_fixture *fixture, enum hn_regime 
     if (status == HN_OK)
         status = hn_bench_create(&fixture->driver, &fixture->device, &fixture->support, plan,
                                  &fixture->config->problems[0], &options, &fixture->bench, err);
-    if (status == HN_OK && plan->reference.kind != HN_REFERENCE_NONE)
+    if (status == HN_OK && hn_reference_is_kernel(&plan->reference))
         status = hn_bench_set_reference(fixture->bench, &plan->defaults, &fixture->reference, err);
     return status;
 }

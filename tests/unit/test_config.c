@@ -223,6 +223,28 @@ static void contents_are_described(void **state)
     hn_config_destroy(config);
 }
 
+static void a_reference_may_be_files(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("good/files.yaml");
+    const struct hn_reference *reference = &config->plan->reference;
+    assert_int_equal(reference->kind, HN_REFERENCE_FILES);
+    assert_false(hn_reference_is_kernel(reference));
+    assert_int_equal(reference->file_count, 2);
+    assert_int_equal(reference->files[0].argument, 2);
+    assert_int_equal(reference->files[1].argument, 1);
+    assert_ends(reference->files[1].file, "/config/good/data/c-{N}.npy");
+    assert_ends(config->plan->arguments[0].fill.file, "/config/good/a-{N}.npy");
+    struct hn_error err = {""};
+    struct hn_plan *again = NULL;
+    json_t *json = hn_plan_to_json(config->plan);
+    assert_int_equal(hn_plan_from_json(json, &again, &err), HN_OK);
+    assert_string_equal(again->reference.files[0].file, reference->files[0].file);
+    json_decref(json);
+    hn_plan_destroy(again);
+    hn_config_destroy(config);
+}
+
 static void symbols_stand_behind_the_arguments(void **state)
 {
     (void)state;
@@ -518,6 +540,7 @@ int main(void)
         cmocka_unit_test(a_plan_holds_all_but_the_space),
         cmocka_unit_test(a_result_may_be_compared_in_its_own_way),
         cmocka_unit_test(contents_are_described),
+        cmocka_unit_test(a_reference_may_be_files),
         cmocka_unit_test(symbols_stand_behind_the_arguments),
         cmocka_unit_test(words_are_numbered_as_declared),
         cmocka_unit_test(a_space_alone_is_enough),

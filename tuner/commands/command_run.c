@@ -90,7 +90,7 @@ static enum hn_status set_reference(const struct once *once, const struct hn_tas
     struct hn_bindings depends;
     struct hn_source source;
     struct hn_image image;
-    if (task->plan->reference.kind == HN_REFERENCE_NONE)
+    if (!hn_reference_is_kernel(&task->plan->reference))
         return HN_OK;
     enum hn_status status = hn_task_depends(task, point, &depends, err);
     if (status != HN_OK)

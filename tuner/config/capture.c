@@ -18,8 +18,6 @@ struct hn_capture {
     char *folder; /* of what is unpacked; NULL: nothing is */
     char **files;
     size_t file_count;
-    struct hn_expected *expected; /* their files are among `files` */
-    size_t expected_count;
 };
 
 void hn_capture_close(struct hn_capture *capture)
@@ -35,7 +33,6 @@ void hn_capture_close(struct hn_capture *capture)
     if (capture->stream != NULL)
         fclose(capture->stream);
     json_decref(capture->head);
-    free(capture->expected);
     free(capture->files);
     free(capture->folder);
     free(capture->path);
@@ -143,10 +140,8 @@ static enum hn_status make_folder(struct hn_capture *capture, struct hn_error *e
     size_t most = json_array_size(json_object_get(capture->head, "inputs")) +
                   json_array_size(json_object_get(capture->head, "expected")) + 1;
     capture->files = calloc(most, sizeof *capture->files);
-    capture->expected = calloc(most, sizeof *capture->expected);
-    if (capture->files == NULL || capture->expected == NULL ||
-        asprintf(&capture->folder, "%s/hone-capture-XXXXXX",
-                 base != NULL && base[0] != '\0' ? base : "/tmp") < 0) {
+    if (capture->files == NULL || asprintf(&capture->folder, "%s/hone-capture-XXXXXX",
+                                           base != NULL && base[0] != '\0' ? base : "/tmp") < 0) {
         capture->folder = NULL;
         return hn_fail_memory(err);
     }
@@ -205,12 +200,35 @@ static enum hn_status set_expected(struct hn_capture *capture, const json_t *ite
 {
     const char *name = json_string_value(json_object_get(item, "name"));
     const struct hn_argument *argument = find_argument(plan, name);
-    struct hn_expected *expected = &capture->expected[capture->expected_count];
+    uint64_t bytes = 0;
+    char *file = NULL;
     if (argument == NULL || !hn_argument_is_compared(argument))
         return fail_argument(capture, name, err);
-    expected->name = name;
-    enum hn_status status = unpack(capture, item, &expected->file, &expected->bytes, err);
-    capture->expected_count += status == HN_OK;
+    enum hn_status status = unpack(capture, item, &file, &bytes, err);
+    return status == HN_OK ? hn_reference_add_file(&plan->reference,
+                                                   (size_t)(argument - plan->arguments), file, err)
+                           : status;
+}
+
+/* In place of the config's own, one of all that is compared. */
+static enum hn_status set_reference(struct hn_capture *capture, const json_t *expected,
+                                    struct hn_plan *plan, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    if (json_array_size(expected) == 0)
+        return HN_OK;
+    hn_reference_finish(&plan->reference);
+    for (size_t i = 0; status == HN_OK && i < json_array_size(expected); i++)
+        status = set_expected(capture, json_array_get(expected, i), plan, err);
+    size_t compared = 0;
+    for (size_t i = 0; i < plan->argument_count; i++)
+        compared += hn_argument_is_compared(&plan->arguments[i]);
+    if (status == HN_OK && plan->reference.file_count != compared)
+        status =
+            hn_fail(err, HN_ECONFIG,
+                    "'%s' has %zu of the %zu results that the config compares: it was captured "
+                    "with another one",
+                    capture->path, plan->reference.file_count, compared);
     return status;
 }
 
@@ -231,12 +249,7 @@ enum hn_status hn_capture_apply(struct hn_capture *capture, struct hn_config *co
         status = make_folder(capture, err);
     for (size_t i = 0; status == HN_OK && i < json_array_size(inputs); i++)
         status = set_input(capture, json_array_get(inputs, i), plan, err);
-    for (size_t i = 0; status == HN_OK && i < json_array_size(expected); i++)
-        status = set_expected(capture, json_array_get(expected, i), plan, err);
-    if (status != HN_OK || capture->expected_count == 0)
-        return status == HN_OK ? hn_plan_bind(plan, NULL, err) : status;
-    const char *path = name_file(capture, "expected.cu");
-    if (path == NULL)
-        return hn_fail_memory(err);
-    return hn_capture_expect(plan, capture->expected, capture->expected_count, path, err);
+    if (status == HN_OK)
+        status = set_reference(capture, expected, plan, err);
+    return status == HN_OK ? hn_plan_bind(plan, NULL, err) : status;
 }

@@ -18,18 +18,8 @@ void hn_capture_close(struct hn_capture *capture);
 enum hn_status hn_capture_config(const struct hn_capture *capture, const char **path, struct hn_error *err);
 
 /* Makes the config one of the captured launch: its problem, its scalars, its inputs as files in a temporary folder, and
- * as the reference a kernel that gives the output that was captured. The capture has to stay open until all is done.
+ * as the reference files of the output that was captured. The capture has to stay open until all is done.
  * HN_ECONFIG: it is of another kernel, or of arguments that the config does not have. */
 enum hn_status hn_capture_apply(struct hn_capture *capture, struct hn_config *config, struct hn_error *err);
-
-/* What a compared argument is to be. */
-struct hn_expected {
-    const char *name;
-    char *file;
-    uint64_t bytes;
-};
-/* The part of it that makes the reference: a template at that path. */
-enum hn_status hn_capture_expect(struct hn_plan *plan, const struct hn_expected *expected, size_t count,
-                                 const char *template_path, struct hn_error *err);
 
 #endif

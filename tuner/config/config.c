@@ -233,21 +233,21 @@ static enum hn_status check_file(const struct hn_config *config, const char *pat
 }
 
 /* That a data file holds what one problem asks for. */
-static enum hn_status check_data(const struct hn_config *config, size_t problem,
-                                 const struct hn_argument *argument, struct hn_error *err)
+static enum hn_status check_data(const struct hn_config *config, const struct hn_value *values,
+                                 const struct hn_argument *argument, const char *name,
+                                 struct hn_error *err)
 {
     struct hn_data_file file;
     struct hn_error reason = {""};
-    struct hn_value *values = NULL;
+    char *path = NULL;
     int64_t count = 0;
-    enum hn_status status = hn_plan_values(config->plan, &config->problems[problem],
-                                           &config->plan->defaults, &values, &reason);
+    enum hn_status status = hn_expression_integer(argument->count, values, &count, &reason);
     if (status == HN_OK)
-        status = hn_expression_integer(argument->count, values, &count, &reason);
+        status = hn_plan_data_path(config->plan, name, values, &path, &reason);
     if (status == HN_OK)
-        status = hn_data_file_open(argument->fill.file, argument->element,
-                                   (uint64_t)count * argument->lanes, &file, &reason);
-    free(values);
+        status = hn_data_file_open(path, argument->element, (uint64_t)count * argument->lanes,
+                                   &file, &reason);
+    free(path);
     if (status != HN_OK)
         return hn_fail(err, HN_ECONFIG, "%s: argument '%s': %.3000s", config->path, argument->name,
                        reason.message);
@@ -258,10 +258,19 @@ static enum hn_status check_data(const struct hn_config *config, size_t problem,
 enum hn_status hn_config_check_data(const struct hn_config *config, size_t problem,
                                     struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; i < config->plan->argument_count && status == HN_OK; i++)
-        if (config->plan->arguments[i].fill.file != NULL)
-            status = check_data(config, problem, &config->plan->arguments[i], err);
+    const struct hn_plan *plan = config->plan;
+    const struct hn_reference *reference = &plan->reference;
+    struct hn_value *values = NULL;
+    enum hn_status status =
+        hn_plan_values(plan, &config->problems[problem], &plan->defaults, &values, err);
+    for (size_t i = 0; i < plan->argument_count && status == HN_OK; i++)
+        if (plan->arguments[i].fill.file != NULL)
+            status =
+                check_data(config, values, &plan->arguments[i], plan->arguments[i].fill.file, err);
+    for (size_t i = 0; i < reference->file_count && status == HN_OK; i++)
+        status = check_data(config, values, &plan->arguments[reference->files[i].argument],
+                            reference->files[i].file, err);
+    free(values);
     return status;
 }
 

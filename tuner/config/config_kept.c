@@ -4,14 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum hn_status hn_config_version(const struct hn_plan *plan, const struct hn_template *template,
+enum hn_status hn_config_version(const struct hn_plan *plan, const struct hn_bindings *problem,
+                                 const struct hn_template *template,
                                  const struct hn_template *reference, struct hn_version *version,
                                  struct hn_error *err)
 {
     struct hn_hash plan_hash = hn_plan_hash(plan);
     if (reference != NULL)
         plan_hash = hn_hash_join(&plan_hash, &reference->hash);
-    enum hn_status status = hn_plan_add_data_hash(plan, &plan_hash, err);
+    enum hn_status status = hn_plan_add_data_hash(plan, problem, &plan_hash, err);
     if (status != HN_OK)
         return status;
     struct hn_hash options = hn_plan_options_hash(plan);
@@ -63,8 +64,8 @@ enum hn_status hn_config_keep(const struct hn_config *config, struct hn_config_k
     if (status == HN_OK && has_reference)
         status = hn_template_load(plan->reference.template_path, &reference, err);
     if (status == HN_OK)
-        status = hn_config_version(plan, &template, has_reference ? &reference : NULL,
-                                   &kept->version, err);
+        status = hn_config_version(plan, &config->problems[0], &template,
+                                   has_reference ? &reference : NULL, &kept->version, err);
     if (status == HN_OK)
         status = copy_plan(plan, kept, err);
     if (status == HN_OK)

@@ -19,7 +19,7 @@ enum hn_status hn_config_keep(const struct hn_config *config, struct hn_config_k
 void hn_config_kept_finish(struct hn_config_kept *kept);
 
 /* The hashes of a plan and its templates; reference NULL: it names none. HN_ECONFIG: a data file can not be read. */
-enum hn_status hn_config_version(const struct hn_plan *plan, const struct hn_template *template,
+enum hn_status hn_config_version(const struct hn_plan *plan, const struct hn_bindings *problem, const struct hn_template *template,
                                  const struct hn_template *reference, struct hn_version *version,
                                  struct hn_error *err);
 

@@ -169,13 +169,40 @@ static void read_depends(struct hn_config_reader *reader, const struct hn_yaml *
                          &reference->depends, &reference->depends_count);
 }
 
-static const struct hn_config_form reference_forms[] = {{"kind", NULL},
-                                                        {"template", read_template},
-                                                        {"step", NULL},
-                                                        {"depends", read_depends},
-                                                        {NULL, NULL}};
+static const struct hn_config_form reference_forms[] = {
+    {"kind", NULL},  {"template", read_template}, {"step", NULL},
+    {"files", NULL}, {"depends", read_depends},   {NULL, NULL}};
 static const struct hn_config_mapping reference_mapping = {&hn_reference_structure, reference_forms,
                                                            &reference_step_mapping};
+
+/* {y: expected.npy}: a file for each argument that is compared. */
+static void read_files(struct hn_config_reader *reader, const struct hn_yaml *node)
+{
+    struct hn_plan *plan = reader->config->plan;
+    if (!hn_config_expect_kind(reader, node, HN_YAML_MAPPING,
+                               "a mapping of outputs to files, as {y: expected.npy}"))
+        return;
+    plan->reference.kind = HN_REFERENCE_FILES;
+    for (const struct hn_yaml *item = hn_config_first(reader, node); item != NULL;
+         item = hn_config_next(reader, item)) {
+        char *path = NULL;
+        size_t argument = hn_config_find_argument(reader, item->key);
+        if (reader->status == HN_OK && !hn_argument_is_compared(&plan->arguments[argument]))
+            hn_config_fail(reader, item->key,
+                           "'%s' has role %s; only output and inout are compared", item->key->text,
+                           hn_role_name(plan->arguments[argument].role));
+        hn_config_read_path(reader, item, "the path of a data file", &path);
+        if (reader->status == HN_OK)
+            hn_config_take(reader,
+                           hn_reference_add_file(&plan->reference, argument, path, reader->err));
+        free(path);
+    }
+    for (size_t i = 0; reader->status == HN_OK && i < plan->argument_count; i++)
+        if (hn_argument_is_compared(&plan->arguments[i]) &&
+            hn_yaml_get(node, plan->arguments[i].name) == NULL)
+            hn_config_fail(reader, node, "'%s' is compared and has no file here; expected one",
+                           plan->arguments[i].name);
+}
 
 void hn_config_read_reference(struct hn_config_reader *reader)
 {
@@ -187,9 +214,16 @@ void hn_config_read_reference(struct hn_config_reader *reader)
         reference->kind = HN_REFERENCE_NONE;
         return;
     }
+    if (!hn_config_expect_kind(reader, node, HN_YAML_MAPPING,
+                               "a mapping with template and entry, or with files, or none"))
+        return;
+    if (hn_yaml_get(node, "files") != NULL) {
+        static const char *const keys[] = {"files"};
+        hn_config_check_keys(reader, node, keys, 1);
+        read_files(reader, hn_yaml_get(node, "files"));
+        return;
+    }
     reference->kind = HN_REFERENCE_TEMPLATE;
-    hn_config_expect_kind(reader, node, HN_YAML_MAPPING,
-                          "a mapping with template and entry, or none");
     hn_config_check_mapping(reader, node, &reference_mapping);
     hn_config_need(reader, node, "template");
     hn_config_need(reader, node, "entry");

@@ -101,7 +101,7 @@ static void add_row(struct hn_table *table, const struct scale *scale,
     hn_table_point(table, scale->plan->parameters, scale->plan->parameter_count, &record->point);
 }
 
-static const char *verification_note(const struct hn_record *best)
+static const char *verification_note(const struct hn_plan *plan, const struct hn_record *best)
 {
     switch (best->verdict.kind) {
     case HN_UNVERIFIED:
@@ -113,6 +113,8 @@ static const char *verification_note(const struct hn_record *best)
     case HN_VERIFIED:
         break;
     }
+    if (plan->reference.kind == HN_REFERENCE_FILES)
+        return "verified on one seed: what is right for other inputs is in no file";
     return NULL;
 }
 
@@ -162,7 +164,7 @@ static void print_best(const struct scale *scale, const struct shown *best, size
         fprintf(file,
                 "  = tied: the best %zu can not be told apart; the first in the race is taken\n",
                 tied);
-    const char *note = verification_note(&best->records[0]);
+    const char *note = verification_note(scale->plan, &best->records[0]);
     if (note != NULL)
         fprintf(file, "  %s\n", note);
     if (best->records[0].verdict.differed > 0)

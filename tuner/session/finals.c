@@ -509,11 +509,14 @@ static enum hn_status hold(struct finals *finals, bool *again, struct hn_error *
 {
     struct hn_session *session = finals->session;
     hn_session_forget_races(session);
-    hn_session_show(session, "verifying the finalists on a second seed");
+    /* Files say what is right for one seed only. */
+    bool one_seed = session->task->plan->reference.kind == HN_REFERENCE_FILES;
+    if (!one_seed)
+        hn_session_show(session, "verifying the finalists on a second seed");
     enum hn_status status = hn_session_prepare(session, err);
     if (status == HN_OK)
         status = ensure_images(finals, err);
-    if (status == HN_OK && !hn_session_is_over(session))
+    if (status == HN_OK && !one_seed && !hn_session_is_over(session))
         status = verify_again(finals, again, err);
     if (status != HN_OK || *again || finals->count == 0 || hn_session_is_over(session))
         return status;

@@ -91,7 +91,7 @@ static enum hn_status start_reference(struct hn_live *live, const struct hn_bind
                                       struct hn_error *err)
 {
     struct hn_source source;
-    if (live->base.task->plan->reference.kind == HN_REFERENCE_NONE)
+    if (!hn_reference_is_kernel(&live->base.task->plan->reference))
         return HN_OK;
     enum hn_status status = hn_task_reference_source(live->base.task, point, &source, err);
     if (status != HN_OK)
@@ -158,7 +158,7 @@ static enum hn_status ensure_reference(struct hn_live *live, const struct hn_bin
                                        bool started, struct hn_error *err)
 {
     struct hn_bindings depends;
-    if (live->base.task->plan->reference.kind == HN_REFERENCE_NONE)
+    if (!hn_reference_is_kernel(&live->base.task->plan->reference))
         return HN_OK;
     enum hn_status status = hn_task_depends(live->base.task, point, &depends, err);
     if (status != HN_OK)

@@ -45,7 +45,7 @@ static enum hn_status identify(struct hn_task *task, bool measures, struct hn_er
         return hn_fail_memory(err);
     enum hn_status status =
         measures
-            ? hn_config_version(plan, &task->template,
+            ? hn_config_version(plan, task->problem, &task->template,
                                 task->has_reference ? &task->reference : NULL, &task->version, err)
             : HN_OK;
     return status == HN_OK ? hn_bindings_copy(&identity->problem, task->problem, err) : status;

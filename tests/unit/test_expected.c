@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "bench_fixture.h"
+
+/* A reference of files: what y = 2.5 x is for an x that counts. */
+
+enum { N = 65536 };
+
+static struct bench_fixture scale;
+static char path[] = "/tmp/hone-expected-XXXXXX";
+static const struct hn_bench_request both = {.verify = true, .measure = true};
+
+static void write_expected(float first)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    for (int i = 0; i < N; i++) {
+        float y = i == 0 ? first : 2.5f * (float)i;
+        assert_int_equal(fwrite(&y, sizeof y, 1, file), 1);
+    }
+    assert_int_equal(fclose(file), 0);
+}
+
+static int load(void **state)
+{
+    struct hn_error err = {.message = ""};
+    (void)state;
+    bench_fixture_load(&scale, "double/scale.yaml", 90);
+    struct hn_plan *plan = scale.config->plan;
+    plan->arguments[0].fill = (struct hn_fill){.kind = HN_FILL_IOTA, .numbers = {0, 1}};
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    hn_reference_finish(&plan->reference);
+    assert_int_equal(hn_reference_add_file(&plan->reference, 1, path, &err), HN_OK);
+    write_expected(0);
+    return 0;
+}
+
+static int unload(void **state)
+{
+    (void)state;
+    bench_fixture_unload(&scale);
+    return unlink(path);
+}
+
+static void expect(const char *point, enum hn_outcome outcome, const char *part)
+{
+    struct hn_record record = bench_fixture_evaluate(&scale, point, &both);
+    const char *message = record.message == NULL ? "" : record.message;
+    if (record.outcome != outcome || strstr(message, part) == NULL)
+        fail_msg("%s: found %s (%s)", point, hn_outcome_name(record.outcome), message);
+    assert_int_equal(record.verdict.kind, HN_VERIFIED);
+    assert_int_equal(record.verdict.seeds, outcome == HN_OUTCOME_OK);
+    hn_record_finish(&record);
+}
+
+static void open_bench(void)
+{
+    struct hn_error err = {.message = ""};
+    if (bench_fixture_open(&scale, HN_COLD, &err) != HN_OK)
+        fail_msg("%s", err.message);
+}
+
+static void results_are_compared_with_what_files_hold(void **state)
+{
+    (void)state;
+    open_bench();
+    expect("BLOCK=128,FAULT=0,ITEMS=4", HN_OUTCOME_OK, "");
+    expect("BLOCK=128,FAULT=4,ITEMS=4", HN_OUTCOME_WRONG_RESULT,
+           "y[32768] is 81921; expected 81920");
+    expect("BLOCK=128,FAULT=10,ITEMS=4", HN_OUTCOME_WRONG_RESULT, "y[65535] is never written");
+    expect("BLOCK=128,FAULT=5,ITEMS=4", HN_OUTCOME_OUT_OF_BOUNDS, "");
+    expect("BLOCK=256,FAULT=0,ITEMS=4", HN_OUTCOME_OK, "");
+    bench_fixture_close(&scale);
+}
+
+static void what_is_read_again_has_to_be_the_same(void **state)
+{
+    struct hn_error err = {.message = ""};
+    (void)state;
+    open_bench();
+    assert_int_equal(hn_bench_reseed(scale.bench, 1, &err), HN_OK);
+    expect("BLOCK=128,FAULT=0,ITEMS=4", HN_OUTCOME_OK, "");
+    write_expected(1);
+    assert_int_equal(hn_bench_reseed(scale.bench, 1, &err), HN_ERUN);
+    assert_string_equal(err.message,
+                        "a data file of the reference changed while it was in use; run again");
+    bench_fixture_close(&scale);
+    open_bench();
+    expect("BLOCK=128,FAULT=0,ITEMS=4", HN_OUTCOME_WRONG_RESULT, "y[0] is 0; expected 1");
+    write_expected(0);
+    bench_fixture_close(&scale);
+}
+
+static void a_file_that_is_not_there_is_named(void **state)
+{
+    struct hn_error err = {.message = ""};
+    (void)state;
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(bench_fixture_open(&scale, HN_COLD, &err), HN_ECONFIG);
+    assert_non_null(strstr(err.message, path));
+    bench_fixture_close(&scale);
+    write_expected(0);
+}
+
+static void a_name_may_have_the_problem_in_it(void **state)
+{
+    struct hn_plan *plan = scale.config->plan;
+    struct hn_error err = {.message = ""};
+    struct hn_value *values = NULL;
+    char *found = NULL;
+    (void)state;
+    assert_int_equal(
+        hn_plan_values(plan, &scale.config->problems[0], &plan->defaults, &values, &err), HN_OK);
+    assert_int_equal(hn_plan_data_path(plan, "/a{n}/b-{n}.{n}npy", values, &found, &err), HN_OK);
+    assert_string_equal(found, "/a{n}/b-65536.65536npy");
+    free(found);
+    static const char *const bad[] = {"/x{BLOCK}", "/x{n", "/x{}", "/x{n + 1}"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(hn_plan_data_path(plan, bad[i], values, &found, &err), HN_ECONFIG);
+        assert_non_null(strstr(err.message, ", expected the name of a problem value in {}"));
+    }
+    free(values);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(results_are_compared_with_what_files_hold),
+        cmocka_unit_test(what_is_read_again_has_to_be_the_same),
+        cmocka_unit_test(a_file_that_is_not_there_is_named),
+        cmocka_unit_test(a_name_may_have_the_problem_in_it),
+    };
+    return cmocka_run_group_tests(tests, load, unload);
+}
