@@ -27,8 +27,8 @@ class Space(hone.Case):
     def test_summary(self):
         lines = self.lines(SPACES / "space.yaml")
         self.assertEqual(lines[0], "product: 3 parameters, 1 constraint")
-        self.assertEqual(lines[1].split(), ["TILE", "3", "8,", "16,", "32"])
-        self.assertRegex(lines[4], r"^8 valid points of 9 \(88\.9%\), built in [0-9.]+ ms$")
+        self.assertEqual(lines[2].split(), ["TILE", "3", "8,", "16,", "32"])
+        self.assertRegex(lines[5], r"^8 valid points of 9 \(88\.9%\), built in [0-9.]+ ms$")
 
     def test_list_in_declared_order(self):
         self.assertEqual(self.lines(SPACES / "space.yaml", "--list", "4"),

@@ -62,6 +62,14 @@ class Tables(hone.Case):
                 numbers = {"#", *map(str, range(len(lines)))}
                 self.assertEqual(set(text.replace(",", ", ").split()) - whole - numbers, set(), words)
 
+    def test_lists_of_values_break_behind_commas(self):
+        text = self.hone("space", CONFIG, "-p", "M=1", "-p", "N=4096", "-p", "K=4096", COLUMNS="60").stdout
+        lines = [line for line in text.splitlines() if not line.startswith("K=4096")]
+        self.assertLessEqual(max(map(len, lines)), 60)
+        place = next(k for k, line in enumerate(lines) if line.split()[:1] == ["SPLIT_K"])
+        self.assertEqual(lines[place].split()[1:], "14 1, 2, 3, 4, 6, 8, 12, 16, 24, 33, 48,".split())
+        self.assertEqual(lines[place + 1].split(), "66, ... (2 more)".split())
+
     def test_pipes_have_no_width(self):
         self.hone("cache", "import", *RECORDED.glob("copy_patterns*"))
         lines = self.hone("cache", "list", COLUMNS="").stdout.splitlines()

@@ -13,6 +13,7 @@
 #include "tuner/commands/options.h"
 #include "tuner/commands/output.h"
 #include "tuner/config/config_sources.h"
+#include "tuner/report/table.h"
 
 extern const struct hn_command hn_command_space;
 
@@ -163,7 +164,7 @@ static char *problem_text(const struct view *view)
     return hn_text_take(&text);
 }
 
-static void print_values(const struct hn_config_parameter *parameter)
+static void add_values(struct hn_table *table, const struct hn_config_parameter *parameter)
 {
     enum { SHOWN = 12 };
     struct hn_text text;
@@ -174,24 +175,32 @@ static void print_values(const struct hn_config_parameter *parameter)
     }
     if (parameter->count > SHOWN)
         hn_text_printf(&text, ", ... (%zu more)", parameter->count - SHOWN);
-    printf("  %-24s %5zu  %s\n", parameter->name, parameter->count,
-           text.data == NULL ? "" : text.data);
+    hn_table_cell(table, "%s", parameter->name);
+    hn_table_cell(table, "%zu", parameter->count);
+    hn_table_cell(table, "%s", text.data == NULL ? "" : text.data);
     hn_text_finish(&text);
+}
+
+static void print_parameters(const struct hn_config *config)
+{
+    static const char *const headings[] = {"parameter", ">count", "~values", NULL};
+    struct hn_table *table = hn_table_create(headings);
+    printf("%s: %zu parameter%s, %zu constraint%s\n", config->plan->kernel, config->parameter_count,
+           config->parameter_count == 1 ? "" : "s", config->constraint_count,
+           config->constraint_count == 1 ? "" : "s");
+    for (size_t i = 0; i < config->parameter_count; i++)
+        add_values(table, &config->parameters[i]);
+    hn_table_print(table, stdout, 2);
+    hn_table_destroy(table);
 }
 
 static void print_summary(const struct view *view, const char *problem)
 {
-    const struct hn_config *config = view->config;
     double cartesian = hn_space_cartesian(view->space);
     double valid = hn_space_valid(view->space, NULL);
     char count[HN_SPACE_COUNT_TEXT];
-    if (view->problem == 0) {
-        printf("%s: %zu parameter%s, %zu constraint%s\n", config->plan->kernel,
-               config->parameter_count, config->parameter_count == 1 ? "" : "s",
-               config->constraint_count, config->constraint_count == 1 ? "" : "s");
-        for (size_t i = 0; i < config->parameter_count; i++)
-            print_values(&config->parameters[i]);
-    }
+    if (view->problem == 0)
+        print_parameters(view->config);
     if (problem[0] != '\0')
         printf("%s: ", problem);
     printf(cartesian < 1e15      ? "%s valid points of %.0f"
