@@ -12,7 +12,7 @@
 #include "runtime/plan/pipeline.h"
 
 /* Everything that a config says except the space: what to compile, launch, fill, compare and compute. It is the same
- * for all problems of a config: expressions see problem values and parameters by name. Owns all it points to. Made by
+ * for all problems of a config, but where the type of an argument is one of their values: expressions see problem values and parameters by name. Owns all it points to. Made by
  * tuner/config from YAML or by hn_plan_from_json. */
 
 /* Launch geometry and attributes; unused dimensions are NULL (1), and so may be all of `cluster`. */

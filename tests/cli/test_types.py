@@ -2,8 +2,11 @@
 """Words that are types of CUDA C++, and kernels that are C++ templates of the parameters' own names."""
 
 import json
+import shutil
+import subprocess
 import unittest
 
+import double
 import hone
 
 SOURCE = """\
@@ -64,6 +67,40 @@ class Types(hone.Case):
         config = CONFIG.replace("[float, double, __half]", "[float, fast]").replace("sizeof(T)", "4")
         result = self.compile(SOURCE, config, expect=3)
         self.assertEqual({line[0] for line in result}, {"compile_error"})
+
+
+class OfArguments(double.Case):
+    """Such a type is part of the problem: each is tuned on its own."""
+
+    def setUp(self):
+        super().setUp()
+        for old, new in (("name: x, type: float32, count: n, fill: \"uniform(-1, 1)\"", "name: x, type: T, count: n, fill: \"uniform(0, 1)\""),
+                         ("name: y, type: float32", "name: y, type: T"),
+                         ("parameters:\n", "parameters:\n  T: [float, int]\n")):
+            self.spoil(self.config, old, new)
+        self.space = ("-s", "BLOCK=128,256", "-s", "ITEMS=4")
+
+    def test_each_type_is_tuned(self):
+        tunings = self.tune(*self.space)
+        self.assertEqual([tuning["problem"]["T"] for tuning in tunings], ["float", "int"])
+        for tuning in tunings:
+            self.assertEqual(tuning["outcomes"], {"ok": 2})
+        listed = json.loads(self.hone("cache", "list", "--json").stdout)["tunings"]
+        self.assertEqual(sorted(tuning["signature"].split(",")[0] for tuning in listed), ["x:float32:input", "x:int32:input"])
+        self.assertEqual([tuning["reused"] for tuning in self.tune(*self.space)], [2, 2])
+        self.assertEqual(len(self.tune(*self.space, "-p", "T=int")), 1)
+
+    def test_headers_have_the_type_of_each(self):
+        self.tune(*self.space)
+        for form in ("header", "driver-header"):
+            self.hone("export", "scale", "--format", form, "-o", f"{form}.h")
+            text = (self.folder / f"{form}.h").read_text()
+            self.assertIn("#define HONE_SCALE_T float\n", text)
+            self.assertIn("#define HONE_SCALE_T int\n", text)
+        self.assertIn('{"#define T int\\n', text)
+        self.write("main.c", '#include "header.h"\nint main(void) { return 0; }\n')
+        if shutil.which("cc"):
+            subprocess.run(["cc", "-Werror", "-Wall", "-c", "main.c"], cwd=self.folder, check=True)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,9 @@ void hn_config_destroy(struct hn_config *config)
     free(config->parameters);
     free(config->constraints);
     free(config->problems);
+    for (size_t i = 0; i < config->typed_count; i++)
+        free(config->typed[i].name);
+    free(config->typed);
     free(config->ladder);
     hn_bindings_finish(&config->defaults);
     hn_plan_destroy(config->plan);
@@ -123,6 +126,7 @@ static void read_space_parts(struct hn_config_reader *reader)
     hn_config_read_problem(reader);
     hn_config_read_device(reader);
     hn_config_read_parameters(reader);
+    hn_config_move_types(reader);
     hn_config_read_names(reader);
     hn_config_read_let(reader);
     hn_config_read_constraints(reader);

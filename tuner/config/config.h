@@ -48,6 +48,11 @@ struct hn_config {
     struct hn_bindings *ladder; /* as written: completed by hn_config_complete */
     size_t ladder_count;
     struct hn_bindings defaults; /* as written, maybe empty */
+    struct hn_config_typed {
+        size_t argument; /* of the plan, which has the type that the first word says */
+        char *name;      /* the problem value whose word is its type */
+    } *typed;
+    size_t typed_count;
     unsigned look_ahead; /* of a search; no part of the plan, since it says nothing of what is measured */
 };
 
@@ -66,6 +71,11 @@ enum hn_status hn_config_load_for(const char *path, const struct hn_config_for *
                                   struct hn_error *err);
 enum hn_status hn_config_load(const char *path, struct hn_config **config, struct hn_error *err); /* NULL */
 void hn_config_destroy(struct hn_config *config);
+
+/* The plan of a problem where types of arguments are problem values: a plan of its own, for hn_plan_destroy. NULL where the
+ * config's serves all. */
+enum hn_status hn_config_make_plan(const struct hn_config *config, const struct hn_bindings *problem,
+                                   struct hn_plan **plan, struct hn_error *err);
 
 /* That there is a template, and that it and the reference's can be read. HN_ECONFIG. */
 enum hn_status hn_config_check_files(const struct hn_config *config, struct hn_error *err);

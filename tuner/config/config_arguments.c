@@ -17,7 +17,8 @@ static void read_type(struct hn_config_reader *reader, const struct hn_yaml *nod
     const char *names[HN_ELEMENT_COUNT];
     if (!hn_config_expect_kind(reader, node, HN_YAML_SCALAR,
                                "an element type such as float32 or float32x4") ||
-        hn_type_parse(node->text, &argument->element, &argument->lanes))
+        hn_type_parse(node->text, &argument->element, &argument->lanes) ||
+        hn_config_read_type_name(reader, node, argument))
         return;
     const char *own = hn_type_of_c(node->text);
     if (own != NULL)

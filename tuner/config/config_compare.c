@@ -10,7 +10,7 @@ static const char default_relative[] = "1.0e-5";
 
 /* Two units in the last place of the largest element: a kernel and its reference round on their
  * own. */
-static const char *default_of(enum hn_element element)
+const char *hn_config_default_relative(enum hn_element element)
 {
     return element == HN_FLOAT16 ? "2.0e-3" : element == HN_BFLOAT16 ? "1.6e-2" : default_relative;
 }
@@ -19,8 +19,8 @@ static void set_default(struct hn_config_reader *reader, enum hn_element element
                         struct hn_compare *compare)
 {
     if (reader->status == HN_OK)
-        hn_config_take(reader,
-                       hn_expression_parse(default_of(element), &compare->relative, reader->err));
+        hn_config_take(reader, hn_expression_parse(hn_config_default_relative(element),
+                                                   &compare->relative, reader->err));
 }
 
 static bool has_bounds(const struct hn_compare *compare)
@@ -107,7 +107,8 @@ static void set_defaults(struct hn_config_reader *reader)
     for (size_t i = 0; i < plan->argument_count && reader->status == HN_OK; i++) {
         struct hn_argument *argument = &plan->arguments[i];
         if (!hn_argument_is_compared(argument) || argument->compare != NULL ||
-            default_of(argument->element) == default_relative)
+            (hn_config_default_relative(argument->element) == default_relative &&
+             !hn_config_is_typed(reader->config, i)))
             continue;
         argument->compare = hn_config_allocate(reader, 1, sizeof *argument->compare);
         if (argument->compare == NULL)

@@ -35,6 +35,14 @@ void hn_config_read_compile(struct hn_config_reader *reader);
 void hn_config_read_reference(struct hn_config_reader *reader);
 void hn_config_read_compare(struct hn_config_reader *reader);
 void hn_config_read_metrics(struct hn_config_reader *reader);
+/* Parameters that are the type of an argument become problem values. */
+void hn_config_move_types(struct hn_config_reader *reader);
+/* Whether the type of an argument is the word of a problem value; notes that it is. */
+bool hn_config_read_type_name(struct hn_config_reader *reader, const struct hn_yaml *node,
+                              struct hn_argument *argument);
+bool hn_config_is_typed(const struct hn_config *config, size_t argument);
+/* The bounds of what is compared without any in the config: text of the relative one. */
+const char *hn_config_default_relative(enum hn_element element);
 /* What the template says of names and words, once the entries are read. */
 void hn_config_read_types(struct hn_config_reader *reader);
 /* What only holds or fails once all is read: names in expressions, the default point, launches at it. */

@@ -171,8 +171,10 @@ static void read_problem_list(struct hn_config_reader *reader, const struct hn_y
 static void name_problem_values(struct hn_config_reader *reader, const struct hn_yaml *first)
 {
     struct hn_plan *plan = reader->config->plan;
-    plan->problem = hn_config_allocate(
-        reader, (first == NULL ? 0 : first->count) + HN_DEVICE_LIMITS, sizeof *plan->problem);
+    const struct hn_yaml *parameters = hn_yaml_get(reader->root, "parameters");
+    size_t most = HN_DEVICE_LIMITS + (first == NULL ? 0 : first->count) +
+                  (parameters == NULL ? 0 : parameters->count);
+    plan->problem = hn_config_allocate(reader, most, sizeof *plan->problem);
     for (const struct hn_yaml *child = hn_config_first(reader, first); child != NULL;
          child = hn_config_next(reader, child))
         hn_config_copy(reader, child->key->text, &plan->problem[plan->problem_count++]);

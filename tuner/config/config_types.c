@@ -65,6 +65,15 @@ void hn_config_read_types(struct hn_config_reader *reader)
 {
     struct hn_plan *plan = reader->config->plan;
     struct hn_template template;
+    for (size_t i = 0; i < reader->config->typed_count && reader->status == HN_OK; i++) {
+        const struct hn_argument *argument = &plan->arguments[reader->config->typed[i].argument];
+        if (argument->fill.kind == HN_FILL_FILE)
+            hn_config_fail(
+                reader, hn_yaml_get(reader->root, "arguments"),
+                "argument '%s' has the type '%s', and contents from a file, which are of "
+                "one type; expected that one",
+                argument->name, reader->config->typed[i].name);
+    }
     /* Whether it is there is asked by others. */
     if (reader->status != HN_OK || hn_template_load(plan->template_path, &template, NULL) != HN_OK)
         return;
@@ -79,4 +88,167 @@ void hn_config_read_types(struct hn_config_reader *reader)
                            &plan->template_parameters[plan->template_parameter_count++]);
     }
     hn_template_finish(&template);
+}
+
+/* Types of arguments. A result of one type is none of another, so that such a type is part of the
+ * problem: each is tuned on its own, with inputs and a reference of its own. */
+
+enum { PROBLEMS_MOST = 10000 };
+
+static bool is_type_in(const struct hn_yaml *list, const char *name)
+{
+    const struct hn_yaml *item =
+        list != NULL && list->kind == HN_YAML_SEQUENCE ? list->child : NULL;
+    for (; item != NULL; item = item->next) {
+        const struct hn_yaml *type =
+            item->kind == HN_YAML_MAPPING ? hn_yaml_get(item, "type") : NULL;
+        if (type != NULL && type->kind == HN_YAML_SCALAR && strcmp(type->text, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_type_of_argument(const struct hn_config_reader *reader, const char *name)
+{
+    return is_type_in(hn_yaml_get(reader->root, "arguments"), name) ||
+           is_type_in(hn_yaml_get(reader->root, "symbols"), name);
+}
+
+/* Each problem once for each value; the values vary fastest. */
+static void multiply_problems(struct hn_config_reader *reader,
+                              const struct hn_config_parameter *parameter)
+{
+    struct hn_config *config = reader->config;
+    size_t total = config->problem_count * parameter->count;
+    if (total > PROBLEMS_MOST)
+        hn_config_fail(
+            reader, hn_yaml_get(reader->root, "parameters"),
+            "found more than %d problems, since '%s' is the type of an argument; expected "
+            "fewer",
+            PROBLEMS_MOST, parameter->name);
+    struct hn_bindings *all = hn_config_allocate(reader, total, sizeof *all);
+    for (size_t i = 0; i < total && reader->status == HN_OK; i++) {
+        hn_bindings_init(&all[i]);
+        hn_config_take(reader, hn_bindings_copy(&all[i], &config->problems[i / parameter->count],
+                                                reader->err));
+        if (reader->status == HN_OK)
+            hn_config_take(reader,
+                           hn_bindings_set(&all[i], parameter->name,
+                                           &parameter->values[i % parameter->count], reader->err));
+    }
+    if (all == NULL)
+        return;
+    for (size_t i = 0; i < config->problem_count; i++)
+        hn_bindings_finish(&config->problems[i]);
+    free(config->problems);
+    config->problems = all;
+    config->problem_count = total;
+}
+
+static bool is_of_words(const struct hn_config_parameter *parameter)
+{
+    return parameter->count > 0 && parameter->values[0].type == HN_WORD;
+}
+
+void hn_config_move_types(struct hn_config_reader *reader)
+{
+    struct hn_config *config = reader->config;
+    struct hn_plan *plan = config->plan;
+    for (size_t i = 0; i < config->parameter_count && reader->status == HN_OK;) {
+        struct hn_config_parameter *parameter = &config->parameters[i];
+        if (!is_of_words(parameter) || !is_type_of_argument(reader, parameter->name)) {
+            i++;
+            continue;
+        }
+        if (hn_bindings_get(&config->problems[0], parameter->name) != NULL)
+            hn_config_fail(reader, hn_yaml_get(reader->root, "parameters"),
+                           "'%s' is a parameter and a problem value", parameter->name);
+        multiply_problems(reader, parameter);
+        plan->problem[plan->problem_count++] = parameter->name;
+        hn_config_free_values(parameter->values, parameter->count);
+        memmove(parameter, parameter + 1, (config->parameter_count - i - 1) * sizeof *parameter);
+        config->parameter_count--;
+    }
+    if (reader->status == HN_OK && config->parameter_count == 0)
+        hn_config_fail(reader, hn_yaml_get(reader->root, "parameters"),
+                       "found no parameter beside those that are types of arguments, which each "
+                       "make a problem of its own; expected at least one");
+}
+
+bool hn_config_read_type_name(struct hn_config_reader *reader, const struct hn_yaml *node,
+                              struct hn_argument *argument)
+{
+    struct hn_config *config = reader->config;
+    const struct hn_word_list *list = hn_plan_find_words(config->plan, node->text);
+    if (list == NULL || hn_bindings_get(&config->problems[0], node->text) == NULL)
+        return false;
+    for (size_t i = 0; i < list->count; i++) {
+        if (hn_type_of_c(list->words[i]) == NULL)
+            hn_config_fail(
+                reader, node,
+                "'%s' is a type here, but its word '%s' is no type of an element in CUDA "
+                "C++; expected words such as float, double or __half",
+                node->text, list->words[i]);
+    }
+    struct hn_config_typed *all =
+        realloc(config->typed, (config->typed_count + 1) * sizeof *config->typed);
+    if (all == NULL) {
+        hn_config_take(reader, hn_fail_memory(reader->err));
+        return true;
+    }
+    config->typed = all;
+    config->typed[config->typed_count] =
+        (struct hn_config_typed){.argument = (size_t)(argument - config->plan->arguments)};
+
+    hn_config_copy(reader, node->text, &config->typed[config->typed_count++].name);
+    if (reader->status == HN_OK)
+        hn_type_parse(hn_type_of_c(list->words[0]), &argument->element, &argument->lanes);
+    return true;
+}
+
+bool hn_config_is_typed(const struct hn_config *config, size_t argument)
+{
+    for (size_t i = 0; i < config->typed_count; i++) {
+        if (config->typed[i].argument == argument)
+            return true;
+    }
+    return false;
+}
+
+/* What halves can not keep to is not asked of them, where the config gives no bounds of its own. */
+static void set_compare(const struct hn_argument *argument, const char *type, json_t *json)
+{
+    enum hn_element element;
+    unsigned lanes;
+    const struct hn_compare *compare = argument->compare;
+    if (!hn_argument_is_compared(argument) || !hn_type_parse(type, &element, &lanes))
+        return;
+    if (compare == NULL || compare->mode != HN_COMPARE_MAX_NORM || compare->relative == NULL ||
+        strcmp(hn_expression_text(compare->relative),
+               hn_config_default_relative(argument->element)) != 0)
+        return;
+    json_object_set_new(json_object_get(json, "compare"), "relative",
+                        json_string(hn_config_default_relative(element)));
+}
+
+enum hn_status hn_config_make_plan(const struct hn_config *config,
+                                   const struct hn_bindings *problem, struct hn_plan **plan,
+                                   struct hn_error *err)
+{
+    *plan = NULL;
+    if (config->typed_count == 0)
+        return HN_OK;
+    json_t *json = hn_plan_to_json(config->plan);
+    json_t *arguments = json_object_get(json, "arguments");
+    for (size_t i = 0; i < config->typed_count; i++) {
+        const struct hn_config_typed *typed = &config->typed[i];
+        const struct hn_argument *argument = &config->plan->arguments[typed->argument];
+        const char *type = hn_type_of_c(hn_bindings_get(problem, typed->name)->word);
+        json_t *own = json_array_get(arguments, typed->argument);
+        json_object_set_new(own, "type", json_string(type));
+        set_compare(argument, type, own);
+    }
+    enum hn_status status = json != NULL ? hn_plan_from_json(json, plan, err) : hn_fail_memory(err);
+    json_decref(json);
+    return status;
 }

@@ -231,13 +231,16 @@ static void write_unapply(struct hn_export_writer *writer)
         hn_text_printf(writer->text, "#undef %.*s\n", (int)definition.name_length, definition.name);
 }
 
-/* The problem value that the line defines, which is then the caller's; or NULL. */
+/* The problem value that the line defines, which is then the caller's; or NULL. A type is the
+ * configuration's. */
 static const char *find_problem(const struct hn_plan *plan, const struct definition *definition)
 {
-    for (size_t i = 0; i < plan->problem_count; i++)
+    for (size_t i = 0; i < plan->problem_count; i++) {
+        const struct hn_word_list *list = hn_plan_find_words(plan, plan->problem[i]);
         if (strlen(plan->problem[i]) == definition->name_length &&
             memcmp(plan->problem[i], definition->name, definition->name_length) == 0)
-            return plan->problem[i];
+            return list != NULL && list->types ? NULL : plan->problem[i];
+    }
     return NULL;
 }
 

@@ -60,7 +60,11 @@ static enum hn_status make(const struct hn_config *config, size_t problem, enum 
                              .problem = &config->problems[problem],
                              .regime = regime};
     hn_identity_init(&task->identity);
-    enum hn_status status = load_templates(task, err);
+    enum hn_status status = hn_config_make_plan(config, task->problem, &task->own_plan, err);
+    if (task->own_plan != NULL)
+        task->plan = task->own_plan;
+    if (status == HN_OK)
+        status = load_templates(task, err);
     if (status == HN_OK && measures)
         status = hn_config_check_data(config, problem, err);
     if (status == HN_OK)
@@ -91,6 +95,7 @@ void hn_task_finish(struct hn_task *task)
     if (task->has_reference)
         hn_template_finish(&task->reference);
     hn_identity_finish(&task->identity);
+    hn_plan_destroy(task->own_plan);
     *task = (struct hn_task){0};
 }
 

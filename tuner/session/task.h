@@ -10,7 +10,8 @@
 /* One problem of a config, ready to be worked on: space, templates, identity and version. Borrows the config. */
 struct hn_task {
     const struct hn_config *config;
-    const struct hn_plan *plan;
+    const struct hn_plan *plan; /* the config's, or its own */
+    struct hn_plan *own_plan;
     const struct hn_bindings *problem;
     enum hn_regime regime;
     struct hn_space *space;
