@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-/* What stands behind `#include` in a line, or NULL. */
-static const char *behind_include(const char *line, const char *end)
+/* What stands behind `#` and what the directive begins with in a line, or NULL. */
+static const char *behind_directive(const char *line, const char *end, const char *begins)
 {
-    static const char *const tokens[] = {"#", "include"};
+    const char *const tokens[] = {"#", begins};
     for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
         size_t length = strlen(tokens[i]);
         line += strspn(line, " \t");
@@ -46,7 +46,7 @@ static bool ends_in_comment(const char *at, const char *end, bool comment)
 
 static bool read_include(const char *line, const char *end, struct hn_include *include)
 {
-    const char *mark = behind_include(line, end);
+    const char *mark = behind_directive(line, end, "include");
     if (mark == NULL || (*mark != '"' && *mark != '<'))
         return false;
     include->quoted = *mark == '"';
@@ -65,7 +65,12 @@ bool hn_include_next(struct hn_include_scan *scan, struct hn_include *include)
         const char *line = scan->next;
         const char *end = line + strcspn(line, "\n");
         include->line = ++scan->line;
+        if (!scan->comment && behind_directive(line, end, "if") != NULL)
+            scan->conditions++;
+        if (!scan->comment && behind_directive(line, end, "endif") != NULL)
+            scan->conditions--;
         found = !scan->comment && read_include(line, end, include);
+        include->conditional = scan->conditions > 0;
         scan->comment = ends_in_comment(line, end, scan->comment);
         scan->next = *end == '\n' ? end + 1 : end;
     }

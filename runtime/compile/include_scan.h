@@ -9,6 +9,7 @@
 struct hn_include_scan {
     const char *next; /* the line to look at; begin with the text */
     bool comment;     /* it begins within one */
+    int conditions;   /* that are open */
     int line;         /* lines that were looked at */
 };
 
@@ -16,6 +17,7 @@ struct hn_include {
     const char *name; /* in the text, between the marks */
     size_t length;
     bool quoted; /* "name", else <name> */
+    bool conditional; /* between an #if and its #endif */
     int line;
 };
 

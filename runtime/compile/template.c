@@ -106,8 +106,11 @@ static void use_header(struct loader *loader, const struct hn_host_header *heade
     }
 }
 
-static enum hn_status add_include(struct loader *loader, const char *file, int line,
-                                  const char *name, struct hn_error *err)
+/* One that is not there may be for others who compile the file: the compiler says whether it is
+ * needed. */
+static enum hn_status add_include(struct loader *loader, const char *file,
+                                  const struct hn_include *include, const char *name,
+                                  struct hn_error *err)
 {
     char *beside = path_beside(file, name);
     if (beside == NULL)
@@ -116,14 +119,14 @@ static enum hn_status add_include(struct loader *loader, const char *file, int l
     const struct hn_host_header *header = hn_host_header_find(name, strlen(name));
     enum hn_status status = HN_OK;
     if (realpath(beside, real) != NULL)
-        status = add_found(loader, file, line, name, real, err);
+        status = add_found(loader, file, include->line, name, real, err);
     else if (header != NULL)
         use_header(loader, header);
-    else
+    else if (!include->conditional)
         status = hn_fail(err, HN_ECONFIG,
                          "%s:%d: include \"%s\" was not found: no file %s (headers of the CUDA "
                          "toolkit are included with <>)",
-                         file, line, name, beside);
+                         file, include->line, name, beside);
     free(beside);
     return status;
 }
@@ -142,7 +145,7 @@ static enum hn_status scan(struct loader *loader, const char *file, const char *
         char *name = strndup(include.name, include.length);
         if (name == NULL)
             return hn_fail_memory(err);
-        enum hn_status status = add_include(loader, file, include.line, name, err);
+        enum hn_status status = add_include(loader, file, &include, name, err);
         free(name);
         if (status != HN_OK)
             return status;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""docs/tutorial.md as a reader follows it: its files are written, its commands run in order, and what they print is compared
-with what the page shows, but for figures. On the driver double; on a GPU with HONE_GPU=1.
+"""docs/tutorial.md and docs/own-kernel.md as a reader follows them: their files are written, their commands run in order, and
+what they print is compared with what the page shows, but for figures. On the driver double; on a GPU with HONE_GPU=1.
 
     HONE_GPU=1 test_tutorial.py --update > tutorial.md
 
@@ -13,11 +13,14 @@ import shlex
 import shutil
 import subprocess
 import sys
+import unittest
 
 import double
 import hone
 
 PAGE = hone.SOURCE / "docs" / "tutorial.md"
+OWN_KERNEL = hone.SOURCE / "docs" / "own-kernel.md"
+BUILD = os.environ.get("HONE_BUILD")  # where Hone can be installed from
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 NVCC = shutil.which("nvcc") or ("/usr/local/cuda/bin/nvcc" if os.path.exists("/usr/local/cuda/bin/nvcc") else None)
 
@@ -47,7 +50,7 @@ def matches(command, shown, printed):
 
 def name_of(text):
     """The file that the sentence in front of a block speaks of: the last one that it names."""
-    return re.findall(r"`([\w.]+\.(?:cu|yaml))`", text)[-1]
+    return re.findall(r"`([\w.]+\.(?:cu|yaml|txt))`", text)[-1]
 
 
 class Tutorial(double.Case):
@@ -58,6 +61,11 @@ class Tutorial(double.Case):
         (binaries / "hone").symlink_to(hone.HONE)
         self.settings = self.environment(HONE_DOUBLE_NAME="Quadro X-80.5GB (2)", PATH=f"{binaries}:{os.environ['PATH']}")
         (self.folder / "work").mkdir()
+        self.can_build = bool(BUILD and NVCC)
+        if self.can_build:
+            prefix = self.folder / "prefix"
+            subprocess.run(["cmake", "--install", BUILD, "--prefix", prefix], capture_output=True, check=True, timeout=120)
+            self.settings |= {"CMAKE_PREFIX_PATH": str(prefix), "CUDACXX": NVCC}
         devices = subprocess.run([hone.HONE, "device", "--json"], env=self.settings, capture_output=True, text=True, check=True)
         self.device = json.loads(devices.stdout)["devices"][0]["name"]
 
@@ -68,6 +76,9 @@ class Tutorial(double.Case):
             if NVCC is None:
                 return None
             words[0] = NVCC
+        elif words[0] == "cmake":
+            if not self.can_build:
+                return None
         elif words[0].startswith("./") and (not double.ON_GPU or not (self.folder / "work" / words[0]).exists()):
             return None
         result = subprocess.run(words, cwd=self.folder / "work", env=self.settings, text=True, capture_output=True,
@@ -123,6 +134,21 @@ class Tutorial(double.Case):
         self.assertIn("HONE_BLUR_BLOCK_X", (work / "blur_tuned.h").read_text())
         if NVCC:
             self.assertTrue((work / "blur").exists())
+
+
+    @unittest.skipUnless(NVCC, "there is no nvcc")
+    def test_a_reader_with_an_own_kernel_gets_there(self):
+        page = OWN_KERNEL.read_text()
+        work = self.folder / "work"
+        before, after = page.split("The draft has the macros")
+        self.follow(before)
+        self.follow(after)
+        self.assertTrue((work / "heat-recorded.json.gz").exists())
+        if self.can_build:
+            header = (work / "build" / "hone_tuned" / "heat_tuned.h").read_text()
+            self.assertIn(f" *   device     {self.device}", header)
+            self.assertNotIn("default point", header.split("#ifndef")[0])
+            self.assertTrue((work / "build" / "heat").exists())
 
 
 def is_aside(line):

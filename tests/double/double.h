@@ -105,7 +105,7 @@ double_kernel double_gather, double_add, double_smooth_reference, double_window_
 /* border.c */
 double_kernel double_border, double_border_reference;
 /* manual.c */
-double_kernel double_blur, double_blur_reference;
+double_kernel double_blur, double_blur_reference, double_heat;
 /* cheats.c */
 double_kernel double_cheat, double_first_step, double_second_step, double_cheats_reference;
 /* shipped.c */

@@ -421,6 +421,7 @@ static const struct {
     CUresult (*run)(struct double_device *device, struct double_function *function,
                     const struct double_geometry *geometry, void **parameters);
 } kernels[] = {
+    {"_Z4heatPKfPfiif", double_heat},
     {"add", double_add},
     {"aligned", aligned},
     {"aligned_reference", aligned_reference},

@@ -95,6 +95,18 @@ static void names_what_is_missing(void **state)
                       "/nowhere.cuh (headers of the CUDA toolkit are included with <>)");
 }
 
+/* What stands between #if and #endif may be missing, and is used where it is there. */
+static void leaves_conditions_to_the_compiler(void **state)
+{
+    struct hn_template template;
+    (void)state;
+    assert_int_equal(hn_template_load(FOLDER "/elsewhere.cu", &template, NULL), HN_OK);
+    assert_string_equal(template.includes[0].name, "one.cuh");
+    for (size_t i = 0; i < template.include_count; i++)
+        assert_string_not_equal(template.includes[i].name, "tuned.h");
+    hn_template_finish(&template);
+}
+
 static void refuses_one_name_for_two_files(void **state)
 {
     (void)state;
@@ -158,6 +170,7 @@ int main(void)
         cmocka_unit_test(what_was_read_compiles),
         cmocka_unit_test(ends_on_a_circle),
         cmocka_unit_test(names_what_is_missing),
+        cmocka_unit_test(leaves_conditions_to_the_compiler),
         cmocka_unit_test(refuses_one_name_for_two_files),
         cmocka_unit_test(hash_tells_texts_not_places),
     };
