@@ -27,11 +27,12 @@ NVCC = shutil.which("nvcc") or ("/usr/local/cuda/bin/nvcc" if os.path.exists("/u
 # Commands whose figures are the same everywhere, but for what the page shows as "…".
 EXACT = ("hone init", "hone space", "hone compile")
 # A line that only some runs print, whether the page shows it or not.
-SOMETIMES = re.compile(r"\s*= tied: ")
+SOMETIMES = re.compile(r"\s*(= tied|in all rows): ")
 # The page's device, in whose place another has its own name.
 PAGES_DEVICE = "NVIDIA H200"
 # What is another word on another device or in another run.
-VARIES = [(r"measured on \S+", "measured on node"), (r"[+-]?\d[\d.]*(e[+-]?\d+)?", "0"), (r"\b[mun]s\b", "us"),
+VARIES = [(r"(occup\.).*", r"\1"), (r"^(\s*\d+=? .*%)[^%]*$", r"\1"),  # which parameters differ in the rows
+          (r"measured on \S+", "measured on node"), (r"[+-]?\d[\d.]*(e[+-]?\d+)?", "0"), (r"\b[mun]s\b", "us"),
           (r"\b(copy|FP32|launch)\b", "roof"), (r", 0 (slower|skipped|duplicate)s?", ""), (r"[ =]+", " ")]
 
 
