@@ -67,11 +67,14 @@ static enum hn_status check_counts(const struct hn_plan *plan, const struct hn_v
             return status;
         if (count % hn_flow_units(flow, i) == 0)
             continue;
-        bool padded = (flow->pipeline->parts[i] & HN_PART_PADDED) != 0;
+        unsigned char parts = flow->pipeline->parts[i];
         snprintf(flow->why, sizeof flow->why,
-                 "the %lld %s of '%.60s' can not be cut into %lld equal units ('over'%s)",
+                 "the %lld %s of '%.60s' can not be cut into %lld equal units ('over'%s",
                  (long long)count, argument->shape.height != NULL ? "rows" : "elements",
-                 argument->name, (long long)hn_flow_units(flow, i), padded ? " and 'padding'" : "");
+                 argument->name, (long long)hn_flow_units(flow, i),
+                 (parts & HN_PART_PADDED) != 0   ? " and 'padding')"
+                 : (parts & HN_PART_UPLOAD) != 0 ? "); an input with a border is 'padded'"
+                                                 : ")");
         return HN_OK;
     }
     return HN_OK;
