@@ -90,6 +90,15 @@ class Tables(hone.Case):
             self.assertLessEqual(max(map(len, lines)), columns)
             self.assertEqual(sum(line.lstrip().startswith("#") for line in lines), 2 if columns == 80 else 1)
 
+    def test_sentences_on_a_terminal_break_between_words(self):
+        whole = self.tune_matmul(COLUMNS="", HONE_CACHE=str(self.folder / "other.db")).split()
+        lines = self.shown(80, NO_COLOR="1").screen.lines()
+        start = next(k for k, line in enumerate(lines) if " ok, " in line)
+        self.assertLessEqual(max(map(len, lines)), 80)
+        said = " ".join(lines[start:]).split()
+        self.assertEqual(set(said) - set(whole), set())
+        self.assertIn("  ladder: the config's own points, always measured in full", lines)
+
     def test_best_and_tied_have_colours(self):
         output = self.shown(120).output
         self.assertIn("\x1b[1;32m  1=", output)

@@ -8,6 +8,7 @@
 #include "tuner/report/roof.h"
 #include "tuner/report/staging.h"
 #include "tuner/report/table.h"
+#include "tuner/report/terminal.h"
 
 enum { EFFECTS_SHOWN = 8, PAIRS_SHOWN = 4 };
 /* Interactions below are not worth a line. */
@@ -154,6 +155,7 @@ static void print_effects(const struct hn_explanation *explanation, FILE *file)
     static const char *const headings[] = {
         ">share", "parameter", "~on average, best .. worst value", "~beside the best, worst", NULL};
     const struct hn_effects *effects = &explanation->effects;
+    struct hn_sentences sentences;
     if (!effects->known) {
         fprintf(file,
                 "\nwhich parameters matter\n  too little is known: %zu points were measured in "
@@ -163,7 +165,8 @@ static void print_effects(const struct hn_explanation *explanation, FILE *file)
                 HN_EFFECTS_LEAST);
         return;
     }
-    print_basis(explanation, file);
+    print_basis(explanation, hn_sentences_open(&sentences, file));
+    hn_sentences_close(&sentences);
     struct hn_table *table = hn_table_create(headings);
     for (size_t i = 0; i < effects->parameter_count && i < EFFECTS_SHOWN; i++)
         add_effect(table, &explanation->evidence, &effects->mains[i]);
@@ -172,7 +175,8 @@ static void print_effects(const struct hn_explanation *explanation, FILE *file)
     if (effects->parameter_count > EFFECTS_SHOWN)
         fprintf(file, "  the shares of %zu more are smaller\n",
                 effects->parameter_count - EFFECTS_SHOWN);
-    print_pairs(explanation, file);
+    print_pairs(explanation, hn_sentences_open(&sentences, file));
+    hn_sentences_close(&sentences);
 }
 
 static void print_common(const struct hn_explanation *explanation, FILE *file)
@@ -296,8 +300,23 @@ static void print_bounds(const struct hn_explanation *explanation, FILE *file)
     fputc('\n', file);
 }
 
+/* But for a command, which is copied as it is. */
+static void print_advice(const struct hn_explanation *explanation, FILE *file)
+{
+    for (size_t i = 0; i < explanation->advice_count; i++) {
+        const struct hn_advice *advice = &explanation->advice[i];
+        struct hn_sentences sentences;
+        bool command = strcmp(advice->kind, "profile") == 0;
+        FILE *text = command ? file : hn_sentences_open(&sentences, file);
+        fprintf(text, "  %zu. %s\n", i + 1, advice->text);
+        if (!command)
+            hn_sentences_close(&sentences);
+    }
+}
+
 void hn_explanation_print(const struct hn_explanation *explanation, FILE *file)
 {
+    struct hn_sentences sentences;
     print_title(explanation, file);
     if (explanation->evidence.best == SIZE_MAX) {
         fputs("  no point was measured in full: there is nothing to explain\n", file);
@@ -305,10 +324,10 @@ void hn_explanation_print(const struct hn_explanation *explanation, FILE *file)
         print_best(explanation, file);
         print_effects(explanation, file);
         print_common(explanation, file);
-        print_bounds(explanation, file);
+        print_bounds(explanation, hn_sentences_open(&sentences, file));
+        hn_sentences_close(&sentences);
     }
     if (explanation->advice_count > 0)
         fputs("\nwhat to try next\n", file);
-    for (size_t i = 0; i < explanation->advice_count; i++)
-        fprintf(file, "  %zu. %s\n", i + 1, explanation->advice[i].text);
+    print_advice(explanation, file);
 }

@@ -13,6 +13,7 @@
 #include "tuner/report/staging.h"
 #include "tuner/report/summary_edges.h"
 #include "tuner/report/table.h"
+#include "tuner/report/terminal.h"
 
 enum { BEST_SHOWN = 5 };
 
@@ -355,6 +356,7 @@ static enum hn_status print_found(const struct hn_session *session,
                                   FILE *file, struct hn_error *err)
 {
     const struct hn_task *task = scale->backend->task;
+    struct hn_sentences sentences;
     struct shown best;
     struct shown ladder;
     uint32_t *tickets;
@@ -372,9 +374,11 @@ static enum hn_status print_found(const struct hn_session *session,
         print_best(scale, &best, ranking->tied, file);
         print_ladder(scale, &ladder, file);
         hn_staging_print(&best.records[0], "  pipeline  ", file);
-        print_copy(hn_session_state(session), file);
-        print_roofs(scale, file);
-        print_beyond(scale, &best, file);
+        FILE *text = hn_sentences_open(&sentences, file);
+        print_copy(hn_session_state(session), text);
+        print_roofs(scale, text);
+        print_beyond(scale, &best, text);
+        hn_sentences_close(&sentences);
     }
     finish_shown(&best);
     finish_shown(&ladder);
@@ -398,23 +402,26 @@ enum hn_status hn_summary_print(const struct hn_session *session, const struct h
 {
     const struct scale scale = {backend, backend->task->plan, roofs};
     const struct hn_session_state *state = hn_session_state(session);
+    struct hn_sentences sentences;
     struct hn_ranking ranking;
     enum hn_status status = hn_session_ranking(session, &ranking, err);
     if (status != HN_OK)
         return status;
     hn_summary_print_title(backend, file);
     status = print_found(session, &ranking, &scale, file, err);
-    print_outcomes(state, file);
-    print_cut(state, file);
-    print_chance(state, file);
+    FILE *text = hn_sentences_open(&sentences, file);
+    print_outcomes(state, text);
+    print_cut(state, text);
+    print_chance(state, text);
     if (status == HN_OK)
-        status = print_edges(session, backend, file, err);
+        status = print_edges(session, backend, text, err);
     if (status == HN_OK)
-        status = print_failures(session, &ranking, file, err);
+        status = print_failures(session, &ranking, text, err);
     if (!backend->simulated) {
-        print_time(state, file);
-        print_health(&state->usage.health, file);
+        print_time(state, text);
+        print_health(&state->usage.health, text);
     }
+    hn_sentences_close(&sentences);
     hn_ranking_finish(&ranking);
     return status;
 }
