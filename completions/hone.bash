@@ -32,7 +32,7 @@ _hone_names() {
     for word in "${words[@]:2}"; do
         if [[ $word == *.yaml || $word == *.yml ]]; then
             if [[ $kind == parameters ]]; then
-                "${words[0]}" space "$word" 2>/dev/null | sed -n -E 's/^  ([A-Za-z_][A-Za-z0-9_]*)  .*/\1=/p'
+                "${words[0]}" space "$word" 2>/dev/null | sed -n -E 's/^  ([A-Za-z_][A-Za-z0-9_]*) +[0-9]+  .*/\1=/p'
             else
                 "${words[0]}" space "$word" 2>/dev/null | sed -n -E '/valid points/s/: .*//p' | tr ',' '\n' |
                     sed -n -E 's/=.*/=/p' | sort -u
