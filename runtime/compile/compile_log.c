@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/text.h"
+#include "runtime/compile/host_headers.h"
 
 /* Static shared memory of a block, on every architecture. */
 enum { STATIC_SHARED_LIMIT = 48 * 1024 };
@@ -123,23 +123,13 @@ char *hn_compile_log_error(const char *log)
                          : strdup("the compiler gave no reason");
 }
 
-/* Names of C++'s headers have no dot; C's lie where the host's compiler looks. */
-static bool is_of_host(const char *name, int length)
-{
-    char path[512];
-    if (memchr(name, '.', (size_t)length) == NULL)
-        return true;
-    snprintf(path, sizeof path, "/usr/include/%.*s", length, name);
-    return access(path, F_OK) == 0;
-}
-
 static bool needs_host(const char *error)
 {
     static const char missing[] = "cannot open source file \"";
     const char *header = strstr(error, missing);
     if (header != NULL) {
         header += strlen(missing);
-        return is_of_host(header, (int)strcspn(header, "\""));
+        return hn_is_header_of_host(header, strcspn(header, "\""));
     }
     return strstr(error, "not allowed in JIT mode") != NULL;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/compile/host_headers.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* X(file of headers/, name, its name in C++) */
 #define OF_C(X)                                                                                    \
@@ -54,4 +56,14 @@ const struct hn_host_header *hn_host_header_find(const char *name, size_t length
             return header;
     }
     return NULL;
+}
+
+/* Names of C++'s headers have no dot; C's lie where the host's compiler looks. */
+bool hn_is_header_of_host(const char *name, size_t length)
+{
+    char path[512];
+    if (memchr(name, '.', length) == NULL)
+        return true;
+    snprintf(path, sizeof path, "/usr/include/%.*s", (int)length, name);
+    return access(path, F_OK) == 0;
 }

@@ -2,6 +2,7 @@
 """hone init: what it writes is a config as it stands."""
 
 import re
+import shutil
 import unittest
 
 import hone
@@ -84,6 +85,23 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
         self.hone("compile", config, "--arch", "sm_90")
         shown = self.hone("init", "kernels/a/set.cu", "-o", "-")
         self.assertIn("template: kernels/a/set.cu\n", shown.stdout)
+
+    def test_what_needs_nvcc_is_given_to_it(self):
+        kernel = "__global__ void set(int *x, int n)\n{\n    if (threadIdx.x < n)\n        x[threadIdx.x] = n;\n}\n"
+        main = "int main() { set<<<1, 32>>>(nullptr, 3); }\n"
+        for source, expected in (("#include <vector>\n" + kernel, "compile: {compiler: nvcc}  # NVRTC has no <vector>\n"),
+                                 ("#include <cub/cub.cuh>\n" + kernel, "compile: {compiler: nvcc}  # NVRTC has no <cub/cub.cuh>\n"),
+                                 (kernel + main, "compile: {compiler: nvcc}  # NVRTC compiles no code of the host\n"),
+                                 ("#include <cmath>\n#include <cuda/std/limits>\n#include <cub/block/block_load.cuh>\n" + kernel, None),
+                                 (kernel + "#ifndef __CUDACC_RTC__\n#include <vector>\n" + main + "#endif\n", None)):
+            path = self.write("set.cu", source)
+            draft = self.hone("init", path, "-o", "-").stdout
+            if expected is None:
+                self.assertNotIn("compiler", draft)
+            else:
+                self.assertIn(expected, draft)
+            if expected is None or shutil.which("nvcc"):
+                self.hone("compile", "--arch", "sm_90", self.write("set.yaml", draft))
 
     def test_does_not_overwrite(self):
         config = self.write("saxpy.yaml", "mine")

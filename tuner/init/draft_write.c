@@ -1,10 +1,48 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/ascii.h"
 #include "base/text.h"
+#include "runtime/compile/host_headers.h"
+#include "runtime/compile/include_scan.h"
 #include "tuner/init/draft.h"
+
+/* Whether NVRTC has the header, itself or of the toolkit, or might have it. */
+static bool suits_nvrtc(const struct hn_include *include)
+{
+    static const char *const for_nvcc[] = {"cub/cub.cuh", "thrust/"};
+    static const char *const of_toolkit[] = {"cuda/", "nv/"};
+    for (size_t i = 0; i < sizeof for_nvcc / sizeof *for_nvcc; i++)
+        if (strncmp(include->name, for_nvcc[i], strlen(for_nvcc[i])) == 0)
+            return false;
+    for (size_t i = 0; i < sizeof of_toolkit / sizeof *of_toolkit; i++)
+        if (strncmp(include->name, of_toolkit[i], strlen(of_toolkit[i])) == 0)
+            return true;
+    return include->quoted || hn_host_header_find(include->name, include->length) != NULL ||
+           !hn_is_header_of_host(include->name, include->length);
+}
+
+/* What keeps NVRTC from compiling a source is for the host; where it is guarded there is a word for
+ * it. */
+static void write_compiler(const struct hn_source_text *source, struct hn_text *text)
+{
+    struct hn_include_scan lines = {.next = source->directives};
+    struct hn_include include;
+    if (hn_source_has(source, "__CUDACC_RTC__"))
+        return;
+    while (hn_include_next(&lines, &include)) {
+        if (suits_nvrtc(&include))
+            continue;
+        hn_text_printf(text, "compile: {compiler: nvcc}  # NVRTC has no <%.*s>\n",
+                       (int)include.length, include.name);
+        return;
+    }
+    if (strstr(source->code, "<<<") != NULL ||
+        hn_find_identifier(source->code, 0, source->length, "main") != SIZE_MAX)
+        hn_text_append(text, "compile: {compiler: nvcc}  # NVRTC compiles no code of the host\n");
+}
 
 static void write_head(const struct hn_draft *draft, const char *template_path,
                        const char *source_path, struct hn_text *text)
@@ -19,6 +57,7 @@ static void write_head(const struct hn_draft *draft, const char *template_path,
         "# Every key is described in docs/config.md.\n"
         "hone: 1\nkernel: %s\ntemplate: %s\n",
         source_path, kernel->name, template_path);
+    write_compiler(draft->source, text);
     if (kernel->parameter_count == 0) {
         hn_text_printf(text, kernel->extern_c ? "entry: %s%s\n" : "entry: \"&%s%s\"\n",
                        kernel->extern_c ? "" : kernel->scope, kernel->name);
