@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "tuner/config/config_parts.h"
 
 /* Names for expressions. Each stands for its text in brackets, which it is replaced by where an
@@ -23,7 +23,7 @@ static const char *find_let(const struct hn_config_reader *reader, const char *n
 
 static bool is_part_of_name(char c)
 {
-    return isalnum((unsigned char)c) || c == '_';
+    return hn_is_letter_or_digit(c) || c == '_';
 }
 
 /* The token at `text`: a quoted text, a name, a number, or one character. */
@@ -35,8 +35,7 @@ static size_t token_length(const char *text)
         return end == NULL ? strlen(text) : (size_t)(end - text) + 1;
     }
     if (is_part_of_name(*text))
-        while (is_part_of_name(text[length]) ||
-               (isdigit((unsigned char)*text) && text[length] == '.'))
+        while (is_part_of_name(text[length]) || (hn_is_digit(*text) && text[length] == '.'))
             length++;
     return length;
 }
