@@ -112,7 +112,7 @@ _hone_value() {
 # What stands alone: configs, kernels, recordings.
 _hone_operand() {
     case ${words[1]} in
-    tune | run | space | compile | explain | replay) _hone_files .yaml .yml ;;
+    tune | run | space | inputs | compile | explain | replay) _hone_files .yaml .yml ;;
     init) _hone_files .cu .cuh .json ;;
     simulate) _hone_files .json .json.gz ;;
     export) _hone_words "$(_hone_kernels)" ;;

@@ -80,28 +80,19 @@ static enum hn_status evaluate_size(const struct hn_plan *plan, const struct hn_
     return status == HN_OK ? evaluate_align(plan, argument, values, buffer, err) : status;
 }
 
-/* The same for every variant, as inputs are. */
-static enum hn_status resolve_fill(const struct hn_plan *plan, const struct hn_argument *argument,
+static enum hn_status resolve_fill(const struct hn_plan *plan, size_t i,
                                    const struct hn_value *values, struct hn_buffer *buffer,
                                    struct hn_error *err)
 {
-    char why[128];
-    for (int i = 0; i < 2; i++) {
-        const struct hn_expression *expression = argument->fill.expressions[i];
-        const char *parameter = hn_plan_parameter_used(plan, expression);
-        if (parameter != NULL)
-            return hn_fail(err, HN_ECONFIG,
-                           "the fill of '%s' uses the parameter '%s'; it can only depend on the "
-                           "problem",
-                           argument->name, parameter);
-    }
-    enum hn_status status = hn_fill_resolve(&argument->fill, values, &buffer->fill, err);
+    const struct hn_argument *argument = &plan->arguments[i];
+    const double *numbers = buffer->recipe.fill.numbers;
+    struct hn_error reason = {""};
+    enum hn_status status = hn_recipe_make(plan, i, values, &buffer->recipe, &reason);
     if (status != HN_OK)
-        return status;
-    if (!hn_fill_check(&buffer->fill, argument->element, buffer->count, why, sizeof why))
-        return hn_fail(err, HN_ECONFIG, "argument '%s': found '%s(%g, %g)', %s", argument->name,
-                       hn_fill_kind_name(buffer->fill.kind), buffer->fill.numbers[0],
-                       buffer->fill.numbers[1], why);
+        return hn_fail(err, status == HN_EVALUE ? HN_ECONFIG : status,
+                       "argument '%s': found '%s(%g, %g)', %s", argument->name,
+                       hn_fill_kind_name(argument->fill.kind), numbers[0], numbers[1],
+                       reason.message);
     if (argument->fill.file == NULL)
         return HN_OK;
     return hn_plan_data_path(plan, argument->fill.file, values, &buffer->file, err);
@@ -147,7 +138,7 @@ static enum hn_status size_buffers(struct hn_arena *arena, const struct hn_value
         }
         enum hn_status status = evaluate_size(plan, argument, values, &arena->buffers[i], err);
         if (status == HN_OK && hn_argument_is_filled(argument))
-            status = resolve_fill(plan, argument, values, &arena->buffers[i], err);
+            status = resolve_fill(plan, i, values, &arena->buffers[i], err);
         if (status != HN_OK)
             return status;
     }

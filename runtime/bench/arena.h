@@ -25,7 +25,7 @@ struct hn_buffer {
     uint64_t checksum;    /* of an input or of the pristine copy, as filled */
     bool dynamic;         /* its count depends on parameters: placed for each variant */
     bool loaded;          /* its file was read before: it may not have changed since */
-    struct hn_fill fill;  /* of what is filled, with all its numbers */
+    struct hn_recipe recipe; /* of what is filled */
     char *file;           /* of what a file fills: its path */
     unsigned char *host;  /* of a value with contents: HN_MAX_VALUE_BYTES, those first */
 };

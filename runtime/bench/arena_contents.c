@@ -121,9 +121,9 @@ static enum hn_status fill_at(struct hn_arena *arena, size_t i, CUdeviceptr data
     enum hn_status status = fill_padding(arena, data, buffer, err);
     if (status != HN_OK)
         return status;
-    if (buffer->fill.kind == HN_FILL_FILE)
+    if (buffer->recipe.fill.kind == HN_FILL_FILE)
         return load_file(arena, buffer->file, argument->element, data, buffer, err);
-    return hn_support_fill(arena->support, &elements, &buffer->fill, seed, i, err);
+    return hn_support_fill(arena->support, &elements, &buffer->recipe, seed, err);
 }
 
 enum hn_status hn_arena_load(struct hn_arena *arena, size_t argument, const char *path,
@@ -164,7 +164,7 @@ static enum hn_status note_checksum(struct hn_arena *arena, size_t i, struct hn_
     if (buffer->loaded && checksum != buffer->checksum)
         return hn_fail(err, HN_ERUN, "data file %s changed while it was in use; run again",
                        buffer->file);
-    buffer->loaded = buffer->fill.kind == HN_FILL_FILE;
+    buffer->loaded = buffer->recipe.fill.kind == HN_FILL_FILE;
     buffer->checksum = checksum;
     return HN_OK;
 }
@@ -237,7 +237,7 @@ static enum hn_status fill_set(struct hn_arena *arena, size_t set, struct hn_err
         CUdeviceptr data = hn_arena_address(arena, set, i);
         if (arena->plan->arguments[i].role != HN_ROLE_INPUT)
             continue;
-        if (buffer->fill.kind == HN_FILL_FILE)
+        if (buffer->recipe.fill.kind == HN_FILL_FILE)
             status = copy(arena, data, buffer->address, buffer->bytes, err);
         else
             status = fill_at(arena, i, data, arena->contents_seed + ((uint64_t)set << 32), err);
@@ -420,7 +420,7 @@ enum hn_status hn_arena_refill(struct hn_arena *arena, uint64_t seed, struct hn_
     arena->lent_set = 0;
     for (size_t i = 0; i < arena->plan->argument_count && status == HN_OK; i++)
         if (hn_argument_is_filled(&arena->plan->arguments[i]) &&
-            arena->buffers[i].fill.kind != HN_FILL_FILE)
+            arena->buffers[i].recipe.fill.kind != HN_FILL_FILE)
             status = fill_at(arena, i, contents_of(arena, i), seed, err);
     for (size_t i = 0; i < arena->plan->argument_count && status == HN_OK; i++)
         if (arena->buffers[i].host != NULL)

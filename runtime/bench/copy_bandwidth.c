@@ -32,7 +32,7 @@ static enum hn_status launch_copy(void *subject, size_t set, struct hn_error *er
 static enum hn_status measure_copy(struct hn_bench *bench, struct copy *copy, double *gb_per_s,
                                    struct hn_error *err)
 {
-    const struct hn_fill fill = {.kind = HN_FILL_UNIFORM, .numbers = {-1.0, 1.0}};
+    const struct hn_recipe recipe = {.fill = {.kind = HN_FILL_UNIFORM, .numbers = {-1.0, 1.0}}};
     const struct hn_bench_request request = {.full = true};
     struct hn_work work = {.subject = copy,
                            .prepare = prepare_copy,
@@ -43,7 +43,7 @@ static enum hn_status measure_copy(struct hn_bench *bench, struct copy *copy, do
     struct hn_measured measured;
     const struct hn_elements from = {
         .data = copy->from, .count = copy->bytes / 4, .type = HN_FLOAT32};
-    enum hn_status status = hn_support_fill(&bench->support, &from, &fill, 0, 0, err);
+    enum hn_status status = hn_support_fill(&bench->support, &from, &recipe, 0, err);
     if (status == HN_OK)
         status = hn_measure(&bench->sampler, &work, &request, (struct hn_sample){0}, &timing,
                             &measured, err);

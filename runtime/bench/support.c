@@ -95,17 +95,38 @@ static uint64_t mix_seed(uint64_t seed, uint64_t argument)
     return z ^ (z >> 31);
 }
 
+struct hn_filling hn_filling_of(const struct hn_recipe *recipe, enum hn_element element,
+                                uint64_t seed)
+{
+    struct hn_filling filling = {
+        .numbers = {recipe->fill.numbers[0], recipe->fill.numbers[1]},
+        .seed = mix_seed(seed, recipe->argument),
+        .count = recipe->count,
+        .kind = (int)recipe->fill.kind,
+        .integer = !hn_element_is_real(element),
+    };
+    const double *source = recipe->source_fill.numbers;
+    uint64_t source_seed = mix_seed(seed, recipe->source);
+    if (recipe->fill.kind == HN_FILL_TRANSPOSED) {
+        filling.turned = (uint64_t)recipe->fill.numbers[0];
+        filling.kind = (int)recipe->source_fill.kind;
+        filling.seed = source_seed;
+        memcpy(filling.numbers, source, sizeof filling.numbers);
+    } else if (recipe->fill.kind == HN_FILL_CSR_COLUMNS) {
+        filling.rows = recipe->source_count - 1;
+        filling.rows_seed = source_seed;
+        memcpy(filling.rows_numbers, source, sizeof filling.rows_numbers);
+    }
+    return filling;
+}
+
 enum hn_status hn_support_fill(struct hn_support *support, const struct hn_elements *elements,
-                               const struct hn_fill *fill, uint64_t seed, size_t argument,
-                               struct hn_error *err)
+                               const struct hn_recipe *recipe, uint64_t seed, struct hn_error *err)
 {
     struct hn_elements to = *elements;
+    struct hn_filling filling = hn_filling_of(recipe, to.type, seed);
     int type = (int)to.type;
-    int kind = (int)fill->kind;
-    double a = fill->numbers[0];
-    double b = fill->numbers[1];
-    uint64_t own_seed = mix_seed(seed, argument);
-    void *parameters[] = {&to.data, &to.count, &to.row, &to.pitch, &type, &kind, &a, &b, &own_seed};
+    void *parameters[] = {&to.data, &to.count, &to.row, &to.pitch, &type, &filling};
     return launch_over_buffer(support, HN_SUPPORT_FILL, parameters, err);
 }
 

@@ -4,7 +4,7 @@
 
 #include "runtime/device/context.h"
 #include "runtime/compile/image.h"
-#include "runtime/plan/plan.h"
+#include "runtime/plan/recipe.h"
 
 /* The kernels of support.cu, loaded. All calls only queue work on the context's stream; addresses are the device's. */
 
@@ -75,9 +75,25 @@ struct hn_elements {
     uint64_t pitch; /* elements from one row to the next */
 };
 
-/* Element i depends on seed, argument and i only. The fill has all its numbers, and is not a file. */
+/* A recipe with its seed, as hone_fill takes it. */
+struct hn_filling {
+    double numbers[2];
+    uint64_t seed;
+    uint64_t count;
+    uint64_t turned;
+    double rows_numbers[2];
+    uint64_t rows;
+    uint64_t rows_seed;
+    int kind;
+    int integer;
+};
+struct hn_filling hn_filling_of(const struct hn_recipe *recipe, enum hn_element element, uint64_t seed);
+/* Element i depends on recipe, seed and i only. The recipe is not one of a file. */
 enum hn_status hn_support_fill(struct hn_support *support, const struct hn_elements *elements,
-                               const struct hn_fill *fill, uint64_t seed, size_t argument, struct hn_error *err);
+                               const struct hn_recipe *recipe, uint64_t seed, struct hn_error *err);
+/* The same on the host, by the same text: `count` elements from the one with number `first` on, one after the other. */
+void hn_host_fill(const struct hn_recipe *recipe, enum hn_element element, uint64_t seed, uint64_t first,
+                  uint64_t count, void *data);
 enum hn_status hn_support_poison(struct hn_support *support, const struct hn_elements *elements, uint64_t seed,
                                  struct hn_error *err);
 enum hn_status hn_support_write_zones(struct hn_support *support, CUdeviceptr zones, size_t count,

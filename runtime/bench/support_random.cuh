@@ -20,6 +20,35 @@ DEVICE double unit(u64 word)
     return (double)(word >> 11) * 1.1102230246251565e-16;
 }
 
+/* The natural logarithm of a number above 0, and the cosine of so many turns from 0 to 1, as the host computes them too: each
+ * operation rounds alike on both, and none is left to be contracted. Errors are of some units in the last place. */
+DEVICE double natural_log(double x)
+{
+    int exponent = 0;
+    double m = frexp(x, &exponent);
+    int small = m < 0.70710678118654752;
+    m = small ? 2.0 * m : m;
+    exponent -= small;
+    double s = (m - 1.0) / (m + 1.0);
+    double z = s * s;
+    double sum = 0.0;
+    ROLLED for (int k = 23; k > 0; k -= 2)
+        sum = fma(sum, z, 1.0 / (double)k);
+    return fma((double)exponent, 0.69314718055994531, s * sum * 2.0);
+}
+
+DEVICE double cosine_of_turns(double turns)
+{
+    double x = turns > 0.5 ? 1.0 - turns : turns;
+    int negative = x > 0.25;
+    x = negative ? 0.5 - x : x;
+    double z = x * x * 39.478417604357434; /* (2 pi)^2 */
+    double sum = 1.0;
+    ROLLED for (int k = 24; k > 0; k -= 2)
+        sum = fma(-z / (double)(k * (k - 1)), sum, 1.0);
+    return negative ? -sum : sum;
+}
+
 /* Zipf's distribution over 1 to n by rejection-inversion: a point under the hat t^-s, whose integral can be inverted,
  * falls at a number k or is thrown away (Hoermann and Derflinger, "Rejection-inversion to generate variates from
  * monotone discrete distributions", 1996). */

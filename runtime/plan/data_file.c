@@ -11,6 +11,7 @@
 
 #include "base/ascii.h"
 #include "base/plain_file.h"
+#include "base/text.h"
 
 /* The layout is described in NumPy's manual, "numpy.lib.format": magic, version, length of the
  * header, header. */
@@ -210,4 +211,44 @@ enum hn_status hn_data_file_hash(const char *path, struct hn_hash *hash, struct 
     }
     close(fd);
     return status;
+}
+
+enum hn_status hn_npy_create(const char *path, enum hn_element element, const uint64_t *shape,
+                             size_t dimensions, FILE **stream, struct hn_error *err)
+{
+    enum { START = NPY_MAGIC_BYTES + 4, ALIGNMENT = 64 };
+    struct hn_text header;
+    size_t size = hn_element_size(element);
+    char kind = element == HN_BFLOAT16 ? 'u' : hn_element_name(element)[0];
+    hn_text_init(&header);
+    hn_text_printf(&header, "{'descr': '%c%c%zu', 'fortran_order': False, 'shape': (",
+                   size == 1 ? '|' : '<', kind, size);
+    for (size_t i = 0; i < dimensions; i++)
+        hn_text_printf(&header, "%s%" PRIu64, i == 0 ? "" : ", ", shape[i]);
+    hn_text_append(&header, dimensions == 1 ? ",), }" : "), }");
+    while (!header.failed && (START + header.length + 1) % ALIGNMENT != 0)
+        hn_text_append(&header, " ");
+    hn_text_append(&header, "\n");
+    *stream = header.failed ? NULL : fopen(path, "wb");
+    enum hn_status status = HN_OK;
+    if (header.failed)
+        status = hn_fail_memory(err);
+    else if (*stream == NULL)
+        status = hn_fail(err, HN_ERUN, "cannot write '%s': %s", path, strerror(errno));
+    if (status == HN_OK) {
+        const unsigned char rest[] = {1, 0, (unsigned char)header.length,
+                                      (unsigned char)(header.length >> 8)};
+        fwrite(npy_magic, 1, NPY_MAGIC_BYTES, *stream);
+        fwrite(rest, 1, sizeof rest, *stream);
+        fwrite(header.data, 1, header.length, *stream);
+    }
+    hn_text_finish(&header);
+    return status;
+}
+
+enum hn_status hn_npy_finish(const char *path, FILE *stream, struct hn_error *err)
+{
+    bool failed = ferror(stream) != 0;
+    failed = fclose(stream) != 0 || failed;
+    return failed ? hn_fail(err, HN_ERUN, "cannot write '%s': %s", path, strerror(errno)) : HN_OK;
 }

@@ -21,6 +21,12 @@ enum hn_status hn_data_file_open(const char *path, enum hn_element element, uint
 enum hn_status hn_data_file_read(struct hn_data_file *file, void *bytes, size_t size, struct hn_error *err);
 void hn_data_file_close(struct hn_data_file *file);
 
+/* A NumPy array to be written: the elements follow by fwrite to `stream`, as many as the shape says. bfloat16 is uint16
+ * there. HN_ERUN: it can not be made, or closed without a loss. */
+enum hn_status hn_npy_create(const char *path, enum hn_element element, const uint64_t *shape, size_t dimensions,
+                             FILE **stream, struct hn_error *err);
+enum hn_status hn_npy_finish(const char *path, FILE *stream, struct hn_error *err);
+
 /* The hash of the whole file. */
 enum hn_status hn_data_file_hash(const char *path, struct hn_hash *hash, struct hn_error *err);
 

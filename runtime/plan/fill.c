@@ -22,6 +22,11 @@ const char *hn_fill_kind_name(enum hn_fill_kind kind)
     return fills[kind].name;
 }
 
+bool hn_fill_has_source(enum hn_fill_kind kind)
+{
+    return kind == HN_FILL_CSR_COLUMNS || kind == HN_FILL_TRANSPOSED;
+}
+
 bool hn_fill_kind_parse(const char *name, enum hn_fill_kind *kind, int *numbers)
 {
     for (int i = 0; i < HN_FILL_COUNT; i++) {
@@ -88,7 +93,7 @@ static bool check_integers(const struct hn_fill *fill, enum hn_element element, 
     hn_element_range(element, &low, &high);
     double most = element == HN_UINT64 ? ldexp(1, 64) : (double)high;
     bool fits = a >= (double)low && a <= most;
-    if (fill->kind == HN_FILL_UNIFORM)
+    if (fill->kind == HN_FILL_UNIFORM || fill->kind == HN_FILL_SORTED)
         fits = fits && b >= (double)low && b <= most;
     return fits || refuse(why, size, "which does not fit into %s", element);
 }
@@ -114,6 +119,29 @@ bool hn_fill_check(const struct hn_fill *fill, enum hn_element element, uint64_t
             return refuse(why, size, "expected zipf(n, exponent) with an exponent of at least 0",
                           element);
         return check_numbers(a, element, why, size);
+    case HN_FILL_CSR_ROWS:
+        if (hn_element_is_real(element) || count < 2)
+            return refuse(why, size, "expected integers, one more than the matrix has rows",
+                          element);
+        if (a < 0 || b < 0 || b > 1)
+            return refuse(
+                why, size,
+                "expected csr_rows(entries, spread) with entries of at least 0 a row and a "
+                "spread from 0 to 1",
+                element);
+        return check_numbers(floor(a * (double)(count - 1)) + 1, element, why, size);
+    case HN_FILL_CSR_COLUMNS:
+        return check_numbers(a, element, why, size);
+    case HN_FILL_TRANSPOSED:
+        if (a < 1 || a != floor(a) || a > (double)count || count % (uint64_t)a != 0)
+            return refuse(why, size, "expected a number of rows that divides that of elements",
+                          element);
+        return true;
+    case HN_FILL_SORTED:
+        if (a > b)
+            return refuse(why, size, "expected sorted(low, high) with the lower bound first",
+                          element);
+        break;
     case HN_FILL_UNIFORM:
         if (a > b)
             return refuse(why, size, "expected uniform(low, high) with the lower bound first",

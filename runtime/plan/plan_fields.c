@@ -50,6 +50,11 @@ static bool is_file(const void *fill)
     return ((const struct hn_fill *)fill)->kind == HN_FILL_FILE;
 }
 
+static bool has_source(const void *fill)
+{
+    return hn_fill_has_source(((const struct hn_fill *)fill)->kind);
+}
+
 static const struct hn_field fill_fields[] = {
     {.key = "kind", .needed = true, HN_CHOICE(hn_fill, kind, fill_kinds)},
     {.key = "a", .needed = true, .kind = HN_FIELD_OWN, .of = &number, .tag = 0},
@@ -57,6 +62,7 @@ static const struct hn_field fill_fields[] = {
     {EXPRESSION(hn_fill, expressions[0])},
     {EXPRESSION(hn_fill, expressions[1])},
     {.key = "file", .needed = true, .kind = HN_FIELD_TEXT, HN_AT(hn_fill, file), .when = is_file},
+    {.key = "of", .needed = true, .kind = HN_FIELD_WORD, HN_AT(hn_fill, of), .when = has_source},
 };
 const struct hn_structure hn_fill_structure = HN_STRUCTURE(hn_fill, fill_fields, NULL);
 

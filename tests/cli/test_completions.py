@@ -137,7 +137,7 @@ class Completions(hone.Case):
 
     def test_files(self):
         self.write("recording.json", "{}")
-        for command in ("tune", "run", "space", "compile", "explain", "replay"):
+        for command in ("tune", "run", "space", "inputs", "compile", "explain", "replay"):
             self.assertEqual(self.offered("bash", command, "s"), ["saxpy.yaml"])
         self.assertEqual(self.offered("bash", "simulate", ""), ["recording.json", "bin"])
         self.assertEqual(self.offered("bash", "tune", "saxpy.yaml", "--simulate=rec"), ["recording.json"])

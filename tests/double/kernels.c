@@ -6,18 +6,10 @@
 
 #include "double.h"
 
-/* What support.cu needs of CUDA, for blocks of one thread. The first block does the work of all, in
- * the order of memory: in strides it would take several times as long. */
-struct index {
-    unsigned int x;
-};
-static struct index blockIdx;
-static const struct index threadIdx = {0}, blockDim = {1}, gridDim = {1};
-#define KERNEL static void
-#define DEVICE static
-#define __shared__ static
-#define __syncthreads() ((void)0)
-#define STOP() abort()
+/* The first block does the work of all, in the order of memory: in strides it would take several
+ * times as long. */
+#include "runtime/bench/support_host.h"
+
 #include "runtime/bench/support.cu"
 
 #define TAKE(type, index) (*(type *)parameters[index])
@@ -26,7 +18,7 @@ static const struct index threadIdx = {0}, blockDim = {1}, gridDim = {1};
 static void fill(void **parameters)
 {
     hone_fill(TAKE(void *, 0), TAKE_COUNT(1), TAKE(u64, 2), TAKE(u64, 3), TAKE(int, 4),
-              TAKE(int, 5), TAKE(double, 6), TAKE(double, 7), TAKE(u64, 8));
+              TAKE(struct hone_recipe, 5));
 }
 
 static void poison(void **parameters)

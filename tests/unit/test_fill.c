@@ -22,13 +22,15 @@ struct filler {
     CUdeviceptr data;
 };
 
-enum { BYTES = 1 << 20 };
+enum { BYTES = 1 << 20, SKIPPED = 77 };
+
+static int capability;
 
 static int set_up(void **state)
 {
     static struct filler filler;
     struct hn_error err = {.message = ""};
-    bench_fixture_load(&filler.fixture, "double/types.yaml", 90);
+    bench_fixture_load(&filler.fixture, "double/types.yaml", capability);
     if (hn_driver_open(&filler.fixture.driver, &err) != HN_OK ||
         hn_driver_select(&filler.fixture.driver, NULL, &filler.fixture.device, &err) != HN_OK ||
         hn_context_init(&filler.context, &filler.fixture.driver, &filler.fixture.device, &err) !=
@@ -51,18 +53,25 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void fill(struct filler *filler, enum hn_fill_kind kind, double a, double b,
-                 enum hn_element element, uint64_t count, uint64_t seed, void *to)
+static void fill_by(struct filler *filler, const struct hn_recipe *recipe, enum hn_element element,
+                    uint64_t seed, void *to)
 {
-    const struct hn_fill fill = {.kind = kind, .numbers = {a, b}};
+    uint64_t count = recipe->count;
     struct hn_error err = {.message = ""};
     assert_true(count * hn_element_size(element) <= BYTES);
     const struct hn_elements elements = {.data = filler->data, .count = count, .type = element};
-    if (hn_support_fill(&filler->support, &elements, &fill, seed, 0, &err) != HN_OK)
+    if (hn_support_fill(&filler->support, &elements, recipe, seed, &err) != HN_OK)
         fail_msg("%s", err.message);
     assert_int_equal(
         filler->fixture.driver.p_cuMemcpyDtoH(to, filler->data, count * hn_element_size(element)),
         CUDA_SUCCESS);
+}
+
+static void fill(struct filler *filler, enum hn_fill_kind kind, double a, double b,
+                 enum hn_element element, uint64_t count, uint64_t seed, void *to)
+{
+    const struct hn_recipe recipe = {.fill = {.kind = kind, .numbers = {a, b}}, .count = count};
+    fill_by(filler, &recipe, element, seed, to);
 }
 
 /* Every number once, for counts that are powers and counts that are not, in an order of the seed.
@@ -221,6 +230,135 @@ static void fills_are_checked(void **state)
     }
 }
 
+/* What `hone inputs` writes is what kernels get, to the bit; in any pieces. */
+static void the_host_fills_as_the_device_does(void **state)
+{
+    enum { COUNT = 10000, PIECE = 3333 };
+    static const struct hn_recipe recipes[] = {
+        {.fill = {.kind = HN_FILL_UNIFORM, .numbers = {-1, 1}}},
+        {.fill = {.kind = HN_FILL_UNIFORM, .numbers = {0, 100}}},
+        {.fill = {.kind = HN_FILL_NORMAL, .numbers = {5, 2}}},
+        {.fill = {.kind = HN_FILL_IOTA, .numbers = {1, 3}}},
+        {.fill = {.kind = HN_FILL_CONSTANT, .numbers = {7, 0}}},
+        {.fill = {.kind = HN_FILL_PERMUTATION}},
+        {.fill = {.kind = HN_FILL_SKEWED, .numbers = {100, 0.25}}},
+        {.fill = {.kind = HN_FILL_ZIPF, .numbers = {100, 1.1}}},
+        {.fill = {.kind = HN_FILL_SORTED, .numbers = {0, 90}}},
+        {.fill = {.kind = HN_FILL_CSR_ROWS, .numbers = {3.5, 1}}},
+        {.fill = {.kind = HN_FILL_TRANSPOSED, .numbers = {100}},
+         .source_fill = {.kind = HN_FILL_UNIFORM, .numbers = {-1, 1}},
+         .source = 3},
+    };
+    static unsigned char device[COUNT * 8], host[COUNT * 8];
+    for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++) {
+        for (int e = 0; e < HN_ELEMENT_COUNT; e++) {
+            enum hn_element element = (enum hn_element)e;
+            struct hn_recipe recipe = recipes[i];
+            size_t size = hn_element_size(element);
+            recipe.count = hn_element_size(element) == 1 ? 100 : COUNT;
+            recipe.argument = 2;
+            if (recipe.fill.kind == HN_FILL_CSR_ROWS && (hn_element_is_real(element) || size < 4))
+                continue;
+            fill_by(*state, &recipe, element, 17, device);
+            for (uint64_t first = 0; first < recipe.count; first += PIECE)
+                hn_host_fill(&recipe, element, 17, first,
+                             recipe.count - first < PIECE ? recipe.count - first : PIECE,
+                             host + first * size);
+            assert_memory_equal(device, host, recipe.count * size);
+        }
+    }
+}
+
+static void sorted_numbers_ascend(void **state)
+{
+    enum { COUNT = 10000 };
+    static float reals[COUNT];
+    static int whole[COUNT];
+    fill(*state, HN_FILL_SORTED, -1, 1, HN_FLOAT32, COUNT, 3, reals);
+    fill(*state, HN_FILL_SORTED, 10, 19, HN_INT32, COUNT, 3, whole);
+    for (size_t i = 1; i < COUNT; i++) {
+        assert_true(reals[i - 1] <= reals[i]);
+        assert_true(whole[i - 1] <= whole[i]);
+    }
+    assert_true(reals[0] >= -1 && reals[0] < -0.999f && reals[COUNT - 1] > 0.999f);
+    assert_true(whole[0] == 10 && whole[COUNT - 1] == 19);
+    /* Not evenly spaced. */
+    assert_true(fabsf((reals[1] - reals[0]) - (reals[2] - reals[1])) > 0);
+}
+
+static void a_sparse_matrix_has_rows_and_columns(void **state)
+{
+    enum { ROWS = 1000, COLUMNS = 50 };
+    static const double entries[] = {0.5, 8, 7.3};
+    static unsigned rows[ROWS + 1];
+    static int columns[ROWS * 8];
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
+        const struct hn_recipe of_rows = {
+            .fill = {.kind = HN_FILL_CSR_ROWS, .numbers = {entries[i], 1}}, .count = ROWS + 1};
+        unsigned total = (unsigned)(entries[i] * ROWS), longest = 0, shortest = UINT32_MAX;
+        const struct hn_recipe of_columns = {
+            .fill = {.kind = HN_FILL_CSR_COLUMNS, .numbers = {COLUMNS}},
+            .count = total,
+            .argument = 1,
+            .source_fill = of_rows.fill,
+            .source_count = ROWS + 1};
+        fill_by(*state, &of_rows, HN_UINT32, 5, rows);
+        fill_by(*state, &of_columns, HN_INT32, 5, columns);
+        assert_int_equal(rows[0], 0);
+        assert_int_equal(rows[ROWS], total);
+        for (size_t row = 0; row < ROWS; row++) {
+            assert_true(rows[row] <= rows[row + 1]);
+            unsigned length = rows[row + 1] - rows[row];
+            longest = length > longest ? length : longest;
+            shortest = length < shortest ? length : shortest;
+            for (unsigned k = rows[row]; k < rows[row + 1]; k++) {
+                assert_true(columns[k] >= 0 && columns[k] < COLUMNS);
+                assert_true(k == rows[row] || columns[k] > columns[k - 1]);
+            }
+        }
+        assert_true(longest > entries[i] * 1.5 && shortest < entries[i] / 2);
+    }
+}
+
+static void a_transposed_input_is_that_input(void **state)
+{
+    enum { ROWS = 12, COLUMNS = 35 };
+    static const double numbers[2] = {-1, 1};
+    float x[ROWS * COLUMNS], turned[ROWS * COLUMNS];
+    struct hn_recipe recipe = {
+        .fill = {.kind = HN_FILL_UNIFORM, .numbers = {numbers[0], numbers[1]}},
+        .count = ROWS * COLUMNS,
+        .argument = 4};
+    fill_by(*state, &recipe, HN_FLOAT32, 9, x);
+    recipe.source_fill = recipe.fill;
+    recipe.source = 4;
+    recipe.argument = 5;
+    recipe.fill = (struct hn_fill){.kind = HN_FILL_TRANSPOSED, .numbers = {ROWS}};
+    fill_by(*state, &recipe, HN_FLOAT32, 9, turned);
+    for (size_t row = 0; row < ROWS; row++)
+        for (size_t column = 0; column < COLUMNS; column++)
+            assert_true(turned[column * ROWS + row] == x[row * COLUMNS + column]);
+}
+
+static void normal_numbers_are_normal(void **state)
+{
+    enum { COUNT = 100000 };
+    static double x[COUNT];
+    double sum = 0, squares = 0, fourths = 0;
+    size_t within = 0;
+    fill(*state, HN_FILL_NORMAL, 0, 1, HN_FLOAT64, COUNT, 11, x);
+    for (size_t i = 0; i < COUNT; i++) {
+        sum += x[i];
+        squares += x[i] * x[i];
+        fourths += pow(x[i], 4);
+        within += fabs(x[i]) < 1;
+    }
+    assert_true(fabs(sum / COUNT) < 0.02);
+    assert_true(fabs(squares / COUNT - 1) < 0.03);
+    assert_true(fabs(fourths / COUNT - 3) < 0.2);
+    assert_true(fabs((double)within / COUNT - 0.682689) < 0.01);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +367,14 @@ int main(void)
         cmocka_unit_test(zipf_follows_its_formula),
         cmocka_unit_test(the_others_are_as_described),
         cmocka_unit_test(fills_are_checked),
+        cmocka_unit_test(the_host_fills_as_the_device_does),
+        cmocka_unit_test(sorted_numbers_ascend),
+        cmocka_unit_test(a_sparse_matrix_has_rows_and_columns),
+        cmocka_unit_test(a_transposed_input_is_that_input),
+        cmocka_unit_test(normal_numbers_are_normal),
     };
+    capability = bench_fixture_find_device();
+    if (capability == 0)
+        return SKIPPED;
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

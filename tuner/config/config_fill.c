@@ -6,11 +6,14 @@
 
 #include "base/ascii.h"
 #include "base/c_locale.h"
+#include "runtime/plan/recipe.h"
 #include "tuner/config/config_parts.h"
 
 static const char expected_fill[] =
     "uniform(low, high), normal(mean, deviation), iota(start, step), constant(value), "
-    "permutation(), skewed(n, share) or zipf(n, exponent)";
+    "permutation(), skewed(n, share), zipf(n, exponent), sorted(low, high), arange, "
+    "csr_rows(entries, "
+    "spread), csr_columns(rows, columns) or transposed(input, rows)";
 
 /* The end of one number of a fill: the comma or the closing parenthesis that belongs to it. */
 static size_t number_length(const char *text)
@@ -61,7 +64,7 @@ static const char *read_numbers(struct hn_config_reader *reader, const struct hn
                                 const char *at, int numbers, struct hn_fill *fill)
 {
     for (int i = 0; i < numbers && reader->status == HN_OK; i++) {
-        if (*at != (i == 0 ? '(' : ','))
+        if (*at != (i == 0 && fill->of == NULL ? '(' : ','))
             return NULL;
         size_t size = number_length(at + 1);
         read_number(reader, node, at + 1, size, fill, i);
@@ -70,6 +73,23 @@ static const char *read_numbers(struct hn_config_reader *reader, const struct hn
     if (numbers == 0 && *at == '(')
         at += 1 + strspn(at + 1, " ");
     return at;
+}
+
+/* "(name, " of a fill from another input; what follows as if it began there. */
+static const char *read_source(struct hn_config_reader *reader, const char *at,
+                               struct hn_fill *fill)
+{
+    if (*at != '(')
+        return NULL;
+    at += 1 + strspn(at + 1, " ");
+    size_t length = strcspn(at, " ,()");
+    const char *end = at + length + strspn(at + length, " ");
+    if (length == 0 || *end != ',')
+        return NULL;
+    fill->of = strndup(at, length);
+    if (fill->of == NULL)
+        hn_config_take(reader, hn_fail_memory(reader->err));
+    return end;
 }
 
 void hn_config_default_fill(struct hn_argument *argument)
@@ -93,10 +113,19 @@ void hn_config_read_fill(struct hn_config_reader *reader, const struct hn_yaml *
     size_t length = strcspn(node->text, "( ");
     bool known = length < sizeof name;
     snprintf(name, sizeof name, "%.*s", (int)length, node->text);
+    if (strcmp(node->text, "arange") == 0) {
+        fill->kind = HN_FILL_IOTA;
+        fill->numbers[0] = 0;
+        return;
+    }
     known = known && hn_fill_kind_parse(name, &fill->kind, &numbers) && fill->kind != HN_FILL_FILE;
     if (!hn_config_expect(reader, known, node, expected_fill))
         return;
     const char *at = node->text + length + strspn(node->text + length, " ");
+    if (hn_fill_has_source(fill->kind)) {
+        at = read_source(reader, at, fill);
+        hn_config_expect(reader, at != NULL, node, expected_fill);
+    }
     bool bare = numbers == 0 && *at == '\0';
     at = read_numbers(reader, node, at, numbers, fill);
     hn_config_expect(reader, bare || (at != NULL && strcmp(at, ")") == 0), node, expected_fill);
@@ -128,30 +157,19 @@ static const struct hn_yaml *fill_node(const struct hn_config_reader *reader, co
 void hn_config_check_fill(struct hn_config_reader *reader, const struct hn_argument *argument,
                           const struct hn_value *values, const char *where)
 {
+    const struct hn_plan *plan = reader->config->plan;
     const struct hn_yaml *node = fill_node(reader, argument->name);
-    struct hn_expression *const *expressions = argument->fill.expressions;
-    struct hn_fill fill;
+    const struct hn_fill *fill = &argument->fill;
+    struct hn_recipe recipe;
     struct hn_error reason = {""};
-    char why[128];
-    int64_t count = 0;
-    for (int i = 0; i < 2; i++) {
-        const char *parameter = hn_plan_parameter_used(reader->config->plan, expressions[i]);
-        if (parameter != NULL)
-            hn_config_fail(reader, node,
-                           "found '%s', which uses the parameter '%s'; contents can only depend "
-                           "on the problem",
-                           node->text, parameter);
-    }
-    if (hn_fill_resolve(&argument->fill, values, &fill, &reason) != HN_OK ||
-        hn_expression_integer(argument->count, values, &count, &reason) != HN_OK) {
-        hn_config_fail(reader, node, "%s (at the default point: %s)", reason.message, where);
+    enum hn_status status =
+        hn_recipe_make(plan, (size_t)(argument - plan->arguments), values, &recipe, &reason);
+    if (status == HN_OK)
         return;
-    }
-    if (hn_fill_check(&fill, argument->element, (uint64_t)count * argument->lanes, why, sizeof why))
-        return;
-    bool evaluated = expressions[0] != NULL || expressions[1] != NULL;
+    bool evaluated =
+        status != HN_ECONFIG && (fill->expressions[0] != NULL || fill->expressions[1] != NULL);
     hn_config_fail(reader, node, "found '%s', %s%s%s%s",
-                   node->text == NULL ? hn_fill_kind_name(fill.kind) : node->text, why,
+                   node->text == NULL ? hn_fill_kind_name(fill->kind) : node->text, reason.message,
                    evaluated ? " (at the default point: " : "", evaluated ? where : "",
                    evaluated ? ")" : "");
 }

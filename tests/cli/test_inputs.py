@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""hone inputs: what it writes is what kernels get. On the double, and with HONE_GPU=1 on a real GPU."""
+
+import ast
+import json
+import struct
+import unittest
+
+import double
+
+FILLS = ["uniform(-1, 1)", "normal(3, 2)", "iota(1, 2)", "arange", "constant(7)", "permutation()", "skewed(100, 0.25)",
+         "zipf(100, 1.1)", "sorted(-5, 5)", "transposed(w, 16)"]
+
+
+def read_npy(path):
+    """The type, shape and bytes of an array."""
+    data = path.read_bytes()
+    assert data[:8] == b"\x93NUMPY\x01\x00", data[:8]
+    length, = struct.unpack("<H", data[8:10])
+    assert (10 + length) % 64 == 0
+    header = ast.literal_eval(data[10:10 + length].decode())
+    assert header["fortran_order"] is False
+    return header["descr"], header["shape"], data[10 + length:]
+
+
+class Inputs(double.Case):
+    def copying(self, fill):
+        """y = x, where x is what the fill says and y has to be what was written of it."""
+        text = (double.DATA / "scale.yaml").read_text().replace("value: 2.5", "value: 1").replace("n: 65536", "n: 4096")
+        text = text.replace("uniform(-1, 1)", fill).replace("arguments:\n", 'arguments:\n  - &w {name: w, type: float32, count: n}\n')
+        text = text.replace("launch:\n", "launch:\n  arguments: [x, y, a, n]\n")
+        start, end = text.index("reference:"), text.index("compare:")
+        self.config.write_text(text[:start] + "reference: {files: {y: in/x.npy}}\ncompare: exact\n")
+
+    def test_kernels_get_what_is_written(self):
+        for fill in FILLS:
+            with self.subTest(fill):
+                self.copying(fill)
+                self.hone("inputs", self.config, "-o", "in", "--seed", "7")
+                result = self.hone("run", self.config, "--seed", "7", "--verify-only", "--json")
+                problem, = json.loads(result.stdout)["problems"]
+                self.assertEqual((problem["record"]["outcome"], problem["record"]["verdict"]["compared"]), ("ok", 4096))
+        self.copying("uniform(-1, 1)")
+        self.hone("inputs", self.config, "-o", "in", "--seed", "8")
+        self.hone("run", self.config, "--seed", "7", "--verify-only", expect=3)
+
+    def test_arrays_have_types_and_shapes(self):
+        self.write("x.bin", "0123456789abcdef")
+        self.config.write_text(self.config.read_text().replace("arguments:\n", """arguments:
+  - {name: rows, type: int16, width: 5, height: 3, pitch: device}
+  - {name: vectors, type: float32x4, count: 6, role: inout}
+  - {name: halves, type: bfloat16, count: 4}
+  - {name: bytes, type: uint8, file: x.bin, count: 16}
+  - {name: starts, type: int32, count: 11, fill: "csr_rows(3, 0.5)"}
+  - {name: columns, type: int32, count: 30, fill: "csr_columns(starts, 7)"}
+"""))
+        found = json.loads(self.hone("inputs", self.config, "-o", "in", "--json", "-p", "n=8").stdout)
+        self.assertEqual((found["seed"], found["problems"][0]["problem"]), (1, {"n": 8}))
+        files = {file["argument"]: file for file in found["problems"][0]["files"]}
+        self.assertEqual(files["vectors"], {"argument": "vectors", "file": "in/vectors.npy", "type": "float32", "shape": [6, 4]})
+        expected = {"rows": ("<i2", (3, 5)), "vectors": ("<f4", (6, 4)), "halves": ("<u2", (4,)), "bytes": ("|u1", (16,)),
+                    "starts": ("<i4", (11,)), "columns": ("<i4", (30,)), "x": ("<f4", (8,))}
+        self.assertEqual(set(files), set(expected))
+        arrays = {name: read_npy(self.folder / "in" / f"{name}.npy") for name in expected}
+        self.assertEqual({name: array[:2] for name, array in arrays.items()}, expected)
+        self.assertEqual(arrays["bytes"][2], b"0123456789abcdef")
+        starts, columns = struct.unpack("<11i", arrays["starts"][2]), struct.unpack("<30i", arrays["columns"][2])
+        self.assertEqual((starts[0], starts[-1], list(starts)), (0, 30, sorted(starts)))
+        for begin, end in zip(starts, starts[1:]):
+            row = columns[begin:end]
+            self.assertEqual(list(row), sorted(set(row)))
+            self.assertTrue(all(0 <= column < 7 for column in row))
+
+    def test_several_problems_have_folders(self):
+        self.config.write_text(self.config.read_text().replace("n: 65536", "n: [8, 16]"))
+        result = self.hone("inputs", self.config, "-o", "in")
+        self.assertEqual(result.stdout, "in/n=8/x.npy: float32 8\nin/n=16/x.npy: float32 16\n")
+        self.assertEqual(read_npy(self.folder / "in" / "n=16" / "x.npy")[1], (16,))
+        self.assertEqual(self.hone("inputs", self.config, "-o", "in", "--quiet").stdout, "")
+
+    def test_what_can_not_be_written_is_said(self):
+        for words, code, message in (((self.config,), 2, "expected a CONFIG, and a folder to write to: -o DIR"),
+                                     ((self.config, "-o", "no/in"), 1, "cannot make the folder 'no/in': No such file"),
+                                     ((self.config, "-o", "in", "--seed", "x"), 2, "--seed: found 'x'")):
+            self.assertIn(message, self.hone("inputs", *words, expect=code).stderr)
+        self.write("in", "a file")
+        self.assertIn("cannot write 'in/x.npy': ", self.hone("inputs", self.config, "-o", "in", expect=1).stderr)
+
+
+if __name__ == "__main__":
+    double.main()

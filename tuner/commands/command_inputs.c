@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cache/record/record_json.h"
+#include "runtime/bench/support.h"
+#include "runtime/plan/data_file.h"
+#include "tuner/commands/command.h"
+#include "tuner/commands/options.h"
+#include "tuner/commands/output.h"
+
+extern const struct hn_command hn_command_inputs;
+
+enum { KEY_OUTPUT = 'o', KEY_SEED = 1 };
+
+struct inputs {
+    struct hn_options options;
+    const char *path;
+    const char *folder;
+    uint64_t seed;
+    const struct hn_config *config;
+    json_t *problems;
+};
+
+static const struct argp_option own_options[] = {
+    {"output", KEY_OUTPUT, "DIR", 0, "The folder to write to; made where it is not there", 1},
+    {"seed", KEY_SEED, "S", 0, "Seed of the inputs, as of `hone tune` (default 1)", 1},
+    {0},
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct inputs *inputs = state->input;
+    switch (key) {
+    case KEY_OUTPUT:
+        inputs->folder = argument;
+        return 0;
+    case KEY_SEED:
+        if (!hn_options_read_count(argument, &inputs->seed))
+            argp_error(state, "--seed: found '%s', expected a whole number from 0", argument);
+        return 0;
+    case ARGP_KEY_ARG:
+        if (inputs->path != NULL)
+            argp_error(state, "found '%s' after '%s', expected one CONFIG", argument, inputs->path);
+        inputs->path = argument;
+        return 0;
+    case ARGP_KEY_END:
+        if (inputs->path == NULL || inputs->folder == NULL)
+            argp_error(state, "expected a CONFIG, and a folder to write to: -o DIR");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* As many rows, elements of them and lanes as there are. */
+static size_t shape_of(const struct hn_argument *argument, uint64_t count, uint64_t row,
+                       uint64_t shape[3])
+{
+    size_t dimensions = 0;
+    unsigned lanes = argument->lanes;
+    if (row > 0)
+        shape[dimensions++] = count / row;
+    shape[dimensions++] = (row > 0 ? row : count) / lanes;
+    if (lanes > 1)
+        shape[dimensions++] = lanes;
+    return dimensions;
+}
+
+static enum hn_status make_folder(const char *path, struct hn_error *err)
+{
+    if (mkdir(path, 0777) == 0 || errno == EEXIST)
+        return HN_OK;
+    return hn_fail(err, HN_ERUN, "cannot make the folder '%s': %s", path, strerror(errno));
+}
+
+/* From its data file, or by its fill: as the bench does. */
+static enum hn_status write_elements(const struct inputs *inputs, const struct hn_recipe *recipe,
+                                     const struct hn_value *values, FILE *to, struct hn_error *err)
+{
+    enum { PIECE = 1 << 20 };
+    const struct hn_plan *plan = inputs->config->plan;
+    enum hn_element element = plan->arguments[recipe->argument].element;
+    size_t size = hn_element_size(element);
+    struct hn_data_file from = {.stream = NULL};
+    char *path = NULL;
+    enum hn_status status = HN_OK;
+    if (recipe->fill.kind == HN_FILL_FILE) {
+        status = hn_plan_data_path(plan, recipe->fill.file, values, &path, err);
+        if (status == HN_OK)
+            status = hn_data_file_open(path, element, recipe->count, &from, err);
+        free(path);
+    }
+    unsigned char *piece = malloc(PIECE * size);
+    if (status == HN_OK && piece == NULL)
+        status = hn_fail_memory(err);
+    for (uint64_t at = 0; status == HN_OK && at < recipe->count; at += PIECE) {
+        uint64_t count = recipe->count - at < PIECE ? recipe->count - at : PIECE;
+        if (from.stream != NULL)
+            status = hn_data_file_read(&from, piece, count * size, err);
+        else
+            hn_host_fill(recipe, element, inputs->seed, at, count, piece);
+        if (status == HN_OK)
+            fwrite(piece, size, count, to);
+    }
+    free(piece);
+    hn_data_file_close(&from);
+    return status;
+}
+
+static enum hn_status tell(const struct inputs *inputs, const struct hn_argument *argument,
+                           const char *path, const uint64_t *shape, size_t dimensions,
+                           json_t *files, struct hn_error *err)
+{
+    char type[HN_TYPE_SIZE];
+    json_t *lengths = json_array();
+    snprintf(type, sizeof type, "%s", hn_element_name(argument->element));
+    for (size_t i = 0; i < dimensions; i++)
+        json_array_append_new(lengths, json_integer((json_int_t)shape[i]));
+    json_t *file = json_pack("{s:s, s:s, s:s, s:o}", "argument", argument->name, "file", path,
+                             "type", type, "shape", lengths);
+    if (file == NULL || json_array_append_new(files, file) != 0)
+        return hn_fail_memory(err);
+    if (inputs->options.json || inputs->options.quiet)
+        return HN_OK;
+    printf("%s: %s", path, type);
+    for (size_t i = 0; i < dimensions; i++)
+        printf("%s%llu", i == 0 ? " " : " x ", (unsigned long long)shape[i]);
+    putchar('\n');
+    return HN_OK;
+}
+
+static enum hn_status write_input(const struct inputs *inputs, size_t argument, const char *folder,
+                                  const struct hn_value *values, json_t *files,
+                                  struct hn_error *err)
+{
+    const struct hn_argument *input = &inputs->config->plan->arguments[argument];
+    struct hn_recipe recipe;
+    uint64_t row = 0, pitch = 0, shape[3];
+    FILE *to = NULL;
+    char *path = NULL;
+    enum hn_status status = hn_recipe_make(inputs->config->plan, argument, values, &recipe, err);
+    if (status == HN_OK)
+        status = hn_argument_evaluate_rows(input, values, &row, &pitch, err);
+    if (status != HN_OK)
+        return status;
+    if (asprintf(&path, "%s/%s.npy", folder, input->name) < 0)
+        return hn_fail_memory(err);
+    size_t dimensions = shape_of(input, recipe.count, row, shape);
+    status = hn_npy_create(path, input->element, shape, dimensions, &to, err);
+    if (status == HN_OK) {
+        status = write_elements(inputs, &recipe, values, to, err);
+        enum hn_status closed = hn_npy_finish(path, to, status == HN_OK ? err : NULL);
+        status = status == HN_OK ? closed : status;
+    }
+    if (status == HN_OK)
+        status = tell(inputs, input, path, shape, dimensions, files, err);
+    free(path);
+    return status;
+}
+
+/* Several problems have a folder each, by their values. */
+static enum hn_status name_folder(const struct inputs *inputs, const struct hn_bindings *problem,
+                                  char **folder, struct hn_error *err)
+{
+    if (inputs->config->problem_count == 1)
+        *folder = strdup(inputs->folder);
+    else {
+        char *text = hn_bindings_text(problem);
+        if (text == NULL || asprintf(folder, "%s/%s", inputs->folder, text) < 0)
+            *folder = NULL;
+        free(text);
+    }
+    return *folder == NULL ? hn_fail_memory(err) : make_folder(*folder, err);
+}
+
+static enum hn_status write_problem(const struct inputs *inputs, size_t number,
+                                    struct hn_error *err)
+{
+    const struct hn_plan *plan = inputs->config->plan;
+    const struct hn_bindings *problem = &inputs->config->problems[number];
+    struct hn_value *values = NULL;
+    char *folder = NULL;
+    json_t *files = json_array();
+    json_t *object =
+        json_pack("{s:o, s:o}", "problem", hn_bindings_to_json(problem), "files", files);
+    if (object == NULL || json_array_append_new(inputs->problems, object) != 0)
+        return hn_fail_memory(err);
+    enum hn_status status = name_folder(inputs, problem, &folder, err);
+    if (status == HN_OK)
+        status = hn_plan_values(plan, problem, &plan->defaults, &values, err);
+    for (size_t i = 0; status == HN_OK && i < plan->argument_count; i++)
+        if (hn_argument_is_filled(&plan->arguments[i]))
+            status = write_input(inputs, i, folder, values, files, err);
+    free(values);
+    free(folder);
+    return status;
+}
+
+static enum hn_status write_all(struct inputs *inputs, struct hn_error *err)
+{
+    const struct hn_config *config = inputs->config;
+    inputs->problems = json_array();
+    json_t *root =
+        json_pack("{s:s, s:s, s:I, s:o}", "config", config->path, "kernel", config->plan->kernel,
+                  "seed", (json_int_t)inputs->seed, "problems", inputs->problems);
+    if (root == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = make_folder(inputs->folder, err);
+    for (size_t i = 0; status == HN_OK && i < config->problem_count; i++)
+        status = write_problem(inputs, i, err);
+    if (status == HN_OK && inputs->options.json)
+        status = hn_output_json(root, err);
+    json_decref(root);
+    return status;
+}
+
+static enum hn_status run(int argc, char **argv, struct hn_error *err)
+{
+    struct inputs inputs = {.seed = 1};
+    struct hn_config *config = NULL;
+    const struct hn_command_line line = {
+        .name = "inputs",
+        .arguments = "CONFIG",
+        .summary = "Writes the inputs of a problem as NumPy arrays, as kernels get them; needs no "
+                   "GPU.",
+        .details = "One NAME.npy for each input that the config fills, and where there are several "
+                   "problems a folder for each. Another program can compute from them what is "
+                   "expected, for `reference: {files: ...}`.",
+        .groups = HN_OPTIONS_SPACE | HN_OPTIONS_OUTPUT,
+        .own = own_options,
+        .parse = parse,
+        .input = &inputs,
+    };
+    hn_options_init(&inputs.options);
+    enum hn_status status = hn_options_parse(&line, argc, argv, &inputs.options);
+    if (status == HN_OK)
+        status = hn_options_config(&inputs.options, inputs.path, &config, err);
+    if (status == HN_OK)
+        status = hn_config_check_files(config, err);
+    inputs.config = config;
+    if (status == HN_OK)
+        status = write_all(&inputs, err);
+    hn_config_destroy(config);
+    hn_options_finish(&inputs.options);
+    return status;
+}
+
+const struct hn_command hn_command_inputs = {
+    .name = "inputs",
+    .arguments = "CONFIG",
+    .summary = "write the inputs of a problem as NumPy arrays; needs no GPU",
+    .run = run,
+};
