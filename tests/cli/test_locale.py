@@ -88,7 +88,7 @@ class Commands(double.Case):
         self.hone("cache", "export", "scale", "scale.json.gz")
         commands = [
             ["init", "scale.cu", "-o", "-"], ["tune", self.config, "--simulate", "scale.json.gz", "--json"],
-            ["space", self.config, "--list=all"],
+            ["space", self.config, "--list=all"], ["inputs", self.config, "-o", "inputs", "--json"],
             ["compile", self.config, "-s", "BLOCK=256", "-s", "FACTOR=0.25"], ["explain", self.config], ["export", "scale"],
             ["export", "scale", "--format", "csv"], ["export", "scale", "--format", "json"],
             ["report", "-o", "-"],

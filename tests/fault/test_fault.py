@@ -43,7 +43,7 @@ EXPECTED = {
     "device_assert": ("device_fault", LAUNCH + r"CUDA_ERROR_ASSERT: device-side assert triggered"
                       r"; it last printed: .*fault\.cu:1: .*Assertion `n > 1000000000` failed.*"),
     "trap": ("device_fault", LAUNCH + r"CUDA_ERROR_\w+: .+"),
-    "wrong_element": ("wrong_result", r"y\[32768\] is \S+; expected \S+: an error of 1, more than the tolerance of 2\.5e-06"),
+    "wrong_element": ("wrong_result", r"y\[32768\] is \S+; expected \S+: an error of 1, more than the tolerance of 2\.5e-06; 1 of 65536 elements differs .*"),
     "unwritten_element": ("wrong_result", r"y\[65535\] is never written; expected \S+"),
     # A byte that is written may be the one that was there.
     "write_past_end": ("out_of_bounds", r"wrote at byte 26214[4-7] of 'y', which has 262144 bytes"),
