@@ -15,8 +15,7 @@ static void draft_kernel(const struct hn_source_text *source, const struct hn_ke
     fuzz_require(kernel->body <= kernel->end && kernel->end <= source->length,
                  "a body is part of its source");
     fuzz_require(hn_macros_find(source, &macros, &err) == HN_OK, "there is memory");
-    fuzz_require(hn_macros_add_undefined(source, kernel, &macros, &err) == HN_OK,
-                 "there is memory");
+    fuzz_require(hn_macros_add_undefined(source, &macros, &err) == HN_OK, "there is memory");
     if (hn_draft_make(source, kernel, &macros, &draft, &err) == HN_OK) {
         char *text = hn_draft_write(&draft, "kernel.cu", "kernel.cu");
         fuzz_require(text != NULL, "a draft has a text");

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,7 +152,7 @@ static char *config_of(const char *text)
     struct hn_kernels kernels = kernels_of(&source);
     assert_int_equal(kernels.count, 1);
     assert_int_equal(hn_macros_find(&source, &macros, &err), HN_OK);
-    assert_int_equal(hn_macros_add_undefined(&source, &kernels.items[0], &macros, &err), HN_OK);
+    assert_int_equal(hn_macros_add_undefined(&source, &macros, &err), HN_OK);
     assert_int_equal(hn_draft_make(&source, &kernels.items[0], &macros, &draft, &err), HN_OK);
     char *config = hn_draft_write(&draft, "k.cu", "k.cu");
     assert_non_null(config);
@@ -236,11 +237,118 @@ static void test_names_that_nobody_defines(void **state)
         " + CALL(1) + s.M + T::K; }");
     assert_has(config, "problem: {N: 4194304}\nfreeze: [N]");
     assert_has(config,
-               "parameters:\n  ITEMS: [1, 2, 4, 8]\n  BLOCK: [64, 128, 256, 512, 1024]\ndefaults:");
+               "parameters:\n"
+               "  ITEMS: [1, 2, 4, 8]  # TODO: which values? The source defines it nowhere\n"
+               "  BLOCK: [64, 128, 256, 512, 1024]  # TODO: which values? The source defines "
+               "it nowhere\ndefaults:");
     free(config);
     config = config_of("#include \"other.cuh\"\n__global__ void k(float *x) { x[0] = ITEMS; }");
     assert_has(config, "parameters:\n  BLOCK: ");
     free(config);
+}
+
+/* The parameters of a source, as one line. */
+static void assert_parameters(const char *source, const char *parameters)
+{
+    char *config = config_of(source);
+    const char *begin = strstr(config, "defaults: ");
+    assert_non_null(begin);
+    if (strncmp(begin, parameters, strlen(parameters)) != 0)
+        fail_msg("no '%s' in:\n%s", parameters, config);
+    free(config);
+}
+
+static void test_names_in_conditions_and_macros(void **state)
+{
+    (void)state;
+    assert_parameters(
+        "#define width (block_size_x * tile)\n#define CACHE read_only\n#define UNUSED(x) nothing\n"
+        "#if use_shmem == 1 && CACHE == 2\n#endif\n#ifdef DEBUG\n#endif\n#if "
+        "defined(TRACE)\n#endif\n"
+        "__global__ void k(float *x) {\n#pragma unroll factor\n for (int i = 0; i < width; i++) "
+        "x[i] = 0; }",
+        "defaults: {block_size_x: 256, tile: 16, read_only: 2, use_shmem: 0, factor: 1}");
+}
+
+/* Nothing of these is a parameter. */
+static void test_names_that_are_declared(void **state)
+{
+    (void)state;
+    assert_parameters(
+        "constexpr int A = 1, B = 2; typedef double real; using byte = unsigned char;\n"
+        "#define CHECK(call) do { int status = (call); if (status != cudaSuccess) exit(status); } "
+        "while (0)\n"
+        "struct Two { real one, two; }; enum Kind { First, Second };\n"
+        "int main() { int host = unknown; k<<<1, GRID>>>(0); CHECK(0); }\n"
+        "template <int N> __device__ void fill(real (&to)[N], const real *from, int n, byte b) {\n"
+        " for (int i = 0, end = n; i < end && n > A; i++) to[i] = from[i] * B + b; }\n"
+        "__global__ void k(real *out, cudaTextureObject_t image) {\n"
+        " struct { float a; } temp; union { int i; float f; } *both = 0; auto f = [](int v) { "
+        "return v; };\n"
+        " float4 four = make_float4(0, 0, 0, 0); temp.a = four.x; real own[2], other = *own, "
+        "more;\n"
+        " more = tex2D<float>(image, 0, 0) + (float)sizeof(float4) + INT16_MAX + FLT_MIN + First;\n"
+        " again: if (other * more > 1) goto again; out[warpSize] = f(both->i) + "
+        "static_cast<uint32_t>(other); }",
+        "defaults: {BLOCK: 256}");
+}
+
+static void test_values_of_template_parameters(void **state)
+{
+    (void)state;
+    char *config = config_of(
+        "template <typename T, typename Index, bool Shared, int Bins = 64, unsigned Odd>\n"
+        "__global__ void k(T *x, const Index *at) { x[at[0]] = 0; }");
+    assert_has(config, "entry: \"k<float, int, SHARED, BINS, ODD>\"");
+    assert_has(config, "{name: at, type: int32, ");
+    assert_has(config, "  SHARED: [false, true]  # the template's Shared\n");
+    assert_has(config, "  BINS: [32, 64, 128]  # the template's Bins\n");
+    assert_has(config, "  ODD: [1]  # the template's Odd; TODO: which values?\n");
+    free(config);
+}
+
+static void test_blocks(void **state)
+{
+    (void)state;
+    char *config =
+        config_of("constexpr int kWarp = 32, kThreads = 192;\n"
+                  "__global__ void __launch_bounds__(kThreads) k(float *x) { x[blockDim.x] = 0; }");
+    assert_has(config,
+               "  BLOCK: [192]  # TODO: which block? The kernel does not ask how large it is\n");
+    free(config);
+    config = config_of("__global__ void k(float *x) { x[threadIdx.y] = 0; }");
+    assert_has(config, "  BLOCK_X: [32]  # TODO: which block?");
+    free(config);
+    config = config_of(
+        "__global__ void k(float *x) { x[blockIdx.y * block_size_x + threadIdx.x] = 0; }");
+    assert_has(config, "  block: [block_size_x, 1]\n");
+    free(config);
+}
+
+static void test_compiler(void **state)
+{
+    (void)state;
+    static const char kernel[] = "__global__ void k(int *x) { x[0] = 1; }\n";
+    static const struct {
+        const char *before;
+        bool nvcc;
+    } cases[] = {
+        {"#include <stdint.h>\n#include <cmath>\n#include <cuda_fp16.h>\n#include "
+         "<cub/block/block_scan.cuh>\n",
+         false},
+        {"#include <vector>\n", true},
+        {"#include <cub/cub.cuh>\n", true},
+        {"namespace a { inline int f(int x) { return x; } }\n", true},
+        {"namespace a { __device__ inline int f(int x) { return x; } }\n", false},
+        {"int f(int x);\nstruct S { int a[2] = {1, 2}; };\n", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char source[256];
+        snprintf(source, sizeof source, "%s%s", cases[i].before, kernel);
+        char *config = config_of(source);
+        assert_int_equal(strstr(config, "\ncompile: {compiler: nvcc}") != NULL, cases[i].nvcc);
+        free(config);
+    }
 }
 
 static void test_nothing_is_written(void **state)
@@ -271,6 +379,11 @@ int main(void)
         cmocka_unit_test(test_templates_and_bounds),
         cmocka_unit_test(test_sizes_that_are_macros),
         cmocka_unit_test(test_names_that_nobody_defines),
+        cmocka_unit_test(test_names_in_conditions_and_macros),
+        cmocka_unit_test(test_names_that_are_declared),
+        cmocka_unit_test(test_values_of_template_parameters),
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_compiler),
         cmocka_unit_test(test_nothing_is_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -201,7 +201,7 @@ static enum hn_status make(struct init *init, const struct hn_source_text *sourc
     enum hn_status status = hn_macros_find(source, &macros, err);
     if (status != HN_OK)
         return status;
-    status = hn_macros_add_undefined(source, kernel, &macros, err);
+    status = hn_macros_add_undefined(source, &macros, err);
     if (status == HN_OK)
         status = hn_draft_make(source, kernel, &macros, &draft, err);
     if (status != HN_OK) {

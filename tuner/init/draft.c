@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/ascii.h"
+#include "tuner/init/device_code.h"
 
 bool hn_draft_is_one_of(const char *name, const char *list)
 {
@@ -31,6 +32,12 @@ bool hn_draft_is_extent(const char *name)
         if (hn_find_letters(name, parts[i]) != NULL)
             return true;
     return false;
+}
+
+bool hn_draft_is_index(const char *name)
+{
+    return hn_find_letters(name, "index") != NULL || hn_find_letters(name, "idx") != NULL ||
+           hn_find_letters(name, "offset") != NULL || hn_find_letters(name, "int") != NULL;
 }
 
 /* Names that mean something in configs. */
@@ -118,13 +125,22 @@ static int count_dimensions(const struct hn_draft *draft)
     return dimensions;
 }
 
+static enum hn_status find_host_code(struct hn_draft *draft, struct hn_error *err)
+{
+    char *code = hn_device_code(draft->source, &draft->has_host_code);
+    free(code);
+    return code != NULL ? HN_OK : hn_fail_memory(err);
+}
+
 enum hn_status hn_draft_make(const struct hn_source_text *source, const struct hn_kernel *kernel,
                              const struct hn_macros *macros, struct hn_draft *draft,
                              struct hn_error *err)
 {
     *draft = (struct hn_draft){.source = source, .kernel = kernel, .macros = macros};
     draft->dimensions = count_dimensions(draft);
-    enum hn_status status = hn_draft_arguments(draft, err);
+    enum hn_status status = find_host_code(draft, err);
+    if (status == HN_OK)
+        status = hn_draft_arguments(draft, err);
     if (status == HN_OK)
         status = hn_draft_sizes(draft, err);
     if (status == HN_OK)

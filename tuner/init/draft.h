@@ -14,6 +14,8 @@ struct hn_draft_parameter {
     int64_t values[16];           /* of numbers */
     size_t value_count;
     int64_t preset; /* the default */
+    bool boolean;   /* 0 is false, 1 is true */
+    bool guessed;   /* the source has no value for it */
 };
 
 struct hn_draft_size {
@@ -50,6 +52,7 @@ struct hn_draft {
     char *tile[3];   /* elements of a block in each direction: the grid's divisors */
     char *extent[3]; /* names of sizes */
     bool block_is_known; /* from the source; else a parameter of the launch alone */
+    bool has_host_code;  /* functions that are not the device's */
 };
 
 /* HN_ECONFIG: a kernel that writes to no argument. */
@@ -76,6 +79,8 @@ char *hn_draft_size_name(const struct hn_draft *draft, const char *declared);
 bool hn_draft_is_reserved(const char *name);
 /* Whether the name sounds like the extent of some work: n, size, width, rows. */
 bool hn_draft_is_extent(const char *name);
+/* Whether a type sounds like one of indices: Index, offset_t, IdxT. */
+bool hn_draft_is_index(const char *name);
 /* Whether it is one of the list, "a b c", whatever the case. */
 bool hn_draft_is_one_of(const char *name, const char *list);
 

@@ -179,7 +179,7 @@ enum hn_status hn_draft_arguments(struct hn_draft *draft, struct hn_error *err)
         argument->type = find_type(argument->declared->type);
         argument->type_is_known = argument->type != NULL;
         if (argument->type == NULL && is_type_parameter(kernel, argument->declared->type))
-            argument->type = "float32";
+            argument->type = hn_draft_is_index(argument->declared->type) ? "int32" : "float32";
         if (argument->type == NULL)
             argument->type = argument->declared->pointer ? "uint8" : "uint64";
         guess_role(draft, argument);

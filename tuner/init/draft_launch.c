@@ -36,7 +36,8 @@ static bool is_block(const struct hn_draft_parameter *parameter)
 {
     return is_number(parameter) &&
            ((has_part(parameter, "block") && !has_part(parameter, "blocks")) ||
-            has_part(parameter, "threads") || hn_same_letters(own_name(parameter), "bdim"));
+            has_part(parameter, "threads") || has_part(parameter, "work_group") ||
+            hn_draft_is_one_of(own_name(parameter), "bdim bx by bz"));
 }
 
 static const struct hn_draft_parameter *find_axis(const struct hn_draft *draft, int axis)
@@ -105,6 +106,36 @@ static char *translate(const struct hn_draft *draft, const char *expression)
     return NULL;
 }
 
+/* The number that a source gives a constant: "NAME = 256", "#define NAME 256"; 0 when it does not.
+ */
+static int64_t find_constant(const struct hn_draft *draft, const char *name)
+{
+    const char *texts[] = {draft->source->code, draft->source->directives};
+    for (size_t t = 0; t < 2; t++)
+        for (size_t at = hn_find_identifier(texts[t], 0, draft->source->length, name);
+             at != SIZE_MAX;
+             at = hn_find_identifier(texts[t], at + 1, draft->source->length, name)) {
+            const char *value = texts[t] + at + strlen(name);
+            value += strspn(value, t == 0 ? " ={" : " ");
+            char *digits = strndup(value, strspn(value, "0123456789"));
+            int64_t number;
+            bool found = digits != NULL && hn_read_number(digits, &number) && number > 0;
+            free(digits);
+            if (found)
+                return number;
+        }
+    return 0;
+}
+
+/* Whether the device's code asks how large a block is; else it has a size of its own. */
+static bool asks_for_block(const struct hn_draft *draft)
+{
+    return hn_find_identifier(draft->source->code, 0, draft->source->length, "blockDim") !=
+               SIZE_MAX ||
+           hn_find_identifier(draft->source->code, 0, draft->source->length, "thread_rank") !=
+               SIZE_MAX;
+}
+
 /* A parameter that only the launch has. */
 static enum hn_status add_block(struct hn_draft *draft, int axis, struct hn_error *err)
 {
@@ -125,9 +156,16 @@ static enum hn_status add_block(struct hn_draft *draft, int axis, struct hn_erro
     if (status != HN_OK)
         return status;
     const int64_t *values = draft->dimensions == 1 ? one : two[axis];
-    for (size_t i = 0; i < 5; i++)
-        parameter->values[parameter->value_count++] = values[i];
+    const char *bounds = draft->dimensions == 1 ? draft->kernel->bounds : NULL;
+    int64_t bound = bounds != NULL && hn_text_is_word(bounds) ? find_constant(draft, bounds) : 0;
     parameter->preset = draft->dimensions == 1 ? 256 : axis == 0 ? 32 : 8;
+    parameter->guessed = bound > 0 || !asks_for_block(draft);
+    if (bound > 0)
+        parameter->preset = bound;
+    for (size_t i = 0; i < 5 && !parameter->guessed; i++)
+        parameter->values[parameter->value_count++] = values[i];
+    if (parameter->guessed)
+        parameter->values[parameter->value_count++] = parameter->preset;
     draft->block[axis] = strdup(parameter->name);
     return draft->block[axis] != NULL ? HN_OK : hn_fail_memory(err);
 }
@@ -141,8 +179,12 @@ static enum hn_status choose_block(struct hn_draft *draft, struct hn_error *err)
     for (int axis = 0; axis < draft->dimensions; axis++) {
         const struct hn_draft_parameter *found =
             draft->dimensions > 1 ? find_axis(draft, axis) : square;
-        if (found == NULL && axis < 2)
+        bool along = square != NULL && ends_with(own_name(square), axes[0]);
+        if (found == NULL && axis < 2 && !along)
             found = square;
+        /* One that is named for x alone leaves one thread in y. */
+        if (found == NULL && axis > 0 && along && draft->block[axis] == NULL)
+            draft->block[axis] = strdup("1");
         if (draft->block[axis] == NULL && found != NULL)
             draft->block[axis] = strdup(found->name);
     }
@@ -176,8 +218,12 @@ static enum hn_status choose_tiles(struct hn_draft *draft, struct hn_error *err)
         hn_text_append(&text, squared ? draft->block[0] : draft->block[axis]);
         for (size_t i = 0; i < draft->parameter_count; i++) {
             const struct hn_draft_parameter *parameter = &draft->parameters[i];
-            bool mine = draft->dimensions == 1 || ends_with(own_name(parameter), axes[axis]);
-            if (is_per_thread(parameter) && mine)
+            bool mine = (draft->dimensions == 1 && !ends_with(own_name(parameter), axes[1])) ||
+                        ends_with(own_name(parameter), axes[axis]);
+            /* A tile that is not the block itself is what each thread does. */
+            bool tile = is_number(parameter) && has_part(parameter, "tile_size") &&
+                        strcmp(parameter->name, draft->block[axis]) != 0;
+            if ((is_per_thread(parameter) || tile) && mine)
                 hn_text_printf(&text, " * %s", parameter->name);
         }
         draft->tile[axis] = hn_text_take(&text);

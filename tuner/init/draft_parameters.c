@@ -18,7 +18,7 @@ static bool has_part(const char *name, const char *part)
 static bool is_block(const char *name)
 {
     return (has_part(name, "block") && !has_part(name, "blocks")) || has_part(name, "threads") ||
-           hn_draft_is_one_of(name, "bdim bx by bz tx ty");
+           has_part(name, "work_group") || hn_draft_is_one_of(name, "bdim bx by bz tx ty");
 }
 
 static bool is_per_thread(const char *name)
@@ -31,6 +31,17 @@ static bool is_flag(const char *name)
 {
     return has_part(name, "use_") || has_part(name, "pad") || has_part(name, "enable") ||
            has_part(name, "swizzle") || has_part(name, "has_");
+}
+
+/* Sizes that are no extents of the work: of a filter, a group, a window. */
+static bool is_detail(const char *name)
+{
+    static const char *const parts[] = {"tile",   "filter", "radius", "mask",  "border", "halo",
+                                        "window", "group",  "warp",   "chunk", "max_",   "min_"};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (has_part(name, parts[i]))
+            return true;
+    return false;
 }
 
 /* Numbers that are worth a try for something that sounds like this, ended by 0. */
@@ -85,6 +96,8 @@ static void choose_values(const struct hn_draft *draft, struct hn_draft_paramete
         add_value(parameter, 1);
         return;
     }
+    if (hn_upper(name[strlen(name) - 1]) == 'Z' && draft->dimensions < 3)
+        return;
     const int64_t *values = suggest(draft, name, preset);
     bool suggested = *values != 0;
     for (; *values != 0; values++)
@@ -96,6 +109,32 @@ static void choose_values(const struct hn_draft *draft, struct hn_draft_paramete
     add_value(parameter, preset * 2);
 }
 
+/* What the source's conditions know of; a flag is on or off. */
+static void choose_compared(struct hn_draft_parameter *parameter, const struct hn_macro *macro)
+{
+    for (size_t i = 0; i < macro->compared_count; i++)
+        add_value(parameter, macro->compared[i]);
+    if (macro->compared_count == 1 && (macro->compared[0] == 0 || macro->compared[0] == 1)) {
+        add_value(parameter, 0);
+        add_value(parameter, 1);
+    }
+    parameter->preset = parameter->values[0];
+}
+
+/* Where nothing tells what may be worth a try, one value stands for all. */
+static void choose_unknown(const struct hn_draft *draft, struct hn_draft_parameter *parameter,
+                           int64_t preset)
+{
+    bool known = is_flag(parameter->name) || *suggest(draft, parameter->name, preset) != 0;
+    parameter->guessed = true;
+    if (known) {
+        choose_values(draft, parameter, preset);
+        return;
+    }
+    parameter->preset = preset;
+    add_value(parameter, preset);
+}
+
 static int64_t preset_of(const struct hn_draft *draft, const char *name)
 {
     if (is_flag(name))
@@ -104,7 +143,25 @@ static int64_t preset_of(const struct hn_draft *draft, const char *name)
         return draft->dimensions == 1 ? 256 : 16;
     if (has_part(name, "tile"))
         return 16;
-    return is_per_thread(name) ? 1 : 4;
+    return 1;
+}
+
+static void choose_template_values(const struct hn_draft *draft,
+                                   const struct hn_kernel_parameter *declared,
+                                   struct hn_draft_parameter *parameter)
+{
+    int64_t preset;
+    bool given = declared->preset != NULL && hn_read_number(declared->preset, &preset);
+    if (declared->is_boolean) {
+        parameter->boolean = true;
+        add_value(parameter, 0);
+        add_value(parameter, 1);
+        parameter->preset = declared->preset != NULL && strstr(declared->preset, "true") != NULL;
+    } else if (given) {
+        choose_values(draft, parameter, preset);
+    } else {
+        choose_unknown(draft, parameter, preset_of(draft, declared->name));
+    }
 }
 
 /* The prelude must not define a name that the source declares, so the value gets one of its own. */
@@ -113,7 +170,7 @@ static enum hn_status add_template_parameters(struct hn_draft *draft, struct hn_
     const struct hn_kernel *kernel = draft->kernel;
     for (size_t i = 0; i < kernel->parameter_count; i++) {
         struct hn_draft_parameter *parameter;
-        if (kernel->parameters[i].is_type)
+        if (kernel->parameters[i].is_type || kernel->parameters[i].other_type != NULL)
             continue;
         enum hn_status status = hn_draft_add_parameter(
             draft, hn_draft_free_name(draft, kernel->parameters[i].name), &parameter, err);
@@ -122,7 +179,7 @@ static enum hn_status add_template_parameters(struct hn_draft *draft, struct hn_
         parameter->template_name = strdup(kernel->parameters[i].name);
         if (parameter->template_name == NULL)
             return hn_fail_memory(err);
-        choose_values(draft, parameter, preset_of(draft, kernel->parameters[i].name));
+        choose_template_values(draft, &kernel->parameters[i], parameter);
     }
     return HN_OK;
 }
@@ -157,9 +214,14 @@ enum hn_status hn_draft_parameters(struct hn_draft *draft, struct hn_error *err)
         if (status != HN_OK)
             return status;
         parameter->macro = macro;
-        if (macro->kind == HN_MACRO_NUMBER)
-            choose_values(draft, parameter,
-                          macro->undefined ? preset_of(draft, macro->name) : macro->number);
+        if (macro->kind != HN_MACRO_NUMBER)
+            continue;
+        if (macro->compared_count > 0)
+            choose_compared(parameter, macro);
+        else if (macro->undefined)
+            choose_unknown(draft, parameter, preset_of(draft, macro->name));
+        else
+            choose_values(draft, parameter, macro->number);
     }
     return add_template_parameters(draft, err);
 }
@@ -201,7 +263,8 @@ enum hn_status hn_draft_sizes(struct hn_draft *draft, struct hn_error *err)
         const struct hn_macro *macro = &draft->macros->items[i];
         bool extent = hn_draft_is_extent(macro->name) && !is_block(macro->name) &&
                       !is_per_thread(macro->name);
-        if (macro->kind == HN_MACRO_NUMBER && extent && macro->undefined)
+        if (macro->kind == HN_MACRO_NUMBER && extent && macro->undefined &&
+            macro->compared_count == 0 && !is_detail(macro->name))
             status = hn_draft_add_size(draft, strdup(macro->name), macro->name, usual_extent(draft),
                                        true, true, err);
         else if (macro->kind == HN_MACRO_NUMBER && macro->number >= least_size && extent)

@@ -26,8 +26,9 @@ static bool suits_nvrtc(const struct hn_include *include)
 
 /* What keeps NVRTC from compiling a source is for the host; where it is guarded there is a word for
  * it. */
-static void write_compiler(const struct hn_source_text *source, struct hn_text *text)
+static void write_compiler(const struct hn_draft *draft, struct hn_text *text)
 {
+    const struct hn_source_text *source = draft->source;
     struct hn_include_scan lines = {.next = source->directives};
     struct hn_include include;
     if (hn_source_has(source, "__CUDACC_RTC__"))
@@ -39,9 +40,17 @@ static void write_compiler(const struct hn_source_text *source, struct hn_text *
                        (int)include.length, include.name);
         return;
     }
-    if (strstr(source->code, "<<<") != NULL ||
-        hn_find_identifier(source->code, 0, source->length, "main") != SIZE_MAX)
+    if (draft->has_host_code)
         hn_text_append(text, "compile: {compiler: nvcc}  # NVRTC compiles no code of the host\n");
+}
+
+/* One of several of its name is told by its type. */
+static void write_overload(const struct hn_kernel *kernel, struct hn_text *text)
+{
+    hn_text_append(text, "entry: \"(void (*)(");
+    for (size_t i = 0; i < kernel->argument_count; i++)
+        hn_text_printf(text, "%s%s", i > 0 ? ", " : "", kernel->arguments[i].spelled);
+    hn_text_printf(text, "))&%s%s\"\n", kernel->scope, kernel->name);
 }
 
 static void write_head(const struct hn_draft *draft, const char *template_path,
@@ -57,7 +66,11 @@ static void write_head(const struct hn_draft *draft, const char *template_path,
         "# Every key is described in docs/config.md.\n"
         "hone: 1\nkernel: %s\ntemplate: %s\n",
         source_path, kernel->name, template_path);
-    write_compiler(draft->source, text);
+    write_compiler(draft, text);
+    if (kernel->parameter_count == 0 && kernel->overloaded) {
+        write_overload(kernel, text);
+        return;
+    }
     if (kernel->parameter_count == 0) {
         hn_text_printf(text, kernel->extern_c ? "entry: %s%s\n" : "entry: \"&%s%s\"\n",
                        kernel->extern_c ? "" : kernel->scope, kernel->name);
@@ -65,12 +78,17 @@ static void write_head(const struct hn_draft *draft, const char *template_path,
     }
     hn_text_printf(text, "entry: \"%s%s<", kernel->scope, kernel->name);
     for (size_t i = 0; i < kernel->parameter_count; i++) {
-        const char *value = "float";
+        const char *value = hn_draft_is_index(kernel->parameters[i].name) ? "int" : "float";
         for (size_t p = 0; p < draft->parameter_count; p++)
             if (draft->parameters[p].template_name != NULL &&
                 strcmp(draft->parameters[p].template_name, kernel->parameters[i].name) == 0)
                 value = draft->parameters[p].name;
-        hn_text_printf(text, "%s%s", i > 0 ? ", " : "", value);
+        const char *other = kernel->parameters[i].other_type;
+        hn_text_append(text, i > 0 ? ", " : "");
+        if (other != NULL)
+            hn_text_printf(text, "(%s%s)0", strchr(other, ':') == NULL ? kernel->scope : "", other);
+        else
+            hn_text_append(text, value);
     }
     hn_text_append(text, ">\"  # TODO: are these the types and values to instantiate it with?\n");
 }
@@ -99,8 +117,20 @@ static void write_sizes(const struct hn_draft *draft, struct hn_text *text)
 static const char *origin_of(const struct hn_draft_parameter *parameter)
 {
     if (parameter->macro != NULL)
-        return "";
-    return parameter->template_name != NULL ? "  # the template's " : "  # of the launch alone";
+        return parameter->guessed ? "  # TODO: which values? The source defines it nowhere" : "";
+    if (parameter->template_name != NULL)
+        return "  # the template's ";
+    return parameter->guessed ? "  # TODO: which block? The kernel does not ask how large it is"
+                              : "  # of the launch alone";
+}
+
+static void append_value(const struct hn_draft_parameter *parameter, int64_t value,
+                         struct hn_text *text)
+{
+    if (parameter->boolean)
+        hn_text_append(text, value != 0 ? "true" : "false");
+    else
+        hn_text_printf(text, "%lld", (long long)value);
 }
 
 static void write_parameters(const struct hn_draft *draft, struct hn_text *text)
@@ -109,12 +139,16 @@ static void write_parameters(const struct hn_draft *draft, struct hn_text *text)
     for (size_t i = 0; i < draft->parameter_count; i++) {
         const struct hn_draft_parameter *parameter = &draft->parameters[i];
         hn_text_printf(text, "  %s: [", parameter->name);
-        for (size_t v = 0; v < parameter->value_count; v++)
-            hn_text_printf(text, "%s%lld", v > 0 ? ", " : "", (long long)parameter->values[v]);
+        for (size_t v = 0; v < parameter->value_count; v++) {
+            hn_text_append(text, v > 0 ? ", " : "");
+            append_value(parameter, parameter->values[v], text);
+        }
         for (size_t w = 0; parameter->value_count == 0 && w < parameter->macro->word_count; w++)
             hn_text_printf(text, "%s%s", w > 0 ? ", " : "", parameter->macro->words[w]);
-        hn_text_printf(text, "]%s%s\n", origin_of(parameter),
-                       parameter->template_name != NULL ? parameter->template_name : "");
+        hn_text_printf(
+            text, "]%s%s%s\n", origin_of(parameter),
+            parameter->template_name != NULL ? parameter->template_name : "",
+            parameter->template_name != NULL && parameter->guessed ? "; TODO: which values?" : "");
     }
     for (size_t i = 0; i < draft->macros->count; i++) {
         const struct hn_macro *macro = &draft->macros->items[i];
@@ -126,7 +160,7 @@ static void write_parameters(const struct hn_draft *draft, struct hn_text *text)
         const struct hn_draft_parameter *parameter = &draft->parameters[i];
         hn_text_printf(text, "%s%s: ", i > 0 ? ", " : "", parameter->name);
         if (parameter->value_count > 0)
-            hn_text_printf(text, "%lld", (long long)parameter->preset);
+            append_value(parameter, parameter->preset, text);
         else
             hn_text_append(text, parameter->macro->word);
     }

@@ -154,6 +154,15 @@ static enum hn_status read_kernel(const struct hn_source_text *source, size_t gl
     return status;
 }
 
+static void mark_overloaded(struct hn_kernels *kernels)
+{
+    for (size_t i = 0; i < kernels->count; i++)
+        for (size_t k = 0; k < kernels->count; k++)
+            if (i != k && strcmp(kernels->items[i].name, kernels->items[k].name) == 0 &&
+                strcmp(kernels->items[i].scope, kernels->items[k].scope) == 0)
+                kernels->items[i].overloaded = true;
+}
+
 enum hn_status hn_kernels_find(const struct hn_source_text *source, struct hn_kernels *kernels,
                                struct hn_error *err)
 {
@@ -181,6 +190,8 @@ enum hn_status hn_kernels_find(const struct hn_source_text *source, struct hn_ke
     }
     if (status != HN_OK)
         hn_kernels_finish(kernels);
+    else
+        mark_overloaded(kernels);
     return status;
 }
 

@@ -18,6 +18,8 @@ struct hn_macro {
     enum hn_macro_kind kind;
     int64_t number;
     bool undefined; /* used and nowhere defined: whoever compiles has to say the number */
+    int64_t compared[8]; /* of these: what conditions of the source compare it with */
+    size_t compared_count;
     char *word;    /* the chosen one */
     char **words;  /* all of them, as defined */
     size_t word_count;
@@ -29,10 +31,10 @@ struct hn_macros {
 };
 
 enum hn_status hn_macros_find(const struct hn_source_text *source, struct hn_macros *macros, struct hn_error *err);
-/* Adds names in capitals that stand in the kernel's body and are neither defined nor declared anywhere; none where the
- * source includes files of its own, which may define them. */
-enum hn_status hn_macros_add_undefined(const struct hn_source_text *source, const struct hn_kernel *kernel,
-                                       struct hn_macros *macros, struct hn_error *err);
+/* Adds names that the device's code, conditions and macros need and that are neither defined nor declared anywhere; none
+ * where the source includes files of its own, which may define them. */
+enum hn_status hn_macros_add_undefined(const struct hn_source_text *source, struct hn_macros *macros,
+                                       struct hn_error *err);
 void hn_macros_finish(struct hn_macros *macros);
 /* Takes the macro over when that succeeds, and empties it. */
 enum hn_status hn_macros_add(struct hn_macros *macros, struct hn_macro *macro, struct hn_error *err);

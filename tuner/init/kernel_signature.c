@@ -72,6 +72,24 @@ static void split(const char *code, size_t begin, size_t end, struct words *word
     }
 }
 
+/* The words but the name and what is no part of a type. NULL when out of memory. */
+static char *spell(const struct words *words, size_t name)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    for (size_t i = 0; i < words->count; i++) {
+        const char *word = words->items[i];
+        if (word[0] == '[')
+            hn_text_append(&text, " *");
+        if (word[0] == '[')
+            break;
+        if (i == name || strstr(word, "restrict") != NULL || strcmp(word, "__grid_constant__") == 0)
+            continue;
+        hn_text_printf(&text, "%s%s", text.length > 0 ? " " : "", word);
+    }
+    return hn_text_take(&text);
+}
+
 /* "const float *__restrict__ x": the last word is the name, what stands before without qualifiers
  * the type. */
 static enum hn_status read_argument(const char *code, size_t begin, size_t end,
@@ -106,8 +124,11 @@ static enum hn_status read_argument(const char *code, size_t begin, size_t end,
     if (!named && name != SIZE_MAX)
         hn_text_append(&type, words.items[name]);
     argument->type = hn_text_take(&type);
+    argument->spelled = spell(&words, named ? name : SIZE_MAX);
     finish_words(&words);
-    return argument->name != NULL && argument->type != NULL ? HN_OK : hn_fail_memory(err);
+    return argument->name != NULL && argument->type != NULL && argument->spelled != NULL
+               ? HN_OK
+               : hn_fail_memory(err);
 }
 
 static bool is_empty(const char *code, size_t begin, size_t end)
@@ -144,6 +165,17 @@ enum hn_status hn_kernel_read_arguments(const char *code, size_t begin, size_t e
     return status;
 }
 
+static bool is_number_type(const char *word)
+{
+    static const char *const words[] = {"int",  "unsigned", "signed", "long",     "short", "char",
+                                        "bool", "auto",     "class",  "typename", "const"};
+    size_t length = strlen(word);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(word, words[i]) == 0)
+            return true;
+    return length > 2 && strcmp(word + length - 2, "_t") == 0;
+}
+
 enum hn_status hn_kernel_read_parameters(const char *code, size_t begin, size_t end,
                                          struct hn_kernel *kernel, struct hn_error *err)
 {
@@ -158,9 +190,14 @@ enum hn_status hn_kernel_read_parameters(const char *code, size_t begin, size_t 
         split(code, at, comma, &words);
         const char *first = words.count > 0 ? words.items[0] : "";
         const char *last = words.count > 1 ? words.items[words.count - 1] : "T";
+        const char *preset = memchr(code + at, '=', comma - at);
         grown[kernel->parameter_count] = (struct hn_kernel_parameter){
             .name = strdup(last),
             .is_type = strcmp(first, "class") == 0 || strcmp(first, "typename") == 0,
+            .is_boolean = strcmp(first, "bool") == 0,
+            .other_type = words.count == 2 && !is_number_type(first) ? strdup(first) : NULL,
+            .preset =
+                preset != NULL ? strndup(preset + 1, (size_t)(code + comma - preset - 1)) : NULL,
         };
         finish_words(&words);
         if (grown[kernel->parameter_count++].name == NULL)
@@ -175,9 +212,13 @@ void hn_kernel_finish(struct hn_kernel *kernel)
     for (size_t i = 0; i < kernel->argument_count; i++) {
         free(kernel->arguments[i].name);
         free(kernel->arguments[i].type);
+        free(kernel->arguments[i].spelled);
     }
-    for (size_t i = 0; i < kernel->parameter_count; i++)
+    for (size_t i = 0; i < kernel->parameter_count; i++) {
         free(kernel->parameters[i].name);
+        free(kernel->parameters[i].preset);
+        free(kernel->parameters[i].other_type);
+    }
     free(kernel->arguments);
     free(kernel->parameters);
     free(kernel->name);

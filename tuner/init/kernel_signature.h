@@ -11,14 +11,18 @@
 struct hn_kernel_argument {
     char *name;
     char *type;    /* without const, pointer and name: "float", "unsigned int" */
+    char *spelled; /* with them: "const float *" */
     bool pointer;
     bool constant; /* what it points to */
 };
 
-/* Of a template: "int TILE", "class T". */
+/* Of a template: "int TILE = 16", "bool Checked", "class T". */
 struct hn_kernel_parameter {
     char *name;
     bool is_type;
+    bool is_boolean;
+    char *other_type; /* of an enumeration or a class; NULL: it is a number or a type */
+    char *preset; /* what it is without being given, as written; NULL: it has to be given */
 };
 
 struct hn_kernel {
@@ -30,6 +34,7 @@ struct hn_kernel {
     struct hn_kernel_argument *arguments;
     size_t argument_count;
     char *bounds; /* the first expression of __launch_bounds__, or NULL */
+    bool overloaded; /* the source has several of this name */
     size_t body;  /* from here to end in the source's code */
     size_t end;
 };

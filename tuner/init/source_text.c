@@ -159,8 +159,12 @@ size_t hn_find_identifier(const char *text, size_t from, size_t end, const char 
 {
     size_t length = strlen(identifier);
     for (size_t i = from; i + length <= end; i++) {
-        if (strncmp(text + i, identifier, length) != 0 || hn_is_identifier(text[i + length]) ||
-            (i > 0 && hn_is_identifier(text[i - 1])))
+        const char *first = memchr(text + i, identifier[0], end - i);
+        if (first == NULL)
+            break;
+        i = (size_t)(first - text);
+        if (i + length > end || strncmp(text + i, identifier, length) != 0 ||
+            hn_is_identifier(text[i + length]) || (i > 0 && hn_is_identifier(text[i - 1])))
             continue;
         return i;
     }
