@@ -6,10 +6,10 @@
 
 #include "runtime/compile/image.h"
 
-/* Reads a cubin by plain ELF: registers, static shared memory and frame of the entries (largest of each), and the hash
- * of their code sections, constants and resources, which is equal for kernels that run the same whatever their names
- * and options were. Trusts nothing of the file: HN_EFORMAT. HN_ENOTFOUND names an entry that is not there. Spills stand only
- * in the compiler's log. */
+/* Reads a cubin by plain ELF: registers, static shared memory and frame of the entries (largest of each), and the
+ * hash of their code sections, constants and resources, which is equal for kernels that run the same whatever their
+ * names and options were. Trusts nothing of the file: HN_EFORMAT. HN_ENOTFOUND names an entry that is not there.
+ * Spills stand only in the compiler's log. */
 enum hn_status hn_cubin_inspect(const void *cubin, size_t size, const char *const *entries, size_t entry_count,
                                 struct hn_resources *resources, char code_hash[33], struct hn_error *err);
 

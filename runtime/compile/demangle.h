@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* A mangled name of a kernel, taken apart: names, template arguments and the types that kernels usually take, as the Itanium
- * C++ ABI encodes them. Owns all. */
+/* A mangled name of a kernel, taken apart: names, template arguments and the types that kernels usually take, as the
+ * Itanium C++ ABI encodes them. Owns all. */
 struct hn_demangled {
     char *scope;      /* "app::detail::", or "" */
     char *name;       /* "k" */

@@ -7,9 +7,9 @@
 
 #include "base/text.h"
 
-/* nvcc can not be asked for the mangled name of a name expression, as NVRTC can. So the program gets an empty kernel for each,
- * a template whose argument is the expression: it makes the compiler instantiate what the expression names, and the
- * marker's own mangled name holds that of the kernel. */
+/* nvcc can not be asked for the mangled name of a name expression, as NVRTC can. So the program gets an empty kernel
+ * for each, a template whose argument is the expression: it makes the compiler instantiate what the expression names,
+ * and the marker's own mangled name holds that of the kernel. */
 
 /* Where an error in a name expression is said to be: in line i + 1 of this file. */
 #define HN_MARKER_FILE "hone_entry"

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The headers of C, C++ and CUDA that device code includes and NVRTC does not have: headers/, embedded. They hold what of
- * them is of use in device code. */
+/* The headers of C, C++ and CUDA that device code includes and NVRTC does not have: headers/, embedded. They hold
+ * what of them is of use in device code. */
 struct hn_host_header {
     const char *name; /* as it is included: "stdint.h" */
     const char *text;

@@ -10,8 +10,8 @@
 #define HN_NVCC_PRELUDE "prelude"
 
 /* Writes a program as files for nvcc: the text with what -D and -U say in front and a marker for each name expression
- * behind, and the includes that were read with the template, flat and under names of their own, so that no name can lead
- * elsewhere. Lines are numbered as in the originals. HN_ERUN. */
+ * behind, and the includes that were read with the template, flat and under names of their own, so that no name can
+ * lead elsewhere. Lines are numbered as in the originals. HN_ERUN. */
 enum hn_status hn_nvcc_write_program(const struct hn_compile_request *request, const struct hn_scratch *scratch,
                                      struct hn_error *err);
 

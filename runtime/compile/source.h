@@ -11,7 +11,7 @@ struct hn_source {
     const struct hn_template *template;
     enum hn_compiler compiler;
     char *text;
-    char **entries; /* per step that is launched: extern "C" name, or name expression with values in place of parameter names */
+    char **entries; /* per step that is launched: name, or name expression with values in place of parameter names */
     size_t entry_count;
     char **options; /* of the config, expanded */
     size_t option_count;

@@ -12,8 +12,8 @@
 #include "runtime/plan/pipeline.h"
 
 /* Everything that a config says except the space: what to compile, launch, fill, compare and compute. It is the same
- * for all problems of a config, but where the type of an argument is one of their values: expressions see problem values and parameters by name. Owns all it points to. Made by
- * tuner/config from YAML or by hn_plan_from_json. */
+ * for all problems of a config, but where the type of an argument is one of their values: expressions see problem
+ * values and parameters by name. Owns all it points to. Made by tuner/config from YAML or by hn_plan_from_json. */
 
 /* Launch geometry and attributes; unused dimensions are NULL (1), and so may be all of `cluster`. */
 struct hn_geometry {
@@ -28,7 +28,7 @@ struct hn_geometry {
 
 /* One kernel of the plan. arguments are indices into the plan's arguments, in the order of its signature. */
 struct hn_step {
-    char *entry; /* extern "C" name, or a C++ name expression whose parameter names are replaced by their values */
+    char *entry; /* name of a kernel, or a C++ name expression whose parameter names are replaced by their values */
     struct hn_expression *condition; /* it is launched where this holds; NULL: always */
     struct hn_geometry geometry;
     size_t *arguments;
