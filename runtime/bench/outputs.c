@@ -218,6 +218,7 @@ static enum hn_status queue_find_written(struct hn_outputs *outputs, size_t i,
     struct hn_arena *arena = outputs->arena;
     struct hn_elements found = hn_arena_elements(arena, 0, i);
     found.count = outputs->counts[i];
+    found.data = poisons == NULL ? 0 : found.data;
     return hn_support_find_written(arena->support, &found, hn_outputs_address(outputs, i),
                                    arena->veil, poisons, hn_outputs_written(outputs, i),
                                    hn_arena_slot(arena, i, HN_SLOT_COMPARE), err);

@@ -22,7 +22,8 @@ void hn_outputs_finish(struct hn_outputs *outputs);
 /* Copies the arguments of the first set and notes checksums. */
 enum hn_status hn_outputs_capture(struct hn_outputs *outputs, struct hn_error *err);
 /* Notes which elements of arguments that are compared in part were written, by what is in the first set after a further
- * launch. poisons: the seeds before the launch that was captured and before this one. *empty becomes an argument of which
+ * launch. poisons: the seeds before the launch that was captured and before this one; NULL: there was no
+ * launch, and what was captured as NaN was not written. *empty becomes an argument of which
  * none was, or SIZE_MAX. */
 enum hn_status hn_outputs_find_written(struct hn_outputs *outputs, const uint64_t poisons[2], size_t *empty,
                                        struct hn_error *err);

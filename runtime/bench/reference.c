@@ -229,7 +229,17 @@ static enum hn_status load_files(struct hn_bench *bench, struct hn_outputs *outp
         free(path);
     }
     free(values);
-    return status == HN_OK ? hn_outputs_capture(outputs, err) : status;
+    if (status == HN_OK)
+        status = hn_outputs_capture(outputs, err);
+    size_t empty = SIZE_MAX;
+    if (status == HN_OK && hn_outputs_are_partial(outputs))
+        status = hn_outputs_find_written(outputs, NULL, &empty, err);
+    if (status == HN_OK && empty != SIZE_MAX)
+        status = hn_fail(err, HN_ECONFIG,
+                         "the reference's file of '%s' holds nothing but NaN: nothing would be "
+                         "compared",
+                         plan->arguments[empty].name);
+    return status;
 }
 
 /* What was damaged is read again, and has to be what it was. */

@@ -208,8 +208,8 @@ enum hn_status hn_support_find_written(struct hn_support *support, const struct 
     struct hn_elements own = *found;
     int type = (int)own.type;
     unsigned int size = (unsigned int)hn_element_size(own.type);
-    uint64_t first = poisons[0];
-    uint64_t second = poisons[1];
+    uint64_t first = poisons == NULL ? 0 : poisons[0];
+    uint64_t second = poisons == NULL ? 0 : poisons[1];
     void *parameters[] = {&own.data, &captured, &key,   &own.count, &own.row, &own.pitch,
                           &type,     &size,     &first, &second,    &written, &sums};
     return launch_over_buffer(support, HN_SUPPORT_WRITTEN, parameters, err);

@@ -121,7 +121,8 @@ enum hn_status hn_support_compare(struct hn_support *support, const struct hn_el
                                   uint64_t key, const struct hn_terms *terms, CUdeviceptr differences,
                                   struct hn_error *err);
 /* `written` gets a bit for each element that a launch writes, in words of 32, by what two launches over poison from two
- * seeds left: what was captured of the first, and what was found behind the second. `blocks` uint64_t: how many it writes. */
+ * seeds left: what was captured of the first, and what was found behind the second. Without poisons and found data, one for each that is
+ * not captured as NaN. `blocks` uint64_t: how many it writes. */
 enum hn_status hn_support_find_written(struct hn_support *support, const struct hn_elements *found,
                                        CUdeviceptr captured, uint64_t key, const uint64_t poisons[2],
                                        CUdeviceptr written, CUdeviceptr sums, struct hn_error *err);

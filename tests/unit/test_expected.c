@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -103,6 +104,28 @@ static void what_is_read_again_has_to_be_the_same(void **state)
     bench_fixture_close(&scale);
 }
 
+static void what_is_nan_in_a_file_is_not_compared(void **state)
+{
+    struct hn_compare *compare = &scale.config->plan->compare;
+    struct hn_error err = {.message = ""};
+    (void)state;
+    write_expected(NAN);
+    open_bench();
+    expect("BLOCK=128,FAULT=0,ITEMS=4", HN_OUTCOME_WRONG_RESULT, "y[0] is 0; expected nan");
+    bench_fixture_close(&scale);
+    compare->partial = true;
+    open_bench();
+    assert_int_equal(hn_bench_reseed(scale.bench, 1, &err), HN_OK);
+    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=0,ITEMS=4", &both);
+    assert_int_equal(record.outcome, HN_OUTCOME_OK);
+    assert_int_equal(record.verdict.compared, N - 1);
+    hn_record_finish(&record);
+    expect("BLOCK=128,FAULT=4,ITEMS=4", HN_OUTCOME_WRONG_RESULT, "y[32768] is 81921");
+    bench_fixture_close(&scale);
+    compare->partial = false;
+    write_expected(0);
+}
+
 static void a_file_that_is_not_there_is_named(void **state)
 {
     struct hn_error err = {.message = ""};
@@ -139,6 +162,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_are_compared_with_what_files_hold),
         cmocka_unit_test(what_is_read_again_has_to_be_the_same),
+        cmocka_unit_test(what_is_nan_in_a_file_is_not_compared),
         cmocka_unit_test(a_file_that_is_not_there_is_named),
         cmocka_unit_test(a_name_may_have_the_problem_in_it),
     };
