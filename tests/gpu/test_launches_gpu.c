@@ -155,6 +155,22 @@ static void steps_apply_where_they_should(void **state)
     CHECK_ALL("double/composite.yaml", expected);
 }
 
+static void outputs_may_be_written_in_part(void **state)
+{
+    static const struct expectation expected[] = {
+        {"ALLOWED=0,FAULT=0", HN_OUTCOME_OK, NULL},
+        {"ALLOWED=0,FAULT=1", HN_OUTCOME_OK, NULL},
+        {"ALLOWED=0,FAULT=2", HN_OUTCOME_WRONG_RESULT, "y[5] is never written; expected "},
+        {"ALLOWED=0,FAULT=3", HN_OUTCOME_WRONG_RESULT, "; 3 of 4094 elements differ"},
+        {"ALLOWED=3,FAULT=3", HN_OUTCOME_OK, NULL},
+        {"ALLOWED=100000,FAULT=4", HN_OUTCOME_WRONG_RESULT, "y[1] is never written; expected "},
+        {"ALLOWED=100000,FAULT=5", HN_OUTCOME_WRONG_RESULT, "2 of them never written"},
+        {"ALLOWED=3,FAULT=6", HN_OUTCOME_WRONG_RESULT, "2 of them never written"},
+    };
+    (void)state;
+    CHECK_ALL("double/border.yaml", expected);
+}
+
 static void textures_read_rows(void **state)
 {
     static const struct expectation expected[] = {
@@ -178,6 +194,7 @@ int main(void)
         cmocka_unit_test(symbols_are_set),
         cmocka_unit_test(windows_are_over_the_cache),
         cmocka_unit_test(unordered_results_of_some_length_are_compared),
+        cmocka_unit_test(outputs_may_be_written_in_part),
         cmocka_unit_test(textures_read_rows),
         cmocka_unit_test(steps_apply_where_they_should),
         cmocka_unit_test(inputs_come_from_files_and_by_value),
