@@ -2,6 +2,7 @@
 """hone init PROBLEM.json: a config from what another tuner was told."""
 
 import json
+import re
 import shutil
 import unittest
 
@@ -116,6 +117,15 @@ class Import(hone.Case):
         self.hone("init", "rows.json", "-o", config, "-q")
         self.assertIn('template: "../rows.cu"\n', config.read_text())
         self.hone("compile", config, "--arch", "sm_90")
+
+    def test_the_page_of_migration(self):
+        """Its config is one, with the points that the script has."""
+        page = (hone.SOURCE / "docs/from-kernel-tuner.md").read_text()
+        self.write("blur.yaml", re.search(r"^```yaml\n(.*?)^```", page, re.M | re.S).group(1))
+        points = [(x, y, tile, unroll) for x in (32, 64, 128, 256) for y in (1, 2, 4) for tile in range(1, 5) for unroll in (1, 2, 4)
+                  if tile % unroll == 0 and x * tile <= 512 and x * y <= 1024]
+        self.assertEqual(self.hone("space", "--count", "blur.yaml").stdout.strip(), str(len(points)))
+        self.hone("compile", "blur.yaml", "--arch", "sm_90")
 
     def test_what_is_no_problem(self):
         broken = self.write("broken.json", '{"ConfigurationSpace": ')

@@ -152,7 +152,8 @@ static void write_head(struct hn_import *import, const char *kernel, const char 
     hn_import_append_comment(&import->text, import->place->path);
     hn_text_printf(&import->text,
                    "`. Lines marked TODO are what the file does not say.\n"
-                   "# Every key is described in docs/config.md.\nhone: 1\nkernel: %s\n",
+                   "# Every key is described in docs/config.md, other tuners' terms in "
+                   "docs/from-kernel-tuner.md.\nhone: 1\nkernel: %s\n",
                    kernel);
     if (language != NULL && !hn_same_letters(language, "CUDA")) {
         hn_text_append(&import->text, "# TODO: the kernel has to be CUDA. The file says: ");
