@@ -116,7 +116,7 @@ class Launches(double.Case):
 
     def test_a_padded_input_is_cut_into_chunks(self):
         found = self.outcomes("padded.yaml", "--full")
-        self.assertEqual(len(found), 64)
+        self.assertEqual(len(found), 96)
         self.assertLessEqual(set(found.values()), {"ok", "duplicate"})
         self.assertIn("padded: x", self.hone("export", "windows_of_rows").stdout)
 

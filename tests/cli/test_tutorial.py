@@ -143,6 +143,7 @@ class Tutorial(double.Case):
         work = self.folder / "work"
         before, after = page.split("The draft has the macros")
         self.follow(before)
+        self.assertIn("compile: {compiler: nvcc}", (work / "heat.yaml").read_text())
         self.follow(after)
         self.assertTrue((work / "heat-recorded.json.gz").exists())
         if self.can_build:
