@@ -75,6 +75,8 @@ class Launches(double.Case):
         self.write_floats("y-256.bin", [2.5 * i + (i == 7) for i in range(256)])
         result = self.hone("run", self.config, "-p", "n=256", expect=3)
         self.assertIn("y[7] is 17.5; expected 18.5", result.stdout + result.stderr)
+        result = self.hone("tune", self.config, "-p", "n=256", expect=3)
+        self.assertIn("computed from the inputs of this --seed, which `hone inputs` writes\n", result.stdout)
         (self.folder / "y-512.bin").unlink()
         result = self.hone("tune", self.config, "-p", "n=512", expect=2)
         self.assertIn("scale.yaml: argument 'y': data file ", result.stderr)

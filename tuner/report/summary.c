@@ -268,6 +268,16 @@ static enum hn_status print_failures(const struct hn_session *session,
     return status;
 }
 
+/* Files that were computed from other inputs fail everything. */
+static void print_files_hint(const struct hn_plan *plan, const struct hn_session_state *state,
+                             FILE *file)
+{
+    if (plan->reference.kind == HN_REFERENCE_FILES && state->best == NULL)
+        fputs("  the reference's files have to be computed from the inputs of this --seed, which "
+              "`hone inputs` writes\n",
+              file);
+}
+
 static void print_time(const struct hn_session_state *state, FILE *file)
 {
     char elapsed[HN_FORMAT_SIZE];
@@ -417,6 +427,7 @@ enum hn_status hn_summary_print(const struct hn_session *session, const struct h
         status = print_edges(session, backend, text, err);
     if (status == HN_OK)
         status = print_failures(session, &ranking, text, err);
+    print_files_hint(scale.plan, state, text);
     if (!backend->simulated) {
         print_time(state, text);
         print_health(&state->usage.health, text);
