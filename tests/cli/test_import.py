@@ -59,7 +59,8 @@ class Import(hone.Case):
                      "count: 1, fill: constant(0)}  # TODO: how many elements? The file says: SIZE\n",
                      "  - {name: argument_3, type: uint32, value: 1}  # TODO: which value?\n",
                      "  - {name: table, type: int32, count: 16, fill: constant(7)}\n",
-                     "# TODO: what data should be (`reference`, docs/config.md). The file says: right.bin\n",
+                     "# TODO: what data should be (`reference`, docs/config.md). The file says: right.bin\n"
+                     "# reference: {files: {data: right.bin}}\n# compare: {absolute: 0.001}\n",
                      '  grid: ["ceil_div(elements, SIZE)"]\n  shared_bytes: 1024\n'):
             self.assertIn(line, text)
         self.fails(2, f"hone: threads.yaml: template {self.folder}/nowhere.cl can not be read: No such file or directory",

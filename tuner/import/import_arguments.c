@@ -219,8 +219,15 @@ static bool append_iota(struct hn_text *text, const char *generator)
     double gap = even ? hn_value_number(&list.values[1]) - first : 0;
     for (size_t i = 2; i < 5 && even; i++)
         even = hn_value_number(&list.values[i]) == first + gap * (double)i;
-    if (even)
-        hn_text_printf(text, ", fill: \"iota(%.17g, %.17g)\"", first, gap);
+    if (even) {
+        bool whole = list.values[0].type == HN_INTEGER && list.values[1].type == HN_INTEGER;
+        struct hn_value step = whole ? hn_integer((int64_t)gap) : hn_real(gap);
+        hn_text_append(text, ", fill: \"iota(");
+        hn_value_append(text, &list.values[0]);
+        hn_text_append(text, ", ");
+        hn_value_append(text, &step);
+        hn_text_append(text, ")\"");
+    }
     hn_value_list_finish(&list);
     free(comprehension);
     return even;
@@ -391,6 +398,31 @@ static void write_symbols(struct hn_import *import)
     }
 }
 
+/* A file of results can be one as it is, if the inputs are what they were. */
+static void suggest_reference(struct hn_import *import, const json_t *reference)
+{
+    const char *target = hn_import_text(reference, "TargetName");
+    const char *fill = hn_import_text(reference, "FillType");
+    const char *source = hn_import_text(reference, "DataSource");
+    const char *method = hn_import_text(reference, "ValidationMethod");
+    const json_t *threshold = json_object_get(reference, "ValidationThreshold");
+    if (target != NULL && source != NULL && fill != NULL && hn_same_letters(fill, "BinaryRaw")) {
+        hn_text_append(&import->text, "# reference: {files: {");
+        hn_import_append_comment(&import->text, target);
+        hn_text_append(&import->text, ": ");
+        hn_import_append_comment(&import->text, import->place->prefix);
+        hn_import_append_comment(&import->text, source);
+        hn_text_append(&import->text, "}}\n");
+    }
+    if (json_is_number(threshold)) {
+        bool relative = method != NULL && hn_find_letters(method, "Relative") != NULL;
+        struct hn_value value = hn_real(json_number_value(threshold));
+        hn_text_printf(&import->text, "# compare: {%s: ", relative ? "relative" : "absolute");
+        hn_value_append(&import->text, &value);
+        hn_text_append(&import->text, "}\n");
+    }
+}
+
 /* Results that the file has are not read: what is right is a kernel's to say, or a file's. */
 static void write_reference(struct hn_import *import)
 {
@@ -404,6 +436,7 @@ static void write_reference(struct hn_import *import)
         hn_text_append(&import->text, " should be (`reference`, docs/config.md). The file says: ");
         hn_import_append_comment(&import->text, source != NULL ? source : "nothing");
         hn_text_append(&import->text, "\n");
+        suggest_reference(import, reference);
     }
     if (json_array_size(references) == 0)
         hn_text_append(
