@@ -174,8 +174,9 @@ static void test_header_of_steps(void **state)
     assert_non_null(strstr(header, "cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, "
                                    "s.set_aside_bytes); // once:"));
     assert_non_null(strstr(header, "val.accessPolicyWindow = {C, s.window_bytes,"));
-    assert_non_null(strstr(header, "s = hone_tiled_step(HONE_TILED_CONFIG, 2, problem);\n"
-                                   " *     if (s.runs)\n *         clear<HONE_TILED_TILE><<<s.grid"));
+    assert_non_null(strstr(header,
+                           "s = hone_tiled_step(HONE_TILED_CONFIG, 2, problem);\n"
+                           " *     if (s.runs)\n *         clear<HONE_TILED_TILE><<<s.grid"));
     write_file(fixture, "tiled_tuned.h", header);
     free(header);
     compile_and_run(fixture, program_of_steps);

@@ -269,7 +269,8 @@ static const char *const no_plans[][3] = {
     {"'role': 'value', 'value': 'N'", "'role': 'value', 'count': 'N'",
      "plan: 'N' is not an argument with either count or value"},
     {"'kind': 'uniform'", "'kind': 'zero'",
-     "plan: 'kind' is not one of uniform, normal, iota, constant, permutation, skewed, zipf, sorted, csr_rows, csr_columns, transposed, file"},
+     "plan: 'kind' is not one of uniform, normal, iota, constant, permutation, skewed, zipf, "
+     "sorted, csr_rows, csr_columns, transposed, file"},
     {"'a': 'M + N'", "'a': 'M +'", "column 4: found the end of the expression, expected a value"},
     {"'a': 'M + N'", "'a': true", "plan: 'a' is not a number"},
     {", 'file': '/t/x.npy'", "", "plan: 'file' is not a string"},
