@@ -75,6 +75,7 @@ class Nvcc(double.Case):
         self.hone("compile", "--arch", "sm_90", self.config)
         self.assertEqual([path.name for path in self.folder.glob("hone-nvcc-*")], [])
 
+    @unittest.skipIf(os.environ.get("HONE_SANITIZE") == "1", "sanitizers take more memory than any limit")
     def test_memory_is_limited(self):
         self.by_nvcc()
         fake = self.program("ulimit -d > limit; cat limit >&2; exit 1\n")
