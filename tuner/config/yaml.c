@@ -51,7 +51,8 @@ static bool is_tab(const char *text, const yaml_mark_t *mark)
 {
     for (size_t line = 0; line < mark->line && text != NULL; line++) {
         text = strchr(text, '\n');
-        text += text != NULL;
+        if (text != NULL)
+            text++;
     }
     return text != NULL && text[strspn(text, " ")] == '\t';
 }
