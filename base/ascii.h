@@ -42,6 +42,12 @@ static inline bool hn_is_letter_or_digit(char c)
     return hn_is_letter(c) || hn_is_digit(c);
 }
 
+/* Of the names of C, and of configs. */
+static inline bool hn_is_word_char(char c)
+{
+    return hn_is_letter_or_digit(c) || c == '_';
+}
+
 static inline bool hn_is_hex_digit(char c)
 {
     return hn_is_digit(c) || (hn_lower(c) >= 'a' && hn_lower(c) <= 'f');

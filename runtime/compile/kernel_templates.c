@@ -23,11 +23,6 @@ struct scan {
     bool is_kernel;
 };
 
-static bool is_word_char(char c)
-{
-    return hn_is_letter_or_digit(c) || c == '_';
-}
-
 static const char *behind_string(const char *at)
 {
     char quote = *at++;
@@ -108,10 +103,10 @@ static bool next_parameter(const char **at, struct word *name)
         }
         follow(&nesting, **at);
         given = given || **at == '=';
-        if (given || !is_word_char(**at))
+        if (given || !hn_is_word_char(**at))
             continue;
         *name = (struct word){.text = *at};
-        while (is_word_char((*at)[name->length]))
+        while (hn_is_word_char((*at)[name->length]))
             name->length++;
         *at += name->length - 1;
     }
@@ -157,12 +152,12 @@ static const char *behind_parameters(const char *at)
 static void read_word(struct scan *scan, const char *name, size_t *count, struct hn_text *found)
 {
     struct word word = {.text = scan->at};
-    while (is_word_char(scan->at[word.length]))
+    while (hn_is_word_char(scan->at[word.length]))
         word.length++;
     scan->at += word.length;
     const char *next = scan->at + strspn(scan->at, " \t\r\n");
     if (equals(&word, "namespace")) {
-        while (is_word_char(*next) || strncmp(next, "::", 2) == 0)
+        while (hn_is_word_char(*next) || strncmp(next, "::", 2) == 0)
             next += *next == ':' ? 2 : 1;
         const char *start = scan->at + strspn(scan->at, " \t\r\n");
         scan->next_scope = (struct word){start, (size_t)(next - start)};
@@ -187,7 +182,7 @@ size_t hn_kernel_templates_append(const char *source, const char *name, struct h
         const char *behind = skip(scan.at);
         if (behind != NULL)
             scan.at = behind;
-        else if (is_word_char(*scan.at))
+        else if (hn_is_word_char(*scan.at))
             read_word(&scan, name, &count, found);
         else
             read_mark(&scan);
@@ -211,7 +206,7 @@ bool hn_template_parameter_is_declared(const char *source, const char *name)
     for (const char *at = source; *at != '\0' && !found;) {
         const char *behind = skip(at);
         struct word word = {.text = at};
-        while (behind == NULL && is_word_char(at[word.length]))
+        while (behind == NULL && hn_is_word_char(at[word.length]))
             word.length++;
         const char *list = at + word.length + strspn(at + word.length, " \t\r\n");
         found = equals(&word, "template") && *list == '<' && declares(list + 1, name);

@@ -21,11 +21,6 @@ static const char *find_let(const struct hn_config_reader *reader, const char *n
     return NULL;
 }
 
-static bool is_part_of_name(char c)
-{
-    return hn_is_letter_or_digit(c) || c == '_';
-}
-
 /* The token at `text`: a quoted text, a name, a number, or one character. */
 static size_t token_length(const char *text)
 {
@@ -34,8 +29,8 @@ static size_t token_length(const char *text)
         const char *end = strchr(text + 1, *text);
         return end == NULL ? strlen(text) : (size_t)(end - text) + 1;
     }
-    if (is_part_of_name(*text))
-        while (is_part_of_name(text[length]) || (hn_is_digit(*text) && text[length] == '.'))
+    if (hn_is_word_char(*text))
+        while (hn_is_word_char(text[length]) || (hn_is_digit(*text) && text[length] == '.'))
             length++;
     return length;
 }

@@ -111,7 +111,7 @@ static size_t append_end(const struct hn_import *import, const char *at, struct 
     if (!largest && strncmp(at, "min(", 4) != 0)
         return 0;
     size_t length = 4;
-    while (hn_is_identifier(at[length]))
+    while (hn_is_word_char(at[length]))
         length++;
     char *name = strndup(at + 4, length - 4);
     const struct hn_import_parameter *parameter =
@@ -131,7 +131,7 @@ static char *count_of(const struct hn_import *import, const json_t *argument)
     struct hn_text text;
     hn_text_init(&text);
     for (const char *at = given; at != NULL && *at != '\0';) {
-        bool begins = at == given || !hn_is_identifier(at[-1]);
+        bool begins = at == given || !hn_is_word_char(at[-1]);
         size_t length = begins ? append_problem_size(import, at, &text) : 0;
         if (length == 0 && begins)
             length = append_end(import, at, &text);

@@ -93,9 +93,8 @@ static const char *find_word(struct part part, const char *word)
     for (const char *at = part.begin; at < part.end; at = step(at, part.end, &depth)) {
         if (depth != 0 || (size_t)(part.end - at) < length || strncmp(at, word, length) != 0)
             continue;
-        bool begins = at == part.begin || !(hn_is_letter_or_digit(at[-1]) || at[-1] == '_');
-        bool ends =
-            at + length == part.end || !(hn_is_letter_or_digit(at[length]) || at[length] == '_');
+        bool begins = at == part.begin || !hn_is_word_char(at[-1]);
+        bool ends = at + length == part.end || !hn_is_word_char(at[length]);
         if (begins && ends)
             return at;
     }
@@ -240,7 +239,7 @@ static enum hn_status add_term(struct part part, const struct counter *counter, 
 {
     part = trim(part);
     const char *open = part.begin;
-    while (open < part.end && (hn_is_letter_or_digit(*open) || *open == '_'))
+    while (open < part.end && hn_is_word_char(*open))
         open++;
     struct part name = {part.begin, open};
     struct part inside = trim((struct part){open + 1, part.end - 1});

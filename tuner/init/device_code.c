@@ -18,7 +18,7 @@ static size_t skip_back(const char *code, size_t at)
         for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
             size_t length = strlen(words[i]);
             if (at <= length || strncmp(code + at - length, words[i], length) != 0 ||
-                hn_is_identifier(code[at - length - 1]))
+                hn_is_word_char(code[at - length - 1]))
                 continue;
             at -= length;
             moved = true;

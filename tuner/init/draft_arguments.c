@@ -102,9 +102,9 @@ static void note_access(const char *code, size_t behind, struct uses *uses)
 {
     size_t at = skip_blanks(code, behind);
     /* A member of a vector. */
-    while (code[at] == '.' && hn_is_identifier(code[at + 1])) {
+    while (code[at] == '.' && hn_is_word_char(code[at + 1])) {
         at++;
-        while (hn_is_identifier(code[at]))
+        while (hn_is_word_char(code[at]))
             at++;
         at = skip_blanks(code, at);
     }

@@ -73,7 +73,7 @@ static char *translate(const struct hn_draft *draft, const char *expression)
     hn_text_init(&text);
     for (const char *at = expression; *at != '\0' && known;) {
         size_t length = 0;
-        while (hn_is_identifier(at[length]))
+        while (hn_is_word_char(at[length]))
             length++;
         if (length == 0) {
             known = strchr(" ()*+-/", *at) != NULL;

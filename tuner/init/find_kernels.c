@@ -55,7 +55,7 @@ static enum hn_status read_scope(const struct hn_source_text *source, size_t pla
             continue;
         size_t from = skip_blanks(code, name + strlen("namespace"), opened[d]);
         size_t to = from;
-        while (to < opened[d] && (hn_is_identifier(code[to]) || code[to] == ':'))
+        while (to < opened[d] && (hn_is_word_char(code[to]) || code[to] == ':'))
             to++;
         if (to > from) {
             hn_text_append_bytes(&scope, code + from, to - from);
@@ -96,7 +96,7 @@ static bool find_name(const struct hn_source_text *source, size_t from, struct h
     for (size_t at = from; at < source->length;) {
         at = skip_blanks(code, at, source->length);
         size_t length = 0;
-        while (hn_is_identifier(code[at + length]))
+        while (hn_is_word_char(code[at + length]))
             length++;
         if (length == 0)
             return false;

@@ -25,7 +25,7 @@ static void finish_directive(struct directive *directive)
 static char *copy_word(const char **at, const char *end)
 {
     const char *begin = *at;
-    while (*at < end && hn_is_identifier(**at))
+    while (*at < end && hn_is_word_char(**at))
         ++*at;
     return strndup(begin, (size_t)(*at - begin));
 }
@@ -52,7 +52,7 @@ static bool read_directive(const char *at, const char *end, struct directive *di
     if (strcmp(directive->keyword, "if") == 0 && at < end && *at == '!') {
         at++;
         skip_blanks(&at, end);
-        if ((size_t)(end - at) > 7 && strncmp(at, "defined", 7) == 0 && !hn_is_identifier(at[7])) {
+        if ((size_t)(end - at) > 7 && strncmp(at, "defined", 7) == 0 && !hn_is_word_char(at[7])) {
             at += 7;
             while (at < end && (hn_is_space(*at) || *at == '('))
                 at++;

@@ -39,7 +39,7 @@ static size_t skip_blanks(const char *text, size_t at, size_t end)
 static size_t word_length(const char *text, size_t at, size_t end)
 {
     size_t length = 0;
-    while (at + length < end && hn_is_identifier(text[at + length]))
+    while (at + length < end && hn_is_word_char(text[at + length]))
         length++;
     return length;
 }
@@ -141,7 +141,7 @@ static bool ends_with_word(const char *code, size_t end, const char *const *word
     for (; *words != NULL; words++) {
         size_t length = strlen(*words);
         if (end >= length && strncmp(code + end - length, *words, length) == 0 &&
-            (end == length || !hn_is_identifier(code[end - length - 1])))
+            (end == length || !hn_is_word_char(code[end - length - 1])))
             return true;
     }
     return false;
@@ -189,7 +189,7 @@ static bool begins_declaration(const char *code, size_t at, size_t end)
 
 static bool closes_behind(const char *code, size_t at)
 {
-    while (hn_is_identifier(code[at]))
+    while (hn_is_word_char(code[at]))
         at++;
     while (hn_is_space(code[at]))
         at++;
@@ -220,11 +220,11 @@ static bool is_declared_at(const char *code, size_t at, bool enumerates)
     /* "real *N" and "real* N", but "a * N" and "a*N". */
     if (pointer)
         return ends_with_word(code, before, types) ||
-               (hn_is_identifier(last) && hn_is_space(code[before]) != hn_is_space(code[at - 1]));
+               (hn_is_word_char(last) && hn_is_space(code[before]) != hn_is_space(code[at - 1]));
     /* "vector<int> N"; "a > N" has a blank. */
     bool closes =
         last == '>' && before > 1 && !hn_is_space(code[before - 2]) && code[before - 2] != '-';
-    return (hn_is_identifier(last) && before < at && !ends_with_word(code, before, statements)) ||
+    return (hn_is_word_char(last) && before < at && !ends_with_word(code, before, statements)) ||
            (closes && before < at) || (last == '>' && before > 1 && code[before - 2] == '-') ||
            last == '.' || last == ':' || (enumerates && last == '{');
 }
@@ -307,7 +307,7 @@ static bool is_number_here(const char *code, size_t behind, size_t end)
         return true;
     bool assigned = code[behind] == '=' && code[behind + 1] != '=';
     return !assigned && strchr("([.:{", code[behind]) == NULL &&
-           strncmp(code + behind, "->", 2) != 0 && !hn_is_identifier(code[behind]) &&
+           strncmp(code + behind, "->", 2) != 0 && !hn_is_word_char(code[behind]) &&
            !is_called_template(code, behind, end);
 }
 

@@ -59,10 +59,10 @@ static void split(const char *code, size_t begin, size_t end, struct words *word
             i++;
             continue;
         }
-        if (hn_is_identifier(code[i]) || (code[i] == ':' && code[i + 1] == ':')) {
+        if (hn_is_word_char(code[i]) || (code[i] == ':' && code[i + 1] == ':')) {
             length = 0;
             while (i + length < end &&
-                   (hn_is_identifier(code[i + length]) || code[i + length] == ':'))
+                   (hn_is_word_char(code[i + length]) || code[i + length] == ':'))
                 length++;
         }
         char *word = strndup(code + i, length);
@@ -115,7 +115,7 @@ static enum hn_status read_argument(const char *code, size_t begin, size_t end,
         stars = stars || word[0] == '*';
         if (strcmp(word, "const") == 0 && !stars)
             argument->constant = true;
-        if ((hn_is_identifier(word[0]) || word[0] == ':') && !is_qualifier(word))
+        if ((hn_is_word_char(word[0]) || word[0] == ':') && !is_qualifier(word))
             hn_text_printf(&type, "%s%s", type.length > 0 ? " " : "", word);
     }
     /* An argument without a name has its type for the last word. */

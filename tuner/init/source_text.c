@@ -10,11 +10,6 @@
 
 static const size_t size_limit = 4u << 20;
 
-bool hn_is_identifier(char c)
-{
-    return hn_is_letter_or_digit(c) || c == '_';
-}
-
 /* A line that goes on in the next one is one line. */
 static void join_lines(char *text)
 {
@@ -68,7 +63,7 @@ static size_t skip_literal(const char *text, size_t quote)
 {
     size_t i = quote + 1;
     if (text[quote] == '"' && quote > 0 && text[quote - 1] == 'R' &&
-        (quote == 1 || !hn_is_identifier(text[quote - 2])))
+        (quote == 1 || !hn_is_word_char(text[quote - 2])))
         return skip_raw_string(text, quote);
     while (text[i] != '\0' && text[i] != '\n' && text[i] != text[quote])
         i += text[i] == '\\' && text[i + 1] != '\0' ? 2 : 1;
@@ -164,7 +159,7 @@ size_t hn_find_identifier(const char *text, size_t from, size_t end, const char 
             break;
         i = (size_t)(first - text);
         if (i + length > end || strncmp(text + i, identifier, length) != 0 ||
-            hn_is_identifier(text[i + length]) || (i > 0 && hn_is_identifier(text[i - 1])))
+            hn_is_word_char(text[i + length]) || (i > 0 && hn_is_word_char(text[i - 1])))
             continue;
         return i;
     }

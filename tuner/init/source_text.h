@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/ascii.h"
 #include "base/error.h"
 
 /* A CUDA source for a reader that is no compiler: the text, and the same with blanks for what is no code. Offsets are the
@@ -23,8 +24,6 @@ enum hn_status hn_source_text_load(const char *path, struct hn_source_text *sour
 enum hn_status hn_source_text_make(const char *path, char *text, struct hn_source_text *source, struct hn_error *err);
 void hn_source_text_finish(struct hn_source_text *source);
 
-/* Whether a character can be part of an identifier. */
-bool hn_is_identifier(char c);
 /* The first place from `from` on where the identifier stands alone, before `end`; SIZE_MAX when it does not. */
 size_t hn_find_identifier(const char *text, size_t from, size_t end, const char *identifier);
 /* Whether the source has the identifier anywhere, macros included. */
