@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_CACHE_FAMILY_RULE_H
+#define HONE_CACHE_FAMILY_RULE_H
+
+#include <jansson.h>
+
+#include "base/bindings.h"
+#include "base/expression/expression.h"
+
+/* Which configuration serves a problem of a family that nobody measured: a decision tree over features of the problem,
+ * learnt from configurations that were measured at many problems. The library walks it, and the exported header spells the
+ * same out in C (tuner/export/export_rule.c; a test compares the answers). */
+
+enum {
+    HN_RULE_VALUES_MOST = 32,
+    HN_RULE_WORDS_MOST = 64,
+    HN_RULE_FEATURES_MOST = 255,
+    HN_RULE_NODES_MOST = 4095,
+    HN_RULE_CONFIGURATIONS_MOST = 255,
+};
+
+/* An expression of the problem values with an integer as its value: "M", "M * N", "ceil_div(M, 128)", "ORDER == row". */
+struct hn_rule_feature {
+    char *text;
+    struct hn_expression *expression; /* made by hn_rule_complete */
+};
+
+/* A child stands behind its parent, and has one. */
+struct hn_rule_node {
+    int feature; /* below 0: a leaf */
+    int64_t threshold;
+    int32_t left, right;   /* nodes: where the feature is at most the threshold, and where it is above */
+    int32_t configuration; /* of a leaf */
+    bool sure;             /* of a leaf: what it says does not hang on a guess */
+};
+
+/* What the rule was learnt for: numbers from low to high, or words (which it owns, as values). Others are brought to the
+ * nearest of these before features are evaluated: numbers are; an unknown word stays. */
+struct hn_rule_value {
+    char *name;
+    double low, high;
+    struct hn_value *words;
+    size_t word_count; /* 0: a number */
+};
+
+/* What is lost to the best that is known, as a share: 0.021 is 2.1% slower, over so many problems. */
+struct hn_rule_loss {
+    double mean, worst;
+    size_t sizes; /* 0: not known */
+};
+
+struct hn_rule {
+    struct hn_rule_value *values; /* by name, as bindings are; all values of the problem */
+    size_t value_count;
+    struct hn_rule_feature *features;
+    size_t feature_count;
+    struct hn_rule_node *nodes; /* the first is the root */
+    size_t node_count;
+    struct hn_bindings *configurations; /* points of the space */
+    size_t configuration_count;
+    int *fallback; /* all of them once: what is taken where the leaf's own can not be used */
+    size_t fallback_count;
+    struct hn_rule_loss predicted; /* by leaving out problems that it was learnt from */
+    struct hn_rule_loss measured;  /* at problems that were drawn when the rule was fixed */
+    bool worst;                    /* learnt for the worst loss, not for the mean */
+};
+
+void hn_rule_init(struct hn_rule *rule);
+/* Frees what the rule owns: each array and what is in it. */
+void hn_rule_finish(struct hn_rule *rule);
+
+/* Parses the features, binds them to the values, and checks the whole: the nodes are a tree, every index is in its range, the
+ * features have an integer as their value at the corners of what the rule was learnt for. HN_ECONFIG says what is wrong.
+ * Before anything below is called. */
+enum hn_status hn_rule_complete(struct hn_rule *rule, struct hn_error *err);
+
+/* The value of each feature at a problem, and whether the problem is `inside` of what the rule was learnt for. False: the
+ * problem has other names, or a word where a number was and the other way. A feature without a value is 0. */
+bool hn_rule_evaluate(const struct hn_rule *rule, const struct hn_bindings *problem, int64_t *features, bool *inside);
+
+/* The configuration for a problem: the leaf's, or where `usable` (NULL: always) says no, the first usable one of the
+ * fallback. -1: there is none, or the problem has other names or types. *sure: the problem is inside of what the rule was
+ * learnt for, the leaf is sure, and its own configuration was taken. Allocates nothing; safe from several threads. */
+int hn_rule_choose(const struct hn_rule *rule, const struct hn_bindings *problem,
+                   bool (*usable)(int configuration, void *context), void *context, bool *sure);
+
+/* Whether numbers are told apart by their whole part only: low and high are whole. Else they count as reals. */
+bool hn_rule_value_is_whole(const struct hn_rule_value *value);
+
+/* Appends "at 40 sizes that were not used: 2.1% slower than tuned for each in the mean, 9.0% at worst" for the measured loss,
+ * else for the predicted one with "predicted" for "at"; nothing where neither is known. */
+void hn_rule_append_loss(struct hn_text *text, const struct hn_rule *rule);
+
+/* NULL when out of memory. */
+json_t *hn_rule_to_json(const struct hn_rule *rule);
+/* Into an initialised rule, complete then; to be finished also after a failure. Trusts nothing: HN_EFORMAT. */
+enum hn_status hn_rule_from_json(const json_t *json, struct hn_rule *rule, struct hn_error *err);
+
+#endif

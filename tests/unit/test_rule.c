@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/family/rule.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "rule_fixture.h"
+
+struct choice {
+    const char *problem;
+    int unusable; /* a bit for each configuration */
+    int configuration;
+    bool sure;
+};
+
+static bool is_usable(int configuration, void *context)
+{
+    return (*(const int *)context >> configuration & 1) == 0;
+}
+
+static void expect_choice(const struct hn_rule *rule, const struct choice *choice)
+{
+    struct hn_bindings problem;
+    int unusable = choice->unusable;
+    bool sure = !choice->sure;
+    assert_int_equal(hn_bindings_parse(choice->problem, &problem, NULL), HN_OK);
+    int found = hn_rule_choose(rule, &problem, is_usable, &unusable, &sure);
+    if (found != choice->configuration || sure != choice->sure)
+        fail_msg("%s: found %d (sure %d), expected %d (sure %d)", choice->problem, found, sure,
+                 choice->configuration, choice->sure);
+    hn_bindings_finish(&problem);
+}
+
+static void the_leaf_is_taken_or_the_next_that_can_be_used(void **state)
+{
+    (void)state;
+    static const struct choice choices[] = {
+        {"M=64,N=64,ORDER=row", 0, 0, true},
+        {"M=64,N=1024,ORDER=row", 0, 0, true},
+        {"M=65,N=1024,ORDER=row", 0, 2, true},
+        {"M=65,N=1024,ORDER=column", 0, 1, false},
+        {"M=65,N=1024,ORDER=diagonal", 0, 1, false},
+        {"M=0,N=64,ORDER=row", 0, 0, false},
+        {"M=8192,N=64,ORDER=row", 0, 2, false},
+        {"M=9223372036854775807,N=9223372036854775807,ORDER=row", 0, 2, false},
+        {"M=-9223372036854775808,N=64,ORDER=row", 0, 0, false},
+        {"M=.nan,N=64,ORDER=row", 0, 0, false},
+        {"M=64.0,N=64,ORDER=row", 0, 0, true},
+        {"M=64,N=64,ORDER=row", 1, 1, false},
+        {"M=64,N=64,ORDER=row", 3, 2, false},
+        {"M=64,N=64,ORDER=row", 7, -1, false},
+        {"M=64,N=64", 0, -1, false},
+        {"M=64,N=64,OTHER=row", 0, -1, false},
+        {"M=64,N=64,ORDER=1", 0, -1, false},
+        {"M=much,N=64,ORDER=row", 0, -1, false},
+    };
+    struct hn_rule rule;
+    read_rule(rule_text, &rule);
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+        expect_choice(&rule, &choices[i]);
+    hn_rule_finish(&rule);
+}
+
+static void features_are_those_of_the_nearest_inside(void **state)
+{
+    (void)state;
+    struct hn_rule rule;
+    struct hn_bindings problem;
+    int64_t features[HN_RULE_FEATURES_MOST];
+    bool inside = true;
+    read_rule(rule_text, &rule);
+    assert_int_equal(hn_bindings_parse("M=5000,N=30,ORDER=row", &problem, NULL), HN_OK);
+    assert_true(hn_rule_evaluate(&rule, &problem, features, &inside));
+    assert_false(inside);
+    assert_int_equal(features[0], 4096 * 30);
+    assert_int_equal(features[1], 1);
+    assert_int_equal(features[2], 2);
+    hn_bindings_finish(&problem);
+    hn_rule_finish(&rule);
+}
+
+static void a_range_that_is_not_whole_has_reals(void **state)
+{
+    (void)state;
+    static const struct choice choices[] = {
+        {"SKEW=0", 0, 0, false},   {"SKEW=0.5", 0, 0, true}, {"SKEW=1", 0, 0, true},
+        {"SKEW=2", 0, 1, true},    {"SKEW=2.5", 0, 1, true}, {"SKEW=3", 0, 1, false},
+        {"SKEW=true", 0, 0, true},
+    };
+    struct hn_rule rule;
+    read_rule("{'goal': 'worst', 'values': [{'name': 'SKEW', 'low': 0.5, 'high': 2.5}],"
+              " 'features': ['SKEW > 1.5'], 'nodes': [{'feature': 0, 'threshold': 0, 'left': 1,"
+              " 'right': 2}, {'configuration': 0, 'sure': true}, {'configuration': 1, 'sure':"
+              " true}], 'configurations': [{}, {'A': 1}], 'fallback': [0, 1],"
+              " 'predicted': {'mean': 0, 'worst': 0, 'sizes': 0},"
+              " 'measured': {'mean': 0, 'worst': 0, 'sizes': 0}}",
+              &rule);
+    assert_true(rule.worst);
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+        expect_choice(&rule, &choices[i]);
+    hn_rule_finish(&rule);
+}
+
+static void json_is_exact_both_ways(void **state)
+{
+    (void)state;
+    struct hn_rule rule;
+    json_t *given = parse_quoted(rule_text);
+    read_rule(rule_text, &rule);
+    json_t *written = hn_rule_to_json(&rule);
+    /* Whole numbers of values are reals in the struct. */
+    char *a = json_dumps(written, JSON_SORT_KEYS);
+    hn_rule_finish(&rule);
+    assert_int_equal(hn_rule_from_json(written, &rule, NULL), HN_OK);
+    json_t *again = hn_rule_to_json(&rule);
+    char *b = json_dumps(again, JSON_SORT_KEYS);
+    assert_string_equal(a, b);
+    assert_true(json_equal(json_object_get(given, "nodes"), json_object_get(written, "nodes")));
+    assert_true(json_equal(json_object_get(given, "configurations"),
+                           json_object_get(written, "configurations")));
+    free(a);
+    free(b);
+    json_decref(given);
+    json_decref(written);
+    json_decref(again);
+    hn_rule_finish(&rule);
+}
+
+/* One part of the rule above, replaced. */
+struct broken {
+    const char *part;
+    const char *with;
+    const char *message;
+};
+
+static const struct broken broken[] = {
+    {"'right': 2", "'right': 7", "rule: node 0 has child 7, expected one behind it, of 7 nodes"},
+    {"'right': 2", "'right': 0", "rule: node 0 has child 0, expected one behind it, of 7 nodes"},
+    {"'right': 2", "'right': 1", "rule: node 1 has two parents, expected a tree"},
+    {"'right': 2", "'right': 6", "rule: node 2 has no parent, expected a tree"},
+    {"'right': 2", "'right': -1", "rule: 'right' is not an integer of 0 to 2147483647"},
+    {"'feature': 2, ", "'feature': 3, ", "rule: node 4 names feature 3, expected one of 3"},
+    {"'threshold': -1", "'threshold': 0.5", "rule: 'threshold' is not an integer"},
+    {"'threshold': 65536, ", "", "rule: 'threshold' is not an integer"},
+    {"{'configuration': 2", "{'configuration': 3",
+     "rule: node 6 names configuration 3, expected one of 3"},
+    {"'fallback': [1, 0, 2]", "'fallback': [1, 0, 1]",
+     "rule: its fallback names configuration 1, expected each of 3 once"},
+    {"'fallback': [1, 0, 2]", "'fallback': [1, 0]",
+     "rule: it has 2 configurations in its fallback, expected 3 to 3"},
+    {"'low': 16", "'low': 2000",
+     "rule: value 'N' is from 2000 to 1024, expected low and high within 2^53"},
+    {"'high': 4096", "'high': 1e300",
+     "rule: value 'M' is from 1 to 1e+300, expected low and high within 2^53"},
+    {"'high': 4096", "'high': {'real': 'nan'}",
+     "rule: value 'M' is from 1 to nan, expected low and high within 2^53"},
+    {"'name': 'N'", "'name': 'L'", "rule: value 'L' stands behind 'M', expected them by name"},
+    {"'column']", "4]", "rule: 'words' is not a name"},
+    {"'M * N'", "'M * P'", "rule: feature 'M * P': unknown name 'P'; nearest is 'M'"},
+    {"'M * N'", "'M *'",
+     "rule: feature 'M *': column 4: found the end of the expression, expected a value"},
+    {"'M * N'", "'M / 3'",
+     "rule: feature 'M / 3' has no value: 'M / 3' gives 0.3333333333333333, expected an integer"},
+    {"'M * N'", "'M // (N - 16)'",
+     "rule: feature 'M // (N - 16)' has no value: 'M // (N - 16)', column 3: 1 // 0: division by "
+     "zero"},
+    {"'M * N'", "'M ** 6'",
+     "rule: feature 'M ** 6' has no value: 'M ** 6', column 3: 4096 ** 6: beyond 64 bits"},
+    {"'worst': 0.09", "'worst': {'real': 'inf'}",
+     "rule: the measured loss is 0.021 in the mean, inf at worst, expected shares above -1"},
+    {"'goal': 'mean'", "'goal': 'best'", "rule: 'goal' is not one of mean, worst"},
+};
+
+static char *replace(const char *text, const char *part, const char *with)
+{
+    const char *place = strstr(text, part);
+    size_t size = strlen(text) + strlen(with) + 1;
+    char *made = malloc(size);
+    assert_non_null(place);
+    assert_non_null(made);
+    snprintf(made, size, "%.*s%s%s", (int)(place - text), text, with, place + strlen(part));
+    return made;
+}
+
+static void what_is_no_rule_is_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        struct hn_rule rule;
+        struct hn_error err = {""};
+        char *text = replace(rule_text, broken[i].part, broken[i].with);
+        json_t *json = parse_quoted(text);
+        hn_rule_init(&rule);
+        assert_int_equal(hn_rule_from_json(json, &rule, &err), HN_EFORMAT);
+        assert_string_equal(err.message, broken[i].message);
+        hn_rule_finish(&rule);
+        json_decref(json);
+        free(text);
+    }
+}
+
+static void both_losses_are_told(void **state)
+{
+    (void)state;
+    struct hn_rule rule;
+    struct hn_text text;
+    hn_text_init(&text);
+    read_rule(rule_text, &rule);
+    hn_rule_append_loss(&text, &rule);
+    rule.measured.sizes = 0;
+    hn_text_append(&text, "\n");
+    hn_rule_append_loss(&text, &rule);
+    rule.predicted.sizes = 0;
+    hn_rule_append_loss(&text, &rule);
+    assert_string_equal(text.data,
+                        "at 40 sizes that were not used: 2.1% slower than tuned for each in the "
+                        "mean, 9.0% at worst\n"
+                        "predicted for 24 sizes that were not used: 1.9% slower than tuned for "
+                        "each in the mean, 7.0% at worst");
+    hn_text_finish(&text);
+    hn_rule_finish(&rule);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_leaf_is_taken_or_the_next_that_can_be_used),
+        cmocka_unit_test(features_are_those_of_the_nearest_inside),
+        cmocka_unit_test(a_range_that_is_not_whole_has_reals),
+        cmocka_unit_test(json_is_exact_both_ways),
+        cmocka_unit_test(what_is_no_rule_is_refused),
+        cmocka_unit_test(both_losses_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
