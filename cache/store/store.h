@@ -10,8 +10,8 @@
 #include "cache/record/record.h"
 
 /* The cache: one SQLite file of append-only measurements, safe under concurrent tuners. Schema: task (an identity),
- * version, session (a task measured at a time by a version), record (a point in a session), image (a record's cubin),
- * plan (canonical JSON, template and includes of a version). docs/formats.md describes it. */
+ * version, session (a task measured at a time by a version), record (a point in a session), rule (of a family, in a session),
+ * image (a record's cubin), plan (canonical JSON, template and includes of a version). docs/formats.md describes it. */
 struct hn_store;
 
 enum hn_store_mode {
@@ -98,6 +98,7 @@ enum hn_status hn_store_import(struct hn_store *store, const struct hn_store_ses
 struct hn_store_merged {
     int64_t sessions;
     int64_t records;
+    int64_t rules; /* of families */
     int64_t images;
     int64_t known; /* sessions that were there already */
 };

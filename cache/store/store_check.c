@@ -51,6 +51,16 @@ static enum hn_status look_at_record(struct hn_store *store, struct hn_statement
     return status;
 }
 
+static enum hn_status look_at_rule(struct hn_store *store, struct hn_statement *statement,
+                                   struct hn_error *finding)
+{
+    struct hn_rule rule;
+    hn_rule_init(&rule);
+    enum hn_status status = hn_store_read_rule(store, statement, &rule, finding);
+    hn_rule_finish(&rule);
+    return status;
+}
+
 static enum hn_status look_at_image(struct hn_store *store, struct hn_statement *statement,
                                     struct hn_error *finding)
 {
@@ -92,7 +102,11 @@ static const char altered[] = "SELECT 'task ' || id FROM task WHERE NOT (" HN_TA
                                         "(" HN_RECORD_INTACT(
                                             "") ")"
                                                 " UNION ALL SELECT 'a roof of driver ' || driver "
-                                                "FROM roof WHERE NOT (" HN_ROOF_INTACT("") ")";
+                                                "FROM roof WHERE NOT (" HN_ROOF_INTACT(
+                                                    "") ")"
+                                                        " UNION ALL SELECT 'the rule of session ' "
+                                                        "|| session_id FROM rule WHERE NOT "
+                                                        "(" HN_RULE_INTACT("") ")";
 
 enum hn_status hn_store_check(struct hn_store *store, struct hn_text *report, struct hn_error *err)
 {
@@ -116,6 +130,8 @@ enum hn_status hn_store_check(struct hn_store *store, struct hn_text *report, st
              "r.") ", t.objective FROM record r JOIN session s ON s.id ="
                    " r.session_id JOIN task t ON t.id = s.task_id WHERE " HN_RECORD_INTACT("r."),
          look_at_record},
+        {"", "SELECT json, " HN_RULE_INTACT("") " FROM rule WHERE " HN_RULE_INTACT(""),
+         look_at_rule},
         {"", "SELECT entry, cubin, hash, " HN_IMAGE_INTACT("") " FROM image", look_at_image},
     };
     size_t before = report->length;

@@ -6,6 +6,7 @@
 
 #include "cache/store/database.h"
 #include "cache/store/store.h"
+#include "cache/store/store_rules.h"
 #include "cache/store/store_sums.h"
 
 /* What the files of the store share. */
@@ -31,10 +32,12 @@ struct hn_store {
     struct timespec oldest; /* when the first pending was put, monotonic */
 };
 
-/* The version of the schema, kept in user_version; application_id says that a database is ours. */
-enum { HN_SCHEMA_VERSION = 4 };
+/* The version of the schema, kept in user_version; application_id says that a database is ours.
+ * Caches from the oldest on are read, and brought to this one when they are opened for writing. */
+enum { HN_SCHEMA_VERSION = 5, HN_SCHEMA_OLDEST = 4 };
 
-/* Makes the tables in a new database. HN_EFORMAT for one of another program, of another version, or
+/* Makes the tables in a new database, and those that an older one lacks: in a file that is only read
+ * they are there as well, empty, and nothing of it is written. HN_EFORMAT for one of another program, of another version, or
  * with anything in it that Hone does not make: nothing of it was used then. */
 enum hn_status hn_schema_open(struct hn_database *database, const char *path,
                               enum hn_store_mode mode, struct hn_error *err);
@@ -54,6 +57,8 @@ enum hn_status hn_store_add_record(struct hn_database *database, int64_t session
 enum hn_status hn_store_add_image(struct hn_database *database, int64_t session_id,
                                   const char *point, const void *cubin, size_t size,
                                   const char *entry, struct hn_error *err);
+enum hn_status hn_store_add_rule(struct hn_database *database, int64_t session_id, const char *json,
+                                 struct hn_error *err);
 /* Whether a session of that origin is there. */
 enum hn_status hn_store_has_origin(struct hn_store *store, const char *origin, bool *found,
                                    struct hn_error *err);
@@ -97,6 +102,10 @@ enum hn_status hn_store_read_record(const struct hn_store *store, struct hn_stat
  * HN_EFORMAT: it is damaged. */
 enum hn_status hn_store_read_image(const struct hn_store *store, struct hn_statement *statement,
                                    const void **cubin, size_t *size, struct hn_error *err);
+/* The rule of a row of json and HN_RULE_INTACT, into an initialised rule. HN_EFORMAT: it is damaged, or
+ * no rule. */
+enum hn_status hn_store_read_rule(const struct hn_store *store, struct hn_statement *statement,
+                                  struct hn_rule *rule, struct hn_error *err);
 /* Canonical text of bindings, never NULL unless out of memory; free it. */
 char *hn_store_text_of(const struct hn_bindings *bindings);
 

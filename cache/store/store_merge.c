@@ -98,6 +98,33 @@ static enum hn_status copy_images(struct hn_store *store, struct hn_store *from,
     return status;
 }
 
+/* A session has at most one. */
+static enum hn_status copy_rule(struct hn_store *store, struct hn_store *from, int64_t from_id,
+                                int64_t session_id, int64_t *count, struct hn_error *err)
+{
+    struct hn_statement *statement;
+    struct hn_rule rule;
+    bool row = false;
+    hn_rule_init(&rule);
+    enum hn_status status = hn_database_prepare(
+        from->database, "SELECT json, " HN_RULE_INTACT("") " FROM rule WHERE session_id = ?",
+        &statement, err);
+    if (status == HN_OK) {
+        hn_bind_integer(statement, from_id);
+        status = hn_statement_step(statement, &row, err);
+    }
+    if (status == HN_OK && row) {
+        ++*count;
+        status = hn_store_read_rule(from, statement, &rule, err);
+        if (status == HN_OK)
+            status =
+                hn_store_add_rule(store->database, session_id, hn_column_text(statement, 0), err);
+    }
+    hn_rule_finish(&rule);
+    hn_statement_finish(statement);
+    return status;
+}
+
 /* The session's row with the plan of its version, where one is kept. */
 static enum hn_status copy_session_row(struct hn_store *store, struct hn_store *from,
                                        struct hn_store_session *session, int64_t *session_id,
@@ -170,6 +197,8 @@ static enum hn_status copy_session(struct hn_store *store, struct hn_store *from
         status = copy_session_row(store, from, &session, &session_id, err);
     if (status == HN_OK)
         status = copy_records(store, from, &identity, from_id, session_id, &merged->records, err);
+    if (status == HN_OK)
+        status = copy_rule(store, from, from_id, session_id, &merged->rules, err);
     if (status == HN_OK && images)
         status = copy_images(store, from, from_id, session_id, &merged->images, err);
     merged->sessions++;

@@ -5,12 +5,13 @@
 #include "cache/store/store_prune.h"
 
 /* ?1: the kernel or NULL, ?2: stale, ?3: simulated, ?4: before. `newest` has, of each tuning, the
- * version that counts: that of its newest session with a valid record. */
+ * version that counts: that of its newest session with a valid record, of a family with a rule. */
 static const char doom[] =
     "WITH good AS (SELECT s.task_id, s.simulated, s.version_id, ROW_NUMBER() OVER (PARTITION BY"
     " s.task_id, s.simulated ORDER BY s.source <> '', s.started DESC, s.id DESC) AS age FROM "
     "session s"
-    " WHERE EXISTS(SELECT 1 FROM record r WHERE r.session_id = s.id AND r.outcome = 'ok')),"
+    " WHERE EXISTS(SELECT 1 FROM record r WHERE r.session_id = s.id AND r.outcome = 'ok')"
+    " OR s.id IN (SELECT session_id FROM rule)),"
     " newest AS (SELECT * FROM good WHERE age = 1)"
     " INSERT INTO doomed SELECT s.id FROM session s JOIN task t ON t.id = s.task_id"
     " LEFT JOIN newest n ON n.task_id = s.task_id AND n.simulated = s.simulated"
@@ -34,20 +35,32 @@ static enum hn_status run_bound(struct hn_store *store, const char *sql,
     return status;
 }
 
-static enum hn_status add_best(struct hn_store *store, const struct hn_tuned_list *list,
-                               struct hn_error *err)
+static enum hn_status add_session(struct hn_store *store, int64_t session_id, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; status == HN_OK && i < list->count; i++) {
-        struct hn_statement *statement;
-        status = hn_database_prepare(store->database, "INSERT OR IGNORE INTO best VALUES(?)",
-                                     &statement, err);
-        if (status == HN_OK) {
-            hn_bind_integer(statement, list->items[i].session_id);
-            status = hn_statement_run(statement, err);
-        }
-        hn_statement_finish(statement);
+    struct hn_statement *statement;
+    enum hn_status status = hn_database_prepare(
+        store->database, "INSERT OR IGNORE INTO best VALUES(?)", &statement, err);
+    if (status == HN_OK) {
+        hn_bind_integer(statement, session_id);
+        status = hn_statement_run(statement, err);
     }
+    hn_statement_finish(statement);
+    return status;
+}
+
+static enum hn_status add_best(struct hn_store *store, const char *kernel, struct hn_error *err)
+{
+    struct hn_tuned_list list = {.count = 0};
+    struct hn_stored_rules rules = {.count = 0};
+    enum hn_status status = hn_store_list(store, kernel, &list, err);
+    if (status == HN_OK)
+        status = hn_store_get_rules(store, kernel, &rules, err);
+    for (size_t i = 0; status == HN_OK && i < list.count; i++)
+        status = add_session(store, list.items[i].session_id, err);
+    for (size_t i = 0; status == HN_OK && i < rules.count; i++)
+        status = add_session(store, rules.items[i].session_id, err);
+    hn_tuned_list_free(&list);
+    hn_stored_rules_free(&rules);
     return status;
 }
 
@@ -95,6 +108,7 @@ static enum hn_status count(struct hn_store *store, struct hn_pruned *pruned, st
 /* In the order in which rows refer to one another. */
 static const char removal[] =
     "DELETE FROM image WHERE rowid IN (SELECT id FROM doomed_image);"
+    "DELETE FROM rule WHERE session_id IN (SELECT id FROM doomed);"
     "DELETE FROM record WHERE session_id IN (SELECT id FROM doomed);"
     "DELETE FROM session WHERE id IN (SELECT id FROM doomed);"
     "DELETE FROM plan_file WHERE version_id NOT IN (SELECT version_id FROM session);"
@@ -107,11 +121,7 @@ static const char removal[] =
 static enum hn_status prune_within(struct hn_store *store, const struct hn_prune *prune,
                                    struct hn_pruned *pruned, struct hn_error *err)
 {
-    struct hn_tuned_list list = {.count = 0};
-    enum hn_status status = hn_store_list(store, prune->kernel, &list, err);
-    if (status == HN_OK)
-        status = add_best(store, &list, err);
-    hn_tuned_list_free(&list);
+    enum hn_status status = add_best(store, prune->kernel, err);
     if (status == HN_OK)
         status = run_bound(store, doom, prune, err);
     if (status == HN_OK)

@@ -4,7 +4,7 @@
 
 #include "cache/store/store.h"
 
-/* What is to be removed. Criteria add up; a session that holds the best of a tuning (as hn_store_list gives it) goes by
+/* What is to be removed. Criteria add up; a session that holds the best of a tuning (as hn_store_list gives it) or the rule of a family that counts goes by
  * `simulated` only. */
 struct hn_prune {
     const char *kernel; /* NULL: of all kernels */

@@ -52,8 +52,17 @@ static const char *const schema[] = {
     /* Finds the best of a session without reading the rest. */
     "CREATE INDEX record_by_objective ON record(session_id, final DESC, objective)"
     " WHERE outcome = 'ok'",
+    /* From format 5 on. */
+    "CREATE TABLE rule(session_id INTEGER PRIMARY KEY REFERENCES session(id),"
+    " json TEXT NOT NULL, checksum INTEGER NOT NULL) STRICT",
 };
 enum { SCHEMA_COUNT = sizeof schema / sizeof *schema };
+
+/* How many of them a format has. */
+static size_t count_of_format(int64_t version)
+{
+    return version < 5 ? SCHEMA_COUNT - 1 : SCHEMA_COUNT;
+}
 
 struct header {
     int64_t application;
@@ -92,7 +101,7 @@ static enum hn_status check_header(const struct header *header, const char *path
                        "cache '%s' has format %lld, this Hone knows up to %d; it was not touched: "
                        "use the newer Hone, or another cache (--cache)",
                        path, (long long)header->version, HN_SCHEMA_VERSION);
-    if (header->version < HN_SCHEMA_VERSION)
+    if (header->version < HN_SCHEMA_OLDEST)
         return hn_fail(err, HN_EFORMAT,
                        "cache '%s' has format %lld, which no released Hone wrote; it was not "
                        "touched: 'hone cache export' of the Hone that wrote it gives recordings, "
@@ -112,7 +121,7 @@ static size_t find_statement(const char *sql)
 
 /* Everything in the file has to be what Hone makes, letter by letter: no view, no trigger, no other
  * table. Indexes that UNIQUE and PRIMARY KEY demand are SQLite's own and have no text. */
-static enum hn_status check_objects(struct hn_database *database, const char *path,
+static enum hn_status check_objects(struct hn_database *database, const char *path, size_t count,
                                     struct hn_error *err)
 {
     struct hn_statement *statement;
@@ -127,7 +136,7 @@ static enum hn_status check_objects(struct hn_database *database, const char *pa
         const char *name = hn_column_text(statement, 2);
         bool is_own = sql[0] == '\0' && strcmp(hn_column_text(statement, 1), "index") == 0;
         size_t place = find_statement(sql);
-        if (place < SCHEMA_COUNT)
+        if (place < count)
             found[place] = true;
         else if (!is_own)
             status = hn_fail(err, HN_EFORMAT,
@@ -138,7 +147,7 @@ static enum hn_status check_objects(struct hn_database *database, const char *pa
             status = hn_statement_step(statement, &row, err);
     }
     hn_statement_finish(statement);
-    for (size_t i = 0; status == HN_OK && i < SCHEMA_COUNT; i++)
+    for (size_t i = 0; status == HN_OK && i < count; i++)
         if (!found[i])
             status = hn_fail(err, HN_EFORMAT,
                              "cache '%s' is not laid out as Hone does it: it lacks '%.40s…'; it "
@@ -147,38 +156,55 @@ static enum hn_status check_objects(struct hn_database *database, const char *pa
     return status;
 }
 
-static enum hn_status create(struct hn_database *database, struct hn_error *err)
+/* All but the first `count` that are there. */
+static enum hn_status create(struct hn_database *database, size_t count, struct hn_error *err)
 {
     char sql[96];
     enum hn_status status = HN_OK;
-    for (size_t i = 0; status == HN_OK && i < SCHEMA_COUNT; i++)
+    for (size_t i = count; status == HN_OK && i < SCHEMA_COUNT; i++)
         status = hn_database_run(database, schema[i], err);
     snprintf(sql, sizeof sql, "PRAGMA application_id = %d; PRAGMA user_version = %d",
              APPLICATION_ID, HN_SCHEMA_VERSION);
     return status == HN_OK ? hn_database_run(database, sql, err) : status;
 }
 
-/* In one transaction, because another process may be making the tables right now. */
+/* Tables of this connection, which are no part of the file: what reads them finds nothing. */
+static enum hn_status pretend(struct hn_database *database, size_t count, struct hn_error *err)
+{
+    static const char beginning[] = "CREATE ";
+    enum hn_status status = HN_OK;
+    for (size_t i = count; status == HN_OK && i < SCHEMA_COUNT; i++) {
+        char sql[1024];
+        snprintf(sql, sizeof sql, "CREATE TEMP %s", schema[i] + strlen(beginning));
+        status = hn_database_run(database, sql, err);
+    }
+    return status;
+}
+
+/* In one transaction, because another process may be making the tables right now. *count: how many
+ * statements of the schema are there. */
 static enum hn_status open_within(struct hn_database *database, const char *path, bool may_create,
-                                  bool *is_empty, struct hn_error *err)
+                                  size_t *count, struct hn_error *err)
 {
     struct header header = {0};
     enum hn_status status = read_header(database, &header, err);
-    *is_empty = status == HN_OK && is_new(&header);
-    if (*is_empty)
-        return may_create ? create(database, err) : HN_OK;
-    if (status == HN_OK)
+    bool is_empty = status == HN_OK && is_new(&header);
+    *count = is_empty ? 0 : count_of_format(header.version);
+    if (status == HN_OK && !is_empty)
         status = check_header(&header, path, err);
-    return status == HN_OK ? check_objects(database, path, err) : status;
+    if (status == HN_OK && !is_empty)
+        status = check_objects(database, path, *count, err);
+    return status == HN_OK && may_create && *count < SCHEMA_COUNT ? create(database, *count, err)
+                                                                  : status;
 }
 
 static enum hn_status open_in_transaction(struct hn_database *database, const char *path,
-                                          bool may_create, bool *is_empty, struct hn_error *err)
+                                          bool may_create, size_t *count, struct hn_error *err)
 {
     enum hn_status status =
         hn_database_run(database, may_create ? "BEGIN EXCLUSIVE" : "BEGIN", err);
     if (status == HN_OK)
-        status = open_within(database, path, may_create, is_empty, err);
+        status = open_within(database, path, may_create, count, err);
     if (status == HN_OK)
         status = hn_database_run(database, "COMMIT", err);
     hn_database_rollback(database);
@@ -188,10 +214,12 @@ static enum hn_status open_in_transaction(struct hn_database *database, const ch
 enum hn_status hn_schema_open(struct hn_database *database, const char *path,
                               enum hn_store_mode mode, struct hn_error *err)
 {
-    bool is_empty = false;
-    enum hn_status status = open_in_transaction(database, path, false, &is_empty, err);
-    if (status != HN_OK || !is_empty)
+    size_t count = 0;
+    enum hn_status status = open_in_transaction(database, path, false, &count, err);
+    if (status != HN_OK || count == SCHEMA_COUNT)
         return status;
-    return mode == HN_STORE_WRITE ? open_in_transaction(database, path, true, &is_empty, err)
-                                  : hn_fail(err, HN_EFORMAT, "cache '%s' holds nothing yet", path);
+    if (mode == HN_STORE_WRITE)
+        return open_in_transaction(database, path, true, &count, err);
+    return count > 0 ? pretend(database, count, err)
+                     : hn_fail(err, HN_EFORMAT, "cache '%s' holds nothing yet", path);
 }

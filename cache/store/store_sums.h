@@ -19,6 +19,7 @@
 #define HN_RECORD_INTACT(t)                                                                                            \
     HN_INTACT(t, t "session_id, " t "point, " t "outcome, " t "verification, " t "final, " t "objective, " t "json")
 #define HN_IMAGE_INTACT(t) HN_INTACT(t, t "task_id, " t "version_id, " t "point, " t "entry, " t "hash")
+#define HN_RULE_INTACT(t) HN_INTACT(t, t "session_id, " t "json")
 #define HN_ROOF_INTACT(t)                                                                                              \
     HN_INTACT(t, t "device, " t "capability, " t "sm_count, " t "mig_profile, " t "driver, " t "measured, "            \
                  t "copy_gb_per_s, " t "l2_gb_per_s, " t "fp32_gflops, " t "launch_us")

@@ -2,6 +2,15 @@
 #ifndef HONE_TESTS_RULE_FIXTURE_H
 #define HONE_TESTS_RULE_FIXTURE_H
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
 #include "cache/family/rule.h"
 
 /* Two configurations for tall and for wide problems, and one for where rows are short. */
@@ -23,7 +32,7 @@ static const char rule_text[] =
     " 'measured': {'mean': 0.021, 'worst': 0.09, 'sizes': 40}}";
 
 /* JSON with ' for ". */
-static json_t *parse_quoted(const char *text)
+static inline json_t *parse_quoted(const char *text)
 {
     json_error_t error;
     char *quoted = strdup(text);

@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/family/rule.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdio.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
-
-#include "rule_fixture.h"
+#include "tests/unit/rule_fixture.h"
 
 struct choice {
     const char *problem;

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/store/store_rules.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cache/record/gate.h"
+#include "cache/store/store_internal.h"
+
+void hn_stored_rules_free(struct hn_stored_rules *rules)
+{
+    for (size_t i = 0; i < rules->count; i++) {
+        hn_identity_finish(&rules->items[i].identity);
+        hn_rule_finish(&rules->items[i].rule);
+    }
+    free(rules->items);
+    *rules = (struct hn_stored_rules){.items = NULL};
+}
+
+enum hn_status hn_store_add_rule(struct hn_database *database, int64_t session_id, const char *json,
+                                 struct hn_error *err)
+{
+    struct hn_statement *statement;
+    enum hn_status status = hn_database_prepare(
+        database, "INSERT OR REPLACE INTO rule VALUES(?1, ?2, checksum(?1, ?2))", &statement, err);
+    if (status == HN_OK) {
+        hn_bind_integer(statement, session_id);
+        hn_bind_text(statement, json);
+        status = hn_statement_run(statement, err);
+    }
+    hn_statement_finish(statement);
+    return status;
+}
+
+enum hn_status hn_store_put_rule(struct hn_store *store, int64_t session_id,
+                                 const struct hn_rule *rule, struct hn_error *err)
+{
+    assert(store->mode == HN_STORE_WRITE);
+    json_t *json = hn_rule_to_json(rule);
+    char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+    enum hn_status status = text == NULL ? hn_fail_memory(err) : hn_store_commit(store, err);
+    if (status == HN_OK)
+        status = hn_store_add_rule(store->database, session_id, text, err);
+    free(text);
+    json_decref(json);
+    return status;
+}
+
+enum hn_status hn_store_read_rule(const struct hn_store *store, struct hn_statement *statement,
+                                  struct hn_rule *rule, struct hn_error *err)
+{
+    json_error_t error;
+    struct hn_error reason = {""};
+    const char *text = hn_column_text(statement, 0);
+    enum hn_status status = hn_store_expect_intact(store, statement, 1, "a rule of a family", err);
+    if (status == HN_OK)
+        status = hn_gate_json(text, strlen(text), err);
+    if (status != HN_OK)
+        return status;
+    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    status = hn_rule_from_json(json, rule, &reason);
+    json_decref(json);
+    if (status == HN_ENOMEM)
+        return hn_fail_memory(err);
+    return status == HN_OK
+               ? HN_OK
+               : hn_fail(err, status, "cache '%s': %.2000s", store->path, reason.message);
+}
+
+/* ?1: the kernel or NULL. Of each family the rule that counts. */
+static const char rules_that_count[] = "WITH ranked AS (SELECT u.json, " HN_RULE_INTACT(
+    "u.") " AS rule_intact, s.*, " HN_SESSION_INTACT("s.") " AS intact, ROW_NUMBER() OVER "
+                                                           "(PARTITION BY s.task_id ORDER BY "
+                                                           "s.simulated,"
+                                                           " s.source <> '', s.started DESC, s.id "
+                                                           "DESC) AS age"
+                                                           " FROM rule u JOIN session s ON s.id = "
+                                                           "u.session_id)"
+                                                           " SELECT r.json, r.rule_intact, r.id, "
+                                                           "r.started, r.simulated, r.machine, "
+                                                           "r.source,"
+                                                           " r.imported, t.kernel, t.signature, "
+                                                           "t.problem, t.regime, t.objective, "
+                                                           "t.device,"
+                                                           " t.capability, t.sm_count, "
+                                                           "t.mig_profile, v.template_hash, "
+                                                           "v.options_hash,"
+                                                           " v.plan_hash, v.driver, v.nvrtc, "
+                                                           "v.protocol, r.intact "
+                                                           "AND " HN_TASK_INTACT(
+                                                               "t.") " AND"
+                                                                     " " HN_VERSION_INTACT(
+                                                                         "v.") " "
+                                                                               "F"
+                                                                               "R"
+                                                                               "O"
+                                                                               "M"
+                                                                               " "
+                                                                               "r"
+                                                                               "a"
+                                                                               "n"
+                                                                               "k"
+                                                                               "e"
+                                                                               "d"
+                                                                               " "
+                                                                               "r"
+                                                                               " "
+                                                                               "J"
+                                                                               "O"
+                                                                               "I"
+                                                                               "N"
+                                                                               " "
+                                                                               "t"
+                                                                               "a"
+                                                                               "s"
+                                                                               "k"
+                                                                               " "
+                                                                               "t"
+                                                                               " "
+                                                                               "O"
+                                                                               "N"
+                                                                               " "
+                                                                               "t"
+                                                                               "."
+                                                                               "i"
+                                                                               "d"
+                                                                               " "
+                                                                               "="
+                                                                               " "
+                                                                               "r"
+                                                                               "."
+                                                                               "t"
+                                                                               "a"
+                                                                               "s"
+                                                                               "k"
+                                                                               "_"
+                                                                               "i"
+                                                                               "d"
+                                                                               " "
+                                                                               "J"
+                                                                               "O"
+                                                                               "I"
+                                                                               "N"
+                                                                               " "
+                                                                               "v"
+                                                                               "e"
+                                                                               "r"
+                                                                               "s"
+                                                                               "i"
+                                                                               "o"
+                                                                               "n"
+                                                                               " "
+                                                                               "v"
+                                                                               " "
+                                                                               "O"
+                                                                               "N"
+                                                                               " "
+                                                                               "v"
+                                                                               "."
+                                                                               "i"
+                                                                               "d"
+                                                                               " "
+                                                                               "="
+                                                                               " "
+                                                                               "r"
+                                                                               "."
+                                                                               "v"
+                                                                               "e"
+                                                                               "r"
+                                                                               "s"
+                                                                               "i"
+                                                                               "o"
+                                                                               "n"
+                                                                               "_"
+                                                                               "i"
+                                                                               "d"
+                                                                               " "
+                                                                               "W"
+                                                                               "H"
+                                                                               "E"
+                                                                               "R"
+                                                                               "E"
+                                                                               " "
+                                                                               "r"
+                                                                               "."
+                                                                               "a"
+                                                                               "g"
+                                                                               "e"
+                                                                               " "
+                                                                               "="
+                                                                               " "
+                                                                               "1"
+                                                                               " "
+                                                                               "A"
+                                                                               "N"
+                                                                               "D"
+                                                                               " "
+                                                                               "("
+                                                                               "?"
+                                                                               "1"
+                                                                               " "
+                                                                               "I"
+                                                                               "S"
+                                                                               " "
+                                                                               "N"
+                                                                               "U"
+                                                                               "L"
+                                                                               "L"
+                                                                               " "
+                                                                               "O"
+                                                                               "R"
+                                                                               " "
+                                                                               "t"
+                                                                               "."
+                                                                               "k"
+                                                                               "e"
+                                                                               "r"
+                                                                               "n"
+                                                                               "e"
+                                                                               "l"
+                                                                               " "
+                                                                               "="
+                                                                               " "
+                                                                               "?"
+                                                                               "1"
+                                                                               ")"
+                                                                               " "
+                                                                               "O"
+                                                                               "R"
+                                                                               "D"
+                                                                               "E"
+                                                                               "R"
+                                                                               " "
+                                                                               "B"
+                                                                               "Y"
+                                                                               " "
+                                                                               "t"
+                                                                               "."
+                                                                               "k"
+                                                                               "e"
+                                                                               "r"
+                                                                               "n"
+                                                                               "e"
+                                                                               "l"
+                                                                               ","
+                                                                               " "
+                                                                               "t"
+                                                                               "."
+                                                                               "d"
+                                                                               "e"
+                                                                               "v"
+                                                                               "i"
+                                                                               "c"
+                                                                               "e"
+                                                                               ","
+                                                                               " "
+                                                                               "t"
+                                                                               "."
+                                                                               "c"
+                                                                               "a"
+                                                                               "p"
+                                                                               "a"
+                                                                               "b"
+                                                                               "i"
+                                                                               "l"
+                                                                               "i"
+                                                                               "t"
+                                                                               "y"
+                                                                               ","
+                                                                               " "
+                                                                               "t"
+                                                                               "."
+                                                                               "s"
+                                                                               "m"
+                                                                               "_"
+                                                                               "c"
+                                                                               "o"
+                                                                               "u"
+                                                                               "n"
+                                                                               "t"
+                                                                               ","
+                                                                               " "
+                                                                               "t"
+                                                                               "."
+                                                                               "m"
+                                                                               "i"
+                                                                               "g"
+                                                                               "_"
+                                                                               "p"
+                                                                               "r"
+                                                                               "o"
+                                                                               "f"
+                                                                               "i"
+                                                                               "l"
+                                                                               "e"
+                                                                               ","
+                                                                               " "
+                                                                               "t"
+                                                                               "."
+                                                                               "r"
+                                                                               "e"
+                                                                               "g"
+                                                                               "i"
+                                                                               "m"
+                                                                               "e"
+                                                                               ","
+                                                                               " "
+                                                                               "t"
+                                                                               "."
+                                                                               "o"
+                                                                               "b"
+                                                                               "j"
+                                                                               "e"
+                                                                               "c"
+                                                                               "t"
+                                                                               "i"
+                                                                               "v"
+                                                                               "e"
+                                                                               ","
+                                                                               " "
+                                                                               "t"
+                                                                               "."
+                                                                               "s"
+                                                                               "i"
+                                                                               "g"
+                                                                               "n"
+                                                                               "a"
+                                                                               "t"
+                                                                               "u"
+                                                                               "r"
+                                                                               "e";
+
+/* A row of the query above. */
+static enum hn_status read_stored(struct hn_store *store, struct hn_statement *statement,
+                                  struct hn_stored_rule *stored, struct hn_error *err)
+{
+    stored->session_id = hn_column_integer(statement, 2);
+    stored->learnt = hn_column_real(statement, 3);
+    stored->simulated = hn_column_integer(statement, 4) != 0;
+    enum hn_status status =
+        hn_store_expect_intact(store, statement, 23, "the task, version or session of a rule", err);
+    if (status == HN_OK)
+        status = hn_read_origin(statement, 5, &stored->origin, err);
+    if (status == HN_OK)
+        status = hn_read_identity(statement, 8, &stored->identity, err);
+    if (status == HN_OK)
+        status = hn_read_version(statement, 17, &stored->version, err);
+    if (status == HN_OK)
+        status = hn_gate_moment("started", stored->learnt, err);
+    stored->stale = stored->version.protocol != HN_MEASURING_PROTOCOL;
+    return status == HN_OK ? hn_store_read_rule(store, statement, &stored->rule, err) : status;
+}
+
+static enum hn_status append_stored(struct hn_store *store, struct hn_statement *statement,
+                                    struct hn_stored_rules *rules, struct hn_error *err)
+{
+    struct hn_stored_rule *grown = realloc(rules->items, (rules->count + 1) * sizeof *rules->items);
+    if (grown == NULL)
+        return hn_fail_memory(err);
+    rules->items = grown;
+    struct hn_stored_rule *stored = &rules->items[rules->count++];
+    *stored = (struct hn_stored_rule){.simulated = false};
+    hn_identity_init(&stored->identity);
+    hn_rule_init(&stored->rule);
+    return read_stored(store, statement, stored, err);
+}
+
+enum hn_status hn_store_get_rules(struct hn_store *store, const char *kernel,
+                                  struct hn_stored_rules *rules, struct hn_error *err)
+{
+    struct hn_statement *statement;
+    bool row = false;
+    *rules = (struct hn_stored_rules){.items = NULL};
+    enum hn_status status = hn_database_prepare(store->database, rules_that_count, &statement, err);
+    if (status == HN_OK) {
+        hn_bind_text(statement, kernel);
+        status = hn_statement_step(statement, &row, err);
+    }
+    while (status == HN_OK && row) {
+        status = append_stored(store, statement, rules, err);
+        if (status == HN_OK)
+            status = hn_statement_step(statement, &row, err);
+    }
+    hn_statement_finish(statement);
+    if (status != HN_OK)
+        hn_stored_rules_free(rules);
+    return status;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/store/store_rules.h"
+
+#include "cache/store/store_prune.h"
+#include "tests/unit/rule_fixture.h"
+#include "tests/unit/store_fixture.h"
+
+/* A session of the family, with a rule that has `sizes` as the number of sizes it was measured at.
+ */
+static int64_t learn(struct hn_store *store, const struct hn_version *version, size_t sizes,
+                     bool simulated, double started)
+{
+    struct hn_identity identity;
+    struct hn_rule rule;
+    struct hn_error err = {""};
+    int64_t id = 0;
+    make_identity(&identity, 0);
+    hn_bindings_finish(&identity.problem);
+    hn_bindings_init(&identity.problem);
+    struct hn_store_session session = {.identity = &identity,
+                                       .version = version,
+                                       .command = "hone tune",
+                                       .simulated = simulated,
+                                       .started = started};
+    read_rule(rule_text, &rule);
+    rule.measured.sizes = sizes;
+    if (hn_store_begin(store, &session, &id, &err) != HN_OK ||
+        hn_store_put_image(store, id, &rule.configurations[0], "cubin", 5, "matmul", &err) !=
+            HN_OK ||
+        hn_store_put_rule(store, id, &rule, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    hn_rule_finish(&rule);
+    hn_identity_finish(&identity);
+    return id;
+}
+
+static struct hn_stored_rules rules_of(struct hn_store *store, const char *kernel)
+{
+    struct hn_stored_rules rules;
+    struct hn_error err = {""};
+    if (hn_store_get_rules(store, kernel, &rules, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    return rules;
+}
+
+static size_t count_rules(struct hn_store *store)
+{
+    struct hn_stored_rules rules = rules_of(store, NULL);
+    size_t count = rules.count;
+    hn_stored_rules_free(&rules);
+    return count;
+}
+
+/* The one rule that counts. */
+static void assert_counts(struct hn_store *store, size_t sizes, bool simulated)
+{
+    struct hn_stored_rules rules = rules_of(store, "matmul");
+    assert_int_equal(rules.count, 1);
+    assert_int_equal(rules.items[0].rule.measured.sizes, sizes);
+    assert_int_equal(rules.items[0].simulated, simulated);
+    assert_int_equal(rules.items[0].identity.problem.count, 0);
+    assert_string_equal(rules.items[0].identity.device.name, "NVIDIA H200");
+    hn_stored_rules_free(&rules);
+}
+
+static void the_newest_rule_counts(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    assert_int_equal(count_rules(store), 0);
+    learn(store, &version_1, 1, true, 9000);
+    assert_counts(store, 1, true);
+    learn(store, &version_1, 2, false, 2000);
+    assert_counts(store, 2, false);
+    learn(store, &version_1, 3, false, 1000);
+    assert_counts(store, 2, false);
+    learn(store, &version_2, 4, false, 3000);
+    hn_store_close(store);
+    store = open_store(fixture->path, HN_STORE_READ);
+    assert_counts(store, 4, false);
+    struct hn_stored_rules others = rules_of(store, "transpose");
+    assert_int_equal(others.count, 0);
+    hn_stored_rules_free(&others);
+    hn_store_close(store);
+}
+
+static void a_family_is_no_tuned_problem(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_tuned_list list;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    learn(store, &version_1, 1, false, 1000);
+    put(store, begin(store), 16, 20);
+    commit(store);
+    assert_int_equal(hn_store_list(store, NULL, &list, NULL), HN_OK);
+    assert_int_equal(list.count, 1);
+    assert_int_equal(list.items[0].identity.problem.count, 1);
+    hn_tuned_list_free(&list);
+    hn_store_close(store);
+}
+
+/* As format 4 was: without the table. */
+static void age(const struct fixture *fixture)
+{
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    put(store, begin(store), 16, 20);
+    hn_store_close(store);
+    run_sql(fixture->path, "DROP TABLE rule; PRAGMA user_version = 4");
+}
+
+static void a_cache_of_before_is_read_as_it_is(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_text report;
+    age(fixture);
+    struct hn_store *store = open_store(fixture->path, HN_STORE_READ);
+    assert_int_equal(count_rules(store), 0);
+    assert_true(only_time(store) == 20);
+    hn_text_init(&report);
+    assert_int_equal(hn_store_check(store, &report, NULL), HN_OK);
+    hn_text_finish(&report);
+    hn_store_close(store);
+    assert_int_equal(query(fixture->path, "PRAGMA user_version"), 4);
+    assert_int_equal(query(fixture->path, "SELECT count(*) FROM sqlite_schema WHERE name = 'rule'"),
+                     0);
+}
+
+static void a_cache_of_before_is_brought_up_where_it_is_written(void **state)
+{
+    struct fixture *fixture = *state;
+    age(fixture);
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    learn(store, &version_1, 7, false, 1000);
+    assert_true(only_time(store) == 20);
+    hn_store_close(store);
+    assert_int_equal(query(fixture->path, "PRAGMA user_version"), 5);
+    store = open_store(fixture->path, HN_STORE_READ);
+    assert_counts(store, 7, false);
+    hn_store_close(store);
+    /* A table too many for what it says that it is. */
+    run_sql(fixture->path, "PRAGMA user_version = 4");
+    assert_refused(fixture->path, HN_STORE_READ, HN_EFORMAT, "Hone makes no 'rule'");
+}
+
+static void a_merge_takes_rules(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_store_merged merged;
+    char path[160];
+    snprintf(path, sizeof path, "%s/other.db", fixture->folder);
+    struct hn_store *from = open_store(fixture->path, HN_STORE_WRITE);
+    struct hn_store *store = open_store(path, HN_STORE_WRITE);
+    learn(from, &version_1, 5, false, 1000);
+    assert_int_equal(hn_store_merge(store, from, true, &merged, NULL), HN_OK);
+    assert_int_equal(merged.rules, 1);
+    assert_int_equal(merged.images, 1);
+    assert_counts(store, 5, false);
+    assert_int_equal(hn_store_merge(store, from, true, &merged, NULL), HN_OK);
+    assert_int_equal(merged.rules, 0);
+    learn(store, &version_1, 6, false, 500);
+    assert_counts(store, 6, false); /* learnt here, though it is older */
+    hn_store_close(store);
+    hn_store_close(from);
+}
+
+static void pruning_keeps_the_rule_that_counts(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_pruned pruned;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    learn(store, &version_1, 1, false, 1000);
+    learn(store, &version_2, 2, false, 2000);
+    learn(store, &version_2, 3, false, 3000);
+    assert_int_equal(hn_store_prune(store, &(struct hn_prune){.stale = true}, &pruned, NULL),
+                     HN_OK);
+    assert_int_equal(pruned.sessions, 1);
+    assert_int_equal(pruned.images, 1);
+    assert_int_equal(hn_store_prune(store, &(struct hn_prune){.before = 9000}, &pruned, NULL),
+                     HN_OK);
+    assert_int_equal(pruned.sessions, 1);
+    assert_int_equal(pruned.images, 0); /* of version 2, which the rule has as well */
+    assert_counts(store, 3, false);
+    hn_store_close(store);
+    assert_int_equal(query(fixture->path, "SELECT count(*) FROM rule"), 1);
+    assert_int_equal(query(fixture->path, "SELECT count(*) FROM version"), 1);
+    assert_int_equal(query(fixture->path, "SELECT count(*) FROM image"), 1);
+}
+
+static void assert_found(const char *path, const char *finding)
+{
+    struct hn_text report;
+    struct hn_stored_rules rules;
+    hn_text_init(&report);
+    struct hn_store *store = open_store(path, HN_STORE_READ);
+    assert_int_equal(hn_store_get_rules(store, NULL, &rules, NULL), HN_EFORMAT);
+    assert_int_equal(hn_store_check(store, &report, NULL), HN_EFORMAT);
+    if (report.data == NULL || strstr(report.data, finding) == NULL)
+        fail_msg("'%s' does not say '%s'", report.data, finding);
+    hn_text_finish(&report);
+    hn_store_close(store);
+}
+
+static void what_is_no_rule_is_found(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    learn(store, &version_1, 1, false, 1000);
+    hn_store_close(store);
+    run_sql(fixture->path, "UPDATE rule SET json = replace(json, '\"right\":2', '\"right\":0')");
+    assert_found(fixture->path, "not what was written: the rule of session 1");
+    run_sql(fixture->path, "UPDATE rule SET checksum = checksum(session_id, json)");
+    assert_found(fixture->path, "rule: node 0 has child 0");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_newest_rule_counts),
+        TEST(a_family_is_no_tuned_problem),
+        TEST(a_cache_of_before_is_read_as_it_is),
+        TEST(a_cache_of_before_is_brought_up_where_it_is_written),
+        TEST(a_merge_takes_rules),
+        TEST(pruning_keeps_the_rule_that_counts),
+        TEST(what_is_no_rule_is_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
