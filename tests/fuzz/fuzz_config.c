@@ -65,12 +65,30 @@ static void use_space(const struct hn_config *config, const struct hn_space *spa
     }
 }
 
+/* What was accepted can be drawn from, and has what is drawn. */
+static void use_family(const struct hn_family *family)
+{
+    uint64_t at = 0;
+    for (int i = 0; i < 4; i++) {
+        struct hn_bindings problem;
+        struct hn_error err = {""};
+        enum hn_status status = hn_family_draw(family, 1, &at, &problem, &err);
+        fuzz_require(status == HN_OK || err.message[0] != '\0', "a failure has a message");
+        if (status != HN_OK)
+            return;
+        fuzz_require(hn_family_check(family, &problem, &err) == HN_OK, err.message);
+        hn_bindings_finish(&problem);
+    }
+}
+
 static void use_config(const struct hn_config *config)
 {
     struct hn_space *space = NULL;
     struct hn_error err = {""};
     if (config->plan->template_path != NULL)
         store_plan(config->plan);
+    if (config->family != NULL)
+        use_family(config->family);
     if (hn_config_space(config, 0, &space, &err) == HN_OK)
         use_space(config, space);
     else

@@ -22,11 +22,8 @@ void hn_config_destroy(struct hn_config *config)
         hn_config_free_values(config->parameters[i].values, config->parameters[i].count);
         hn_config_finish_recipe(config->parameters[i].recipe);
     }
-    for (size_t i = 0; i < config->constraint_count; i++) {
-        free(config->constraints[i].text);
-        hn_expression_destroy(config->constraints[i].expression);
-        free(config->constraints[i].where);
-    }
+    for (size_t i = 0; i < config->constraint_count; i++)
+        hn_config_constraint_finish(&config->constraints[i]);
     for (size_t i = 0; i < config->problem_count; i++)
         hn_bindings_finish(&config->problems[i]);
     for (size_t i = 0; i < config->ladder_count; i++)
@@ -39,6 +36,7 @@ void hn_config_destroy(struct hn_config *config)
     free(config->typed);
     free(config->ladder);
     hn_bindings_finish(&config->defaults);
+    hn_family_destroy(config->family);
     hn_plan_destroy(config->plan);
     free(config->path);
     free(config);
@@ -123,6 +121,7 @@ static void read_space_parts(struct hn_config_reader *reader)
 {
     hn_config_read_word(reader, hn_config_need(reader, reader->root, "kernel"),
                         "a name ([A-Za-z_][A-Za-z0-9_]*)", &reader->config->plan->kernel);
+    hn_config_read_family(reader);
     hn_config_read_problem(reader);
     hn_config_read_device(reader);
     hn_config_read_parameters(reader);
@@ -153,10 +152,10 @@ static void read_kernel_parts(struct hn_config_reader *reader, const struct hn_y
 static void read_root(struct hn_config_reader *reader)
 {
     static const char *const keys[] = {
-        "hone",       "kernel",    "template",  "entry",       "problem",   "freeze",
-        "parameters", "defaults",  "let",       "constraints", "arguments", "symbols",
-        "launch",     "pipeline",  "compile",   "reference",   "compare",   "ladder",
-        "metrics",    "objective", "direction", "look_ahead"};
+        "hone",    "kernel",     "template",  "entry",     "problem",     "family",
+        "freeze",  "parameters", "defaults",  "let",       "constraints", "arguments",
+        "symbols", "launch",     "pipeline",  "compile",   "reference",   "compare",
+        "ladder",  "metrics",    "objective", "direction", "look_ahead"};
     const struct hn_yaml *template = hn_yaml_get(reader->root, "template");
     hn_config_expect_kind(reader, reader->root, HN_YAML_MAPPING,
                           "a mapping with kernel and parameters");

@@ -4,6 +4,7 @@
 
 #include "runtime/device/device.h"
 #include "runtime/plan/plan.h"
+#include "tuner/config/family.h"
 #include "tuner/space/space.h"
 
 /* Proposals that a search makes before it knows the result of one: without the key, and at most, since as many compiled
@@ -30,21 +31,17 @@ struct hn_config_parameter {
                                         constraint says which are of one. NULL: as written */
 };
 
-struct hn_config_constraint {
-    char *text;
-    struct hn_expression *expression; /* bound to the names of the plan */
-    char *where;                      /* "configs/matmul.yaml:24:5" */
-};
-
 struct hn_config {
     char *path;             /* as given */
     struct hn_plan *plan;   /* template_path NULL when the config has only kernel, parameters and constraints */
     struct hn_config_parameter *parameters;
     size_t parameter_count;
-    struct hn_config_constraint *constraints;
+    struct hn_config_constraint *constraints; /* bound to the names of the plan */
     size_t constraint_count;
-    struct hn_bindings *problems; /* every one is tuned on its own; a config without problem has one, empty */
+    struct hn_bindings *problems; /* every one is tuned on its own; a config without problem has one: the middle
+                                  of its family, or without that an empty one */
     size_t problem_count;
+    struct hn_family *family; /* NULL: none */
     struct hn_bindings *ladder; /* as written: completed by hn_config_complete */
     size_t ladder_count;
     struct hn_bindings defaults; /* as written, maybe empty */

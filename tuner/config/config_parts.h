@@ -20,6 +20,7 @@ void hn_config_append_values(struct hn_text *text, const struct hn_value *values
 
 /* In the order in which they are read. */
 void hn_config_read_parameters(struct hn_config_reader *reader);
+void hn_config_read_family(struct hn_config_reader *reader);
 void hn_config_read_problem(struct hn_config_reader *reader);
 void hn_config_read_device(struct hn_config_reader *reader); /* limits that it names, as problem values */
 void hn_config_read_names(struct hn_config_reader *reader);
@@ -47,6 +48,11 @@ const char *hn_config_default_relative(enum hn_element element);
 void hn_config_read_types(struct hn_config_reader *reader);
 /* What only holds or fails once all is read: names in expressions, the default point, launches at it. */
 void hn_config_check(struct hn_config_reader *reader);
+
+/* `sizes` of a family whose values and conditions are there. */
+void hn_config_read_sizes(struct hn_config_reader *reader, const struct hn_yaml *node, struct hn_family *family);
+/* That problems and family have the same values. */
+void hn_config_match_family(struct hn_config_reader *reader);
 
 /* That a key is a word that expressions and results leave free. */
 void hn_config_check_name(struct hn_config_reader *reader, const struct hn_yaml *key);

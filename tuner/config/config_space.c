@@ -167,25 +167,40 @@ static void read_problem_list(struct hn_config_reader *reader, const struct hn_y
         read_problem_item(reader, item);
 }
 
-/* The names of problem values as they stand in the first problem, and which of them are frozen. */
+/* The names of problem values as they stand in the first problem, or in the family where there is
+ * no problem, and which of them are frozen. */
 static void name_problem_values(struct hn_config_reader *reader, const struct hn_yaml *first)
 {
     struct hn_plan *plan = reader->config->plan;
+    const struct hn_family *family = first == NULL ? reader->config->family : NULL;
     const struct hn_yaml *parameters = hn_yaml_get(reader->root, "parameters");
     size_t most = HN_DEVICE_LIMITS + (first == NULL ? 0 : first->count) +
+                  (family == NULL ? 0 : family->value_count) +
                   (parameters == NULL ? 0 : parameters->count);
     plan->problem = hn_config_allocate(reader, most, sizeof *plan->problem);
     for (const struct hn_yaml *child = hn_config_first(reader, first); child != NULL;
          child = hn_config_next(reader, child))
         hn_config_copy(reader, child->key->text, &plan->problem[plan->problem_count++]);
+    for (size_t i = 0; family != NULL && i < family->value_count && reader->status == HN_OK; i++)
+        hn_config_copy(reader, family->values[i].name, &plan->problem[plan->problem_count++]);
     hn_config_read_words(reader, hn_yaml_get(reader->root, "freeze"), "problem value",
                          plan->problem, plan->problem_count, &plan->freeze, &plan->freeze_count);
+}
+
+static void take_middle(struct hn_config_reader *reader)
+{
+    make_room(reader, 1);
+    if (reader->status == HN_OK)
+        hn_config_take(reader, hn_family_middle(reader->config->family, add_problem(reader->config),
+                                                reader->err));
 }
 
 void hn_config_read_problem(struct hn_config_reader *reader)
 {
     const struct hn_yaml *node = hn_yaml_get(reader->root, "problem");
-    if (node == NULL)
+    if (node == NULL && reader->config->family != NULL)
+        take_middle(reader);
+    else if (node == NULL)
         multiply_out(reader, NULL, 0);
     else if (node->kind == HN_YAML_MAPPING)
         read_one_mapping(reader, node);
@@ -194,6 +209,7 @@ void hn_config_read_problem(struct hn_config_reader *reader)
     else
         hn_config_fail_found(reader, node, "a mapping of names to values, or a list of them");
     name_problem_values(reader, node == NULL || node->kind == HN_YAML_MAPPING ? node : node->child);
+    hn_config_match_family(reader);
 }
 
 /* Names. */
@@ -243,6 +259,16 @@ static struct hn_word_list *start_list(struct hn_config_reader *reader, const ch
     return list->words == NULL ? NULL : list;
 }
 
+static const struct hn_family_value *find_in_family(const struct hn_config *config,
+                                                    const char *name)
+{
+    const struct hn_family *family = config->family;
+    for (size_t i = 0; family != NULL && i < family->value_count; i++)
+        if (strcmp(family->values[i].name, name) == 0)
+            return &family->values[i];
+    return NULL;
+}
+
 static void list_words(struct hn_config_reader *reader)
 {
     const struct hn_config *config = reader->config;
@@ -258,12 +284,16 @@ static void list_words(struct hn_config_reader *reader)
     }
     for (size_t i = 0; i < plan->problem_count; i++) {
         const char *name = plan->problem[i];
-        struct hn_word_list *list = start_list(
-            reader, name, hn_bindings_get(&config->problems[0], name), config->problem_count);
+        const struct hn_family_value *family = find_in_family(config, name);
+        struct hn_word_list *list =
+            start_list(reader, name, hn_bindings_get(&config->problems[0], name),
+                       config->problem_count + (family == NULL ? 0 : family->count));
         for (size_t p = 0; list != NULL && p < config->problem_count; p++)
             hn_config_take(reader,
                            hn_word_list_add(list, hn_bindings_get(&config->problems[p], name)->word,
                                             reader->err));
+        for (size_t v = 0; list != NULL && family != NULL && v < family->count; v++)
+            hn_config_take(reader, hn_word_list_add(list, family->values[v].word, reader->err));
     }
 }
 
@@ -287,6 +317,8 @@ static const struct hn_yaml *place_of_word(const struct hn_config_reader *reader
     const struct hn_yaml *list = hn_yaml_get(parameters, name);
     if (list == NULL)
         list = hn_yaml_get(reader->root, "problem");
+    if (list == NULL || find_word(list, word) == NULL)
+        list = hn_yaml_get(reader->root, "family");
     const struct hn_yaml *node = list == NULL ? NULL : find_word(list, word);
     return node == NULL ? parameters : node;
 }

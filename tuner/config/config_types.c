@@ -163,6 +163,11 @@ void hn_config_move_types(struct hn_config_reader *reader)
         if (hn_bindings_get(&config->problems[0], parameter->name) != NULL)
             hn_config_fail(reader, hn_yaml_get(reader->root, "parameters"),
                            "'%s' is a parameter and a problem value", parameter->name);
+        if (config->family != NULL)
+            hn_config_fail(reader, hn_yaml_get(reader->root, "parameters"),
+                           "'%s' is the type of an argument, and so a problem value; in a config "
+                           "with a family it stands there, as a list",
+                           parameter->name);
         multiply_problems(reader, parameter);
         plan->problem[plan->problem_count++] = parameter->name;
         hn_config_free_values(parameter->values, parameter->count);

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/config/family.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tuner/config/config.h"
+
+static int set_up(void **state)
+{
+    (void)state;
+    return chdir(HONE_TEST_DATA "/config/good");
+}
+
+static struct hn_config *load(const char *path)
+{
+    struct hn_config *config = NULL;
+    struct hn_error err = {""};
+    enum hn_status status = hn_config_load(path, &config, &err);
+    assert_string_equal(err.message, "");
+    assert_int_equal(status, HN_OK);
+    return config;
+}
+
+static void assert_text(const struct hn_bindings *bindings, const char *expected)
+{
+    char *text = hn_bindings_text(bindings);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void assert_has(const struct hn_family *family, const char *text, bool expected)
+{
+    struct hn_bindings problem;
+    assert_int_equal(hn_bindings_parse(text, &problem, NULL), HN_OK);
+    if (hn_family_has(family, &problem) != expected)
+        fail_msg("%s: expected to be %s", text, expected ? "of the family" : "of none");
+    hn_bindings_finish(&problem);
+}
+
+static void all_keys_are_read(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("family.yaml");
+    const struct hn_family *family = config->family;
+    assert_int_equal(family->value_count, 5);
+    assert_string_equal(family->values[0].name, "M");
+    assert_int_equal(family->values[0].high, 16384);
+    assert_true(family->values[0].log);
+    assert_int_equal(family->values[2].low, 0);
+    assert_int_equal(family->values[2].high, 100);
+    assert_false(family->values[2].log);
+    assert_int_equal(family->values[3].count, 2);
+    assert_int_equal(family->size_count, 2);
+    assert_text(&family->sizes[0], "K=0,LAYOUT=row,M=16,N=4096,SKEW=0.0");
+    assert_true(family->weights[0] == 4);
+    assert_true(family->weights[1] == 1);
+    assert_true(family->worst);
+    assert_int_equal(family->configurations, 8);
+    assert_true(family->loss == 0.05);
+    assert_int_equal(config->problem_count, 1);
+    assert_true(hn_bindings_equal(&config->problems[0], &family->sizes[0]));
+    assert_int_equal(config->plan->word_lists[0].count, 2);
+    hn_config_destroy(config);
+}
+
+static void what_is_left_out_has_a_default(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("family_file.yaml");
+    const struct hn_family *family = config->family;
+    assert_false(family->worst);
+    assert_int_equal(family->configurations, HN_FAMILY_CONFIGURATIONS);
+    assert_true(family->loss == HN_FAMILY_LOSS);
+    assert_int_equal(family->values[0].multiple_of, 1);
+    assert_int_equal(config->problem_count, 2);
+    assert_text(&config->problems[1], "M=128,N=64");
+    hn_config_destroy(config);
+    config = load("problem_list.yaml");
+    assert_null(config->family);
+    hn_config_destroy(config);
+}
+
+static void sizes_stand_in_files(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("family_file.yaml");
+    assert_int_equal(config->family->size_count, 2);
+    assert_text(&config->family->sizes[0], "M=16,N=1024");
+    assert_text(&config->family->sizes[1], "M=17,N=64");
+    assert_true(config->family->weights[0] == 3.5);
+    hn_config_destroy(config);
+    config = load("family_table.yaml");
+    assert_int_equal(config->family->size_count, 2);
+    assert_text(&config->family->sizes[0], "M=16,N=64");
+    assert_true(config->family->weights[0] == 3);
+    assert_text(&config->family->sizes[1], "M=1,N=1024");
+    hn_config_destroy(config);
+}
+
+static void the_middle_stands_for_the_family(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("family_middle.yaml");
+    struct hn_bindings middle;
+    /* M=128, N=50 and K=1024 are too many: M and N move together towards their lower ends. */
+    assert_text(&config->problems[0], "K=1024,M=28,N=34");
+    config->family->where_count = 0;
+    assert_int_equal(hn_family_middle(config->family, &middle, NULL), HN_OK);
+    assert_text(&middle, "K=1024,M=128,N=50");
+    hn_bindings_finish(&middle);
+    hn_config_destroy(config);
+}
+
+static void what_a_family_has(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("family.yaml");
+    const struct hn_family *family = config->family;
+    assert_has(family, "K=10,LAYOUT=row,M=1,N=8,SKEW=0.0", true);
+    assert_has(family, "K=10,LAYOUT=row,M=1,N=8,SKEW=0", true);
+    assert_has(family, "K=10,LAYOUT=row,M=1,N=8,SKEW=0.0,sm_count=132", true);
+    assert_has(family, "K=10,LAYOUT=column,M=1,N=8,SKEW=0.0", false);
+    assert_has(family, "K=10,LAYOUT=row,M=16384,N=16384,SKEW=0.0", false);
+    assert_has(family, "K=10,LAYOUT=diagonal,M=1,N=8,SKEW=0.0", false);
+    assert_has(family, "K=10,LAYOUT=row,M=1,N=9,SKEW=0.0", false);
+    assert_has(family, "K=110,LAYOUT=row,M=1,N=8,SKEW=0.0", false);
+    assert_has(family, "K=10,LAYOUT=row,M=1.5,N=8,SKEW=0.0", false);
+    assert_has(family, "K=10,LAYOUT=row,M=1,N=8", false);
+    hn_config_destroy(config);
+}
+
+static void draws_are_of_the_family_and_repeatable(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("family.yaml");
+    uint64_t at = 0, again_at = 0, other_at = 0;
+    int alike = 0;
+    for (int i = 0; i < 500; i++) {
+        struct hn_bindings problem, again, other;
+        assert_int_equal(hn_family_draw(config->family, 7, &at, &problem, NULL), HN_OK);
+        assert_int_equal(hn_family_draw(config->family, 7, &again_at, &again, NULL), HN_OK);
+        assert_int_equal(hn_family_draw(config->family, 8, &other_at, &other, NULL), HN_OK);
+        assert_true(hn_family_has(config->family, &problem));
+        assert_true(hn_bindings_equal(&problem, &again));
+        alike += hn_bindings_equal(&problem, &other);
+        hn_bindings_finish(&problem);
+        hn_bindings_finish(&again);
+        hn_bindings_finish(&other);
+    }
+    assert_int_equal(at, again_at);
+    assert_true(at > 500); /* `where` turned some away */
+    assert_true(alike < 50);
+    hn_config_destroy(config);
+}
+
+/* Sets the bit of each octave of M and N that 200 draws hit, and of each word. */
+static void draws_reach_everywhere(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("family.yaml");
+    config->family->where_count = 0;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        uint64_t at = 0, m = 0, n = 0, layouts = 0, k = 0;
+        for (int i = 0; i < 200; i++) {
+            struct hn_bindings problem;
+            assert_int_equal(hn_family_draw(config->family, seed, &at, &problem, NULL), HN_OK);
+            m |= 1ull << (63 - __builtin_clzll((uint64_t)hn_bindings_get(&problem, "M")->integer));
+            n |= 1ull << (63 - __builtin_clzll((uint64_t)hn_bindings_get(&problem, "N")->integer));
+            k |= 1ull << hn_bindings_get(&problem, "K")->integer / 10;
+            layouts |= strcmp(hn_bindings_get(&problem, "LAYOUT")->word, "row") == 0 ? 1 : 2;
+            hn_bindings_finish(&problem);
+        }
+        assert_int_equal(m & 0x3fff, 0x3fff); /* 1 to 8192; 16384 is one value of its octave */
+        assert_int_equal(n & 0x3ff8, 0x3ff8);
+        assert_int_equal(k, 0x7ff); /* 0, 10, ... 100 */
+        assert_int_equal(layouts, 3);
+    }
+    hn_config_destroy(config);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_keys_are_read),
+        cmocka_unit_test(what_is_left_out_has_a_default),
+        cmocka_unit_test(sizes_stand_in_files),
+        cmocka_unit_test(the_middle_stands_for_the_family),
+        cmocka_unit_test(what_a_family_has),
+        cmocka_unit_test(draws_are_of_the_family_and_repeatable),
+        cmocka_unit_test(draws_reach_everywhere),
+    };
+    return cmocka_run_group_tests(tests, set_up, NULL);
+}
