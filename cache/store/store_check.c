@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "cache/store/store_internal.h"
+#include "cache/store/store_rules.h"
 
 /* HN_OK when there is nothing to say of the row. */
 typedef enum hn_status look_at_row(struct hn_store *store, struct hn_statement *statement,

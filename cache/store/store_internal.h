@@ -6,8 +6,9 @@
 
 #include "cache/store/database.h"
 #include "cache/store/store.h"
-#include "cache/store/store_rules.h"
 #include "cache/store/store_sums.h"
+
+struct hn_rule;
 
 /* What the files of the store share. */
 

@@ -6,6 +6,7 @@
 
 #include "cache/record/gate.h"
 #include "cache/store/store_internal.h"
+#include "cache/store/store_rules.h"
 
 /* A row of the other cache's sessions, from column 0 on: id, origin, started, command, simulated,
  * task, version. */

@@ -3,6 +3,7 @@
 
 #include "cache/store/store_internal.h"
 #include "cache/store/store_prune.h"
+#include "cache/store/store_rules.h"
 
 /* ?1: the kernel or NULL, ?2: stale, ?3: simulated, ?4: before. `newest` has, of each tuning, the
  * version that counts: that of its newest session with a valid record, of a family with a rule. */

@@ -23,6 +23,7 @@ enum {
     KEY_RECORDED,
     KEY_ARCH,
     KEY_DEFAULTS,
+    KEY_NO_FAMILY,
 };
 
 enum format {
@@ -47,6 +48,7 @@ struct arguments {
     enum format format;
     bool quiet;
     bool defaults;
+    bool no_family;
     struct hn_bindings problem;
     const char *config;
     const char **recorded;
@@ -60,6 +62,8 @@ static const struct argp_option own_options[] = {
      "header (the default), driver-header, json, csv, source, cubin or cubin-header", 1},
     {"defaults", KEY_DEFAULTS, 0, 0,
      "Where nothing was tuned yet, the default point of --config, with a warning", 1},
+    {"no-family", KEY_NO_FAMILY, 0, 0,
+     "All results, without the rule that was learnt of a family of problems", 1},
     {"problem", 'p', "NAME=VALUE", 0,
      "Only configurations tuned for this problem value; may be repeated", 1},
     {"device-name", KEY_DEVICE_NAME, "NAME", 0,
@@ -167,6 +171,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_DEFAULTS:
         arguments->defaults = true;
+        return 0;
+    case KEY_NO_FAMILY:
+        arguments->no_family = true;
         return 0;
     case KEY_ARCH:
         arguments->options.architecture = argument;
@@ -308,6 +315,21 @@ static void say_chosen(const struct hn_export *export)
     hn_text_finish(&problem);
 }
 
+static void say_family(const struct hn_export *export)
+{
+    struct hn_text loss = {0};
+    if (export->outside_family > 0)
+        fprintf(
+            stderr,
+            "  without %zu result%s that the family has no configuration for, which --no-family "
+            "keeps\n",
+            export->outside_family, export->outside_family == 1 ? "" : "s");
+    hn_export_append_loss(export, &loss);
+    if (loss.length > 0)
+        fprintf(stderr, "  for any other problem %s_choose; %s\n", export->lower, loss.data);
+    hn_text_finish(&loss);
+}
+
 static void say_how_to_use(const struct hn_export *export, const char *output)
 {
     const char *slash = strrchr(output, '/');
@@ -335,6 +357,7 @@ static enum hn_status write_out(const struct arguments *arguments, const struct 
     if (!export->untuned) {
         say_chosen(export);
         say_more(export, arguments->format);
+        say_family(export);
     }
     if (arguments->format == FORMAT_HEADER)
         say_how_to_use(export, arguments->output);
@@ -357,6 +380,7 @@ static enum hn_status export_from(struct hn_store *store, const struct arguments
                                               .config = arguments->config,
                                               .recorded = arguments->recorded,
                                               .recorded_count = arguments->recorded_count,
+                                              .no_family = arguments->no_family,
                                               .defaults = arguments->defaults};
     enum hn_status status = hn_export_open(store, &request, &export, err);
     if (status == HN_OK && export.untuned)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/ascii.h"
+#include "tuner/export/export_family_part.h"
 #include "tuner/export/export_parts.h"
 
 #include <stdlib.h>
@@ -191,6 +192,11 @@ static enum hn_status open_results(struct hn_store *store, const struct hn_expor
         status = find_plan(store, request, export, err);
     if (status == HN_OK)
         status = hn_export_drop_incompatible(export, err);
+    bool may_have_rule = store != NULL && !untuned && export->plan != NULL &&
+                         export->plan->pipeline == NULL && !request->no_family &&
+                         request->problem->count == 0;
+    if (status == HN_OK && may_have_rule)
+        status = hn_export_take_family(export, store, err);
     return status == HN_OK ? hn_export_number(export, err) : status;
 }
 
@@ -213,6 +219,7 @@ void hn_export_finish(struct hn_export *export)
 {
     hn_plan_destroy(export->plan);
     hn_stored_plan_free(&export->stored);
+    hn_export_family_destroy(export->family);
     free(export->fallback);
     free(export->config_of);
     free(export->configs);

@@ -7,6 +7,7 @@
 #include "runtime/compile/source.h"
 
 struct hn_export_images;
+struct hn_export_family;
 
 /* What `hone export` writes: the tuned results of one kernel, one a device and problem, and the configurations that
  * they come down to. The first is the chosen one, whose values the header's macros take. */
@@ -26,6 +27,8 @@ struct hn_export {
     struct hn_tuned *fallback; /* borrows all; NULL: there is none */
     size_t body_count;         /* configurations with it */
     size_t left_out; /* tuned with other parameters than the chosen one */
+    struct hn_export_family *family; /* its rule chooses where nothing was tuned for the problem; NULL: there is none */
+    size_t outside_family; /* results that are none of its configurations, left out too */
     struct hn_stored_plan stored;
     struct hn_plan *plan; /* of the chosen one, or of the config; NULL when the cache keeps none */
     char template_hash[33]; /* of the template that goes with the plan */
@@ -44,6 +47,7 @@ struct hn_export_request {
     const char *config;          /* path: plan and template are taken from it; NULL: from the cache */
     const char *const *recorded; /* recordings, or folders of them, in place of the cache */
     size_t recorded_count;
+    bool no_family; /* all results, and no rule of a family */
     bool defaults; /* where nothing fits, the default point of the config, which has to be given */
 };
 
@@ -64,6 +68,8 @@ char *hn_export_identifier(const char *kernel, const char *prefix, bool upper);
 /* Entries and options of a result's configuration, without the template's text. Finish it. */
 enum hn_status hn_export_make_source(const struct hn_export *export, const struct hn_tuned *tuned,
                                      struct hn_source *source, struct hn_error *err);
+/* Appends what is lost by the rule of a family, as a sentence; nothing where there is none, or that is not known. */
+void hn_export_append_loss(const struct hn_export *export, struct hn_text *text);
 /* Appends "2026-11-21" for seconds since the epoch. */
 void hn_export_append_date(struct hn_text *text, double time);
 

@@ -24,7 +24,10 @@ enum hn_status hn_export_read_plan(struct hn_export *export, struct hn_error *er
 void hn_export_order(struct hn_export *export, size_t chosen);
 /* One header can only hold results of the same parameters: those of another state of the config go. */
 enum hn_status hn_export_drop_incompatible(struct hn_export *export, struct hn_error *err);
-/* Numbers the configurations: results of the same code share one. */
+/* Whether the plan has all names of a result, whose words it learns; without a plan: those of the first. */
+enum hn_status hn_export_is_compatible(const struct hn_export *export, const struct hn_tuned *result, bool *fits,
+                                       struct hn_error *err);
+/* Numbers the configurations, those of a family behind the others: results of the same code share one. */
 enum hn_status hn_export_number(struct hn_export *export, struct hn_error *err);
 
 /* Lines that say how a pipeline was tuned; and macros of its first configuration, nothing where the plan is none. */
@@ -38,6 +41,9 @@ void hn_export_append_value(const struct hn_export *export, const char *name, co
                             struct hn_text *text);
 /* The values of a result's problem, in the order of the struct. */
 void hn_export_append_problem(const struct hn_export *export, const struct hn_tuned *tuned, struct hn_text *text);
+/* The row of a result, or of what could be one, in a table of the header. */
+void hn_export_append_row(const struct hn_export *export, const struct hn_tuned *tuned, size_t config,
+                          struct hn_text *text);
 /* The #defines of a configuration that not all have, as the inside of a string literal. */
 void hn_export_append_own_defines(struct hn_export_writer *writer, size_t config);
 /* A string as a C literal (NULL: as NULL), and a time with a point or an exponent. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cache/store/lookup.h"
+#include "tuner/export/export_family_part.h"
 #include "tuner/export/export_parts.h"
 
 static bool problem_matches(const struct hn_bindings *problem, const struct hn_bindings *wanted)
@@ -112,10 +113,9 @@ static bool has_names(const struct hn_bindings *bindings, char *const *names, si
     return all;
 }
 
-/* Whether the plan has all names of a result, whose words it learns; without a plan: those of the
- * first. */
-static enum hn_status is_compatible(const struct hn_export *export, const struct hn_tuned *result,
-                                    bool *fits, struct hn_error *err)
+enum hn_status hn_export_is_compatible(const struct hn_export *export,
+                                       const struct hn_tuned *result, bool *fits,
+                                       struct hn_error *err)
 {
     const struct hn_plan *plan = export->plan;
     const struct hn_tuned *first = export->results[0];
@@ -152,7 +152,7 @@ enum hn_status hn_export_drop_incompatible(struct hn_export *export, struct hn_e
     for (size_t i = 0; i < export->result_count; i++) {
         const struct hn_tuned *result = export->results[i];
         bool fits = false;
-        enum hn_status status = is_compatible(export, result, &fits, err);
+        enum hn_status status = hn_export_is_compatible(export, result, &fits, err);
         if (status != HN_OK)
             return status;
         if (fits)
@@ -222,26 +222,37 @@ static enum hn_status add_fallback(struct hn_export *export, struct hn_error *er
     return HN_OK;
 }
 
+static enum hn_status number_one(struct hn_export *export, char **keys,
+                                 const struct hn_tuned *tuned, size_t *config, struct hn_error *err)
+{
+    char *key = NULL;
+    enum hn_status status = make_key(export, tuned, &key, err);
+    if (status == HN_OK)
+        *config = find_configuration(export, keys, key, tuned);
+    return status;
+}
+
 enum hn_status hn_export_number(struct hn_export *export, struct hn_error *err)
 {
-    char **keys = calloc(export->result_count, sizeof *keys);
+    struct hn_export_family *family = export->family;
+    size_t most = export->result_count + (family == NULL ? 0 : family->row_count);
+    char **keys = calloc(most, sizeof *keys);
     enum hn_status status = HN_OK;
-    export->configs = calloc(export->result_count + 1, sizeof *export->configs);
+    export->configs = calloc(most + 1, sizeof *export->configs);
     export->config_of = calloc(export->result_count, sizeof *export->config_of);
     if (keys == NULL || export->configs == NULL || export->config_of == NULL)
         status = hn_fail_memory(err);
     for (size_t i = 0; i < export->result_count && status == HN_OK; i++) {
         const struct hn_tuned *tuned = export->results[i];
-        char *key = NULL;
-        if (export->plan == NULL) {
-            export->config_of[i] = export->count;
-            export->configs[export->count++] = tuned;
+        if (export->plan != NULL) {
+            status = number_one(export, keys, tuned, &export->config_of[i], err);
             continue;
         }
-        status = make_key(export, tuned, &key, err);
-        if (status == HN_OK)
-            export->config_of[i] = find_configuration(export, keys, key, tuned);
+        export->config_of[i] = export->count;
+        export->configs[export->count++] = tuned;
     }
+    for (size_t i = 0; family != NULL && i < family->row_count && status == HN_OK; i++)
+        status = number_one(export, keys, &family->rows[i], &family->config_of[i], err);
     for (size_t i = 0; keys != NULL && i < export->count; i++)
         free(keys[i]);
     free(keys);

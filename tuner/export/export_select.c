@@ -30,24 +30,27 @@ static enum hn_status sort_results(const struct hn_export *export, size_t **sort
     return HN_OK;
 }
 
+void hn_export_append_row(const struct hn_export *export, const struct hn_tuned *tuned,
+                          size_t config, struct hn_text *text)
+{
+    const struct hn_device_identity *device = &tuned->identity.device;
+    hn_text_append(text, "    {");
+    hn_export_append_literal(text, device->name);
+    hn_text_printf(text, ", %d, %d, %zu, ", device->capability, device->sm_count, config);
+    hn_export_append_time(text, tuned->best.timing.median_us);
+    hn_text_append(text, ", {");
+    hn_export_append_problem(export, tuned, text);
+    hn_text_append(text, export->plan->problem_count > 0 ? "}},\n" : "0}},\n");
+}
+
 static void write_results(struct hn_export_writer *writer)
 {
     const struct hn_export *export = writer->export;
-    struct hn_text *text = writer->text;
     size_t *sorted = NULL;
     hn_export_note(writer, sort_results(export, &sorted, writer->err));
-    for (size_t i = 0; i < export->result_count && sorted != NULL; i++) {
-        const struct hn_tuned *tuned = export->results[sorted[i]];
-        const struct hn_device_identity *device = &tuned->identity.device;
-        hn_text_append(text, "    {");
-        hn_export_append_literal(text, device->name);
-        hn_text_printf(text, ", %d, %d, %zu, ", device->capability, device->sm_count,
-                       export->config_of[sorted[i]]);
-        hn_export_append_time(text, tuned->best.timing.median_us);
-        hn_text_append(text, ", {");
-        hn_export_append_problem(export, tuned, text);
-        hn_text_append(text, export->plan->problem_count > 0 ? "}},\n" : "0}},\n");
-    }
+    for (size_t i = 0; i < export->result_count && sorted != NULL; i++)
+        hn_export_append_row(export, export->results[sorted[i]], export->config_of[sorted[i]],
+                             writer->text);
     free(sorted);
 }
 

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/export/export_family_part.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/export/export_parts.h"
+
+/* A header is compiled: more than this is no family but a mistake. */
+enum { ROWS_MOST = 1024 };
+
+void hn_export_family_destroy(struct hn_export_family *family)
+{
+    if (family == NULL)
+        return;
+    for (size_t i = 0; family->problems != NULL && i < family->variants; i++)
+        hn_bindings_finish(&family->problems[i]);
+    free(family->problems);
+    free(family->rows);
+    free(family->config_of);
+    hn_stored_rules_free(&family->rules);
+    free(family);
+}
+
+void hn_export_append_loss(const struct hn_export *export, struct hn_text *text)
+{
+    if (export->family != NULL)
+        hn_rule_append_loss(text, &export->family->stored->rule);
+}
+
+/* Of the same kernel at the same regime and objective: 2 on that device, 1 on one of its compute
+ * capability, 0: none of this. */
+static int rank_rule(const struct hn_stored_rule *stored, const struct hn_identity *chosen)
+{
+    const struct hn_identity *own = &stored->identity;
+    if (strcmp(own->signature, chosen->signature) != 0 ||
+        strcmp(own->regime, chosen->regime) != 0 || strcmp(own->objective, chosen->objective) != 0)
+        return 0;
+    return hn_device_identity_equal(&own->device, &chosen->device)
+               ? 2
+               : own->device.capability == chosen->device.capability;
+}
+
+static void find_rule(struct hn_export_family *family, const struct hn_identity *chosen)
+{
+    int best = 0;
+    for (size_t i = 0; i < family->rules.count; i++) {
+        int rank = rank_rule(&family->rules.items[i], chosen);
+        if (rank > best)
+            family->stored = &family->rules.items[i];
+        best = rank > best ? rank : best;
+    }
+}
+
+static bool has_values(const struct hn_rule *rule, const struct hn_bindings *problem)
+{
+    bool same = rule->value_count == problem->count;
+    for (size_t i = 0; same && i < problem->count; i++)
+        same = strcmp(rule->values[i].name, problem->names[i]) == 0 &&
+               (rule->values[i].word_count > 0) == (problem->values[i].type == HN_WORD);
+    return same;
+}
+
+/* The variant's words, as the digits of its number. */
+static enum hn_status set_words(const struct hn_rule *rule, size_t variant,
+                                struct hn_bindings *problem, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; status == HN_OK && i < rule->value_count; i++) {
+        const struct hn_rule_value *value = &rule->values[i];
+        if (value->word_count == 0)
+            continue;
+        status =
+            hn_bindings_set(problem, value->name, &value->words[variant % value->word_count], err);
+        variant /= value->word_count;
+    }
+    return status;
+}
+
+static bool is_configuration(const struct hn_rule *rule, const struct hn_bindings *point)
+{
+    for (size_t i = 0; i < rule->configuration_count; i++)
+        if (hn_bindings_equal(&rule->configurations[i], point))
+            return true;
+    return false;
+}
+
+/* The first of the chosen result's device that is a configuration of the rule; else the chosen one,
+ * which stays though it is none. */
+static const struct hn_tuned *find_first(const struct hn_export *export, const struct hn_rule *rule)
+{
+    const struct hn_tuned *chosen = export->results[0];
+    for (size_t i = 0; i < export->result_count; i++)
+        if (hn_device_identity_equal(&export->results[i]->identity.device,
+                                     &chosen->identity.device) &&
+            is_configuration(rule, &export->results[i]->best.point))
+            return export->results[i];
+    return chosen;
+}
+
+static void leave_others_out(struct hn_export *export, const struct hn_rule *rule,
+                             const struct hn_tuned *first)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < export->result_count; i++)
+        if (export->results[i] == first || is_configuration(rule, &export->results[i]->best.point))
+            export->results[kept++] = export->results[i];
+    export->outside_family = export->result_count - kept;
+    export->result_count = kept;
+}
+
+static enum hn_status make_problems(const struct hn_tuned *first, struct hn_export_family *family,
+                                    struct hn_error *err)
+{
+    const struct hn_rule *rule = &family->stored->rule;
+    enum hn_status status = HN_OK;
+    family->problems = calloc(family->variants, sizeof *family->problems);
+    if (family->problems == NULL)
+        return hn_fail_memory(err);
+    for (size_t i = 0; status == HN_OK && i < family->variants; i++) {
+        status = hn_bindings_copy(&family->problems[i], &first->identity.problem, err);
+        if (status == HN_OK)
+            status = set_words(rule, i, &family->problems[i], err);
+    }
+    return status;
+}
+
+static enum hn_status make_rows(const struct hn_tuned *first, struct hn_export_family *family,
+                                struct hn_error *err)
+{
+    const struct hn_stored_rule *stored = family->stored;
+    family->row_count = stored->rule.configuration_count * family->variants;
+    family->rows = calloc(family->row_count, sizeof *family->rows);
+    family->config_of = calloc(family->row_count, sizeof *family->config_of);
+    enum hn_status status = family->rows == NULL || family->config_of == NULL
+                                ? hn_fail_memory(err)
+                                : make_problems(first, family, err);
+    for (size_t i = 0; status == HN_OK && i < family->row_count; i++) {
+        struct hn_tuned *row = &family->rows[i];
+        row->identity = first->identity;
+        row->identity.device = stored->identity.device;
+        row->identity.problem = family->problems[i % family->variants];
+        row->version = stored->version;
+        row->origin = stored->origin;
+        row->simulated = stored->simulated;
+        row->best.point = stored->rule.configurations[i / family->variants];
+        row->best.time = stored->learnt;
+    }
+    return status;
+}
+
+static enum hn_status take(struct hn_export *export, struct hn_export_family *family, bool *taken,
+                           struct hn_error *err)
+{
+    const struct hn_rule *rule = &family->stored->rule;
+    const struct hn_tuned *first = find_first(export, rule);
+    bool fits = has_values(rule, &first->identity.problem);
+    enum hn_status status = HN_OK;
+    family->variants = 1;
+    for (size_t i = 0; fits && i < rule->value_count; i++) {
+        family->variants *= rule->values[i].word_count > 0 ? rule->values[i].word_count : 1;
+        fits = family->variants * rule->configuration_count <= ROWS_MOST;
+    }
+    if (!fits)
+        return HN_OK;
+    status = make_rows(first, family, err);
+    for (size_t i = 0; status == HN_OK && fits && i < family->row_count; i++)
+        status = hn_export_is_compatible(export, &family->rows[i], &fits, err);
+    if (status == HN_OK && fits) {
+        leave_others_out(export, rule, first);
+        *taken = true;
+    }
+    return status;
+}
+
+enum hn_status hn_export_take_family(struct hn_export *export, struct hn_store *store,
+                                     struct hn_error *err)
+{
+    bool taken = false;
+    struct hn_export_family *family = calloc(1, sizeof *family);
+    if (family == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = hn_store_get_rules(store, export->kernel, &family->rules, err);
+    if (status == HN_OK)
+        find_rule(family, &export->results[0]->identity);
+    if (status == HN_OK && family->stored != NULL)
+        status = take(export, family, &taken, err);
+    if (taken)
+        export->family = family;
+    else
+        hn_export_family_destroy(family);
+    return status;
+}

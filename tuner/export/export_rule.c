@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/export/export_cases_part.h"
+#include "tuner/export/export_family_part.h"
+#include "tuner/export/export_parts.h"
+#include "tuner/export/export_skeleton_parts.h"
+
+/* The rule of cache/family/rule.h as C: the same choice, told by the same loss. */
+
+static const struct hn_rule *rule_of(const struct hn_export *export)
+{
+    return &export->family->stored->rule;
+}
+
+/* Deeper than this, branches stand below one another. */
+enum { INDENT_MOST = 40 };
+
+struct rule_writer {
+    struct hn_export_writer *writer;
+    const struct hn_rule *rule;
+    struct hn_c_slot slots[HN_RULE_VALUES_MOST];
+    char *names[HN_RULE_VALUES_MOST];        /* that the slots borrow */
+    char *features[HN_RULE_FEATURES_MOST];   /* as C */
+    bool is_truth[HN_RULE_FEATURES_MOST];    /* of a feature: its value is a truth, 0 or 1 */
+    unsigned char depth[HN_RULE_NODES_MOST]; /* below a node, at most 255 */
+};
+
+static bool is_real(const struct rule_writer *out, size_t value)
+{
+    return hn_export_problem_is_real(out->writer->export, out->rule->values[value].name) ||
+           !hn_rule_value_is_whole(&out->rule->values[value]);
+}
+
+/* "own_M" for numbers, which are brought inside; words stay as they are. */
+static void name_slots(struct rule_writer *out)
+{
+    for (size_t i = 0; i < out->rule->value_count; i++) {
+        const struct hn_rule_value *value = &out->rule->values[i];
+        const struct hn_word_list *list = hn_export_words(out->writer->export, value->name);
+        struct hn_text name = {0};
+        hn_text_printf(&name, "%s%s", value->word_count > 0 ? "problem." : "own_", value->name);
+        out->names[i] = hn_text_take(&name);
+        if (out->names[i] == NULL)
+            hn_export_note(out->writer, hn_fail_memory(out->writer->err));
+        out->slots[i] = (struct hn_c_slot){
+            .name = out->names[i],
+            .real = value->word_count == 0 && is_real(out, i),
+            .words = list == NULL ? NULL : (const char *const *)list->words,
+            .word_count = list == NULL ? 0 : list->count,
+        };
+    }
+}
+
+static bool is_truth(const struct hn_rule *rule, const struct hn_rule_feature *feature)
+{
+    struct hn_value values[HN_RULE_VALUES_MOST], result;
+    for (size_t i = 0; i < rule->value_count; i++)
+        values[i] = rule->values[i].word_count > 0 ? rule->values[i].words[0]
+                    : hn_rule_value_is_whole(&rule->values[i])
+                        ? hn_integer((int64_t)rule->values[i].low)
+                        : hn_real(rule->values[i].low);
+    return hn_expression_evaluate(feature->expression, values, &result, NULL) == HN_OK &&
+           result.type == HN_BOOLEAN;
+}
+
+static void write_features(struct rule_writer *out)
+{
+    struct hn_export_writer *writer = out->writer;
+    for (size_t i = 0; i < out->rule->feature_count && writer->status == HN_OK; i++) {
+        const struct hn_rule_feature *feature = &out->rule->features[i];
+        struct hn_text text = {0};
+        out->is_truth[i] = is_truth(out->rule, feature);
+        hn_export_note(writer,
+                       hn_expression_append_c(feature->expression, out->slots,
+                                              writer->export->lower, NULL, &text, writer->err));
+        out->features[i] = hn_text_take(&text);
+        if (writer->status == HN_OK && out->features[i] == NULL)
+            hn_export_note(writer, hn_fail_memory(writer->err));
+    }
+}
+
+static void append_integer(struct hn_text *text, int64_t integer)
+{
+    if (integer == INT64_MIN)
+        hn_text_append(text, "(-INT64_C(9223372036854775807) - 1)");
+    else if (integer > INT32_MAX || integer < -INT32_MAX)
+        hn_text_printf(text, "INT64_C(%" PRId64 ")", integer);
+    else
+        hn_text_printf(text, "%" PRId64, integer);
+}
+
+static void append_end(struct hn_text *text, double end, bool real)
+{
+    const struct hn_value value = hn_real(end);
+    if (real)
+        hn_value_append(text, &value);
+    else
+        append_integer(text, (int64_t)end);
+}
+
+/* "    const int64_t own_M = problem.M >= 1 ? problem.M <= 4096 ? problem.M : 4096 : 1;" */
+static void write_number(const struct rule_writer *out, size_t place)
+{
+    struct hn_text *text = out->writer->text;
+    const struct hn_rule_value *value = &out->rule->values[place];
+    bool real = out->slots[place].real;
+    const char *cast = real ? "(double)" : "";
+    hn_text_printf(text, "    const %s own_%s = %sproblem.%s >= ", real ? "double" : "int64_t",
+                   value->name, cast, value->name);
+    append_end(text, value->low, real);
+    hn_text_printf(text, " ? %sproblem.%s <= ", cast, value->name);
+    append_end(text, value->high, real);
+    hn_text_printf(text, " ? %sproblem.%s : ", cast, value->name);
+    append_end(text, value->high, real);
+    hn_text_append(text, " : ");
+    append_end(text, value->low, real);
+    hn_text_append(text, ";\n");
+}
+
+/* "(problem.ORDER == HONE_MATMUL_ROW || …)", or that a number stayed what it was. */
+static void append_inside(const struct rule_writer *out, size_t place, struct hn_text *condition)
+{
+    const struct hn_rule_value *value = &out->rule->values[place];
+    if (value->word_count == 0)
+        hn_text_printf(condition, "own_%s == %sproblem.%s", value->name,
+                       out->slots[place].real ? "(double)" : "", value->name);
+    for (size_t i = 0; i < value->word_count; i++) {
+        hn_text_printf(condition, "%sproblem.%s == ", i == 0 ? "(" : " || ", value->name);
+        hn_export_append_value(out->writer->export, value->name, &value->words[i], condition);
+    }
+    hn_text_append(condition, value->word_count > 0 ? ")" : "");
+}
+
+static void write_inside(const struct rule_writer *out)
+{
+    struct hn_text *text = out->writer->text;
+    hn_text_append(text, "    const int inside = ");
+    for (size_t i = 0; i < out->rule->value_count; i++) {
+        struct hn_text condition = {0};
+        append_inside(out, i, &condition);
+        hn_export_append_wrapped(text, "\n                       ", "%s%s", i > 0 ? " && " : "",
+                                 condition.failed ? "" : condition.data);
+        text->failed = text->failed || condition.failed;
+        hn_text_finish(&condition);
+    }
+    hn_text_append(text, ";\n");
+}
+
+static void write_leaf(const struct rule_writer *out, const struct hn_rule_node *node, int indent)
+{
+    hn_text_printf(out->writer->text, "%*s*sure = %s;\n%*sreturn %d;\n", indent, "",
+                   node->sure ? "inside" : "0", indent, "", (int)node->configuration);
+}
+
+static void measure_depths(struct rule_writer *out)
+{
+    for (size_t i = out->rule->node_count; i-- > 0;) {
+        const struct hn_rule_node *node = &out->rule->nodes[i];
+        if (node->feature < 0)
+            continue;
+        unsigned char left = out->depth[node->left], right = out->depth[node->right];
+        unsigned char most = left > right ? left : right;
+        out->depth[i] = (unsigned char)(most + (most < UINT8_MAX));
+    }
+}
+
+/* "if (own_M <= 64) {", or the opposite. */
+static void write_branch(const struct rule_writer *out, const struct hn_rule_node *node, bool left,
+                         int indent)
+{
+    struct hn_text *text = out->writer->text;
+    hn_text_printf(text, "%*sif (", indent, "");
+    if (out->is_truth[node->feature]) {
+        hn_text_printf(text, "%s%s", left ? "!" : "", out->features[node->feature]);
+    } else {
+        hn_text_printf(text, "%s %s ", out->features[node->feature], left ? "<=" : ">");
+        append_integer(text, node->threshold);
+    }
+    hn_text_append(text, ") {\n");
+}
+
+/* The shallower side stands in braces, which return; the other one follows, so that nothing is
+ * nested deeper than a balanced tree is. */
+static void write_node(const struct rule_writer *out, size_t place, int indent)
+{
+    const struct hn_rule_node *node = &out->rule->nodes[place];
+    int inner = indent < INDENT_MOST ? indent + 4 : indent;
+    while (node->feature >= 0) {
+        bool left = out->depth[node->left] <= out->depth[node->right];
+        bool decided = out->is_truth[node->feature] && node->threshold != 0;
+        if (!decided) {
+            write_branch(out, node, left, indent);
+            write_node(out, (size_t)(left ? node->left : node->right), inner);
+            hn_text_printf(out->writer->text, "%*s}\n", indent, "");
+        }
+        bool next_left = decided ? node->threshold > 0 : !left;
+        node = &out->rule->nodes[next_left ? node->left : node->right];
+    }
+    write_leaf(out, node, indent);
+}
+
+static void write_rule(struct hn_export_writer *writer)
+{
+    struct rule_writer *out = calloc(1, sizeof *out);
+    if (out == NULL) {
+        hn_export_note(writer, hn_fail_memory(writer->err));
+        return;
+    }
+    out->writer = writer;
+    out->rule = rule_of(writer->export);
+    name_slots(out);
+    write_features(out);
+    measure_depths(out);
+    for (size_t i = 0; i < out->rule->value_count && writer->status == HN_OK; i++)
+        if (out->rule->values[i].word_count == 0)
+            write_number(out, i);
+    if (writer->status == HN_OK) {
+        write_inside(out);
+        write_node(out, 0, 4);
+    }
+    for (size_t i = 0; i < HN_RULE_VALUES_MOST; i++)
+        free(out->names[i]);
+    for (size_t i = 0; i < HN_RULE_FEATURES_MOST; i++)
+        free(out->features[i]);
+    free(out);
+}
+
+static void write_fallback(struct hn_export_writer *writer)
+{
+    const struct hn_rule *rule = rule_of(writer->export);
+    for (size_t i = 0; i < rule->fallback_count; i++)
+        hn_export_append_wrapped(writer->text, "\n       ", "%s%d", i > 0 ? ", " : "",
+                                 rule->fallback[i]);
+}
+
+static void write_family_rows(struct hn_export_writer *writer)
+{
+    const struct hn_export_family *family = writer->export->family;
+    for (size_t i = 0; i < family->row_count; i++)
+        hn_export_append_row(writer->export, &family->rows[i], family->config_of[i], writer->text);
+}
+
+static void append_loss(const char *what, const struct hn_rule_loss *loss, const char *upper,
+                        struct hn_text *text)
+{
+    const struct hn_value mean = hn_real(loss->mean), worst = hn_real(loss->worst);
+    if (loss->sizes == 0)
+        return;
+    hn_text_printf(text, "#define %s_%s_LOSS_MEAN ", upper, what);
+    hn_value_append(text, &mean);
+    hn_text_printf(text, "\n#define %s_%s_LOSS_WORST ", upper, what);
+    hn_value_append(text, &worst);
+    hn_text_printf(text, "\n#define %s_%s_LOSS_SIZES %zu\n", upper, what, loss->sizes);
+}
+
+static void write_losses(struct hn_export_writer *writer)
+{
+    const struct hn_rule *rule = rule_of(writer->export);
+    struct hn_text sentence = {0};
+    hn_rule_append_loss(&sentence, rule);
+    hn_text_printf(writer->text, "#define %s_LOSS ", writer->export->upper);
+    hn_export_append_literal(writer->text, sentence.length > 0 ? sentence.data : "not known");
+    hn_text_append(writer->text, "\n");
+    append_loss("PREDICTED", &rule->predicted, writer->export->upper, writer->text);
+    append_loss("MEASURED", &rule->measured, writer->export->upper, writer->text);
+    hn_text_finish(&sentence);
+}
+
+/* "M 1 to 4096, ORDER row or column" */
+static void append_values(const struct hn_rule *rule, struct hn_text *text)
+{
+    for (size_t i = 0; i < rule->value_count; i++) {
+        const struct hn_rule_value *value = &rule->values[i];
+        hn_export_append_wrapped(text, "\n             ", "%s%s", i > 0 ? ", " : "", value->name);
+        if (value->word_count == 0)
+            hn_text_printf(text, " %.15g to %.15g", value->low, value->high);
+        for (size_t j = 0; j < value->word_count; j++)
+            hn_text_printf(text, "%s%s", j == 0 ? " " : " or ", value->words[j].word);
+    }
+}
+
+/* The lines of the comment on top. */
+static void write_family(struct hn_export_writer *writer)
+{
+    const struct hn_export *export = writer->export;
+    const struct hn_stored_rule *stored = export->family->stored;
+    const struct hn_rule *rule = &stored->rule;
+    struct hn_text *text = writer->text;
+    hn_text_printf(text, "  family     %zu configurations for ", rule->configuration_count);
+    append_values(rule, text);
+    hn_text_printf(text, "\n             chosen by a rule learnt on %s, ",
+                   stored->identity.device.name);
+    hn_export_append_date(text, stored->learnt);
+    hn_text_append(text, "\n  loss       ");
+    hn_rule_append_loss(text, rule);
+    if (rule->measured.sizes == 0)
+        hn_text_append(text, rule->predicted.sizes > 0 ? "; not measured" : "not known");
+    else if (rule->predicted.sizes > 0)
+        hn_text_printf(text, "\n             predicted: %.1f%% in the mean, %.1f%% at worst",
+                       100 * rule->predicted.mean, 100 * rule->predicted.worst);
+    hn_text_append(text, "\n");
+    if (strcmp(stored->version.template_hash, export->template_hash) != 0)
+        hn_text_append(text, "  STALE: the template has changed since the rule was learnt; tune "
+                             "the family again\n");
+    if (stored->simulated)
+        hn_text_append(text, "  SIMULATED: the rule was learnt from recorded measurements\n");
+}
+
+static size_t count_family(const struct hn_export *export)
+{
+    return export->family != NULL;
+}
+
+HN_EXPORT_COUNT(rows, export->family->row_count)
+HN_EXPORT_COUNT(variants, export->family->variants)
+HN_EXPORT_COUNT(configurations, rule_of(export)->configuration_count)
+HN_EXPORT_COUNT(capability, (size_t) export->family->stored->identity.device.capability)
+
+const struct hn_export_part hn_export_rule_parts[] = {
+    {"family", .count = count_family, .write = write_family},
+    {"family_rows", .write = write_family_rows},
+    {"family_row_count", .count = count_rows},
+    {"family_variants", .count = count_variants},
+    {"family_capability", .count = count_capability},
+    {"rule_configurations", .count = count_configurations},
+    {"rule_body", .write = write_rule},
+    {"rule_fallback", .write = write_fallback},
+    {"losses", .write = write_losses},
+    {0},
+};
