@@ -4,10 +4,16 @@
 // High-Performance Matrix Multiplication"; Volkov and Demmel, "Benchmarking GPUs to Tune Dense Linear Algebra"). Tuned:
 // the size of the parts, the way of the data through shared memory, the order of the work, and how blocks or warps
 // share K where C alone has too few elements to fill the GPU.
-#ifndef M
+#ifndef FROZEN // 1: the sizes are constants of the program; 0: the kernel is told them, and one program serves them all
+#define FROZEN 1
+#endif
+#if FROZEN && !defined M
 #define M 4096
 #define N 4096
 #define K 4096
+#endif
+#ifndef ALIGN // what N and K are multiples of, where they are no constants
+#define ALIGN 1
 #endif
 
 #ifndef BM // the block's tile: BM x BN of C, BK steps of k at a time
@@ -86,11 +92,13 @@
 #include "sgemm_finish.cuh"
 
 extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
-    sgemm(const float *__restrict__ A, const float *__restrict__ B, float *C, float *partial, unsigned *done)
+    sgemm(const float *__restrict__ A, const float *__restrict__ B, float *C, float *partial, unsigned *done, int rows,
+          int columns, int depth)
 {
     extern __shared__ __align__(16) float shared[];
-    const place at = this_place();
-    const int first = first_step(blockIdx.z), tiles = steps_tiles(blockIdx.z);
+    const sizes all(rows, columns, depth);
+    const place at = this_place(all);
+    const int first = first_step(all, blockIdx.z), tiles = steps_tiles(all, blockIdx.z);
     float a[FRAGMENTS][TM * depth_a], b[FRAGMENTS][TN], c[TM][TN] = {};
 
     const auto multiply_add = [&](int k) { // one step of k of the thread's part
@@ -109,13 +117,13 @@ extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
     };
 
 #if STAGES == 0
-    for (int k = first; k < min(K, first + tiles * BK); ++k) {
+    for (int k = first; k < min(all.k, first + tiles * BK); ++k) {
 #pragma unroll
         for (int i = 0; i < TM; ++i)
-            a[0][i * depth_a] = A[(size_t)min(at.m + row_of(at, i), M - 1) * K + k];
+            a[0][i * depth_a] = A[(size_t)min(at.m + row_of(at, i), all.m - 1) * all.k + k];
 #pragma unroll
         for (int j = 0; j < TN; ++j)
-            b[0][j] = B[(size_t)k * N + min(at.n + column_of(at, j), N - 1)];
+            b[0][j] = B[(size_t)k * all.n + min(at.n + column_of(at, j), all.n - 1)];
         multiply_add(0);
     }
 #else

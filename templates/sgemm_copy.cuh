@@ -6,8 +6,8 @@
 #include "pipeline_copy.cuh"
 
 // Floats in a word: what the alignment of rows allows; single ones where A is transposed on the way by cp.async.
-constexpr int word_b = LOAD == LOAD_async4 ? 1 : widest(N);
-constexpr int word_a = LOAD == LOAD_async4 || (transposed && LOAD == LOAD_async16) ? 1 : widest(K);
+constexpr int word_b = LOAD == LOAD_async4 ? 1 : align_n;
+constexpr int word_a = LOAD == LOAD_async4 || (transposed && LOAD == LOAD_async16) ? 1 : align_k;
 constexpr int items_a = ceil_div(BM * BK, threads * word_a), items_b = ceil_div(BK * BN, threads * word_b);
 // Transposing by single floats, eight lanes read along k and store to eight different banks.
 constexpr bool turning = transposed && word_a == 1;
@@ -62,8 +62,9 @@ class tile_copy
     static constexpr int ahead = LOAD == LOAD_plain ? 1 : STAGES - 1;
 
     __device__ tile_copy(const float *A, const float *B, float *shared, const place &at, int first)
-        : own_a(word_of_a(0)), own_b(word_of_b(0)), a(A + (size_t)(at.m + own_a.row) * K + first + own_a.column),
-          b(B + (size_t)(first + own_b.row) * N + at.n + own_b.column), to_a(shared + a_index(own_a.row, own_a.column)),
+        : all(at.all), own_a(word_of_a(0)), own_b(word_of_b(0)),
+          a(A + (size_t)(at.m + own_a.row) * all.k + first + own_a.column),
+          b(B + (size_t)(first + own_b.row) * all.n + at.n + own_b.column), to_a(shared + a_index(own_a.row, own_a.column)),
           to_b(shared + a_floats + own_b.row * BN + own_b.column), first(first)
     {
     }
@@ -71,7 +72,7 @@ class tile_copy
     // The first tiles, the short one among them, into the first stages.
     __device__ void begin(int tiles)
     {
-        const int steps = short_tile != BK && first == 0 ? short_tile : BK;
+        const int steps = all.k == 0 ? 0 : first == 0 ? short_tile(all) : BK;
 #pragma unroll
         for (int i = 0; i < items_a; ++i)
             short_a(i, steps);
@@ -132,6 +133,7 @@ class tile_copy
     // Steps over which a tile's copies are spread: before the last one, in which the next tile is waited for.
     static constexpr int last_part = FRAGMENTS == 2 ? slice - 1 : slice;
     static constexpr int parts = LOAD == LOAD_plain ? 1 : SPREAD < last_part ? SPREAD : last_part;
+    const sizes all;
     const cell own_a, own_b; // the thread's first words
     const float *a, *b;      // where they are copied from and to
     float *const to_a, *const to_b;
@@ -140,29 +142,29 @@ class tile_copy
     __device__ __forceinline__ void advance(int steps)
     {
         a += steps;
-        b += (size_t)steps * N;
+        b += (size_t)steps * all.n;
     }
     __device__ __forceinline__ bool has_a(int i)
     {
         const cell w = word_of_a(i);
-        return (BM * BK % (threads * word_a) == 0 || (w.row < BM && w.column < BK)) && (!small_m || w.row < M);
+        return (BM * BK % (threads * word_a) == 0 || (w.row < BM && w.column < BK)) && ((FROZEN && all.m >= BM) || w.row < all.m);
     }
     __device__ __forceinline__ bool has_b(int i)
     {
         const cell w = word_of_b(i);
-        return (BK * BN % (threads * word_b) == 0 || w.row < BK) && (!small_n || w.column < N);
+        return (BK * BN % (threads * word_b) == 0 || w.row < BK) && ((FROZEN && all.n >= BN) || w.column < all.n);
     }
     __device__ __forceinline__ const float *source_a(int i)
     {
         const cell w = word_of_a(i);
-        return a + (steps_known_a ? step_of_a(i).row * K + step_of_a(i).column
-                                  : (w.row - own_a.row) * K + w.column - own_a.column);
+        return a + (steps_known_a ? step_of_a(i).row * all.k + step_of_a(i).column
+                                  : (w.row - own_a.row) * all.k + w.column - own_a.column);
     }
     __device__ __forceinline__ const float *source_b(int i)
     {
         const cell w = word_of_b(i);
-        return b + (deal_b::even ? step_of_b(i).row * N + step_of_b(i).column
-                                 : (w.row - own_b.row) * N + w.column - own_b.column);
+        return b + (deal_b::even ? step_of_b(i).row * all.n + step_of_b(i).column
+                                 : (w.row - own_b.row) * all.n + w.column - own_b.column);
     }
     __device__ __forceinline__ float *place_a(int i, int stage)
     {

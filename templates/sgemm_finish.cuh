@@ -6,8 +6,8 @@
 #include "cluster.cuh"
 
 constexpr int groups = SPLIT_K / CLUSTER; // of blocks, each with a sum for the whole tile
-constexpr int tiles_c = tiles_m * tiles_n;
 constexpr bool through_shared = WK * CLUSTER > 1;
+__device__ __forceinline__ int tiles_c(const sizes &all) { return tiles_m(all) * tiles_n(all); }
 
 __device__ __forceinline__ float4 operator+(const float4 &a, const float4 &b)
 {
@@ -36,17 +36,17 @@ __device__ __forceinline__ void to_result(bool add, float *C, const place &at, i
                                           const words<count> &value)
 {
     const int m = at.m + row, n = at.n + column;
-    if (M % BM != 0 && (row < at.new_m || m >= M))
+    if ((!FROZEN || at.all.m % BM != 0) && (row < at.new_m || m >= at.all.m))
         return;
-    float *const to = C + (size_t)m * N + n;
-    constexpr int step = N % count == 0 ? count : 1; // rows that are not aligned take single floats
+    float *const to = C + (size_t)m * at.all.n + n;
+    constexpr int step = align_n % count == 0 ? count : 1; // rows that are not aligned take single floats
 #pragma unroll
     for (int i = 0; i < count; i += step) {
         words<step> part;
 #pragma unroll
         for (int j = 0; j < step; ++j)
             part.value[j] = value.value[i + j];
-        if (N % BN != 0 && (column + i < at.new_n || n + i >= N))
+        if ((!FROZEN || at.all.n % BN != 0) && (column + i < at.new_n || n + i >= at.all.n))
             continue;
         if (add)
             add_atomically(to + i, part);
@@ -56,9 +56,9 @@ __device__ __forceinline__ void to_result(bool add, float *C, const place &at, i
 }
 
 // Where the sum of a group of blocks for an element is kept. Tiles lie one after the other, a group behind the other.
-__device__ __forceinline__ size_t kept_at(int group, int tile, int element)
+__device__ __forceinline__ size_t kept_at(const place &at, int group, int element)
 {
-    return ((size_t)group * tiles_c + tile) * (BM * BN) + element;
+    return ((size_t)group * tiles_c(at.all) + at.tile) * (BM * BN) + element;
 }
 
 template <int count>
@@ -66,7 +66,7 @@ __device__ __forceinline__ void put(bool add, float *C, float *partial, const pl
                                     const words<count> &value)
 {
     if (FINISH == FINISH_last_block || FINISH == FINISH_second_step)
-        *(words<count> *)&partial[kept_at(blockIdx.z / CLUSTER, at.tile, row * BN + column)] = value;
+        *(words<count> *)&partial[kept_at(at, blockIdx.z / CLUSTER, row * BN + column)] = value;
     else
         to_result(add, C, at, row, column, value);
 }
@@ -74,10 +74,10 @@ __device__ __forceinline__ void put(bool add, float *C, float *partial, const pl
 // Adds up what all groups kept for the four elements from `element` of a tile on.
 __device__ __forceinline__ void sum_groups(const float *partial, float *C, const place &at, int element)
 {
-    float4 sum = __ldcg((const float4 *)&partial[kept_at(0, at.tile, element)]);
+    float4 sum = __ldcg((const float4 *)&partial[kept_at(at, 0, element)]);
 #pragma unroll 8
     for (int group = 1; group < groups; ++group)
-        sum = sum + __ldcg((const float4 *)&partial[kept_at(group, at.tile, element)]);
+        sum = sum + __ldcg((const float4 *)&partial[kept_at(at, group, element)]);
     to_result(false, C, at, element / BN, element % BN, words<4>{sum.x, sum.y, sum.z, sum.w});
 }
 
@@ -100,7 +100,7 @@ __device__ __forceinline__ bool is_last(unsigned *counter, unsigned blocks)
 __device__ __forceinline__ int own_rank() { return CLUSTER > 1 ? cluster_rank() : 0; }
 __device__ __forceinline__ unsigned *own_counter(unsigned *done, const place &at, int number)
 {
-    return done + (number * tiles_c + at.tile) * CLUSTER + own_rank();
+    return done + (number * tiles_c(at.all) + at.tile) * CLUSTER + own_rank();
 }
 
 // The block's elements of its tile, by words of four: the thread's first, and from one to the next.
@@ -192,21 +192,30 @@ __device__ __forceinline__ void finish(const float (&c)[TM][TN], float *shared, 
             sum_groups(partial, C, at, element);
 }
 
+// Floats that all of C is a multiple of.
+#if FROZEN
+constexpr int aligned_c = (size_t)M * N % 4 == 0 ? 4 : 1;
+#else
+constexpr int aligned_c = ALIGN;
+#endif
+
 // The steps before and after: C = 0 where blocks add to it, and the sums of the groups.
 #if FINISH == FINISH_atomic
-extern "C" __global__ void __launch_bounds__(256) sgemm_clear(float *C)
+extern "C" __global__ void __launch_bounds__(256) sgemm_clear(float *C, int rows, int columns)
 {
-    constexpr int count = (size_t)M * N % 4 == 0 ? 4 : 1;
+    const sizes all(rows, columns, 0);
+    constexpr int count = aligned_c;
     const size_t i = (size_t)blockIdx.x * 256 + threadIdx.x;
-    if (i < (size_t)M * N / count)
+    if (i < (size_t)all.m * all.n / count)
         ((words<count> *)C)[i] = words<count>{};
 }
 #elif FINISH == FINISH_second_step
-extern "C" __global__ void __launch_bounds__(256) sgemm_sum(const float *partial, float *C)
+extern "C" __global__ void __launch_bounds__(256) sgemm_sum(const float *partial, float *C, int rows, int columns)
 {
+    const sizes all(rows, columns, 0);
     const int word = blockIdx.x * 256 + threadIdx.x, tile = word / (BM * BN / 4);
-    if (tile < tiles_c)
-        sum_groups(partial, C, place_of(tile / tiles_n, tile % tiles_n), word % (BM * BN / 4) * 4);
+    if (tile < tiles_c(all))
+        sum_groups(partial, C, place_of(all, tile / tiles_n(all), tile % tiles_n(all)), word % (BM * BN / 4) * 4);
 }
 #endif
 

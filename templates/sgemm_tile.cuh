@@ -8,13 +8,27 @@ template <int count> struct __align__(4 * count) words {
     float value[count];
 };
 
-__device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
+__host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
 __device__ constexpr int widest(int count) { return count % 4 == 0 ? 4 : count % 2 == 0 ? 2 : 1; }
+
+// The sizes of the problem, and the longest words that rows of A, and of B and C, are made of.
+#if FROZEN
+struct sizes {
+    static constexpr int m = M, n = N, k = K;
+    __device__ constexpr sizes(int, int, int) {}
+};
+constexpr int align_k = widest(K), align_n = widest(N);
+#else
+struct sizes {
+    const int m, n, k;
+    __device__ sizes(int m, int n, int k) : m(m), n(n), k(k) {}
+};
+constexpr int align_k = ALIGN, align_n = ALIGN;
+#endif
 
 constexpr bool transposed = A_TILE == A_TILE_transposed;
 constexpr int warps_m = BM / WM, warps_n = BN / WN, threads = 32 * warps_m * warps_n * WK;
 constexpr int lanes_m = WM / TM, lanes_n = WN / TN;
-constexpr int tiles_m = ceil_div(M, BM), tiles_n = ceil_div(N, BN), tiles_k = ceil_div(K, BK);
 constexpr int slice = BK / WK;                              // steps of k of a tile that a warp does
 constexpr int word_m = transposed ? widest(TM) : 1;         // rows of a thread that lie side by side
 constexpr int word_n = widest(TN);                          // columns
@@ -28,7 +42,12 @@ static_assert(lanes_m * lanes_n == 32, "a warp's part is 32 threads' parts");
 static_assert(warps_m * WM == BM && warps_n * WN == BN && slice * WK == BK, "parts fill the tile");
 static_assert(stage_floats % 4 == 0 && a_floats % 4 == 0, "words of 16 bytes");
 
+__device__ __forceinline__ int tiles_m(const sizes &all) { return ceil_div(all.m, BM); }
+__device__ __forceinline__ int tiles_n(const sizes &all) { return ceil_div(all.n, BN); }
+__device__ __forceinline__ int tiles_k(const sizes &all) { return ceil_div(all.k, BK); }
+
 struct place {
+    sizes all;
     int tile, m, n;         // of the block: its tile, and the first element's row and column in C
     int new_m, new_n;       // the tile's rows and columns before these are its neighbours': not to be written
     int row, column, slice; // of the thread: its first row and column in the tile, its first step of k
@@ -36,21 +55,19 @@ struct place {
 
 // The last tiles begin early enough to end at the edges, so that they need no tests. In a matrix smaller than a tile,
 // there are elements beyond the edges all the same.
-constexpr bool small_m = M < BM, small_n = N < BN;
-
-__device__ __forceinline__ place place_of(int tile_m, int tile_n)
+__device__ __forceinline__ place place_of(const sizes &all, int tile_m, int tile_n)
 {
-    const int m = small_m ? 0 : min(tile_m * BM, M - BM), n = small_n ? 0 : min(tile_n * BN, N - BN);
-    return {tile_m * tiles_n + tile_n, m, n, tile_m * BM - m, tile_n * BN - n, 0, 0, 0};
+    const int m = all.m < BM ? 0 : min(tile_m * BM, all.m - BM), n = all.n < BN ? 0 : min(tile_n * BN, all.n - BN);
+    return {all, tile_m * tiles_n(all) + tile_n, m, n, tile_m * BM - m, tile_n * BN - n, 0, 0, 0};
 }
 
-__device__ __forceinline__ place this_place()
+__device__ __forceinline__ place this_place(const sizes &all)
 {
     // Tiles in groups of RASTER rows, column by column within a group.
-    const int group = blockIdx.x / (RASTER * tiles_n), in_group = blockIdx.x % (RASTER * tiles_n);
-    const int rows = tiles_m % RASTER == 0 ? RASTER : min(RASTER, tiles_m - group * RASTER);
+    const int group_tiles = RASTER * tiles_n(all), group = blockIdx.x / group_tiles, in_group = blockIdx.x % group_tiles;
+    const int rows = tiles_m(all) % RASTER == 0 ? RASTER : min(RASTER, tiles_m(all) - group * RASTER);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    place at = place_of(group * RASTER + in_group % rows, in_group / rows);
+    place at = place_of(all, group * RASTER + in_group % rows, in_group / rows);
     at.row = warp / warps_n % warps_m * WM + lane / lanes_n * word_m;
     at.column = warp % warps_n * WN + lane % lanes_n * word_n;
     at.slice = warp / (warps_n * warps_m) * slice;
@@ -69,16 +86,16 @@ __device__ __forceinline__ int column_of(const place &at, int j)
 
 // The steps of k are cut into tiles of BK. Where BK does not divide K, the first tile is the short one: so the loop
 // that follows needs no tests. The tiles are dealt out to SPLIT_K blocks.
-constexpr int short_tile = K - (tiles_k - 1) * BK;
+__device__ __forceinline__ int short_tile(const sizes &all) { return all.k - (tiles_k(all) - 1) * BK; }
 
-__device__ __forceinline__ int steps_tiles(int split)
+__device__ __forceinline__ int steps_tiles(const sizes &all, int split)
 {
-    return tiles_k / SPLIT_K + (split < tiles_k % SPLIT_K);
+    return tiles_k(all) / SPLIT_K + (split < tiles_k(all) % SPLIT_K);
 }
-__device__ __forceinline__ int first_step(int split)
+__device__ __forceinline__ int first_step(const sizes &all, int split)
 {
-    const int tile = split * (tiles_k / SPLIT_K) + min(split, tiles_k % SPLIT_K);
-    return tile == 0 ? 0 : short_tile + (tile - 1) * BK;
+    const int tile = split * (tiles_k(all) / SPLIT_K) + min(split, tiles_k(all) % SPLIT_K);
+    return tile == 0 ? 0 : short_tile(all) + (tile - 1) * BK;
 }
 
 // Where A(row, k) lies in its tile. Swizzling, the word is one that differs in neighbouring rows: so words of the

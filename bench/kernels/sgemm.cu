@@ -47,7 +47,7 @@ static hone_step step_of(int step)
 static void launch_sgemm(const float *A, const float *B, float *C, float *partial, unsigned *done)
 {
 #if FINISH == FINISH_atomic
-    sgemm_clear<<<step_of(0).grid, step_of(0).block>>>(C);
+    sgemm_clear<<<step_of(0).grid, step_of(0).block>>>(C, M, N);
 #endif
     cudaLaunchConfig_t config = {};
     cudaLaunchAttribute cluster = {};
@@ -58,19 +58,20 @@ static void launch_sgemm(const float *A, const float *B, float *C, float *partia
     cluster.val.clusterDim = {1, 1, CLUSTER};
     config.attrs = &cluster;
     config.numAttrs = CLUSTER > 1;
-    CHECK(cudaLaunchKernelEx(&config, sgemm, A, B, C, partial, done));
+    CHECK(cudaLaunchKernelEx(&config, sgemm, A, B, C, partial, done, M, N, K));
 #if FINISH == FINISH_second_step
-    sgemm_sum<<<step_of(2).grid, step_of(2).block>>>(partial, C);
+    sgemm_sum<<<step_of(2).grid, step_of(2).block>>>(partial, C, M, N);
 #endif
 }
 
 int main()
 {
     const int64_t m = M, n = N, k = K;
+    const size_t tiles = (size_t)ceil_div(M, BM) * ceil_div(N, BN);
     auto *A = allocate<float>(m * k), *B = allocate<float>(k * n), *C = allocate<float>(m * n);
     auto *expected = allocate<float>(m * n), *of_cublas = allocate<float>(m * n), *of_lt = allocate<float>(m * n);
-    auto *partial = allocate<float>((size_t)groups * tiles_c * BM * BN);
-    auto *done = allocate<unsigned>(2 * tiles_c * CLUSTER);
+    auto *partial = allocate<float>(groups * tiles * BM * BN);
+    auto *done = allocate<unsigned>(2 * tiles * CLUSTER);
     fill_reals<<<1024, 256>>>(A, m * k);
     fill_reals<<<1024, 256>>>(B, k * n, m * k);
     CHECK(cudaFuncSetAttribute(sgemm, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)step_of(1).shared_bytes));

@@ -23,7 +23,7 @@ static enum hn_status append_prelude(const struct scope *scope, struct hn_text *
                                      struct hn_error *err)
 {
     enum hn_status status =
-        hn_source_append_frozen(scope->plan, scope->entry, scope->problem, text, err);
+        hn_source_append_frozen(scope->plan, scope->entry, scope->problem, scope->point, text, err);
     if (status != HN_OK)
         return status;
     return hn_source_append_parameters(scope->plan, scope->entry, scope->parameters,
@@ -47,7 +47,8 @@ static const struct hn_value *find_value(const struct scope *scope, const char *
             return hn_bindings_get(scope->point, name);
     }
     const struct hn_value *value = hn_bindings_get(scope->problem, name);
-    return value != NULL && hn_plan_is_frozen(scope->plan, name, value) ? value : NULL;
+    const struct hn_bindings *point = scope->entry == NULL ? scope->point : NULL;
+    return value != NULL && hn_plan_is_frozen(scope->plan, point, name, value) ? value : NULL;
 }
 
 static size_t word_length(const char *text)

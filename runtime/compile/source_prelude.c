@@ -73,13 +73,16 @@ static bool is_hidden(const struct hn_plan *plan, const char *entry, const char 
 }
 
 enum hn_status hn_source_append_frozen(const struct hn_plan *plan, const char *entry,
-                                       const struct hn_bindings *problem, struct hn_text *text,
+                                       const struct hn_bindings *problem,
+                                       const struct hn_bindings *point, struct hn_text *text,
                                        struct hn_error *err)
 {
+    point = entry == NULL ? point : NULL;
     for (size_t i = 0; i < plan->problem_count; i++) {
         const char *name = plan->problem[i];
         const struct hn_value *value = hn_bindings_get(problem, name);
-        if (value == NULL || !hn_plan_is_frozen(plan, name, value) || is_hidden(plan, entry, name))
+        if (value == NULL || !hn_plan_is_frozen(plan, point, name, value) ||
+            is_hidden(plan, entry, name))
             continue;
         enum hn_status status = append_define(plan, name, value, text, err);
         if (status != HN_OK)

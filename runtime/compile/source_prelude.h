@@ -11,11 +11,12 @@ enum hn_status hn_source_append_value(const struct hn_plan *plan, const char *na
                                       const struct hn_value *value, struct hn_text *text,
                                       struct hn_error *err);
 
-/* "#define K 4096\n" for each problem value that the template sees as a constant, in declared
- * order, but for what are parameters of the template's C++ templates. entry: of a template that is
- * not the plan's; else NULL. */
+/* "#define K 4096\n" for each problem value that the template sees as a constant at the point, in
+ * declared order, but for what are parameters of the template's C++ templates. entry: of the
+ * reference's template, which sees all that can be constants; else NULL. */
 enum hn_status hn_source_append_frozen(const struct hn_plan *plan, const char *entry,
-                                       const struct hn_bindings *problem, struct hn_text *text,
+                                       const struct hn_bindings *problem,
+                                       const struct hn_bindings *point, struct hn_text *text,
                                        struct hn_error *err);
 /* The same for the named parameters. */
 enum hn_status hn_source_append_parameters(const struct hn_plan *plan, const char *entry,

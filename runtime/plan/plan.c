@@ -109,13 +109,34 @@ size_t hn_plan_source(const struct hn_plan *plan, size_t argument)
     return (size_t)(hn_plan_find_argument(plan, plan->arguments[argument].from) - plan->arguments);
 }
 
-bool hn_plan_is_frozen(const struct hn_plan *plan, const char *name, const struct hn_value *value)
+/* Of the names only parameters have values here. One that the point does not have, as it was tuned
+ * before there was such a parameter, takes the default. */
+bool hn_plan_freezes(const struct hn_plan *plan, const struct hn_bindings *point)
+{
+    struct hn_value holds = hn_boolean(true);
+    if (plan->freeze_if == NULL || point == NULL)
+        return true;
+    struct hn_value *values = calloc(hn_plan_slot_count(plan) + 1, sizeof *values);
+    for (size_t i = 0; values != NULL && i < plan->name_count; i++) {
+        const struct hn_value *value = hn_bindings_get(point, plan->names[i]);
+        if (value == NULL)
+            value = hn_bindings_get(&plan->defaults, plan->names[i]);
+        values[i] = value == NULL ? hn_integer(0) : *value;
+    }
+    bool known =
+        values != NULL && hn_expression_evaluate(plan->freeze_if, values, &holds, NULL) == HN_OK;
+    free(values);
+    return !known || hn_value_truth(&holds);
+}
+
+bool hn_plan_is_frozen(const struct hn_plan *plan, const struct hn_bindings *point,
+                       const char *name, const struct hn_value *value)
 {
     if (value->type == HN_WORD)
         return true;
     for (size_t i = 0; i < plan->freeze_count; i++)
         if (strcmp(plan->freeze[i], name) == 0)
-            return true;
+            return hn_plan_freezes(plan, point);
     return false;
 }
 

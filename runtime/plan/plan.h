@@ -121,6 +121,7 @@ struct hn_plan {
     size_t problem_count;
     char **freeze;       /* problem values that the template sees as constants (words always) */
     size_t freeze_count;
+    struct hn_expression *freeze_if; /* of parameters: the points at which it does; NULL: all */
     char **template_parameters; /* of the names those that the template declares as parameters of C++ templates: they reach
                                    it by entries, and a macro would be in their way */
     size_t template_parameter_count;
@@ -187,8 +188,9 @@ char *hn_plan_signature(const struct hn_plan *plan);
 enum hn_status hn_plan_name_pitches(struct hn_plan *plan, struct hn_error *err);
 /* Whether the value of an expression depends on that name, be it through a pitch. */
 bool hn_plan_uses(const struct hn_plan *plan, const struct hn_expression *expression, size_t slot);
-/* A parameter on which its value depends, or NULL. */
+/* A parameter, or a problem value, on which its value depends, or NULL. */
 const char *hn_plan_parameter_used(const struct hn_plan *plan, const struct hn_expression *expression);
+const char *hn_plan_problem_used(const struct hn_plan *plan, const struct hn_expression *expression);
 
 /* The values of plan->names and pitches for a point of a problem, in slot order, with room for the extra slots of metrics
  * (time_us, metric arguments, metrics). A name that neither point nor problem has takes the plan's default (a reference
@@ -223,7 +225,10 @@ enum hn_status hn_plan_add_data_hash(const struct hn_plan *plan, const struct hn
 enum hn_status hn_word_list_add(struct hn_word_list *list, const char *word, struct hn_error *err);
 /* The list of that name; NULL: its values are no words. */
 const struct hn_word_list *hn_plan_find_words(const struct hn_plan *plan, const char *name);
-/* Whether the template sees this problem value as a constant (then it is no kernel argument by convention). */
-bool hn_plan_is_frozen(const struct hn_plan *plan, const char *name, const struct hn_value *value);
+/* Whether the values of `freeze` are constants at a point; NULL: of a reference, which sees them always. */
+bool hn_plan_freezes(const struct hn_plan *plan, const struct hn_bindings *point);
+/* Whether the template sees this problem value as a constant at that point (then it is no kernel argument by convention). */
+bool hn_plan_is_frozen(const struct hn_plan *plan, const struct hn_bindings *point, const char *name,
+                       const struct hn_value *value);
 
 #endif

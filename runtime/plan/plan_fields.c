@@ -550,6 +550,7 @@ static const struct hn_field plan_fields[] = {
     {.key = "parameters", .needed = true, HN_LIST(hn_plan, parameters, parameter_count, word_list)},
     {.key = "problem", .needed = true, HN_LIST(hn_plan, problem, problem_count, word_list)},
     {.key = "freeze", .needed = true, HN_LIST(hn_plan, freeze, freeze_count, word_list)},
+    {.key = "freeze_if", EXPRESSION(hn_plan, freeze_if), .tag = HN_SEES_NAMES},
     {.key = "template_parameters",
      HN_LIST(hn_plan, template_parameters, template_parameter_count, word_list)},
     {.key = "words",

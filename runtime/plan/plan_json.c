@@ -119,8 +119,10 @@ static enum hn_status read_plan(const json_t *json, struct hn_plan *plan, struct
         check_names(&reader, plan);
     for (size_t i = 0; reader.status == HN_OK && i < plan->argument_count; i++)
         check_argument(&reader, plan, &plan->arguments[i]);
-    if (reader.status == HN_OK && hn_json_take(&reader, hn_plan_name_pitches(plan, err)))
-        hn_json_take(&reader, hn_plan_bind(plan, NULL, err));
+    if (reader.status == HN_OK && hn_json_take(&reader, hn_plan_name_pitches(plan, err)) &&
+        hn_json_take(&reader, hn_plan_bind(plan, NULL, err)))
+        hn_json_expect(&reader, hn_plan_problem_used(plan, plan->freeze_if) == NULL, "freeze_if",
+                       "an expression of parameters");
     return reader.status;
 }
 
@@ -160,8 +162,8 @@ static void drop_folder(json_t *object, const char *key)
 
 struct hn_hash hn_plan_hash(const struct hn_plan *plan)
 {
-    static const char *const parts[] = {"arguments", "steps",   "pipeline",
-                                        "freeze",    "compare", "reference"};
+    static const char *const parts[] = {"arguments", "steps",   "pipeline", "freeze",
+                                        "freeze_if", "compare", "reference"};
     json_t *all = hn_plan_to_json(plan);
     json_t *json = json_object();
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)

@@ -80,17 +80,28 @@ bool hn_plan_uses(const struct hn_plan *plan, const struct hn_expression *expres
     return false;
 }
 
-const char *hn_plan_parameter_used(const struct hn_plan *plan,
-                                   const struct hn_expression *expression)
+static const char *find_used(const struct hn_plan *plan, char *const *names, size_t count,
+                             const struct hn_expression *expression)
 {
     for (size_t slot = 0; slot < plan->name_count; slot++) {
         if (!hn_plan_uses(plan, expression, slot))
             continue;
-        for (size_t i = 0; i < plan->parameter_count; i++)
-            if (strcmp(plan->names[slot], plan->parameters[i]) == 0)
+        for (size_t i = 0; i < count; i++)
+            if (strcmp(plan->names[slot], names[i]) == 0)
                 return plan->names[slot];
     }
     return NULL;
+}
+
+const char *hn_plan_parameter_used(const struct hn_plan *plan,
+                                   const struct hn_expression *expression)
+{
+    return find_used(plan, plan->parameters, plan->parameter_count, expression);
+}
+
+const char *hn_plan_problem_used(const struct hn_plan *plan, const struct hn_expression *expression)
+{
+    return find_used(plan, plan->problem, plan->problem_count, expression);
 }
 
 static size_t count_metric_arguments(const struct hn_plan *plan)

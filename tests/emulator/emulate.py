@@ -63,10 +63,19 @@ def listed(value):
     return value if isinstance(value, list) else [value]
 
 
+def frozen_names(config, point):
+    """Of problem values; a reference, whose point has not all parameters, sees all that can be."""
+    freeze = config.get("freeze", [])
+    if isinstance(freeze, list):
+        return freeze
+    whole = point.keys() >= config["parameters"].keys()
+    return freeze["values"] if not whole or evaluate(freeze["if"], point) else []
+
+
 def prelude(config, problem, point):
     lines = []
     words = words_of(config)
-    frozen = {k: v for k, v in problem.items() if isinstance(v, str) or k in config.get("freeze", [])}
+    frozen = {k: v for k, v in problem.items() if isinstance(v, str) or k in frozen_names(config, point)}
     for name, value in (frozen | point).items():
         if isinstance(value, str):
             known = words.get(name) or problems.WORDS[name]

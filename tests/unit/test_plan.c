@@ -180,9 +180,9 @@ static void words_and_frozen_values_are_constants(void **state)
     struct hn_plan *plan = read_small();
     struct hn_value number = hn_integer(4);
     struct hn_value word = hn_word("plain");
-    assert_true(hn_plan_is_frozen(plan, "M", &number));
-    assert_false(hn_plan_is_frozen(plan, "N", &number));
-    assert_true(hn_plan_is_frozen(plan, "N", &word));
+    assert_true(hn_plan_is_frozen(plan, &plan->defaults, "M", &number));
+    assert_false(hn_plan_is_frozen(plan, &plan->defaults, "N", &number));
+    assert_true(hn_plan_is_frozen(plan, &plan->defaults, "N", &word));
     char *signature = hn_plan_signature(plan);
     assert_string_equal(signature, "A:float32x4:input,C:float32:output,n:int64:inout,x:int64:input,"
                                    "image:uint8x4:input,plane:uint8x4:texture,"
@@ -244,6 +244,7 @@ static void a_hash_tells_what_was_measured(void **state)
     assert_hashes("'entry': 'r'", "'entry': 's'", false, true);
     assert_hashes("'if': 'LOAD == ldg'}", "'if': 'LOAD == plain'}", false, true);
     assert_hashes("'freeze': ['M']", "'freeze': []", false, true);
+    assert_hashes("'freeze': ['M']", "'freeze': ['M'], 'freeze_if': 'TILE == 8'", false, true);
     assert_hashes("-DT={TILE}{N}", "-DT={TILE}", true, false);
     assert_hashes("2 * M * N", "3 * M * N", true, true);
     assert_hashes("['plain', 'ldg']", "['plain', 'ldg', 'restrict']", true, true);
@@ -259,6 +260,8 @@ static const char *const no_plans[][3] = {
     {"['TILE', 'LOAD']", "['TILE', 'LOAD', 'N']", "plan: 'N' is there twice"},
     {"'freeze': ['M']", "'freeze': ['K']", "plan: 'freeze' is not a list of problem values"},
     {"'freeze': ['M']", "'freeze': 'M'", "plan: 'freeze' is not a list"},
+    {"'freeze': ['M']", "'freeze': ['M'], 'freeze_if': 'TILE < M'",
+     "plan: 'freeze_if' is not an expression of parameters"},
     {"'name': 'LOAD'", "'name': 'STORE'", "plan: 'STORE' is not a parameter or problem value"},
     {"'type': 'float32x4'", "'type': 'float32x5'", "plan: 'type' is not an element type"},
     {"'type': 'int32', 'role': 'value'", "'type': 'int32x2', 'role': 'value'",

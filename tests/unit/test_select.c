@@ -64,6 +64,7 @@ struct judge {
     const struct hn_plan *plan;
     const struct hn_bindings *problem;
     struct hn_device device;
+    bool as_compiled;
 };
 
 static bool accepts(const struct judge *judge, const struct hn_bindings *point)
@@ -81,9 +82,15 @@ static bool accepts(const struct judge *judge, const struct hn_bindings *point)
     return fits;
 }
 
+/* As it was compiled, a point that freezes K computes no other. */
 static bool is_usable(const struct hn_tuned *tuned, void *context)
 {
-    return accepts(context, &tuned->best.point);
+    const struct judge *judge = context;
+    bool equal = hn_value_equal(hn_bindings_get(&tuned->identity.problem, "K"),
+                                hn_bindings_get(judge->problem, "K"));
+    if (judge->as_compiled && !equal && hn_plan_freezes(judge->plan, &tuned->best.point))
+        return false;
+    return accepts(judge, &tuned->best.point);
 }
 
 static void judge_on(struct judge *judge, const struct hn_device_identity *device)
@@ -228,7 +235,7 @@ static void answer(struct answers *answers, const struct hn_lookup_query *query)
 
 static void ask(struct answers *answers, struct judge *judge, struct hn_text *questions)
 {
-    static const char *const frozen[] = {"K", "LAYOUT"};
+    static const char *const frozen[] = {"LAYOUT"};
     const struct hn_device_identity *device = &devices[draw(DEVICES)];
     bool named = draw(5) != 0, counted = draw(5) != 0, as_compiled = draw(2) == 0;
     struct hn_text problem = {0};
@@ -242,13 +249,14 @@ static void ask(struct answers *answers, struct judge *judge, struct hn_text *qu
         draw_problem(&problem);
     parse_bindings(problem.data, &values);
     judge->problem = &values;
+    judge->as_compiled = as_compiled;
     judge_on(judge, device);
     const struct hn_lookup_query query = {.device_name = named ? device->name : NULL,
                                           .capability = device->capability,
                                           .sm_count = counted ? device->sm_count : 0,
                                           .problem = &values,
                                           .frozen = frozen,
-                                          .frozen_count = as_compiled ? 2 : 0,
+                                          .frozen_count = as_compiled ? 1 : 0,
                                           .usable = is_usable,
                                           .context = judge};
     answer(answers, &query);

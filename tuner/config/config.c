@@ -138,6 +138,7 @@ static void read_kernel_parts(struct hn_config_reader *reader, const struct hn_y
 {
     hn_config_read_path(reader, template, "the path of a .cu file",
                         &reader->config->plan->template_path);
+    hn_config_read_freeze(reader);
     hn_config_read_arguments(reader);
     hn_config_read_symbols(reader);
     hn_config_read_pipeline(reader);

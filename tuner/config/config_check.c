@@ -350,11 +350,24 @@ static void check_reference(struct hn_config_reader *reader)
         check_reference_use(reader, plan->arguments[step->arguments[i]].value);
 }
 
+/* One program is compiled for a point, and may serve all problems. */
+static void check_freeze(struct hn_config_reader *reader)
+{
+    const struct hn_plan *plan = reader->config->plan;
+    const char *name = reader->status == HN_OK ? hn_plan_problem_used(plan, plan->freeze_if) : NULL;
+    if (name != NULL)
+        hn_config_fail(reader, hn_config_place(reader, plan->freeze_if),
+                       "'%s' is a problem value; expected an expression of parameters, since the "
+                       "point says what is frozen",
+                       name);
+}
+
 void hn_config_check(struct hn_config_reader *reader)
 {
     const struct hn_config *config = reader->config;
     bool has_template = config->plan->template_path != NULL;
     bind_all(reader);
+    check_freeze(reader);
     if (config->defaults.count == config->parameter_count)
         take_defaults(reader);
     else if (has_template)

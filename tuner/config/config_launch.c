@@ -3,7 +3,22 @@
 
 #include "tuner/config/config_parts.h"
 
-/* Steps, compile options and the reference. */
+/* What is frozen, steps, compile options and the reference. */
+
+/* [M, N], or {values: [M, N], if: FROZEN}. */
+void hn_config_read_freeze(struct hn_config_reader *reader)
+{
+    static const char *const keys[] = {"values", "if"};
+    struct hn_plan *plan = reader->config->plan;
+    const struct hn_yaml *node = hn_yaml_get(reader->root, "freeze"), *values = node;
+    if (node != NULL && node->kind == HN_YAML_MAPPING) {
+        hn_config_check_keys(reader, node, keys, sizeof keys / sizeof keys[0]);
+        values = hn_config_need(reader, node, "values");
+        hn_config_read_expression(reader, hn_yaml_get(node, "if"), &plan->freeze_if);
+    }
+    hn_config_read_words(reader, values, "problem value", plan->problem, plan->problem_count,
+                         &plan->freeze, &plan->freeze_count);
+}
 
 static const char expected_entry[] =
     "the name of an extern \"C\" kernel, or a C++ name expression such as \"f<TILE>\"";

@@ -31,6 +31,7 @@ void hn_config_read_points(struct hn_config_reader *reader); /* defaults and lad
 void hn_config_read_arguments(struct hn_config_reader *reader);
 void hn_config_read_symbols(struct hn_config_reader *reader);
 void hn_config_read_pipeline(struct hn_config_reader *reader);
+void hn_config_read_freeze(struct hn_config_reader *reader);
 void hn_config_read_launch(struct hn_config_reader *reader);
 void hn_config_read_compile(struct hn_config_reader *reader);
 void hn_config_read_reference(struct hn_config_reader *reader);

@@ -168,7 +168,7 @@ static void read_problem_list(struct hn_config_reader *reader, const struct hn_y
 }
 
 /* The names of problem values as they stand in the first problem, or in the family where there is
- * no problem, and which of them are frozen. */
+ * no problem. */
 static void name_problem_values(struct hn_config_reader *reader, const struct hn_yaml *first)
 {
     struct hn_plan *plan = reader->config->plan;
@@ -183,8 +183,6 @@ static void name_problem_values(struct hn_config_reader *reader, const struct hn
         hn_config_copy(reader, child->key->text, &plan->problem[plan->problem_count++]);
     for (size_t i = 0; family != NULL && i < family->value_count && reader->status == HN_OK; i++)
         hn_config_copy(reader, family->values[i].name, &plan->problem[plan->problem_count++]);
-    hn_config_read_words(reader, hn_yaml_get(reader->root, "freeze"), "problem value",
-                         plan->problem, plan->problem_count, &plan->freeze, &plan->freeze_count);
 }
 
 static void take_middle(struct hn_config_reader *reader)

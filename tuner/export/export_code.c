@@ -66,18 +66,6 @@ void hn_export_code_make(struct hn_export_writer *writer, size_t config,
                                 : hn_fail_memory(writer->err));
 }
 
-bool hn_export_uses_problem(const struct hn_plan *plan, const struct hn_expression *expression)
-{
-    for (size_t slot = 0; slot < plan->name_count; slot++) {
-        if (!hn_plan_uses(plan, expression, slot))
-            continue;
-        for (size_t i = 0; i < plan->problem_count; i++)
-            if (strcmp(plan->names[slot], plan->problem[i]) == 0)
-                return true;
-    }
-    return false;
-}
-
 void hn_export_append_expression(const struct hn_export_code *code,
                                  const struct hn_expression *expression, bool *real,
                                  struct hn_text *text)
@@ -129,7 +117,7 @@ void hn_export_append_condition(const struct hn_export_code *code,
     struct hn_text own = {0};
     struct hn_error reason;
     struct hn_value value;
-    if (condition == NULL || !hn_export_uses_problem(code->export->plan, condition)) {
+    if (condition == NULL || hn_plan_problem_used(code->export->plan, condition) == NULL) {
         bool holds = condition == NULL ||
                      (hn_expression_evaluate(condition, code->values, &value, NULL) == HN_OK &&
                       hn_value_truth(&value));

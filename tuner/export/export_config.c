@@ -38,6 +38,42 @@ static enum hn_status take(struct hn_export *export, const struct hn_config *con
     return hn_export_read_plan(export, err);
 }
 
+static bool lacks_freezing(const struct hn_plan *plan, const struct hn_bindings *point)
+{
+    for (size_t slot = 0; slot < plan->name_count; slot++)
+        if (hn_plan_uses(plan, plan->freeze_if, slot) &&
+            hn_bindings_get(point, plan->names[slot]) == NULL)
+            return true;
+    return false;
+}
+
+static enum hn_status complete(const struct hn_plan *plan, struct hn_bindings *point,
+                               struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < plan->parameter_count && status == HN_OK; i++) {
+        const char *name = plan->parameters[i];
+        const struct hn_value *value = hn_bindings_get(&plan->defaults, name);
+        if (value != NULL && hn_bindings_get(point, name) == NULL)
+            status = hn_bindings_set(point, name, value, err);
+    }
+    return status;
+}
+
+/* What was tuned before a point could say whether problem values are constants had them so: it is
+ * the point with the other parameters at their defaults, where these freeze too. */
+static enum hn_status complete_points(struct hn_export *export, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    const struct hn_plan *plan = export->plan;
+    for (size_t i = 0; i < export->all.count && status == HN_OK; i++) {
+        struct hn_bindings *point = &export->all.items[i].best.point;
+        if (lacks_freezing(plan, point) && hn_plan_freezes(plan, &plan->defaults))
+            status = complete(plan, point, err);
+    }
+    return status;
+}
+
 enum hn_status hn_export_take_config(struct hn_export *export, const char *path,
                                      struct hn_error *err)
 {
@@ -47,5 +83,5 @@ enum hn_status hn_export_take_config(struct hn_export *export, const char *path,
         return status;
     status = take(export, config, err);
     hn_config_destroy(config);
-    return status;
+    return status == HN_OK ? complete_points(export, err) : status;
 }

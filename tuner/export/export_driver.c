@@ -42,7 +42,8 @@ enum hn_status hn_export_find_entries(const struct hn_export *export, size_t con
         entries[i] = NULL;
         if (applies)
             entries[i] = launched[next++];
-        else if (hn_export_uses_problem(plan, step->condition) && hn_text_is_word(step->entry))
+        else if (hn_plan_problem_used(plan, step->condition) != NULL &&
+                 hn_text_is_word(step->entry))
             entries[i] = step->entry;
     }
     free(values);

@@ -344,7 +344,7 @@ static void set_constraints(struct hn_export_cases *cases, const struct hn_expor
     const struct hn_plan *plan = context;
     for (size_t i = 0; i < plan->constraint_count; i++) {
         struct hn_text condition = {0}, text = {0};
-        if (!hn_export_uses_problem(plan, plan->constraints[i]))
+        if (hn_plan_problem_used(plan, plan->constraints[i]) == NULL)
             continue;
         hn_export_append_condition(code, plan->constraints[i], &condition);
         if (!condition.failed && strcmp(condition.data, "1") != 0)

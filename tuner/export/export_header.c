@@ -172,7 +172,7 @@ static bool has_macro(const struct hn_export *export, const char *name)
     for (size_t i = 0; i < plan->parameter_count; i++)
         if (strcmp(plan->parameters[i], name) == 0)
             return true;
-    return value != NULL && hn_plan_is_frozen(plan, name, value);
+    return value != NULL && hn_plan_is_frozen(plan, &export->configs[0]->best.point, name, value);
 }
 
 /* "conv2d<R, S>" as "conv2d<HONE_CONV2D_R, HONE_CONV2D_S>", which holds after the next tuning too.

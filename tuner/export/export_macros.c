@@ -212,20 +212,36 @@ static void write_macros(struct hn_export_writer *writer)
     hn_text_append(writer->text, export->count > 1 ? "#endif\n" : "");
 }
 
-/* A line for each name that the template reads: "#define K HONE_MATMUL_K". */
+/* A configuration at whose point the values of `freeze` are constants, which has the names of all;
+ * or one at which they are not. The first, where all are alike. */
+static size_t find_prelude(const struct hn_export *export, bool frozen)
+{
+    int found = hn_export_find_freezing(export, frozen);
+    return found < 0 ? 0 : (size_t)found;
+}
+
+/* A line for each name that the template reads: "#define K HONE_MATMUL_K". Some configurations may
+ * not have it. */
 static void write_apply(struct hn_export_writer *writer)
 {
-    const char *line = writer->preludes[0];
+    const char *thawed = writer->preludes[find_prelude(writer->export, false)];
+    const char *line = writer->preludes[find_prelude(writer->export, true)];
     struct definition definition;
-    while (next_definition(&line, &definition))
-        hn_text_printf(writer->text, "#define %.*s %s_%.*s\n", (int)definition.name_length,
-                       definition.name, writer->export->upper, (int)definition.name_length,
-                       definition.name);
+    while (next_definition(&line, &definition)) {
+        int length = (int)definition.name_length;
+        bool in_all = has_name(thawed, definition.name, definition.name_length);
+        if (!in_all)
+            hn_text_printf(writer->text, "#ifdef %s_%.*s\n", writer->export->upper, length,
+                           definition.name);
+        hn_text_printf(writer->text, "#define %.*s %s_%.*s\n", length, definition.name,
+                       writer->export->upper, length, definition.name);
+        hn_text_append(writer->text, in_all ? "" : "#endif\n");
+    }
 }
 
 static void write_unapply(struct hn_export_writer *writer)
 {
-    const char *line = writer->preludes[0];
+    const char *line = writer->preludes[find_prelude(writer->export, true)];
     struct definition definition;
     while (next_definition(&line, &definition))
         hn_text_printf(writer->text, "#undef %.*s\n", (int)definition.name_length, definition.name);
@@ -276,13 +292,18 @@ void hn_export_append_own_defines(struct hn_export_writer *writer, size_t config
 
 static void write_format(struct hn_export_writer *writer)
 {
-    write_quoted(writer, 0, true);
+    write_quoted(writer, find_prelude(writer->export, true), true);
+}
+
+static void write_thawed_format(struct hn_export_writer *writer)
+{
+    write_quoted(writer, find_prelude(writer->export, false), true);
 }
 
 /* What the format takes: problem values in the order of their definitions. */
-static void write_values(struct hn_export_writer *writer)
+static void append_values(const struct hn_export_writer *writer, size_t config)
 {
-    const char *line = writer->preludes[0];
+    const char *line = writer->preludes[config];
     struct definition definition;
     while (next_definition(&line, &definition)) {
         const char *problem = find_problem(writer->export->plan, &definition);
@@ -291,6 +312,21 @@ static void write_values(struct hn_export_writer *writer)
                            hn_export_problem_is_real(writer->export, problem) ? "" : "(long long)",
                            problem);
     }
+}
+
+static void write_values(struct hn_export_writer *writer)
+{
+    append_values(writer, find_prelude(writer->export, true));
+}
+
+static void write_thawed_values(struct hn_export_writer *writer)
+{
+    append_values(writer, find_prelude(writer->export, false));
+}
+
+static void write_thawed(struct hn_export_writer *writer)
+{
+    hn_export_append_thawed(writer->export, writer->text);
 }
 
 void hn_export_append_problem(const struct hn_export *export, const struct hn_tuned *tuned,
@@ -357,6 +393,7 @@ HN_EXPORT_COUNT(configs, export->count)
 HN_EXPORT_COUNT(last, export->count - 1)
 HN_EXPORT_COUNT(bodies, export->body_count)
 HN_EXPORT_COUNT(fallback, export->fallback != NULL)
+HN_EXPORT_COUNT(thawed, hn_export_find_freezing(export, false) >= 0)
 
 const struct hn_export_part hn_export_macro_parts[] = {
     {"config_count", .count = count_configs},
@@ -370,6 +407,9 @@ const struct hn_export_part hn_export_macro_parts[] = {
     {"tuned_problem", .write = write_tuned_problem},
     {"prelude_format", .write = write_format},
     {"prelude_arguments", .write = write_values},
+    {"thawed", .count = count_thawed, .write = write_thawed},
+    {"thawed_format", .write = write_thawed_format},
+    {"thawed_arguments", .write = write_thawed_values},
     {"apply", .write = write_apply},
     {"unapply", .write = write_unapply},
     {0},

@@ -16,7 +16,7 @@ enum hn_status hn_export_collect(struct hn_export *export, const struct hn_expor
  * none of them. */
 enum hn_status hn_export_list_defaults(struct hn_export *export, const struct hn_export_request *request,
                                        struct hn_error *err);
-/* Takes plan and template from a config. HN_EUSAGE when it is of another kernel. */
+/* Takes plan and template from a config; points from before what `freeze` depends on get the defaults. HN_EUSAGE when it is of another kernel. */
 enum hn_status hn_export_take_config(struct hn_export *export, const char *path, struct hn_error *err);
 /* The plan from what export->stored keeps. HN_EFORMAT. */
 enum hn_status hn_export_read_plan(struct hn_export *export, struct hn_error *err);
@@ -57,8 +57,10 @@ bool hn_export_is_given(const struct hn_argument *argument);
 /* The template's text; NULL when the cache has none. It is stored under its own name: as the cache was told, its path or
  * the end of it. */
 const char *hn_export_template(const struct hn_export *export);
-/* Whether an expression depends on the problem. */
-bool hn_export_uses_problem(const struct hn_plan *plan, const struct hn_expression *expression);
+/* The first configuration at whose point the values of `freeze` are constants, or are not; -1: none. */
+int hn_export_find_freezing(const struct hn_export *export, bool frozen);
+/* "(config == 1 || config == 3)": whether it is one at whose point they are not. */
+void hn_export_append_thawed(const struct hn_export *export, struct hn_text *text);
 /* The kernel of each step of a configuration, of those launched for its problem; NULL where it has no such step. Room
  * for all steps; borrowed. */
 enum hn_status hn_export_find_entries(const struct hn_export *export, size_t config, char *const *launched,

@@ -180,7 +180,7 @@ static enum hn_status make_key(const struct hn_export *export, const struct hn_t
     for (size_t i = 0; i < tuned->identity.problem.count; i++) {
         const char *name = tuned->identity.problem.names[i];
         const struct hn_value *value = &tuned->identity.problem.values[i];
-        if (!hn_plan_is_frozen(export->plan, name, value))
+        if (!hn_plan_is_frozen(export->plan, &tuned->best.point, name, value))
             continue;
         hn_text_printf(&key, " %s=", name);
         hn_value_append(&key, value);

@@ -56,15 +56,24 @@ static void write_results(struct hn_export_writer *writer)
 
 HN_EXPORT_COUNT(results, export->result_count)
 
-/* " && row->problem.M == problem.M" of all values, or of those that are part of the compiled code.
- */
-static void append_agreement(const struct hn_export *export, bool all, const char *before,
+/* Problem values by what compiled code knows of them. */
+enum held { WORDS = 1, NUMBERS = 2, OTHERS = 4, ALL = 7 };
+
+static enum held held_of(const struct hn_export *export, const char *name)
+{
+    const struct hn_value *value = hn_bindings_get(&export->results[0]->identity.problem, name);
+    if (value->type == HN_WORD)
+        return WORDS;
+    return hn_plan_is_frozen(export->plan, NULL, name, value) ? NUMBERS : OTHERS;
+}
+
+/* " && row->problem.M == problem.M" of the values of these kinds. */
+static void append_agreement(const struct hn_export *export, unsigned kinds, const char *before,
                              const char *line_break, struct hn_text *text)
 {
-    const struct hn_bindings *tuned = &export->results[0]->identity.problem;
     for (size_t i = 0; i < export->plan->problem_count; i++) {
         const char *name = export->plan->problem[i];
-        if (!all && !hn_plan_is_frozen(export->plan, name, hn_bindings_get(tuned, name)))
+        if ((kinds & held_of(export, name)) == 0)
             continue;
         hn_text_append(text, before);
         hn_export_append_wrapped(text, line_break, "row->problem.%s == problem.%s", name, name);
@@ -74,13 +83,53 @@ static void append_agreement(const struct hn_export *export, bool all, const cha
 
 static void write_equal(struct hn_export_writer *writer)
 {
-    append_agreement(writer->export, true, "", "\n                    ", writer->text);
+    append_agreement(writer->export, ALL, "", "\n                    ", writer->text);
     hn_text_append(writer->text, writer->export->plan->problem_count == 0 ? "1" : "");
+}
+
+static bool freezes(const struct hn_export *export, size_t config)
+{
+    return hn_plan_freezes(export->plan, &export->configs[config]->best.point);
+}
+
+int hn_export_find_freezing(const struct hn_export *export, bool frozen)
+{
+    for (size_t i = 0; i < export->body_count; i++)
+        if (freezes(export, i) == frozen)
+            return (int)i;
+    return -1;
+}
+
+void hn_export_append_thawed(const struct hn_export *export, struct hn_text *text)
+{
+    const char *before = "(";
+    for (size_t i = 0; i < export->body_count; i++)
+        if (!freezes(export, i)) {
+            hn_text_append(text, before);
+            hn_export_append_wrapped(text, "\n            ", "config == %zu", i);
+            before = " || ";
+        }
+    hn_text_append(text, ")");
 }
 
 static void write_frozen(struct hn_export_writer *writer)
 {
-    append_agreement(writer->export, false, " && ", "\n           ", writer->text);
+    static const char line_break[] = "\n           ";
+    const struct hn_export *export = writer->export;
+    struct hn_text numbers = {0};
+    if (hn_export_find_freezing(export, false) < 0) {
+        append_agreement(export, WORDS | NUMBERS, " && ", line_break, writer->text);
+        return;
+    }
+    append_agreement(export, WORDS, " && ", line_break, writer->text);
+    append_agreement(export, NUMBERS, "", line_break, &numbers);
+    if (numbers.length > 0) {
+        hn_text_append(writer->text, " &&\n           (");
+        hn_export_append_thawed(export, writer->text);
+        hn_text_printf(writer->text, " ||\n            (%s))", numbers.data);
+    }
+    writer->text->failed = writer->text->failed || numbers.failed;
+    hn_text_finish(&numbers);
 }
 
 /* How far the row's problem is from the one asked for; by name, as hn_lookup_rank multiplies, so
