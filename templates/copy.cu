@@ -24,7 +24,7 @@
 #define STRIDE 1
 #endif
 
-#ifndef VECTOR // floats in a word; more than 1 for plain, or an offset in whole words
+#ifndef VECTOR // floats in a word; more than 1 for plain, or an offset and an array in whole words
 #define VECTOR 1
 #endif
 #ifndef ITEMS // words a thread
@@ -118,4 +118,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         if (i < length)
             WRITE((vector *)out + TARGET(i), word[item]);
     }
+#if VECTOR > 1 && PATTERN == PATTERN_plain
+    // What fills no word, by the block that has least to do.
+    const int64_t last = length * VECTOR + threadIdx.x;
+    if (blockIdx.x == gridDim.x - 1 && last < SIZE)
+        out[last] = in[last];
+#endif
 }

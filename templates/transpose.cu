@@ -6,10 +6,14 @@
 // A thread reads VECTOR words of VECTOR floats, one below the other, turns that square in registers and stores it in the
 // tile, which holds the transpose: all accesses, to shared memory too, are of whole words. The squares of neighbouring
 // threads go to tile rows VECTOR apart, into the same banks, unless PAD shifts them or SWIZZLE spreads them.
+//
+// Of a matrix with a side of at most 32 elements most of a tile would be empty. There a block takes a stretch of the long
+// side, all of the other: in the matrix with short rows that is one piece of memory, read or written from end to end.
 
-#ifndef VARIANT // naive: without shared memory
+#ifndef VARIANT // naive: without shared memory; thin: for a side of at most 32 elements
 #define VARIANT_naive 1
 #define VARIANT_tiled 2
+#define VARIANT_thin 3
 #define VARIANT VARIANT_tiled
 #endif
 #ifndef TILE // side of a square; a tile is TALL squares high and WIDE squares wide
@@ -81,14 +85,16 @@ struct place_of_tile {
 // In which order blocks take the tiles: those that start one after the other share lines of DRAM if they are neighbours.
 __device__ __forceinline__ place_of_tile tile_of_block()
 {
-    const unsigned block = blockIdx.x + gridDim.x * blockIdx.y;
+    // A grid has at most 65,535 blocks in y; what goes beyond is in z.
+    const unsigned block_y = blockIdx.y + gridDim.y * blockIdx.z, grid_y = gridDim.y * gridDim.z;
+    const unsigned block = blockIdx.x + gridDim.x * block_y;
     if (ORDER == ORDER_diagonal) {
-        const unsigned y = block % gridDim.y;
-        return {(block / gridDim.y + y) % gridDim.x, y};
+        const unsigned y = block % grid_y;
+        return {(block / grid_y + y) % gridDim.x, y};
     }
     if (GROUP == 1)
-        return {blockIdx.x, blockIdx.y};
-    const unsigned top = block / (gridDim.x * GROUP) * GROUP, rows = min((unsigned)GROUP, gridDim.y - top);
+        return {blockIdx.x, block_y};
+    const unsigned top = block / (gridDim.x * GROUP) * GROUP, rows = min((unsigned)GROUP, grid_y - top);
     const unsigned in_group = block % (gridDim.x * GROUP);
     const unsigned left = in_group / (rows * ACROSS) * ACROSS, columns = min((unsigned)ACROSS, gridDim.x - left);
     const unsigned in_strip = in_group % (rows * ACROSS);
@@ -104,12 +110,47 @@ __device__ __forceinline__ int place(int row, int word)
     return row * tile_rows + square * PAD + word * VECTOR;
 }
 
+// Where element `i` of a piece of memory stands in shared memory, so that steps of any power of two meet all banks.
+__device__ __forceinline__ int spread(int i)
+{
+    return i + i / 32;
+}
+
 extern "C" __global__ void __launch_bounds__((TILE / VECTOR) * BLOCK_ROWS)
     transpose(const float *__restrict__ in, float *__restrict__ out, int ROWS, int COLUMNS)
 {
+#if VARIANT == VARIANT_thin
+    constexpr int length = TILE * TILE / 32, threads = TILE * BLOCK_ROWS;
+    extern __shared__ float piece[];
+    const bool short_rows = COLUMNS <= ROWS;
+    const int thin = short_rows ? COLUMNS : ROWS, whole = short_rows ? ROWS : COLUMNS, first = blockIdx.x * length;
+    const int here = min(length, whole - first), thread = threadIdx.x + threadIdx.y * TILE;
+
+    if (short_rows) {
+#pragma unroll 4
+        for (int i = thread; i < here * thin; i += threads)
+            piece[spread(i)] = READ(&in[(size_t)first * thin + i]);
+    } else {
+#pragma unroll 4
+        for (int i = thread; i < length * thin; i += threads)
+            if (i % length < here)
+                piece[spread(i % length * thin + i / length)] = READ(&in[(size_t)(i / length) * whole + first + i % length]);
+    }
+    __syncthreads();
+    if (short_rows) {
+#pragma unroll 4
+        for (int i = thread; i < length * thin; i += threads)
+            if (i % length < here)
+                WRITE(&out[(size_t)(i / length) * whole + first + i % length], piece[spread(i % length * thin + i / length)]);
+    } else {
+#pragma unroll 4
+        for (int i = thread; i < here * thin; i += threads)
+            WRITE(&out[(size_t)first * thin + i], piece[spread(i)]);
+    }
+
+#else
     const place_of_tile at = tile_of_block();
     const int left = at.x * tile_columns, top = at.y * tile_rows;
-
 #if VARIANT == VARIANT_naive
     const int column = left + threadIdx.x;
 #pragma unroll
@@ -158,5 +199,6 @@ extern "C" __global__ void __launch_bounds__((TILE / VECTOR) * BLOCK_ROWS)
         if (row < ROWS && left + y < COLUMNS)
             WRITE((vector *)(out + (size_t)(left + y) * ROWS + row), *(const vector *)&tile[place(y, write_x)]);
     }
+#endif
 #endif
 }

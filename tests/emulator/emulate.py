@@ -210,6 +210,8 @@ def compare_results(config, arguments, names, results):
 def program(config, problem, point, steps, text, results, check):
     """A C++ program that fills the arguments and launches the steps: to write the results, or to check against them."""
     names = {**problem, **config.get("defaults", {}), **point}
+    for name, expression in config.get("let", {}).items():
+        names[name] = evaluate(expression, names)
     names |= pitches(config, names)
     if "pipeline" in config:  # as a whole
         names |= {"chunk_begin": 0, "chunk_count": integer(config["pipeline"]["over"], names), "chunk_index": 0}

@@ -17,15 +17,17 @@ ORDERED = {"compact": "AGGREGATE == 'look_back'"}
 EMULATED = {"dot_zero_copy": "BLOCKS=132,BLOCK=256,HOST_MEMORY=pinned", "sgemm": "CLUSTER=1"}
 
 SMALL = {
-    "copy": [{"SIZE": 10003}, {"SIZE": 10004, "PATTERN": "offset", "OFFSET": 8},
+    "copy": [{"SIZE": 10003}, {"SIZE": 1}, {"SIZE": 1026}, {"SIZE": 10004, "PATTERN": "offset", "OFFSET": 8},
              {"SIZE": 4100, "PATTERN": "stride", "STRIDE": 3, "SIDE": "store"}, {"SIZE": 4101, "PATTERN": "permuted"}],
-    "transpose": [{"ROWS": 132, "COLUMNS": 260}, {"ROWS": 33, "COLUMNS": 67}, {"ROWS": 1060, "COLUMNS": 132}],
-    "reduce": [{"SIZE": 100003, "SM_COUNT": 3}, {"SIZE": 5, "SM_COUNT": 2}],
-    "dot": [{"SIZE": 100003, "SM_COUNT": 3}],
+    "transpose": [{"ROWS": 132, "COLUMNS": 260}, {"ROWS": 33, "COLUMNS": 67}, {"ROWS": 1060, "COLUMNS": 132},
+                  {"ROWS": 1001, "COLUMNS": 3}, {"ROWS": 7, "COLUMNS": 2050}, {"ROWS": 1, "COLUMNS": 1}, {"ROWS": 32, "COLUMNS": 515},
+                  {"ROWS": 258, "COLUMNS": 34}],
+    "reduce": [{"SIZE": 100003, "SM_COUNT": 3}, {"SIZE": 5, "SM_COUNT": 2}, {"SIZE": 1, "SM_COUNT": 2}],
+    "dot": [{"SIZE": 100003, "SM_COUNT": 3}, {"SIZE": 1, "SM_COUNT": 2}],
     "stencil_1d": [{"SIZE": 10004, "RADIUS": 4}, {"SIZE": 4099, "RADIUS": 8}, {"SIZE": 4099, "RADIUS": 1}],
     "read_only": [{"SIZE": 10003, "PATTERN": "random"}, {"SIZE": 10003, "PATTERN": "sequential"}],
     "histogram": [{"SIZE": 10003, "SKEW": 0.5, "SM_COUNT": 2}, {"SIZE": 5003, "VALUE_BYTES": 2, "BINS": 1024, "SM_COUNT": 2},
-                  {"SIZE": 777, "BINS": 64, "SM_COUNT": 1}],
+                  {"SIZE": 777, "BINS": 64, "SM_COUNT": 1}, {"SIZE": 1, "SM_COUNT": 2}, {"SIZE": 3, "VALUE_BYTES": 2, "SM_COUNT": 2}],
     "atomics": [{"SIZE": 10003, "TARGETS": 64}, {"SIZE": 10003, "TARGETS": 1024}],
     "matmul_aat": [{"M": 45, "K": 40}],
     "struct_layout": [{"WIDTH": 67, "HEIGHT": 5, "MEMBERS": 3}, {"WIDTH": 64, "HEIGHT": 3, "MEMBERS": 7},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Every config of configs/ with its template: the template by itself is the default point of the
  * first problem, every step of the ladder stands in the space of a problem, and the reference
- * compiles. */
+ * compiles. A family's problems can all be had at the default point. */
 #include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +15,7 @@
 
 #include "runtime/compile/compile.h"
 #include "runtime/compile/source.h"
+#include "runtime/plan/launch.h"
 #include "tuner/config/config_sources.h"
 
 static struct hn_nvrtc nvrtc;
@@ -153,8 +154,91 @@ static void configs_and_templates_agree(void **state)
     }
 }
 
+/* The default point and the reference can be launched, and each buffer has an element. */
+static void check_member(const struct hn_config *config, const struct hn_device *device,
+                         const struct hn_bindings *problem)
+{
+    const struct hn_plan *plan = config->plan;
+    struct hn_launch launch, reference = {0};
+    struct hn_launch_step step;
+    struct hn_record record;
+    struct hn_value *values;
+    bool allowed = false;
+    char *text = hn_bindings_text(problem);
+    ASSERT_OK(hn_plan_allows(plan, problem, &plan->defaults, &allowed, &err));
+    if (!allowed)
+        fail_msg("%s: the default point is not valid for %s", plan->kernel, text);
+    ASSERT_OK(hn_launch_make(plan, problem, &plan->defaults, &launch, &err));
+    ASSERT_OK(
+        hn_launch_make_step(plan, &plan->reference.step, problem, &plan->defaults, &step, &err));
+    reference.steps = &step;
+    reference.step_count = 1;
+    hn_record_init(&record);
+    if (!hn_launch_check(&launch, device, &record) || !hn_launch_check(&reference, device, &record))
+        fail_msg("%s: for %s: %s", plan->kernel, text, record.message);
+    ASSERT_OK(hn_plan_values(plan, problem, &plan->defaults, &values, &err));
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        int64_t count = 1;
+        if (plan->arguments[i].count != NULL)
+            ASSERT_OK(hn_expression_integer(plan->arguments[i].count, values, &count, &err));
+        assert_in_range(count, 1, INT64_MAX);
+    }
+    free(values);
+    free(text);
+    hn_record_finish(&record);
+    hn_launch_finish(&launch);
+}
+
+/* The ends of all ranges together, and one of each alone. */
+static void check_ends(const struct hn_config *config, const struct hn_device *device)
+{
+    const struct hn_family *family = config->family;
+    for (unsigned ends = 0; ends < 1u << family->value_count; ends++) {
+        struct hn_bindings problem;
+        hn_bindings_init(&problem);
+        for (size_t i = 0; i < family->value_count; i++) {
+            const struct hn_family_value *value = &family->values[i];
+            bool high = ends >> i & 1;
+            struct hn_value end = value->kind == HN_FAMILY_RANGE
+                                      ? hn_integer(high ? value->high : value->low)
+                                      : value->values[high ? value->count - 1 : 0];
+            ASSERT_OK(hn_bindings_set(&problem, value->name, &end, &err));
+        }
+        if (hn_family_has(family, &problem))
+            check_member(config, device, &problem);
+        hn_bindings_finish(&problem);
+    }
+}
+
+static void defaults_serve_all_of_a_family(void **state)
+{
+    (void)state;
+    struct hn_device device;
+    size_t families = 0;
+    ASSERT_OK(hn_device_for_architecture("sm_90", &device, &err));
+    for (size_t i = 0; i < configs.gl_pathc; i++) {
+        struct hn_config *config;
+        uint64_t at = 0;
+        ASSERT_OK(hn_config_load(configs.gl_pathv[i], &config, &err));
+        for (int n = 0; config->family != NULL && n < 1000; n++) {
+            struct hn_bindings problem;
+            ASSERT_OK(hn_family_draw(config->family, 1, &at, &problem, &err));
+            check_member(config, &device, &problem);
+            hn_bindings_finish(&problem);
+        }
+        if (config->family != NULL)
+            check_ends(config, &device);
+        families += config->family != NULL;
+        hn_config_destroy(config);
+    }
+    assert_true(families >= 10);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(configs_and_templates_agree)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(configs_and_templates_agree),
+        cmocka_unit_test(defaults_serve_all_of_a_family),
+    };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
