@@ -190,7 +190,7 @@ int main(void)
         self.run_all(["b/sgemm", "0", "200", "300"], LD_LIBRARY_PATH=double.DOUBLE, expect=2)
 
     def test_header_of_one_configuration(self):
-        """Someone has to own it: at most 350 lines; and one program can include them all."""
+        """Someone has to own it: at most 370 lines; and one program can include them all."""
         lines, sources = {}, ""
         for config in sorted((hone.SOURCE / "configs").glob("*.yaml")):
             problems = sorted(RECORDED.glob(f"{config.stem}-*"))
@@ -201,7 +201,7 @@ int main(void)
             lines[config.stem] = (self.folder / name).read_text().count("\n")
             sources += f'#include "{name}"\n'
         self.assertGreater(len(lines), 10)
-        self.assertEqual({kernel for kernel, count in lines.items() if count > 350}, {"sgemm"})
+        self.assertEqual({kernel for kernel, count in lines.items() if count > 370}, {"sgemm"})
         self.assertLess(lines["sgemm"], 450)
         for name, command in (("all.c", ["cc", "-std=c11"]), ("all.cpp", ["g++", "-std=c++17"])):
             self.write(name, sources)
