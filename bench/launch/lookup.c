@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* How long the library takes to find the record for a problem among many. Needs no GPU.
+/* How long the library takes to find the record for a problem among many, or to choose by the rule
+ * of a family where there is none. Needs no GPU.
  *
  *   bench_lookup [PROBLEMS] [RECORDS]
  *
  * Makes a cache of so many tuned problems of one kernel (10,000) with so many records each (1),
- * reads it as hone_get does, and looks up problems that are in it and problems that are not. */
+ * reads it as hone_get does, and looks up problems that are in it and problems that are not. The
+ * rule has 16 configurations and 63 nodes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cache/store/store_rules.h"
+#include "runtime/libhone/family.h"
 #include "runtime/libhone/index.h"
 #include "runtime/libhone/kernel.h"
 
@@ -62,6 +66,67 @@ static void add_records(struct hn_store *store, int64_t session, long count)
     }
 }
 
+/* A tree of five decisions on every way, over features as a learner takes them. */
+static void make_rule(struct hn_rule *rule)
+{
+    static const char *const features[] = {"M", "N", "M * N", "ceil_div(M, 128) * ceil_div(N, 128)",
+                                           "K"};
+    static const int64_t thresholds[] = {1500, 2500, 4000000, 300, 800};
+    static const char *const names[] = {"B_LAYOUT", "K", "M", "N"};
+    enum { VALUES = 4, FEATURES = 5, NODES = 63, INNER = 31, CONFIGURATIONS = 16 };
+    struct hn_error err;
+    *rule = (struct hn_rule){.values = calloc(VALUES, sizeof *rule->values),
+                             .value_count = VALUES,
+                             .features = calloc(FEATURES, sizeof *rule->features),
+                             .feature_count = FEATURES,
+                             .nodes = calloc(NODES, sizeof *rule->nodes),
+                             .node_count = NODES,
+                             .configurations = calloc(CONFIGURATIONS, sizeof *rule->configurations),
+                             .configuration_count = CONFIGURATIONS,
+                             .fallback = calloc(CONFIGURATIONS, sizeof *rule->fallback),
+                             .fallback_count = CONFIGURATIONS};
+    for (int i = 0; i < VALUES; i++)
+        rule->values[i] = (struct hn_rule_value){.name = strdup(names[i]), .low = 1, .high = 16384};
+    rule->values[0].words = calloc(1, sizeof *rule->values[0].words);
+    rule->values[0].words[0] = hn_word(strdup("row"));
+    rule->values[0].word_count = 1;
+    for (int i = 0; i < FEATURES; i++)
+        rule->features[i].text = strdup(features[i]);
+    for (int i = 0, depth = 0; i < NODES; i++) {
+        depth += (i & (i + 1)) == 0 && i > 0;
+        rule->nodes[i] = i < INNER ? (struct hn_rule_node){depth % FEATURES,
+                                                           thresholds[depth % FEATURES],
+                                                           2 * i + 1,
+                                                           2 * i + 2,
+                                                           0,
+                                                           false}
+                                   : (struct hn_rule_node){-1, 0, 0, 0, i % CONFIGURATIONS, true};
+    }
+    for (int i = 0; i < CONFIGURATIONS; i++) {
+        struct hn_value block = hn_integer(32 + i);
+        rule->fallback[i] = i;
+        if (hn_bindings_set(&rule->configurations[i], "BLOCK", &block, &err) != HN_OK)
+            stop("rule", err.message);
+    }
+    if (hn_rule_complete(rule, &err) != HN_OK)
+        stop("rule", err.message);
+}
+
+static void add_rule(struct hn_store *store, struct hn_store_session *session)
+{
+    struct hn_identity identity = *session->identity;
+    struct hn_rule rule;
+    struct hn_error err;
+    int64_t id;
+    hn_bindings_init(&identity.problem);
+    session->identity = &identity;
+    make_rule(&rule);
+    if (hn_store_begin(store, session, &id, &err) != HN_OK ||
+        hn_store_put_rule(store, id, &rule, &err) != HN_OK)
+        stop("rule", err.message);
+    hn_rule_finish(&rule);
+}
+
 static void make_cache(const char *path, long problems, long records)
 {
     struct hn_store *store;
@@ -82,6 +147,8 @@ static void make_cache(const char *path, long problems, long records)
             stop("session", err.message);
         add_records(store, session, records);
         hn_bindings_finish(&identity.problem);
+        if (i == problems - 1)
+            add_rule(store, &begun);
     }
     if (hn_store_commit(store, &err) != HN_OK)
         stop("commit", err.message);
@@ -93,6 +160,12 @@ static int compare(const void *a, const void *b)
     double x = *(const double *)a;
     double y = *(const double *)b;
     return (x > y) - (x < y);
+}
+
+static void print_quantiles(const char *what, double *us, long count)
+{
+    qsort(us, (size_t)count, sizeof *us, compare);
+    printf("%-28s median %8.2f us, 99%% %8.2f us\n", what, us[count / 2], us[count * 99 / 100]);
 }
 
 /* outside: problems that were not tuned. */
@@ -118,9 +191,42 @@ static void measure(const char *what, const struct hn_lib_index *index, bool out
     }
     if (us == NULL)
         stop(what, "out of memory");
-    qsort(us, (size_t)rounds, sizeof *us, compare);
-    printf("%-28s median %8.2f us, 99%% %8.2f us\n", what, us[rounds / 2], us[rounds * 99 / 100]);
+    print_quantiles(what, us, rounds);
     free(us);
+}
+
+/* What stands before the making of a handle where a rule chooses: that nothing was tuned for the
+ * problem, and the walk. */
+static void measure_rule(struct hone_cache *cache)
+{
+    static double known_us[ROUNDS], rule_us[ROUNDS];
+    struct hn_lib_family *family;
+    struct hone_error err;
+    struct hn_error reason;
+    double before = hn_now_ms();
+    if (hn_lib_family_get(cache, "sgemm", &family, &err) != HONE_OK || family->stored.count != 1)
+        stop("rule", "found something else");
+    printf("reading the rule took %.2f ms, once a program\n", hn_now_ms() - before);
+    const struct hn_stored_rule *stored = &family->stored.items[0];
+    for (int r = 0; r < ROUNDS; r++) {
+        struct hn_bindings problem;
+        bool known = true, sure;
+        make_problem(draw() % 10000, &problem);
+        problem.values[1].integer += 1 + (int64_t)(draw() % 20);
+        double start = hn_now_ms();
+        if (hn_store_has_problem(cache->store, "sgemm", stored->identity.signature, &problem,
+                                 &known, &reason) != HN_OK)
+            stop("rule", reason.message);
+        double asked = hn_now_ms();
+        int found = hn_rule_choose(&stored->rule, &problem, NULL, NULL, &sure);
+        rule_us[r] = 1000 * (hn_now_ms() - asked);
+        known_us[r] = 1000 * (asked - start);
+        if (known || found < 0)
+            stop("rule", "found something else");
+        hn_bindings_finish(&problem);
+    }
+    print_quantiles("that nothing was tuned", known_us, ROUNDS);
+    print_quantiles("choosing by the rule", rule_us, ROUNDS);
 }
 
 /* What the first hone_get for a problem reads. */
@@ -156,6 +262,7 @@ int main(int argc, char **argv)
     if (hone_open(path, &cache, &err) != HONE_OK)
         stop(path, err.message);
     double opened = hn_now_ms();
+    measure_rule(cache);
     measure_first(cache);
     double started = hn_now_ms();
     if (hn_lib_index_get(cache, "sgemm", &index, &err) != HONE_OK)

@@ -27,13 +27,16 @@ static void check_cuda(CUresult result, const char *what)
 
 static void print_info(const struct hone_kernel *kernel)
 {
-    static const char *const grades[] = {"the default point", "tuned on another architecture",
-                                         "tuned on another device of this architecture",
-                                         "tuned on this device for another problem",
-                                         "tuned for this"};
+    static const char *const grades[] = {
+        [HONE_GRADE_DEFAULT] = "the default point",
+        [HONE_GRADE_ANY] = "tuned on another architecture",
+        [HONE_GRADE_ARCHITECTURE] = "tuned on another device of this architecture",
+        [HONE_GRADE_PROBLEM] = "tuned on this device for another problem",
+        [HONE_GRADE_FAMILY] = "chosen by the rule of its family",
+        [HONE_GRADE_EXACT] = "tuned for this"};
     const struct hone_info *info = hone_kernel_info(kernel);
     printf("%s %s: %s, %s\n", info->kernel, info->problem, info->point, grades[info->grade]);
-    if (info->grade != HONE_GRADE_DEFAULT)
+    if (info->median_us > 0)
         printf("recorded %.2f us for %s on %s%s%s\n", info->median_us, info->tuned_problem,
                info->device, info->stale ? "; stale: " : "", info->stale_because);
 }

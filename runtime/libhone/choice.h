@@ -5,6 +5,10 @@
 #include "runtime/compile/image.h"
 #include "runtime/libhone/library.h"
 
+struct hn_lib_configuration;
+struct hn_lib_module;
+struct hn_lib_rule;
+
 /* From what is asked for to a kernel: which point serves, its machine code, the kernel itself. */
 
 /* What a kernel is to be made from. All is borrowed. */
@@ -17,7 +21,10 @@ struct hn_lib_choice {
     const struct hn_bindings *point;
     const struct hn_device *device;
     CUcontext context;
-    const struct hone_options *options;
+        const struct hone_options *options;
+    const struct hn_lib_rule *rule;             /* of a family, that chose it; NULL: none did */
+    struct hn_lib_configuration *configuration; /* of that rule; `tuned` is its */
+    bool sure;                                  /* what the rule says of it */
 };
 
 /* The kernel for a problem, by what the cache holds and the options say. With the lock held, as all that
@@ -26,16 +33,20 @@ enum hone_status hn_lib_choose(struct hone_cache *cache, CUcontext context, cons
                                const struct hn_bindings *problem, const struct hone_options *options,
                                struct hone_kernel **handle, struct hone_error *err);
 
+/* Whether the program of the choice's point is the same for two problems: what is frozen of them is in its text. */
+bool hn_lib_program_is_same(const struct hn_lib_choice *choice, const struct hn_bindings *a,
+                            const struct hn_bindings *b);
 /* Machine code for it: the cache's, or compiled. */
 enum hone_status hn_lib_image_get(struct hone_cache *cache, const struct hn_lib_choice *choice,
                                   struct hn_image *image, bool *compiled, struct hone_error *err);
 /* Whether the cache has machine code that was compiled from the same text. */
 bool hn_lib_image_is_kept(struct hone_cache *cache, const struct hn_lib_choice *choice);
 
-/* Loads the image into the current context. *kernel belongs to the caller until it is put into the cache's list. */
+/* Loads the image into the current context, or takes the module that is there (shared, whose image it is; NULL: none).
+ * *kernel belongs to the caller until it is put into the cache's list. */
 enum hone_status hn_lib_kernel_make(struct hone_cache *cache, const struct hn_lib_choice *choice,
-                                    const struct hn_image *image, struct hone_kernel **kernel,
-                                    struct hone_error *err);
+                                    const struct hn_image *image, struct hn_lib_module *shared,
+                                    struct hone_kernel **kernel, struct hone_error *err);
 /* What callers are told of it. */
 enum hone_status hn_lib_info_make(struct hone_kernel *kernel, const struct hn_lib_choice *choice, bool compiled,
                                   struct hone_error *err);

@@ -4,6 +4,7 @@
 
 #include "runtime/device/limits.h"
 #include "runtime/libhone/choice.h"
+#include "runtime/libhone/family.h"
 #include "runtime/libhone/index.h"
 #include "runtime/libhone/kernel.h"
 
@@ -16,7 +17,9 @@ struct search {
     const struct hn_bindings *problem;
     const struct hone_options *options;
     const struct hn_device *device;
-    struct hn_lib_index *index; /* NULL: nothing is tuned of the kernel */
+    struct hn_lib_index *index; /* NULL: nothing is tuned of the kernel, or it was not asked for */
+    struct hn_lib_rule *rule;   /* of a family; NULL: there is none */
+    bool is_own_rule;           /* it was learnt on this device */
     struct hn_bindings whole;   /* the problem with what it has of the device */
 };
 
@@ -81,6 +84,16 @@ static struct hn_lib_choice choice_of(const struct search *search, const struct 
     };
 }
 
+static struct hn_lib_choice choice_of_rule(const struct search *search,
+                                           const struct hn_lib_plan *plan, int configuration)
+{
+    struct hn_lib_configuration *own = &search->rule->configurations[configuration];
+    struct hn_lib_choice choice = choice_of(search, plan, &own->tuned);
+    choice.rule = search->rule;
+    choice.configuration = own;
+    return choice;
+}
+
 /* Where compiling is forbidden, only what has machine code counts. */
 static bool is_usable(const struct hn_tuned *tuned, void *context)
 {
@@ -91,6 +104,39 @@ static bool is_usable(const struct hn_tuned *tuned, void *context)
         return false;
     struct hn_lib_choice choice = choice_of(search, plan, tuned);
     return search->options->forbid_compile == 0 || hn_lib_image_is_kept(search->cache, &choice);
+}
+
+/* The same of a configuration of the rule. */
+static bool is_usable_by_rule(int configuration, void *context)
+{
+    const struct search *search = context;
+    const struct hn_tuned *tuned = &search->rule->configurations[configuration].tuned;
+    const struct hn_lib_plan *plan = NULL;
+    if (hn_lib_plan_get(search->cache, tuned, &plan, NULL) != HONE_OK ||
+        !can_launch(search, plan, &tuned->best.point))
+        return false;
+    struct hn_lib_choice choice = choice_of_rule(search, plan, configuration);
+    return search->options->forbid_compile == 0 || hn_lib_image_is_kept(search->cache, &choice);
+}
+
+/* What the rule says, where that is no miss or the nearest is asked for. A rule of another device
+ * is never sure. False: it does not tell. */
+static bool choose_by_rule(struct search *search, struct hn_lib_choice *choice)
+{
+    bool sure = false;
+    const struct hn_lib_plan *plan = NULL;
+    if (search->rule == NULL)
+        return false;
+    int configuration = hn_rule_choose(&search->rule->stored->rule, search->problem,
+                                       is_usable_by_rule, search, &sure);
+    sure = sure && search->is_own_rule;
+    if (configuration < 0 || (!sure && search->options->on_miss != HONE_MISS_NEAREST) ||
+        hn_lib_plan_get(search->cache, &search->rule->configurations[configuration].tuned, &plan,
+                        NULL) != HONE_OK)
+        return false;
+    *choice = choice_of_rule(search, plan, configuration);
+    choice->sure = sure;
+    return true;
 }
 
 static struct hn_lookup_query query_of(struct search *search, bool usable)
@@ -230,6 +276,9 @@ static enum hone_status choose(struct search *search, struct hn_lib_choice *choi
     struct hn_lookup_rank rank;
     enum hone_miss on_miss = search->options->on_miss;
     const struct hn_tuned *tuned = find_tuned(search, true, &rank);
+    bool is_of_other = tuned == NULL || rank.grade < HN_GRADE_PROBLEM;
+    if (is_of_other && choose_by_rule(search, choice))
+        return HONE_OK;
     if (tuned != NULL && (rank.grade == HN_GRADE_EXACT || on_miss == HONE_MISS_NEAREST))
         return choose_tuned(search, tuned, rank.grade, choice, err);
     if (on_miss == HONE_MISS_TUNE)
@@ -248,10 +297,26 @@ static const struct hn_tuned *find_exact(struct search *search, const struct hn_
     return tuned != NULL && rank.grade == HN_GRADE_EXACT ? tuned : NULL;
 }
 
+/* The module that another problem has loaded, or the image of this one, loaded to be shared where
+ * its program serves others too. *shared NULL: the image is for this kernel alone. */
+static enum hone_status find_image(struct search *search, const struct hn_lib_choice *choice,
+                                   struct hn_image *image, struct hn_lib_module **shared,
+                                   bool *compiled, struct hone_error *err)
+{
+    *shared = hn_lib_module_find(choice);
+    if (*shared != NULL)
+        return HONE_OK;
+    enum hone_status status = hn_lib_image_get(search->cache, choice, image, compiled, err);
+    if (status != HONE_OK || search->options->separate != 0 || !hn_lib_program_is_shared(choice))
+        return status;
+    return hn_lib_module_add(search->cache, choice, image, shared, err);
+}
+
 static enum hone_status load(struct search *search, const struct hn_lib_choice *choice,
                              struct hone_kernel **handle, struct hone_error *err)
 {
     struct hn_image image;
+    struct hn_lib_module *shared = NULL;
     bool compiled = false;
     if (choice->plan->has_pipeline)
         return hn_lib_fail(err, HONE_UNSUPPORTED,
@@ -259,9 +324,10 @@ static enum hone_status load(struct search *search, const struct hn_lib_choice *
                            "library does not launch; `hone run` does",
                            search->kernel);
     hn_image_init(&image);
-    enum hone_status status = hn_lib_image_get(search->cache, choice, &image, &compiled, err);
+    enum hone_status status = find_image(search, choice, &image, &shared, &compiled, err);
     if (status == HONE_OK)
-        status = hn_lib_kernel_make(search->cache, choice, &image, handle, err);
+        status = hn_lib_kernel_make(search->cache, choice, shared != NULL ? &shared->image : &image,
+                                    shared, handle, err);
     if (status == HONE_OK)
         status = hn_lib_info_make(*handle, choice, compiled, err);
     if (status != HONE_OK) {
@@ -272,33 +338,90 @@ static enum hone_status load(struct search *search, const struct hn_lib_choice *
     return status;
 }
 
-/* What results name of the device, and the caller does not, is that of this one. */
-static enum hn_status add_limits(const struct search *search, struct hn_bindings *problem,
-                                 struct hn_error *err)
+/* What results name of the device, and the caller does not, is that of this one. names: those of
+ * the values of a result's problem. */
+static enum hn_status add_limits(const struct search *search, const struct hn_bindings *names,
+                                 struct hn_bindings *problem, struct hn_error *err)
 {
-    const struct hn_bindings *first = &search->index->list.items[0].identity.problem;
     enum hn_status status = hn_bindings_copy(problem, search->problem, err);
     for (size_t i = 0; status == HN_OK && i < HN_DEVICE_LIMITS; i++) {
         const char *name = hn_device_limit_names[i];
         const struct hn_value value = hn_integer(hn_device_limit(search->device, i));
-        if (hn_bindings_get(first, name) != NULL && hn_bindings_get(problem, name) == NULL)
+        if (hn_bindings_get(names, name) != NULL && hn_bindings_get(problem, name) == NULL)
             status = hn_bindings_set(problem, name, &value, err);
     }
+    return status;
+}
+
+/* Makes the problem whole. */
+static enum hone_status complete(struct search *search, const struct hn_bindings *names,
+                                 struct hone_error *err)
+{
+    struct hn_error reason = {""};
+    struct hn_bindings whole;
+    enum hone_status status = hn_lib_take(err, add_limits(search, names, &whole, &reason), &reason);
+    hn_bindings_finish(&search->whole);
+    search->whole = whole;
+    search->problem = &search->whole;
     return status;
 }
 
 static enum hone_status choose_among_all(struct search *search, struct hn_lib_choice *choice,
                                          struct hone_error *err)
 {
-    struct hn_error reason = {""};
     enum hone_status status = hn_lib_index_get(search->cache, search->kernel, &search->index, err);
-    if (status == HONE_OK) {
-        status = hn_lib_take(err, add_limits(search, &search->whole, &reason), &reason);
-        search->problem = &search->whole;
-    } else if (status == HONE_NOT_FOUND && search->options->on_miss == HONE_MISS_TUNE) {
+    if (status == HONE_OK)
+        status = complete(search, &search->index->list.items[0].identity.problem, err);
+    else if (status == HONE_NOT_FOUND &&
+             (search->options->on_miss == HONE_MISS_TUNE || search->rule != NULL))
         status = HONE_OK;
-    }
     return status == HONE_OK ? choose(search, choice, err) : status;
+}
+
+static enum hone_status find_rule(struct search *search, struct hone_error *err)
+{
+    struct hn_lib_family *family;
+    enum hone_status status = hn_lib_family_get(search->cache, search->kernel, &family, err);
+    if (status != HONE_OK)
+        return status;
+    search->rule =
+        hn_lib_family_find(family, search->device, search->options, &search->is_own_rule);
+    return search->rule == NULL ? HONE_OK : complete(search, &search->rule->names, err);
+}
+
+/* Whether there may be a result of this very problem: a kernel with a rule is asked about many that
+ * have none. */
+static enum hone_status may_be_tuned(struct search *search, bool *may_be, struct hone_error *err)
+{
+    struct hn_error reason = {""};
+    *may_be = true;
+    if (search->rule == NULL)
+        return HONE_OK;
+    const struct hn_identity *identity = &search->rule->stored->identity;
+    return hn_lib_take(err,
+                       hn_store_has_problem(search->cache->store, identity->kernel,
+                                            identity->signature, search->problem, may_be, &reason),
+                       &reason);
+}
+
+/* What was tuned for this very problem, else what the rule of this device says, else the nearest.
+ */
+static enum hone_status choose_fast(struct search *search, struct hn_tuned_list *list,
+                                    struct hn_lib_choice *choice, struct hone_error *err)
+{
+    bool may_be = true;
+    enum hone_status status = may_be_tuned(search, &may_be, err);
+    if (status == HONE_OK && may_be)
+        status =
+            hn_lib_index_list_problem(search->cache, search->kernel, search->problem, list, err);
+    if (status != HONE_OK)
+        return status;
+    const struct hn_tuned *exact = find_exact(search, list);
+    if (exact != NULL)
+        return choose_tuned(search, exact, HN_GRADE_EXACT, choice, err);
+    if (search->is_own_rule && choose_by_rule(search, choice))
+        return HONE_OK;
+    return choose_among_all(search, choice, err);
 }
 
 enum hone_status hn_lib_choose(struct hone_cache *cache, CUcontext context, const char *kernel,
@@ -317,12 +440,9 @@ enum hone_status hn_lib_choose(struct hone_cache *cache, CUcontext context, cons
     if (status == HONE_OK)
         status = find_device(cache, context, &search.device, err);
     if (status == HONE_OK)
-        status = hn_lib_index_list_problem(cache, kernel, problem, &list, err);
-    const struct hn_tuned *exact = status == HONE_OK ? find_exact(&search, &list) : NULL;
-    if (exact != NULL)
-        status = choose_tuned(&search, exact, HN_GRADE_EXACT, &choice, err);
-    else if (status == HONE_OK)
-        status = choose_among_all(&search, &choice, err);
+        status = find_rule(&search, err);
+    if (status == HONE_OK)
+        status = choose_fast(&search, &list, &choice, err);
     if (status == HONE_OK)
         status = load(&search, &choice, handle, err);
     hn_bindings_finish(&search.whole);

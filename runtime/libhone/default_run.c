@@ -38,7 +38,7 @@ static enum hn_status make_kernel(struct hone_kernel *kernel, struct hone_kernel
     pthread_mutex_lock(&kernel->cache->lock);
     enum hone_status status = hn_lib_image_get(kernel->cache, &choice, &image, &compiled, &reason);
     if (status == HONE_OK)
-        status = hn_lib_kernel_make(kernel->cache, &choice, &image, made, &reason);
+        status = hn_lib_kernel_make(kernel->cache, &choice, &image, NULL, made, &reason);
     if (status == HONE_OK)
         status = hn_lib_info_make(*made, &choice, compiled, &reason);
     pthread_mutex_unlock(&kernel->cache->lock);

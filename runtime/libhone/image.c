@@ -5,6 +5,7 @@
 
 #include "runtime/compile/source.h"
 #include "runtime/libhone/choice.h"
+#include "runtime/libhone/family.h"
 #include "runtime/libhone/kernel.h"
 
 static bool same_strings(char *const *a, size_t a_count, char *const *b, size_t b_count)
@@ -15,41 +16,56 @@ static bool same_strings(char *const *a, size_t a_count, char *const *b, size_t 
     return same;
 }
 
-/* Whether the program is the same for the problem that it was tuned for and the one asked for: what
- * is frozen of a problem is in the text. */
-static bool same_program(const struct hn_lib_choice *choice)
+bool hn_lib_program_is_same(const struct hn_lib_choice *choice, const struct hn_bindings *a,
+                            const struct hn_bindings *b)
 {
     const struct hn_plan *plan = choice->plan->plan;
     const struct hn_template *template = &choice->plan->template;
-    struct hn_source asked, tuned;
+    struct hn_source one, other;
     bool same = false;
-    if (hn_bindings_equal(&choice->tuned->identity.problem, choice->problem))
-        return true;
-    if (hn_source_make(plan, template, choice->problem, choice->point, &asked, NULL) != HN_OK)
+    if (hn_source_make(plan, template, a, choice->point, &one, NULL) != HN_OK)
         return false;
-    if (hn_source_make(plan, template, &choice->tuned->identity.problem, choice->point, &tuned,
-                       NULL) == HN_OK) {
-        same = strcmp(asked.text, tuned.text) == 0 &&
-               same_strings(asked.entries, asked.entry_count, tuned.entries, tuned.entry_count) &&
-               same_strings(asked.options, asked.option_count, tuned.options, tuned.option_count);
-        hn_source_finish(&tuned);
+    if (hn_source_make(plan, template, b, choice->point, &other, NULL) == HN_OK) {
+        same = strcmp(one.text, other.text) == 0 &&
+               same_strings(one.entries, one.entry_count, other.entries, other.entry_count) &&
+               same_strings(one.options, one.option_count, other.options, other.option_count);
+        hn_source_finish(&other);
     }
-    hn_source_finish(&asked);
+    hn_source_finish(&one);
     return same;
+}
+
+/* The task with whose image the cache keeps the program of the choice. Borrows all but `words`.
+ * False: none does. */
+static bool find_task(const struct hn_lib_choice *choice, struct hn_identity *task,
+                      struct hn_bindings *words)
+{
+    *task = choice->tuned->identity;
+    hn_bindings_init(words);
+    if (choice->configuration == NULL)
+        return hn_bindings_equal(&task->problem, choice->problem) ||
+               hn_lib_program_is_same(choice, choice->problem, &task->problem);
+    if (!hn_lib_program_is_shared(choice) || hn_lib_words(choice->problem, words, NULL) != HN_OK)
+        return false;
+    task->problem = *words;
+    return true;
 }
 
 static bool read_kept(struct hone_cache *cache, const struct hn_lib_choice *choice,
                       struct hn_image *image)
 {
     char *entries = NULL;
+    struct hn_identity task;
+    struct hn_bindings words;
     if (choice->tuned == NULL || cache->store == NULL ||
-        choice->tuned->identity.device.capability != choice->device->identity.capability ||
-        !same_program(choice) ||
-        hn_store_get_image(cache->store, &choice->tuned->identity, &choice->tuned->version,
-                           choice->point, &image->cubin, &image->size, &entries, NULL) != HN_OK)
+        choice->tuned->identity.device.capability != choice->device->identity.capability)
         return false;
-    bool taken = hn_image_set_entries(image, entries, NULL) == HN_OK;
+    bool taken = find_task(choice, &task, &words) &&
+                 hn_store_get_image(cache->store, &task, &choice->tuned->version, choice->point,
+                                    &image->cubin, &image->size, &entries, NULL) == HN_OK &&
+                 hn_image_set_entries(image, entries, NULL) == HN_OK;
     image->outcome = HN_OUTCOME_OK;
+    hn_bindings_finish(&words);
     free(entries);
     return taken;
 }
@@ -57,6 +73,8 @@ static bool read_kept(struct hone_cache *cache, const struct hn_lib_choice *choi
 bool hn_lib_image_is_kept(struct hone_cache *cache, const struct hn_lib_choice *choice)
 {
     struct hn_image image;
+    if (hn_lib_module_find(choice) != NULL)
+        return true;
     hn_image_init(&image);
     bool kept = read_kept(cache, choice, &image);
     hn_image_finish(&image);

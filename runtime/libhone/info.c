@@ -4,6 +4,7 @@
 
 #include "cache/record/record_json.h"
 #include "runtime/libhone/choice.h"
+#include "runtime/libhone/family.h"
 #include "runtime/libhone/kernel.h"
 
 const struct hone_info *hone_kernel_info(const struct hone_kernel *kernel)
@@ -41,11 +42,10 @@ static char *stale_text(const struct hn_tuned *tuned, const struct hn_device *de
     return hn_text_take(&text);
 }
 
-/* One string of everything that the record's identity says, and the pieces pointing into it. */
-static void describe_record(struct hone_kernel *kernel, const struct hn_tuned *tuned, bool *failed)
+/* One string of everything that the identity says, and the pieces pointing into it. */
+static void describe_source(struct hone_kernel *kernel, const struct hn_tuned *tuned, bool *failed)
 {
     struct hone_info *info = &kernel->info;
-    const struct hn_timing *timing = &tuned->best.timing;
     struct hn_text text;
     size_t at[5];
     const char *const parts[5] = {tuned->identity.device.name, tuned->identity.regime,
@@ -64,18 +64,38 @@ static void describe_record(struct hone_kernel *kernel, const struct hn_tuned *t
     info->objective = all + at[2];
     info->driver = all + at[3];
     info->nvrtc = all + at[4];
-    info->verification = hn_verification_names[tuned->best.verdict.kind];
     info->simulated = tuned->simulated;
     info->imported = hn_origin_is_foreign(&tuned->origin);
     info->origin = keep(kernel, hn_origin_text(&tuned->origin), failed);
+    info->recorded = tuned->best.time;
+    info->stale_because = keep(kernel, stale_text(tuned, kernel->device), failed);
+    info->stale = info->stale_because != NULL && info->stale_because[0] != '\0';
+}
+
+static void describe_record(struct hone_kernel *kernel, const struct hn_tuned *tuned, bool *failed)
+{
+    struct hone_info *info = &kernel->info;
+    const struct hn_timing *timing = &tuned->best.timing;
+    info->verification = hn_verification_names[tuned->best.verdict.kind];
     info->median_us = timing->median_us;
     info->low_us = timing->low_us;
     info->high_us = timing->high_us;
-    info->recorded = tuned->best.time;
     info->tuned_problem = keep(kernel, hn_bindings_text(&tuned->identity.problem), failed);
-    info->stale_because = keep(kernel, stale_text(tuned, kernel->device), failed);
-    info->stale = info->stale_because != NULL && info->stale_because[0] != '\0';
     info->record = keep(kernel, record_text(&tuned->best), failed);
+}
+
+static struct hone_loss loss_of(const struct hn_rule_loss *loss)
+{
+    return (struct hone_loss){loss->mean, loss->worst, loss->sizes};
+}
+
+static void describe_rule(struct hone_kernel *kernel, const struct hn_lib_choice *choice)
+{
+    const struct hn_rule *rule = &choice->rule->stored->rule;
+    kernel->info.grade = HONE_GRADE_FAMILY;
+    kernel->info.sure = choice->sure;
+    kernel->info.predicted = loss_of(&rule->predicted);
+    kernel->info.measured = loss_of(&rule->measured);
 }
 
 static enum hone_grade grade_of(enum hn_grade grade)
@@ -110,6 +130,10 @@ enum hone_status hn_lib_info_make(struct hone_kernel *kernel, const struct hn_li
     kernel->info.problem = keep(kernel, hn_bindings_text(&kernel->problem), &failed);
     kernel->info.point = keep(kernel, hn_bindings_text(&kernel->point), &failed);
     if (choice->tuned != NULL)
+        describe_source(kernel, choice->tuned, &failed);
+    if (choice->rule != NULL)
+        describe_rule(kernel, choice);
+    else if (choice->tuned != NULL)
         describe_record(kernel, choice->tuned, &failed);
     return failed ? hn_lib_fail(err, HONE_NO_MEMORY, "out of memory") : HONE_OK;
 }

@@ -7,6 +7,7 @@
 
 #include "runtime/compile/signature.h"
 #include "runtime/libhone/choice.h"
+#include "runtime/libhone/family.h"
 
 static void free_workspaces(struct hone_kernel *kernel, bool on_device)
 {
@@ -20,21 +21,33 @@ static void free_workspaces(struct hone_kernel *kernel, bool on_device)
     }
 }
 
+bool hn_lib_enter(const struct hone_cache *cache, CUcontext context, CUcontext *outside)
+{
+    const struct hn_driver *driver = &cache->driver;
+    *outside = NULL;
+    return driver->p_cuCtxGetCurrent(outside) == CUDA_SUCCESS &&
+           driver->p_cuCtxSetCurrent(context) == CUDA_SUCCESS;
+}
+
+void hn_lib_leave(const struct hone_cache *cache, CUcontext outside)
+{
+    cache->driver.p_cuCtxSetCurrent(outside);
+}
+
 /* In its own context, and leaves the one that is current as it was. A context that is gone has
  * freed all that was in it. */
 static void unload(struct hone_kernel *kernel)
 {
-    const struct hn_driver *driver = &kernel->cache->driver;
-    CUcontext current = NULL;
+    CUcontext outside;
     if (kernel->module == NULL)
         return;
-    bool is_there = driver->p_cuCtxGetCurrent(&current) == CUDA_SUCCESS &&
-                    driver->p_cuCtxSetCurrent(kernel->context) == CUDA_SUCCESS;
+    bool is_there = hn_lib_enter(kernel->cache, kernel->context, &outside);
     free_workspaces(kernel, is_there);
     if (!is_there)
         return;
-    driver->p_cuModuleUnload(kernel->module);
-    driver->p_cuCtxSetCurrent(current);
+    if (kernel->shared == NULL)
+        kernel->cache->driver.p_cuModuleUnload(kernel->module);
+    hn_lib_leave(kernel->cache, outside);
 }
 
 void hn_lib_kernel_destroy(struct hone_kernel *kernel)
@@ -88,23 +101,36 @@ static enum hone_status make_step(struct hone_kernel *kernel, const struct hn_im
     if (status != HONE_OK)
         return status;
     char what[96];
-    CUresult result = hn_module_find(&kernel->cache->driver, kernel->module, image, &kernel->launch,
-                                     index, &step->function, what);
+    CUresult result = kernel->shared != NULL
+                          ? hn_lib_module_find_function(kernel->shared, &kernel->launch, index,
+                                                        &step->function, what)
+                          : hn_module_find(&kernel->cache->driver, kernel->module, image,
+                                           &kernel->launch, index, &step->function, what);
     return hn_lib_cuda(kernel->cache, result, what, err);
+}
+
+static enum hone_status load_module(struct hone_kernel *kernel, const struct hn_image *image,
+                                    struct hone_error *err)
+{
+    CUresult result =
+        kernel->cache->driver.p_cuModuleLoadDataEx(&kernel->module, image->cubin, 0, NULL, NULL);
+    if (result != CUDA_SUCCESS)
+        kernel->module = NULL;
+    return hn_lib_cuda(kernel->cache, result, "loading the module", err);
 }
 
 static enum hone_status make_steps(struct hone_kernel *kernel, const struct hn_image *image,
                                    struct hone_error *err)
 {
+    enum hone_status status = HONE_OK;
     kernel->steps = calloc(kernel->launch.step_count + 1, sizeof *kernel->steps);
     if (kernel->steps == NULL)
         return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
     kernel->step_count = kernel->launch.step_count;
-    CUresult result =
-        kernel->cache->driver.p_cuModuleLoadDataEx(&kernel->module, image->cubin, 0, NULL, NULL);
-    if (result != CUDA_SUCCESS)
-        kernel->module = NULL;
-    enum hone_status status = hn_lib_cuda(kernel->cache, result, "loading the module", err);
+    if (kernel->shared != NULL)
+        kernel->module = kernel->shared->module;
+    else
+        status = load_module(kernel, image, err);
     for (size_t i = 0; status == HONE_OK && i < kernel->step_count; i++)
         status = make_step(kernel, image, i, err);
     return status;
@@ -139,8 +165,8 @@ static enum hone_status evaluate(struct hone_kernel *kernel, const struct hn_lib
 }
 
 enum hone_status hn_lib_kernel_make(struct hone_cache *cache, const struct hn_lib_choice *choice,
-                                    const struct hn_image *image, struct hone_kernel **kernel,
-                                    struct hone_error *err)
+                                    const struct hn_image *image, struct hn_lib_module *shared,
+                                    struct hone_kernel **kernel, struct hone_error *err)
 {
     struct hn_value *values = NULL;
     struct hone_kernel *made = calloc(1, sizeof *made);
@@ -153,8 +179,13 @@ enum hone_status hn_lib_kernel_make(struct hone_cache *cache, const struct hn_li
     hn_bindings_init(&made->problem);
     hn_bindings_init(&made->point);
     enum hone_status status = evaluate(made, choice, &values, err);
-    if (status == HONE_OK)
+    if (status == HONE_OK && shared != NULL && hn_lib_module_serves(shared, &made->launch))
+        made->shared = shared;
+    bool is_checked = made->shared != NULL && shared->is_checked;
+    if (status == HONE_OK && !is_checked)
         status = check_arguments(made, image, values, err);
+    if (status == HONE_OK && made->shared != NULL)
+        shared->is_checked = true;
     if (status == HONE_OK)
         status = hn_lib_slots_make(made, values, err);
     if (status == HONE_OK)

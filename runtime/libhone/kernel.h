@@ -57,7 +57,8 @@ struct hone_kernel {
     struct hn_bindings point;
     struct hn_launch launch;
     const struct hn_device *device;
-    CUmodule module;
+        CUmodule module;
+    struct hn_lib_module *shared; /* that the module is of; NULL: it is the kernel's own */
     struct hn_lib_slot *slots;
     size_t slot_count;
     char *types; /* of the slots, HN_TYPE_SIZE each */
@@ -74,6 +75,10 @@ struct hone_kernel {
     struct hone_info info;
     char *strings[8]; /* of info */
 };
+
+/* Makes the context current; false where it is gone. Leaving makes that current again which was. */
+bool hn_lib_enter(const struct hone_cache *cache, CUcontext context, CUcontext *outside);
+void hn_lib_leave(const struct hone_cache *cache, CUcontext outside);
 
 /* NULL is fine. choice.h has how it is made. */
 void hn_lib_kernel_destroy(struct hone_kernel *kernel);

@@ -67,7 +67,8 @@ struct hone_cache {
     struct hn_driver driver;
     char strange[640]; /* who else can write to the cache; "": nobody */
     struct hn_lib_plan *plans;
-    struct hn_lib_index *indices;
+        struct hn_lib_index *indices;
+    struct hn_lib_family *families;
     struct hn_lib_device *devices;
     struct hn_lib_compiled *compiled;
     struct hone_kernel *kernels;

@@ -8,6 +8,7 @@
 
 #include "base/c_locale.h"
 #include "cache/record/gate.h"
+#include "runtime/libhone/family.h"
 #include "runtime/libhone/index.h"
 #include "runtime/libhone/kernel.h"
 
@@ -179,6 +180,7 @@ void hone_close(struct hone_cache *cache)
         return;
     free_memos(cache);
     FREE_LIST(struct hone_kernel, cache->kernels, hn_lib_kernel_destroy)
+    FREE_LIST(struct hn_lib_family, cache->families, hn_lib_family_finish)
     FREE_LIST(struct hn_lib_index, cache->indices, hn_lib_index_finish)
     FREE_LIST(struct hn_lib_plan, cache->plans, hn_lib_plan_finish)
     FREE_LIST(struct hn_lib_device, cache->devices, free)

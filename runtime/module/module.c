@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static int64_t most_shared_bytes(const struct hn_launch *launch, const struct hn_image *image,
-                                 size_t step)
+int64_t hn_module_shared_bytes(const struct hn_launch *launch, const struct hn_image *image,
+                               size_t step)
 {
     int64_t most = 0;
     for (size_t i = 0; i < image->entry_count; i++)
@@ -21,7 +21,7 @@ CUresult hn_module_find(const struct hn_driver *driver, CUmodule module,
                         CUfunction *function, char what[96])
 {
     const struct hn_launch_step *shape = &launch->steps[step];
-    int64_t shared_bytes = most_shared_bytes(launch, image, step);
+    int64_t shared_bytes = hn_module_shared_bytes(launch, image, step);
     int64_t blocks = shape->cluster[0] * shape->cluster[1] * shape->cluster[2];
     const struct {
         CUfunction_attribute attribute;

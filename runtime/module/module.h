@@ -12,6 +12,9 @@
 CUresult hn_module_find(const struct hn_driver *driver, CUmodule module, const struct hn_image *image,
                         const struct hn_launch *launch, size_t step, CUfunction *function, char what[96]);
 
+/* Dynamic shared memory that the kernel of a step has to be allowed: the most that one of its steps wants. */
+int64_t hn_module_shared_bytes(const struct hn_launch *launch, const struct hn_image *image, size_t step);
+
 /* How a kernel is launched, without stream and arguments. */
 struct hn_module_step {
     CUlaunchConfig config;

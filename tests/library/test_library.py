@@ -215,6 +215,10 @@ class Programs(Case):
         self.check(PROGRAM.parent / "test_failures", HONE_DOUBLE_STRICT="1")
 
     @unittest.skipIf(double.ON_GPU, "the programs are not in the bundle")
+    def test_what_a_rule_of_a_family_does(self):
+        self.check(PROGRAM.parent / "test_families")
+
+    @unittest.skipIf(double.ON_GPU, "the programs are not in the bundle")
     def test_threads(self):
         for name in ("test_threads", "test_threads_tsan"):
             if (PROGRAM.parent / name).exists():

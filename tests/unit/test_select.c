@@ -402,7 +402,7 @@ static const char choosing[] =
                  "    }\n"
                  "    return 0;\n}\n";
 
-/* A point that compiled code has for one K alone. */
+/* Code that has one K alone, where its point freezes it. */
 struct compiled {
     const struct judge *judge;
     const struct hn_rule *rule;
@@ -413,9 +413,11 @@ struct compiled {
 static bool can_be_used(int configuration, void *context)
 {
     const struct compiled *compiled = context;
-    return (!compiled->as_compiled ||
-            hn_bindings_get(compiled->judge->problem, "K")->integer == compiled->k) &&
-           accepts(compiled->judge, &compiled->rule->configurations[configuration]);
+    const struct hn_bindings *point = &compiled->rule->configurations[configuration];
+    bool equal = hn_bindings_get(compiled->judge->problem, "K")->integer == compiled->k;
+    if (compiled->as_compiled && !equal && hn_plan_freezes(compiled->judge->plan, point))
+        return false;
+    return accepts(compiled->judge, point);
 }
 
 static void set_problem(struct hn_bindings *problem, const struct size *size)

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/libhone/family.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/libhone/choice.h"
+
+static void finish_rule(struct hn_lib_rule *rule)
+{
+    size_t count = rule->configurations == NULL ? 0 : rule->stored->rule.configuration_count;
+    for (size_t i = 0; i < count; i++) {
+        struct hn_lib_module *module = rule->configurations[i].modules;
+        while (module != NULL) {
+            struct hn_lib_module *next = module->next;
+            hn_lib_module_destroy(module);
+            module = next;
+        }
+    }
+    free(rule->configurations);
+    hn_bindings_finish(&rule->names);
+}
+
+void hn_lib_family_finish(struct hn_lib_family *family)
+{
+    for (size_t i = 0; family->rules != NULL && i < family->stored.count; i++)
+        finish_rule(&family->rules[i]);
+    free(family->rules);
+    free(family->kernel);
+    hn_stored_rules_free(&family->stored);
+    free(family);
+}
+
+static enum hn_status fill_rule(const struct hn_stored_rule *stored, struct hn_lib_rule *rule,
+                                struct hn_error *err)
+{
+    const struct hn_value zero = hn_integer(0);
+    enum hn_status status = HN_OK;
+    rule->stored = stored;
+    rule->configurations = calloc(stored->rule.configuration_count, sizeof *rule->configurations);
+    if (rule->configurations == NULL)
+        return hn_fail_memory(err);
+    for (size_t i = 0; i < stored->rule.configuration_count; i++)
+        rule->configurations[i].tuned = (struct hn_tuned){
+            .identity = stored->identity,
+            .version = stored->version,
+            .best = {.point = stored->rule.configurations[i], .time = stored->learnt},
+            .origin = stored->origin,
+            .simulated = stored->simulated,
+            .stale = stored->stale,
+        };
+    for (size_t i = 0; status == HN_OK && i < stored->rule.value_count; i++)
+        status = hn_bindings_set(&rule->names, stored->rule.values[i].name, &zero, err);
+    return status;
+}
+
+static enum hn_status fill(struct hone_cache *cache, const char *kernel,
+                           struct hn_lib_family *family, struct hn_error *err)
+{
+    family->kernel = strdup(kernel);
+    if (family->kernel == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = cache->store == NULL
+                                ? HN_OK
+                                : hn_store_get_rules(cache->store, kernel, &family->stored, err);
+    family->rules = calloc(family->stored.count + 1, sizeof *family->rules);
+    if (status == HN_OK && family->rules == NULL)
+        status = hn_fail_memory(err);
+    for (size_t i = 0; status == HN_OK && i < family->stored.count; i++)
+        status = fill_rule(&family->stored.items[i], &family->rules[i], err);
+    return status;
+}
+
+enum hone_status hn_lib_family_get(struct hone_cache *cache, const char *kernel,
+                                   struct hn_lib_family **family, struct hone_error *err)
+{
+    struct hn_error reason = {""};
+    for (*family = cache->families; *family != NULL; *family = (*family)->next)
+        if (strcmp((*family)->kernel, kernel) == 0)
+            return HONE_OK;
+    struct hn_lib_family *made = calloc(1, sizeof *made);
+    enum hn_status status =
+        made == NULL ? hn_fail_memory(&reason) : fill(cache, kernel, made, &reason);
+    if (status != HN_OK) {
+        if (made != NULL)
+            hn_lib_family_finish(made);
+        return hn_lib_take(err, status, &reason);
+    }
+    made->next = cache->families;
+    cache->families = made;
+    *family = made;
+    return HONE_OK;
+}
+
+static bool is_other(const char *asked, const char *own)
+{
+    return asked != NULL && strcmp(asked, own) != 0;
+}
+
+/* 0: it does not count. The regimes stand in order: cold comes before warm. */
+static int rank_rule(const struct hn_identity *identity, const struct hn_device *device,
+                     const struct hone_options *options)
+{
+    if (is_other(options->regime, identity->regime) ||
+        is_other(options->objective, identity->objective))
+        return 0;
+    int rank = hn_device_identity_equal(&identity->device, &device->identity) ? 6
+               : identity->device.capability == device->identity.capability   ? 4
+                                                                              : 2;
+    return rank + (strcmp(identity->objective, "time") == 0);
+}
+
+struct hn_lib_rule *hn_lib_family_find(const struct hn_lib_family *family,
+                                       const struct hn_device *device,
+                                       const struct hone_options *options, bool *own)
+{
+    struct hn_lib_rule *found = NULL;
+    int best = 0;
+    for (size_t i = 0; i < family->stored.count; i++) {
+        int rank = rank_rule(&family->stored.items[i].identity, device, options);
+        if (rank > best) {
+            best = rank;
+            found = &family->rules[i];
+        }
+    }
+    *own = best >= 6;
+    return found;
+}
+
+/* The steps that are launched, and so the kernels of the program, are the same for all problems. */
+static bool steps_are_fixed(const struct hn_plan *plan)
+{
+    for (size_t i = 0; i < plan->step_count; i++)
+        for (size_t slot = 0; slot < plan->name_count; slot++)
+            for (size_t p = 0; plan->steps[i].condition != NULL && p < plan->problem_count; p++)
+                if (strcmp(plan->names[slot], plan->problem[p]) == 0 &&
+                    hn_plan_uses(plan, plan->steps[i].condition, slot))
+                    return false;
+    return true;
+}
+
+static bool has_symbols(const struct hn_plan *plan)
+{
+    for (size_t i = 0; i < plan->argument_count; i++)
+        if (plan->arguments[i].role == HN_ROLE_SYMBOL)
+            return true;
+    return false;
+}
+
+/* The low end of all numbers, or beyond the high one, with the words of the problem. */
+static enum hn_status make_corner(const struct hn_lib_choice *choice, bool high,
+                                  struct hn_bindings *corner, struct hn_error *err)
+{
+    const struct hn_rule *rule = &choice->rule->stored->rule;
+    enum hn_status status = hn_bindings_copy(corner, choice->problem, err);
+    for (size_t i = 0; status == HN_OK && i < rule->value_count; i++) {
+        const struct hn_rule_value *value = &rule->values[i];
+        double end = high ? value->high + 1 : value->low;
+        struct hn_value number =
+            hn_rule_value_is_whole(value) ? hn_integer((int64_t)end) : hn_real(end);
+        if (value->word_count == 0)
+            status = hn_bindings_set(corner, value->name, &number, err);
+    }
+    return status;
+}
+
+static bool is_same_at_the_ends(const struct hn_lib_choice *choice)
+{
+    struct hn_bindings low, high;
+    bool same = make_corner(choice, false, &low, NULL) == HN_OK;
+    same = make_corner(choice, true, &high, NULL) == HN_OK && same &&
+           hn_lib_program_is_same(choice, &low, &high);
+    hn_bindings_finish(&low);
+    hn_bindings_finish(&high);
+    return same;
+}
+
+bool hn_lib_program_is_shared(const struct hn_lib_choice *choice)
+{
+    struct hn_lib_configuration *configuration = choice->configuration;
+    if (configuration == NULL)
+        return false;
+    if (configuration->program == HN_PROGRAM_UNKNOWN) {
+        const struct hn_plan *plan = choice->plan->plan;
+        bool shared = steps_are_fixed(plan) && !has_symbols(plan) && is_same_at_the_ends(choice);
+        configuration->program = shared ? HN_PROGRAM_SHARED : HN_PROGRAM_OWN;
+    }
+    return configuration->program == HN_PROGRAM_SHARED;
+}
+
+enum hn_status hn_lib_words(const struct hn_bindings *problem, struct hn_bindings *words,
+                            struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    hn_bindings_init(words);
+    for (size_t i = 0; status == HN_OK && i < problem->count; i++)
+        if (problem->values[i].type == HN_WORD)
+            status = hn_bindings_set(words, problem->names[i], &problem->values[i], err);
+    return status;
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+#include "shared_cache.h"
+
+#include "base/clock.h"
+#include "cache/store/database.h"
+#include "cache/store/store_rules.h"
+#include "runtime/libhone/family.h"
+#include "runtime/libhone/kernel.h"
+#include "tests/unit/rule_fixture.h"
+
+/* Sizes of `scale` that nobody tuned, by a rule: of two configurations one has machine code for all
+ * sizes. The cache has one tuned size, 65536, on the driver double. */
+
+enum { TUNED = 65536 };
+
+static const char rule_of_scale[] =
+    "{'goal': 'mean', 'values': [{'name': 'n', 'low': 1, 'high': 1048576}], 'features': ['n'],"
+    " 'nodes': [{'feature': 0, 'threshold': 4096, 'left': 1, 'right': 2},"
+    "           {'feature': 0, 'threshold': 16, 'left': 3, 'right': 4},"
+    "           {'configuration': 0, 'sure': true}, {'configuration': 0, 'sure': false},"
+    "           {'configuration': 1, 'sure': true}],"
+    " 'configurations': [{'BLOCK': 256, 'FAULT': 0, 'ITEMS': 4},"
+    "                    {'BLOCK': 64, 'FAULT': 0, 'ITEMS': 2}], 'fallback': [1, 0],"
+    " 'predicted': {'mean': 0.019, 'worst': 0.07, 'sizes': 24},"
+    " 'measured': {'mean': 0.021, 'worst': 0.09, 'sizes': 40}}";
+
+static void store_ok(enum hn_status status, const struct hn_error *err)
+{
+    if (status != HN_OK)
+        fail_msg("%s", err->message);
+}
+
+/* With the image that was kept of the tuned size. */
+static void learn(struct hn_store *store, const struct hn_tuned *tuned, const struct hn_rule *rule,
+                  const struct hn_device_identity *device)
+{
+    struct hn_error err = {""};
+    struct hn_identity identity = tuned->identity;
+    struct hn_stored_plan stored;
+    struct hn_store_file files[8];
+    void *cubin = NULL;
+    char *entry = NULL;
+    size_t size = 0;
+    int64_t session = 0;
+    hn_bindings_init(&identity.problem);
+    identity.device = *device;
+    store_ok(hn_store_get_plan(store, "scale", &tuned->version, &stored, &err), &err);
+    assert_true(stored.file_count <= 8);
+    for (size_t i = 0; i < stored.file_count; i++)
+        files[i] = (struct hn_store_file){stored.files[i].name, stored.files[i].text};
+    const struct hn_store_plan plan = {stored.json, files, stored.file_count};
+    const struct hn_store_session begun = {
+        .identity = &identity, .version = &tuned->version, .plan = &plan, .command = "hone tune"};
+    store_ok(hn_store_begin(store, &begun, &session, &err), &err);
+    store_ok(hn_store_get_image(store, &tuned->identity, &tuned->version, &rule->configurations[0],
+                                &cubin, &size, &entry, &err),
+             &err);
+    store_ok(hn_store_put_image(store, session, &rule->configurations[0], cubin, size, entry, &err),
+             &err);
+    store_ok(hn_store_put_rule(store, session, rule, &err), &err);
+    free(cubin);
+    free(entry);
+    hn_stored_plan_free(&stored);
+}
+
+static void learn_on(const char *device_name)
+{
+    struct hn_store *store;
+    struct hn_tuned_list list;
+    struct hn_rule rule;
+    struct hn_error err = {""};
+    read_rule(rule_of_scale, &rule);
+    store_ok(hn_store_open(getenv("HONE_TEST_CACHE"), HN_STORE_WRITE, &store, &err), &err);
+    store_ok(hn_store_list(store, "scale", &list, &err), &err);
+    struct hn_device_identity device = list.items[0].identity.device;
+    if (device_name != NULL)
+        snprintf(device.name, sizeof device.name, "%s", device_name);
+    learn(store, &list.items[0], &rule, &device);
+    hn_tuned_list_free(&list);
+    hn_store_close(store);
+    hn_rule_finish(&rule);
+}
+
+static int set_up_family(void **state)
+{
+    learn_on(NULL);
+    return set_up(state);
+}
+
+static void expect_launch(struct hone_kernel *kernel, int64_t n)
+{
+    float *host = calloc((size_t)n, sizeof *host);
+    CUdeviceptr x = new_buffer(NULL, (size_t)n * sizeof *host);
+    CUdeviceptr y = new_buffer(NULL, (size_t)n * sizeof *host);
+    for (int64_t i = 0; i < n; i++)
+        host[i] = (float)(i % 100);
+    CHECK_CUDA(cuMemcpyHtoD(x, host, (size_t)n * sizeof *host));
+    assert_int_equal(launch(kernel, x, y), HONE_OK);
+    CHECK_CUDA(cuCtxSynchronize());
+    CHECK_CUDA(cuMemcpyDtoH(host, y, (size_t)n * sizeof *host));
+    for (int64_t i = 0; i < n; i++)
+        if (host[i] != 2.5f * (float)(i % 100))
+            fail_msg("element %lld of %lld is wrong", (long long)i, (long long)n);
+    CHECK_CUDA(cuMemFree(x));
+    CHECK_CUDA(cuMemFree(y));
+    free(host);
+}
+
+static void expect_info(const struct hone_kernel *kernel, enum hone_grade grade, int sure,
+                        int compiled, const char *point)
+{
+    const struct hone_info *info = hone_kernel_info(kernel);
+    assert_int_equal(info->grade, grade);
+    assert_int_equal(info->sure, sure);
+    assert_int_equal(info->compiled, compiled);
+    assert_string_equal(info->point, point);
+}
+
+static const char kept[] = "BLOCK=256,FAULT=0,ITEMS=4", other[] = "BLOCK=64,FAULT=0,ITEMS=2";
+
+static void a_size_that_nobody_tuned_needs_no_compiler(void **state)
+{
+    struct shared *shared = *state;
+    const struct hone_options strict = {.on_miss = HONE_MISS_FAIL, .forbid_compile = 1};
+    struct hone_kernel *kernel = get_kernel(shared->cache, "scale", "n", 70001, &strict);
+    const struct hone_info *info = hone_kernel_info(kernel);
+    expect_info(kernel, HONE_GRADE_FAMILY, 1, 0, kept);
+    assert_true(info->measured.mean == 0.021 && info->measured.worst == 0.09);
+    assert_int_equal(info->measured.sizes, 40);
+    assert_int_equal(info->predicted.sizes, 24);
+    assert_string_equal(info->problem, "n=70001");
+    assert_string_equal(info->record, "{}");
+    assert_true(info->median_us == 0 && info->recorded > 0);
+    expect_launch(kernel, 70001);
+    kernel = get_kernel(shared->cache, "scale", "n", TUNED, &strict);
+    expect_info(kernel, HONE_GRADE_EXACT, 0, 0, hone_kernel_info(kernel)->point);
+}
+
+static void a_module_serves_all_sizes(void **state)
+{
+    struct shared *shared = *state;
+    const struct hone_options separate = {.separate = 1};
+    struct hone_kernel *one = get_kernel(shared->cache, "scale", "n", 5000, NULL);
+    struct hone_kernel *two = get_kernel(shared->cache, "scale", "n", 12345, NULL);
+    struct hone_kernel *own = get_kernel(shared->cache, "scale", "n", 12345, &separate);
+    assert_ptr_not_equal(one, two);
+    assert_ptr_equal(one->module, two->module);
+    assert_ptr_not_equal(own->module, two->module);
+    expect_launch(two, 12345);
+    expect_launch(one, 5000);
+    expect_launch(own, 12345);
+    assert_ptr_equal(get_kernel(shared->cache, "scale", "n", 5000, NULL), one);
+}
+
+static void what_has_no_machine_code_is_compiled_once(void **state)
+{
+    struct shared *shared = *state;
+    const struct hone_options strict = {.forbid_compile = 1};
+    struct hone_kernel *kernel = get_kernel(shared->cache, "scale", "n", 1000, &strict);
+    expect_info(kernel, HONE_GRADE_FAMILY, 0, 0, kept);
+    kernel = get_kernel(shared->cache, "scale", "n", 1000, NULL);
+    expect_info(kernel, HONE_GRADE_FAMILY, 1, 1, other);
+    expect_launch(kernel, 1000);
+    kernel = get_kernel(shared->cache, "scale", "n", 1001, NULL);
+    expect_info(kernel, HONE_GRADE_FAMILY, 1, 0, other);
+    expect_launch(kernel, 1001);
+    kernel = get_kernel(shared->cache, "scale", "n", 1002, &strict);
+    expect_info(kernel, HONE_GRADE_FAMILY, 1, 0, other);
+}
+
+static void what_is_not_sure_is_a_miss(void **state)
+{
+    struct shared *shared = *state;
+    static const int64_t sizes[] = {10, 2000000};
+    for (size_t i = 0; i < 2; i++) {
+        struct hone_error err = {.message = ""};
+        struct hone_kernel *kernel;
+        const struct hone_value problem[] = {hone_integer("n", sizes[i])};
+        struct hone_options options = {.on_miss = HONE_MISS_FAIL};
+        expect_failure(hone_get(shared->cache, "scale", problem, 1, &options, &kernel, &err),
+                       HONE_NOT_FOUND, &err, "nothing is tuned of scale");
+        options.on_miss = HONE_MISS_DEFAULT;
+        kernel = get_kernel(shared->cache, "scale", "n", sizes[i], &options);
+        assert_int_equal(hone_kernel_info(kernel)->grade, HONE_GRADE_DEFAULT);
+        options.on_miss = HONE_MISS_TUNE;
+        options.tune_command = "/bin/false";
+        expect_failure(hone_get(shared->cache, "scale", problem, 1, &options, &kernel, &err),
+                       HONE_TUNE_FAILED, &err, "exit code 1");
+        kernel = get_kernel(shared->cache, "scale", "n", sizes[i], NULL);
+        expect_info(kernel, HONE_GRADE_FAMILY, 0, 0, kept);
+        expect_launch(kernel, sizes[i]);
+    }
+}
+
+static void unseen_sizes_are_fast(void **state)
+{
+    enum { SIZES = 1000 };
+    (void)state;
+    const struct hone_options strict = {.forbid_compile = 1};
+    double start = hn_now_ms();
+    struct hone_cache *cache = open_cache();
+    double opened = hn_now_ms();
+    get_kernel(cache, "scale", "n", 100000, &strict);
+    double first = hn_now_ms();
+    for (int i = 1; i <= SIZES; i++)
+        get_kernel(cache, "scale", "n", 100000 + i, &strict);
+    double rest = hn_now_ms();
+    print_message("opened in %.2f ms, the first size took %.2f ms, %d more %.1f us each\n",
+                  opened - start, first - opened, SIZES, 1000 * (rest - first) / SIZES);
+    hone_close(cache);
+}
+
+/* On a device that has results of its own, a rule of another one does not count; where it has none,
+ * it does, and is not sure. */
+static void a_rule_of_another_device_comes_after_what_was_tuned_here(void **state)
+{
+    (void)state;
+    struct hone_cache *cache = NULL;
+    struct hn_database *database;
+    struct hn_error err = {""};
+    struct hone_error reason = {.message = ""};
+    char path[512], command[1200];
+    snprintf(path, sizeof path, "%s.other", getenv("HONE_TEST_CACHE"));
+    snprintf(command, sizeof command, "cp '%s' '%s'", getenv("HONE_TEST_CACHE"), path);
+    assert_int_equal(system(command), 0);
+    store_ok(hn_database_open(path, HN_DATABASE_WRITE, &database, &err), &err);
+    store_ok(
+        hn_database_run(database,
+                        "UPDATE task SET device = 'Another' WHERE kernel = 'scale' AND problem"
+                        " = ''; UPDATE task SET checksum = checksum(kernel, signature, problem,"
+                        " regime, objective, device, capability, sm_count, mig_profile)",
+                        &err),
+        &err);
+    hn_database_close(database);
+    expect_ok(hone_open(path, &cache, &reason), &reason);
+    struct hone_kernel *kernel = get_kernel(cache, "scale", "n", 70001, NULL);
+    assert_int_equal(hone_kernel_info(kernel)->grade, HONE_GRADE_PROBLEM);
+    hone_close(cache);
+
+    store_ok(hn_database_open(path, HN_DATABASE_WRITE, &database, &err), &err);
+    store_ok(hn_database_run(database,
+                             "UPDATE task SET device = 'Another' WHERE kernel = 'scale';"
+                             "UPDATE task SET checksum = checksum(kernel, signature, problem,"
+                             " regime, objective, device, capability, sm_count, mig_profile)",
+                             &err),
+             &err);
+    hn_database_close(database);
+    expect_ok(hone_open(path, &cache, &reason), &reason);
+    kernel = get_kernel(cache, "scale", "n", 70001, NULL);
+    expect_info(kernel, HONE_GRADE_FAMILY, 0, 0, kept);
+    assert_string_equal(hone_kernel_info(kernel)->device, "Another");
+    expect_launch(kernel, 70001);
+    hone_close(cache);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_size_that_nobody_tuned_needs_no_compiler),
+        cmocka_unit_test(a_module_serves_all_sizes),
+        cmocka_unit_test(what_has_no_machine_code_is_compiled_once),
+        cmocka_unit_test(what_is_not_sure_is_a_miss),
+        cmocka_unit_test(unseen_sizes_are_fast),
+        cmocka_unit_test(a_rule_of_another_device_comes_after_what_was_tuned_here),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, set_up_family, tear_down);
+}
