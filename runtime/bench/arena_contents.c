@@ -258,22 +258,33 @@ static enum hn_status take_back_inputs(struct hn_arena *arena, struct hn_error *
     return set == 0 ? HN_OK : fill_set(arena, set, err);
 }
 
-enum hn_status hn_arena_restore(struct hn_arena *arena, struct hn_error *err)
+/* Of what launches leave at zero all sets, since it is launched in batches; of others the first. */
+static enum hn_status zero(struct hn_arena *arena, size_t i, struct hn_error *err)
 {
     struct hn_context *context = arena->context;
+    const struct hn_buffer *buffer = &arena->buffers[i];
+    bool all = arena->plan->arguments[i].zero == HN_ZERO_ONCE && !buffer->dynamic;
+    enum hn_status status = HN_OK;
+    for (size_t set = 0; set < (all ? arena->set_count : 1) && status == HN_OK; set++) {
+        CUresult result = context->driver->p_cuMemsetD8Async(hn_arena_address(arena, set, i), 0,
+                                                             buffer->bytes, context->stream);
+        status = hn_context_check(context, result, "cuMemsetD8Async", err);
+    }
+    return status;
+}
+
+enum hn_status hn_arena_restore(struct hn_arena *arena, struct hn_error *err)
+{
     enum hn_status status = take_back_inputs(arena, err);
     for (size_t i = 0; i < arena->plan->argument_count && status == HN_OK; i++) {
         const struct hn_buffer *buffer = &arena->buffers[i];
         enum hn_role role = arena->plan->arguments[i].role;
-        if (arena->plan->arguments[i].zero_inside)
+        if (arena->plan->arguments[i].zero == HN_ZERO_INSIDE)
             continue;
         if (role == HN_ROLE_INOUT)
             status = copy(arena, buffer->address, buffer->pristine, buffer->bytes, err);
-        if (role == HN_ROLE_COUNTER || role == HN_ROLE_METRIC) {
-            CUresult result = context->driver->p_cuMemsetD8Async(buffer->address, 0, buffer->bytes,
-                                                                 context->stream);
-            status = hn_context_check(context, result, "cuMemsetD8Async", err);
-        }
+        if (role == HN_ROLE_COUNTER || role == HN_ROLE_METRIC)
+            status = zero(arena, i, err);
     }
     return status;
 }

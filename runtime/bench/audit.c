@@ -190,9 +190,9 @@ static enum hn_status look_into_sets(struct hn_sampler *sampler, struct leg *leg
     for (int i = 0; i < 2 && status == HN_OK; i++)
         status = hn_sampler_take(sampler, leg->work, batch, 1, 1, &sample, err);
     if (status == HN_OK)
-        status = hn_variant_restore(leg->variant, err);
-    if (status == HN_OK)
         status = hn_arena_renew_sets(arena, err);
+    if (status == HN_OK)
+        status = hn_variant_restore(leg->variant, err);
     if (status == HN_OK)
         status = cover_sets(arena, batch, seed, err);
     if (status == HN_OK)

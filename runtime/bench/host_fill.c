@@ -10,6 +10,7 @@
 #include "runtime/bench/support_random.cuh"
 
 #include "runtime/bench/support_fill.cuh"
+#include "runtime/bench/support_sum.cuh"
 
 _Static_assert(sizeof(struct hone_recipe) == sizeof(struct hn_filling), "one struct, twice");
 _Static_assert((int)TRANSPOSED == (int)HN_FILL_TRANSPOSED && (int)SORTED == (int)HN_FILL_SORTED &&
@@ -25,4 +26,14 @@ void hn_host_fill(const struct hn_recipe *recipe, enum hn_element element, uint6
     struct zipf zipf = zipf_of(&own);
     for (uint64_t i = 0; i < count; i++)
         store(data, i, (int)element, fill_value(&own, &zipf, first + i));
+}
+
+uint64_t hn_support_checksum_of_zeros(CUdeviceptr data, uint64_t bytes)
+{
+    uint64_t words = data % 8 == 0 ? bytes / 8 : 0, sum = 0;
+    for (uint64_t i = 0; i < words; i++)
+        sum += mix_word(0, i);
+    for (uint64_t i = words * 8; i < bytes; i++)
+        sum += mix_byte(0, i);
+    return sum;
 }

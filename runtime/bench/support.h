@@ -101,7 +101,8 @@ enum hn_status hn_support_write_zones(struct hn_support *support, CUdeviceptr zo
 /* One hn_damage a zone. */
 enum hn_status hn_support_check_zones(struct hn_support *support, CUdeviceptr zones, size_t count, CUdeviceptr damage,
                                       struct hn_error *err);
-/* `blocks` uint64_t, whose sum is the checksum. */
+/* `blocks` uint64_t, whose sum is the checksum; and what it is of zeros. */
+uint64_t hn_support_checksum_of_zeros(CUdeviceptr data, uint64_t bytes);
 enum hn_status hn_support_checksum(struct hn_support *support, CUdeviceptr data, uint64_t bytes, CUdeviceptr sums,
                                    struct hn_error *err);
 /* Copies elements, without regard to rows, and lays a veil on them or takes it off (support_veil.cuh); the host does the

@@ -15,6 +15,10 @@ DEVICE void store_block_sum(u64 own, u64 *sums)
         sums[blockIdx.x] = shared[0];
 }
 
+DEVICE u64 mix_word(u64 word, u64 index) { return mix(word + (index + 1) * 0x9e3779b97f4a7c15ull); }
+
+DEVICE u64 mix_byte(unsigned char byte, u64 index) { return mix(byte + (index + 1) * 0xd1342543de82ef95ull); }
+
 /* The sum of all words, each mixed with its place: does not depend on the order of summation. What does not begin at a
  * word goes by its bytes. */
 KERNEL hone_checksum(const void *data, u64 bytes, u64 *sums)
@@ -22,9 +26,9 @@ KERNEL hone_checksum(const void *data, u64 bytes, u64 *sums)
     u64 own = 0;
     u64 words = (u64)data % 8 == 0 ? bytes / 8 : 0;
     for (u64 i = first_index(); i < words; i += index_stride())
-        own += mix(((const u64 *)data)[i] + (i + 1) * 0x9e3779b97f4a7c15ull);
+        own += mix_word(((const u64 *)data)[i], i);
     for (u64 i = words * 8 + first_index(); i < bytes; i += index_stride())
-        own += mix(((const unsigned char *)data)[i] + (i + 1) * 0xd1342543de82ef95ull);
+        own += mix_byte(((const unsigned char *)data)[i], i);
     store_block_sum(own, sums);
 }
 

@@ -140,7 +140,7 @@ static void find_zeroed(struct hn_variant *variant)
 {
     const struct hn_plan *plan = variant->arena->plan;
     for (size_t i = 0; i < plan->argument_count; i++)
-        if (plan->arguments[i].zero_inside && hn_launch_takes(&variant->launch, i))
+        if (plan->arguments[i].zero == HN_ZERO_INSIDE && hn_launch_takes(&variant->launch, i))
             variant->zeroed[variant->zeroed_count++] = i;
 }
 
@@ -151,7 +151,7 @@ bool hn_variant_is_repeatable(const struct hn_variant *variant)
         return false;
     for (size_t i = 0; i < plan->argument_count; i++) {
         const struct hn_argument *argument = &plan->arguments[i];
-        bool counter = argument->role == HN_ROLE_COUNTER && !argument->zero_inside;
+        bool counter = argument->role == HN_ROLE_COUNTER && argument->zero == HN_ZERO_OUTSIDE;
         if (argument->role == HN_ROLE_INOUT || argument->role == HN_ROLE_METRIC || counter ||
             argument->changes)
             return false;

@@ -71,6 +71,13 @@ static enum hn_status queue_output(const struct hn_variant *variant, struct hn_o
     return status == HN_OK ? hn_outputs_queue_checksum(outputs, i, err) : status;
 }
 
+/* What a launch has to leave as it found it. */
+static bool has_to_be_zero(const struct hn_variant *variant, size_t argument)
+{
+    return variant->arena->plan->arguments[argument].zero == HN_ZERO_ONCE &&
+           hn_launch_takes(&variant->launch, argument);
+}
+
 static enum hn_status queue_argument(const struct hn_variant *variant, struct hn_outputs *outputs,
                                      size_t i, struct hn_error *err)
 {
@@ -85,6 +92,10 @@ static enum hn_status queue_argument(const struct hn_variant *variant, struct hn
         status = hn_support_checksum(
             arena->support, argument->role == HN_ROLE_INOUT ? buffer->pristine : buffer->address,
             buffer->bytes, hn_arena_slot(arena, i, HN_SLOT_CHECKSUM), err);
+    if (has_to_be_zero(variant, i))
+        status =
+            hn_support_checksum(arena->support, hn_arena_address(arena, variant->compared_set, i),
+                                buffer->bytes, hn_arena_slot(arena, i, HN_SLOT_CHECKSUM), err);
     if (status == HN_OK && hn_argument_is_compared(argument))
         status = queue_output(variant, outputs, i, err);
     return status;
@@ -175,6 +186,22 @@ static void judge_inputs(const struct hn_variant *variant, struct hn_outputs *ou
             continue;
         outputs->damaged = true;
         blame(record, when, "the reference of", argument->name);
+    }
+}
+
+static void judge_counters(const struct hn_variant *variant, const char *when,
+                           struct hn_record *record)
+{
+    const struct hn_arena *arena = variant->arena;
+    for (size_t i = 0; i < arena->plan->argument_count && record->outcome == HN_OUTCOME_OK; i++) {
+        CUdeviceptr data = hn_arena_address(arena, variant->compared_set, i);
+        if (has_to_be_zero(variant, i) &&
+            checksum_in(arena, i, HN_SLOT_CHECKSUM) !=
+                hn_support_checksum_of_zeros(data, arena->buffers[i].bytes))
+            hn_record_fail(record, HN_OUTCOME_WRONG_RESULT,
+                           "%sleft counter '%s' other than zero; with 'zero: once' a launch leaves "
+                           "it as it found it",
+                           when, arena->plan->arguments[i].name);
     }
 }
 
@@ -468,6 +495,7 @@ enum hn_status hn_verify_check(struct hn_variant *variant, struct hn_outputs *ou
     arena->spoiled = arena->spoiled && damaged;
     note_metrics(variant);
     status = judge_outputs(variant, outputs, when, record, err);
+    judge_counters(variant, when, record);
     record->verdict.launches += record->outcome == HN_OUTCOME_OK;
     if (status == HN_OK && damaged)
         status = hn_arena_repair(arena, err);

@@ -299,7 +299,8 @@ struct hone_argument_info {
 size_t hone_kernel_argument_count(const struct hone_kernel *kernel);
 enum hone_status hone_kernel_argument(const struct hone_kernel *kernel, size_t index, struct hone_argument_info *info);
 
-/* Queues one launch of the whole plan (all steps; counters are zeroed before) on a stream of the kernel's context. The
+/* Queues one launch of the whole plan (all steps; counters are zeroed before, but for those that launches leave at zero,
+ * which have to be zero when they are given) on a stream of the kernel's context. The
  * arguments stand in the order of the config, by their names; what may be left out is left out. Buffers have to be as
  * large as hone_kernel_argument says: sizes are not checked. The first launch on a stream allocates scratch memory
  * where the plan has some and it is not given; after that, launching takes no lock and allocates nothing: it can be

@@ -21,6 +21,7 @@ struct hn_lib_slot {
     uint64_t preset;      /* of a scalar: what it is when left out; of an owned buffer its offset in the workspace */
     bool taken;           /* by a step */
     bool zeroed;          /* before every launch */
+    bool starts_zero;     /* and is left so by launches */
 };
 
 struct hn_lib_step {

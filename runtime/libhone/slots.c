@@ -68,7 +68,9 @@ static enum hn_status make_buffer(const struct hn_argument *argument, const stru
     bool owned = argument->role == HN_ROLE_SCRATCH || argument->role == HN_ROLE_COUNTER ||
                  argument->role == HN_ROLE_METRIC;
     slot->kind = HONE_BUFFER;
-    slot->zeroed = slot->taken && argument->role == HN_ROLE_COUNTER;
+    slot->zeroed =
+        slot->taken && argument->role == HN_ROLE_COUNTER && argument->zero != HN_ZERO_ONCE;
+    slot->starts_zero = argument->zero == HN_ZERO_ONCE;
     uint64_t align = 1;
     if (owned)
         slot->need = HONE_OWNED;

@@ -34,6 +34,22 @@ static enum hone_status allocate(struct hone_kernel *kernel, CUdeviceptr *addres
     return hn_lib_cuda(kernel->cache, result, "allocating scratch memory", err);
 }
 
+/* What launches leave at zero begins so. */
+static enum hone_status clear(const struct hone_kernel *kernel, CUdeviceptr address,
+                              CUstream stream, struct hone_error *err)
+{
+    const struct hn_driver *driver = &kernel->cache->driver;
+    CUresult result = CUDA_SUCCESS;
+    for (size_t i = 0; i < kernel->slot_count && result == CUDA_SUCCESS; i++) {
+        const struct hn_lib_slot *slot = &kernel->slots[i];
+        if (slot->starts_zero && slot->taken)
+            result = driver->p_cuMemsetD8Async(address + slot->preset, 0, slot->bytes, stream);
+    }
+    return result == CUDA_SUCCESS
+               ? HONE_OK
+               : hn_lib_cuda(kernel->cache, result, "zeroing scratch memory", err);
+}
+
 static enum hone_status add(struct hone_kernel *kernel, CUstream stream, const void *thread,
                             struct hone_error *err)
 {
@@ -41,7 +57,11 @@ static enum hone_status add(struct hone_kernel *kernel, CUstream stream, const v
     if (made == NULL)
         return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
     enum hone_status status = allocate(kernel, &made->address, err);
+    if (status == HONE_OK)
+        status = clear(kernel, made->address, stream, err);
     if (status != HONE_OK) {
+        if (made->address != 0)
+            kernel->cache->driver.p_cuMemFree(made->address);
         free(made);
         return status;
     }

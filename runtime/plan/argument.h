@@ -16,7 +16,7 @@
     X(HN_ROLE_OUTPUT, "output")   /* poisoned before, compared after */                                                \
     X(HN_ROLE_INOUT, "inout")     /* restored before every launch, compared after */                                   \
     X(HN_ROLE_SCRATCH, "scratch") /* contents do not matter; may depend on parameters */                               \
-    X(HN_ROLE_COUNTER, "counter") /* zeroed before every launch, outside the time */                                   \
+    X(HN_ROLE_COUNTER, "counter") /* zero when a launch begins: hn_zeroing */                                           \
     X(HN_ROLE_METRIC, "metric")   /* zeroed before; read by metric expressions as the mean of its elements */          \
     X(HN_ROLE_TEXTURE, "texture") /* a texture object over a buffer */                                                \
     X(HN_ROLE_SYMBOL, "symbol")   /* no argument: what a __constant__ or __device__ variable of its name holds */
@@ -75,6 +75,13 @@ struct hn_shape {
 #define HN_PROMISED_ALIGN 256
 #define HN_MOST_ALIGN 512
 
+/* When a counter is zeroed. */
+enum hn_zeroing {
+    HN_ZERO_OUTSIDE, /* before every launch, outside the time */
+    HN_ZERO_INSIDE,  /* as part of the launch, and of its time */
+    HN_ZERO_ONCE,    /* before the first launch: each leaves it at zero */
+};
+
 struct hn_argument {
     char *name;
     enum hn_role role;
@@ -91,7 +98,7 @@ struct hn_argument {
     /* Of a symbol: */
     struct hn_expression *condition; /* it is set where this holds; NULL: everywhere */
     bool changes;                    /* kernels write to it: set again before every launch */
-    bool zero_inside;                /* of a counter: zeroing it is part of the launch, and of its time */
+    enum hn_zeroing zero;            /* of a counter */
     /* Of what hn_argument_is_compared: */
     struct hn_compare *compare; /* NULL: as the plan says for all */
     char *length;               /* the compared argument whose first element says how many of this one's are results,

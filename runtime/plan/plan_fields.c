@@ -127,7 +127,7 @@ static const char *const roles[] = {
     HN_ROLES(X)
 #undef X
 };
-static const char *const zeroings[] = {"outside", "inside"};
+static const char *const zeroings[] = {"outside", "inside", "once"};
 
 static const struct hn_field compare_fields[] = {
     {.key = "mode", .needed = true, HN_CHOICE(hn_compare, mode, hn_compare_mode_names)},
@@ -225,10 +225,15 @@ static void check_argument(struct hn_json_reader *reader, void *owner)
     if (has_rows(argument) && hn_json_expect(reader, may_have_rows(argument->role), "width",
                                              "of an argument that can have rows"))
         hn_json_take(reader, hn_argument_set_count(argument, reader->err));
-    hn_json_expect(reader, !argument->zero_inside || argument->role == HN_ROLE_COUNTER, "zero",
-                   "inside or outside, of a counter");
+    hn_json_expect(reader, argument->zero == HN_ZERO_OUTSIDE || argument->role == HN_ROLE_COUNTER,
+                   "zero", "of a counter");
     hn_json_expect(reader, is_consistent(argument), argument->name,
                    "an argument with either count or value");
+}
+
+static bool has_own_zeroing(const void *argument)
+{
+    return ((const struct hn_argument *)argument)->zero != HN_ZERO_OUTSIDE;
 }
 
 static const struct hn_field argument_fields[] = {
@@ -260,7 +265,7 @@ static const struct hn_field argument_fields[] = {
      .when = is_texture},
     {.key = "if", EXPRESSION(hn_argument, condition), .when = is_symbol},
     {.key = "changes", .kind = HN_FIELD_FLAG, HN_AT(hn_argument, changes), .when = is_symbol},
-    {.key = "zero", HN_NAMED_FLAG(hn_argument, zero_inside, zeroings)},
+    {.key = "zero", HN_CHOICE(hn_argument, zero, zeroings), .told = has_own_zeroing},
     {.key = "compare",
      .kind = HN_FIELD_POINTER,
      .of = &hn_compare_structure,

@@ -273,7 +273,7 @@ static CUresult sum_blocks(struct double_device *device, struct double_function 
         unsigned int *done = TAKE(unsigned int *, 3);
         if (*done == 0)
             *TAKE(int *, 2) = total;
-        *done += geometry->grid[0];
+        *done = geometry->grid[0] == 4 ? 0 : *done + geometry->grid[0]; /* who cleans up is right */
     }
     device->now_us += 4.0 * double_noise(device);
     device->flushed = false;

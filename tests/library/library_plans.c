@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "library_plans.h"
 
-/* Two kernels through scratch, or one with a counter: whichever won, and as the default point has
- * it. */
+/* Two kernels through scratch, or one with a counter, which is zeroed before each launch or before
+ * the first. */
 void composite_plans_have_scratch_of_their_own(void **state)
 {
     (void)state;
     enum { COUNT = 4096 };
     struct hone_error err = {.message = ""};
     struct hone_cache *cache = open_cache();
-    static const char *const finishes[] = {"two_pass", "last_block"};
+    static const char *const finishes[][2] = {
+        {"two_pass", "two_pass"}, {"last_block", "last_block"}, {"once", "last_block"}};
     int host[COUNT];
     int sum = 0;
     for (int i = 0; i < COUNT; i++)
@@ -19,11 +20,11 @@ void composite_plans_have_scratch_of_their_own(void **state)
     CUdeviceptr x = new_buffer(host, sizeof host), result = new_buffer(host, sizeof(int));
     CUstream stream;
     CHECK_CUDA(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
-    for (size_t f = 0; f < 2; f++) {
+    for (size_t f = 0; f < 3; f++) {
         char name[32];
-        snprintf(name, sizeof name, "sum_%s", finishes[f]);
+        snprintf(name, sizeof name, "sum_%s", finishes[f][0]);
         struct hone_kernel *kernel = get_kernel(cache, name, "n", COUNT, NULL);
-        assert_non_null(strstr(hone_kernel_info(kernel)->point, finishes[f]));
+        assert_non_null(strstr(hone_kernel_info(kernel)->point, finishes[f][1]));
         expect_ok(hone_prepare(kernel, stream, &err), &err);
         const struct hone_argument arguments[] = {hone_buffer("x", x), hone_buffer("sum", result)};
         for (int i = 0; i < 4; i++) {

@@ -59,6 +59,9 @@ class Case(double.Case):
                 config = self.write(f"sum_{finish}.yaml", (self.folder / "composite.yaml").read_text()
                                     .replace("kernel: sum", f"kernel: sum_{finish}"))
                 self.hone("tune", config, "-s", f"FINISH={finish}", "--quiet")
+            once = self.write("sum_once.yaml", (self.folder / "composite.yaml").read_text()
+                              .replace("kernel: sum", "kernel: sum_once").replace("zero: inside", "zero: once"))
+            self.hone("tune", once, "-s", "FINISH=last_block,BLOCKS=4", "--quiet")
             accumulate = self.write("accumulate.yaml", (self.folder / "accumulate.yaml").read_text()
                                     .replace(", 1073741824", ""))
             self.hone("tune", accumulate, "--quiet")
@@ -150,7 +153,7 @@ class Programs(Case):
         self.check(PROGRAM, "captures_*", HONE_CAPTURE=str(folder), HONE_TEST_CAPTURE="1")
         self.assertEqual(sorted(path.name for path in folder.iterdir()),
                          ["accumulate-0.honecap", "look_up-0.honecap", "scale-0.honecap", "sum_last_block-1.honecap",
-                          "sum_two_pass-0.honecap"])
+                          "sum_once-2.honecap", "sum_two_pass-0.honecap"])
         # 5000 numbers from 0 to 999, which pack well.
         self.assertLess((folder / "scale-0.honecap").stat().st_size, 20000)
         for name, problem in (("scale-0", "n=5000"), ("sum_two_pass-0", "n=4096"), ("accumulate-0", "n=1000"),

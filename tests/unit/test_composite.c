@@ -62,14 +62,31 @@ static void a_counter_may_be_zeroed_within_the_time(void **state)
 static void a_counter_is_else_zeroed_outside(void **state)
 {
     (void)state;
-    composite.config->plan->arguments[3].zero_inside = false;
+    composite.config->plan->arguments[3].zero = HN_ZERO_OUTSIDE;
     struct hn_record record =
         bench_fixture_evaluate(&composite, "BLOCKS=8,FINISH=last_block", &both);
-    composite.config->plan->arguments[3].zero_inside = true;
+    composite.config->plan->arguments[3].zero = HN_ZERO_INSIDE;
     assert_int_equal(record.outcome, HN_OUTCOME_OK);
     assert_int_equal(record.timing.batch, 1);
     assert_true(fabs(record.timing.median_us - 4) < 0.02);
     hn_record_finish(&record);
+}
+
+/* With 4 blocks the kernel leaves the counter at zero, with 8 it does not. */
+static void a_counter_may_be_zeroed_once(void **state)
+{
+    (void)state;
+    composite.config->plan->arguments[3].zero = HN_ZERO_ONCE;
+    expect_time("BLOCKS=4,FINISH=last_block", 4);
+    struct hn_record record =
+        bench_fixture_evaluate(&composite, "BLOCKS=8,FINISH=last_block", &both);
+    assert_int_equal(record.outcome, HN_OUTCOME_WRONG_RESULT);
+    assert_string_equal(record.message, "left counter 'done' other than zero; with 'zero: once' a "
+                                        "launch leaves it as it found it");
+    hn_record_finish(&record);
+    expect_time("BLOCKS=4,FINISH=last_block", 4);
+    expect_time("BLOCKS=8,FINISH=two_pass", 4 + 2); /* does not take it */
+    composite.config->plan->arguments[3].zero = HN_ZERO_INSIDE;
 }
 
 static void a_launch_has_steps(void **state)
@@ -102,6 +119,7 @@ int main(void)
         cmocka_unit_test(a_point_launches_the_steps_that_apply),
         cmocka_unit_test(a_counter_may_be_zeroed_within_the_time),
         cmocka_unit_test(a_counter_is_else_zeroed_outside),
+        cmocka_unit_test(a_counter_may_be_zeroed_once),
         cmocka_unit_test(a_launch_has_steps),
         cmocka_unit_test(only_what_is_launched_is_compiled_for),
     };

@@ -146,7 +146,7 @@ static void a_plan_holds_all_but_the_space(void **state)
     assert_int_equal(plan->arguments[2].fill.kind, HN_FILL_UNIFORM);
     assert_int_equal((int)plan->arguments[2].fill.numbers[1], 100);
 
-    assert_true(plan->arguments[13].zero_inside);
+    assert_int_equal(plan->arguments[13].zero, HN_ZERO_INSIDE);
     assert_int_equal(plan->step_count, 2);
     assert_string_equal(hn_expression_text(plan->steps[0].condition), "VARIANT == tiled");
     assert_string_equal(plan->steps[0].entry, "prepare");

@@ -287,7 +287,7 @@ static const char *const no_plans[][3] = {
     {"[0, 1, 4, 8]", "[0, -1]", "plan: 'arguments' is not a number from 0 on"},
     {"'block': ['TILE']", "'block': []", "plan: 'block' is not a list of 1 to 3 expressions"},
     {"['2', 'TILE']", "'2'", "plan: 'cluster' is not a list of 1 to 3 expressions"},
-    {"'zero': 'inside'", "'zero': true", "plan: 'zero' is not one of outside, inside"},
+    {"'zero': 'inside'", "'zero': true", "plan: 'zero' is not one of outside, inside, once"},
     {"'if': 'N > TILE'", "'if': 'N > '",
      "column 5: found the end of the expression, expected a value"},
     {"'height': '2',", "", "plan: 'height' is not an expression"},

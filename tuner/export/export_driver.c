@@ -141,7 +141,8 @@ static void write_zeroing(struct hn_export_writer *writer)
     const struct hn_plan *plan = writer->export->plan;
     for (size_t i = 0; i < plan->argument_count; i++) {
         const char *name = plan->arguments[i].name;
-        if (plan->arguments[i].role == HN_ROLE_COUNTER && hn_export_is_taken(plan, i))
+        if (plan->arguments[i].role == HN_ROLE_COUNTER && plan->arguments[i].zero != HN_ZERO_ONCE &&
+            hn_export_is_taken(plan, i))
             hn_text_printf(
                 writer->text,
                 "    if (result == CUDA_SUCCESS && argument_%s != 0)\n"

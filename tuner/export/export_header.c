@@ -263,7 +263,10 @@ static void append_buffer(const struct hn_argument *argument, struct hn_text *te
     if (argument->align != NULL)
         hn_text_printf(text, ", at a multiple of %s bytes", hn_expression_text(argument->align));
     hn_text_printf(text, " (%s%s)\n", hn_role_name(argument->role),
-                   argument->role == HN_ROLE_COUNTER ? ": zero before every call" : "");
+                   argument->role != HN_ROLE_COUNTER ? ""
+                   : argument->zero == HN_ZERO_ONCE
+                       ? ": zero before the first call, which all leave so"
+                       : ": zero before every call");
 }
 
 static void append_texture(const struct hn_argument *argument, struct hn_text *text)
