@@ -122,4 +122,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
         WRITE((vector *)out + i, result.word);
     }
+#if VECTOR > 1
+    // What fills no word, by the block that has least to do.
+    const int64_t last = SIZE / VECTOR * VECTOR + threadIdx.x;
+    if (blockIdx.x == gridDim.x - 1 && last < SIZE) {
+        const float *const centre = in + MARGIN + last;
+        float sum = COEFFICIENT(0) * centre[0];
+#pragma unroll
+        for (int d = 1; d <= RADIUS; ++d)
+            sum += COEFFICIENT(d) * (centre[-d] + centre[d]);
+        out[last] = sum;
+    }
+#endif
 }
