@@ -15,22 +15,24 @@ PROBLEMS = {
                "M=61 N=33 K=45 B_LAYOUT=column"],
     "sgemm": ["M=1000 N=999 K=133", "M=130 N=68 K=96", "M=37 N=36 K=20", "M=1 N=1 K=1", "M=3 N=200 K=5100",
               "M=128 N=64 K=20480"],
-    "transpose": ["ROWS=1000 COLUMNS=999", "ROWS=132 COLUMNS=260", "ROWS=1 COLUMNS=1"],
-    "copy": ["SIZE=1000003", "SIZE=1000004", "SIZE=1"] + [
+    "transpose": ["ROWS=1000 COLUMNS=999", "ROWS=132 COLUMNS=260", "ROWS=1 COLUMNS=1", "ROWS=1001 COLUMNS=1003", "ROWS=1002 COLUMNS=1006",
+                  "ROWS=1000003 COLUMNS=3", "ROWS=31 COLUMNS=100001", "ROWS=1 COLUMNS=1000003", "ROWS=2200003 COLUMNS=33"],
+    "copy": ["SIZE=1000003", "SIZE=1000002", "SIZE=1000001", "SIZE=1000004", "SIZE=1", "SIZE=3"] + [
         f"SIZE=100004 PATTERN={pattern} SIDE={side}" for side in ("load", "store")
         for pattern in ("offset OFFSET=1", "offset OFFSET=8", "stride STRIDE=3", "stride STRIDE=32", "permuted")
     ] + ["SIZE=100003 PATTERN=same"],
     "matmul_aat": ["M=1000 K=33", "M=37 K=20", "M=1 K=1"],
-    "reduce": ["SIZE=1000003", "SIZE=5"],
-    "dot": ["SIZE=1000003", "SIZE=5"],
-    "stencil_1d": ["SIZE=100004 RADIUS=4", "SIZE=100003 RADIUS=8", "SIZE=7 RADIUS=1"],
+    "reduce": ["SIZE=1000003", "SIZE=5", "SIZE=1", "SIZE=32769"],
+    "dot": ["SIZE=1000003", "SIZE=5", "SIZE=1"],
+    "stencil_1d": ["SIZE=100004 RADIUS=4", "SIZE=100003 RADIUS=8", "SIZE=7 RADIUS=1", "SIZE=1 RADIUS=8"],
     "read_only": ["SIZE=100003 PATTERN=sequential", "SIZE=100003 PATTERN=random"],
     "struct_layout": [f"WIDTH={width} HEIGHT=5 MEMBERS={members} USED={used}" for width, members, used in
                       ((67, 3, "all"), (64, 7, "all"), (1, 4, "all"), (65, 7, "first"))],
     "async_copy": ["TILE_BYTES=2048", "TILE_BYTES=32768"],
     "spheres": [f"WIDTH=67 HEIGHT=35 SPHERES=64 ACCESS={access}" for access in ("uniform", "divergent")],
     "histogram": ["SIZE=1000003 VALUE_BYTES=1 BINS=256 SKEW=0.5", "SIZE=100003 VALUE_BYTES=2 BINS=2048 SKEW=0.0",
-                  "SIZE=777 VALUE_BYTES=1 BINS=64 SKEW=1.0", "SIZE=100003 VALUE_BYTES=2 BINS=8192 SKEW=0.0"],
+                  "SIZE=777 VALUE_BYTES=1 BINS=64 SKEW=1.0", "SIZE=100003 VALUE_BYTES=2 BINS=8192 SKEW=0.0",
+                  "SIZE=1 VALUE_BYTES=1 BINS=256 SKEW=0.0"],
     "atomics": ["SIZE=10003 TARGETS=1", "SIZE=100003 TARGETS=1024"],
     "compact": ["SIZE=1000003 KEEP=0.5", "SIZE=100003 KEEP=0.1", "SIZE=5 KEEP=0.9"],
     "heat_2d": ["WIDTH=1000 HEIGHT=999", "WIDTH=1000 HEIGHT=999 STEPS=8", "WIDTH=1 HEIGHT=1 STEPS=4", "WIDTH=3 HEIGHT=65000"],

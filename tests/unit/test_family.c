@@ -112,9 +112,11 @@ static void the_middle_stands_for_the_family(void **state)
     struct hn_bindings middle;
     /* M=128, N=50 and K=1024 are too many: M and N move together towards their lower ends. */
     assert_text(&config->problems[0], "K=1024,M=28,N=34");
+    size_t conditions = config->family->where_count;
     config->family->where_count = 0;
     assert_int_equal(hn_family_middle(config->family, &middle, NULL), HN_OK);
     assert_text(&middle, "K=1024,M=128,N=50");
+    config->family->where_count = conditions;
     hn_bindings_finish(&middle);
     hn_config_destroy(config);
 }
@@ -166,6 +168,7 @@ static void draws_reach_everywhere(void **state)
 {
     (void)state;
     struct hn_config *config = load("family.yaml");
+    size_t conditions = config->family->where_count;
     config->family->where_count = 0;
     for (uint64_t seed = 0; seed < 20; seed++) {
         uint64_t at = 0, m = 0, n = 0, layouts = 0, k = 0;
@@ -183,6 +186,7 @@ static void draws_reach_everywhere(void **state)
         assert_int_equal(k, 0x7ff); /* 0, 10, ... 100 */
         assert_int_equal(layouts, 3);
     }
+    config->family->where_count = conditions;
     hn_config_destroy(config);
 }
 
