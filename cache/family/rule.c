@@ -116,6 +116,20 @@ int hn_rule_choose(const struct hn_rule *rule, const struct hn_bindings *problem
     return -1;
 }
 
+void hn_rule_append_values(struct hn_text *text, const struct hn_rule *rule)
+{
+    for (size_t i = 0; i < rule->value_count; i++) {
+        const struct hn_rule_value *value = &rule->values[i];
+        hn_text_printf(text, "%s%s", i > 0 ? ", " : "", value->name);
+        if (value->word_count == 0)
+            hn_text_printf(text, " %.15g", value->low);
+        if (value->word_count == 0 && value->high > value->low)
+            hn_text_printf(text, " to %.15g", value->high);
+        for (size_t j = 0; j < value->word_count; j++)
+            hn_text_printf(text, "%s%s", j == 0 ? " " : " or ", value->words[j].word);
+    }
+}
+
 void hn_rule_append_loss(struct hn_text *text, const struct hn_rule *rule)
 {
     bool is_measured = rule->measured.sizes > 0;

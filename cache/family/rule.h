@@ -87,6 +87,8 @@ int hn_rule_choose(const struct hn_rule *rule, const struct hn_bindings *problem
 /* Whether numbers are told apart by their whole part only: low and high are whole. Else they count as reals. */
 bool hn_rule_value_is_whole(const struct hn_rule_value *value);
 
+/* Appends what it was learnt for: "M 1 to 4096, ORDER row or column". */
+void hn_rule_append_values(struct hn_text *text, const struct hn_rule *rule);
 /* Appends "at 40 sizes that were not used: 2.1% slower than tuned for each in the mean, 9.0% at worst" for the measured loss,
  * else for the predicted one with "predicted" for "at"; nothing where neither is known. */
 void hn_rule_append_loss(struct hn_text *text, const struct hn_rule *rule);

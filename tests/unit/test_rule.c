@@ -198,6 +198,20 @@ static void what_is_no_rule_is_refused(void **state)
     }
 }
 
+static void what_it_is_for_is_told(void **state)
+{
+    (void)state;
+    struct hn_rule rule;
+    struct hn_text text;
+    hn_text_init(&text);
+    read_rule(rule_text, &rule);
+    rule.values[1].high = 16;
+    hn_rule_append_values(&text, &rule);
+    assert_string_equal(text.data, "M 1 to 4096, N 16, ORDER row or column");
+    hn_text_finish(&text);
+    hn_rule_finish(&rule);
+}
+
 static void both_losses_are_told(void **state)
 {
     (void)state;
@@ -228,6 +242,7 @@ int main(void)
         cmocka_unit_test(a_range_that_is_not_whole_has_reals),
         cmocka_unit_test(json_is_exact_both_ways),
         cmocka_unit_test(what_is_no_rule_is_refused),
+        cmocka_unit_test(what_it_is_for_is_told),
         cmocka_unit_test(both_losses_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

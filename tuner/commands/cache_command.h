@@ -55,6 +55,7 @@ enum hn_status hn_cache_list_of(const struct hn_cache_command *command, const ch
 struct hn_cache_imported {
     int64_t records;
     int64_t images;
+    int64_t rules; /* of families */
     bool known; /* all of it was there already */
     bool kernel_tuner;
     bool completed; /* took plan and template of the config */
@@ -64,6 +65,11 @@ enum hn_status hn_cache_import_file(const struct hn_cache_command *command, cons
                                     struct hn_cache_imported *imported, struct hn_error *err);
 void hn_cache_print_imported(const char *path, const struct hn_cache_imported *imported);
 
+/* A line or two for each rule of a family (kernel NULL: of all) that fits; and a list of them. */
+enum hn_status hn_cache_print_families(const struct hn_cache_command *command, const char *kernel, struct hn_error *err);
+enum hn_status hn_cache_families_to_json(const struct hn_cache_command *command, const char *kernel, json_t **json,
+                                         struct hn_error *err);
+
 /* "simulated, stale": what a reader has to know of a record before trusting its time; "" when it is
  * measured and verified. The text is the caller's to finish. */
 void hn_cache_remarks(struct hn_text *text, const struct hn_tuned *tuned,
@@ -72,6 +78,8 @@ void hn_cache_remarks(struct hn_text *text, const struct hn_tuned *tuned,
 bool hn_cache_is_kernel_tuners(const struct hn_tuned *tuned);
 /* "M=4096,N=4096", "-" when there is none; free it. */
 char *hn_cache_problem_text(const struct hn_bindings *problem);
+json_t *hn_cache_device_to_json(const struct hn_device_identity *device);
+json_t *hn_cache_version_to_json(const struct hn_version *version);
 /* Identity, version and best of a tuning; NULL when out of memory. */
 json_t *hn_cache_tuned_to_json(const struct hn_tuned *tuned);
 /* Prints the document with a newline and frees it; HN_ENOMEM when it is NULL. */

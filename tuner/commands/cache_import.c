@@ -258,6 +258,7 @@ static enum hn_status import_cache(const struct hn_cache_command *command, const
     imported->known = merged.sessions == 0;
     imported->records = merged.records;
     imported->images = merged.images;
+    imported->rules = merged.rules;
     hn_store_close(from);
     return status;
 }
@@ -296,8 +297,9 @@ void hn_cache_print_imported(const char *path, const struct hn_cache_imported *i
     else if (imported->kernel_tuner)
         printf("%s: %lld records of Kernel Tuner\n", path, (long long)imported->records);
     else
-        printf("%s: %lld records, %lld images%s\n", path, (long long)imported->records,
-               (long long)imported->images, taken);
+        printf("%s: %lld records, %lld images%s%s\n", path, (long long)imported->records,
+               (long long)imported->images,
+               imported->rules > 0 ? ", with the rules of families" : "", taken);
 }
 
 static enum hn_status report(const struct hn_cache_command *command, const char *path,

@@ -128,13 +128,13 @@ enum hn_status hn_cache_select(const struct hn_cache_command *command, const cha
                    "none of the tunings of '%s' fits; `hone cache list` shows them", kernel);
 }
 
-static json_t *device_to_json(const struct hn_device_identity *device)
+json_t *hn_cache_device_to_json(const struct hn_device_identity *device)
 {
     return json_pack("{s:s, s:i, s:i, s:s}", "name", device->name, "capability", device->capability,
                      "sm_count", device->sm_count, "mig_profile", device->mig_profile);
 }
 
-static json_t *version_to_json(const struct hn_version *version)
+json_t *hn_cache_version_to_json(const struct hn_version *version)
 {
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:i}", "template_hash", version->template_hash,
                      "options_hash", version->options_hash, "plan_hash", version->plan_hash,
@@ -148,8 +148,9 @@ json_t *hn_cache_tuned_to_json(const struct hn_tuned *tuned)
     return json_pack("{s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:I, s:b, s:b, s:b, s:o}", "kernel",
                      identity->kernel, "signature", identity->signature, "problem",
                      hn_bindings_to_json(&identity->problem), "regime", identity->regime,
-                     "objective", identity->objective, "device", device_to_json(&identity->device),
-                     "version", version_to_json(&tuned->version), "best",
+                     "objective", identity->objective, "device",
+                     hn_cache_device_to_json(&identity->device), "version",
+                     hn_cache_version_to_json(&tuned->version), "best",
                      hn_record_to_json(&tuned->best), "points", (json_int_t)tuned->points,
                      "simulated", tuned->simulated, "stale", tuned->stale, "kernel_tuner",
                      hn_cache_is_kernel_tuners(tuned), "origin", hn_origin_to_json(&tuned->origin));
@@ -165,15 +166,20 @@ enum hn_status hn_cache_print_json(json_t *document, struct hn_error *err)
 static enum hn_status print_list_json(const struct hn_cache_command *command,
                                       const struct hn_tuned_list *list, struct hn_error *err)
 {
-    json_t *tunings = json_array();
-    for (size_t i = 0; tunings != NULL && i < list->count; i++) {
-        if (json_array_append_new(tunings, hn_cache_tuned_to_json(&list->items[i])) != 0) {
-            json_decref(tunings);
-            return hn_fail_memory(err);
-        }
-    }
-    return hn_cache_print_json(json_pack("{s:s, s:o}", "cache", command->path, "tunings", tunings),
-                               err);
+    json_t *families = NULL;
+    enum hn_status status = hn_cache_families_to_json(command, NULL, &families, err);
+    struct hn_builder tunings = hn_build_array();
+    for (size_t i = 0; i < list->count; i++)
+        hn_build_append(&tunings, hn_cache_tuned_to_json(&list->items[i]));
+    struct hn_builder document = hn_build_object();
+    hn_build_set(&document, "cache", json_string(command->path));
+    hn_build_set(&document, "tunings", hn_build_finish(&tunings));
+    hn_build_set(&document, "families", families);
+    json_t *built = hn_build_finish(&document);
+    if (status == HN_OK)
+        return hn_cache_print_json(built, err);
+    json_decref(built);
+    return status;
 }
 
 static void add_row(struct hn_table *table, const struct hn_tuned *tuned)
@@ -228,6 +234,8 @@ enum hn_status hn_cache_list(const struct hn_cache_command *command, struct hn_e
         hn_table_destroy(table);
         hn_regimes_explain(stdout);
     }
+    if (status == HN_OK && !command->options.json)
+        status = hn_cache_print_families(command, NULL, err);
     hn_tuned_list_free(&list);
     return status;
 }

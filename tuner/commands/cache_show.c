@@ -237,6 +237,22 @@ static json_t *view_to_json(const struct view *view)
     return NULL;
 }
 
+/* Takes the tunings over. */
+static enum hn_status print_json(const struct hn_cache_command *command, json_t *tunings,
+                                 struct hn_error *err)
+{
+    json_t *families = NULL;
+    enum hn_status status =
+        hn_cache_families_to_json(command, command->arguments[0], &families, err);
+    if (status != HN_OK) {
+        json_decref(tunings);
+        return status;
+    }
+    return hn_cache_print_json(json_pack("{s:s, s:o, s:o}", "cache", command->path, "tunings",
+                                         tunings, "families", families),
+                               err);
+}
+
 enum hn_status hn_cache_show(const struct hn_cache_command *command, struct hn_error *err)
 {
     struct hn_tuned_list list;
@@ -258,8 +274,7 @@ enum hn_status hn_cache_show(const struct hn_cache_command *command, struct hn_e
     }
     hn_tuned_list_free(&list);
     if (status == HN_OK && command->options.json)
-        return hn_cache_print_json(
-            json_pack("{s:s, s:o}", "cache", command->path, "tunings", tunings), err);
+        return print_json(command, tunings, err);
     json_decref(tunings);
-    return status;
+    return status == HN_OK ? hn_cache_print_families(command, command->arguments[0], err) : status;
 }

@@ -269,19 +269,6 @@ static void write_losses(struct hn_export_writer *writer)
     hn_text_finish(&sentence);
 }
 
-/* "M 1 to 4096, ORDER row or column" */
-static void append_values(const struct hn_rule *rule, struct hn_text *text)
-{
-    for (size_t i = 0; i < rule->value_count; i++) {
-        const struct hn_rule_value *value = &rule->values[i];
-        hn_export_append_wrapped(text, "\n             ", "%s%s", i > 0 ? ", " : "", value->name);
-        if (value->word_count == 0)
-            hn_text_printf(text, " %.15g to %.15g", value->low, value->high);
-        for (size_t j = 0; j < value->word_count; j++)
-            hn_text_printf(text, "%s%s", j == 0 ? " " : " or ", value->words[j].word);
-    }
-}
-
 /* The lines of the comment on top. */
 static void write_family(struct hn_export_writer *writer)
 {
@@ -290,7 +277,7 @@ static void write_family(struct hn_export_writer *writer)
     const struct hn_rule *rule = &stored->rule;
     struct hn_text *text = writer->text;
     hn_text_printf(text, "  family     %zu configurations for ", rule->configuration_count);
-    append_values(rule, text);
+    hn_rule_append_values(text, rule);
     hn_text_printf(text, "\n             chosen by a rule learnt on %s, ",
                    stored->identity.device.name);
     hn_export_append_date(text, stored->learnt);

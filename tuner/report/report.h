@@ -31,6 +31,7 @@ struct hn_report_tuning {
     char *source;  /* the file that it comes from */
     char *command; /* that measured it, or NULL */
     char *config;  /* path for command lines, or NULL */
+    char *family;  /* what the rule of its family is for and what it loses, or NULL */
     char *merit;   /* the metric that is the figure of merit, or NULL */
     struct hn_report_step *ladder;
     size_t ladder_count;

@@ -119,6 +119,7 @@ static json_t *tuning_to_json(const struct hn_report_tuning *tuning)
     if (json == NULL)
         return NULL;
     int failed = json_object_set_new(json, "best", place_to_json(tuning, tuning->best));
+    failed |= json_object_set_new(json, "family", hn_report_string(tuning->family));
     failed |= json_object_set_new(json, "roofs", roofs_to_json(tuning));
     failed |= json_object_set_new(json, "staging", staging_to_json(tuning));
     failed |= json_object_set_new(json, "ladder", ladder_to_json(tuning));

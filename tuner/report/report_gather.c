@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cache/store/store_history.h"
+#include "cache/store/store_rules.h"
 #include "tuner/report/recall_shared.h"
 #include "tuner/report/report.h"
 
@@ -25,6 +26,7 @@ static void finish_tuning(struct hn_report_tuning *tuning)
     free(tuning->source);
     free(tuning->command);
     free(tuning->config);
+    free(tuning->family);
     free(tuning->merit);
 }
 
@@ -123,6 +125,32 @@ static enum hn_status name_parameters(struct hn_report_tuning *tuning, struct hn
     return HN_OK;
 }
 
+/* "16 configurations for M 1 to 4096; at 40 sizes …", of the rule of that kernel and device. */
+static enum hn_status describe_family(struct hn_report_tuning *tuning, struct hn_store *store,
+                                      struct hn_error *err)
+{
+    struct hn_stored_rules rules;
+    const struct hn_identity *own = &tuning->identity;
+    enum hn_status status = hn_store_get_rules(store, own->kernel, &rules, err);
+    for (size_t i = 0; status == HN_OK && tuning->family == NULL && i < rules.count; i++) {
+        const struct hn_stored_rule *stored = &rules.items[i];
+        struct hn_text text = {0};
+        if (!hn_device_identity_equal(&stored->identity.device, &own->device) ||
+            strcmp(stored->identity.regime, own->regime) != 0 ||
+            strcmp(stored->identity.objective, own->objective) != 0)
+            continue;
+        hn_text_printf(&text, "%zu configurations for ", stored->rule.configuration_count);
+        hn_rule_append_values(&text, &stored->rule);
+        hn_text_append(&text, "; ");
+        hn_rule_append_loss(&text, &stored->rule);
+        tuning->family = hn_text_take(&text);
+        if (tuning->family == NULL)
+            status = hn_fail_memory(err);
+    }
+    hn_stored_rules_free(&rules);
+    return status;
+}
+
 enum hn_status hn_report_add_tuned(struct hn_report *report, struct hn_store *store,
                                    const char *path, const struct hn_tuned *tuned,
                                    struct hn_error *err)
@@ -149,6 +177,8 @@ enum hn_status hn_report_add_tuned(struct hn_report *report, struct hn_store *st
                                &tuning->records, err);
     if (status == HN_OK)
         status = hn_store_get_command(store, tuned->session_id, &tuning->command, err);
+    if (status == HN_OK)
+        status = describe_family(tuning, store, err);
     if (status == HN_OK)
         status = name_parameters(tuning, err);
     if (status == HN_OK)

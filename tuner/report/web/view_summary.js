@@ -97,6 +97,7 @@ function provenance(tuning) {
     ["protocol", protocolText(tuning)],
     ["objective", tuning.objective],
     ["problem", tuning.problemText || "none"],
+    ...(tuning.family ? [["rule of the family", tuning.family]] : []),
     ["config", tuning.config ?? "not known"],
     ["command", tuning.command_line || "not known"],
     ["from", tuning.source],
