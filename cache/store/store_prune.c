@@ -49,6 +49,15 @@ static enum hn_status add_session(struct hn_store *store, int64_t session_id, st
     return status;
 }
 
+/* Sessions that hold nothing but images, for the words of a family whose rule counts. */
+static const char images_of_rules[] =
+    "INSERT OR IGNORE INTO best SELECT s.id FROM session s JOIN task t ON t.id = s.task_id"
+    " WHERE NOT EXISTS(SELECT 1 FROM record c WHERE c.session_id = s.id)"
+    " AND s.id NOT IN (SELECT session_id FROM rule)"
+    " AND EXISTS(SELECT 1 FROM rule u JOIN session r ON r.id = u.session_id"
+    " JOIN task f ON f.id = r.task_id WHERE r.id IN (SELECT id FROM best)"
+    " AND r.version_id = s.version_id AND f.kernel = t.kernel AND f.device = t.device)";
+
 static enum hn_status add_best(struct hn_store *store, const char *kernel, struct hn_error *err)
 {
     struct hn_tuned_list list = {.count = 0};
@@ -60,6 +69,8 @@ static enum hn_status add_best(struct hn_store *store, const char *kernel, struc
         status = add_session(store, list.items[i].session_id, err);
     for (size_t i = 0; status == HN_OK && i < rules.count; i++)
         status = add_session(store, rules.items[i].session_id, err);
+    if (status == HN_OK)
+        status = hn_database_run(store->database, images_of_rules, err);
     hn_tuned_list_free(&list);
     hn_stored_rules_free(&rules);
     return status;

@@ -186,6 +186,32 @@ static void pruning_keeps_the_rule_that_counts(void **state)
     assert_int_equal(query(fixture->path, "SELECT count(*) FROM image"), 1);
 }
 
+/* The session of a way to choose the words of a problem. */
+static void put_image_of_words(struct hn_store *store, const struct hn_version *version)
+{
+    struct hn_record record;
+    int64_t id = begin_at(store, version, 1, false, 1000);
+    make_record(&record, 16, 20);
+    assert_int_equal(hn_store_put_image(store, id, &record.point, "cubin", 5, "matmul", NULL),
+                     HN_OK);
+    hn_record_finish(&record);
+}
+
+static void pruning_keeps_the_images_of_a_rule(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_pruned pruned;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    put_image_of_words(store, &version_1);
+    put_image_of_words(store, &version_2);
+    learn(store, &version_2, 3, false, 3000);
+    assert_int_equal(hn_store_prune(store, &(struct hn_prune){.before = 9000}, &pruned, NULL),
+                     HN_OK);
+    assert_int_equal(pruned.sessions, 1);
+    assert_int_equal(pruned.images, 1); /* of version 1, which no rule has */
+    hn_store_close(store);
+}
+
 static void assert_found(const char *path, const char *finding)
 {
     struct hn_text report;
@@ -221,6 +247,7 @@ int main(void)
         TEST(a_cache_of_before_is_brought_up_where_it_is_written),
         TEST(a_merge_takes_rules),
         TEST(pruning_keeps_the_rule_that_counts),
+        TEST(pruning_keeps_the_images_of_a_rule),
         TEST(what_is_no_rule_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
