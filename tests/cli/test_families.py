@@ -3,10 +3,12 @@
 
 import json
 import sqlite3
+import subprocess
 import unittest
 
 import hone
 
+TRANSPOSE = hone.SOURCE / "cache/recorded/nvidia-h200/transpose-columns-8192-rows-8192-nvidia-h200-cold.json.gz"
 EXAMPLE = hone.SOURCE / "tests/data/recording/example.json"
 RULE = {
     "goal": "mean",
@@ -30,7 +32,8 @@ def add_row(database, table, columns, *values):
 def put_rule(cache, rule):
     """Beside the tuning that is there: a task without a problem, a session, and the rule."""
     with sqlite3.connect(cache) as database:
-        [task] = database.execute("SELECT kernel, signature, '', regime, objective, device, capability, sm_count, mig_profile FROM task")
+        task = database.execute("SELECT kernel, signature, '', regime, objective, device, capability, sm_count, mig_profile"
+                                " FROM task").fetchone()
         [version] = database.execute("SELECT id FROM version").fetchone()
         task_id = add_row(database, "task", "kernel signature problem regime objective device capability sm_count mig_profile", *task)
         session = add_row(database, "session", "task_id version_id origin started command simulated machine source imported",
@@ -81,6 +84,43 @@ class Families(hone.Case):
         database.close()
         self.cache = first
         self.assertIn("not what was written: the rule of session 2", self.hone("cache", "check", expect=1).stdout)
+
+    def test_export(self):
+        self.cache = self.folder / "transpose.db"
+        self.hone("cache", "import", TRANSPOSE)
+        [tuning] = json.loads(self.hone("cache", "list", "--json").stdout)["tunings"]
+        best = tuning["best"]["point"]
+        narrow = dict(best, TILE=32, BLOCK_ROWS=8, VECTOR=1, TALL=1)
+        put_rule(self.cache, dict(
+            RULE, configurations=[best, narrow], features=["COLUMNS % 4"],
+            values=[{"name": name, "low": 1, "high": 32768} for name in ("COLUMNS", "ROWS")],
+            nodes=[{"feature": 0, "threshold": 0, "left": 1, "right": 2}, {"configuration": 0, "sure": True},
+                   {"configuration": 1, "sure": False}]))
+        said = self.hone("export", "transpose", "-o", "transpose.h").stderr
+        self.assertIn("for any other problem hone_transpose_choose; at 40 sizes that were not used: 2.1% slower", said)
+        self.write("choose.c", '''#include <stdio.h>
+#include "transpose.h"
+int main(void)
+{
+    for (int columns = 1000; columns < 1002; columns++) {
+        int sure;
+        struct hone_transpose_problem problem = HONE_TRANSPOSE_TUNED_PROBLEM;
+        problem.COLUMNS = columns;
+        const int config = hone_transpose_choose(problem, &sure);
+        printf("%d %d %d %d\\n", config, sure, hone_transpose_select("NVIDIA H200", 90, 132, problem),
+               hone_transpose_choose(problem, NULL));
+    }
+    puts(HONE_TRANSPOSE_LOSS);
+    return HONE_TRANSPOSE_MEASURED_LOSS_SIZES;
+}
+''')
+        subprocess.run(["cc", "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "choose.c", "-o", "choose"],
+                       cwd=self.folder, check=True)
+        result = subprocess.run([self.folder / "choose"], capture_output=True, text=True)
+        self.assertEqual(result.stdout.splitlines(), ["0 1 0 0", "1 0 1 1", self.LINES[1].strip()])
+        self.assertEqual(result.returncode, 40)
+        self.hone("export", "transpose", "--no-family", "-o", "transpose.h")
+        self.assertNotIn("hone_transpose_choose", (self.folder / "transpose.h").read_text())
 
     def test_a_cache_of_the_format_before(self):
         with sqlite3.connect(self.cache) as database:
