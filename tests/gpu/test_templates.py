@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Verifies points of every template on the GPU, at sizes that no tile divides: test_templates.py HONE CONFIGS [KERNEL...]"""
+"""Verifies points of every template on the GPU, at sizes that no tile divides: test_templates.py HONE CONFIGS [KERNEL...]
 
+--products N verifies SGEMM at so many drawn sizes instead (another --seed: others), --set NAME=VALUE,... some of its points."""
+
+import argparse
 import json
 import os
 import pathlib
+import random
 import subprocess
 import sys
 import tempfile
@@ -14,7 +18,8 @@ PROBLEMS = {
     "matmul": ["M=1000 N=999 K=33", "M=37 N=36 K=20", "M=1 N=1 K=1", "M=130 N=68 K=96 B_LAYOUT=column",
                "M=61 N=33 K=45 B_LAYOUT=column"],
     "sgemm": ["M=1000 N=999 K=133", "M=130 N=68 K=96", "M=37 N=36 K=20", "M=1 N=1 K=1", "M=3 N=200 K=5100",
-              "M=128 N=64 K=20480"],
+              "M=128 N=64 K=20480", "M=5 N=7 K=0", "M=10 N=10 K=100000", "M=1 N=1 K=100000", "M=1000 N=1 K=777",
+              "M=1 N=1000 K=777", "M=700 N=3 K=4096", "M=17 N=16 K=1"],
     "transpose": ["ROWS=1000 COLUMNS=999", "ROWS=132 COLUMNS=260", "ROWS=1 COLUMNS=1", "ROWS=1001 COLUMNS=1003", "ROWS=1002 COLUMNS=1006",
                   "ROWS=1000003 COLUMNS=3", "ROWS=31 COLUMNS=100001", "ROWS=1 COLUMNS=1000003", "ROWS=2200003 COLUMNS=33"],
     "copy": ["SIZE=1000003", "SIZE=1000002", "SIZE=1000001", "SIZE=1000004", "SIZE=1", "SIZE=3"] + [
@@ -46,8 +51,21 @@ PROBLEMS = {
 }
 
 
-def tune(hone, config, problem, cache):
+def draw_product():
+    """Sizes of C = A B, log-uniform; K is 0 at times, and N and K are multiples of 4 in every third."""
+    while True:
+        m, n, k = (int(2 ** random.uniform(0, most)) for most in (12, 12, 18))
+        if random.random() < 1 / 3:
+            n, k = -(-n // 4) * 4, -(-k // 4) * 4
+        k = 0 if random.random() < 1 / 32 else k
+        if m * k + k * n + m * n < 2 ** 26 and m * n * k < 2 ** 34:
+            return f"M={m} N={n} K={k}"
+
+
+def tune(hone, config, problem, restriction, cache):
     options = [option for value in problem.split() for option in ("-p", value)]
+    if restriction:
+        options += ["-s", restriction]
     command = [hone, "tune", config, *options, "--strategy", "random", "--budget", "100", "--json", "--quiet",
                "--cache", cache]
     result = subprocess.run(command, text=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=300)
@@ -64,17 +82,27 @@ def tune(hone, config, problem, cache):
 
 
 def main():
-    hone, configs = sys.argv[1], pathlib.Path(sys.argv[2])
-    if subprocess.run([hone, "device"], capture_output=True).returncode != 0:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("hone")
+    parser.add_argument("configs", type=pathlib.Path)
+    parser.add_argument("kernels", nargs="*")
+    parser.add_argument("--products", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--set", default="")
+    options = parser.parse_args()
+    if subprocess.run([options.hone, "device"], capture_output=True).returncode != 0:
         print("SKIPPED: no GPU here")
         return SKIPPED
+    random.seed(options.seed)
+    all_problems = {"sgemm": [draw_product() for _ in range(options.products)]} if options.products > 0 else PROBLEMS
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
-        for kernel, problems in PROBLEMS.items():
-            if sys.argv[3:] and kernel not in sys.argv[3:]:
+        for kernel, problems in all_problems.items():
+            if options.kernels and kernel not in options.kernels:
                 continue
             for problem in problems:
-                message = tune(hone, str(configs / f"{kernel}.yaml"), problem, os.path.join(folder, "hone.db"))
+                message = tune(options.hone, str(options.configs / f"{kernel}.yaml"), problem, options.set,
+                               os.path.join(folder, "hone.db"))
                 print(f"{kernel} {problem}: {message or 'ok'}", flush=True)
                 failed += message is not None
     return 1 if failed else 0
