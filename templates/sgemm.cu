@@ -15,6 +15,9 @@
 #ifndef ALIGN // what N and K are multiples of, where they are no constants
 #define ALIGN 1
 #endif
+#ifndef SMALL // whether C may have less rows or columns than a tile, where they are no constants
+#define SMALL 0
+#endif
 
 #ifndef BM // the block's tile: BM x BN of C, BK steps of k at a time
 #define BM 32

@@ -147,12 +147,12 @@ class tile_copy
     __device__ __forceinline__ bool has_a(int i)
     {
         const cell w = word_of_a(i);
-        return (BM * BK % (threads * word_a) == 0 || (w.row < BM && w.column < BK)) && ((FROZEN && all.m >= BM) || w.row < all.m);
+        return (BM * BK % (threads * word_a) == 0 || (w.row < BM && w.column < BK)) && (!may_be_small(all.m, BM) || w.row < all.m);
     }
     __device__ __forceinline__ bool has_b(int i)
     {
         const cell w = word_of_b(i);
-        return (BK * BN % (threads * word_b) == 0 || w.row < BK) && ((FROZEN && all.n >= BN) || w.column < all.n);
+        return (BK * BN % (threads * word_b) == 0 || w.row < BK) && (!may_be_small(all.n, BN) || w.column < all.n);
     }
     __device__ __forceinline__ const float *source_a(int i)
     {

@@ -55,9 +55,15 @@ struct place {
 
 // The last tiles begin early enough to end at the edges, so that they need no tests. In a matrix smaller than a tile,
 // there are elements beyond the edges all the same.
+__device__ constexpr bool may_be_small(int size, int tile) { return FROZEN ? size < tile : SMALL; }
+__device__ __forceinline__ int begin_of(int tile_number, int tile, int size)
+{
+    return may_be_small(size, tile) && size < tile ? 0 : min(tile_number * tile, size - tile);
+}
+
 __device__ __forceinline__ place place_of(const sizes &all, int tile_m, int tile_n)
 {
-    const int m = all.m < BM ? 0 : min(tile_m * BM, all.m - BM), n = all.n < BN ? 0 : min(tile_n * BN, all.n - BN);
+    const int m = begin_of(tile_m, BM, all.m), n = begin_of(tile_n, BN, all.n);
     return {all, tile_m * tiles_n(all) + tile_n, m, n, tile_m * BM - m, tile_n * BN - n, 0, 0, 0};
 }
 
