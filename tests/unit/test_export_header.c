@@ -118,9 +118,9 @@ static void test_header_of_several(void **state)
 }
 
 /* Configuration 0 takes N as an argument; 1 has it as a constant; 2 is the default point. */
-static const struct result scales[] = {
-    {"scale", &h200, "FACTOR=3,N=100,SIDE=left", "BLOCK=128,FROZEN=0", 5.5, false, NULL},
-    {"scale", &h200, "FACTOR=3,N=4096,SIDE=left", "BLOCK=256,FROZEN=1", 9.5, false, NULL},
+static const struct result thawed[] = {
+    {"thawed", &h200, "FACTOR=3,N=100,SIDE=left", "BLOCK=128,FROZEN=0", 5.5, false, NULL},
+    {"thawed", &h200, "FACTOR=3,N=4096,SIDE=left", "BLOCK=256,FROZEN=1", 9.5, false, NULL},
 };
 
 static const char program_of_thawed[] =
@@ -128,35 +128,35 @@ static const char program_of_thawed[] =
     "#undef NDEBUG\n"
     "#include <stdio.h>\n"
     "#include <string.h>\n"
-    "#define HONE_SCALE_CONFIG WANTED\n"
-    "#define HONE_SCALE_APPLY\n"
-    "#include \"scale_tuned.h\"\n"
+    "#define HONE_THAWED_CONFIG WANTED\n"
+    "#define HONE_THAWED_APPLY\n"
+    "#include \"thawed_tuned.h\"\n"
     "#if BLOCK != (FROZEN ? 256 : 128) || FROZEN != WANTED || SIDE != SIDE_left\n#error values\n"
     "#endif\n"
     "#if defined N && (!FROZEN || N != 4096)\n#error N\n#endif\n"
     "#if FROZEN && !defined N\n#error no N\n#endif\n"
-    "#define HONE_SCALE_UNAPPLY\n"
-    "#include \"scale_tuned.h\"\n"
+    "#define HONE_THAWED_UNAPPLY\n"
+    "#include \"thawed_tuned.h\"\n"
     "#if defined N || defined FROZEN\n#error still applied\n#endif\n"
     "int main(void)\n{\n"
-    "    int left = HONE_SCALE_SIDE_left, right = HONE_SCALE_SIDE_right;\n"
-    "    struct hone_scale_problem small = {100, left, 3}, large = {4096, left, 3},\n"
+    "    int left = HONE_THAWED_SIDE_left, right = HONE_THAWED_SIDE_right;\n"
+    "    struct hone_thawed_problem small = {100, left, 3}, large = {4096, left, 3},\n"
     "        near = {4000, left, 3}, other = {100, right, 3}, scaled = {4096, left, 9};\n"
-    "    assert(hone_scale_fits(0, small) && hone_scale_fits(0, large) && "
-    "!hone_scale_fits(0, other));\n"
-    "    assert(!hone_scale_fits(1, small) && hone_scale_fits(1, large) && "
-    "hone_scale_fits(1, scaled));\n"
-    "    assert(hone_scale_select(\"NVIDIA H200\", 90, 132, large) == 1);\n"
-    "    assert(hone_scale_select(\"NVIDIA H200\", 90, 132, near) == 0);\n"
-    "    assert(hone_scale_nearest(\"NVIDIA H200\", 90, 132, near) == 1);\n"
+    "    assert(hone_thawed_fits(0, small) && hone_thawed_fits(0, large) && "
+    "!hone_thawed_fits(0, other));\n"
+    "    assert(!hone_thawed_fits(1, small) && hone_thawed_fits(1, large) && "
+    "hone_thawed_fits(1, scaled));\n"
+    "    assert(hone_thawed_select(\"NVIDIA H200\", 90, 132, large) == 1);\n"
+    "    assert(hone_thawed_select(\"NVIDIA H200\", 90, 132, near) == 0);\n"
+    "    assert(hone_thawed_nearest(\"NVIDIA H200\", 90, 132, near) == 1);\n"
     "    char text[256];\n"
-    "    assert(hone_scale_prelude(text, sizeof text, 0, near) > 0);\n"
+    "    assert(hone_thawed_prelude(text, sizeof text, 0, near) > 0);\n"
     "    assert(strstr(text, \"#define BLOCK 128\\n\") && strstr(text, \"#define FROZEN 0\\n\"));\n"
     "    assert(strstr(text, \"#define SIDE (1)\\n\") && !strstr(text, \"#define N \"));\n"
-    "    assert(hone_scale_prelude(text, sizeof text, 1, near) > 0);\n"
+    "    assert(hone_thawed_prelude(text, sizeof text, 1, near) > 0);\n"
     "    assert(strstr(text, \"#define N (4000)\\n\") && strstr(text, \"#define SIDE (1)\\n\"));\n"
     "    assert(strstr(text, \"#define BLOCK 256\\n\") && strstr(text, \"#define FROZEN 1\\n\"));\n"
-    "    assert(hone_scale_prelude(text, sizeof text, HONE_SCALE_DEFAULT, near) > 0);\n"
+    "    assert(hone_thawed_prelude(text, sizeof text, HONE_THAWED_DEFAULT, near) > 0);\n"
     "    assert(strstr(text, \"#define BLOCK 64\\n\") && !strstr(text, \"#define N \"));\n"
     "    return 0;\n}\n";
 
@@ -164,9 +164,9 @@ static void test_header_of_thawed(void **state)
 {
     const struct fixture *fixture = *state;
     struct hn_text program = {0};
-    fill_cache(fixture->path, scales, sizeof scales / sizeof *scales);
-    char *header = export_as(fixture->path, "scale", "H200", "", hn_export_driver_header);
-    write_file(fixture, "scale_tuned.h", header);
+    fill_cache(fixture->path, thawed, sizeof thawed / sizeof *thawed);
+    char *header = export_as(fixture->path, "thawed", "H200", "", hn_export_driver_header);
+    write_file(fixture, "thawed_tuned.h", header);
     free(header);
     for (int config = 0; config < 2; config++) {
         program.length = 0;
