@@ -22,7 +22,11 @@ struct hn_image {
 
 void hn_image_init(struct hn_image *image);
 void hn_image_finish(struct hn_image *image);
+/* `to` need not be initialised, and is to be finished in any case. */
+enum hn_status hn_image_copy(struct hn_image *to, const struct hn_image *from, struct hn_error *err);
 /* From the names of the kernels, a line each. */
 enum hn_status hn_image_set_entries(struct hn_image *image, const char *lines, struct hn_error *err);
+/* The names of the kernels, a line each; free it. NULL when out of memory. */
+char *hn_image_entry_lines(const struct hn_image *image);
 
 #endif

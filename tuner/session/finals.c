@@ -13,7 +13,7 @@
 static const size_t kept_images = 3;
 /* The winner is launched again and again for so long, or a share of the time that the tune took
  * until then, but no more often than HN_MOST_REPEATS. */
-static const double least_repeat_ms = 5;
+static const double least_repeat_ms = 25;
 static const double repeat_share = 0.01;
 /* Times of a race are those of the search but for a few percent, or what clocks do between them:
  * beyond this a variant may have been faster in the search because it knew its inputs. */
@@ -433,22 +433,12 @@ static enum hn_status find_winner(struct finals *finals, bool *again, struct hn_
     return status == HN_OK ? keep_results(finals, check == CHECK_PASSED, err) : status;
 }
 
-/* The kernels of a plan of several steps, one a line. */
-static char *join_entries(const struct hn_image *image)
-{
-    struct hn_text text;
-    hn_text_init(&text);
-    for (size_t i = 0; i < image->entry_count; i++)
-        hn_text_printf(&text, "%s%s", i > 0 ? "\n" : "", image->entries[i]);
-    return hn_text_take(&text);
-}
-
 static enum hn_status keep_image(struct hn_session *session, const struct hn_flight *flight,
                                  struct hn_error *err)
 {
     if (session->store == NULL || flight->image.cubin == NULL)
         return HN_OK;
-    char *entries = join_entries(&flight->image);
+    char *entries = hn_image_entry_lines(&flight->image);
     if (entries == NULL)
         return hn_fail_memory(err);
     enum hn_status status =
