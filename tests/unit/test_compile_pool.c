@@ -5,12 +5,17 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "runtime/process/process.h"
+#include "runtime/process/worker.h"
 #include "tuner/workers/compile_pool_part.h"
+
+static const char hangs[] = "HONE_TEST_WORKER_HANGS";
 
 /* Workers are this very program, run again: see main. */
 static void a_worker_that_hangs_while_it_starts_ends_the_run(void **state)
@@ -18,6 +23,7 @@ static void a_worker_that_hangs_while_it_starts_ends_the_run(void **state)
     (void)state;
     struct hn_compile_pool *pool = NULL;
     struct hn_error err = {.message = ""};
+    setenv(hangs, "1", 1);
     assert_int_equal(hn_compile_pool_create(1, 10, &pool, &err), HN_OK);
     pool->start_limit_ms = 100;
     assert_int_equal(hn_compile_pool_timeout_ms(pool), -1);
@@ -34,14 +40,172 @@ static void a_worker_that_hangs_while_it_starts_ends_the_run(void **state)
         "to read; see that $HONE_NVRTC, where it is set, names the library");
     assert_true(hn_now_ms() - start >= 99);
     hn_compile_pool_destroy(pool);
+    unsetenv(hangs);
+}
+
+static struct hn_template template = {.path = "doubled.cu"};
+
+/* Submits `extern "C" __global__ void doubled(int *x)` with a factor. */
+static void submit(struct hn_compile_pool *pool, uint64_t id, const char *factor, bool first)
+{
+    static const char body[] =
+        "extern \"C\" __global__ void doubled(int *x)\n{\n    x[threadIdx.x] *= FACTOR;\n}\n";
+    char text[256];
+    char *entry = "doubled";
+    snprintf(text, sizeof text, "#define FACTOR %s\n%s", factor, body);
+    const struct hn_source source = {
+        .template = &template, .text = text, .entries = &entry, .entry_count = 1};
+    struct hn_error err = {.message = ""};
+    enum hn_status status = first ? hn_compile_pool_submit_first(pool, id, &source, "sm_90", &err)
+                                  : hn_compile_pool_submit(pool, id, &source, "sm_90", 0, &err);
+    assert_string_equal(err.message, "");
+    assert_int_equal(status, HN_OK);
+}
+
+static bool take_now(struct hn_compile_pool *pool, uint64_t id, struct hn_image *image)
+{
+    hn_image_init(image);
+    return hn_compile_pool_take_one(pool, id, image);
+}
+
+static void wait_for(struct hn_compile_pool *pool, uint64_t id, struct hn_image *image)
+{
+    struct hn_error err = {.message = ""};
+    double start = hn_now_ms();
+    while (!take_now(pool, id, image)) {
+        assert_int_equal(hn_compile_pool_process(pool, &err), HN_OK);
+        assert_true(hn_now_ms() - start < 60e3);
+        usleep(1000);
+    }
+}
+
+static void what_was_compiled_is_there_at_once(void **state)
+{
+    (void)state;
+    struct hn_compile_pool *pool = NULL;
+    struct hn_image image, again;
+    assert_int_equal(hn_compile_pool_create(1, 60, &pool, NULL), HN_OK);
+    hn_compile_pool_remember(pool);
+    submit(pool, 1, "2", false);
+    assert_false(take_now(pool, 1, &again));
+    wait_for(pool, 1, &image);
+    assert_int_equal(image.outcome, HN_OUTCOME_OK);
+    assert_true(image.compile_ms > 0);
+
+    for (uint64_t id = 2; id <= 3; id++) {
+        submit(pool, id, "2", id == 3);
+        assert_int_equal(hn_compile_pool_unfinished(pool), 0);
+        assert_int_equal(hn_compile_pool_pending(pool), 1);
+        assert_true(take_now(pool, id, &again));
+        assert_int_equal(again.outcome, HN_OUTCOME_OK);
+        assert_true(again.compile_ms == 0);
+        assert_int_equal(again.size, image.size);
+        assert_memory_equal(again.cubin, image.cubin, image.size);
+        assert_int_equal(again.entry_count, 1);
+        assert_string_equal(again.entries[0], "doubled");
+        assert_int_equal(hn_compile_pool_pending(pool), 0);
+        hn_image_finish(&again); /* it is a copy */
+    }
+    hn_image_finish(&image);
+
+    submit(pool, 4, "3", false);
+    assert_false(take_now(pool, 4, &again));
+    wait_for(pool, 4, &image);
+    assert_true(image.compile_ms > 0);
+    hn_image_finish(&image);
+    assert_int_equal(pool->memory.count, 2);
+    hn_compile_pool_destroy(pool);
+}
+
+static void what_does_not_compile_is_tried_again(void **state)
+{
+    (void)state;
+    struct hn_compile_pool *pool = NULL;
+    struct hn_image image;
+    assert_int_equal(hn_compile_pool_create(1, 60, &pool, NULL), HN_OK);
+    hn_compile_pool_remember(pool);
+    for (uint64_t id = 1; id <= 2; id++) {
+        submit(pool, id, "+", false);
+        assert_false(take_now(pool, id, &image));
+        wait_for(pool, id, &image);
+        assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_ERROR);
+        hn_image_finish(&image);
+    }
+    assert_int_equal(pool->memory.count, 0);
+    hn_compile_pool_destroy(pool);
+}
+
+static void nothing_is_kept_unless_it_is_asked_for(void **state)
+{
+    (void)state;
+    struct hn_compile_pool *pool = NULL;
+    struct hn_image image;
+    assert_int_equal(hn_compile_pool_create(1, 60, &pool, NULL), HN_OK);
+    for (uint64_t id = 1; id <= 2; id++) {
+        submit(pool, id, "2", false);
+        assert_false(take_now(pool, id, &image));
+        wait_for(pool, id, &image);
+        hn_image_finish(&image);
+    }
+    assert_int_equal(pool->memory.count, 0);
+    hn_compile_pool_destroy(pool);
+}
+
+/* Many programs: what was kept is found after the table has grown. */
+static void each_program_has_an_image_of_its_own(void **state)
+{
+    (void)state;
+    enum { PROGRAMS = 500 };
+    struct hn_compile_memory memory = {.count = 0};
+    for (int i = 0; i < PROGRAMS; i++) {
+        char code[] = {(char)i, (char)(i >> 8)};
+        json_t *request = json_pack("{si ss}", "program", i, "architecture", "sm_90");
+        const struct hn_image image = {
+            .outcome = HN_OUTCOME_OK, .cubin = code, .size = sizeof code};
+        assert_null(hn_compile_memory_find(&memory, request));
+        hn_compile_memory_add(&memory, request, &image);
+        hn_compile_memory_add(&memory, request, &image);
+        json_decref(request);
+    }
+    assert_int_equal(memory.count, PROGRAMS);
+    assert_int_equal(memory.bytes, 2 * PROGRAMS);
+    for (int i = 0; i < PROGRAMS; i++) {
+        const char code[] = {(char)i, (char)(i >> 8)};
+        json_t *request = json_pack("{ss si}", "architecture", "sm_90", "program", i);
+        const struct hn_image *image = hn_compile_memory_find(&memory, request);
+        assert_non_null(image);
+        assert_memory_equal(image->cubin, code, sizeof code);
+        json_decref(request);
+    }
+    hn_compile_memory_finish(&memory);
+}
+
+static int work(void)
+{
+    struct hn_channel channel;
+    if (getenv(hangs) != NULL)
+        return pause();
+    hn_channel_init(&channel, 3);
+    struct hn_message hello;
+    hn_process_hello(&hello);
+    if (hn_channel_send(&channel, &hello, NULL) != HN_OK)
+        return 1;
+    hn_message_finish(&hello);
+    hn_worker_compile(&channel);
+    hn_channel_finish(&channel);
+    return 0;
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_worker_that_hangs_while_it_starts_ends_the_run),
+        cmocka_unit_test(what_was_compiled_is_there_at_once),
+        cmocka_unit_test(what_does_not_compile_is_tried_again),
+        cmocka_unit_test(nothing_is_kept_unless_it_is_asked_for),
+        cmocka_unit_test(each_program_has_an_image_of_its_own),
     };
     if (argc > 1 && strcmp(argv[1], "worker") == 0)
-        return pause();
+        return work();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,6 +51,7 @@ void hn_compile_pool_destroy(struct hn_compile_pool *pool)
     }
     hn_compile_queue_drain(&pool->waiting);
     hn_compile_queue_drain(&pool->finished);
+    hn_compile_memory_finish(&pool->memory);
     free(pool->workers);
     free(pool);
 }
@@ -90,6 +91,28 @@ double hn_compile_pool_cpu_ms(const struct hn_compile_pool *pool)
     return pool->cpu_ms;
 }
 
+void hn_compile_pool_remember(struct hn_compile_pool *pool)
+{
+    pool->remembers = true;
+}
+
+/* Whether the job's image is remembered: then the job is finished. */
+static bool recall(struct hn_compile_pool *pool, struct hn_compile_job *job)
+{
+    const struct hn_image *known =
+        pool->remembers ? hn_compile_memory_find(&pool->memory, job->request.json) : NULL;
+    if (known == NULL)
+        return false;
+    if (hn_image_copy(&job->image, known, NULL) != HN_OK) {
+        hn_image_finish(&job->image);
+        return false;
+    }
+    job->image.compile_ms = 0;
+    hn_compile_queue_push(&pool->finished, job);
+    pool->pending++;
+    return true;
+}
+
 enum hn_status hn_compile_pool_submit(struct hn_compile_pool *pool, uint64_t id,
                                       const struct hn_source *source, const char *architecture,
                                       double weight, struct hn_error *err)
@@ -98,6 +121,8 @@ enum hn_status hn_compile_pool_submit(struct hn_compile_pool *pool, uint64_t id,
     enum hn_status status = hn_compile_job_make(id, source, architecture, &job, err);
     if (status != HN_OK)
         return status;
+    if (recall(pool, job))
+        return HN_OK;
     hn_compile_queue_push(&pool->waiting, job);
     job->timeout_ms = pool->timeout_ms;
     job->weight = weight;
@@ -114,6 +139,8 @@ enum hn_status hn_compile_pool_submit_first(struct hn_compile_pool *pool, uint64
     enum hn_status status = hn_compile_job_make(id, source, architecture, &job, err);
     if (status != HN_OK)
         return status;
+    if (recall(pool, job))
+        return HN_OK;
     hn_compile_queue_push_front(&pool->waiting, job);
     job->timeout_ms = fmax(pool->timeout_ms, first_timeout_ms);
     job->weight = INFINITY;

@@ -33,6 +33,10 @@ size_t hn_compile_pool_unfinished(const struct hn_compile_pool *pool);
 /* Starts up to `count` workers before there are jobs for them, so that they load NVRTC meanwhile. */
 enum hn_status hn_compile_pool_start(struct hn_compile_pool *pool, uint64_t count, struct hn_error *err);
 
+/* From now on what was compiled is kept, and what is asked for again is there at once: for several problems that share
+ * programs. */
+void hn_compile_pool_remember(struct hn_compile_pool *pool);
+
 /* Queues one compilation under the caller's number. weight: a guess at how long it takes, in any unit; 0 for all keeps
  * their order. */
 enum hn_status hn_compile_pool_submit(struct hn_compile_pool *pool, uint64_t id, const struct hn_source *source,

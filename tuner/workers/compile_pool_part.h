@@ -2,6 +2,7 @@
 #ifndef HONE_TUNER_WORKERS_COMPILE_POOL_PART_H
 #define HONE_TUNER_WORKERS_COMPILE_POOL_PART_H
 
+#include "tuner/workers/compile_memory.h"
 #include "tuner/workers/compile_pool.h"
 #include "tuner/workers/compile_queue.h"
 #include "runtime/process/process.h"
@@ -31,6 +32,8 @@ struct hn_compile_pool {
     double cpu_ms;
     struct hn_timeline *timeline; /* may be NULL */
     bool prefers_heavy;
+    bool remembers;
+    struct hn_compile_memory memory;
 };
 
 /* Takes what the worker has sent; where it has died, its job is tried once more by another. */

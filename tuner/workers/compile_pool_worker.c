@@ -24,6 +24,8 @@ static void finish_job(struct hn_compile_pool *pool, struct hn_compile_worker *w
         hn_compile_job_destroy(job);
         return;
     }
+    if (pool->remembers)
+        hn_compile_memory_add(&pool->memory, job->request.json, &job->image);
     pool->unfinished -= !job->ahead;
     hn_compile_queue_push(&pool->finished, job);
 }
