@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "scripted_backend.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -376,6 +377,74 @@ static void nothing_valid_is_no_failure_of_the_run(void **state)
     finish_grid(&grid);
 }
 
+/* A session over four given points, the third of which is the best. */
+static struct hn_session *run_points(struct grid *grid, const struct hn_session_options *options)
+{
+    static const double us[] = {100, 300, 90, 500};
+    struct hn_session_options given = *options;
+    struct hn_bindings points[4];
+    make_grid(grid, NULL);
+    grid->backend.jobs = 1;
+    for (int i = 0; i < 4; i++) {
+        char text[32];
+        grid->backend.fates[100 + i].us = us[i];
+        assert_int_equal(hn_bindings_parse(point_text(100 + i, text), &points[i], NULL), HN_OK);
+    }
+    given.points = points;
+    given.point_count = 4;
+    struct hn_session *session = run_session(grid, NULL, &given);
+    for (int i = 0; i < 4; i++)
+        hn_bindings_finish(&points[i]);
+    return session;
+}
+
+static enum hn_outcome outcome_of(const struct hn_session *session, int point)
+{
+    return record_of(session, point)->outcome;
+}
+
+static void given_points_are_measured_in_full_unless_they_are_hasty(void **state)
+{
+    (void)state;
+    static const char *const strategies[] = {"exhaustive", "model"};
+    for (int i = 0; i < 4; i++) {
+        struct grid grid;
+        struct hn_session_options options = exhaustive();
+        bool hasty = i % 2 == 1;
+        options.strategy = hn_strategy_find(strategies[i / 2]);
+        options.hasty = hasty;
+        struct hn_session *session = run_points(&grid, &options);
+        assert_int_equal(hn_session_state(session)->finished, 4);
+        assert_int_equal(outcome_of(session, 100), HN_OUTCOME_OK);
+        assert_int_equal(outcome_of(session, 101), hasty ? HN_OUTCOME_SLOWER : HN_OUTCOME_OK);
+        assert_int_equal(outcome_of(session, 102), HN_OUTCOME_OK);
+        assert_int_equal(outcome_of(session, 103), hasty ? HN_OUTCOME_SLOWER : HN_OUTCOME_OK);
+        hn_session_destroy(session);
+        finish_grid(&grid);
+    }
+}
+
+/* 90 and 100 us can be told apart, and 500 us is far behind. */
+static void who_is_wanted_in_the_race_is_in_it(void **state)
+{
+    (void)state;
+    static const double within[] = {0, 0.2, INFINITY};
+    static const int raced[] = {1, 2, 4};
+    for (int i = 0; i < 3; i++) {
+        struct grid grid;
+        struct hn_session_options options = exhaustive();
+        options.race_within = within[i];
+        struct hn_session *session = run_points(&grid, &options);
+        int final = 0;
+        for (int point = 100; point < 104; point++)
+            final += record_of(session, point)->final;
+        assert_int_equal(final, raced[i]);
+        assert_int_equal(point_number(&hn_session_state(session)->best->point), 102);
+        hn_session_destroy(session);
+        finish_grid(&grid);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -393,6 +462,8 @@ int main(void)
         cmocka_unit_test(the_race_has_its_part_of_the_budget),
         cmocka_unit_test(seed_alone_gives_the_random_points),
         cmocka_unit_test(nothing_valid_is_no_failure_of_the_run),
+        cmocka_unit_test(given_points_are_measured_in_full_unless_they_are_hasty),
+        cmocka_unit_test(who_is_wanted_in_the_race_is_in_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

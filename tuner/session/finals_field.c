@@ -41,6 +41,13 @@ static bool overlaps(const struct hn_result *result, const struct hn_record *bes
     return fabs(result->objective - best->objective) <= reach * fabs(best->objective);
 }
 
+/* Whether who asked for the session wants it to race with the best. */
+static bool is_within(const struct hn_session *session, const struct hn_result *result, double best)
+{
+    return session->options.race_within > 0 &&
+           result->objective - best <= session->options.race_within * fabs(best);
+}
+
 /* The best of all that are ok, in order. */
 static size_t pick_best(struct hn_session *session, size_t *numbers)
 {
@@ -73,10 +80,20 @@ enum hn_status hn_session_pick_finalists(struct hn_session *session, size_t *num
     enum hn_status status = hn_session_record(session, numbers[0], &best, err);
     *count = status == HN_OK;
     while (status == HN_OK && *count < found &&
-           overlaps(result_at(session, numbers[*count]), &best, session->state.noise))
+           (overlaps(result_at(session, numbers[*count]), &best, session->state.noise) ||
+            is_within(session, result_at(session, numbers[*count]), best.objective)))
         ++*count;
     hn_record_finish(&best);
     return status;
+}
+
+/* Whether the last race could have had more racers. */
+static bool has_room(const struct hn_session *session)
+{
+    size_t raced = 0;
+    for (size_t i = 0; i < session->tickets.count; i++)
+        raced += result_at(session, i)->final ? 1 : 0;
+    return raced < HN_FINALIST_LIMIT;
 }
 
 /* Of a finished ticket's record. */
@@ -124,8 +141,10 @@ static enum hn_status challenges(struct hn_session *session, size_t number,
     double lead = (raced->objective - result->objective) / fabs(raced->objective);
     double time = 0;
     *challenges = false;
-    if (result->outcome != HN_OUTCOME_OK || result->final ||
-        (lead < 0 && !overlaps(result, raced, session->state.noise)))
+    if (result->outcome != HN_OUTCOME_OK || result->final)
+        return HN_OK;
+    *challenges = is_within(session, result, raced->objective) && has_room(session);
+    if (*challenges || (lead < 0 && !overlaps(result, raced, session->state.noise)))
         return HN_OK;
     enum hn_status status = read_time(session, number, &time, err);
     *challenges = time >= race_time || lead > race_shift;

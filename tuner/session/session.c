@@ -168,7 +168,7 @@ enum hn_status hn_session_step(struct hn_session *session, struct hn_backend_eve
 static const struct hn_result *find_censor(struct hn_session *session, size_t number)
 {
     const struct hn_ticket *tickets = session->tickets.items;
-    if (!session->options.strategy->needs_feedback) {
+    if (!session->options.strategy->needs_feedback || session->options.hasty) {
         session->censor = session->best;
         return session->best != SIZE_MAX ? &tickets[session->best].result : NULL;
     }

@@ -24,9 +24,11 @@ struct hn_session_options {
     FILE *events;          /* one JSON line an event; NULL: none */
     const char *command;   /* kept with the measurements */
     double started_ms;     /* when the command began with this task; 0: now */
-    /* Only these are evaluated, each in full: no ladder, no strategy. Those that are not valid are left out. Borrowed. */
+    /* Only these are evaluated, each in full unless they are hasty: no ladder, no strategy. Those that are not valid are left out. Borrowed. */
     const struct hn_bindings *points;
     size_t point_count; /* 0: the strategy proposes */
+    bool hasty;         /* points that can not be the best are stopped early */
+    double race_within; /* results within this share of the best take part in the race as well as who can not be told from it */
 };
 
 /* Where the session stands, for the progress line and the summary. */

@@ -142,7 +142,7 @@ static enum hn_status admit_points(struct hn_session *session, struct hn_error *
         if (hn_space_choice(session->task->space, &options->points[i], session->choice, &invalid) ==
                 HN_OK &&
             hn_space_contains(session->task->space, session->choice))
-            status = admit(session, true, err);
+            status = admit(session, !options->hasty, err);
     }
     session->exhausted = true;
     return status;
