@@ -30,6 +30,9 @@ void hn_config_destroy(struct hn_config *config)
         hn_bindings_finish(&config->ladder[i]);
     free(config->parameters);
     free(config->constraints);
+    for (size_t i = 0; i < config->only_count; i++)
+        hn_bindings_finish(&config->only[i]);
+    free(config->only);
     free(config->problems);
     for (size_t i = 0; i < config->typed_count; i++)
         free(config->typed[i].name);
@@ -153,10 +156,10 @@ static void read_kernel_parts(struct hn_config_reader *reader, const struct hn_y
 static void read_root(struct hn_config_reader *reader)
 {
     static const char *const keys[] = {
-        "hone",    "kernel",     "template",  "entry",     "problem",     "family",
-        "freeze",  "parameters", "defaults",  "let",       "constraints", "arguments",
-        "symbols", "launch",     "pipeline",  "compile",   "reference",   "compare",
-        "ladder",  "metrics",    "objective", "direction", "look_ahead"};
+        "hone",      "kernel",     "template", "entry",     "problem",     "family",
+        "freeze",    "parameters", "defaults", "let",       "constraints", "promising",
+        "arguments", "symbols",    "launch",   "pipeline",  "compile",     "reference",
+        "compare",   "ladder",     "metrics",  "objective", "direction",   "look_ahead"};
     const struct hn_yaml *template = hn_yaml_get(reader->root, "template");
     hn_config_expect_kind(reader, reader->root, HN_YAML_MAPPING,
                           "a mapping with kernel and parameters");
@@ -180,8 +183,11 @@ static void complete_plan(struct hn_config_reader *reader)
     if (plan->constraints == NULL)
         return;
     for (size_t i = 0; i < config->constraint_count && reader->status == HN_OK; i++) {
-        hn_config_take(reader, hn_expression_copy(config->constraints[i].expression,
-                                                  &plan->constraints[i], reader->err));
+        if (config->constraints[i].promising)
+            continue;
+        hn_config_take(reader,
+                       hn_expression_copy(config->constraints[i].expression,
+                                          &plan->constraints[plan->constraint_count], reader->err));
         plan->constraint_count++;
     }
     plan->config = realpath(config->path, NULL);
@@ -328,11 +334,12 @@ enum hn_status hn_config_space(const struct hn_config *config, size_t problem,
         status = add_problem(&config->problems[problem], made, err);
     if (status == HN_OK)
         status = add_words(config->plan, made, err);
-    for (size_t i = 0; i < config->constraint_count && status == HN_OK; i++)
+    for (size_t i = 0; config->only == NULL && i < config->constraint_count && status == HN_OK; i++)
         status = hn_space_add_expression(made, config->constraints[i].expression,
                                          config->constraints[i].where, err);
     if (status == HN_OK)
-        status = hn_space_build(made, err);
+        status = config->only != NULL ? hn_config_build_only(config, problem, made, err)
+                                      : hn_space_build(made, err);
     if (status == HN_OK)
         *space = made;
     else

@@ -50,6 +50,8 @@ struct hn_config {
         char *name;      /* the problem value whose word is its type */
     } *typed;
     size_t typed_count;
+    struct hn_bindings *only; /* points of which alone spaces are made, as far as the plan allows them; NULL: all */
+    size_t only_count;
     unsigned look_ahead; /* of a search; no part of the plan, since it says nothing of what is measured */
 };
 
@@ -86,6 +88,13 @@ enum hn_status hn_config_set_problem(struct hn_config *config, const char *const
 /* The same of a whole problem. */
 enum hn_status hn_config_take_problem(struct hn_config *config, const struct hn_bindings *problem, struct hn_error *err);
 enum hn_status hn_config_restrict(struct hn_config *config, const char *assignment, struct hn_error *err);
+
+/* Leaves of the space what can serve a whole family: no value that varies within it is a constant of the program. HN_ECONFIG
+ * where there is nothing else. */
+enum hn_status hn_config_thaw(struct hn_config *config, struct hn_error *err);
+/* Leaves of the space these points, promising or not, where they are valid. */
+enum hn_status hn_config_keep_points(struct hn_config *config, const struct hn_bindings *const *points, size_t count,
+                                     struct hn_error *err);
 
 /* The space of one problem, built. HN_ENOTFOUND when it is empty. */
 enum hn_status hn_config_space(const struct hn_config *config, size_t problem, struct hn_space **space,

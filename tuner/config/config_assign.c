@@ -166,18 +166,6 @@ static enum hn_status mark_values(const struct hn_config_parameter *parameter, c
     return HN_OK;
 }
 
-static void keep_values(struct hn_config_parameter *parameter, const bool *keep)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < parameter->count; i++) {
-        if (keep[i])
-            parameter->values[kept++] = parameter->values[i];
-        else if (parameter->values[i].type == HN_WORD)
-            free((char *)parameter->values[i].word);
-    }
-    parameter->count = kept;
-}
-
 static enum hn_status restrict_one(struct hn_config *config, const char *name, char *list,
                                    struct hn_error *err)
 {
@@ -198,7 +186,7 @@ static enum hn_status restrict_one(struct hn_config *config, const char *name, c
         return hn_fail_memory(err);
     enum hn_status status = mark_values(parameter, list, keep, err);
     if (status == HN_OK)
-        keep_values(parameter, keep);
+        hn_config_keep_values(parameter, keep);
     free(keep);
     return status;
 }

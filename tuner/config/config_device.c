@@ -32,9 +32,9 @@ static const struct hn_yaml *find_use(const struct hn_yaml *node, const char *na
 static const struct hn_yaml *find_use_in_config(const struct hn_config_reader *reader,
                                                 const char *name)
 {
-    static const char *const keys[] = {"parameters", "let",      "constraints", "arguments",
-                                       "launch",     "pipeline", "compile",     "reference",
-                                       "compare",    "metrics"};
+    static const char *const keys[] = {"parameters", "let",     "constraints", "promising",
+                                       "arguments",  "launch",  "pipeline",    "compile",
+                                       "reference",  "compare", "metrics"};
     const struct hn_yaml *found = NULL;
     if (has_key(reader, "parameters", name) || has_key(reader, "let", name) ||
         hn_bindings_get(&reader->config->problems[0], name) != NULL)

@@ -4,11 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "tuner/config/config_parts.h"
 
 /* `family`: values by their names, and beside them what is asked of them all. */
 
-static const char *const own_keys[] = {"where",          "sizes", "goal",
+static const char *const own_keys[] = {"where",          "sizes", "goal",  "defaults",
                                        "configurations", "loss",  "weight"};
 
 static bool is_own_key(const char *name)
@@ -196,7 +197,7 @@ static void read_loss(struct hn_config_reader *reader, const struct hn_yaml *nod
     if (node == NULL || !hn_config_expect_kind(reader, node, HN_YAML_SCALAR, expected))
         return;
     char *end = node->text;
-    double loss = strtod(node->text, &end);
+    double loss = hn_c_strtod(node->text, &end);
     bool percent = *end == '%' && end[1] == '\0';
     if (hn_config_expect(
             reader, end != node->text && (*end == '\0' || percent) && isfinite(loss) && loss >= 0,

@@ -67,6 +67,11 @@ void hn_config_add_constraint(struct hn_config_reader *reader, const struct hn_y
 bool hn_config_is_computed(const struct hn_config_reader *reader, const struct hn_yaml *node);
 /* Computes them, for the problems that there are now. HN_ECONFIG. */
 enum hn_status hn_config_compute(struct hn_config *config, struct hn_error *err);
+/* Builds a space of no more than config->only. HN_ENOTFOUND. */
+enum hn_status hn_config_build_only(const struct hn_config *config, size_t problem, struct hn_space *space,
+                                    struct hn_error *err);
+/* Drops the values of a parameter that are not marked. */
+void hn_config_keep_values(struct hn_config_parameter *parameter, const bool *keep);
 void hn_config_finish_recipe(struct hn_config_recipe *recipe);
 void hn_config_finish_lets(struct hn_config_reader *reader);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tuner/config/config_parts.h"
+#include "tuner/config/family.h"
 
 static const struct hn_config_parameter *find_parameter(const struct hn_config *config,
                                                         const char *name)
@@ -60,7 +61,10 @@ void hn_config_read_points(struct hn_config_reader *reader)
 {
     struct hn_config *config = reader->config;
     const struct hn_yaml *ladder = hn_yaml_get(reader->root, "ladder");
+    const struct hn_yaml *family = hn_yaml_get(reader->root, "family");
     read_point(reader, hn_yaml_get(reader->root, "defaults"), &config->defaults);
+    if (config->family != NULL)
+        read_point(reader, hn_yaml_get(family, "defaults"), &config->family->defaults);
     if (ladder == NULL ||
         !hn_config_expect_kind(reader, ladder, HN_YAML_SEQUENCE, "a list of points"))
         return;

@@ -405,26 +405,41 @@ const char **hn_config_words(struct hn_config_reader *reader, size_t *count)
     return words;
 }
 
+static bool expect_expressions(struct hn_config_reader *reader, const struct hn_yaml *node)
+{
+    return node == NULL ||
+           hn_config_expect_kind(reader, node, HN_YAML_SEQUENCE, "a list of expressions");
+}
+
+static void read_conditions(struct hn_config_reader *reader, const struct hn_yaml *node,
+                            const struct hn_scope *scope, bool promising)
+{
+    for (const struct hn_yaml *item = hn_config_first(reader, node); item != NULL;
+         item = hn_config_next(reader, item)) {
+        struct hn_config_constraint *constraint = next_constraint(reader, item);
+        constraint->promising = promising;
+        hn_config_read_expression(reader, item, &constraint->expression);
+        hn_config_copy(reader, item->text, &constraint->text);
+        bind_constraint(reader, item, scope, constraint);
+    }
+}
+
 void hn_config_read_constraints(struct hn_config_reader *reader)
 {
     struct hn_config *config = reader->config;
-    const struct hn_yaml *node = hn_yaml_get(reader->root, "constraints");
+    const struct hn_yaml *constraints = hn_yaml_get(reader->root, "constraints");
+    const struct hn_yaml *promising = hn_yaml_get(reader->root, "promising");
     size_t word_count = 0;
-    if (node != NULL &&
-        !hn_config_expect_kind(reader, node, HN_YAML_SEQUENCE, "a list of expressions"))
+    if (!expect_expressions(reader, constraints) || !expect_expressions(reader, promising))
         return;
     /* And one of each parameter whose values are computed. */
-    size_t most = (node == NULL ? 0 : node->count) + config->parameter_count;
+    size_t most = (constraints == NULL ? 0 : constraints->count) +
+                  (promising == NULL ? 0 : promising->count) + config->parameter_count;
     const char **words = hn_config_words(reader, &word_count);
     config->constraints = hn_config_allocate(reader, most, sizeof *config->constraints);
     const struct hn_scope scope = {(const char *const *)config->plan->names,
                                    config->plan->name_count, words, word_count};
-    for (const struct hn_yaml *item = hn_config_first(reader, node); item != NULL;
-         item = hn_config_next(reader, item)) {
-        struct hn_config_constraint *constraint = next_constraint(reader, item);
-        hn_config_read_expression(reader, item, &constraint->expression);
-        hn_config_copy(reader, item->text, &constraint->text);
-        bind_constraint(reader, item, &scope, constraint);
-    }
+    read_conditions(reader, constraints, &scope, false);
+    read_conditions(reader, promising, &scope, true);
     free(words);
 }

@@ -9,6 +9,7 @@ struct hn_config_constraint {
     char *text;
     struct hn_expression *expression;
     char *where; /* "configs/matmul.yaml:24:5" */
+    bool promising; /* says what is worth a search, not what is valid */
 };
 
 void hn_config_constraint_finish(struct hn_config_constraint *constraint);

@@ -29,6 +29,7 @@ void hn_family_destroy(struct hn_family *family)
     free(family->where);
     free(family->sizes);
     free(family->weights);
+    hn_bindings_finish(&family->defaults);
     free(family);
 }
 

@@ -34,6 +34,7 @@ struct hn_family {
     struct hn_bindings *sizes; /* those that matter most, complete, each once; maybe none */
     double *weights;           /* of the sizes, above 0 */
     size_t size_count;
+    struct hn_bindings defaults; /* values of parameters that its default point has instead of the config's */
     bool worst; /* the worst ratio is what is to be good, not the mean */
     unsigned configurations;
     double loss; /* 0.03: a mean ratio of time to the best time of 1.03 is good enough */

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/config/config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* Of tests/data/family/frozen.yaml: FROZEN 1 or 0, TILE 8, 16 or 32, WORD 1 or 4. WORD has to
+ * divide M, and a TILE of twice M and more is not promising. */
+
+static int set_up(void **state)
+{
+    (void)state;
+    return chdir(HONE_TEST_DATA "/family");
+}
+
+static struct hn_config *load(const char *path)
+{
+    struct hn_config *config = NULL;
+    struct hn_error err = {""};
+    enum hn_status status = hn_config_load(path, &config, &err);
+    assert_string_equal(err.message, "");
+    assert_int_equal(status, HN_OK);
+    return config;
+}
+
+static struct hn_bindings parse(const char *text)
+{
+    struct hn_bindings bindings;
+    assert_int_equal(hn_bindings_parse(text, &bindings, NULL), HN_OK);
+    return bindings;
+}
+
+static void take_problem(struct hn_config *config, const char *text)
+{
+    struct hn_bindings problem = parse(text);
+    assert_int_equal(hn_config_take_problem(config, &problem, NULL), HN_OK);
+    hn_bindings_finish(&problem);
+}
+
+static uint64_t count_points(const struct hn_config *config)
+{
+    struct hn_space *space = NULL;
+    assert_int_equal(hn_config_space(config, 0, &space, NULL), HN_OK);
+    uint64_t count = hn_space_size(space);
+    hn_space_destroy(space);
+    return count;
+}
+
+static bool is_in_space(const struct hn_config *config, const char *text)
+{
+    bool found = false;
+    uint16_t choice[8];
+    struct hn_space *space = NULL;
+    struct hn_bindings point = parse(text);
+    assert_int_equal(hn_config_space(config, 0, &space, NULL), HN_OK);
+    found =
+        hn_space_choice(space, &point, choice, NULL) == HN_OK && hn_space_contains(space, choice);
+    hn_space_destroy(space);
+    hn_bindings_finish(&point);
+    return found;
+}
+
+static bool is_allowed(const struct hn_config *config, const char *text)
+{
+    bool allowed = false;
+    struct hn_bindings point = parse(text);
+    assert_int_equal(hn_plan_allows(config->plan, &config->problems[0], &point, &allowed, NULL),
+                     HN_OK);
+    hn_bindings_finish(&point);
+    return allowed;
+}
+
+static void assert_default(const struct hn_config *config, const char *expected)
+{
+    struct hn_space *space = NULL;
+    struct hn_bindings point;
+    assert_int_equal(hn_config_space(config, 0, &space, NULL), HN_OK);
+    assert_int_equal(hn_config_default_point(config, space, &point, NULL), HN_OK);
+    char *text = hn_bindings_text(&point);
+    assert_string_equal(text, expected);
+    free(text);
+    hn_bindings_finish(&point);
+    hn_space_destroy(space);
+}
+
+static void a_space_has_promising_points_only(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("frozen.yaml");
+    take_problem(config, "M=8,N=64,S=3");
+    assert_int_equal(count_points(config), 4);
+    assert_true(is_in_space(config, "FROZEN=0,TILE=8,WORD=4"));
+    assert_false(is_in_space(config, "FROZEN=0,TILE=16,WORD=4"));
+    take_problem(config, "M=1000,N=64,S=3");
+    assert_int_equal(count_points(config), 12);
+    hn_config_destroy(config);
+}
+
+/* What is launched for a problem need not have been worth a search there. */
+static void a_plan_allows_what_is_not_promising(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("frozen.yaml");
+    assert_int_equal(config->constraint_count, 2);
+    assert_int_equal(config->plan->constraint_count, 1);
+    take_problem(config, "M=6,N=64,S=3");
+    assert_true(is_allowed(config, "FROZEN=0,TILE=32,WORD=1"));
+    assert_false(is_allowed(config, "FROZEN=0,TILE=8,WORD=4"));
+    hn_config_destroy(config);
+}
+
+static void thawed_is_what_serves_any_size(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("frozen.yaml");
+    assert_default(config, "FROZEN=1,TILE=8,WORD=1");
+    assert_int_equal(hn_config_thaw(config, NULL), HN_OK);
+    take_problem(config, "M=1000,N=64,S=3");
+    assert_int_equal(count_points(config), 6);
+    assert_false(is_in_space(config, "FROZEN=1,TILE=8,WORD=1"));
+    assert_default(config, "FROZEN=0,TILE=16,WORD=1");
+    hn_config_destroy(config);
+}
+
+static void what_does_not_vary_may_be_frozen(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("frozen_fixed.yaml");
+    assert_int_equal(hn_config_thaw(config, NULL), HN_OK);
+    take_problem(config, "M=1000,N=64,S=3");
+    assert_int_equal(count_points(config), 12);
+    assert_default(config, "FROZEN=1,TILE=16,WORD=1");
+    hn_config_destroy(config);
+}
+
+static void what_is_always_frozen_can_not_be_thawed(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {"frozen_always.yaml", "frozen_by_two.yaml"};
+    for (size_t i = 0; i < 2; i++) {
+        struct hn_error err = {""};
+        struct hn_config *config = load(paths[i]);
+        assert_int_equal(hn_config_thaw(config, &err), HN_ECONFIG);
+        assert_non_null(strstr(err.message, "'freeze' makes M a constant of the program"));
+        hn_config_destroy(config);
+    }
+}
+
+static void keep(struct hn_config *config, const char *first, const char *second)
+{
+    struct hn_bindings points[] = {parse(first), parse(second)};
+    const struct hn_bindings *borrowed[] = {&points[0], &points[1]};
+    assert_int_equal(hn_config_keep_points(config, borrowed, 2, NULL), HN_OK);
+    hn_bindings_finish(&points[0]);
+    hn_bindings_finish(&points[1]);
+}
+
+static void kept_points_are_all_that_there_is(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("frozen.yaml");
+    keep(config, "FROZEN=0,TILE=32,WORD=1", "FROZEN=0,TILE=8,WORD=4");
+    take_problem(config, "M=6,N=64,S=3");
+    assert_int_equal(count_points(config), 1);
+    assert_true(is_in_space(config, "FROZEN=0,TILE=32,WORD=1"));
+    take_problem(config, "M=8,N=128,S=3");
+    assert_int_equal(count_points(config), 2);
+    assert_true(is_in_space(config, "FROZEN=0,TILE=8,WORD=4"));
+    hn_config_destroy(config);
+}
+
+static void where_none_of_the_kept_is_valid_is_no_space(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("frozen.yaml");
+    struct hn_space *space = NULL;
+    struct hn_error err = {""};
+    keep(config, "FROZEN=0,TILE=16,WORD=4", "FROZEN=0,TILE=8,WORD=4");
+    take_problem(config, "M=6,N=64,S=3");
+    assert_int_equal(hn_config_space(config, 0, &space, &err), HN_ENOTFOUND);
+    assert_string_equal(err.message, "none of the points is valid for the problem");
+    hn_config_destroy(config);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_space_has_promising_points_only),
+        cmocka_unit_test(a_plan_allows_what_is_not_promising),
+        cmocka_unit_test(thawed_is_what_serves_any_size),
+        cmocka_unit_test(what_does_not_vary_may_be_frozen),
+        cmocka_unit_test(what_is_always_frozen_can_not_be_thawed),
+        cmocka_unit_test(kept_points_are_all_that_there_is),
+        cmocka_unit_test(where_none_of_the_kept_is_valid_is_no_space),
+    };
+    return cmocka_run_group_tests(tests, set_up, NULL);
+}
