@@ -71,7 +71,8 @@
 #ifndef RASTER // rows of tiles that blocks go through together, for the sake of the L2 cache
 #define RASTER 1
 #endif
-#ifndef SPLIT_K // so many blocks share the steps of k of a tile; CLUSTER of them add up by way of shared memory
+#ifndef SPLIT_K // so many blocks share the steps of k of a tile; CLUSTER of them add up by way of shared memory. Of a
+                // program for all sizes, so many blocks are to be launched in all
 #define SPLIT_K 1
 #endif
 #ifndef CLUSTER
@@ -147,10 +148,10 @@ extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
     };
 
     unsigned ticket = 1;
-    if (FINISH == FINISH_first_clears)
+    if (FINISH == FINISH_first_clears && groups() > 1)
         ticket = take_ticket(done, at);
     copy.begin(tiles);
-    if (FINISH == FINISH_first_clears) // while the first tiles are on their way
+    if (FINISH == FINISH_first_clears && groups() > 1) // while the first tiles are on their way
         clear_if_first(ticket, C, done, at);
     if (FRAGMENTS == 2) {
         next_stage();

@@ -5,7 +5,8 @@
 
 #include "cluster.cuh"
 
-constexpr int groups = SPLIT_K / CLUSTER; // of blocks, each with a sum for the whole tile
+// Groups of blocks, each with a sum for the whole tile. With one there is nothing to add.
+__device__ __forceinline__ int groups() { return splits() / CLUSTER; }
 constexpr bool through_shared = WK * CLUSTER > 1;
 __device__ __forceinline__ int tiles_c(const sizes &all) { return tiles_m(all) * tiles_n(all); }
 
@@ -76,7 +77,7 @@ __device__ __forceinline__ void sum_groups(const float *partial, float *C, const
 {
     float4 sum = __ldcg((const float4 *)&partial[kept_at(at, 0, element)]);
 #pragma unroll 8
-    for (int group = 1; group < groups; ++group)
+    for (int group = 1; group < groups(); ++group)
         sum = sum + __ldcg((const float4 *)&partial[kept_at(at, group, element)]);
     to_result(false, C, at, element / BN, element % BN, words<4>{sum.x, sum.y, sum.z, sum.w});
 }
@@ -111,7 +112,7 @@ __device__ __forceinline__ int first_element() { return 4 * (own_rank() * thread
 // for anything itself; so this ends, in whatever order blocks come.
 __device__ __forceinline__ unsigned take_ticket(unsigned *done, const place &at)
 {
-    return threadIdx.x == 0 ? atomicInc(own_counter(done, at, 0), groups - 1) : 1;
+    return threadIdx.x == 0 ? atomicInc(own_counter(done, at, 0), groups() - 1) : 1;
 }
 
 __device__ __forceinline__ void clear_if_first(unsigned ticket, float *C, unsigned *done, const place &at)
@@ -137,7 +138,7 @@ __device__ __forceinline__ void wait_until_cleared(unsigned *done, const place &
         while (*(volatile unsigned *)cleared == 0)
             ;
         __threadfence();
-        atomicInc(cleared, groups); // the last one to see it makes it 0 again
+        atomicInc(cleared, groups()); // the last one to see it makes it 0 again
     }
     __syncthreads();
 }
@@ -145,8 +146,8 @@ __device__ __forceinline__ void wait_until_cleared(unsigned *done, const place &
 __device__ __forceinline__ void finish(const float (&c)[TM][TN], float *shared, const place &at, float *C,
                                        float *partial, unsigned *done)
 {
-    constexpr bool add = FINISH == FINISH_atomic || FINISH == FINISH_first_clears;
-    if (FINISH == FINISH_first_clears)
+    const bool add = (FINISH == FINISH_atomic || FINISH == FINISH_first_clears) && groups() > 1;
+    if (FINISH == FINISH_first_clears && add)
         wait_until_cleared(done, at);
 #pragma unroll
     for (int i = 0; i < TM; ++i)
@@ -187,7 +188,7 @@ __device__ __forceinline__ void finish(const float (&c)[TM][TN], float *shared, 
 #endif
 #endif
 
-    if (FINISH == FINISH_last_block && is_last(own_counter(done, at, 0), groups))
+    if (FINISH == FINISH_last_block && is_last(own_counter(done, at, 0), groups()))
         for (int element = first_element(); element < BM * BN; element += element_step)
             sum_groups(partial, C, at, element);
 }

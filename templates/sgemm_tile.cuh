@@ -91,16 +91,22 @@ __device__ __forceinline__ int column_of(const place &at, int j)
 }
 
 // The steps of k are cut into tiles of BK. Where BK does not divide K, the first tile is the short one: so the loop
-// that follows needs no tests. The tiles are dealt out to SPLIT_K blocks.
+// that follows needs no tests. The tiles are dealt out to all blocks of a tile of C: SPLIT_K, or of a program for all
+// sizes as many as it is launched with.
+#if FROZEN
+__device__ __forceinline__ constexpr int splits() { return SPLIT_K; }
+#else
+__device__ __forceinline__ int splits() { return gridDim.z; }
+#endif
 __device__ __forceinline__ int short_tile(const sizes &all) { return all.k - (tiles_k(all) - 1) * BK; }
 
 __device__ __forceinline__ int steps_tiles(const sizes &all, int split)
 {
-    return tiles_k(all) / SPLIT_K + (split < tiles_k(all) % SPLIT_K);
+    return tiles_k(all) / splits() + (split < tiles_k(all) % splits());
 }
 __device__ __forceinline__ int first_step(const sizes &all, int split)
 {
-    const int tile = split * (tiles_k(all) / SPLIT_K) + min(split, tiles_k(all) % SPLIT_K);
+    const int tile = split * (tiles_k(all) / splits()) + min(split, tiles_k(all) % splits());
     return tile == 0 ? 0 : short_tile(all) + (tile - 1) * BK;
 }
 
