@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "cache/store/store_roofs.h"
@@ -12,6 +13,8 @@
 #include "tuner/commands/options.h"
 #include "tuner/commands/output.h"
 #include "tuner/config/capture.h"
+#include "tuner/config/family.h"
+#include "tuner/family/family_tune.h"
 #include "tuner/report/progress.h"
 #include "tuner/report/roof.h"
 #include "tuner/report/summary.h"
@@ -20,7 +23,7 @@
 
 extern const struct hn_command hn_command_tune;
 
-enum { KEY_CAPTURE = 1 };
+enum { KEY_CAPTURE = 1, KEY_FAMILY, KEY_LOSS, KEY_HELD_OUT };
 
 struct tune {
     const char *path;
@@ -37,13 +40,43 @@ struct tune {
     bool found;      /* a valid variant for every problem so far */
     bool cut;        /* the budget ended before one of them had any */
     double started_ms;
+    bool family;       /* --family */
+    double loss;       /* --loss; 0: the config's */
+    unsigned held_out; /* --held-out; 0: as many as suit the family */
 };
 
 static const struct argp_option own_options[] = {
     {"capture", KEY_CAPTURE, "FILE", 0,
      "Tune on the data that a program captured (HONE_CAPTURE), and verify against its output", 1},
+    {"family", KEY_FAMILY, NULL, 0,
+     "Tune the config's family: learn which configurations serve which sizes, tuned or not", 1},
+    {"loss", KEY_LOSS, "PERCENT", 0,
+     "Of a family: the predicted loss at which no more is measured (default: the config's, or 3%)",
+     1},
+    {"held-out", KEY_HELD_OUT, "COUNT", 0,
+     "Of a family: sizes that are tuned each on its own at the end, to measure what the rule loses",
+     1},
     {0},
 };
+
+static double read_percent(const char *argument, struct argp_state *state)
+{
+    char *end;
+    double percent = hn_c_strtod(argument, &end);
+    if (end == argument || (*end != '\0' && strcmp(end, "%") != 0) || !(percent > 0) ||
+        percent > 1000)
+        argp_error(state, "--loss: found '%s', expected a percentage above 0, as 3%%", argument);
+    return percent;
+}
+
+static unsigned long read_count(const char *argument, struct argp_state *state)
+{
+    char *end;
+    unsigned long count = strtoul(argument, &end, 10);
+    if (end == argument || *end != '\0' || count < 1 || count > 1000)
+        argp_error(state, "--held-out: found '%s', expected a number from 1 to 1000", argument);
+    return count;
+}
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
@@ -51,6 +84,15 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     switch (key) {
     case KEY_CAPTURE:
         tune->capture_path = argument;
+        return 0;
+    case KEY_FAMILY:
+        tune->family = true;
+        return 0;
+    case KEY_LOSS:
+        tune->loss = read_percent(argument, state) / 100;
+        return 0;
+    case KEY_HELD_OUT:
+        tune->held_out = (unsigned)read_count(argument, state);
         return 0;
     case ARGP_KEY_ARG:
         if (tune->path != NULL)
@@ -301,6 +343,109 @@ static enum hn_status tune_all(struct tune *tune, struct hn_error *err)
     return status;
 }
 
+/* --- a family
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+static enum hn_status load_again(void *context, struct hn_config **config, struct hn_error *err)
+{
+    const struct tune *tune = context;
+    struct hn_options quiet = tune->options;
+    quiet.quiet = true;
+    return hn_options_config(&quiet, tune->path, config, err);
+}
+
+static void say(void *context, const char *line)
+{
+    const struct tune *tune = context;
+    if (!tune->options.quiet)
+        fprintf(stderr, "%s\n", line);
+}
+
+static void print_family(const struct hn_family_outcome *outcome)
+{
+    struct hn_text loss;
+    hn_text_init(&loss);
+    hn_rule_append_loss(&loss, &outcome->rule);
+    printf("%zu configurations for any size, chosen by a tree of %zu nodes\n"
+           "%s\n"
+           "learnt in %.0f s from %zu sizes, %zu of them tuned on their own, and %zu times of a "
+           "configuration at a size\n",
+           outcome->rule.configuration_count, outcome->rule.node_count,
+           loss.data != NULL ? loss.data : "", outcome->elapsed_s, outcome->sizes, outcome->tuned,
+           outcome->cells);
+    hn_text_finish(&loss);
+}
+
+static enum hn_status report_family(struct tune *tune, const struct hn_family_outcome *outcome,
+                                    struct hn_error *err)
+{
+    const struct hn_rule *rule = &outcome->rule;
+    if (!tune->options.json) {
+        print_family(outcome);
+        return HN_OK;
+    }
+    json_t *json =
+        json_pack("{ss s{so sI sI sI sf sb}}", "kernel", tune->config->plan->kernel, "family",
+                  "rule", hn_rule_to_json(rule), "sizes", (json_int_t)outcome->sizes, "tuned",
+                  (json_int_t)outcome->tuned, "cells", (json_int_t)outcome->cells, "elapsed_s",
+                  outcome->elapsed_s, "reached", (int)outcome->reached);
+    return json != NULL && json_array_append_new(tune->results, json) == 0 ? HN_OK
+                                                                           : hn_fail_memory(err);
+}
+
+static enum hn_status tune_family(struct tune *tune, struct hn_error *err)
+{
+    struct hn_family_outcome outcome;
+    const struct hn_family_options options = {
+        .load = load_again,
+        .say = say,
+        .context = tune,
+        .workers = tune->workers,
+        .store = tune->store,
+        .strategy = tune->strategy,
+        .regime = tune->options.warm ? HN_WARM : HN_COLD,
+        .look_ahead = tune->options.look_ahead,
+        .seed = tune->options.seed,
+        .budget_s = tune->options.budget_s,
+        .loss = tune->loss,
+        .held_out = tune->held_out,
+        .command = tune->command,
+        .events = tune->events,
+    };
+    enum hn_status status = hn_family_tune(&options, &outcome, err);
+    if (status == HN_OK)
+        status = report_family(tune, &outcome, err);
+    hn_family_outcome_finish(&outcome);
+    return status;
+}
+
+static enum hn_status check_family(const struct tune *tune, struct hn_error *err)
+{
+    const struct hn_options *options = &tune->options;
+    if (!tune->family && (tune->loss > 0 || tune->held_out > 0))
+        return hn_fail(err, HN_EUSAGE, "%s is an option of --family",
+                       tune->loss > 0 ? "--loss" : "--held-out");
+    if (!tune->family)
+        return HN_OK;
+    if (tune->config->family == NULL)
+        return hn_fail(err, HN_EUSAGE,
+                       "--family: %s has no 'family'; docs/families.md says how to write one",
+                       tune->path);
+    if (options->simulate != NULL || tune->capture != NULL || options->problem_count > 0)
+        return hn_fail(err, HN_EUSAGE,
+                       "--family measures sizes of the family's: it can not be given with %s",
+                       options->simulate != NULL ? "--simulate"
+                       : tune->capture != NULL   ? "--capture"
+                                                 : "--problem");
+    if (options->budget_count > 0)
+        return hn_fail(err, HN_EUSAGE, "--family: --budget is a time, as 60s or 10m");
+    if (strcmp(tune->config->plan->objective, "time") != 0)
+        return hn_fail(err, HN_ECONFIG, "--family compares times, and the objective of %s is '%s'",
+                       tune->path, tune->config->plan->objective);
+    return HN_OK;
+}
+
 static void print_next(const struct tune *tune)
 {
     const char *kernel = tune->config->plan->kernel;
@@ -352,6 +497,8 @@ static enum hn_status execute(struct tune *tune, struct hn_error *err)
     tune->started_ms = hn_now_ms();
     enum hn_status status = read_config(tune, err);
     if (status == HN_OK)
+        status = check_family(tune, err);
+    if (status == HN_OK)
         status = find_strategy(tune, err);
     if (status == HN_OK)
         status = start_workers(tune, err);
@@ -364,7 +511,7 @@ static enum hn_status execute(struct tune *tune, struct hn_error *err)
     hn_interrupt_install();
     tune->found = true;
     tune->results = json_array();
-    status = tune_all(tune, err);
+    status = tune->family ? tune_family(tune, err) : tune_all(tune, err);
     struct hn_error ignored;
     enum hn_status kept = report_loss(tune, status == HN_OK ? err : &ignored);
     status = status == HN_OK ? kept : status;

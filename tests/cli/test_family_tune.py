@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: MIT
+"""hone tune --family on the driver double: the rule, what is kept, and what it refuses. Of the double's kernel one configuration,
+BLOCK 256 and ITEMS 4, is the best for each size, so that the rule has nothing to lose."""
+
+import json
+import re
+import signal
+import subprocess
+import unittest
+
+import double
+import hone
+
+FAMILY = "family: {n: {range: [1, 1000000]}}"
+BEST = {"BLOCK": 256, "FAULT": 0, "ITEMS": 4}
+
+
+class Case(double.Case):
+    def setUp(self):
+        super().setUp()
+        self.spoil(self.config, "problem: {n: 65536}", FAMILY)
+
+    def rules(self):
+        return [json.loads(text) for text, in self.sql("SELECT json FROM rule ORDER BY session_id")]
+
+
+class Tuned(Case):
+    def family(self, *arguments):
+        return self.hone("tune", "--family", self.config, "--budget", "20s", "--held-out", "3", *arguments)
+
+    def test_a_rule_is_learnt_kept_and_used(self):
+        said = self.family("--json", "--events", self.events)
+        document = json.loads(said.stdout)[0]
+        family = document["family"]
+        self.assertEqual(document["kernel"], "scale")
+        self.check_lines(said.stderr, family)
+        self.check_rule(family["rule"])
+        self.assertEqual(self.rules(), [family["rule"]])
+        self.check_cache()
+        self.check_export()
+        self.check_again(family)
+
+    def check_lines(self, said, family):
+        tuned = re.findall(r"^ +\d+ s  tuned n=\d+: best [\d.e+]+ us, \d+ configurations known$", said, re.MULTILINE)
+        losses = re.findall(r"(\d+) sizes, (\d+) times measured: predicted loss ([\d.]+)%, \d+% at worst$", said, re.MULTILINE)
+        compared = re.findall(r"not used n=(\d+): [\d.e+]+ us, tuned [\d.e+]+ us, [\d.]+% slower$", said, re.MULTILINE)
+        self.assertTrue(tuned)
+        self.assertLessEqual(len(tuned), family["tuned"])
+        self.assertTrue(losses)
+        self.assertEqual((int(losses[-1][0]), int(losses[-1][1])), (family["sizes"], family["cells"]))
+        self.assertEqual(len(compared), 3)
+        self.assertEqual(len(set(compared)), 3)
+        self.assertIn("next: hone export scale -o scale_tuned.h", said)
+
+    def check_rule(self, rule):
+        self.assertEqual(rule["values"], [{"name": "n", "low": 1, "high": 1000000}])
+        self.assertEqual(rule["configurations"][0], {"BLOCK": 128, "FAULT": 0, "ITEMS": 1}, "the default point serves any size")
+        self.assertIn(BEST, rule["configurations"])
+        self.assertEqual(sorted(rule["fallback"]), list(range(len(rule["configurations"]))))
+        self.assertEqual(rule["measured"]["sizes"], 3)
+        self.assertLess(rule["measured"]["mean"], 0.03)
+        self.assertGreaterEqual(rule["predicted"]["sizes"], 12)
+
+    def check_cache(self):
+        line = "family of scale on Hone Double, cold L2: "
+        self.assertIn(line, self.hone("cache", "list").stdout)
+        self.assertIn(line, self.hone("cache", "show", "scale").stdout)
+        self.assertIn("is whole", self.hone("cache", "check").stdout)
+        images = self.sql("SELECT count(*) FROM image JOIN task ON task.id = image.task_id WHERE task.problem = ''")
+        self.assertEqual(images[0][0], len(self.rules()[0]["configurations"]), "machine code for all problems")
+
+    def check_export(self):
+        self.hone("export", "scale", "-o", "scale_tuned.h")
+        header = (self.folder / "scale_tuned.h").read_text()
+        self.assertIn("hone_scale_choose(struct hone_scale_problem problem, int *sure)", header)
+        self.write("choose.c", """#include <stdio.h>
+#include "scale_tuned.h"
+int main(void)
+{
+    for (int n = 1; n <= 1000000; n *= 10) {
+        const struct hone_scale_problem problem = {n};
+        if (hone_scale_choose(problem, NULL) < 0)
+            return 1;
+    }
+    puts(HONE_SCALE_LOSS);
+    return 0;
+}
+""")
+        subprocess.run(["cc", "-std=c11", "-Wall", "-Werror", "choose.c", "-o", "choose"], cwd=self.folder, check=True)
+        loss = subprocess.run([self.folder / "choose"], capture_output=True, text=True, check=True).stdout
+        self.assertRegex(loss, r"^at 3 sizes that were not used: [\d.]+% slower than tuned for each in the mean, [\d.]+% at worst$")
+
+    def check_again(self, before):
+        """What is in the cache is not measured again, and the newest rule counts."""
+        measured = set(self.pairs())
+        self.assertGreater(len(measured), before["sizes"])
+        self.events.unlink()
+        said = self.family("--events", self.events).stdout
+        self.assertEqual(measured & set(self.pairs()), set())
+        self.assertRegex(said, r"^\d+ configurations for any size, chosen by a tree of \d+ nodes\nat 3 sizes that were not used: ")
+        self.assertRegex(said, r"\nlearnt in \d+ s from \d+ sizes, \d+ of them tuned on their own, and \d+ times of a configuration at a size\n$")
+        self.assertEqual(len(self.rules()), 2)
+        self.assertEqual(self.hone("cache", "list").stdout.count("family of scale"), 1)
+
+    def pairs(self):
+        """What searches measured: pairs of a size and a point."""
+        events = [json.loads(line) for line in self.events.read_text().splitlines()]
+        return [(json.dumps(event["problem"]), double.name(event["record"]["point"])) for event in events
+                if event["event"] == "record" and not event["record"]["final"]]
+
+    def test_quiet_says_only_the_result(self):
+        said = self.hone("tune", "--family", self.config, "--budget", "1s", "--held-out", "1", "--quiet")
+        self.assertEqual(said.stderr, "")
+        self.assertEqual(len(said.stdout.splitlines()), 3)
+
+    def test_sizes_that_were_used_measure_no_loss(self):
+        """Of three sizes none is left; of thirty each is held out once, and none that the rule was learnt from."""
+        self.spoil(self.config, "1000000", "3")
+        said = self.hone("tune", "--family", self.config, "--budget", "20s", "--held-out", "2")
+        self.assertIn("the family has no more sizes that were not used", said.stderr)
+        self.assertNotIn("  not used", said.stderr)
+        self.assertIn("predicted for 3 sizes", said.stdout)
+        self.assertEqual(self.rules()[0]["measured"]["sizes"], 0)
+        self.cache.unlink()
+        self.spoil(self.config, "3]", "30]")
+        said = self.hone("tune", "--family", self.config, "--budget", "20s", "--held-out", "30", "--json")
+        family = json.loads(said.stdout)[0]["family"]
+        held = re.findall(r"  not used n=(\d+):", said.stderr)
+        self.assertEqual(len(held), len(set(held)))
+        self.assertEqual(len(held) + family["sizes"], 30)
+
+    def test_values_that_decide_what_is_frozen(self):
+        """Searches for the family take programs for all sizes only; what the rule has is none that is for one."""
+        text = re.sub(r"\bn\b", "N", self.config.read_text()).replace("name: N", "name: n")
+        for old, new in (("parameters:", "freeze: {values: [N], if: FROZEN}\nparameters:\n  FROZEN: [1, 0]"),
+                         ("defaults: {", "defaults: {FROZEN: 1, ")):
+            text = text.replace(old, new, 1)
+        self.config.write_text(text)
+        self.family("--quiet")
+        [rule] = self.rules()
+        self.assertEqual({point["FROZEN"] for point in rule["configurations"]}, {0})
+
+
+class Interrupted(Case):
+    def test_what_was_measured_is_kept(self):
+        process = self.start("tune", "--family", self.config, "--budget", "30s", "--held-out", "3")
+        for line in process.stderr:
+            if "times measured: predicted loss" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 130, errors)
+        self.assertIn("interrupted; what was measured is kept, and the same command goes on from there", errors)
+        self.assertEqual(output, "")
+        self.assertEqual(self.rules(), [], "a rule of half a tune is no rule")
+        [[kept]] = self.sql("SELECT count(DISTINCT task.problem) FROM record JOIN session ON session.id = record.session_id"
+                            " JOIN task ON task.id = session.task_id")
+        self.assertGreaterEqual(kept, 12)
+        result = self.hone("tune", "--family", self.config, "--budget", "20s", "--held-out", "3", "--events", self.events)
+        problems = [json.loads(line) for line in self.events.read_text().splitlines()]
+        [first] = [event for event in problems if event["event"] == "end"][:1]
+        self.assertEqual(first["reused"], first["finished"], "the first size has nothing left to measure")
+        self.assertIn("at 3 sizes that were not used", result.stdout)
+
+
+class Page(double.Case):
+    def test_sizes_as_arguments(self):
+        """What docs/families.md shows is a config and a kernel."""
+        page = (hone.SOURCE / "docs" / "families.md").read_text().split("### Sizes as arguments")[1]
+        config = re.search(r"```yaml\n(.*?)```", page, re.S).group(1)
+        kernel = re.search(r"```cuda\n(.*?)```", page, re.S).group(1)
+        self.write("scale.yaml", "kernel: scale\ntemplate: scale.cu\nentry: scale\n" + config +
+                   'launch: {block: BLOCK, grid: "ceil_div(N, BLOCK)"}\n')
+        self.write("scale.cu", kernel.replace("    ...\n", "    const int i = blockIdx.x * BLOCK + threadIdx.x;\n"
+                                              "    if (i < count)\n        x[i] *= 2;\n}\n"))
+        table = self.hone("compile", "--all", "--arch", "sm_90", "scale.yaml").stdout
+        self.assertEqual(len(re.findall(r"\bok\b", table)), 6)
+
+
+class Refused(Case):
+    def refused(self, message, *arguments, expect=2):
+        self.fails(expect, "hone: " + message, "tune", *arguments)
+
+    def test_a_config_without_a_family(self):
+        self.spoil(self.config, FAMILY, "problem: {n: 65536}")
+        self.refused(f"--family: {self.config} has no 'family'; docs/families.md says how to write one", "--family", self.config)
+
+    def test_another_objective(self):
+        self.spoil(self.config, "hone: 1", "hone: 1\nobjective: gbps\ndirection: maximize")
+        self.refused(f"--family compares times, and the objective of {self.config} is 'gbps'", "--family", self.config)
+
+    def test_options_that_it_has_no_use_for(self):
+        for option, name in ((["--simulate", hone.SOURCE / "cache/recorded"], "--simulate"), (["-p", "n=5"], "--problem")):
+            self.refused(f"--family measures sizes of the family's: it can not be given with {name}", "--family", self.config, *option)
+        self.refused("--family: --budget is a time, as 60s or 10m", "--family", self.config, "--budget", "50")
+        for option, value in (("--loss", "3%"), ("--held-out", "5")):
+            self.refused(f"{option} is an option of --family", self.config, option, value)
+
+    def test_values_of_options(self):
+        for value in ("0", "-1", "x", "3 percent", "1e9"):
+            self.misused(f"--loss: found '{value}', expected a percentage above 0, as 3%", "tune", "--family", self.config, f"--loss={value}")
+        for value in ("0", "-1", "x", "1001"):
+            self.misused(f"--held-out: found '{value}', expected a number from 1 to 1000", "tune", "--family", self.config,
+                         f"--held-out={value}")
+
+    def test_frozen_sizes(self):
+        self.spoil(self.config, "parameters:", "freeze: [n]\nparameters:")
+        self.refused(f"{self.config}: 'freeze' makes n a constant of the program, so that each size of the family would be compiled; "
+                     "give it as an argument too, and let one parameter say whether it is frozen: 'freeze: {values: [n], if: FROZEN}' "
+                     "with FROZEN: [0, 1]", "--family", self.config)
+        self.assertEqual(self.rules() if self.cache.exists() else [], [])
+
+
+if __name__ == "__main__":
+    unittest.main()

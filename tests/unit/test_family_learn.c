@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/family/learn.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/random.h"
+#include "tuner/config/config.h"
+#include "tuner/family/choice_tree.h"
+#include "tuner/family/pick.h"
+#include "tuner/family/sizes.h"
+
+/* Tiles of a product of matrices on a made-up device: waves of blocks, each of which loads and
+ * multiplies, beside what memory takes. */
+static double model_us(const struct hn_bindings *problem, const struct hn_bindings *point)
+{
+    double m = hn_value_number(hn_bindings_get(problem, "M"));
+    double n = hn_value_number(hn_bindings_get(problem, "N"));
+    double k = hn_value_number(hn_bindings_get(problem, "K"));
+    double bm = hn_value_number(hn_bindings_get(point, "BM"));
+    double bn = hn_value_number(hn_bindings_get(point, "BN"));
+    double split = hn_value_number(hn_bindings_get(point, "SPLIT"));
+    double word = hn_value_number(hn_bindings_get(point, "WORD"));
+    double blocks = ceil(m / bm) * ceil(n / bn) * split;
+    double waves = ceil(blocks / (132 * 2));
+    double inner = bm * bn / (150 + bm * bn / 400) + (bm + bn) * (word > 1 ? 0.25 : 0.7);
+    double compute = waves * (ceil(k / split) * inner / 8000 + 1.5);
+    double memory = 4 * (m * k + k * n + (1 + 2 * (split > 1)) * m * n) / 3.5e6;
+    return 3 + compute + 0.6 * memory + (split > 1 ? 2.5 + 0.1 * split : 0);
+}
+
+struct fixture {
+    struct hn_config *config;
+    struct hn_device device;
+    struct hn_family_kernel kernel;
+    struct hn_matrix *matrix;
+};
+
+static int set_up(void **state)
+{
+    static struct fixture fixture;
+    struct hn_error err = {""};
+    if (hn_config_load(HONE_TEST_DATA "/family/tiles.yaml", &fixture.config, &err) != HN_OK ||
+        hn_device_for_architecture("sm_90", &fixture.device, &err) != HN_OK) {
+        print_error("%s\n", err.message);
+        return 1;
+    }
+    fixture.device.identity.sm_count = 132;
+    fixture.kernel =
+        (struct hn_family_kernel){fixture.config->family, fixture.config->plan, &fixture.device};
+    fixture.matrix = hn_matrix_create();
+    *state = &fixture;
+    return fixture.matrix == NULL;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    hn_matrix_destroy(fixture->matrix);
+    hn_config_destroy(fixture->config);
+    return 0;
+}
+
+static void add_point(struct fixture *fixture, const char *text)
+{
+    struct hn_bindings point;
+    size_t place;
+    assert_int_equal(hn_bindings_parse(text, &point, NULL), HN_OK);
+    assert_int_equal(hn_matrix_add_point(fixture->matrix, &point, &place, NULL), HN_OK);
+    fixture->matrix->points[place].occupancy = 0.25; /* two blocks of 256 threads */
+    hn_bindings_finish(&point);
+}
+
+static void add_points(struct fixture *fixture)
+{
+    char text[80];
+    static const int tiles[][2] = {{16, 16},   {32, 32},   {64, 64}, {128, 64},
+                                   {128, 128}, {128, 256}, {16, 256}};
+    add_point(fixture, "BM=32,BN=32,SPLIT=1,WORD=1");
+    for (size_t t = 0; t < sizeof tiles / sizeof *tiles; t++)
+        for (int split = 1; split <= 16; split *= 4)
+            for (int word = 1; word <= 4; word += 3) {
+                snprintf(text, sizeof text, "BM=%d,BN=%d,SPLIT=%d,WORD=%d", tiles[t][0],
+                         tiles[t][1], split, word);
+                add_point(fixture, text);
+            }
+}
+
+static bool allows(const struct fixture *fixture, const struct hn_bindings *problem, size_t point)
+{
+    bool allowed = false;
+    return hn_plan_allows(fixture->kernel.plan, problem, &fixture->matrix->points[point].values,
+                          &allowed, NULL) == HN_OK &&
+           allowed;
+}
+
+static void measure(struct fixture *fixture, size_t sizes)
+{
+    uint64_t at = 0;
+    struct hn_random random = hn_random_seeded(1);
+    for (size_t i = 0; i < sizes; i++) {
+        struct hn_bindings problem;
+        size_t place;
+        assert_int_equal(hn_family_next(fixture->config->family, 3, &at, &problem, NULL), HN_OK);
+        assert_int_equal(hn_matrix_add_size(fixture->matrix, &problem, 0, &place, NULL), HN_OK);
+        for (size_t p = 0; p < fixture->matrix->point_count; p++)
+            if (allows(fixture, &problem, p))
+                fixture->matrix->times[p][place] =
+                    model_us(&problem, &fixture->matrix->points[p].values) *
+                    exp(0.01 * hn_random_normal(&random));
+        hn_bindings_finish(&problem);
+    }
+}
+
+struct asked {
+    const struct fixture *fixture;
+    const struct hn_learnt *learnt;
+    const struct hn_bindings *problem;
+};
+
+static bool usable(int configuration, void *context)
+{
+    const struct asked *asked = context;
+    return allows(asked->fixture, asked->problem, asked->learnt->picked[configuration]);
+}
+
+/* Over problems that the rule has not seen: what it chooses beside the best of all points. */
+static void compare(const struct fixture *fixture, const struct hn_learnt *learnt, double *mean,
+                    double *worst)
+{
+    uint64_t at = 0;
+    double sum = 0;
+    enum { COUNT = 1000 };
+    *worst = 0;
+    for (int i = 0; i < COUNT; i++) {
+        struct hn_bindings problem;
+        bool sure;
+        assert_int_equal(hn_family_next(fixture->config->family, 99, &at, &problem, NULL), HN_OK);
+        struct asked asked = {fixture, learnt, &problem};
+        int chosen = hn_rule_choose(&learnt->rule, &problem, usable, &asked, &sure);
+        assert_true(chosen >= 0);
+        assert_true(usable(chosen, &asked));
+        double best = INFINITY;
+        for (size_t p = 0; p < fixture->matrix->point_count; p++)
+            if (allows(fixture, &problem, p))
+                best = fmin(best, model_us(&problem, &fixture->matrix->points[p].values));
+        double loss =
+            log(model_us(&problem, &fixture->matrix->points[learnt->picked[chosen]].values) / best);
+        if (loss > 0.3) {
+            char *a = hn_bindings_text(&problem),
+                 *b = hn_bindings_text(&fixture->matrix->points[learnt->picked[chosen]].values);
+            print_message("%s %s loss %.2f sure %d\n", a, b, loss, sure);
+            free(a);
+            free(b);
+        }
+        sum += loss;
+        *worst = fmax(*worst, loss);
+        hn_bindings_finish(&problem);
+    }
+    *mean = expm1(sum / COUNT);
+    *worst = expm1(*worst);
+}
+
+static void a_rule_chooses_well_at_sizes_that_it_has_not_seen(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_learnt learnt;
+    struct hn_error err = {""};
+    const struct hn_learn_options options = {.seed = 5, .samples = 6000, .wanted = 4};
+    double mean, worst;
+    add_points(fixture);
+    measure(fixture, 150);
+    enum hn_status status = hn_learn(&fixture->kernel, fixture->matrix, &options, &learnt, &err);
+    assert_string_equal(err.message, "");
+    assert_int_equal(status, HN_OK);
+    compare(fixture, &learnt, &mean, &worst);
+    print_message(
+        "%zu configurations, %zu nodes: predicted %.2f%%, %.1f%% at worst; is %.2f%%, %.1f%%\n",
+        learnt.rule.configuration_count, learnt.rule.node_count, 100 * learnt.mean_loss,
+        100 * learnt.worst_loss, 100 * mean, 100 * worst);
+    assert_true(learnt.rule.configuration_count <= 16);
+    assert_true(mean < 0.04);
+    assert_true(fabs(learnt.mean_loss - mean) < 0.02);
+    assert_int_equal(learnt.wanted_count, 4);
+    hn_learnt_finish(&learnt);
+}
+
+/* Two choices, of which one is right below 100. */
+static void a_tree_finds_where_the_better_choice_changes(void **state)
+{
+    (void)state;
+    enum { COUNT = 200 };
+    int64_t values[COUNT];
+    double costs[2 * COUNT], weights[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        values[i] = i + 1;
+        costs[i] = values[i] <= 100 ? 0 : 1;
+        costs[COUNT + i] = values[i] <= 100 ? 0.5 : 0;
+        weights[i] = 1;
+    }
+    const struct hn_choice_tree_data data = {COUNT, 2, 1, values, costs, weights};
+    struct hn_rule_node *nodes;
+    size_t count;
+    assert_int_equal(hn_choice_tree_grow(&data, 16, 1, 1e-6, &nodes, &count, NULL), HN_OK);
+    assert_int_equal(count, 3);
+    assert_int_equal(nodes[0].threshold, 100);
+    assert_int_equal(nodes[nodes[0].left].configuration, 0);
+    assert_int_equal(nodes[nodes[0].right].configuration, 1);
+    free(nodes);
+}
+
+/* The second choice alone is the best one, but the third and fourth together are better. */
+static void what_is_picked_serves_together(void **state)
+{
+    (void)state;
+    const double costs[] = {9, 9, 9, 9, /**/ 1, 1, 1, 1, /**/ 0, 0, 9, 9, /**/ INFINITY, 9, 0, 0};
+    const double weights[] = {1, 1, 1, 1};
+    const struct hn_costs_table table = {4, 4, costs, weights};
+    size_t picked[3], count;
+    assert_int_equal(hn_pick(&table, 3, 1e-6, picked, &count, NULL), HN_OK);
+    assert_int_equal(count, 3);
+    assert_int_equal(picked[0], 0);
+    assert_int_equal(picked[1] + picked[2], 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_tree_finds_where_the_better_choice_changes),
+        cmocka_unit_test(what_is_picked_serves_together),
+        cmocka_unit_test_setup_teardown(a_rule_chooses_well_at_sizes_that_it_has_not_seen, set_up,
+                                        tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

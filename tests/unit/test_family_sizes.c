@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/family/sizes.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tuner/config/config.h"
+#include "tuner/family/matrix.h"
+
+static struct hn_config *load(const char *path)
+{
+    struct hn_config *config = NULL;
+    assert_int_equal(chdir(HONE_TEST_DATA), 0);
+    assert_int_equal(hn_config_load(path, &config, NULL), HN_OK);
+    return config;
+}
+
+static int64_t size_of(const struct hn_bindings *problem, const char *name)
+{
+    return hn_bindings_get(problem, name)->integer;
+}
+
+static void every_other_size_is_rounded(void **state)
+{
+    (void)state;
+    enum { SIZES = 400 };
+    struct hn_config *config = load("family/tiles.yaml");
+    uint64_t at = 0;
+    int odd[2] = {0, 0};
+    for (int i = 0; i < SIZES; i++) {
+        struct hn_bindings problem;
+        bool rounds = at % 2 == 1;
+        assert_int_equal(hn_family_next(config->family, 1, &at, &problem, NULL), HN_OK);
+        assert_true(hn_family_has(config->family, &problem));
+        for (const char *const *name = (const char *const[]){"M", "N", "K", NULL}; *name; name++) {
+            int64_t size = size_of(&problem, *name);
+            odd[rounds] += size >= 16 && size % 16 != 0;
+        }
+        hn_bindings_finish(&problem);
+    }
+    assert_int_equal(odd[1], 0);
+    assert_in_range(odd[0], SIZES / 2, 3 * SIZES);
+    hn_config_destroy(config);
+}
+
+/* N has to be a multiple of 8, and of K only those of 10 are there: 16 divides few of them. */
+static void what_rounding_would_take_out_of_the_family_stays(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("config/good/family.yaml");
+    uint64_t at = 0;
+    for (int i = 0; i < 200; i++) {
+        struct hn_bindings problem;
+        assert_int_equal(hn_family_next(config->family, 3, &at, &problem, NULL), HN_OK);
+        assert_true(hn_family_has(config->family, &problem));
+        hn_bindings_finish(&problem);
+    }
+    hn_config_destroy(config);
+}
+
+static void a_seed_gives_a_sequence(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("family/tiles.yaml");
+    uint64_t at[3] = {0, 0, 0};
+    static const uint64_t seeds[3] = {1, 1, 2};
+    int same = 0;
+    for (int i = 0; i < 50; i++) {
+        struct hn_bindings problems[3];
+        for (int k = 0; k < 3; k++)
+            assert_int_equal(hn_family_next(config->family, seeds[k], &at[k], &problems[k], NULL),
+                             HN_OK);
+        assert_true(hn_bindings_equal(&problems[0], &problems[1]));
+        same += hn_bindings_equal(&problems[0], &problems[2]);
+        for (int k = 0; k < 3; k++)
+            hn_bindings_finish(&problems[k]);
+    }
+    assert_in_range(same, 0, 5);
+    hn_config_destroy(config);
+}
+
+static struct hn_bindings parse(const char *text)
+{
+    struct hn_bindings bindings;
+    assert_int_equal(hn_bindings_parse(text, &bindings, NULL), HN_OK);
+    return bindings;
+}
+
+static void a_matrix_has_each_size_and_point_once(void **state)
+{
+    (void)state;
+    struct hn_matrix *matrix = hn_matrix_create();
+    size_t place;
+    char text[32];
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i <= HN_MATRIX_SIZES; i++) {
+            snprintf(text, sizeof text, "M=%d", i);
+            struct hn_bindings problem = parse(text);
+            assert_int_equal(hn_matrix_add_size(matrix, &problem, 0, &place, NULL), HN_OK);
+            assert_true(place == (i < HN_MATRIX_SIZES ? (size_t)i : SIZE_MAX));
+            hn_bindings_finish(&problem);
+        }
+    for (int i = 0; i <= HN_MATRIX_POINTS; i++) {
+        snprintf(text, sizeof text, "TILE=%d", i);
+        struct hn_bindings point = parse(text);
+        assert_int_equal(hn_matrix_add_point(matrix, &point, &place, NULL), HN_OK);
+        assert_true(place == (i < HN_MATRIX_POINTS ? (size_t)i : SIZE_MAX));
+        hn_bindings_finish(&point);
+    }
+    assert_int_equal(matrix->size_count, HN_MATRIX_SIZES);
+    assert_int_equal(matrix->point_count, HN_MATRIX_POINTS);
+    hn_matrix_destroy(matrix);
+}
+
+static void the_best_at_a_size_is_of_any_point_or_its_own_search(void **state)
+{
+    (void)state;
+    struct hn_matrix *matrix = hn_matrix_create();
+    size_t place;
+    struct hn_bindings problem = parse("M=1"), points[] = {parse("TILE=1"), parse("TILE=2")};
+    assert_int_equal(hn_matrix_add_size(matrix, &problem, 0, &place, NULL), HN_OK);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(hn_matrix_add_point(matrix, &points[i], &place, NULL), HN_OK);
+    assert_true(isinf(hn_matrix_best(matrix, 0)));
+    matrix->times[0][0] = INFINITY;
+    assert_true(isinf(hn_matrix_best(matrix, 0)));
+    matrix->times[1][0] = 7;
+    assert_true(hn_matrix_best(matrix, 0) == 7);
+    matrix->sizes[0].tuned_us = 5;
+    assert_true(hn_matrix_best(matrix, 0) == 5);
+    hn_bindings_finish(&problem);
+    hn_bindings_finish(&points[0]);
+    hn_bindings_finish(&points[1]);
+    hn_matrix_destroy(matrix);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_other_size_is_rounded),
+        cmocka_unit_test(what_rounding_would_take_out_of_the_family_stays),
+        cmocka_unit_test(a_seed_gives_a_sequence),
+        cmocka_unit_test(a_matrix_has_each_size_and_point_once),
+        cmocka_unit_test(the_best_at_a_size_is_of_any_point_or_its_own_search),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

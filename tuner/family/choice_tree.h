@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_FAMILY_CHOICE_TREE_H
+#define HONE_TUNER_FAMILY_CHOICE_TREE_H
+
+#include "cache/family/rule.h"
+
+/* Decision trees that cost least: as a regression tree (Breiman et al., "Classification and Regression Trees", 1984), but
+ * what a leaf costs is what its one choice costs all samples in it. */
+
+struct hn_choice_tree_data {
+    size_t samples, choices, features;
+    const int64_t *values; /* [feature][sample] */
+    const double *costs;   /* [choice][sample], not below 0 */
+    const double *weights; /* [sample] */
+};
+
+/* Grows leaf by leaf, the one first whose split saves most, up to `leaves`, as long as a split saves `gain` of a sample of
+ * mean weight. A leaf has at least `least` samples. The nodes are in the order of hn_rule, all leaves sure; free them. The
+ * same data give the same tree. HN_ENOMEM. */
+enum hn_status hn_choice_tree_grow(const struct hn_choice_tree_data *data, size_t leaves, size_t least, double gain,
+                            struct hn_rule_node **nodes, size_t *node_count, struct hn_error *err);
+/* The leaf of a sample. */
+size_t hn_choice_tree_leaf(const struct hn_rule_node *nodes, const struct hn_choice_tree_data *data, size_t sample);
+
+#endif

@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/family/family_tune.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/interrupt.h"
+#include "tuner/config/family.h"
+#include "tuner/family/learn.h"
+#include "tuner/family/measuring.h"
+#include "tuner/family/sizes.h"
+
+enum {
+    FIRST_CELLS = 12, /* sizes at which all that was found is measured before anything is learnt */
+    WANTED = 8,       /* sizes measured between two rules, where the last was least sure */
+    DRAWN = 4,        /* and sizes that were drawn */
+    QUICK_SAMPLES = 1500, /* of a rule that only says what to measure next */
+    SAMPLES = 6000,
+    MOST_DRAWS = 200 /* until a size comes that was not used */
+};
+/* Shares of the time: searches at sizes of their own, cells of the matrix, and the sizes that were
+ * not used. */
+static const double tuned_share = 0.45, cells_share = 0.30;
+static const uint64_t held_out_salt = 0x9e3779b97f4a7c15;
+
+/* What a family is worth where nobody says. */
+static const struct {
+    double budget_s;
+    size_t tuned;
+    unsigned held_out;
+    size_t least_sizes; /* before a predicted loss is believed */
+} plans[] = {{60, 6, 10, 24}, {120, 9, 12, 48}, {600, 16, 20, 96}};
+
+struct tuning {
+    const struct hn_family_options *options;
+    struct hn_measuring measuring;
+    struct hn_learnt learnt;
+    bool has_learnt;
+    struct hn_device device;
+    uint64_t drawn; /* place in the sequence of sizes */
+    double started_ms;
+    double budget_s, loss;
+    size_t tuned, least_sizes;
+    unsigned held_out;
+    struct hn_family_outcome *outcome;
+};
+
+static const struct hn_family *family_of(const struct tuning *tuning)
+{
+    return tuning->measuring.config->family;
+}
+
+static struct hn_family_kernel kernel_of(const struct tuning *tuning)
+{
+    return (struct hn_family_kernel){family_of(tuning), tuning->measuring.config->plan,
+                                     &tuning->device};
+}
+
+static double elapsed_s(const struct tuning *tuning)
+{
+    return (hn_now_ms() - tuning->started_ms) / 1e3;
+}
+
+__attribute__((format(printf, 2, 3))) static void say(const struct tuning *tuning,
+                                                      const char *format, ...)
+{
+    char *line = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    if (vasprintf(&line, format, arguments) >= 0)
+        tuning->options->say(tuning->options->context, line);
+    va_end(arguments);
+    free(line);
+}
+
+static void plan(struct tuning *tuning)
+{
+    const struct hn_family_options *options = tuning->options;
+    const struct hn_family *family = family_of(tuning);
+    size_t ranges = 0;
+    for (size_t i = 0; i < family->value_count; i++)
+        ranges += family->values[i].kind == HN_FAMILY_RANGE || family->values[i].count > 2;
+    size_t row = ranges < 2 ? 0 : ranges == 2 ? 1 : 2;
+    tuning->budget_s = options->budget_s > 0 ? options->budget_s : plans[row].budget_s;
+    tuning->loss = options->loss > 0 ? options->loss : family->loss;
+    tuning->held_out = options->held_out > 0 ? options->held_out : plans[row].held_out;
+    tuning->tuned = plans[row].tuned;
+    tuning->least_sizes = plans[row].least_sizes;
+}
+
+/* --- sizes
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+static enum hn_status add_size(struct tuning *tuning, const struct hn_bindings *problem,
+                               double weight, size_t *size, struct hn_error *err)
+{
+    struct hn_bindings whole;
+    enum hn_status status = hn_measuring_complete(&tuning->measuring, problem, &whole, err);
+    if (status == HN_OK)
+        status = hn_matrix_add_size(tuning->measuring.matrix, &whole, weight, size, err);
+    hn_bindings_finish(&whole);
+    return status;
+}
+
+static enum hn_status draw_size(struct tuning *tuning, size_t *size, struct hn_error *err)
+{
+    struct hn_bindings problem;
+    enum hn_status status =
+        hn_family_next(family_of(tuning), tuning->options->seed, &tuning->drawn, &problem, err);
+    if (status != HN_OK)
+        return status;
+    status = add_size(tuning, &problem, 0, size, err);
+    hn_bindings_finish(&problem);
+    return status;
+}
+
+/* Those that the family names come first: hn_forecast_init counts on that. */
+static enum hn_status add_named(struct tuning *tuning, struct hn_error *err)
+{
+    const struct hn_family *family = family_of(tuning);
+    enum hn_status status = HN_OK;
+    if (family->size_count > HN_MATRIX_SIZES / 2)
+        return hn_fail(err, HN_ECONFIG, "the family names %zu sizes, a tune takes %d at most",
+                       family->size_count, HN_MATRIX_SIZES / 2);
+    for (size_t i = 0; i < family->size_count && status == HN_OK; i++) {
+        size_t size;
+        status = add_size(tuning, &family->sizes[i], family->weights[i], &size, err);
+    }
+    return status;
+}
+
+/* --- measuring
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+static enum hn_status fill(struct tuning *tuning, size_t size, const size_t *points, size_t count,
+                           struct hn_error *err)
+{
+    size_t all[HN_MATRIX_POINTS];
+    struct hn_measuring *measuring = &tuning->measuring;
+    for (size_t p = 0; p < measuring->matrix->point_count; p++)
+        all[p] = p;
+    return points != NULL
+               ? hn_measuring_fill(measuring, size, points, count, err)
+               : hn_measuring_fill(measuring, size, all, measuring->matrix->point_count, err);
+}
+
+static void say_tuned(const struct tuning *tuning, size_t size, double each_s)
+{
+    const struct hn_matrix *matrix = tuning->measuring.matrix;
+    char *text = hn_bindings_text(&matrix->sizes[size].problem);
+    double best_us = hn_matrix_best(matrix, size);
+    if (text != NULL && isinf(best_us))
+        say(tuning, "%4.0f s  tuned %s: nothing was measured within %.0f s", elapsed_s(tuning),
+            text, each_s);
+    else if (text != NULL)
+        say(tuning, "%4.0f s  tuned %s: best %.4g us, %zu configurations known", elapsed_s(tuning),
+            text, best_us, matrix->point_count);
+    free(text);
+}
+
+/* The default point is there before all others. */
+static enum hn_status add_default(struct tuning *tuning, struct hn_error *err)
+{
+    size_t place;
+    struct hn_bindings point;
+    struct hn_space *space = NULL;
+    struct hn_config *config = tuning->measuring.config;
+    enum hn_status status =
+        hn_config_take_problem(config, &tuning->measuring.matrix->sizes[0].problem, err);
+    if (status == HN_OK)
+        status = hn_config_space(config, 0, &space, err);
+    if (status != HN_OK)
+        return status;
+    status = hn_config_default_point(config, space, &point, err);
+    hn_space_destroy(space);
+    if (status != HN_OK)
+        return status;
+    status = hn_matrix_add_point(tuning->measuring.matrix, &point, &place, err);
+    hn_bindings_finish(&point);
+    return status;
+}
+
+/* Searches at some sizes, the named ones first. */
+static enum hn_status tune_sizes(struct tuning *tuning, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    double each_s = tuned_share * tuning->budget_s / (double)tuning->tuned;
+    for (size_t i = 0; i < tuning->tuned && status == HN_OK; i++) {
+        size_t size = i;
+        if (i >= family_of(tuning)->size_count)
+            status = draw_size(tuning, &size, err);
+        if (status != HN_OK || size == SIZE_MAX)
+            break;
+        if (i == 0)
+            status = add_default(tuning, err);
+        if (status == HN_OK && isnan(tuning->measuring.matrix->sizes[size].tuned_us)) {
+            status = hn_measuring_tune(&tuning->measuring, size, each_s, err);
+            if (status == HN_OK)
+                say_tuned(tuning, size, each_s);
+        }
+    }
+    for (size_t s = 0; s < tuning->measuring.matrix->size_count && status == HN_OK; s++)
+        status = fill(tuning, s, NULL, 0, err);
+    return status;
+}
+
+static enum hn_status draw_cells(struct tuning *tuning, size_t count, const size_t *points,
+                                 size_t point_count, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < count && status == HN_OK; i++) {
+        size_t size;
+        status = draw_size(tuning, &size, err);
+        if (status != HN_OK || size == SIZE_MAX)
+            break;
+        status = fill(tuning, size, points, point_count, err);
+    }
+    return status;
+}
+
+static enum hn_status learn(struct tuning *tuning, size_t samples, struct hn_error *err)
+{
+    const struct hn_family_kernel kernel = kernel_of(tuning);
+    const struct hn_learn_options options = {
+        .seed = ~tuning->options->seed, .samples = samples, .wanted = WANTED};
+    if (tuning->has_learnt)
+        hn_learnt_finish(&tuning->learnt);
+    tuning->has_learnt = false;
+    enum hn_status status =
+        hn_learn(&kernel, tuning->measuring.matrix, &options, &tuning->learnt, err);
+    tuning->has_learnt = status == HN_OK;
+    return status;
+}
+
+static enum hn_status fill_wanted(struct tuning *tuning, size_t at, struct hn_error *err)
+{
+    const struct hn_learnt *learnt = &tuning->learnt;
+    size_t size;
+    size_t points[2 * HN_MATRIX_POINTS];
+    size_t count = learnt->rule.configuration_count;
+    enum hn_status status =
+        hn_matrix_add_size(tuning->measuring.matrix, &learnt->wanted[at], 0, &size, err);
+    if (status != HN_OK || size == SIZE_MAX)
+        return status;
+    memcpy(points, learnt->picked, count * sizeof *points);
+    for (size_t i = 0; i < learnt->promising_count[at]; i++) {
+        bool known = false;
+        for (size_t k = 0; k < count; k++)
+            known = known || points[k] == learnt->promising[at][i];
+        if (!known)
+            points[count++] = learnt->promising[at][i];
+    }
+    return fill(tuning, size, points, count, err);
+}
+
+static bool is_good(const struct tuning *tuning)
+{
+    double loss = family_of(tuning)->worst ? tuning->learnt.worst_loss : tuning->learnt.mean_loss;
+    return tuning->measuring.matrix->size_count >= tuning->least_sizes && loss <= tuning->loss;
+}
+
+/* Measures where the rule is least sure, until it is good enough, or the time for that is used up.
+ */
+static enum hn_status refine(struct tuning *tuning, struct hn_error *err)
+{
+    const struct hn_matrix *matrix = tuning->measuring.matrix;
+    double end_s = (tuned_share + cells_share) * tuning->budget_s;
+    enum hn_status status = draw_cells(tuning, FIRST_CELLS, NULL, 0, err);
+    while (status == HN_OK) {
+        status = learn(tuning, QUICK_SAMPLES, err);
+        if (status != HN_OK)
+            break;
+        say(tuning,
+            "%4.0f s  %zu sizes, %zu times measured: predicted loss %.1f%%, %.0f%% at worst",
+            elapsed_s(tuning), matrix->size_count, tuning->measuring.cell_count,
+            100 * tuning->learnt.mean_loss, 100 * tuning->learnt.worst_loss);
+        size_t before = matrix->size_count;
+        if (is_good(tuning) || elapsed_s(tuning) >= end_s || before == HN_MATRIX_SIZES)
+            break;
+        for (size_t i = 0; i < tuning->learnt.wanted_count && status == HN_OK; i++)
+            status = fill_wanted(tuning, i, err);
+        if (status == HN_OK)
+            status = draw_cells(tuning, DRAWN, tuning->learnt.picked,
+                                tuning->learnt.rule.configuration_count, err);
+        if (matrix->size_count == before)
+            break; /* the family has no more */
+    }
+    return status;
+}
+
+/* --- held against searches
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+struct asked {
+    struct hn_family_kernel kernel;
+    const struct hn_rule *rule;
+    const struct hn_bindings *problem;
+};
+
+static bool usable(int configuration, void *context)
+{
+    const struct asked *asked = context;
+    return hn_family_allows(&asked->kernel, asked->problem,
+                            &asked->rule->configurations[(size_t)configuration]);
+}
+
+/* How much slower than tuned is what the rule says; NAN: it says nothing, or neither could be
+ * measured. */
+static enum hn_status hold_against(struct tuning *tuning, const struct hn_bindings *problem,
+                                   double budget_s, double *loss, struct hn_error *err)
+{
+    bool sure;
+    double chosen_us, best_us;
+    const struct hn_rule *rule = &tuning->learnt.rule;
+    struct asked asked = {kernel_of(tuning), rule, problem};
+    int configuration = hn_rule_choose(rule, problem, usable, &asked, &sure);
+    *loss = NAN;
+    if (configuration < 0)
+        return HN_OK;
+    enum hn_status status = hn_measuring_compare(&tuning->measuring, problem,
+                                                 &rule->configurations[(size_t)configuration],
+                                                 budget_s, &chosen_us, &best_us, err);
+    if (status != HN_OK)
+        return status;
+    *loss = log(chosen_us / best_us);
+    char *text = hn_bindings_text(problem);
+    if (text != NULL)
+        say(tuning, "%4.0f s  not used %s: %.4g us, tuned %.4g us, %.1f%% slower%s",
+            elapsed_s(tuning), text, chosen_us, best_us, 100 * expm1(*loss),
+            sure ? "" : " (not sure)");
+    free(text);
+    return HN_OK;
+}
+
+static bool is_unused(const struct tuning *tuning, const struct hn_bindings *held, unsigned count,
+                      const struct hn_bindings *problem)
+{
+    const struct hn_matrix *matrix = tuning->measuring.matrix;
+    bool used = false;
+    for (size_t s = 0; s < matrix->size_count && !used; s++)
+        used = hn_bindings_equal(&matrix->sizes[s].problem, problem);
+    for (unsigned i = 0; i < count && !used; i++)
+        used = hn_bindings_equal(&held[i], problem);
+    return !used;
+}
+
+/* Adds a size that is neither of the matrix nor among those held out; a small family may have none
+ * left. */
+static enum hn_status hold_out(struct tuning *tuning, uint64_t *at, struct hn_bindings *held,
+                               unsigned *count, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (int i = 0; i < MOST_DRAWS && status == HN_OK; i++) {
+        struct hn_bindings problem, *whole = &held[*count];
+        status = hn_family_next(family_of(tuning), tuning->options->seed ^ held_out_salt, at,
+                                &problem, err);
+        if (status != HN_OK)
+            break;
+        status = hn_measuring_complete(&tuning->measuring, &problem, whole, err);
+        hn_bindings_finish(&problem);
+        if (status == HN_OK && is_unused(tuning, held, *count, whole)) {
+            ++*count;
+            break;
+        }
+        hn_bindings_finish(whole);
+    }
+    return status;
+}
+
+static enum hn_status hold_against_all(struct tuning *tuning, struct hn_bindings *held,
+                                       unsigned *count, struct hn_error *err)
+{
+    struct hn_rule_loss *measured = &tuning->learnt.rule.measured;
+    double left_s = fmax(tuning->budget_s - elapsed_s(tuning),
+                         (1 - tuned_share - cells_share) * tuning->budget_s);
+    double sum = 0, worst = 0;
+    uint64_t at = 0;
+    enum hn_status status = HN_OK;
+    for (unsigned i = 0; i < tuning->held_out && status == HN_OK; i++) {
+        double loss = NAN;
+        status = hold_out(tuning, &at, held, count, err);
+        if (status == HN_OK && *count == i) {
+            say(tuning, "%4.0f s  the family has no more sizes that were not used",
+                elapsed_s(tuning));
+            break;
+        }
+        if (status == HN_OK)
+            status = hold_against(tuning, &held[i], left_s / tuning->held_out, &loss, err);
+        if (status != HN_OK || isnan(loss) || isinf(loss))
+            continue;
+        sum += loss;
+        worst = fmax(worst, loss);
+        measured->sizes++;
+    }
+    if (measured->sizes > 0) {
+        measured->mean = expm1(sum / (double)measured->sizes);
+        measured->worst = expm1(worst);
+    }
+    return status;
+}
+
+static enum hn_status measure_loss(struct tuning *tuning, struct hn_error *err)
+{
+    unsigned count = 0;
+    struct hn_bindings *held = calloc(tuning->held_out, sizeof *held);
+    if (held == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = hold_against_all(tuning, held, &count, err);
+    for (unsigned i = 0; i < count; i++)
+        hn_bindings_finish(&held[i]);
+    free(held);
+    return status;
+}
+
+/* --- the whole
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+static enum hn_status tune(struct tuning *tuning, struct hn_error *err)
+{
+    enum hn_status status = hn_workers_open(tuning->options->workers, err);
+    if (status != HN_OK)
+        return status;
+    tuning->device = tuning->options->workers->device;
+    hn_compile_pool_remember(tuning->options->workers->pool);
+    plan(tuning);
+    status = add_named(tuning, err);
+    if (status == HN_OK)
+        status = tune_sizes(tuning, err);
+    if (status == HN_OK)
+        status = refine(tuning, err);
+    if (status == HN_OK)
+        tuning->outcome->reached = is_good(tuning);
+    if (status == HN_OK)
+        status = learn(tuning, SAMPLES, err);
+    if (status == HN_OK)
+        status = measure_loss(tuning, err);
+    return status == HN_OK ? hn_measuring_keep(&tuning->measuring, &tuning->learnt.rule, err)
+                           : status;
+}
+
+static void tell(struct tuning *tuning)
+{
+    struct hn_family_outcome *outcome = tuning->outcome;
+    const struct hn_matrix *matrix = tuning->measuring.matrix;
+    outcome->rule = tuning->learnt.rule;
+    hn_rule_init(&tuning->learnt.rule);
+    outcome->sizes = matrix->size_count;
+    for (size_t s = 0; s < matrix->size_count; s++)
+        outcome->tuned += isnan(matrix->sizes[s].tuned_us) ? 0 : 1;
+    outcome->cells = tuning->measuring.cell_count;
+    outcome->elapsed_s = elapsed_s(tuning);
+}
+
+enum hn_status hn_family_tune(const struct hn_family_options *options,
+                              struct hn_family_outcome *outcome, struct hn_error *err)
+{
+    struct tuning tuning = {.options = options, .outcome = outcome, .started_ms = hn_now_ms()};
+    *outcome = (struct hn_family_outcome){.reached = false};
+    hn_rule_init(&outcome->rule);
+    enum hn_status status = hn_measuring_init(&tuning.measuring, options, err);
+    if (status == HN_OK)
+        status = tune(&tuning, err);
+    if (status == HN_OK)
+        tell(&tuning);
+    if (status == HN_EINTERRUPTED)
+        status = hn_fail(err, HN_EINTERRUPTED,
+                         "interrupted; what was measured is kept, and the same command goes on "
+                         "from there");
+    if (tuning.has_learnt)
+        hn_learnt_finish(&tuning.learnt);
+    hn_measuring_finish(&tuning.measuring);
+    return status;
+}
+
+void hn_family_outcome_finish(struct hn_family_outcome *outcome)
+{
+    hn_rule_finish(&outcome->rule);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_FAMILY_FAMILY_TUNE_H
+#define HONE_TUNER_FAMILY_FAMILY_TUNE_H
+
+#include "cache/family/rule.h"
+#include "tuner/family/family_options.h"
+
+/* The tuning of a family: sizes are tuned, what is good at some is measured at others, and a rule is learnt that says what to
+ * take where. Then sizes that were not used are tuned each on its own, and the rule is held against them. */
+
+struct hn_family_outcome {
+    struct hn_rule rule;
+    size_t sizes, tuned, cells; /* looked at; of them searched; times of a configuration at a size */
+    double elapsed_s;
+    bool reached; /* the predicted loss is what was asked for */
+};
+
+/* The rule is in the store then, with its machine code. HN_ENOTFOUND: nothing valid was found at any size. HN_EINTERRUPTED:
+ * a signal came; what was measured is kept, and the same command goes on from there. */
+enum hn_status hn_family_tune(const struct hn_family_options *options, struct hn_family_outcome *outcome,
+                              struct hn_error *err);
+void hn_family_outcome_finish(struct hn_family_outcome *outcome);
+
+#endif

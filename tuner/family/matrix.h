@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_FAMILY_MATRIX_H
+#define HONE_TUNER_FAMILY_MATRIX_H
+
+#include "base/bindings.h"
+
+/* What is measured of a family: configurations at sizes. */
+
+enum {
+    HN_MATRIX_SIZES = 320, /* as many as a Gaussian process takes well */
+    HN_MATRIX_POINTS = 64,
+};
+
+struct hn_matrix {
+    struct hn_matrix_size {
+        struct hn_bindings problem;
+        double weight;   /* of a size that the family names; 0: it was drawn */
+        double tuned_us; /* the best that a search of its own found among what may serve the family; NAN: none was made */
+    } sizes[HN_MATRIX_SIZES];
+    size_t size_count;
+    struct hn_matrix_point {
+        struct hn_bindings values;
+        double occupancy;   /* 0 to 1, as in its records; 0: not known */
+        int64_t first_size; /* where it was found */
+    } points[HN_MATRIX_POINTS]; /* the first is the default point */
+    size_t point_count;
+    double times[HN_MATRIX_POINTS][HN_MATRIX_SIZES]; /* microseconds; NAN: not measured; INFINITY: it failed there */
+};
+
+/* On the heap, empty; NULL when out of memory. */
+struct hn_matrix *hn_matrix_create(void);
+void hn_matrix_destroy(struct hn_matrix *matrix);
+
+/* The place of a size or point that is added unless it is there; SIZE_MAX: the matrix is full. */
+enum hn_status hn_matrix_add_size(struct hn_matrix *matrix, const struct hn_bindings *problem, double weight,
+                                  size_t *place, struct hn_error *err);
+enum hn_status hn_matrix_add_point(struct hn_matrix *matrix, const struct hn_bindings *point, size_t *place,
+                                   struct hn_error *err);
+/* The least time at a size, by any point or by its own search; INFINITY: nothing was measured there. */
+double hn_matrix_best(const struct hn_matrix *matrix, size_t size);
+
+#endif

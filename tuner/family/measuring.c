@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/family/measuring.h"
+
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/interrupt.h"
+#include "cache/store/store_rules.h"
+#include "tuner/config/family.h"
+
+/* Of a search so many of the best points join the others, as far as they are within so much of the
+ * best. */
+enum { JOINING_MOST = 4 };
+static const double joining_loss = 0.1;
+/* Of the times at a size those are taken in one race, in turn, that are so near to the best. */
+static const double racing_loss = 0.1;
+
+/* --- configs
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+enum hn_status hn_measuring_init(struct hn_measuring *measuring,
+                                 const struct hn_family_options *options, struct hn_error *err)
+{
+    *measuring = (struct hn_measuring){.options = options, .matrix = hn_matrix_create()};
+    if (measuring->matrix == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = options->load(options->context, &measuring->config, err);
+    return status == HN_OK ? hn_config_thaw(measuring->config, err) : status;
+}
+
+void hn_measuring_finish(struct hn_measuring *measuring)
+{
+    hn_config_destroy(measuring->config);
+    hn_config_destroy(measuring->cells);
+    hn_matrix_destroy(measuring->matrix);
+    *measuring = (struct hn_measuring){.cell_count = 0};
+}
+
+enum hn_status hn_measuring_complete(struct hn_measuring *measuring,
+                                     const struct hn_bindings *problem, struct hn_bindings *whole,
+                                     struct hn_error *err)
+{
+    enum hn_status status = hn_bindings_copy(whole, &measuring->config->problems[0], err);
+    return status == HN_OK ? hn_bindings_merge(whole, problem, err) : status;
+}
+
+/* Spaces are built for each size anew: of the points alone that takes no time. */
+static enum hn_status narrow(struct hn_measuring *measuring, struct hn_error *err)
+{
+    const struct hn_matrix *matrix = measuring->matrix;
+    if (measuring->cells != NULL && measuring->cells_points == matrix->point_count)
+        return HN_OK;
+    hn_config_destroy(measuring->cells);
+    measuring->cells = NULL;
+    measuring->cells_points = matrix->point_count;
+    enum hn_status status =
+        measuring->options->load(measuring->options->context, &measuring->cells, err);
+    const struct hn_bindings **points = calloc(matrix->point_count + 1, sizeof *points);
+    if (status == HN_OK && points == NULL)
+        status = hn_fail_memory(err);
+    for (size_t p = 0; status == HN_OK && p < matrix->point_count; p++)
+        points[p] = &matrix->points[p].values;
+    if (status == HN_OK)
+        status = hn_config_keep_points(measuring->cells, points, matrix->point_count, err);
+    free(points);
+    return status;
+}
+
+/* --- sessions
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+/* What a session is for, and who reads what it found. */
+struct errand {
+    const struct hn_bindings *problem;
+    const struct hn_bindings *points; /* NULL: a search */
+    size_t point_count;
+    double budget_s; /* 0: none */
+    double races;    /* those within this share of the best too */
+    bool hasty;      /* what can not be the best is stopped early */
+    enum hn_status (*read)(void *reader, const struct hn_session *session, struct hn_error *err);
+    void *reader;
+};
+
+static void watch_nothing(void *watcher, const struct hn_session_state *state)
+{
+    (void)watcher;
+    (void)state;
+}
+
+static enum hn_status run_session(struct hn_measuring *measuring, struct hn_task *task,
+                                  const struct errand *errand, struct hn_error *err)
+{
+    const struct hn_family_options *options = measuring->options;
+    struct hn_backend *backend = NULL;
+    struct hn_session *session = NULL;
+    double started_ms = hn_now_ms();
+    const struct hn_live_options live = {
+        .seed = options->seed,
+        .end_ms = errand->budget_s > 0 ? started_ms + errand->budget_s * 1e3 : 0,
+        .any_order = errand->points != NULL || !options->strategy->needs_feedback,
+    };
+    const struct hn_session_options session_options = {
+        .strategy = options->strategy,
+        .look_ahead = options->look_ahead,
+        .seed = options->seed,
+        .budget_s = errand->budget_s,
+        .events = options->events,
+        .command = options->command,
+        .started_ms = started_ms,
+        .points = errand->points,
+        .point_count = errand->point_count,
+        .race_within = errand->races,
+        .hasty = errand->hasty,
+    };
+    enum hn_status status = hn_backend_live(task, options->workers, &live, &backend, err);
+    if (status == HN_OK) {
+        snprintf(measuring->nvrtc, sizeof measuring->nvrtc, "%s", task->version.nvrtc);
+        status = hn_session_create(backend, options->store, &session_options, &session, err);
+    }
+    if (status == HN_OK)
+        status = hn_session_run(session, watch_nothing, NULL, err);
+    if (status == HN_OK && hn_interrupted() != 0)
+        status = HN_EINTERRUPTED;
+    if (status == HN_OK)
+        status = errand->read(errand->reader, session, err);
+    hn_session_destroy(session);
+    hn_backend_destroy(backend);
+    return status;
+}
+
+/* A problem for which nothing is valid has nothing to be read. */
+static enum hn_status run(struct hn_measuring *measuring, struct hn_config *config,
+                          const struct errand *errand, struct hn_error *err)
+{
+    struct hn_task task;
+    enum hn_status status = hn_config_take_problem(config, errand->problem, err);
+    if (status == HN_OK)
+        status = hn_task_make(config, 0, measuring->options->regime, &task, err);
+    if (status == HN_ENOTFOUND)
+        return HN_OK;
+    if (status != HN_OK)
+        return status;
+    status = run_session(measuring, &task, errand, err);
+    hn_task_finish(&task);
+    return status;
+}
+
+/* --- what they found
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+struct at_size {
+    struct hn_measuring *measuring;
+    size_t size;
+};
+
+/* The time of a point that ran, INFINITY of one that failed, NAN of one that was not evaluated. */
+static enum hn_status read_time(const struct hn_session *session, const struct hn_bindings *point,
+                                double *time_us, double *occupancy, struct hn_error *err)
+{
+    struct hn_record record;
+    size_t ticket = hn_session_find(session, point);
+    *time_us = NAN;
+    if (ticket == SIZE_MAX)
+        return HN_OK;
+    enum hn_outcome outcome = hn_session_outcome(session, ticket);
+    enum hn_status status = hn_session_record(session, ticket, &record, err);
+    if (status != HN_OK)
+        return status;
+    /* Of what was stopped early the time is at least so long. */
+    bool timed =
+        outcome == HN_OUTCOME_OK || outcome == HN_OUTCOME_DUPLICATE || outcome == HN_OUTCOME_SLOWER;
+    *time_us = timed && record.timing.median_us > 0 ? record.timing.median_us
+               : outcome == HN_OUTCOME_SKIPPED      ? NAN
+                                                    : INFINITY;
+    if (record.resources.occupancy > 0)
+        *occupancy = record.resources.occupancy;
+    hn_record_finish(&record);
+    return HN_OK;
+}
+
+static enum hn_status read_cells(void *reader, const struct hn_session *session,
+                                 struct hn_error *err)
+{
+    const struct at_size *at = reader;
+    struct hn_matrix *matrix = at->measuring->matrix;
+    enum hn_status status = HN_OK;
+    for (size_t p = 0; p < matrix->point_count && status == HN_OK; p++) {
+        double time_us;
+        status = read_time(session, &matrix->points[p].values, &time_us,
+                           &matrix->points[p].occupancy, err);
+        if (status != HN_OK || isnan(time_us))
+            continue;
+        at->measuring->cell_count += isnan(matrix->times[p][at->size]) ? 1 : 0;
+        matrix->times[p][at->size] = time_us;
+    }
+    return status;
+}
+
+/* The best join the points. */
+static enum hn_status read_search(void *reader, const struct hn_session *session,
+                                  struct hn_error *err)
+{
+    const struct at_size *at = reader;
+    struct hn_matrix *matrix = at->measuring->matrix;
+    struct hn_ranking ranking;
+    enum hn_status status = hn_session_ranking(session, &ranking, err);
+    if (status != HN_OK)
+        return status;
+    double best_us = NAN;
+    for (size_t i = 0, joined = 0; i < ranking.count && joined < JOINING_MOST && status == HN_OK;
+         i++) {
+        struct hn_record record;
+        size_t place;
+        if (hn_session_outcome(session, ranking.tickets[i]) != HN_OUTCOME_OK)
+            break;
+        status = hn_session_record(session, ranking.tickets[i], &record, err);
+        if (status != HN_OK)
+            break;
+        double time_us = record.timing.median_us;
+        best_us = isnan(best_us) ? time_us : best_us;
+        bool good = time_us <= best_us * (1 + joining_loss);
+        if (good)
+            status = hn_matrix_add_point(matrix, &record.point, &place, err);
+        if (good && status == HN_OK && place != SIZE_MAX) {
+            if (matrix->points[place].first_size < 0 && place > 0)
+                matrix->points[place].first_size = (int64_t)at->size;
+            joined++;
+        }
+        hn_record_finish(&record);
+        if (!good)
+            break;
+    }
+    hn_ranking_finish(&ranking);
+    matrix->sizes[at->size].tuned_us = best_us;
+    return status == HN_OK ? read_cells(reader, session, err) : status;
+}
+
+enum hn_status hn_measuring_tune(struct hn_measuring *measuring, size_t size, double budget_s,
+                                 struct hn_error *err)
+{
+    struct at_size at = {measuring, size};
+    const struct errand errand = {.problem = &measuring->matrix->sizes[size].problem,
+                                  .budget_s = budget_s,
+                                  .read = read_search,
+                                  .reader = &at};
+    return run(measuring, measuring->config, &errand, err);
+}
+
+enum hn_status hn_measuring_fill(struct hn_measuring *measuring, size_t size, const size_t *points,
+                                 size_t count, struct hn_error *err)
+{
+    struct hn_matrix *matrix = measuring->matrix;
+    struct at_size at = {measuring, size};
+    struct hn_bindings wanted[HN_MATRIX_POINTS]; /* borrow theirs */
+    size_t wanted_count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (isnan(matrix->times[points[i]][size]))
+            wanted[wanted_count++] = matrix->points[points[i]].values;
+    if (wanted_count == 0)
+        return HN_OK;
+    enum hn_status status = narrow(measuring, err);
+    const struct errand errand = {.problem = &matrix->sizes[size].problem,
+                                  .points = wanted,
+                                  .point_count = wanted_count,
+                                  .races = racing_loss,
+                                  .hasty = true,
+                                  .read = read_cells,
+                                  .reader = &at};
+    return status == HN_OK ? run(measuring, measuring->cells, &errand, err) : status;
+}
+
+/* --- held against a search
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+struct comparison {
+    struct hn_bindings
+        points[2]; /* what the rule says, borrowed; the best of the search, with words of its own */
+    size_t count;
+    double times_us[2];
+};
+
+static enum hn_status read_best(void *reader, const struct hn_session *session,
+                                struct hn_error *err)
+{
+    struct comparison *comparison = reader;
+    const struct hn_record *best = hn_session_state(session)->best;
+    if (best == NULL || hn_bindings_equal(&best->point, &comparison->points[0]))
+        return HN_OK;
+    comparison->count = 2;
+    return hn_bindings_copy(&comparison->points[1], &best->point, err);
+}
+
+static enum hn_status read_both(void *reader, const struct hn_session *session,
+                                struct hn_error *err)
+{
+    struct comparison *comparison = reader;
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < comparison->count && status == HN_OK; i++) {
+        double occupancy;
+        status =
+            read_time(session, &comparison->points[i], &comparison->times_us[i], &occupancy, err);
+    }
+    return status;
+}
+
+/* A search; then what it found and what the rule says meet in a race. */
+static enum hn_status compare(struct hn_measuring *measuring, const struct hn_bindings *problem,
+                              double budget_s, struct comparison *comparison, struct hn_error *err)
+{
+    struct hn_config *whole = NULL;
+    const struct hn_family_options *options = measuring->options;
+    const struct errand search = {
+        .problem = problem, .budget_s = budget_s, .read = read_best, .reader = comparison};
+    struct errand both = {.problem = problem,
+                          .points = comparison->points,
+                          .races = INFINITY,
+                          .read = read_both,
+                          .reader = comparison};
+    enum hn_status status = options->load(options->context, &whole, err);
+    if (status == HN_OK)
+        status = run(measuring, whole, &search, err);
+    both.point_count = comparison->count;
+    const struct hn_bindings *points[] = {&comparison->points[0], &comparison->points[1]};
+    if (status == HN_OK)
+        status = hn_config_keep_points(whole, points, comparison->count, err);
+    if (status == HN_OK)
+        status = run(measuring, whole, &both, err);
+    hn_config_destroy(whole);
+    return status;
+}
+
+enum hn_status hn_measuring_compare(struct hn_measuring *measuring,
+                                    const struct hn_bindings *problem,
+                                    const struct hn_bindings *point, double budget_s,
+                                    double *chosen_us, double *best_us, struct hn_error *err)
+{
+    struct comparison comparison = {.points = {*point}, .count = 1, .times_us = {NAN, NAN}};
+    hn_bindings_init(&comparison.points[1]);
+    enum hn_status status = compare(measuring, problem, budget_s, &comparison, err);
+    hn_bindings_finish(&comparison.points[1]);
+    *chosen_us = comparison.times_us[0];
+    *best_us = fmin(comparison.times_us[0], comparison.times_us[1]);
+    return status;
+}
+
+/* --- what is kept
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+enum { IMAGES_TICKET = 1000000 };
+
+static enum hn_status wait_for_image(struct hn_compile_pool *pool, uint64_t id,
+                                     struct hn_image *image, struct hn_error *err)
+{
+    struct pollfd *fds = calloc((size_t)hn_compile_pool_jobs(pool) * 2 + 1, sizeof *fds);
+    enum hn_status status = fds != NULL ? HN_OK : hn_fail_memory(err);
+    while (status == HN_OK && !hn_compile_pool_take_one(pool, id, image)) {
+        status = hn_interrupt_check(err);
+        if (status == HN_OK)
+            status = hn_compile_pool_process(pool, err);
+        if (status == HN_OK)
+            poll(fds, hn_compile_pool_poll(pool, fds), 50);
+    }
+    free(fds);
+    return status;
+}
+
+static enum hn_status keep_image(const struct hn_measuring *measuring, const struct hn_task *task,
+                                 int64_t session, size_t number, const struct hn_bindings *point,
+                                 struct hn_error *err)
+{
+    const struct hn_family_options *options = measuring->options;
+    struct hn_compile_pool *pool = options->workers->pool;
+    struct hn_source source;
+    struct hn_image image;
+    char architecture[16];
+    snprintf(architecture, sizeof architecture, "sm_%d", task->identity.device.capability);
+    hn_image_init(&image);
+    enum hn_status status = hn_task_source(task, point, &source, err);
+    if (status != HN_OK)
+        return status;
+    status = hn_compile_pool_submit(pool, IMAGES_TICKET + number, &source, architecture, 0, err);
+    hn_source_finish(&source);
+    if (status == HN_OK)
+        status = wait_for_image(pool, IMAGES_TICKET + number, &image, err);
+    char *entries = status == HN_OK ? hn_image_entry_lines(&image) : NULL;
+    if (entries != NULL && image.outcome == HN_OUTCOME_OK)
+        status = hn_store_put_image(options->store, session, point, image.cubin, image.size,
+                                    entries, err);
+    free(entries);
+    hn_image_finish(&image);
+    return status;
+}
+
+/* The words of a problem: they are part of any program. */
+static enum hn_status words_of(const struct hn_bindings *problem, struct hn_bindings *words,
+                               struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    hn_bindings_init(words);
+    for (size_t i = 0; i < problem->count && status == HN_OK; i++)
+        if (problem->values[i].type == HN_WORD)
+            status = hn_bindings_set(words, problem->names[i], &problem->values[i], err);
+    return status;
+}
+
+/* A task of the family itself, or of its part with these words, whose identity has no other
+ * problem; its session. */
+static enum hn_status begin(struct hn_measuring *measuring, const struct hn_bindings *problem,
+                            const struct hn_bindings *words, struct hn_task *task, int64_t *session,
+                            struct hn_error *err)
+{
+    const struct hn_family_options *options = measuring->options;
+    enum hn_status status = hn_config_take_problem(measuring->config, problem, err);
+    if (status == HN_OK)
+        status = hn_task_make(measuring->config, 0, options->regime, task, err);
+    if (status != HN_OK)
+        return status;
+    hn_task_set_device(task, &options->workers->device.identity, options->workers->device.driver,
+                       measuring->nvrtc);
+    hn_bindings_finish(&task->identity.problem);
+    status = hn_bindings_merge(&task->identity.problem, words, err);
+    if (status == HN_OK)
+        status = hn_task_begin(task, options->store, options->command, false, session, err);
+    if (status != HN_OK)
+        hn_task_finish(task);
+    return status;
+}
+
+static enum hn_status keep_images(struct hn_measuring *measuring, const struct hn_rule *rule,
+                                  const struct hn_bindings *problem,
+                                  const struct hn_bindings *words, struct hn_error *err)
+{
+    struct hn_task task;
+    int64_t session;
+    enum hn_status status = begin(measuring, problem, words, &task, &session, err);
+    if (status != HN_OK)
+        return status;
+    for (size_t i = 0; i < rule->configuration_count && status == HN_OK; i++)
+        status = keep_image(measuring, &task, session, i, &rule->configurations[i], err);
+    hn_task_finish(&task);
+    return status;
+}
+
+static bool is_first_with(const struct hn_matrix *matrix, size_t size,
+                          const struct hn_bindings *words)
+{
+    for (size_t s = 0; s < size; s++) {
+        bool same = true;
+        for (size_t i = 0; i < words->count; i++)
+            same =
+                same && hn_value_equal(&words->values[i],
+                                       hn_bindings_get(&matrix->sizes[s].problem, words->names[i]));
+        if (same)
+            return false;
+    }
+    return true;
+}
+
+enum hn_status hn_measuring_keep(struct hn_measuring *measuring, const struct hn_rule *rule,
+                                 struct hn_error *err)
+{
+    const struct hn_matrix *matrix = measuring->matrix;
+    const struct hn_bindings none = {NULL, NULL, 0};
+    struct hn_task task;
+    int64_t session;
+    enum hn_status status =
+        begin(measuring, &matrix->sizes[0].problem, &none, &task, &session, err);
+    if (status != HN_OK)
+        return status;
+    hn_task_finish(&task);
+    for (size_t s = 0; s < matrix->size_count && status == HN_OK; s++) {
+        struct hn_bindings words;
+        status = words_of(&matrix->sizes[s].problem, &words, err);
+        if (status == HN_OK && is_first_with(matrix, s, &words))
+            status = keep_images(measuring, rule, &matrix->sizes[s].problem, &words, err);
+        hn_bindings_finish(&words);
+    }
+    return status == HN_OK ? hn_store_put_rule(measuring->options->store, session, rule, err)
+                           : status;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_FAMILY_MEASURING_H
+#define HONE_TUNER_FAMILY_MEASURING_H
+
+#include "cache/family/rule.h"
+#include "tuner/family/family_options.h"
+#include "tuner/family/matrix.h"
+
+/* What fills the matrix: sessions over one problem each. */
+
+struct hn_measuring {
+    const struct hn_family_options *options;
+    struct hn_config *config; /* of which problems are tuned for the family: nothing that varies is a constant of the program */
+    struct hn_config *cells;  /* with no other points than those of the matrix */
+    size_t cells_points;      /* so many points it knows */
+    struct hn_matrix *matrix;
+    size_t cell_count;
+    char nvrtc[16]; /* the compiler's version, once a session was run */
+};
+
+enum hn_status hn_measuring_init(struct hn_measuring *measuring, const struct hn_family_options *options,
+                                 struct hn_error *err);
+void hn_measuring_finish(struct hn_measuring *measuring);
+
+/* The whole problem: with what the config has beside the family's values. */
+enum hn_status hn_measuring_complete(struct hn_measuring *measuring, const struct hn_bindings *problem,
+                                     struct hn_bindings *whole, struct hn_error *err);
+/* Searches at a size for so many seconds; what is good there joins the points. */
+enum hn_status hn_measuring_tune(struct hn_measuring *measuring, size_t size, double budget_s, struct hn_error *err);
+/* Measures these points at a size, as far as they were not. */
+enum hn_status hn_measuring_fill(struct hn_measuring *measuring, size_t size, const size_t *points, size_t count,
+                                 struct hn_error *err);
+/* At a problem that is no size of the matrix: the time of one point, and the best of a search among all points of the space,
+ * those with sizes as constants too. NAN where there is none. */
+enum hn_status hn_measuring_compare(struct hn_measuring *measuring, const struct hn_bindings *problem,
+                                    const struct hn_bindings *point, double budget_s, double *chosen_us, double *best_us,
+                                    struct hn_error *err);
+/* Puts the rule into the store, and the machine code of its configurations. */
+enum hn_status hn_measuring_keep(struct hn_measuring *measuring, const struct hn_rule *rule, struct hn_error *err);
+
+#endif

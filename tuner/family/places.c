@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/family/places.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "runtime/plan/launch.h"
+
+/* Memory is read in words of 16 bytes at most, of 1 byte at least. */
+static const int64_t most_aligned = 16;
+
+static bool is_size(const struct hn_family_value *value)
+{
+    return value->kind == HN_FAMILY_RANGE;
+}
+
+static bool varies(const struct hn_family_value *value)
+{
+    return is_size(value) || value->count > 1;
+}
+
+size_t hn_places_features(const struct hn_family *family)
+{
+    size_t count = 2;
+    for (size_t i = 0; i < family->value_count; i++)
+        if (varies(&family->values[i]))
+            count += is_size(&family->values[i]) ? 2 : 1;
+    return count;
+}
+
+size_t hn_places_sizes(const struct hn_family *family, size_t *features, size_t most)
+{
+    size_t count = 0, at = 0;
+    for (size_t i = 0; i < family->value_count; i++) {
+        if (!varies(&family->values[i]))
+            continue;
+        if (is_size(&family->values[i]) && count < most)
+            features[count++] = at;
+        at += is_size(&family->values[i]) ? 2 : 1;
+    }
+    return count;
+}
+
+void hn_places_categories(const struct hn_family *family, bool *categories)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < family->value_count; i++) {
+        if (!varies(&family->values[i]))
+            continue;
+        if (is_size(&family->values[i]))
+            categories[at++] = false;
+        categories[at++] = !is_size(&family->values[i]);
+    }
+    categories[at++] = false;
+    categories[at++] = false;
+}
+
+enum hn_status hn_places_init(struct hn_places *places, const struct hn_family *family,
+                              size_t points, size_t capacity, struct hn_error *err)
+{
+    *places = (struct hn_places){
+        .capacity = capacity, .features = hn_places_features(family), .points = points};
+    places->problems = calloc(capacity + 1, sizeof *places->problems);
+    places->columns = calloc(points * places->features * capacity + 1, sizeof *places->columns);
+    places->usable = calloc(points * capacity + 1, sizeof *places->usable);
+    if (places->problems != NULL && places->columns != NULL && places->usable != NULL)
+        return HN_OK;
+    hn_places_finish(places);
+    return hn_fail_memory(err);
+}
+
+void hn_places_finish(struct hn_places *places)
+{
+    for (size_t i = 0; i < places->count; i++)
+        hn_bindings_finish(&places->problems[i]);
+    free(places->problems);
+    free(places->columns);
+    free(places->usable);
+    *places = (struct hn_places){.count = 0};
+}
+
+static int64_t power_of_two_in(int64_t size)
+{
+    int64_t power = 1;
+    while (power < most_aligned && size % (power * 2) == 0)
+        power *= 2;
+    return power;
+}
+
+/* What all points see. */
+static size_t see_problem(const struct hn_family *family, const struct hn_bindings *problem,
+                          double *seen)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < family->value_count; i++) {
+        const struct hn_family_value *value = &family->values[i];
+        const struct hn_value *own = hn_bindings_get(problem, value->name);
+        if (!varies(value))
+            continue;
+        if (is_size(value)) {
+            seen[at++] = log(fmax(1, hn_value_number(own)));
+            seen[at++] = log((double)power_of_two_in(own->integer));
+            continue;
+        }
+        size_t place = 0;
+        while (place + 1 < value->count && !hn_value_equal(&value->values[place], own))
+            place++;
+        seen[at++] = (double)place;
+    }
+    return at;
+}
+
+static double blocks_of(const struct hn_launch_step *step)
+{
+    return (double)step->grid[0] * (double)step->grid[1] * (double)step->grid[2];
+}
+
+/* Of the step with the most blocks: how many, and in how many waves. */
+static void see_launch(const struct hn_launch *launch, const struct hn_device *device,
+                       double occupancy, double seen[2])
+{
+    const struct hn_launch_step *main = &launch->steps[0];
+    for (size_t i = 1; i < launch->step_count; i++)
+        if (blocks_of(&launch->steps[i]) > blocks_of(main))
+            main = &launch->steps[i];
+    double threads = (double)main->block[0] * (double)main->block[1] * (double)main->block[2];
+    double resident = fmax(1, floor(occupancy * device->max_threads_per_sm / threads + 1e-6));
+    double slots = resident * device->identity.sm_count;
+    double blocks = blocks_of(main);
+    seen[0] = log(blocks);
+    seen[1] = log(ceil(blocks / slots));
+}
+
+static bool can_launch(const struct hn_family_kernel *kernel, const struct hn_bindings *problem,
+                       const struct hn_bindings *point, double occupancy, double seen[2])
+{
+    bool allowed = false;
+    struct hn_launch launch;
+    struct hn_record record;
+    seen[0] = seen[1] = 0;
+    if (hn_plan_allows(kernel->plan, problem, point, &allowed, NULL) != HN_OK || !allowed ||
+        hn_launch_make(kernel->plan, problem, point, &launch, NULL) != HN_OK)
+        return false;
+    hn_record_init(&record);
+    allowed = launch.step_count > 0 && hn_launch_check(&launch, kernel->device, &record);
+    hn_record_finish(&record);
+    if (allowed)
+        see_launch(&launch, kernel->device, occupancy, seen);
+    hn_launch_finish(&launch);
+    return allowed;
+}
+
+bool hn_family_allows(const struct hn_family_kernel *kernel, const struct hn_bindings *problem,
+                      const struct hn_bindings *point)
+{
+    double ignored[2];
+    return can_launch(kernel, problem, point, 1, ignored);
+}
+
+enum hn_status hn_places_add(struct hn_places *places, const struct hn_family_kernel *kernel,
+                             const struct hn_matrix *matrix, const struct hn_bindings *problem,
+                             struct hn_error *err)
+{
+    size_t place = places->count;
+    double *seen = calloc(places->features, sizeof *seen);
+    enum hn_status status = seen != NULL ? hn_bindings_copy(&places->problems[place], problem, err)
+                                         : hn_fail_memory(err);
+    if (status == HN_OK) {
+        places->count++;
+        size_t own = see_problem(kernel->family, problem, seen);
+        for (size_t p = 0; p < places->points; p++) {
+            places->usable[p * places->capacity + place] =
+                can_launch(kernel, problem, &matrix->points[p].values, matrix->points[p].occupancy,
+                           &seen[own]);
+            for (size_t f = 0; f < places->features; f++)
+                hn_places_column(places, p, f)[place] = seen[f];
+        }
+    }
+    free(seen);
+    return status;
+}
