@@ -226,7 +226,7 @@ static void drop_repeats(struct hn_config_parameter *parameter, bool sorted)
 {
     struct hn_value *values = parameter->values;
     size_t kept = 0;
-    if (sorted)
+    if (sorted && parameter->count > 0)
         qsort(values, parameter->count, sizeof *values, compare_integers);
     for (size_t i = 0; i < parameter->count; i++) {
         size_t first = sorted && kept > 0 ? kept - 1 : 0;
