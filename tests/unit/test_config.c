@@ -1,32 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/config/config.h"
-
 #include <dirent.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include <cmocka.h>
+#include "config_fixture.h"
 
 static int set_up(void **state)
 {
     (void)state;
     return chdir(HONE_TEST_DATA "/config");
-}
-
-static struct hn_config *load(const char *path)
-{
-    struct hn_config *config = NULL;
-    struct hn_error err = {""};
-    enum hn_status status = hn_config_load(path, &config, &err);
-    assert_string_equal(err.message, "");
-    assert_int_equal(status, HN_OK);
-    return config;
 }
 
 static struct hn_space *build(const struct hn_config *config, size_t problem)

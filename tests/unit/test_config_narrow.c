@@ -1,14 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/config/config.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "config_fixture.h"
 
 /* Of tests/data/family/frozen.yaml: FROZEN 1 or 0, TILE 8, 16 or 32, WORD 1 or 4. WORD has to
  * divide M, and a TILE of twice M and more is not promising. */
@@ -17,16 +8,6 @@ static int set_up(void **state)
 {
     (void)state;
     return chdir(HONE_TEST_DATA "/family");
-}
-
-static struct hn_config *load(const char *path)
-{
-    struct hn_config *config = NULL;
-    struct hn_error err = {""};
-    enum hn_status status = hn_config_load(path, &config, &err);
-    assert_string_equal(err.message, "");
-    assert_int_equal(status, HN_OK);
-    return config;
 }
 
 static struct hn_bindings parse(const char *text)

@@ -1,32 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/config/family.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include "tuner/config/config.h"
+#include "config_fixture.h"
 
 static int set_up(void **state)
 {
     (void)state;
     return chdir(HONE_TEST_DATA "/config/good");
-}
-
-static struct hn_config *load(const char *path)
-{
-    struct hn_config *config = NULL;
-    struct hn_error err = {""};
-    enum hn_status status = hn_config_load(path, &config, &err);
-    assert_string_equal(err.message, "");
-    assert_int_equal(status, HN_OK);
-    return config;
 }
 
 static void assert_text(const struct hn_bindings *bindings, const char *expected)

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TESTS_CONFIG_FIXTURE_H
+#define HONE_TESTS_CONFIG_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tuner/config/config.h"
+
+/* A config that can be read. */
+static inline struct hn_config *load(const char *path)
+{
+    struct hn_config *config = NULL;
+    struct hn_error err = {""};
+    enum hn_status status = hn_config_load(path, &config, &err);
+    assert_string_equal(err.message, "");
+    assert_int_equal(status, HN_OK);
+    return config;
+}
+
+#endif
