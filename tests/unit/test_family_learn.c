@@ -182,11 +182,11 @@ static void a_rule_chooses_well_at_sizes_that_it_has_not_seen(void **state)
     compare(fixture, &learnt, &mean, &worst);
     print_message(
         "%zu configurations, %zu nodes: predicted %.2f%%, %.1f%% at worst; is %.2f%%, %.1f%%\n",
-        learnt.rule.configuration_count, learnt.rule.node_count, 100 * learnt.mean_loss,
-        100 * learnt.worst_loss, 100 * mean, 100 * worst);
+        learnt.rule.configuration_count, learnt.rule.node_count, 100 * learnt.rule.predicted.mean,
+        100 * learnt.rule.predicted.worst, 100 * mean, 100 * worst);
     assert_true(learnt.rule.configuration_count <= 16);
     assert_true(mean < 0.04);
-    assert_true(fabs(learnt.mean_loss - mean) < 0.02);
+    assert_true(fabs(learnt.rule.predicted.mean - mean) < 0.02);
     assert_int_equal(learnt.wanted_count, 4);
     hn_learnt_finish(&learnt);
 }

@@ -261,8 +261,10 @@ static enum hn_status fill_wanted(struct tuning *tuning, size_t at, struct hn_er
 
 static bool is_good(const struct tuning *tuning)
 {
-    double loss = family_of(tuning)->worst ? tuning->learnt.worst_loss : tuning->learnt.mean_loss;
-    return tuning->measuring.matrix->size_count >= tuning->least_sizes && loss <= tuning->loss;
+    const struct hn_rule_loss *predicted = &tuning->learnt.rule.predicted;
+    double loss = family_of(tuning)->worst ? predicted->worst : predicted->mean;
+    return tuning->measuring.matrix->size_count >= tuning->least_sizes && predicted->sizes > 0 &&
+           loss <= tuning->loss;
 }
 
 /* Measures where the rule is least sure, until it is good enough, or the time for that is used up.
@@ -279,7 +281,7 @@ static enum hn_status refine(struct tuning *tuning, struct hn_error *err)
         say(tuning,
             "%4.0f s  %zu sizes, %zu times measured: predicted loss %.1f%%, %.0f%% at worst",
             elapsed_s(tuning), matrix->size_count, tuning->measuring.cell_count,
-            100 * tuning->learnt.mean_loss, 100 * tuning->learnt.worst_loss);
+            100 * tuning->learnt.rule.predicted.mean, 100 * tuning->learnt.rule.predicted.worst);
         size_t before = matrix->size_count;
         if (is_good(tuning) || elapsed_s(tuning) >= end_s || before == HN_MATRIX_SIZES)
             break;

@@ -6,7 +6,8 @@
 
 #include "tuner/family/sizes.h"
 
-/* Deviations are states of belief, and times are what they are: by half they are too small. */
+/* At sizes that were left out errors were 1.5 to 2.6 times the deviation (rms; reduce, transpose
+ * and sgemm). */
 static const double caution = 2;
 
 enum hn_status hn_forecast_init(struct hn_forecast *forecast, const struct hn_family_kernel *kernel,

@@ -12,7 +12,7 @@
 enum { FOLDS = 5, MOST_LEAVES = 160, LEAST_SAMPLES = 4 };
 /* What one more configuration, or one more leaf, has to save of the mean time. */
 static const double least_gain = 0.0005, least_split_gain = 0.0001;
-/* Where the worst ratio counts, a loss of 10% weighs as much as one of 1% 25 times. */
+/* Where the worst ratio counts, a loss of 10% weighs as much as 23 of 1%. */
 static const double worst_power = 16;
 /* A leaf is sure where at most of its samples the loss, and one deviation of the prediction, is
  * below this. */
@@ -302,12 +302,9 @@ static enum hn_status predict_loss(struct learning *learning, struct hn_error *e
         free(nodes);
         hn_models_destroy(models);
     }
-    struct hn_learnt *learnt = learning->learnt;
-    learnt->mean_loss = count > 0 ? expm1(sum / (double)count) : INFINITY;
-    learnt->worst_loss = count > 0 ? expm1(worst) : INFINITY;
-    learnt->rule.predicted = (struct hn_rule_loss){.mean = count > 0 ? learnt->mean_loss : 0,
-                                                   .worst = count > 0 ? learnt->worst_loss : 0,
-                                                   .sizes = count};
+    if (count > 0)
+        learning->learnt->rule.predicted = (struct hn_rule_loss){
+            .mean = expm1(sum / (double)count), .worst = expm1(worst), .sizes = count};
     return status;
 }
 
@@ -560,7 +557,7 @@ enum hn_status hn_learn(const struct hn_family_kernel *kernel, const struct hn_m
 {
     struct learning learning = {
         .kernel = kernel, .matrix = matrix, .options = options, .learnt = learnt};
-    *learnt = (struct hn_learnt){.mean_loss = INFINITY, .worst_loss = INFINITY};
+    *learnt = (struct hn_learnt){.wanted_count = 0};
     hn_rule_init(&learnt->rule);
     enum hn_status status = learn(&learning, err);
     hn_places_finish(&learning.sizes);

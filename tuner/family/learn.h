@@ -18,7 +18,6 @@ struct hn_learn_options {
 struct hn_learnt {
     struct hn_rule rule;               /* complete, with its predicted loss */
     size_t picked[HN_MATRIX_POINTS];   /* points of the matrix, by configuration of the rule */
-    double mean_loss, worst_loss;      /* predicted */
     struct hn_bindings *wanted;        /* where times are least sure */
     size_t wanted_count;
     /* Points that may be good at a wanted size, the likeliest first. */

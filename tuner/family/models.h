@@ -9,8 +9,8 @@
  * measured. */
 struct hn_models;
 
-/* scales: whether the lengths of the process are to be fitted, else they are those of `like`. `use` (NULL: all) says at
- * which sizes of the matrix measurements count; sizes has their features, in the matrix' order. HN_ENOMEM. */
+/* `like` has the lengths of the process; NULL: they are fitted. `use` (NULL: all) says at which sizes of the matrix
+ * measurements count; sizes has their features, in the matrix' order. HN_ENOMEM. */
 enum hn_status hn_models_make(const struct hn_family *family, const struct hn_matrix *matrix,
                               const struct hn_places *sizes, const bool *use, const struct hn_models *like,
                               struct hn_models **models, struct hn_error *err);

@@ -16,7 +16,7 @@ static double at(const struct hn_costs_table *table, size_t choice, size_t sampl
     return fmin(table->costs[choice * table->samples + sample], unusable);
 }
 
-/* The cost of all samples with the picked ones, but for one (SIZE_MAX: none), and one more. */
+/* The cost of all samples, each of which costs `least` or what one more choice takes. */
 static double with(const struct hn_costs_table *table, const double *least, size_t choice)
 {
     double cost = 0;
@@ -25,6 +25,7 @@ static double with(const struct hn_costs_table *table, const double *least, size
     return cost;
 }
 
+/* What samples cost with the picked ones but for one (SIZE_MAX: with all). */
 static void find_least(const struct hn_costs_table *table, const size_t *picked, size_t count,
                        size_t without, double *least)
 {
@@ -49,6 +50,43 @@ static size_t best_addition(const struct hn_costs_table *table, const double *le
     return best;
 }
 
+/* Adds one by one. */
+static double add_choices(const struct hn_costs_table *table, size_t most, double gain,
+                          size_t *picked, size_t *count, double *least)
+{
+    find_least(table, picked, *count, SIZE_MAX, least);
+    double cost = with(table, least, picked[0]);
+    while (*count < most) {
+        double own;
+        size_t added = best_addition(table, least, &own);
+        if (!(cost - own > gain))
+            break;
+        cost = own;
+        picked[(*count)++] = added;
+        find_least(table, picked, *count, SIZE_MAX, least);
+    }
+    return cost;
+}
+
+static void exchange_choices(const struct hn_costs_table *table, double gain, double cost,
+                             size_t *picked, size_t count, double *least)
+{
+    bool changed = true;
+    for (int round = 0; round < EXCHANGES && changed; round++) {
+        changed = false;
+        for (size_t i = 1; i < count; i++) {
+            double own;
+            find_least(table, picked, count, i, least);
+            size_t other = best_addition(table, least, &own);
+            if (other == picked[i] || !(cost - own > gain))
+                continue;
+            picked[i] = other;
+            cost = own;
+            changed = true;
+        }
+    }
+}
+
 enum hn_status hn_pick(const struct hn_costs_table *table, size_t most, double gain, size_t *picked,
                        size_t *count, struct hn_error *err)
 {
@@ -60,32 +98,8 @@ enum hn_status hn_pick(const struct hn_costs_table *table, size_t most, double g
         weight += table->weights[s];
     picked[0] = 0;
     *count = 1;
-    find_least(table, picked, 1, SIZE_MAX, least);
-    double cost = with(table, least, 0);
-    while (*count < most) {
-        double own;
-        size_t added = best_addition(table, least, &own);
-        if (!(cost - own > gain * weight))
-            break;
-        cost = own;
-        picked[(*count)++] = added;
-        find_least(table, picked, *count, SIZE_MAX, least);
-    }
-    for (int round = 0; round < EXCHANGES; round++) {
-        bool changed = false;
-        for (size_t i = 1; i < *count; i++) {
-            double own;
-            find_least(table, picked, *count, i, least);
-            size_t other = best_addition(table, least, &own);
-            if (other != picked[i] && cost - own > 1e-9 * weight) {
-                picked[i] = other;
-                cost = own;
-                changed = true;
-            }
-        }
-        if (!changed)
-            break;
-    }
+    double cost = add_choices(table, most, gain * weight, picked, count, least);
+    exchange_choices(table, 1e-9 * weight, cost, picked, *count, least);
     free(least);
     return HN_OK;
 }
