@@ -308,6 +308,38 @@ static void what_is_new_races_the_best_so_far(void **state)
     hn_store_close(store);
 }
 
+static void race_twice(const char *path, double factor, int races)
+{
+    struct hn_session_options options = exhaustive();
+    struct hn_store *store = open_store(path, HN_STORE_WRITE);
+    for (int run = 0; run < 2; run++) {
+        struct grid grid;
+        make_grid(&grid, NULL);
+        grid.backend.race_factor = factor;
+        struct hn_session *session = run_session(&grid, store, &options);
+        assert_int_equal(point_number(&hn_session_state(session)->best->point), GRID_BEST);
+        races -= grid.backend.races;
+        hn_session_destroy(session);
+        finish_grid(&grid);
+    }
+    assert_int_equal(races, 0);
+    hn_store_close(store);
+}
+
+/* A race slows all down alike: by a little it is settled. */
+static void a_slower_race_is_settled(void **state)
+{
+    const struct fixture *fixture = *state;
+    race_twice(fixture->path, 1.08, 1);
+}
+
+/* By more, those who look better by their times of the search meet the winner in another race. */
+static void who_looks_better_meets_the_winner(void **state)
+{
+    const struct fixture *fixture = *state;
+    race_twice(fixture->path, 1.2, 2);
+}
+
 /* Records are read back when they are asked for: a session holds those of the best few, in the
  * first run as in one over the cache. */
 static void what_is_in_the_cache_is_not_held(void **state)
@@ -390,7 +422,8 @@ int main(void)
         TEST(retry_failed_tries_failures_alone),    TEST(full_measures_early_stops_again),
         TEST(a_part_of_the_space_has_its_own_best), TEST(what_is_new_races_the_best_so_far),
         TEST(what_is_in_the_cache_is_not_held),     TEST(what_is_imported_is_measured),
-        TEST(a_record_that_is_gone_is_said),
+        TEST(a_record_that_is_gone_is_said),        TEST(a_slower_race_is_settled),
+        TEST(who_looks_better_meets_the_winner),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,8 +6,9 @@
 
 /* Who takes part in the finals, and whether there have to be any. */
 
-/* Times of a race lie at most this far from those of the search. */
-static const double race_shift = 0.05;
+/* Times of a race lie at most this far from those of the search, beside what the clock tells apart.
+ */
+static const double race_shift = 0.1;
 
 static const struct hn_result *result_at(const struct hn_session *session, size_t number)
 {
@@ -69,6 +70,27 @@ static size_t pick_best(struct hn_session *session, size_t *numbers)
     return count;
 }
 
+/* The winner of the last race takes part again, if as the last: those who look better by their
+ * times of the search are to meet it. */
+static size_t invite_winner(const struct hn_session *session, size_t *numbers, size_t count)
+{
+    size_t best = SIZE_MAX, place = 0;
+    for (size_t i = 0; i < session->tickets.count; i++) {
+        const struct hn_ticket *ticket = &session->tickets.items[i];
+        if (ticket->state == HN_TICKET_FINISHED && !ticket->replayed &&
+            ticket->result.outcome == HN_OUTCOME_OK && ticket->result.final &&
+            (best == SIZE_MAX || hn_session_compare(&i, &best, (void *)session) < 0))
+            best = i;
+    }
+    while (place < count && numbers[place] != best)
+        place++;
+    if (best == SIZE_MAX || place < count)
+        return count;
+    count -= count == HN_FINALIST_LIMIT;
+    numbers[count] = best;
+    return count + 1;
+}
+
 enum hn_status hn_session_pick_finalists(struct hn_session *session, size_t *numbers, size_t *count,
                                          struct hn_error *err)
 {
@@ -83,6 +105,8 @@ enum hn_status hn_session_pick_finalists(struct hn_session *session, size_t *num
            (overlaps(result_at(session, numbers[*count]), &best, session->state.noise) ||
             is_within(session, result_at(session, numbers[*count]), best.objective)))
         ++*count;
+    if (status == HN_OK)
+        *count = invite_winner(session, numbers, *count);
     hn_record_finish(&best);
     return status;
 }
@@ -139,6 +163,7 @@ static enum hn_status challenges(struct hn_session *session, size_t number,
 {
     const struct hn_result *result = result_at(session, number);
     double lead = (raced->objective - result->objective) / fabs(raced->objective);
+    double shift = race_shift + raced->timing.resolution_us / raced->timing.median_us;
     double time = 0;
     *challenges = false;
     if (result->outcome != HN_OUTCOME_OK || result->final)
@@ -147,7 +172,7 @@ static enum hn_status challenges(struct hn_session *session, size_t number,
     if (*challenges || (lead < 0 && !overlaps(result, raced, session->state.noise)))
         return HN_OK;
     enum hn_status status = read_time(session, number, &time, err);
-    *challenges = time >= race_time || lead > race_shift;
+    *challenges = time >= race_time || lead > shift;
     return status;
 }
 

@@ -114,7 +114,7 @@ int hn_session_compare(const void *a, const void *b, void *session);
 /* The order of results, of two tickets that are ok: a raced one comes before one that was not, as its time was taken side by
  * side with its rivals'; then as above. */
 bool hn_session_is_better(const struct hn_session *session, size_t a, size_t b);
-/* All whose intervals overlap the best's, best first; numbers has room for HN_FINALIST_LIMIT. */
+/* All whose intervals overlap the best's, best first, and the winner of the last race; numbers has room for HN_FINALIST_LIMIT. */
 enum hn_status hn_session_pick_finalists(struct hn_session *session, size_t *numbers, size_t *count,
                                          struct hn_error *err);
 /* Nothing new was found out, and what is as good as the best of the last race was there when it was held. */
