@@ -3,14 +3,17 @@
 BLOCK 256 and ITEMS 4, is the best for each size, so that the rule has nothing to lose."""
 
 import json
+import os
 import re
 import signal
 import subprocess
+import sys
 import unittest
 
 import double
 import hone
 
+BUILD = os.environ.get("HONE_BUILD", str(hone.SOURCE / "build"))
 FAMILY = "family: {n: {range: [1, 1000000]}}"
 BEST = {"BLOCK": 256, "FAULT": 0, "ITEMS": 4}
 
@@ -38,6 +41,7 @@ class Tuned(Case):
         self.assertEqual(self.rules(), [family["rule"]])
         self.check_cache()
         self.check_export()
+        self.check_beside()
         self.check_again(family)
 
     def check_lines(self, said, family):
@@ -89,6 +93,19 @@ int main(void)
         subprocess.run(["cc", "-std=c11", "-Wall", "-Werror", "choose.c", "-o", "choose"], cwd=self.folder, check=True)
         loss = subprocess.run([self.folder / "choose"], capture_output=True, text=True, check=True).stdout
         self.assertRegex(loss, r"^at 3 sizes that were not used: [\d.]+% slower than tuned for each in the mean, [\d.]+% at worst$")
+
+    def check_beside(self):
+        """What measures rules on a GPU, as far as it goes here: without a vendor's function."""
+        command = [sys.executable, "-B", hone.SOURCE / "bench" / "family" / "beside.py", "scale", "--cache", self.cache,
+                   "--other", self.cache, "--draw", "n=1:1000000", "--sizes", "3", "--rounds", "5", "--out", self.folder / "out"]
+        done = subprocess.run(command, env=self.environment(HONE_BUILD=BUILD), capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
+        self.assertIn("NO PEER", done.stderr)
+        self.assertIn("3 of 3 sizes of seed", done.stdout)
+        result = json.loads((self.folder / "out" / "scale.json").read_text())
+        self.assertEqual({row["regime"] for row in result["comparisons"]}, {"cold", "warm"})
+        for row in result["comparisons"]:
+            self.assertTrue(0.99 < row["worst"] <= row["mean"] < 1.01, "the same cache twice")
 
     def check_again(self, before):
         """What is in the cache is not measured again, and the newest rule counts."""
