@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Installs libhone: header, both libraries, hone.pc, and the package that find_package(hone) reads.
+# Installs libhone: headers, both libraries, hone.pc, and the package that find_package(hone) reads.
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hone)
 set(library_dir ${CMAKE_SOURCE_DIR}/runtime/libhone)
@@ -7,7 +7,7 @@ get_property(HONE_PRIVATE_LIBS TARGET hone_static PROPERTY HONE_PRIVATE_LIBS)
 
 install(TARGETS hone_shared EXPORT hone-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES $<TARGET_PROPERTY:hone_static,HONE_ARCHIVE> DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES ${library_dir}/hone.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES ${library_dir}/hone.h ${library_dir}/hone.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT hone-targets NAMESPACE hone:: DESTINATION ${package_dir})
 
 # So that the installed tree can be moved.

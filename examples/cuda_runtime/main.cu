@@ -6,7 +6,7 @@
 // CACHE is what `hone tune ../c_driver_api/scale.yaml --cache CACHE` wrote.
 #include <cstdio>
 #include <cstdlib>
-#include <hone.h>
+#include <hone.hpp>
 
 __global__ void make_x(float *x, int n)
 {
@@ -22,14 +22,6 @@ __global__ void count_wrong(const float *x, const float *y, int n, float a, int 
         atomicAdd(wrong, 1);
 }
 
-static void check(hone_status status, const hone_error &err)
-{
-    if (status == HONE_OK)
-        return;
-    fprintf(stderr, "%s: %s\n", hone_status_name(status), err.message);
-    exit(1);
-}
-
 static void check(cudaError_t result)
 {
     if (result == cudaSuccess)
@@ -38,14 +30,9 @@ static void check(cudaError_t result)
     exit(1);
 }
 
-int main(int argc, char **argv)
+static int run(const char *path, int n)
 {
-    const int n = argc > 2 ? atoi(argv[2]) : 65536;
     const float a = 3;
-    if (argc < 2 || n < 1) {
-        fprintf(stderr, "usage: %s CACHE [N]\n", argv[0]);
-        return 2;
-    }
     float *x, *y;
     int *wrong;
     cudaStream_t stream;
@@ -57,28 +44,35 @@ int main(int argc, char **argv)
     *wrong = 0;
 
     // After the first call of the runtime its context is current, which is what the library works in.
-    hone_error err;
-    hone_cache *cache;
-    hone_kernel *kernel;
-    const hone_value problem[] = {hone_integer("n", n)};
-    check(hone_open(argv[1], &cache, &err), err);
-    check(hone_get(cache, "scale", problem, 1, nullptr, &kernel, &err), err);
-    const hone_info *info = hone_kernel_info(kernel);
-    printf("%s %s: %s\n", info->kernel, info->problem, info->point);
+    const hone::cache cache(path);
+    const hone::kernel scale = cache.kernel("scale", {{"n", n}});
+    printf("%s %s: %s\n", scale.info().kernel, scale.info().problem, scale.info().point);
 
     make_x<<<(n + 255) / 256, 256, 0, stream>>>(x, n);
-    const hone_argument arguments[] = {hone_buffer("x", reinterpret_cast<CUdeviceptr>(x)),
-                                       hone_buffer("y", reinterpret_cast<CUdeviceptr>(y)), hone_float32("a", a)};
-    check(hone_launch(kernel, stream, arguments, 3, &err), err);
+    scale(stream, x, y, a);
     count_wrong<<<(n + 255) / 256, 256, 0, stream>>>(x, y, n, a, wrong);
 
     check(cudaStreamSynchronize(stream));
     const int found = *wrong;
     printf("%d of %d elements are wrong\n", found, n);
-    hone_close(cache);
     check(cudaFree(x));
     check(cudaFree(y));
     check(cudaFree(wrong));
     check(cudaStreamDestroy(stream));
     return found != 0;
+}
+
+int main(int argc, char **argv)
+{
+    const int n = argc > 2 ? atoi(argv[2]) : 65536;
+    if (argc < 2 || n < 1) {
+        fprintf(stderr, "usage: %s CACHE [N]\n", argv[0]);
+        return 2;
+    }
+    try {
+        return run(argv[1], n);
+    } catch (const hone::error &error) {
+        fprintf(stderr, "%s: %s\n", hone_status_name(error.status()), error.what());
+        return 1;
+    }
 }

@@ -119,6 +119,17 @@ int main(void)
         result = subprocess.run([self.folder / "choose"], capture_output=True, text=True)
         self.assertEqual(result.stdout.splitlines(), ["0 1 0 0", "1 0 1 1", self.LINES[1].strip()])
         self.assertEqual(result.returncode, 40)
+        self.write("named.c", '''#include "transpose.h"
+int main(void)
+{
+    const struct hone_transpose_problem problem = {.ROWS = 1000, .COLUMNS = 1001};
+    return hone_transpose_choose(problem, NULL) - 1;
+}
+''')
+        for command in (["cc", "-std=c11"], ["g++", "-std=c++20", "-x", "c++"]):
+            subprocess.run([*command, "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "named.c", "-o", "named"],
+                           cwd=self.folder, check=True)
+            subprocess.run([self.folder / "named"], check=True)
         self.hone("export", "transpose", "--no-family", "-o", "transpose.h")
         self.assertNotIn("hone_transpose_choose", (self.folder / "transpose.h").read_text())
 

@@ -205,6 +205,12 @@ class Programs(Case):
     def test_the_way_of_a_launch(self):
         self.check(PROGRAM.parent / "test_launch_path")
 
+    @unittest.skipIf(double.ON_GPU, "the programs are not in the bundle")
+    def test_cpp(self):
+        for name in ("test_cpp", "test_cpp_results"):
+            if (PROGRAM.parent / name).exists():
+                self.check(PROGRAM.parent / name)
+
     @unittest.skipUnless(double.ON_GPU and os.environ.get("HONE_RUNTIME_EXAMPLE"), "needs a GPU, and nvcc when it was built")
     def test_beside_the_runtime_api(self):
         example = pathlib.Path(os.environ["HONE_RUNTIME_EXAMPLE"]).absolute()

@@ -76,6 +76,58 @@ class Package(test_library.Case):
         self.call("cc", "-std=c11", *flags, self.write("header.c", text))
         self.call("c++", "-std=c++11", *flags, self.write("header.cpp", text))
 
+    CPP = """\
+#include <hone.hpp>
+template <typename T> struct fancy { T *pointer; T *get() const { return pointer; } };
+template <typename T> struct fancy_span { fancy<T> data() const { return {nullptr}; } std::size_t size() const { return 9; } };
+hone::outcome<void> run(const hone::cache &cache, CUstream stream, const float *x, CUdeviceptr y, fancy_span<float> z);
+hone::outcome<void> run(const hone::cache &cache, CUstream stream, const float *x, CUdeviceptr y, fancy_span<float> z)
+{
+    constexpr hone::name X{"x"}, Z{"z"};
+    auto kernel = cache.kernel("scale", {{"n", 4}, {"real", 0.5f}, {"word", "row"}, {"yes", true}});
+#ifdef HONE_NO_EXCEPTIONS
+    return (*kernel)(stream, x, y, Z = z, hone::name("a") = 2.5);
+#else
+    return kernel(stream, X = hone::buffer{x, 4}, Z = z, hone::name("y") = y);
+#endif
+}
+int main() { return 0; }
+"""
+
+    def test_the_header_of_cpp_is_clean(self):
+        flags = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Wold-style-cast",
+                 "-Wno-unused-variable", "-Werror", "-O1", "-c", "-o", "cpp.o", "-isystem", "/usr/local/cuda/include",
+                 "-isystem", os.environ.get("CUDA_INCLUDE", "."), "-I", self.prefix / "include"]
+        source = self.write("program.cpp", self.CPP)
+        for compiler in filter(shutil.which, ("g++", "clang++")):
+            for ways in (["-std=c++17"], ["-std=c++17", "-DHONE_NO_EXCEPTIONS"], ["-std=c++20", "-fno-exceptions"]):
+                self.call(compiler, *ways, *flags, source)
+
+    def test_the_manuals_program_of_cpp(self):
+        page = SOURCE / "docs" / "cpp.md"
+        program, = [block for block in code_blocks(page, "cpp") if "int main(" in block]
+        self.call("c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", self.write("manual.cpp", program), "-I",
+                  self.prefix / "include", "-isystem", "/usr/local/cuda/include", "-isystem", os.environ.get("CUDA_INCLUDE", "."),
+                  "-L", self.libraries, "-lhone", f"{double.DOUBLE}/libcuda.so.1", "-o", self.folder / "manual")
+        self.assertIn("y[0] = 6", self.run_on_double(self.folder / "manual", self.cache))
+
+    @unittest.skipUnless(NVCC, "there is no nvcc")
+    def test_the_header_of_cpp_takes_what_cuda_has(self):
+        source = self.write("program.cu", """\
+#include <cuda/std/span>
+#include <cuda_fp16.h>
+#include <hone.hpp>
+#include <thrust/device_vector.h>
+void run(const hone::kernel &kernel, cudaStream_t stream, thrust::device_vector<float> &vector,
+         const thrust::device_vector<float> &constant, cuda::std::span<const float> span, __half half)
+{
+    kernel(stream, constant, vector, half);
+    kernel(stream, span, vector.data(), 1.0f);
+}
+""")
+        self.call(NVCC, "-std=c++17", "-arch=sm_75", "-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra,-Wconversion",
+                  "-I", self.prefix / "include", "-c", source, "-o", self.folder / "program.o")
+
     def test_a_cmake_project_finds_the_package(self):
         build = self.folder / "example"
         self.call("cmake", "-S", SOURCE / "examples" / "c_driver_api", "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}",
