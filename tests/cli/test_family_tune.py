@@ -43,6 +43,7 @@ class Tuned(Case):
         self.check_export()
         self.check_beside()
         self.check_again(family)
+        self.check_replay()
 
     def check_lines(self, said, family):
         tuned = re.findall(r"^ +\d+ s  tuned n=\d+: best [\d.e+]+ us, \d+ configurations known$", said, re.MULTILINE)
@@ -106,6 +107,24 @@ int main(void)
         self.assertEqual({row["regime"] for row in result["comparisons"]}, {"cold", "warm"})
         for row in result["comparisons"]:
             self.assertTrue(0.99 < row["worst"] <= row["mean"] < 1.01, "the same cache twice")
+
+    def check_replay(self):
+        replay = ["replay", "--family", self.config, "--held-out", "3", "--budget", "3s"]
+        said = self.hone(*replay)
+        self.assertEqual(len(re.findall(r"not used n=\d+: ", said.stderr)), 3)
+        self.assertRegex(said.stdout, r"promised  at 3 sizes that were not used: [\s\S]*now       at 3 sizes that nobody had measured: "
+                                      r"[\s\S]*verdict   holds\n")
+        rule = self.rules()[-1]
+        rule["nodes"] = [{"configuration": 0, "sure": True}]  # the default point, which is the best of no size
+        self.forge("UPDATE rule SET json = ?1, checksum = checksum(session_id, ?1) WHERE session_id = (SELECT max(session_id) FROM rule)",
+                   json.dumps(rule))
+        said = self.hone(*replay, "--json", expect=4)
+        self.assertRegex(said.stderr, r"hone: the replay does not hold: found \d+.\d% slower than tuned in the mean, at least ")
+        document = json.loads(said.stdout)[0]
+        self.assertEqual((document["verdict"], document["now"]["sizes"]), ("WORSE", 3))
+        self.assertGreater(document["now"]["mean"], document["promised"]["mean"] + 0.05)
+        self.fails(3, "hone: the cache holds no rule of scale's family for Hone Double with a warm L2 cache; `hone tune --family` "
+                      "learns one", *replay, "--regime", "warm", "-q")
 
     def check_again(self, before):
         """What is in the cache is not measured again, and the newest rule counts."""
@@ -207,8 +226,10 @@ class Refused(Case):
         self.refused(f"--family compares times, and the objective of {self.config} is 'gbps'", "--family", self.config)
 
     def test_options_that_it_has_no_use_for(self):
-        for option, name in ((["--simulate", hone.SOURCE / "cache/recorded"], "--simulate"), (["-p", "n=5"], "--problem")):
-            self.refused(f"--family measures sizes of the family's: it can not be given with {name}", "--family", self.config, *option)
+        for option in (["--simulate", hone.SOURCE / "cache/recorded"], ["--problem", "n=5"], ["--full"], ["--stop-chance", "0.05"],
+                       ["--retry-failed"]):
+            self.refused("--family draws sizes, and shares its time between short searches on a GPU: it can not be given with "
+                         f"{option[0]}", "--family", self.config, *option)
         self.refused("--family: --budget is a time, as 60s or 10m", "--family", self.config, "--budget", "50")
         for option, value in (("--loss", "3%"), ("--held-out", "5")):
             self.refused(f"{option} is an option of --family", self.config, option, value)
@@ -219,6 +240,17 @@ class Refused(Case):
         for value in ("0", "-1", "x", "1001"):
             self.misused(f"--held-out: found '{value}', expected a number from 1 to 1000", "tune", "--family", self.config,
                          f"--held-out={value}")
+
+    def test_replays(self):
+        for arguments, message in ((["--all", "--family"], "--all races tunings again, --family a rule: give one of them"),
+                                   (["--held-out", "3"], "--held-out is an option of --family"),
+                                   (["--budget", "3s"], "--budget is the time of --family's searches")):
+            self.misused(message, "replay", self.config, *arguments)
+        replay = ["replay", "--family", self.config]
+        self.fails(2, "hone: --family draws sizes of the family's: it can not be given with --problem", *replay, "-p", "n=5")
+        self.fails(2, "hone: --family: --budget is a time, as 60s or 10m", *replay, "--budget", "5")
+        self.spoil(self.config, FAMILY, "problem: {n: 65536}")
+        self.fails(2, f"hone: --family: {self.config} has no 'family'; docs/families.md says how to write one", *replay)
 
     def test_frozen_sizes(self):
         self.spoil(self.config, "parameters:", "freeze: [n]\nparameters:")

@@ -11,19 +11,22 @@
 #include "tuner/commands/options.h"
 #include "tuner/commands/output.h"
 #include "tuner/commands/replay_all.h"
+#include "tuner/commands/replay_family.h"
 #include "tuner/report/format.h"
 #include "tuner/session/backend.h"
 #include "tuner/workers/workers.h"
 
 extern const struct hn_command hn_command_replay;
 
-enum { KEY_MAX_SLOWDOWN = 1, KEY_ALL };
+enum { KEY_MAX_SLOWDOWN = 1, KEY_ALL, KEY_FAMILY, KEY_HELD_OUT };
 
 struct replay {
     const char *path;
     const char **paths; /* with --all */
     size_t path_count;
     bool all;
+    bool family;
+    unsigned held_out;   /* with --family; 0: as many as suit it */
     double max_slowdown; /* relative */
     struct hn_options options;
     struct hn_config *config;
@@ -40,6 +43,9 @@ static const struct argp_option own_options[] = {
     {"all", KEY_ALL, 0, 0,
      "Race the best five of every stale tuning of these configs again, and store what comes of it",
      1},
+    {"family", KEY_FAMILY, 0, 0,
+     "Hold the rule of the config's family against searches at sizes that nobody has measured", 1},
+    {"held-out", KEY_HELD_OUT, "COUNT", 0, "Of a family: at so many sizes", 1},
     {0},
 };
 
@@ -68,6 +74,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_ALL:
         replay->all = true;
         return 0;
+    case KEY_FAMILY:
+        replay->family = true;
+        return 0;
+    case KEY_HELD_OUT:
+        replay->held_out = hn_options_held_out(argument, state);
+        return 0;
     case ARGP_KEY_ARG:
         return add_path(replay, argument);
     case ARGP_KEY_END:
@@ -75,6 +87,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
             argp_error(state, "expected the path of a config");
         if (replay->path_count > 1 && !replay->all)
             argp_error(state, "found a second config '%s'", replay->paths[1]);
+        if (replay->all && replay->family)
+            argp_error(state, "--all races tunings again, --family a rule: give one of them");
+        if (replay->held_out > 0 && !replay->family)
+            argp_error(state, "--held-out is an option of --family");
+        if ((replay->options.budget_s > 0 || replay->options.budget_count > 0) && !replay->family)
+            argp_error(state, "--budget is the time of --family's searches");
         replay->path = replay->paths[0];
         return 0;
     default:
@@ -374,11 +392,13 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
         .arguments = "CONFIG...",
         .summary = "Runs the cached best again: compiles, verifies, measures and sets it against "
                    "the record. Exit code 4 when it is wrong or slower.",
-        .details = "With --all, and with any number of configs: the best five of each tuning that "
-                   "was made with another driver, NVRTC, template or plan are verified and raced "
-                   "again, which updates or confirms it in seconds.",
+        .details =
+            "With --all, and with any number of configs: the best five of each tuning that "
+            "was made with another driver, NVRTC, template or plan are verified and raced "
+            "again, which updates or confirms it in seconds. With --family: exit code 4 when "
+            "the rule loses more than it promises.",
         .groups = HN_OPTIONS_SPACE | HN_OPTIONS_DEVICE | HN_OPTIONS_COMPILE | HN_OPTIONS_ARCH |
-                  HN_OPTIONS_CACHE | HN_OPTIONS_OUTPUT,
+                  HN_OPTIONS_CACHE | HN_OPTIONS_OUTPUT | HN_OPTIONS_TIME,
         .own = own_options,
         .parse = parse,
         .input = &replay,
@@ -386,8 +406,10 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
     hn_options_init(&replay.options);
     enum hn_status status = hn_options_parse(&line, argc, argv, &replay.options);
     if (status == HN_OK)
-        status = replay.all ? hn_replay_all(&replay.options, replay.paths, replay.path_count, err)
-                            : execute(&replay, err);
+        status = replay.family ? hn_replay_family(&replay.options, replay.path, replay.held_out,
+                                                  replay.max_slowdown, "hone replay --family", err)
+                 : replay.all ? hn_replay_all(&replay.options, replay.paths, replay.path_count, err)
+                              : execute(&replay, err);
     free(replay.paths);
     json_decref(replay.results);
     hn_tuned_list_free(&replay.tuned);

@@ -69,15 +69,6 @@ static double read_percent(const char *argument, struct argp_state *state)
     return percent;
 }
 
-static unsigned long read_count(const char *argument, struct argp_state *state)
-{
-    char *end;
-    unsigned long count = strtoul(argument, &end, 10);
-    if (end == argument || *end != '\0' || count < 1 || count > 1000)
-        argp_error(state, "--held-out: found '%s', expected a number from 1 to 1000", argument);
-    return count;
-}
-
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct tune *tune = state->input;
@@ -92,7 +83,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         tune->loss = read_percent(argument, state) / 100;
         return 0;
     case KEY_HELD_OUT:
-        tune->held_out = (unsigned)read_count(argument, state);
+        tune->held_out = hn_options_held_out(argument, state);
         return 0;
     case ARGP_KEY_ARG:
         if (tune->path != NULL)
@@ -420,9 +411,26 @@ static enum hn_status tune_family(struct tune *tune, struct hn_error *err)
     return status;
 }
 
-static enum hn_status check_family(const struct tune *tune, struct hn_error *err)
+/* Options of single searches that say nothing of a family. */
+static const char *find_meaningless(const struct tune *tune)
 {
     const struct hn_options *options = &tune->options;
+    const struct {
+        bool given;
+        const char *name;
+    } all[] = {
+        {options->simulate != NULL, "--simulate"},   {tune->capture != NULL, "--capture"},
+        {options->problem_count > 0, "--problem"},   {options->full, "--full"},
+        {options->has_stop_chance, "--stop-chance"}, {options->retry_failed, "--retry-failed"}};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (all[i].given)
+            return all[i].name;
+    return NULL;
+}
+
+static enum hn_status check_family(const struct tune *tune, struct hn_error *err)
+{
+    const char *meaningless = find_meaningless(tune);
     if (!tune->family && (tune->loss > 0 || tune->held_out > 0))
         return hn_fail(err, HN_EUSAGE, "%s is an option of --family",
                        tune->loss > 0 ? "--loss" : "--held-out");
@@ -432,13 +440,12 @@ static enum hn_status check_family(const struct tune *tune, struct hn_error *err
         return hn_fail(err, HN_EUSAGE,
                        "--family: %s has no 'family'; docs/families.md says how to write one",
                        tune->path);
-    if (options->simulate != NULL || tune->capture != NULL || options->problem_count > 0)
+    if (meaningless != NULL)
         return hn_fail(err, HN_EUSAGE,
-                       "--family measures sizes of the family's: it can not be given with %s",
-                       options->simulate != NULL ? "--simulate"
-                       : tune->capture != NULL   ? "--capture"
-                                                 : "--problem");
-    if (options->budget_count > 0)
+                       "--family draws sizes, and shares its time between short searches on a GPU: "
+                       "it can not be given with %s",
+                       meaningless);
+    if (tune->options.budget_count > 0)
         return hn_fail(err, HN_EUSAGE, "--family: --budget is a time, as 60s or 10m");
     if (strcmp(tune->config->plan->objective, "time") != 0)
         return hn_fail(err, HN_ECONFIG, "--family compares times, and the objective of %s is '%s'",

@@ -32,7 +32,7 @@ enum {
     KEY_EVENTS,
 };
 
-enum { GROUPS = 8, JOBS_MOST = 4096 };
+enum { GROUPS = 9, JOBS_MOST = 4096 };
 
 static const struct argp_option space_options[] = {
     {0, 0, 0, 0, "Space:", 2},
@@ -107,10 +107,16 @@ static const struct argp_option events_options[] = {
     {0},
 };
 
+static const struct argp_option time_options[] = {
+    {0, 0, 0, 0, "Search:", 3},
+    {"budget", KEY_BUDGET, "60s", 0, "Of a family: time for all searches (s, m, h)", 3},
+    {0},
+};
+
 /* Bit i of enum hn_option_groups is groups[i]. */
 static const struct argp_option *const groups[GROUPS] = {
-    space_options, search_options, device_options, compile_options,
-    cache_options, output_options, arch_options,   events_options,
+    space_options,  search_options, device_options, compile_options, cache_options,
+    output_options, arch_options,   events_options, time_options,
 };
 
 void hn_options_init(struct hn_options *options)
@@ -164,6 +170,14 @@ bool hn_options_read_count(const char *text, uint64_t *count)
     return true;
 }
 
+unsigned hn_options_held_out(const char *text, struct argp_state *state)
+{
+    uint64_t count = 0;
+    if (!hn_options_read_count(text, &count) || count < 1 || count > 1000)
+        argp_error(state, "--held-out: found '%s', expected a number from 1 to 1000", text);
+    return (unsigned)count;
+}
+
 static void set_budget(struct hn_options *options, const char *text, struct argp_state *state)
 {
     bool had_unit = false;
@@ -215,6 +229,7 @@ static void set_stop_chance(struct hn_options *options, const char *text, struct
     options->stop_chance = hn_c_strtod(text, &end);
     if (end == text || *end != '\0' || !(options->stop_chance >= 0 && options->stop_chance < 1))
         argp_error(state, "--stop-chance: found '%s', expected a chance from 0 to below 1", text);
+    options->has_stop_chance = true;
 }
 
 static void set_regime(struct hn_options *options, const char *text, struct argp_state *state)

@@ -20,6 +20,7 @@ struct hn_options {
     uint64_t budget_count; /* 0: none */
     unsigned look_ahead;   /* 0: as the config says */
     double stop_chance;
+    bool has_stop_chance;  /* it was given */
     bool full;
     const char *device;
     int jobs; /* 0: as many as the machine allows */
@@ -46,6 +47,7 @@ enum hn_option_groups {
     HN_OPTIONS_OUTPUT = 32, /* --json --quiet */
     HN_OPTIONS_ARCH = 64,   /* --arch, with HN_OPTIONS_COMPILE */
     HN_OPTIONS_EVENTS = 128, /* --events, with HN_OPTIONS_OUTPUT */
+    HN_OPTIONS_TIME = 256,   /* --budget of what searches only for a time */
 };
 
 void hn_options_init(struct hn_options *options);
@@ -73,5 +75,7 @@ enum hn_status hn_options_config(const struct hn_options *options, const char *p
 
 /* A whole number from 0; false for anything else. */
 bool hn_options_read_count(const char *text, uint64_t *count);
+/* What --held-out says; argp_error for what it can not. */
+unsigned hn_options_held_out(const char *text, struct argp_state *state);
 
 #endif

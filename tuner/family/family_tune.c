@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "tuner/config/family.h"
+#include "tuner/family/held_out.h"
 #include "tuner/family/learn.h"
 #include "tuner/family/measuring.h"
 #include "tuner/family/sizes.h"
@@ -19,21 +20,12 @@ enum {
     WANTED = 8,       /* sizes measured between two rules, where the last was least sure */
     DRAWN = 4,        /* and sizes that were drawn */
     QUICK_SAMPLES = 1500, /* of a rule that only says what to measure next */
-    SAMPLES = 6000,
-    MOST_DRAWS = 200 /* until a size comes that was not used */
+    SAMPLES = 6000
 };
 /* Shares of the time: searches at sizes of their own, cells of the matrix, and the sizes that were
  * not used. */
 static const double tuned_share = 0.45, cells_share = 0.30;
 static const uint64_t held_out_salt = 0x9e3779b97f4a7c15;
-
-/* What a family is worth where nobody says. */
-static const struct {
-    double budget_s;
-    size_t tuned;
-    unsigned held_out;
-    size_t least_sizes; /* before a predicted loss is believed */
-} plans[] = {{60, 6, 10, 24}, {120, 9, 12, 48}, {600, 16, 20, 96}};
 
 struct tuning {
     const struct hn_family_options *options;
@@ -77,19 +69,31 @@ __attribute__((format(printf, 2, 3))) static void say(const struct tuning *tunin
     free(line);
 }
 
+struct hn_family_worth hn_family_worth(const struct hn_family *family)
+{
+    static const struct hn_family_worth worths[] = {
+        {60, 6, 10, 24}, {120, 9, 12, 48}, {600, 16, 20, 96}};
+    size_t ranges = 0;
+    for (size_t i = 0; i < family->value_count; i++)
+        ranges += family->values[i].kind == HN_FAMILY_RANGE || family->values[i].count > 2;
+    return worths[ranges < 2 ? 0 : ranges == 2 ? 1 : 2];
+}
+
+double hn_family_held_out_s(double budget_s)
+{
+    return (1 - tuned_share - cells_share) * budget_s;
+}
+
 static void plan(struct tuning *tuning)
 {
     const struct hn_family_options *options = tuning->options;
     const struct hn_family *family = family_of(tuning);
-    size_t ranges = 0;
-    for (size_t i = 0; i < family->value_count; i++)
-        ranges += family->values[i].kind == HN_FAMILY_RANGE || family->values[i].count > 2;
-    size_t row = ranges < 2 ? 0 : ranges == 2 ? 1 : 2;
-    tuning->budget_s = options->budget_s > 0 ? options->budget_s : plans[row].budget_s;
+    const struct hn_family_worth worth = hn_family_worth(family);
+    tuning->budget_s = options->budget_s > 0 ? options->budget_s : worth.budget_s;
     tuning->loss = options->loss > 0 ? options->loss : family->loss;
-    tuning->held_out = options->held_out > 0 ? options->held_out : plans[row].held_out;
-    tuning->tuned = plans[row].tuned;
-    tuning->least_sizes = plans[row].least_sizes;
+    tuning->held_out = options->held_out > 0 ? options->held_out : worth.held_out;
+    tuning->tuned = worth.tuned;
+    tuning->least_sizes = worth.least_sizes;
 }
 
 /* --- sizes
@@ -300,124 +304,33 @@ static enum hn_status refine(struct tuning *tuning, struct hn_error *err)
  * ----------------------------------------------------------------------------------------------------
  */
 
-struct asked {
-    struct hn_family_kernel kernel;
-    const struct hn_rule *rule;
-    const struct hn_bindings *problem;
-};
-
-static bool usable(int configuration, void *context)
+static bool is_of_matrix(void *context, const struct hn_bindings *problem)
 {
-    const struct asked *asked = context;
-    return hn_family_allows(&asked->kernel, asked->problem,
-                            &asked->rule->configurations[(size_t)configuration]);
-}
-
-/* How much slower than tuned is what the rule says; NAN: it says nothing, or neither could be
- * measured. */
-static enum hn_status hold_against(struct tuning *tuning, const struct hn_bindings *problem,
-                                   double budget_s, double *loss, struct hn_error *err)
-{
-    bool sure;
-    double chosen_us, best_us;
-    const struct hn_rule *rule = &tuning->learnt.rule;
-    struct asked asked = {kernel_of(tuning), rule, problem};
-    int configuration = hn_rule_choose(rule, problem, usable, &asked, &sure);
-    *loss = NAN;
-    if (configuration < 0)
-        return HN_OK;
-    enum hn_status status = hn_measuring_compare(&tuning->measuring, problem,
-                                                 &rule->configurations[(size_t)configuration],
-                                                 budget_s, &chosen_us, &best_us, err);
-    if (status != HN_OK)
-        return status;
-    *loss = log(chosen_us / best_us);
-    char *text = hn_bindings_text(problem);
-    if (text != NULL)
-        say(tuning, "%4.0f s  not used %s: %.4g us, tuned %.4g us, %.1f%% slower%s",
-            elapsed_s(tuning), text, chosen_us, best_us, 100 * expm1(*loss),
-            sure ? "" : " (not sure)");
-    free(text);
-    return HN_OK;
-}
-
-static bool is_unused(const struct tuning *tuning, const struct hn_bindings *held, unsigned count,
-                      const struct hn_bindings *problem)
-{
-    const struct hn_matrix *matrix = tuning->measuring.matrix;
+    const struct hn_matrix *matrix = context;
     bool used = false;
     for (size_t s = 0; s < matrix->size_count && !used; s++)
         used = hn_bindings_equal(&matrix->sizes[s].problem, problem);
-    for (unsigned i = 0; i < count && !used; i++)
-        used = hn_bindings_equal(&held[i], problem);
-    return !used;
-}
-
-/* Adds a size that is neither of the matrix nor among those held out; a small family may have none
- * left. */
-static enum hn_status hold_out(struct tuning *tuning, uint64_t *at, struct hn_bindings *held,
-                               unsigned *count, struct hn_error *err)
-{
-    enum hn_status status = HN_OK;
-    for (int i = 0; i < MOST_DRAWS && status == HN_OK; i++) {
-        struct hn_bindings problem, *whole = &held[*count];
-        status = hn_family_next(family_of(tuning), tuning->options->seed ^ held_out_salt, at,
-                                &problem, err);
-        if (status != HN_OK)
-            break;
-        status = hn_measuring_complete(&tuning->measuring, &problem, whole, err);
-        hn_bindings_finish(&problem);
-        if (status == HN_OK && is_unused(tuning, held, *count, whole)) {
-            ++*count;
-            break;
-        }
-        hn_bindings_finish(whole);
-    }
-    return status;
-}
-
-static enum hn_status hold_against_all(struct tuning *tuning, struct hn_bindings *held,
-                                       unsigned *count, struct hn_error *err)
-{
-    struct hn_rule_loss *measured = &tuning->learnt.rule.measured;
-    double left_s = fmax(tuning->budget_s - elapsed_s(tuning),
-                         (1 - tuned_share - cells_share) * tuning->budget_s);
-    double sum = 0, worst = 0;
-    uint64_t at = 0;
-    enum hn_status status = HN_OK;
-    for (unsigned i = 0; i < tuning->held_out && status == HN_OK; i++) {
-        double loss = NAN;
-        status = hold_out(tuning, &at, held, count, err);
-        if (status == HN_OK && *count == i) {
-            say(tuning, "%4.0f s  the family has no more sizes that were not used",
-                elapsed_s(tuning));
-            break;
-        }
-        if (status == HN_OK)
-            status = hold_against(tuning, &held[i], left_s / tuning->held_out, &loss, err);
-        if (status != HN_OK || isnan(loss) || isinf(loss))
-            continue;
-        sum += loss;
-        worst = fmax(worst, loss);
-        measured->sizes++;
-    }
-    if (measured->sizes > 0) {
-        measured->mean = expm1(sum / (double)measured->sizes);
-        measured->worst = expm1(worst);
-    }
-    return status;
+    return used;
 }
 
 static enum hn_status measure_loss(struct tuning *tuning, struct hn_error *err)
 {
-    unsigned count = 0;
-    struct hn_bindings *held = calloc(tuning->held_out, sizeof *held);
-    if (held == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status = hold_against_all(tuning, held, &count, err);
-    for (unsigned i = 0; i < count; i++)
-        hn_bindings_finish(&held[i]);
-    free(held);
+    struct hn_held_out_loss found;
+    struct hn_rule *rule = &tuning->learnt.rule;
+    const struct hn_held_out held_out = {
+        .measuring = &tuning->measuring,
+        .kernel = kernel_of(tuning),
+        .rule = rule,
+        .seed = tuning->options->seed ^ held_out_salt,
+        .count = tuning->held_out,
+        .budget_s =
+            fmax(tuning->budget_s - elapsed_s(tuning), hn_family_held_out_s(tuning->budget_s)),
+        .started_ms = tuning->started_ms,
+        .is_used = is_of_matrix,
+        .context = tuning->measuring.matrix,
+    };
+    enum hn_status status = hn_held_out_measure(&held_out, &found, err);
+    rule->measured = found.loss;
     return status;
 }
 

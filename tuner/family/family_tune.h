@@ -21,4 +21,15 @@ enum hn_status hn_family_tune(const struct hn_family_options *options, struct hn
                               struct hn_error *err);
 void hn_family_outcome_finish(struct hn_family_outcome *outcome);
 
+/* What is spent on a family where nobody says. */
+struct hn_family_worth {
+    double budget_s;
+    size_t tuned;      /* sizes that are searched */
+    unsigned held_out; /* and sizes that are not used */
+    size_t least_sizes; /* before a predicted loss is believed */
+};
+struct hn_family_worth hn_family_worth(const struct hn_family *family);
+/* What of a budget at least is for the sizes that are not used. */
+double hn_family_held_out_s(double budget_s);
+
 #endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/commands/replay_family.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/interrupt.h"
+#include "runtime/process/machine.h"
+#include "tuner/commands/output.h"
+#include "tuner/config/family.h"
+#include "tuner/family/family_replay.h"
+
+struct replay_family {
+    const struct hn_options *options;
+    const char *path;
+    double max_slowdown;
+    struct hn_config *config;
+    struct hn_store *store;
+    struct hn_workers *workers;
+};
+
+static enum hn_status load_again(void *context, struct hn_config **config, struct hn_error *err)
+{
+    const struct replay_family *replay = context;
+    struct hn_options quiet = *replay->options;
+    quiet.quiet = true;
+    return hn_options_config(&quiet, replay->path, config, err);
+}
+
+static void say(void *context, const char *line)
+{
+    const struct replay_family *replay = context;
+    if (!replay->options->quiet)
+        fprintf(stderr, "%s\n", line);
+}
+
+static enum hn_status check(const struct replay_family *replay, struct hn_error *err)
+{
+    const struct hn_options *options = replay->options;
+    if (replay->config->family == NULL)
+        return hn_fail(err, HN_EUSAGE,
+                       "--family: %s has no 'family'; docs/families.md says how to write one",
+                       replay->path);
+    if (options->problem_count > 0)
+        return hn_fail(err, HN_EUSAGE,
+                       "--family draws sizes of the family's: it can not be given with --problem");
+    if (options->budget_count > 0)
+        return hn_fail(err, HN_EUSAGE, "--family: --budget is a time, as 60s or 10m");
+    return HN_OK;
+}
+
+static enum hn_status start(struct replay_family *replay, struct hn_error *err)
+{
+    const struct hn_options *options = replay->options;
+    const struct hn_workers_options workers = {
+        .device = options->device,
+        .jobs = options->jobs > 0 ? options->jobs : hn_machine_jobs(),
+        .useful = 1e6, /* searches take as many as there are */
+        .compile_timeout_s = options->compile_timeout_s,
+        .run_timeout_s = options->run_timeout_s,
+        .announces = !options->quiet,
+    };
+    char *path = hn_store_default_path(options->cache);
+    if (path == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = hn_options_config(options, replay->path, &replay->config, err);
+    if (status == HN_OK)
+        status = check(replay, err);
+    if (status == HN_OK)
+        status = hn_store_open(path, HN_STORE_WRITE, &replay->store, err);
+    free(path);
+    return status == HN_OK ? hn_workers_start(&workers, &replay->workers, err) : status;
+}
+
+/* What was measured of it, else what was predicted. */
+static const struct hn_rule_loss *promise_of(const struct hn_rule *rule)
+{
+    return rule->measured.sizes > 0 ? &rule->measured : &rule->predicted;
+}
+
+static bool holds(const struct replay_family *replay, const struct hn_family_replay *found)
+{
+    double promised = promise_of(&found->rule->rule)->mean;
+    return found->found.low <= promised ||
+           found->found.loss.mean <= promised + replay->max_slowdown;
+}
+
+static void print_result(const struct replay_family *replay, const struct hn_family_replay *found)
+{
+    struct hn_text text;
+    const struct hn_stored_rule *stored = found->rule;
+    const struct hn_rule_loss *loss = &found->found.loss;
+    hn_text_init(&text);
+    hn_text_printf(&text, "family of %s\n  promised  ", stored->identity.kernel);
+    hn_rule_append_loss(&text, &stored->rule);
+    hn_text_printf(&text,
+                   "\n  now       at %zu sizes that nobody had measured: %.1f%% slower than tuned "
+                   "for each in the mean, %.1f%% at worst\n  origin    ",
+                   loss->sizes, 100 * loss->mean, 100 * loss->worst);
+    hn_origin_append(&text, &stored->origin);
+    if (!hn_version_equal(&stored->version, &found->version)) {
+        hn_text_append(&text, "\n  stale     the rule was learnt with another version: ");
+        hn_version_append_difference(&text, &stored->version, &found->version);
+    }
+    hn_text_printf(&text, "\n  verdict   %s", holds(replay, found) ? "holds" : "WORSE");
+    puts(text.data != NULL ? text.data : "out of memory");
+    hn_text_finish(&text);
+}
+
+static json_t *loss_to_json(const struct hn_rule_loss *loss)
+{
+    return json_pack("{sf sf sI}", "mean", loss->mean, "worst", loss->worst, "sizes",
+                     (json_int_t)loss->sizes);
+}
+
+static enum hn_status report(const struct replay_family *replay,
+                             const struct hn_family_replay *found, struct hn_error *err)
+{
+    const struct hn_stored_rule *stored = found->rule;
+    if (!replay->options->json) {
+        print_result(replay, found);
+        return HN_OK;
+    }
+    json_t *json = json_pack(
+        "[{ss ss ss so so sf so}]", "kernel", stored->identity.kernel, "device", found->device.name,
+        "verdict", holds(replay, found) ? "holds" : "WORSE", "promised",
+        loss_to_json(promise_of(&stored->rule)), "now", loss_to_json(&found->found.loss),
+        "mean_at_least", found->found.low, "origin", hn_origin_to_json(&stored->origin));
+    enum hn_status status = json != NULL ? hn_output_json(json, err) : hn_fail_memory(err);
+    json_decref(json);
+    return status;
+}
+
+static enum hn_status judge(const struct replay_family *replay,
+                            const struct hn_family_replay *found, struct hn_error *err)
+{
+    double promised = promise_of(&found->rule->rule)->mean;
+    if (found->found.loss.sizes == 0)
+        return hn_fail(
+            err, HN_ERUN,
+            "nothing could be measured: the family has no size that is not in the cache, "
+            "or --budget is too short for one point");
+    enum hn_status status = report(replay, found, err);
+    if (status == HN_OK && !holds(replay, found))
+        status = hn_fail(err, HN_EREPLAY,
+                         "the replay does not hold: found %.1f%% slower than tuned in the mean, at "
+                         "least %.1f%% by the spread of these sizes, expected the promised %.1f%% "
+                         "and at most %g%% more; `hone tune --family %s` learns it again",
+                         100 * found->found.loss.mean, 100 * found->found.low, 100 * promised,
+                         100 * replay->max_slowdown, replay->path);
+    return status;
+}
+
+enum hn_status hn_replay_family(const struct hn_options *options, const char *path,
+                                unsigned held_out, double max_slowdown, const char *command,
+                                struct hn_error *err)
+{
+    struct hn_family_replay found = {.rule = NULL};
+    struct replay_family replay = {.options = options, .path = path, .max_slowdown = max_slowdown};
+    enum hn_status status = start(&replay, err);
+    const struct hn_family_options family = {
+        .load = load_again,
+        .say = say,
+        .context = &replay,
+        .workers = replay.workers,
+        .store = replay.store,
+        .strategy = hn_strategy_find("auto"),
+        .regime = options->warm ? HN_WARM : HN_COLD,
+        .seed = options->seed,
+        .budget_s = options->budget_s,
+        .held_out = held_out,
+        .command = command,
+    };
+    hn_interrupt_install();
+    if (status == HN_OK)
+        status = hn_family_replay(&family, &found, err);
+    if (status == HN_OK)
+        status = judge(&replay, &found, err);
+    hn_family_replay_finish(&found);
+    hn_workers_destroy(replay.workers);
+    hn_store_close(replay.store);
+    hn_config_destroy(replay.config);
+    return status;
+}
