@@ -3,7 +3,8 @@
 // that in registers, so that each element once fetched serves many multiply-adds (Goto and van de Geijn, "Anatomy of
 // High-Performance Matrix Multiplication"; Volkov and Demmel, "Benchmarking GPUs to Tune Dense Linear Algebra"). Tuned:
 // the size of the parts, the way of the data through shared memory, the order of the work, and how blocks or warps
-// share K where C alone has too few elements to fill the GPU.
+// share K where C alone has too few elements to fill the GPU. In general it is BLAS's C = alpha A B + beta C, where A and
+// B may be transposed, and lines lie apart.
 #ifndef FROZEN // 1: the sizes are constants of the program; 0: the kernel is told them, and one program serves them all
 #define FROZEN 1
 #endif
@@ -12,8 +13,22 @@
 #define N 4096
 #define K 4096
 #endif
-#ifndef ALIGN // what N and K are multiples of, where they are no constants
+#ifndef ALIGN // what the lines of A, B and C are multiples of, where sizes are no constants
 #define ALIGN 1
+#endif
+#ifndef GENERAL // 1: BLAS in general, as in sgemm_blas.cu: A and B may be transposed; factors and how lines lie are told
+#define GENERAL 0
+#define TRANS_A_n 1
+#define TRANS_A_t 2
+#define TRANS_A TRANS_A_n
+#define TRANS_B_n 1
+#define TRANS_B_t 2
+#define TRANS_B TRANS_B_n
+#endif
+#ifndef GAP_A // floats between a line and the next, where these are constants
+#define GAP_A 0
+#define GAP_B 0
+#define GAP_C 0
 #endif
 #ifndef SMALL // whether C may have less rows or columns than a tile, where they are no constants
 #define SMALL 0
@@ -97,10 +112,10 @@
 
 extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
     sgemm(const float *__restrict__ A, const float *__restrict__ B, float *C, float *partial, unsigned *done, int rows,
-          int columns, int depth)
+          int columns, int depth LAYOUT_PARAMETERS)
 {
     extern __shared__ __align__(16) float shared[];
-    const sizes all(rows, columns, depth);
+    const sizes all(rows, columns, depth LAYOUT_VALUES);
     const place at = this_place(all);
     const int first = first_step(all, blockIdx.z), tiles = steps_tiles(all, blockIdx.z);
     float a[FRAGMENTS][TM * depth_a], b[FRAGMENTS][TN], c[TM][TN] = {};
@@ -124,16 +139,16 @@ extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
     for (int k = first; k < min(all.k, first + tiles * BK); ++k) {
 #pragma unroll
         for (int i = 0; i < TM; ++i)
-            a[0][i * depth_a] = A[(size_t)min(at.m + row_of(at, i), all.m - 1) * all.k + k];
+            a[0][i * depth_a] = A[index_in(min(at.m + row_of(at, i), all.m - 1), k, all.lda, trans_a)];
 #pragma unroll
         for (int j = 0; j < TN; ++j)
-            b[0][j] = B[(size_t)k * all.n + min(at.n + column_of(at, j), all.n - 1)];
+            b[0][j] = B[index_in(k, min(at.n + column_of(at, j), all.n - 1), all.ldb, trans_b)];
         multiply_add(0);
     }
 #else
     tile_copy copy(A, B, shared, at, first);
     const float *const own_a = shared + a_index(at.row, at.slice);
-    const float *const own_b = shared + a_floats + at.slice * BN + at.column;
+    const float *const own_b = shared + a_floats + at.slice * b_pitch + at.column;
     int reading = stage_bytes * (STAGES - 1), before = 0; // the stage that is read and the one before it, as offsets
 
     const auto next_stage = [&] { // goes on to the next, when its tile is there

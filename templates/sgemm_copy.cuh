@@ -5,15 +5,15 @@
 
 #include "pipeline_copy.cuh"
 
-// Floats in a word: what the alignment of rows allows; single ones where A is transposed on the way by cp.async.
-constexpr int word_b = LOAD == LOAD_async4 ? 1 : align_n;
-constexpr int word_a = LOAD == LOAD_async4 || (transposed && LOAD == LOAD_async16) ? 1 : align_k;
-constexpr int items_a = ceil_div(BM * BK, threads * word_a), items_b = ceil_div(BK * BN, threads * word_b);
-// Transposing by single floats, eight lanes read along k and store to eight different banks.
-constexpr bool turning = transposed && word_a == 1;
+// Whether a word of memory is one in shared memory, too: else the tile is transposed on the way.
+constexpr bool straight_a = trans_a == transposed, straight_b = !trans_b;
+// Floats in a word: what the alignment of lines allows; single ones where cp.async transposes.
+constexpr int word_a = LOAD == LOAD_async4 || (!straight_a && LOAD == LOAD_async16) ? 1 : align_a;
+constexpr int word_b = LOAD == LOAD_async4 || (!straight_b && LOAD == LOAD_async16) ? 1 : align_b;
 
+// An element of A or B, as a tile of it lies in memory: in which of the tile's lines, and where in that.
 struct cell {
-    int row, column;
+    int line, at;
 };
 
 // The cells of a matrix of `width` columns, dealt out row by row to so many hands: the i-th of each. Where the deal
@@ -24,36 +24,48 @@ template <int hands, int width> struct deal {
     {
         return hands % width == 0 ? cell{i * (hands / width), 0} : cell{i * hands / width, i * hands % width};
     }
-    __device__ static constexpr cell at(int hand, int i)
+    __device__ static constexpr cell of(int hand, int i)
     {
-        return even ? cell{hand / width + step(i).row, hand % width + step(i).column}
+        return even ? cell{hand / width + step(i).line, hand % width + step(i).at}
                     : cell{(hand + i * hands) / width, (hand + i * hands) % width};
     }
 };
-using deal_b = deal<threads, BN / word_b>;
-using deal_a = deal<threads, BK / word_a>;
-using deal_turned = deal<threads / 8, BM>;
 
-// The first element of a thread's i-th word in A's and B's tile, and how far it is from its first word's, if that is
-// known.
-__device__ __forceinline__ cell word_of_a(int i)
-{
-    const cell turned = deal_turned::at(threadIdx.x / 8, i), as_is = deal_a::at(threadIdx.x, i);
-    return turning ? cell{turned.column, (int)threadIdx.x % 8 + 8 * turned.row}
-                   : cell{as_is.row, as_is.column * word_a};
-}
-__device__ __forceinline__ cell word_of_b(int i)
-{
-    const cell at = deal_b::at(threadIdx.x, i);
-    return {at.row, at.column * word_b};
-}
-__device__ constexpr cell step_of_a(int i)
-{
-    return turning ? cell{deal_turned::step(i).column, 8 * deal_turned::step(i).row}
-                   : cell{deal_a::step(i).row, deal_a::step(i).column * word_a};
-}
-__device__ constexpr cell step_of_b(int i) { return {deal_b::step(i).row, deal_b::step(i).column * word_b}; }
-constexpr bool steps_known_a = turning ? deal_turned::even : deal_a::even;
+// The words of a tile of so many lines, dealt out to the threads: the first element of a thread's i-th word, and how far
+// that is from its first word's, if it is known. Transposing by single floats, eight lanes read along a line and store
+// to eight different banks.
+template <int lines, int length, int word, bool straight> struct dealt {
+    static constexpr bool turning = !straight && word == 1;
+    static constexpr int items = ceil_div(lines * length, threads * word);
+    using as_is = deal<threads, length / word>;
+    using turned = deal<threads / 8, lines>;
+    static constexpr bool step_known = turning ? turned::even : as_is::even;
+    __device__ static constexpr cell step(int i)
+    {
+        return turning ? cell{turned::step(i).at, 8 * turned::step(i).line}
+                       : cell{as_is::step(i).line, as_is::step(i).at * word};
+    }
+    __device__ static __forceinline__ cell of(int i)
+    {
+        const cell across = turned::of(threadIdx.x / 8, i), along = as_is::of(threadIdx.x, i);
+        return turning ? cell{across.at, (int)threadIdx.x % 8 + 8 * across.line} : cell{along.line, along.at * word};
+    }
+    __device__ static __forceinline__ bool exists(const cell &w)
+    {
+        return lines * length % (threads * word) == 0 || (turning ? w.at < length : w.line < lines);
+    }
+};
+using dealt_a = dealt<trans_a ? BK : BM, trans_a ? BM : BK, word_a, straight_a>;
+using dealt_b = dealt<trans_b ? BN : BK, trans_b ? BK : BN, word_b, straight_b>;
+constexpr int items_a = dealt_a::items, items_b = dealt_b::items;
+
+// A cell's row in A, or column in B; its step of k; and where that lies in the tile in shared memory.
+__device__ constexpr int row_of_a(const cell &w) { return trans_a ? w.at : w.line; }
+__device__ constexpr int step_of_a(const cell &w) { return trans_a ? w.line : w.at; }
+__device__ constexpr int column_of_b(const cell &w) { return trans_b ? w.line : w.at; }
+__device__ constexpr int step_of_b(const cell &w) { return trans_b ? w.at : w.line; }
+__device__ __forceinline__ int index_of_a(const cell &w) { return a_index(row_of_a(w), step_of_a(w)); }
+__device__ constexpr int index_of_b(const cell &w) { return step_of_b(w) * b_pitch + column_of_b(w); }
 
 class tile_copy
 {
@@ -62,10 +74,10 @@ class tile_copy
     static constexpr int ahead = LOAD == LOAD_plain ? 1 : STAGES - 1;
 
     __device__ tile_copy(const float *A, const float *B, float *shared, const place &at, int first)
-        : all(at.all), own_a(word_of_a(0)), own_b(word_of_b(0)),
-          a(A + (size_t)(at.m + own_a.row) * all.k + first + own_a.column),
-          b(B + (size_t)(first + own_b.row) * all.n + at.n + own_b.column), to_a(shared + a_index(own_a.row, own_a.column)),
-          to_b(shared + a_floats + own_b.row * BN + own_b.column), first(first)
+        : all(at.all), own_a(dealt_a::of(0)), own_b(dealt_b::of(0)),
+          a(A + (size_t)((trans_a ? first : at.m) + own_a.line) * all.lda + (trans_a ? at.m : first) + own_a.at),
+          b(B + (size_t)((trans_b ? at.n : first) + own_b.line) * all.ldb + (trans_b ? first : at.n) + own_b.at),
+          to_a(shared + index_of_a(own_a)), to_b(shared + a_floats + step_of_b(own_b) * b_pitch + column_of_b(own_b)), first(first)
     {
     }
 
@@ -141,43 +153,41 @@ class tile_copy
 
     __device__ __forceinline__ void advance(int steps)
     {
-        a += steps;
-        b += (size_t)steps * all.n;
+        a += trans_a ? (size_t)steps * all.lda : steps;
+        b += trans_b ? steps : (size_t)steps * all.ldb;
     }
     __device__ __forceinline__ bool has_a(int i)
     {
-        const cell w = word_of_a(i);
-        return (BM * BK % (threads * word_a) == 0 || (w.row < BM && w.column < BK)) && (!may_be_small(all.m, BM) || w.row < all.m);
+        const cell w = dealt_a::of(i);
+        return dealt_a::exists(w) && (!may_be_small(all.m, BM) || row_of_a(w) < all.m);
     }
     __device__ __forceinline__ bool has_b(int i)
     {
-        const cell w = word_of_b(i);
-        return (BK * BN % (threads * word_b) == 0 || w.row < BK) && (!may_be_small(all.n, BN) || w.column < all.n);
+        const cell w = dealt_b::of(i);
+        return dealt_b::exists(w) && (!may_be_small(all.n, BN) || column_of_b(w) < all.n);
     }
     __device__ __forceinline__ const float *source_a(int i)
     {
-        const cell w = word_of_a(i);
-        return a + (steps_known_a ? step_of_a(i).row * all.k + step_of_a(i).column
-                                  : (w.row - own_a.row) * all.k + w.column - own_a.column);
+        const cell w = dealt_a::of(i), step = dealt_a::step(i);
+        return a + (dealt_a::step_known ? step.line * all.lda + step.at
+                                        : (w.line - own_a.line) * all.lda + w.at - own_a.at);
     }
     __device__ __forceinline__ const float *source_b(int i)
     {
-        const cell w = word_of_b(i);
-        return b + (deal_b::even ? step_of_b(i).row * all.n + step_of_b(i).column
-                                 : (w.row - own_b.row) * all.n + w.column - own_b.column);
+        const cell w = dealt_b::of(i), step = dealt_b::step(i);
+        return b + (dealt_b::step_known ? step.line * all.ldb + step.at
+                                        : (w.line - own_b.line) * all.ldb + w.at - own_b.at);
     }
     __device__ __forceinline__ float *place_a(int i, int stage)
     {
-        const cell w = word_of_a(i);
-        if (steps_known_a && !SWIZZLE)
-            return bytes_on(to_a, stage) + a_index(step_of_a(i).row, step_of_a(i).column);
-        return bytes_on(to_a, stage) + (a_index(w.row, w.column) - a_index(own_a.row, own_a.column));
+        if (dealt_a::step_known && !SWIZZLE)
+            return bytes_on(to_a, stage) + index_of_a(dealt_a::step(i));
+        return bytes_on(to_a, stage) + (index_of_a(dealt_a::of(i)) - index_of_a(own_a));
     }
     __device__ __forceinline__ float *place_b(int i, int stage)
     {
-        const cell w = word_of_b(i);
-        return bytes_on(to_b, stage) + (deal_b::even ? step_of_b(i).row * BN + step_of_b(i).column
-                                    : (w.row - own_b.row) * BN + w.column - own_b.column);
+        return bytes_on(to_b, stage) + (dealt_b::step_known ? index_of_b(dealt_b::step(i))
+                                                            : index_of_b(dealt_b::of(i)) - index_of_b(own_b));
     }
 
 #if LOAD == LOAD_plain
@@ -187,12 +197,12 @@ class tile_copy
     __device__ __forceinline__ void short_a(int i, int steps)
     {
         held_a[i] = {};
-        copy_a(i, 0, word_of_a(i).column < steps);
+        copy_a(i, 0, step_of_a(dealt_a::of(i)) < steps);
     }
     __device__ __forceinline__ void short_b(int i, int steps)
     {
         held_b[i] = {};
-        copy_b(i, 0, word_of_b(i).row < steps);
+        copy_b(i, 0, step_of_b(dealt_b::of(i)) < steps);
     }
     __device__ __forceinline__ void copy_a(int i, int stage, bool wanted)
     {
@@ -208,27 +218,31 @@ class tile_copy
     {
 #pragma unroll
         for (int i = 0; i < items_a; ++i)
-            if (has_a(i) && !transposed)
+            if (has_a(i) && straight_a)
                 *(words<word_a> *)place_a(i, stage) = held_a[i];
             else if (has_a(i))
 #pragma unroll
                 for (int j = 0; j < word_a; ++j)
-                    place_a(i, stage)[a_index(0, j)] = held_a[i].value[j];
+                    place_a(i, stage)[index_of_a({0, j})] = held_a[i].value[j];
 #pragma unroll
         for (int i = 0; i < items_b; ++i)
-            if (has_b(i))
+            if (has_b(i) && straight_b)
                 *(words<word_b> *)place_b(i, stage) = held_b[i];
+            else if (has_b(i))
+#pragma unroll
+                for (int j = 0; j < word_b; ++j)
+                    place_b(i, stage)[index_of_b({0, j})] = held_b[i].value[j];
     }
 #else
     __device__ __forceinline__ void short_a(int i, int steps)
     {
         if (has_a(i))
-            copy_or_zero<4 * word_a>(word_of_a(i).column < steps ? 4 * word_a : 0, place_a(i, 0), source_a(i));
+            copy_or_zero<4 * word_a>(step_of_a(dealt_a::of(i)) < steps ? 4 * word_a : 0, place_a(i, 0), source_a(i));
     }
     __device__ __forceinline__ void short_b(int i, int steps)
     {
         if (has_b(i))
-            copy_or_zero<4 * word_b>(word_of_b(i).row < steps ? 4 * word_b : 0, place_b(i, 0), source_b(i));
+            copy_or_zero<4 * word_b>(step_of_b(dealt_b::of(i)) < steps ? 4 * word_b : 0, place_b(i, 0), source_b(i));
     }
     __device__ __forceinline__ void copy_a(int i, int stage, bool wanted)
     {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How the sums of threads, of the WK warps of a part and of the SPLIT_K blocks of a tile become C, for sgemm.cu.
+// How the sums of threads, of the WK warps of a part and of the SPLIT_K blocks of a tile become C, for sgemm.cu: alpha
+// times them, and beta times what was there. Where beta is 0, C is not read.
 #ifndef HONE_SGEMM_FINISH_CUH
 #define HONE_SGEMM_FINISH_CUH
 
@@ -31,24 +32,33 @@ template <int count> __device__ __forceinline__ void add_atomically(float *at, c
         atomicAdd(at + i, value.value[i]);
 }
 
-// Stores a word of C, or adds it; beyond the edges there is nothing.
+// Stores a word of C, alpha times these sums and beta times what was there, or adds it; beyond the edges there is
+// nothing.
 template <int count>
-__device__ __forceinline__ void to_result(bool add, float *C, const place &at, int row, int column,
-                                          const words<count> &value)
+__device__ __forceinline__ void to_result(bool add, float alpha, float *C, const place &at, int row, int column,
+                                          const words<count> &sums)
 {
     const int m = at.m + row, n = at.n + column;
     if ((!FROZEN || at.all.m % BM != 0) && (row < at.new_m || m >= at.all.m))
         return;
-    float *const to = C + (size_t)m * at.all.n + n;
-    constexpr int step = align_n % count == 0 ? count : 1; // rows that are not aligned take single floats
+    float *const to = C + (size_t)m * at.all.ldc + n;
+    constexpr int step = align_c % count == 0 ? count : 1; // rows that are not aligned take single floats
 #pragma unroll
     for (int i = 0; i < count; i += step) {
         words<step> part;
 #pragma unroll
         for (int j = 0; j < step; ++j)
-            part.value[j] = value.value[i + j];
+            part.value[j] = GENERAL ? alpha * sums.value[i + j] : sums.value[i + j];
         if ((!FROZEN || at.all.n % BN != 0) && (column + i < at.new_n || n + i >= at.all.n))
             continue;
+#if GENERAL
+        if (!add && at.all.beta != 0) {
+            const words<step> before = *(const words<step> *)(to + i);
+#pragma unroll
+            for (int j = 0; j < step; ++j)
+                part.value[j] += at.all.beta * before.value[j];
+        }
+#endif
         if (add)
             add_atomically(to + i, part);
         else
@@ -69,7 +79,7 @@ __device__ __forceinline__ void put(bool add, float *C, float *partial, const pl
     if (FINISH == FINISH_last_block || FINISH == FINISH_second_step)
         *(words<count> *)&partial[kept_at(at, blockIdx.z / CLUSTER, row * BN + column)] = value;
     else
-        to_result(add, C, at, row, column, value);
+        to_result(add, at.all.alpha, C, at, row, column, value);
 }
 
 // Adds up what all groups kept for the four elements from `element` of a tile on.
@@ -79,7 +89,7 @@ __device__ __forceinline__ void sum_groups(const float *partial, float *C, const
 #pragma unroll 8
     for (int group = 1; group < groups(); ++group)
         sum = sum + __ldcg((const float4 *)&partial[kept_at(at, group, element)]);
-    to_result(false, C, at, element / BN, element % BN, words<4>{sum.x, sum.y, sum.z, sum.w});
+    to_result(false, at.all.alpha, C, at, element / BN, element % BN, words<4>{sum.x, sum.y, sum.z, sum.w});
 }
 
 // Whether this block is the last of `blocks` that come here with the same counter, which it leaves at 0. What the
@@ -108,8 +118,8 @@ __device__ __forceinline__ unsigned *own_counter(unsigned *done, const place &at
 constexpr int element_step = 4 * CLUSTER * threads;
 __device__ __forceinline__ int first_element() { return 4 * (own_rank() * threads + threadIdx.x); }
 
-// The first block that is there makes C 0, and the others do not add to it before that is done. It has not long to wait
-// for anything itself; so this ends, in whatever order blocks come.
+// The first block that is there makes C 0, or beta times what it was, and the others do not add to it before that is
+// done. It has not long to wait for anything itself; so this ends, in whatever order blocks come.
 __device__ __forceinline__ unsigned take_ticket(unsigned *done, const place &at)
 {
     return threadIdx.x == 0 ? atomicInc(own_counter(done, at, 0), groups() - 1) : 1;
@@ -124,7 +134,7 @@ __device__ __forceinline__ void clear_if_first(unsigned ticket, float *C, unsign
     if (!first)
         return;
     for (int element = first_element(); element < BM * BN; element += element_step)
-        to_result(false, C, at, element / BN, element % BN, words<4>{});
+        to_result(false, 1, C, at, element / BN, element % BN, words<4>{});
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0)
@@ -146,7 +156,8 @@ __device__ __forceinline__ void wait_until_cleared(unsigned *done, const place &
 __device__ __forceinline__ void finish(const float (&c)[TM][TN], float *shared, const place &at, float *C,
                                        float *partial, unsigned *done)
 {
-    const bool add = (FINISH == FINISH_atomic || FINISH == FINISH_first_clears) && groups() > 1;
+    // What the kernel before made of C is added to by a single group, too, where it may be more than zeros.
+    const bool add = (FINISH == FINISH_atomic && (GENERAL || groups() > 1)) || (FINISH == FINISH_first_clears && groups() > 1);
     if (FINISH == FINISH_first_clears && add)
         wait_until_cleared(done, at);
 #pragma unroll
@@ -193,27 +204,36 @@ __device__ __forceinline__ void finish(const float (&c)[TM][TN], float *shared, 
             sum_groups(partial, C, at, element);
 }
 
-// Floats that all of C is a multiple of.
-#if FROZEN
-constexpr int aligned_c = (size_t)M * N % 4 == 0 ? 4 : 1;
+// Floats in a word of C, which all of it consists of, or where rows may lie apart each row.
+#if !FROZEN
+constexpr int clear_word = ALIGN;
+#elif GENERAL
+constexpr int clear_word = align_c == 4 ? 4 : 1;
 #else
-constexpr int aligned_c = ALIGN;
+constexpr int clear_word = (size_t)M * N % 4 == 0 ? 4 : 1;
 #endif
 
-// The steps before and after: C = 0 where blocks add to it, and the sums of the groups.
+// The steps before and after: C = beta C where blocks add to it, and the sums of the groups.
 #if FINISH == FINISH_atomic
-extern "C" __global__ void __launch_bounds__(256) sgemm_clear(float *C, int rows, int columns)
+extern "C" __global__ void __launch_bounds__(256) sgemm_clear(float *C, int rows, int columns LAYOUT_PARAMETERS)
 {
-    const sizes all(rows, columns, 0);
-    constexpr int count = aligned_c;
-    const size_t i = (size_t)blockIdx.x * 256 + threadIdx.x;
-    if (i < (size_t)all.m * all.n / count)
-        ((words<count> *)C)[i] = words<count>{};
+    const sizes all(rows, columns, 0 LAYOUT_VALUES);
+    constexpr int count = clear_word;
+    const size_t i = ((size_t)blockIdx.x * 256 + threadIdx.x) * count;
+    if (i >= (size_t)all.m * all.n)
+        return;
+    words<count> *const to = (words<count> *)(C + (GENERAL ? i / all.n * all.ldc + i % all.n : i)), value = {};
+    if (all.beta != 0)
+#pragma unroll
+        for (int j = 0; j < count; ++j)
+            value.value[j] = all.beta * to->value[j];
+    *to = value;
 }
 #elif FINISH == FINISH_second_step
-extern "C" __global__ void __launch_bounds__(256) sgemm_sum(const float *partial, float *C, int rows, int columns)
+extern "C" __global__ void __launch_bounds__(256)
+    sgemm_sum(const float *partial, float *C, int rows, int columns LAYOUT_PARAMETERS)
 {
-    const sizes all(rows, columns, 0);
+    const sizes all(rows, columns, 0 LAYOUT_VALUES);
     const int word = blockIdx.x * 256 + threadIdx.x, tile = word / (BM * BN / 4);
     if (tile < tiles_c(all))
         sum_groups(partial, C, place_of(all, tile / tiles_n(all), tile % tiles_n(all)), word % (BM * BN / 4) * 4);

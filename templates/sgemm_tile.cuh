@@ -11,19 +11,50 @@ template <int count> struct __align__(4 * count) words {
 __host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
 __device__ constexpr int widest(int count) { return count % 4 == 0 ? 4 : count % 2 == 0 ? 2 : 1; }
 
-// The sizes of the problem, and the longest words that rows of A, and of B and C, are made of.
+// How A and B lie in memory, by lines whose elements are neighbours: of A rows, or columns where it is transposed.
+constexpr bool trans_a = TRANS_A == TRANS_A_t, trans_b = TRANS_B == TRANS_B_t;
+
+// The sizes of the problem, and how far lines of A, B and C are apart; what is computed is alpha A B + beta C.
+struct sizes {
 #if FROZEN
-struct sizes {
     static constexpr int m = M, n = N, k = K;
-    __device__ constexpr sizes(int, int, int) {}
-};
-constexpr int align_k = widest(K), align_n = widest(N);
+    static constexpr int lda = (trans_a ? M : K) + GAP_A, ldb = (trans_b ? K : N) + GAP_B, ldc = N + GAP_C;
 #else
-struct sizes {
-    const int m, n, k;
-    __device__ sizes(int m, int n, int k) : m(m), n(n), k(k) {}
+    const int m, n, k, lda, ldb, ldc;
+#endif
+#if GENERAL
+    const float alpha, beta;
+#else
+    static constexpr float alpha = 1, beta = 0;
+#endif
+#if FROZEN && GENERAL
+    __device__ sizes(int, int, int, int, int, int, float alpha, float beta) : alpha(alpha), beta(beta) {}
+#elif FROZEN
+    __device__ constexpr sizes(int, int, int) {}
+#elif GENERAL
+    __device__ sizes(int m, int n, int k, int lda, int ldb, int ldc, float alpha, float beta)
+        : m(m), n(n), k(k), lda(lda), ldb(ldb), ldc(ldc), alpha(alpha), beta(beta)
+    {
+    }
+#else
+    __device__ sizes(int m, int n, int k) : m(m), n(n), k(k), lda(k), ldb(n), ldc(n) {}
+#endif
 };
-constexpr int align_k = ALIGN, align_n = ALIGN;
+#if GENERAL // what kernels are told behind the sizes
+#define LAYOUT_PARAMETERS , int lda, int ldb, int ldc, float alpha, float beta
+#define LAYOUT_VALUES , lda, ldb, ldc, alpha, beta
+#else
+#define LAYOUT_PARAMETERS
+#define LAYOUT_VALUES
+#endif
+
+// The longest words that lines are made of: a | b is a multiple of 2 or 4 where both are. Where A is transposed, a tile's
+// part of a line has BM elements.
+#if FROZEN
+constexpr int align_a = widest(GAP_A | (trans_a ? M | BM : K)), align_b = widest(GAP_B | (trans_b ? K : N));
+constexpr int align_c = widest(GAP_C | N);
+#else
+constexpr int align_a = widest(ALIGN | (trans_a ? BM : 0)), align_b = ALIGN, align_c = ALIGN;
 #endif
 
 constexpr bool transposed = A_TILE == A_TILE_transposed;
@@ -35,16 +66,24 @@ constexpr int word_n = widest(TN);                          // columns
 // Steps of k whose elements of A one read brings.
 constexpr int depth_a = transposed ? 1 : FRAGMENTS == 1 || slice % 8 == 0 ? widest(slice) : widest(slice / 2);
 constexpr int a_pitch = (transposed ? BM : BK) + PAD;
-constexpr int a_floats = a_pitch * (transposed ? BK : BM), stage_floats = a_floats + BK * BN;
+constexpr int b_pitch = BN + (trans_b ? 4 : 0);             // B, too, is transposed on its way into different banks
+constexpr int a_floats = a_pitch * (transposed ? BK : BM), stage_floats = a_floats + BK * b_pitch;
 constexpr int stage_bytes = 4 * stage_floats;
 
 static_assert(lanes_m * lanes_n == 32, "a warp's part is 32 threads' parts");
 static_assert(warps_m * WM == BM && warps_n * WN == BN && slice * WK == BK, "parts fill the tile");
+static_assert(transposed || !trans_a, "columns of A stay columns in shared memory");
 static_assert(stage_floats % 4 == 0 && a_floats % 4 == 0, "words of 16 bytes");
 
 __device__ __forceinline__ int tiles_m(const sizes &all) { return ceil_div(all.m, BM); }
 __device__ __forceinline__ int tiles_n(const sizes &all) { return ceil_div(all.n, BN); }
 __device__ __forceinline__ int tiles_k(const sizes &all) { return ceil_div(all.k, BK); }
+
+// Where an element of A or B is.
+__device__ __forceinline__ size_t index_in(int row, int column, int apart, bool trans)
+{
+    return trans ? (size_t)column * apart + row : (size_t)row * apart + column;
+}
 
 struct place {
     sizes all;
@@ -145,7 +184,7 @@ __device__ __forceinline__ void load_b(float *b, const float *own, int k)
 {
 #pragma unroll
     for (int j = 0; j < TN; j += word_n) {
-        const words<word_n> read = *(const words<word_n> *)&own[k * BN + j * lanes_n];
+        const words<word_n> read = *(const words<word_n> *)&own[k * b_pitch + j * lanes_n];
 #pragma unroll
         for (int i = 0; i < word_n; ++i)
             b[j + i] = read.value[i];

@@ -86,7 +86,9 @@ def prelude(config, problem, point):
 
 
 def template_text(path):
-    text = pathlib.Path(path).read_text()
+    """With the templates that it includes."""
+    text = re.sub(r'#include "(\w+\.cu)"', lambda found: (pathlib.Path(path).parent / found[1]).read_text(),
+                  pathlib.Path(path).read_text())
     return re.sub(r"extern __shared__ (?:__align__\(\w+\) )?([\w ]+?) (\w+)\[\];", r"\1 *const \2 = (\1 *)emulator::shared;",
                   text)
 

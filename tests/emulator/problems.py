@@ -8,13 +8,15 @@ WORDS = {
     "ACCESS": ["uniform", "divergent"],
     "USED": ["all", "first"],
     "B_LAYOUT": ["row", "column"],
+    "TRANS_A": ["n", "t"],
+    "TRANS_B": ["n", "t"],
 }
 
 # Kernels whose output is compared as a multiset, and where its order is right all the same.
 ORDERED = {"compact": "AGGREGATE == 'look_back'"}
 
 # What points are restricted to, as `hone space -s` takes it: there are no clusters here.
-EMULATED = {"dot_zero_copy": "BLOCKS=132,BLOCK=256,HOST_MEMORY=pinned", "sgemm": "CLUSTER=1"}
+EMULATED = {"dot_zero_copy": "BLOCKS=132,BLOCK=256,HOST_MEMORY=pinned", "sgemm": "CLUSTER=1", "sgemm_blas": "CLUSTER=1"}
 
 SMALL = {
     "copy": [{"SIZE": 10003}, {"SIZE": 1}, {"SIZE": 1026}, {"SIZE": 10004, "PATTERN": "offset", "OFFSET": 8},
@@ -43,6 +45,12 @@ SMALL = {
     "sgemm": [{"M": 70, "N": 136, "K": 100}, {"M": 45, "N": 51, "K": 77}, {"M": 3, "N": 200, "K": 1100},
               {"M": 33, "N": 16, "K": 2050}, {"M": 68, "N": 140, "K": 104}, {"M": 10, "N": 10, "K": 5000},
               {"M": 1, "N": 1, "K": 4000}, {"M": 200, "N": 1, "K": 130}, {"M": 7, "N": 5, "K": 0}],
+    "sgemm_blas": [{"M": 45, "N": 51, "K": 77, "TRANS_A": "t", "TRANS_B": "t", "GAP_A": 3, "GAP_C": 5, "ALPHA": 0.5, "BETA": 2.0},
+                   {"M": 68, "N": 140, "K": 104, "TRANS_A": "t", "GAP_A": 4, "GAP_B": 8, "GAP_C": 12, "BETA": 1.0},
+                   {"M": 72, "N": 136, "K": 100, "TRANS_B": "t", "GAP_A": 4, "ALPHA": -1.0, "BETA": 1.0},
+                   {"M": 33, "N": 17, "K": 1100, "GAP_A": 1, "GAP_B": 1, "GAP_C": 1, "ALPHA": 2.0, "BETA": -0.5},
+                   {"M": 4, "N": 200, "K": 1100, "TRANS_A": "t", "TRANS_B": "t", "BETA": 1.0},
+                   {"M": 7, "N": 5, "K": 0, "TRANS_A": "t", "GAP_C": 2, "BETA": 3.0}],
     "matmul": [{"M": 37, "N": 36, "K": 20}, {"M": 61, "N": 33, "K": 45, "B_LAYOUT": "column"}],
     "l2_window": [{"STREAM_MIB": 2, "PERSISTENT_MIB": 1}],
     "pipeline": [{"SIZE": 10003, "WORK": 33}],

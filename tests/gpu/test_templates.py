@@ -20,6 +20,10 @@ PROBLEMS = {
     "sgemm": ["M=1000 N=999 K=133", "M=130 N=68 K=96", "M=37 N=36 K=20", "M=1 N=1 K=1", "M=3 N=200 K=5100",
               "M=128 N=64 K=20480", "M=5 N=7 K=0", "M=10 N=10 K=100000", "M=1 N=1 K=100000", "M=1000 N=1 K=777",
               "M=1 N=1000 K=777", "M=700 N=3 K=4096", "M=17 N=16 K=1"],
+    "sgemm_blas": [f"M={m} N={n} K={k} TRANS_A={a} TRANS_B={b} GAP_A={gap} GAP_B={gap} GAP_C={gap} ALPHA={alpha} BETA={beta}"
+                   for a in "nt" for b in "nt"
+                   for m, n, k, gap, alpha, beta in ((1000, 996, 132, 4, 1.0, 0.0), (131, 67, 333, 3, 0.5, 2.0), (12, 8, 5120, 0, -1.0, 1.0),
+                                                     (1, 1, 1, 7, 2.0, 0.5))] + ["M=5 N=7 K=0 GAP_C=1 BETA=0.5", "M=64 N=64 K=8192 BETA=1.0"],
     "transpose": ["ROWS=1000 COLUMNS=999", "ROWS=132 COLUMNS=260", "ROWS=1 COLUMNS=1", "ROWS=1001 COLUMNS=1003", "ROWS=1002 COLUMNS=1006",
                   "ROWS=1000003 COLUMNS=3", "ROWS=31 COLUMNS=100001", "ROWS=1 COLUMNS=1000003", "ROWS=2200003 COLUMNS=33"],
     "copy": ["SIZE=1000003", "SIZE=1000002", "SIZE=1000001", "SIZE=1000004", "SIZE=1", "SIZE=3"] + [
