@@ -227,7 +227,7 @@ class Refused(Case):
 
     def test_options_that_it_has_no_use_for(self):
         for option in (["--simulate", hone.SOURCE / "cache/recorded"], ["--problem", "n=5"], ["--full"], ["--stop-chance", "0.05"],
-                       ["--retry-failed"]):
+                       ["--retry-failed"], ["--reference", "y=y.npy"]):
             self.refused("--family draws sizes, and shares its time between short searches on a GPU: it can not be given with "
                          f"{option[0]}", "--family", self.config, *option)
         self.refused("--family: --budget is a time, as 60s or 10m", "--family", self.config, "--budget", "50")

@@ -71,6 +71,34 @@ class Inputs(double.Case):
             self.assertEqual(list(row), sorted(set(row)))
             self.assertTrue(all(0 <= column < 7 for column in row))
 
+    def test_results_are_named_for_whoever_computes_them(self):
+        self.config.write_text(self.config.read_text().replace("{name: y, type: float32, count: n",
+                                                               "{name: y, type: float32x2, count: n / 2"))
+        problem, = json.loads(self.hone("inputs", self.config, "-o", "in", "--json", "-p", "n=8").stdout)["problems"]
+        self.assertEqual(problem["results"], [{"argument": "y", "type": "float32", "shape": [4, 2]}])
+
+    def test_a_tune_takes_what_was_computed(self):
+        self.copying("uniform(-1, 1)")
+        self.config.write_text(self.config.read_text().replace("{files: {y: in/x.npy}}", "{files: {y: nowhere.npy}}")
+                               .replace("n: 4096", "n: [64, 4096]"))
+        self.hone("inputs", self.config, "-o", "in")
+        for n in (64, 4096):
+            (self.folder / f"y-{n}.npy").write_bytes((self.folder / "in" / f"n={n}" / "x.npy").read_bytes())
+        only = ("-s", "BLOCK=256", "-s", "ITEMS=4", "--quiet")
+        self.hone("tune", self.config, *only, expect=2)
+        found = json.loads(self.hone("tune", self.config, *only, "--json", "--reference", "y=y-{n}.npy").stdout)
+        self.assertEqual([one["best"]["verdict"]["kind"] for one in found], ["verified", "verified"])
+        self.hone("tune", self.config, *only, "--json", "--reference", "y=y-{n}.npy", "--seed", "2",
+                  "--cache", "other.db", expect=3)
+        for words, message in ((("y",), "--reference: found 'y', expected NAME=FILE"),
+                               (("x=a.npy",), "--reference: there is no result 'x'"),
+                               (("y=a.npy", "y=b.npy"), "--reference: 'y' is given twice"),
+                               (("y=y-64.npy",), "y-64.npy")):
+            options = [word for assignment in words for word in ("--reference", assignment)]
+            self.assertIn(message, self.hone("tune", self.config, *only, *options, expect=2).stderr)
+        self.assertIn("--reference: a capture has its own",
+                      self.hone("tune", "--capture", "nowhere", "--reference", "y=y.npy", expect=2).stderr)
+
     def test_several_problems_have_folders(self):
         self.config.write_text(self.config.read_text().replace("n: 65536", "n: [8, 16]"))
         result = self.hone("inputs", self.config, "-o", "in")

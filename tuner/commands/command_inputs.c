@@ -133,6 +133,26 @@ static enum hn_status tell(const struct inputs *inputs, const struct hn_argument
     return HN_OK;
 }
 
+/* What a reference would have to give, for --json. */
+static enum hn_status tell_result(const struct hn_argument *argument, const struct hn_value *values,
+                                  json_t *results, struct hn_error *err)
+{
+    uint64_t row = 0, pitch = 0, shape[3];
+    int64_t count = 0;
+    json_t *lengths = json_array();
+    enum hn_status status = hn_expression_integer(argument->count, values, &count, err);
+    if (status == HN_OK)
+        status = hn_argument_evaluate_rows(argument, values, &row, &pitch, err);
+    size_t dimensions = shape_of(argument, (uint64_t)count * argument->lanes, row, shape);
+    for (size_t i = 0; status == HN_OK && i < dimensions; i++)
+        json_array_append_new(lengths, json_integer((json_int_t)shape[i]));
+    json_t *result = json_pack("{s:s, s:s, s:o}", "argument", argument->name, "type",
+                               hn_element_name(argument->element), "shape", lengths);
+    if (result == NULL || json_array_append_new(results, result) != 0)
+        return hn_fail_memory(err);
+    return status;
+}
+
 static enum hn_status write_input(const struct inputs *inputs, size_t argument, const char *folder,
                                   const struct hn_value *values, json_t *files,
                                   struct hn_error *err)
@@ -184,9 +204,9 @@ static enum hn_status write_problem(const struct inputs *inputs, size_t number,
     const struct hn_bindings *problem = &inputs->config->problems[number];
     struct hn_value *values = NULL;
     char *folder = NULL;
-    json_t *files = json_array();
-    json_t *object =
-        json_pack("{s:o, s:o}", "problem", hn_bindings_to_json(problem), "files", files);
+    json_t *files = json_array(), *results = json_array();
+    json_t *object = json_pack("{s:o, s:o, s:o}", "problem", hn_bindings_to_json(problem), "files",
+                               files, "results", results);
     if (object == NULL || json_array_append_new(inputs->problems, object) != 0)
         return hn_fail_memory(err);
     enum hn_status status = name_folder(inputs, problem, &folder, err);
@@ -195,6 +215,9 @@ static enum hn_status write_problem(const struct inputs *inputs, size_t number,
     for (size_t i = 0; status == HN_OK && i < plan->argument_count; i++)
         if (hn_argument_is_filled(&plan->arguments[i]))
             status = write_input(inputs, i, folder, values, files, err);
+    for (size_t i = 0; status == HN_OK && i < plan->argument_count; i++)
+        if (hn_argument_is_compared(&plan->arguments[i]))
+            status = tell_result(&plan->arguments[i], values, results, err);
     free(values);
     free(folder);
     return status;

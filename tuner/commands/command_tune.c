@@ -23,12 +23,14 @@
 
 extern const struct hn_command hn_command_tune;
 
-enum { KEY_CAPTURE = 1, KEY_FAMILY, KEY_LOSS, KEY_HELD_OUT };
+enum { KEY_CAPTURE = 1, KEY_REFERENCE, KEY_FAMILY, KEY_LOSS, KEY_HELD_OUT };
 
 struct tune {
     const char *path;
     const char *capture_path; /* --capture */
     struct hn_capture *capture;
+    const char **expected; /* --reference, in order */
+    size_t expected_count;
     struct hn_options options;
     struct hn_config *config;
     struct hn_store *store;
@@ -48,6 +50,10 @@ struct tune {
 static const struct argp_option own_options[] = {
     {"capture", KEY_CAPTURE, "FILE", 0,
      "Tune on the data that a program captured (HONE_CAPTURE), and verify against its output", 1},
+    {"reference", KEY_REFERENCE, "NAME=FILE", 0,
+     "What is expected of a result, as a NumPy array, in place of the config's reference; may be "
+     "repeated",
+     1},
     {"family", KEY_FAMILY, NULL, 0,
      "Tune the config's family: learn which configurations serve which sizes, tuned or not", 1},
     {"loss", KEY_LOSS, "PERCENT", 0,
@@ -69,10 +75,22 @@ static double read_percent(const char *argument, struct argp_state *state)
     return percent;
 }
 
+static error_t add_expected(struct tune *tune, const char *argument)
+{
+    const char **grown = realloc(tune->expected, (tune->expected_count + 1) * sizeof *grown);
+    if (grown == NULL)
+        return ENOMEM;
+    tune->expected = grown;
+    grown[tune->expected_count++] = argument;
+    return 0;
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct tune *tune = state->input;
     switch (key) {
+    case KEY_REFERENCE:
+        return add_expected(tune, argument);
     case KEY_CAPTURE:
         tune->capture_path = argument;
         return 0;
@@ -418,10 +436,13 @@ static const char *find_meaningless(const struct tune *tune)
     const struct {
         bool given;
         const char *name;
-    } all[] = {
-        {options->simulate != NULL, "--simulate"},   {tune->capture != NULL, "--capture"},
-        {options->problem_count > 0, "--problem"},   {options->full, "--full"},
-        {options->has_stop_chance, "--stop-chance"}, {options->retry_failed, "--retry-failed"}};
+    } all[] = {{options->simulate != NULL, "--simulate"},
+               {tune->capture != NULL, "--capture"},
+               {options->problem_count > 0, "--problem"},
+               {tune->expected_count > 0, "--reference"},
+               {options->full, "--full"},
+               {options->has_stop_chance, "--stop-chance"},
+               {options->retry_failed, "--retry-failed"}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (all[i].given)
             return all[i].name;
@@ -472,11 +493,21 @@ static char *join(int argc, char **argv)
     return hn_text_take(&text);
 }
 
+static enum hn_status read_given(struct tune *tune, struct hn_error *err)
+{
+    enum hn_status status = hn_options_config(&tune->options, tune->path, &tune->config, err);
+    if (status == HN_OK && tune->expected_count > 0)
+        status = hn_config_set_reference(tune->config, tune->expected, tune->expected_count, err);
+    return status;
+}
+
 /* A capture says which config it is of, unless another is given. */
 static enum hn_status read_config(struct tune *tune, struct hn_error *err)
 {
     if (tune->capture_path == NULL)
-        return hn_options_config(&tune->options, tune->path, &tune->config, err);
+        return read_given(tune, err);
+    if (tune->expected_count > 0)
+        return hn_fail(err, HN_EUSAGE, "--reference: a capture has its own");
     enum hn_status status = hn_capture_open(tune->capture_path, &tune->capture, err);
     if (status == HN_OK && tune->path == NULL)
         status = hn_capture_config(tune->capture, &tune->path, err);
@@ -573,6 +604,7 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
     hn_config_destroy(tune.config);
     hn_capture_close(tune.capture);
     hn_options_finish(&tune.options);
+    free(tune.expected);
     free(tune.command);
     return status;
 }

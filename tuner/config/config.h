@@ -89,6 +89,11 @@ enum hn_status hn_config_set_problem(struct hn_config *config, const char *const
 enum hn_status hn_config_take_problem(struct hn_config *config, const struct hn_bindings *problem, struct hn_error *err);
 enum hn_status hn_config_restrict(struct hn_config *config, const char *assignment, struct hn_error *err);
 
+/* --reference NAME=FILE ...: files in place of the config's reference, from the current folder, one for each argument that
+ * is compared, named as those of `reference: {files: ...}`. HN_EUSAGE. */
+enum hn_status hn_config_set_reference(struct hn_config *config, const char *const *assignments, size_t count,
+                                       struct hn_error *err);
+
 /* Leaves of the space what can serve a whole family: no value that varies within it is a constant of the program. HN_ECONFIG
  * where there is nothing else. */
 enum hn_status hn_config_thaw(struct hn_config *config, struct hn_error *err);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tuner/config/config_parts.h"
 
-/* -p and -s: a config after it was read. */
+/* -p, -s and --reference: a config after it was read. */
 
 static enum hn_status fail_name(const char *option, const char *name, const char *what,
                                 char *const *known, size_t count, struct hn_error *err)
@@ -225,4 +228,82 @@ enum hn_status hn_config_restrict(struct hn_config *config, const char *assignme
     }
     free(copy);
     return status;
+}
+
+/* From the folder that we are in, as paths on a command line are; a config's are from its own. */
+static enum hn_status add_expected(struct hn_plan *plan, size_t argument, const char *file,
+                                   struct hn_error *err)
+{
+    char *path = NULL;
+    char *folder = file[0] == '/' ? strdup("") : getcwd(NULL, 0);
+    if (folder == NULL)
+        return hn_fail(err, HN_ERUN, "the folder that we are in: %s", strerror(errno));
+    enum hn_status status = HN_OK;
+    if (asprintf(&path, "%s%s%s", folder, file[0] == '/' ? "" : "/", file) < 0)
+        status = hn_fail_memory(err);
+    else
+        status = hn_reference_add_file(&plan->reference, argument, path, err);
+    free(folder);
+    free(path);
+    return status;
+}
+
+static bool has_file(const struct hn_plan *plan, size_t argument)
+{
+    for (size_t i = 0; i < plan->reference.file_count; i++)
+        if (plan->reference.files[i].argument == argument)
+            return true;
+    return false;
+}
+
+static enum hn_status fail_result(const struct hn_plan *plan, const char *name,
+                                  struct hn_error *err)
+{
+    size_t count = 0;
+    char **names = calloc(plan->argument_count + 1, sizeof *names);
+    if (names == NULL)
+        return hn_fail_memory(err);
+    for (size_t i = 0; i < plan->argument_count; i++)
+        if (hn_argument_is_compared(&plan->arguments[i]))
+            names[count++] = plan->arguments[i].name;
+    enum hn_status status = fail_name("--reference", name, "result", names, count, err);
+    free(names);
+    return status;
+}
+
+static enum hn_status set_expected(struct hn_plan *plan, const char *name, const char *file,
+                                   struct hn_error *err)
+{
+    size_t i = 0;
+    while (i < plan->argument_count && !(hn_argument_is_compared(&plan->arguments[i]) &&
+                                         strcmp(plan->arguments[i].name, name) == 0))
+        i++;
+    if (i == plan->argument_count)
+        return fail_result(plan, name, err);
+    return has_file(plan, i) ? hn_fail(err, HN_EUSAGE, "--reference: '%s' is given twice", name)
+                             : add_expected(plan, i, file, err);
+}
+
+enum hn_status hn_config_set_reference(struct hn_config *config, const char *const *assignments,
+                                       size_t count, struct hn_error *err)
+{
+    struct hn_plan *plan = config->plan;
+    enum hn_status status = HN_OK;
+    hn_reference_finish(&plan->reference);
+    for (size_t i = 0; i < count && status == HN_OK; i++) {
+        char *file = NULL;
+        char *name = strdup(assignments[i]);
+        if (name == NULL)
+            return hn_fail_memory(err);
+        status = split(name, &file)
+                     ? set_expected(plan, name, file, err)
+                     : hn_fail(err, HN_EUSAGE, "--reference: found '%s', expected NAME=FILE", name);
+        free(name);
+    }
+    for (size_t i = 0; i < plan->argument_count && status == HN_OK; i++)
+        if (hn_argument_is_compared(&plan->arguments[i]) && !has_file(plan, i))
+            status = hn_fail(err, HN_EUSAGE,
+                             "--reference: '%s' is compared and has no file; give one for each",
+                             plan->arguments[i].name);
+    return status == HN_OK ? hn_plan_bind(plan, NULL, err) : status;
 }
