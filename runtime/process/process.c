@@ -19,6 +19,11 @@
 
 extern char **environ;
 
+const char *hn_process_build(void)
+{
+    return HONE_BUILD;
+}
+
 void hn_process_hello(struct hn_message *hello)
 {
     hn_message_init(hello, "hello");
@@ -78,12 +83,21 @@ static enum hn_status spawn(struct hn_process *process, const char *program, con
     return HN_OK;
 }
 
+bool hn_process_ready(const struct hn_process *process)
+{
+    return process->place == NULL || process->place->ready(process->place);
+}
+
 enum hn_status hn_process_start(struct hn_process *process, const char *program, const char *role,
                                 struct hn_error *err)
 {
     int ends[2];
     int output[2];
+    struct hn_place *place = process->place;
     hn_process_init(process);
+    process->place = place;
+    if (place != NULL)
+        return place->start(place, role, process, err);
     /* Descriptors above 3 and close-on-exec: no worker inherits another's, so each sees its
      * parent's end close. */
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
@@ -123,9 +137,10 @@ void hn_process_end(const struct hn_process *process)
 void hn_process_abandon(struct hn_process *process)
 {
     hn_process_end(process);
-    if (process->pid > 0)
+    if (process->pid > 0) {
         waitpid(process->pid, NULL, WNOHANG);
-    process->pid = 0;
+        process->pid = 0;
+    }
     hn_process_kill(process);
 }
 
@@ -139,6 +154,10 @@ int hn_process_kill(struct hn_process *process)
         while (waitpid(process->pid, &wait_status, hn_interrupted() != 0 ? WNOHANG : 0) < 0 &&
                errno == EINTR)
             continue;
+        process->pid = 0;
+    }
+    if (process->pid < 0) {
+        wait_status = process->place->end(process->place, process->number, &process->lost);
         process->pid = 0;
     }
     hn_process_drain(process);
@@ -159,7 +178,7 @@ size_t hn_process_poll(const struct hn_process *process, struct pollfd *fds)
     return count;
 }
 
-static void keep_tail(struct hn_process *process, const char *data, size_t size)
+void hn_process_note_output(struct hn_process *process, const char *data, size_t size)
 {
     size_t limit = sizeof process->tail - 1;
     if (size > limit) {
@@ -184,7 +203,7 @@ void hn_process_drain(struct hn_process *process)
     for (int i = 0; i < 256 && process->output >= 0; i++) {
         ssize_t n = read(process->output, data, sizeof data);
         if (n > 0) {
-            keep_tail(process, data, (size_t)n);
+            hn_process_note_output(process, data, (size_t)n);
             continue;
         }
         if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
@@ -234,7 +253,9 @@ void hn_process_describe_end(const struct hn_process *process, int wait_status, 
 {
     char output[400];
     hn_process_describe_output(process, output, sizeof output);
-    if (WIFSIGNALED(wait_status))
+    if (process->lost)
+        snprintf(text, size, "its host was lost%s", output);
+    else if (WIFSIGNALED(wait_status))
         snprintf(text, size, "killed by signal %d (%s)%s", WTERMSIG(wait_status),
                  strsignal(WTERMSIG(wait_status)), output);
     else

@@ -10,8 +10,24 @@
 
 /* A worker process: `hone worker <role>`, mostly this very program run again, in its own process group, with a channel on
  * descriptor 3 and its stdout and stderr drained, of which the end is kept for messages. It dies with its parent. */
+struct hn_process;
+
+/* Where a worker runs that is no child of this process: at a host, over somebody's connection. */
+struct hn_place {
+    /* Whether a worker can be started there now. */
+    bool (*ready)(const struct hn_place *place);
+    /* Gives the process a channel and the output; its number is the place's own. */
+    enum hn_status (*start)(struct hn_place *place, const char *role, struct hn_process *process, struct hn_error *err);
+    /* It is of no more use, or its channel was closed. Returns the status of waitpid where it is known, else 0. lost: the
+     * place was, and the worker with it. */
+    int (*end)(struct hn_place *place, unsigned number, bool *lost);
+};
+
 struct hn_process {
-    pid_t pid; /* 0 when not running */
+    pid_t pid; /* 0 when not running; -1 at a place */
+    struct hn_place *place; /* NULL: a child. The owner's to set, before it is started */
+    unsigned number;        /* at its place */
+    bool lost;              /* it ended because its place did */
     struct hn_channel channel;
     int output; /* read end of its stdout and stderr, -1 when closed */
     char tail[2048];
@@ -21,7 +37,10 @@ struct hn_process {
 
 void hn_process_init(struct hn_process *process);
 
-/* Starts it with posix_spawn, from a thread that outlives it. program: the `hone` to run, looked for on the PATH where it
+/* Whether it can be started now: a child always. */
+bool hn_process_ready(const struct hn_process *process);
+
+/* Starts it with posix_spawn, from a thread that outlives it, or at its place. program: the `hone` to run, looked for on the PATH where it
  * has no slash; NULL: this very program. */
 enum hn_status hn_process_start(struct hn_process *process, const char *program, const char *role, struct hn_error *err);
 
@@ -38,6 +57,8 @@ size_t hn_process_poll(const struct hn_process *process, struct pollfd *fds);
 
 /* Reads what it printed, without blocking. */
 void hn_process_drain(struct hn_process *process);
+/* Takes this for printed, too. */
+void hn_process_note_output(struct hn_process *process, const char *data, size_t size);
 
 /* Checks a hello message: HN_ERUN when it is of another protocol or build. */
 enum hn_status hn_process_greet(struct hn_process *process, const struct hn_message *hello, struct hn_error *err);
@@ -50,6 +71,8 @@ void hn_process_describe_output(const struct hn_process *process, char *text, si
 /* Forgets what it printed so far. */
 void hn_process_forget_output(struct hn_process *process);
 
+/* The build of this program, which a worker has to be of. */
+const char *hn_process_build(void);
 /* What a worker says first: protocol, build. */
 void hn_process_hello(struct hn_message *hello);
 

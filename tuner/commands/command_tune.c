@@ -14,6 +14,7 @@
 #include "tuner/commands/output.h"
 #include "tuner/config/capture.h"
 #include "tuner/config/family.h"
+#include "tuner/config/sites.h"
 #include "tuner/family/family_tune.h"
 #include "tuner/report/progress.h"
 #include "tuner/report/roof.h"
@@ -179,18 +180,65 @@ static double most_compilations(const struct hn_config *config)
     return points + 3;
 }
 
+static enum hn_status check_workers(const struct tune *tune, struct hn_error *err)
+{
+    const struct hn_options *options = &tune->options;
+    if (options->device != NULL || options->jobs > 0)
+        return hn_fail(err, HN_EUSAGE,
+                       "%s is of this machine, and --workers says where to measure and to compile: "
+                       "leave one of them out",
+                       options->device != NULL ? "--device" : "--jobs");
+    if (tune->config->plan->compiler == HN_COMPILER_NVCC &&
+        strncmp(options->workers, "local", 5) != 0)
+        return hn_fail(err, HN_EUSAGE,
+                       "the config is compiled by nvcc, of which other hosts may have another "
+                       "version: use `--workers local:…`");
+    return HN_OK;
+}
+
+static enum hn_status read_hosts(const struct tune *tune, struct hn_sites *sites,
+                                 struct hn_host_options **hosts, struct hn_error *err)
+{
+    enum hn_status status = check_workers(tune, err);
+    if (status == HN_OK)
+        status = hn_sites_read(tune->options.workers, sites, err);
+    if (status != HN_OK)
+        return status;
+    *hosts = calloc(sites->count, sizeof **hosts);
+    if (*hosts == NULL)
+        return hn_fail_memory(err);
+    for (size_t i = 0; i < sites->count; i++) {
+        const struct hn_site *site = &sites->items[i];
+        (*hosts)[i] = (struct hn_host_options){site->run, site->hone, site->gpus, site->compile};
+    }
+    return HN_OK;
+}
+
 /* Before all that can be done meanwhile. */
 static enum hn_status start_workers(struct tune *tune, struct hn_error *err)
 {
     const struct hn_options *options = &tune->options;
+    struct hn_sites sites = {0};
+    struct hn_host_options *hosts = NULL;
+    enum hn_status status = HN_OK;
+    if (options->simulate != NULL)
+        return HN_OK;
+    if (options->workers != NULL)
+        status = read_hosts(tune, &sites, &hosts, err);
     const struct hn_workers_options workers = {
+        .hosts = hosts,
+        .host_count = sites.count,
         .device = options->device,
         .jobs = jobs_of(tune),
         .useful = most_compilations(tune->config),
         .compile_timeout_s = options->compile_timeout_s,
         .run_timeout_s = options->run_timeout_s,
     };
-    return options->simulate == NULL ? hn_workers_start(&workers, &tune->workers, err) : HN_OK;
+    if (status == HN_OK)
+        status = hn_workers_start(&workers, &tune->workers, err);
+    free(hosts);
+    hn_sites_finish(&sites);
+    return status;
 }
 
 static enum hn_status make_backend(struct tune *tune, struct hn_task *task,
@@ -530,6 +578,20 @@ static enum hn_status report_loss(struct tune *tune, struct hn_error *err)
     return status;
 }
 
+/* Whatever became of the tune: what was given and not used. */
+static void report_hosts(const struct tune *tune)
+{
+    struct hn_hosts *hosts = tune->workers != NULL ? tune->workers->hosts : NULL;
+    for (size_t i = 0; i < hn_hosts_count(hosts); i++) {
+        struct hn_host_view view;
+        hn_host_look(hn_hosts_at(hosts, i), &view);
+        if (view.state != HN_HOST_UP && view.reason[0] != '\0')
+            fprintf(stderr, "hone: warning: host %s %s: %s\n", view.name,
+                    view.state == HN_HOST_OUT ? "was left out" : "was lost, and is not back",
+                    view.reason);
+    }
+}
+
 static enum hn_status execute(struct tune *tune, struct hn_error *err)
 {
     tune->started_ms = hn_now_ms();
@@ -553,6 +615,7 @@ static enum hn_status execute(struct tune *tune, struct hn_error *err)
     struct hn_error ignored;
     enum hn_status kept = report_loss(tune, status == HN_OK ? err : &ignored);
     status = status == HN_OK ? kept : status;
+    report_hosts(tune);
     hn_workers_end(tune->workers);
     if (tune->options.json && (status == HN_OK || status == HN_EINTERRUPTED)) {
         enum hn_status written = hn_output_json(tune->results, status == HN_OK ? err : NULL);
@@ -586,7 +649,8 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
                    "from the cache; "
                    "interrupted, it goes on.",
         .groups = HN_OPTIONS_SPACE | HN_OPTIONS_SEARCH | HN_OPTIONS_DEVICE | HN_OPTIONS_COMPILE |
-                  HN_OPTIONS_ARCH | HN_OPTIONS_CACHE | HN_OPTIONS_OUTPUT | HN_OPTIONS_EVENTS,
+                  HN_OPTIONS_ARCH | HN_OPTIONS_CACHE | HN_OPTIONS_OUTPUT | HN_OPTIONS_EVENTS |
+                  HN_OPTIONS_WORKERS,
         .own = own_options,
         .parse = parse,
         .input = &tune,

@@ -5,18 +5,43 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "runtime/device/driver.h"
 #include "runtime/process/machine.h"
 #include "runtime/process/process.h"
 #include "runtime/process/worker.h"
 #include "tuner/commands/command.h"
+#include "tuner/hosts/node.h"
 #include "tuner/workers/worker_gpu.h"
 
 extern const struct hn_command hn_command_worker;
+
+/* 0 where there is no driver: such a host compiles. */
+static int count_gpus(void)
+{
+    struct hn_driver driver;
+    int count = 0;
+    if (hn_driver_open(&driver, NULL) != HN_OK)
+        return 0;
+    if (hn_driver_count(&driver, &count, NULL) != HN_OK)
+        count = 0;
+    hn_driver_close(&driver);
+    return count;
+}
+
+/* Whoever starts it is its parent, or stands between: its end is the launcher's, and so is this
+ * one's. */
+static enum hn_status run_node(bool count, struct hn_error *err)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    return hn_node_run(count ? count_gpus() : 0, err);
+}
 
 static enum hn_status run(int argc, char **argv, struct hn_error *err)
 {
     struct hn_channel channel;
     struct hn_message hello;
+    if (argc >= 2 && strcmp(argv[1], "node") == 0)
+        return run_node(argc > 2 && strcmp(argv[2], "count") == 0, err);
     if (argc != 3)
         return hn_fail(err, HN_EUSAGE, "`hone worker` is for hone itself");
 

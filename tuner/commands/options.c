@@ -30,9 +30,10 @@ enum {
     KEY_CACHE,
     KEY_JSON,
     KEY_EVENTS,
+    KEY_WORKERS,
 };
 
-enum { GROUPS = 9, JOBS_MOST = 4096 };
+enum { GROUPS = 10, JOBS_MOST = 4096 };
 
 static const struct argp_option space_options[] = {
     {0, 0, 0, 0, "Space:", 2},
@@ -101,6 +102,15 @@ static const struct argp_option arch_options[] = {
     {0},
 };
 
+/* Shown under the heading of device_options. */
+static const struct argp_option workers_options[] = {
+    {"workers", KEY_WORKERS, "WHERE", 0,
+     "Where to compile and to measure: 'local: gpus=all', a file that lists hosts, slurm, or "
+     "hostfile:FILE",
+     4},
+    {0},
+};
+
 /* Shown under the heading of output_options. */
 static const struct argp_option events_options[] = {
     {"events", KEY_EVENTS, "FILE", 0, "Write one JSON line an event to FILE", 7},
@@ -116,7 +126,7 @@ static const struct argp_option time_options[] = {
 /* Bit i of enum hn_option_groups is groups[i]. */
 static const struct argp_option *const groups[GROUPS] = {
     space_options,  search_options, device_options, compile_options, cache_options,
-    output_options, arch_options,   events_options, time_options,
+    output_options, arch_options,   events_options, time_options,    workers_options,
 };
 
 void hn_options_init(struct hn_options *options)
@@ -258,6 +268,9 @@ static bool take_plain(struct hn_options *options, int key, char *argument)
         return true;
     case KEY_DEVICE:
         options->device = argument;
+        return true;
+    case KEY_WORKERS:
+        options->workers = argument;
         return true;
     case KEY_ARCH:
         options->architecture = argument;

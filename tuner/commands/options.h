@@ -23,6 +23,7 @@ struct hn_options {
     bool has_stop_chance;  /* it was given */
     bool full;
     const char *device;
+    const char *workers; /* --workers; NULL: here */
     int jobs; /* 0: as many as the machine allows */
     uint64_t seed;
     const char *cache;
@@ -48,6 +49,7 @@ enum hn_option_groups {
     HN_OPTIONS_ARCH = 64,   /* --arch, with HN_OPTIONS_COMPILE */
     HN_OPTIONS_EVENTS = 128, /* --events, with HN_OPTIONS_OUTPUT */
     HN_OPTIONS_TIME = 256,   /* --budget of what searches only for a time */
+    HN_OPTIONS_WORKERS = 512, /* --workers, with HN_OPTIONS_DEVICE */
 };
 
 void hn_options_init(struct hn_options *options);

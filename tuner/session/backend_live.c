@@ -153,10 +153,11 @@ static int earlier(int a, int b)
 /* Sleeps until a worker has something to say, or a time limit strikes. */
 static void sleep_on_workers(struct hn_live *live, int timeout_ms)
 {
-    size_t count = hn_compile_pool_poll(live->pool, live->fds);
-    count += hn_gpu_client_poll(live->gpu, live->fds + count);
+    size_t count = hn_workers_poll(live->workers, live->fds);
     int timeout = earlier(timeout_ms, hn_compile_pool_timeout_ms(live->pool));
     poll(live->fds, count, earlier(timeout, hn_gpu_client_timeout_ms(live->gpu)));
+    if (live->workers->hosts != NULL)
+        hn_hosts_clear(live->workers->hosts);
 }
 
 enum hn_status hn_live_sleep(void *pointer, struct hn_error *err)
@@ -275,7 +276,7 @@ static struct hn_live *create(struct hn_task *task, struct hn_workers *workers,
     live->gpu = workers->gpu;
     live->started_ms = hn_now_ms();
     hn_bindings_init(&live->evaluated);
-    live->fds = calloc((size_t)hn_compile_pool_jobs(live->pool) * 2 + 2, sizeof *live->fds);
+    live->fds = calloc(hn_workers_poll_most(workers), sizeof *live->fds);
     live->ahead = calloc(options->ahead_count + 1, sizeof *live->ahead);
     if (live->fds != NULL && live->ahead != NULL)
         return live;

@@ -11,6 +11,8 @@
 static const double first_timeout_ms = 60e3;
 /* NVRTC is loaded then, which a cold file system may make slow. */
 static const double start_limit_ms = 60e3;
+/* Room for those of a host, which says how many it allows once it is up. */
+enum { host_workers_most = 256 };
 
 enum hn_status hn_compile_pool_create(int jobs, double timeout_s, struct hn_compile_pool **out,
                                       struct hn_error *err)
@@ -34,6 +36,67 @@ enum hn_status hn_compile_pool_create(int jobs, double timeout_s, struct hn_comp
     return HN_OK;
 }
 
+static void look_at_hosts(struct hn_compile_pool *pool)
+{
+    for (size_t i = 0; i < pool->host_count; i++)
+        hn_host_look(pool->hosts[i].host, &pool->hosts[i].view);
+}
+
+static void add_workers(struct hn_compile_pool *pool, struct hn_compile_host *host, int count)
+{
+    for (int i = 0; i < count; i++) {
+        struct hn_compile_worker *worker = &pool->workers[pool->jobs++];
+        hn_process_init(&worker->process);
+        worker->process.place = hn_host_place(host->host);
+        worker->host = host;
+        worker->index = i;
+    }
+}
+
+enum hn_status hn_compile_pool_lend(struct hn_compile_pool *pool, struct hn_hosts *hosts,
+                                    struct hn_error *err)
+{
+    size_t count = hn_hosts_count(hosts);
+    struct hn_compile_worker *workers =
+        realloc(pool->workers, ((size_t)pool->jobs + count * host_workers_most) * sizeof *workers);
+    if (workers != NULL)
+        pool->workers = workers;
+    pool->hosts = calloc(count, sizeof *pool->hosts);
+    if (workers == NULL || pool->hosts == NULL)
+        return hn_fail_memory(err);
+    memset(workers + pool->jobs, 0, count * host_workers_most * sizeof *workers);
+    pool->host_count = count;
+    for (size_t i = 0; i < count; i++)
+        pool->hosts[i].host = hn_hosts_at(hosts, i);
+    look_at_hosts(pool);
+    for (size_t i = 0; i < count; i++)
+        add_workers(pool, &pool->hosts[i], host_workers_most);
+    return HN_OK;
+}
+
+static bool is_usable(const struct hn_compile_worker *worker)
+{
+    const struct hn_compile_host *host = worker->host;
+    return host == NULL || (host->view.state == HN_HOST_UP && worker->index < host->view.compile);
+}
+
+/* Whether somebody compiles, or will: a host that is not up yet may. */
+static enum hn_status check_hosts(const struct hn_compile_pool *pool, struct hn_error *err)
+{
+    char reasons[2048] = "";
+    for (size_t i = 0; i < pool->host_count; i++) {
+        const struct hn_host_view *view = &pool->hosts[i].view;
+        if (view->state == HN_HOST_STARTING || (view->state == HN_HOST_UP && view->compile > 0))
+            return HN_OK;
+        size_t length = strlen(reasons);
+        snprintf(reasons + length, sizeof reasons - length, "; %s: %s", view->name,
+                 view->state == HN_HOST_OUT ? view->reason : "compiles nothing ('compile: 0')");
+    }
+    return pool->host_count == 0
+               ? HN_OK
+               : hn_fail(err, HN_ERUN, "there is no host left that compiles%s", reasons);
+}
+
 void hn_compile_pool_end(const struct hn_compile_pool *pool)
 {
     for (int i = 0; i < pool->jobs; i++)
@@ -53,12 +116,21 @@ void hn_compile_pool_destroy(struct hn_compile_pool *pool)
     hn_compile_queue_drain(&pool->finished);
     hn_compile_memory_finish(&pool->memory);
     free(pool->workers);
+    free(pool->hosts);
     free(pool);
 }
 
 int hn_compile_pool_jobs(const struct hn_compile_pool *pool)
 {
-    return pool->jobs;
+    int count = 0;
+    for (int i = 0; i < pool->jobs; i++)
+        count += is_usable(&pool->workers[i]);
+    return count > 0 ? count : 1;
+}
+
+size_t hn_compile_pool_slots(const struct hn_compile_pool *pool)
+{
+    return (size_t)pool->jobs;
 }
 
 size_t hn_compile_pool_pending(const struct hn_compile_pool *pool)
@@ -225,7 +297,7 @@ enum hn_status hn_compile_pool_start(struct hn_compile_pool *pool, uint64_t want
         if (pool->workers[i].process.pid != 0 && pool->workers[i].job == NULL && wanted > 0)
             wanted--;
     for (int i = 0; i < pool->jobs && wanted > 0; i++) {
-        if (pool->workers[i].process.pid != 0)
+        if (pool->workers[i].process.pid != 0 || !is_usable(&pool->workers[i]))
             continue;
         enum hn_status status = hn_compile_worker_start(&pool->workers[i], err);
         if (status != HN_OK)
@@ -235,21 +307,38 @@ enum hn_status hn_compile_pool_start(struct hn_compile_pool *pool, uint64_t want
     return HN_OK;
 }
 
+static enum hn_status serve(struct hn_compile_pool *pool, struct hn_compile_worker *worker,
+                            struct hn_error *err)
+{
+    enum hn_status status = hn_compile_worker_listen(pool, worker, err);
+    if (status == HN_OK)
+        status = hn_compile_worker_enforce_limit(pool, worker, err);
+    /* What can not work at one host may at another. */
+    if (worker->host != NULL && status != HN_OK && status != HN_ECONFIG && status != HN_ENOMEM) {
+        hn_host_fail(worker->host->host, false, err->message);
+        return HN_OK;
+    }
+    if (status != HN_OK)
+        return status;
+    hn_compile_worker_retire(worker);
+    hn_compile_worker_give_job(pool, worker);
+    return HN_OK;
+}
+
 enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_error *err)
 {
+    look_at_hosts(pool);
     for (int i = 0; i < pool->jobs; i++) {
         struct hn_compile_worker *worker = &pool->workers[i];
         if (worker->process.pid == 0)
             continue;
-        enum hn_status status = hn_compile_worker_listen(pool, worker, err);
+        enum hn_status status = serve(pool, worker, err);
         if (status != HN_OK)
             return status;
-        status = hn_compile_worker_enforce_limit(pool, worker, err);
-        if (status != HN_OK)
-            return status;
-        hn_compile_worker_retire(worker);
-        hn_compile_worker_give_job(pool, worker);
     }
+    enum hn_status left = check_hosts(pool, err);
+    if (left != HN_OK)
+        return left;
     uint64_t waiting = 0;
     for (struct hn_compile_job *job = pool->waiting.first; job != NULL; job = job->next)
         waiting++;
@@ -319,9 +408,7 @@ enum hn_status hn_compile_pool_nvrtc(struct hn_compile_pool *pool,
                                      void *sleeper, char version[16], struct hn_error *err)
 {
     while (pool->nvrtc[0] == '\0') {
-        enum hn_status status = HN_OK;
-        if (pool->workers[0].process.pid == 0)
-            status = hn_compile_worker_start(&pool->workers[0], err);
+        enum hn_status status = hn_compile_pool_start(pool, 1, err);
         if (status == HN_OK)
             status = hn_compile_pool_process(pool, err);
         if (status == HN_OK && pool->nvrtc[0] == '\0')

@@ -8,6 +8,7 @@
 
 #include "runtime/compile/compile.h"
 #include "runtime/compile/source.h"
+#include "tuner/hosts/hosts.h"
 #include "tuner/workers/meter.h"
 #include "tuner/workers/timeline.h"
 
@@ -23,7 +24,14 @@ enum hn_status hn_compile_pool_create(int jobs, double timeout_s, struct hn_comp
 void hn_compile_pool_end(const struct hn_compile_pool *pool);
 void hn_compile_pool_destroy(struct hn_compile_pool *pool);
 
+/* Before anything is started: workers at these hosts, too. Borrowed. What a host's worker fails at is the host's failure; HN_ERUN of
+ * the calls below: none is left that compiles. */
+enum hn_status hn_compile_pool_lend(struct hn_compile_pool *pool, struct hn_hosts *hosts, struct hn_error *err);
+
+/* As many as can be started now, 1 at least. */
 int hn_compile_pool_jobs(const struct hn_compile_pool *pool);
+/* As many as there may ever be. */
+size_t hn_compile_pool_slots(const struct hn_compile_pool *pool);
 /* Jobs submitted and not yet taken. */
 size_t hn_compile_pool_pending(const struct hn_compile_pool *pool);
 
@@ -63,7 +71,7 @@ bool hn_compile_pool_take(struct hn_compile_pool *pool, uint64_t *id, struct hn_
 /* The same of job `id` alone. */
 bool hn_compile_pool_take_one(struct hn_compile_pool *pool, uint64_t id, struct hn_image *image);
 
-/* Descriptors to poll: writes at most hn_compile_pool_jobs() * 2 and returns the count. */
+/* Descriptors to poll: writes at most hn_compile_pool_slots() * 2 and returns the count. */
 size_t hn_compile_pool_poll(const struct hn_compile_pool *pool, struct pollfd *fds);
 /* Milliseconds until a time limit strikes; -1 when none is running. */
 int hn_compile_pool_timeout_ms(const struct hn_compile_pool *pool);

@@ -9,8 +9,16 @@
 
 /* What compile_pool.c (jobs) and compile_pool_worker.c (what becomes of each worker) share. */
 
+/* A host and how it does, as of the last look. */
+struct hn_compile_host {
+    struct hn_host *host;
+    struct hn_host_view view;
+};
+
 struct hn_compile_worker {
     struct hn_process process;
+    struct hn_compile_host *host; /* NULL: this process's own child */
+    int index;                    /* among those of its host */
     struct hn_compile_job *job;
     bool ready; /* said its NVRTC version */
     int compiled;
@@ -21,6 +29,8 @@ struct hn_compile_pool {
     int jobs;
     double timeout_ms;
     struct hn_compile_worker *workers;
+    struct hn_compile_host *hosts;
+    size_t host_count;
     struct hn_compile_queue waiting;
     struct hn_compile_queue finished;
     size_t pending;

@@ -48,7 +48,9 @@ static enum hn_status replace_worker(struct hn_compile_pool *pool, struct hn_com
     bool was_ready = worker->ready;
     hn_process_describe_end(&worker->process, hn_process_kill(&worker->process), end, sizeof end);
     worker->ready = false;
-    if (!was_ready && ++pool->start_failures >= start_failures_most)
+    if (worker->process.lost && worker->job != NULL)
+        worker->job->attempts--;
+    if (!worker->process.lost && !was_ready && ++pool->start_failures >= start_failures_most)
         return hn_fail(err, HN_ERUN, "compile workers do not start: %s", end);
     if (worker->job == NULL)
         return HN_OK;
@@ -73,6 +75,14 @@ static enum hn_status take_ready(struct hn_compile_pool *pool, struct hn_compile
     const char *version = json_string_value(json_object_get(message->json, "nvrtc"));
     if (version == NULL)
         return hn_fail(err, HN_EFORMAT, "a compile worker did not say its version of NVRTC");
+    if (worker->host != NULL && pool->nvrtc[0] != '\0' && strcmp(version, pool->nvrtc) != 0) {
+        char reason[128];
+        snprintf(reason, sizeof reason,
+                 "its NVRTC is %.20s, that of the others %s: give it the same, or 'compile: 0'",
+                 version, pool->nvrtc);
+        hn_host_fail(worker->host->host, true, reason);
+        return HN_OK;
+    }
     snprintf(pool->nvrtc, sizeof pool->nvrtc, "%s", version);
     worker->ready = true;
     worker->compiled = 0;

@@ -29,6 +29,12 @@ enum hn_status hn_gpu_client_create(double run_timeout_s, bool announces,
     return HN_OK;
 }
 
+void hn_gpu_client_set_host(struct hn_gpu_client *client, struct hn_host *host)
+{
+    client->host = host;
+    client->process.place = hn_host_place(host);
+}
+
 static void end_turn(struct hn_gpu_client *client)
 {
     if (client->meter.active > 0)
@@ -142,6 +148,8 @@ const char *hn_gpu_client_holder(const struct hn_gpu_client *client)
 
 int hn_gpu_client_timeout_ms(const struct hn_gpu_client *client)
 {
+    if (!client->waiting && client->process.pid == 0 && !hn_process_ready(&client->process))
+        return -1;
     if (!client->waiting)
         return client->requested ? 0 : -1;
     if (awaits_turn(client))
@@ -175,11 +183,23 @@ static enum hn_status send(struct hn_gpu_client *client, const struct hn_message
     return HN_OK;
 }
 
+/* One that is not up may be soon. */
+static enum hn_status check_host(const struct hn_gpu_client *client, struct hn_error *err)
+{
+    struct hn_host_view view;
+    hn_host_look(client->host, &view);
+    if (view.state != HN_HOST_OUT)
+        return HN_OK;
+    return hn_fail(err, HN_ERUN, "the GPU's host %s is left out: %s", view.name, view.reason);
+}
+
 enum hn_status hn_gpu_client_send_next(struct hn_gpu_client *client, struct hn_gpu_result *result,
                                        struct hn_error *err)
 {
     if (client->waiting || !client->requested)
         return HN_OK;
+    if (client->process.pid == 0 && !hn_process_ready(&client->process))
+        return check_host(client, err);
     if (client->process.pid == 0) {
         enum hn_status status = hn_process_start(&client->process, NULL, "gpu", err);
         if (status != HN_OK)
@@ -208,6 +228,11 @@ static enum hn_status take_death(struct hn_gpu_client *client, struct hn_gpu_res
     bool in_setup = client->waiting && !in_request;
     hn_process_describe_end(&client->process, hn_gpu_client_drop_worker(client), end, sizeof end);
     client->replacements++;
+    /* What was in hand is no reason why a host is lost. */
+    if (client->process.lost) {
+        client->attempts -= in_request;
+        return HN_OK;
+    }
     if (in_setup && ++client->setup_deaths >= setup_deaths_most)
         return hn_fail(err, HN_ERUN, "the GPU worker died twice while it was set up: %s", end);
     if (in_request && client->attempts >= 2) {

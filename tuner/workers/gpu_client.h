@@ -7,6 +7,7 @@
 
 #include "runtime/device/health.h"
 #include "runtime/process/message.h"
+#include "tuner/hosts/hosts.h"
 #include "tuner/workers/meter.h"
 #include "tuner/workers/timeline.h"
 
@@ -17,6 +18,8 @@ struct hn_gpu_client;
 /* announces: says on stderr, once, who has the GPU meanwhile. */
 enum hn_status hn_gpu_client_create(double run_timeout_s, bool announces, struct hn_gpu_client **client,
                                     struct hn_error *err);
+/* Before anything is asked of it: the worker runs at this host. Borrowed. */
+void hn_gpu_client_set_host(struct hn_gpu_client *client, struct hn_host *host);
 /* Kills the worker, which is of no more use; destroy is still to be called. */
 void hn_gpu_client_end(const struct hn_gpu_client *client);
 /* Kills the worker and does not wait until the driver has cleaned up after it. */

@@ -11,6 +11,7 @@
  * one, each waiting for its reply; `step` counts those that this worker has taken. */
 struct hn_gpu_client {
     struct hn_process process;
+    struct hn_host *host; /* NULL: this process's own child */
     double run_timeout_ms;
     struct hn_message *setup;
     size_t setup_count;

@@ -16,6 +16,24 @@ static enum hn_status begin_opening(struct hn_workers *workers, const char *devi
     return status;
 }
 
+/* The first host that may have a GPU has the one that measures. */
+static enum hn_status start_hosts(struct hn_workers *workers,
+                                  const struct hn_workers_options *options, struct hn_error *err)
+{
+    size_t first = 0;
+    while (first < options->host_count && options->hosts[first].gpus == 0)
+        first++;
+    if (first == options->host_count)
+        return hn_fail(err, HN_EUSAGE, "--workers names no host with a GPU ('gpus')");
+    enum hn_status status =
+        hn_hosts_start(options->hosts, options->host_count, &workers->hosts, err);
+    if (status == HN_OK)
+        status = hn_compile_pool_lend(workers->pool, workers->hosts, err);
+    if (status == HN_OK)
+        hn_gpu_client_set_host(workers->gpu, hn_hosts_at(workers->hosts, first));
+    return status;
+}
+
 enum hn_status hn_workers_start(const struct hn_workers_options *options, struct hn_workers **out,
                                 struct hn_error *err)
 {
@@ -25,8 +43,10 @@ enum hn_status hn_workers_start(const struct hn_workers_options *options, struct
     enum hn_status status =
         hn_gpu_client_create(options->run_timeout_s, options->announces, &workers->gpu, err);
     if (status == HN_OK)
-        status =
-            hn_compile_pool_create(options->jobs, options->compile_timeout_s, &workers->pool, err);
+        status = hn_compile_pool_create(options->host_count > 0 ? 0 : options->jobs,
+                                        options->compile_timeout_s, &workers->pool, err);
+    if (status == HN_OK && options->host_count > 0)
+        status = start_hosts(workers, options, err);
     if (status == HN_OK) {
         hn_gpu_client_set_timeline(workers->gpu, &workers->on_gpu);
         hn_compile_pool_set_timeline(workers->pool, &workers->compiling);
@@ -51,7 +71,22 @@ void hn_workers_destroy(struct hn_workers *workers)
         return;
     hn_gpu_client_destroy(workers->gpu);
     hn_compile_pool_destroy(workers->pool);
+    hn_hosts_destroy(workers->hosts);
     free(workers);
+}
+
+size_t hn_workers_poll_most(const struct hn_workers *workers)
+{
+    return hn_compile_pool_slots(workers->pool) * 2 + 3;
+}
+
+size_t hn_workers_poll(const struct hn_workers *workers, struct pollfd *fds)
+{
+    size_t count = hn_compile_pool_poll(workers->pool, fds);
+    count += hn_gpu_client_poll(workers->gpu, fds + count);
+    if (workers->hosts != NULL)
+        fds[count++] = (struct pollfd){.fd = hn_hosts_wakeup(workers->hosts), .events = POLLIN};
+    return count;
 }
 
 enum hn_status hn_workers_open(struct hn_workers *workers, struct hn_error *err)

@@ -9,6 +9,8 @@
 /* The worker processes of a command: started before anything else is done, so that they load NVRTC and the driver
  * meanwhile, and shared by all problems. */
 struct hn_workers_options {
+    const struct hn_host_options *hosts; /* where they run; none: here */
+    size_t host_count;
     const char *device; /* NULL: the first */
     int jobs;           /* compile workers at most */
     double useful;      /* how many of them there may be something to do for at once, at the start */
@@ -18,6 +20,7 @@ struct hn_workers_options {
 };
 
 struct hn_workers {
+    struct hn_hosts *hosts; /* NULL: all are children of this process */
     struct hn_compile_pool *pool;
     struct hn_gpu_client *gpu;
     struct hn_timeline compiling; /* one span */
@@ -36,6 +39,10 @@ enum hn_status hn_workers_start(const struct hn_workers_options *options, struct
 void hn_workers_end(struct hn_workers *workers);
 /* Kills them; the GPU's worker is not waited for. */
 void hn_workers_destroy(struct hn_workers *workers);
+
+/* Descriptors to poll: writes at most hn_workers_poll_most() and returns the count. */
+size_t hn_workers_poll(const struct hn_workers *workers, struct pollfd *fds);
+size_t hn_workers_poll_most(const struct hn_workers *workers);
 
 /* Waits for the device, unless it is known. */
 enum hn_status hn_workers_open(struct hn_workers *workers, struct hn_error *err);

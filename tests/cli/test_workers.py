@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: MIT
+"""Workers behind launchers (`--workers`), on the driver double: what they find, and what becomes of a tune when they die, hang or are
+none."""
+
+import os
+import pathlib
+import shlex
+import signal
+import subprocess
+import time
+
+import double
+import hone
+
+ENDED_WITHIN_S = 10
+
+GREETING = "\\nhone-node protocol=%s build=%s host=elsewhere compile=1 gpus=1\\n"
+
+
+def processes(folder):
+    """{pid: words of its command} of all agents and workers that were started from this folder."""
+    found = {}
+    mark = f"TMPDIR={folder}".encode()
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            command = pathlib.Path(f"/proc/{entry}/cmdline").read_bytes().split(b"\0")
+            environment = pathlib.Path(f"/proc/{entry}/environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"worker" in command[1:2] and mark in environment:
+            found[int(entry)] = [word.decode() for word in command if word]
+    return found
+
+
+class Workers(double.Case):
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self.assert_none_left)
+
+    def list_hosts(self, *hosts):
+        """A file of hosts, each {key: value}."""
+        lines = ["workers:"] + ["  - {" + ", ".join(f"{key}: {value}" for key, value in host.items()) + "}" for host in hosts]
+        return self.write("workers.yaml", "\n".join(lines) + "\n")
+
+    def pids(self, role):
+        return sorted(pid for pid, words in processes(self.folder).items() if words[2] == role)
+
+    def wait_for_none(self, what):
+        end = time.monotonic() + ENDED_WITHIN_S
+        while processes(self.folder):
+            self.assertLess(time.monotonic(), end, f"{processes(self.folder)} outlive {what}")
+            time.sleep(0.01)
+
+    def assert_none_left(self):
+        self.wait_for_none("the test")
+
+    def begin(self, workers, *arguments, **changes):
+        return self.start("tune", self.config, "--full", "--quiet", "--events", self.events, "--workers", workers, *arguments, **changes)
+
+    def assert_all_measured(self, process, points):
+        _, errors = process.communicate(timeout=120)
+        self.assertEqual((process.returncode, errors), (0, ""))
+        searched = double.searched(self.read_events())
+        self.assertEqual((len(searched), len(set(searched))), (points, points))
+        self.assertEqual({record["outcome"] for record in self.read_events()}, {"ok"})
+
+
+class Places(Workers):
+    """Where workers can be."""
+
+    def test_launchers(self):
+        """One that sets an environment and measures, one that greets visitors and compiles."""
+        points = self.cheap_config(8, 8)
+        welcome = self.write("welcome", "#!/bin/sh\necho Welcome to this cluster!\nexec \"$@\"\n")
+        welcome.chmod(0o755)
+        workers = self.list_hosts({"run": "env HONE_DOUBLE_NAME='Hone Elsewhere'", "gpus": 1, "compile": 0},
+                                  {"run": welcome, "gpus": 0, "compile": 2})
+        result, = self.tune("--full", "--workers", workers)
+        self.assertEqual(result["outcomes"], {"ok": points})
+        self.assertEqual(result["device"], "Hone Elsewhere")
+
+    def test_slurm_and_host_files(self):
+        """Stand-ins for srun and ssh, which take what they are given for these."""
+        self.cheap_config(2, 2)
+        for name, taken in (("srun", "while [ \"${1#-}\" != \"$1\" ]; do shift; done"), ("ssh", "shift 2")):
+            self.write(name, f"#!/bin/sh\necho \"$*\" >> {name}.log\n{taken}\nexec \"$@\"\n").chmod(0o755)
+        path = f"{self.folder}:{os.environ['PATH']}"
+        result = self.hone("tune", self.config, "--quiet", "--workers", "slurm", expect=2,
+                           PATH=path, SLURM_JOB_NUM_NODES="2", SLURM_GPUS_ON_NODE="4")
+        self.assertIn("there is no SLURM_JOB_ID with SLURM_JOB_NUM_NODES in the environment", result.stderr)
+        self.tune("--workers", "slurm", PATH=path, SLURM_JOB_ID="7", SLURM_JOB_NUM_NODES="2", SLURM_GPUS_ON_NODE="4")
+        for node in (0, 1):
+            self.assertIn(f"--overlap --nodes=1 --ntasks=1 --relative={node} --unbuffered --gpus-per-node=4 {hone.HONE} worker node count",
+                          (self.folder / "srun.log").read_text())
+        hosts = self.write("machines", "# ours\ngpu7 slots=2 max_slots=8\n\ngpu8:1\n")
+        self.tune("--workers", f"hostfile:{hosts}", "--cache", self.folder / "second.db", PATH=path)
+        self.assertEqual(sorted((self.folder / "ssh.log").read_text().splitlines()),
+                         [f"-T gpu{i} {hone.HONE} worker node count" for i in (7, 8)])
+
+    def test_mistakes(self):
+        cases = (
+            ("local: cpus=2", "--workers: found 'cpus=2', expected gpus=N or compile=N, or all as N"),
+            ("local: gpus=-2", "--workers: found gpus=-2, expected all or a number from 0 to 4096"),
+            ("local: gpus=0", "--workers names no host with a GPU ('gpus')"),
+            ("nowhere.yaml", "nowhere.yaml"),
+            (self.write("a.yaml", "workers: [{run: env, gpu: 1}]\n"), "a.yaml:1:22: unknown key 'gpu'; nearest is 'gpus'"),
+            (self.write("b.yaml", "workers: [{gpus: many}]\n"), "b.yaml:1:18: found 'many', expected all or a number from 0"),
+            (self.write("c.yaml", "workers: []\n"), "c.yaml:1:10: found a list, expected a host at least"),
+            (f"hostfile:{self.write('d', '-oProxyCommand=x')}", "found '-oProxyCommand=x', expected a host's name"),
+        )
+        for workers, message in cases:
+            with self.subTest(workers=workers):
+                result = self.hone("tune", self.config, "--quiet", "--workers", workers, expect=2)
+                self.assertIn(message, result.stderr)
+        result = self.hone("tune", self.config, "--workers", "local", "--jobs", 2, expect=2)
+        self.assertIn("--jobs is of this machine, and --workers says where to measure and to compile", result.stderr)
+
+
+class Faults(Workers):
+    def setUp(self):
+        super().setUp()
+        self.points = self.cheap_config(6, 8, n=300000)
+
+    def test_no_host(self):
+        """Each is tried three times, and left out with its reason."""
+        def script(name, text):
+            path = self.write(name, "#!/bin/sh\n" + text)
+            path.chmod(0o755)
+            return str(path)
+
+        build = subprocess.run([hone.HONE, "--version"], capture_output=True, text=True).stdout.split()[1]
+        cases = {
+            "false": "its launcher ended with exit status 1; Hone did not answer there",
+            script("absent", "echo 'sh: hone: not found' >&2; exit 127"): "ended with exit status 127; it last printed: sh: hone: not found; Hone did",
+            script("killed", "kill -9 $$"): "its launcher killed by signal 9",
+            script("another", f"printf '{GREETING % (1, '0.0.9')}'; sleep 5"): "its Hone is another (build 0.0.9, protocol 1; this one is build ",
+            script("strange", f"printf '\\nhone-node hello\\n'; sleep 5"): "its agent greets in a way that this Hone does not know",
+            script("polluted", f"printf '{GREETING % (self.protocol(), build)}'; printf 'oops: a line of a profile that is printed late\\n'; sleep 5"):
+                "something beside Hone writes to its launcher's standard output",
+        }
+        running = []
+        for i, run in enumerate(cases):
+            folder = self.folder / f"case{i}"
+            folder.mkdir()
+            workers = folder / "workers.yaml"
+            workers.write_text(f"workers: [{{run: {shlex.quote(run)}}}]\n")
+            running.append(self.start("tune", self.config, "--quiet", "--workers", workers, "--cache", folder / "hone.db"))
+        for process, (run, reason) in zip(running, cases.items()):
+            with self.subTest(run=run):
+                _, errors = process.communicate(timeout=60)
+                self.assertEqual(process.returncode, 1)
+                self.assertIn(reason, errors)
+                self.assertIn("left out: ", errors)
+
+    def protocol(self):
+        text = (hone.SOURCE / "runtime" / "process" / "message.h").read_text()
+        return text.partition("#define HN_PROTOCOL ")[2].split()[0]
+
+    def test_a_host_that_is_none_costs_nothing(self):
+        workers = self.list_hosts({"run": "env", "gpus": 1, "compile": 1}, {"run": "false", "gpus": 0})
+        process = self.begin(workers)
+        _, errors = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 0)
+        self.assertRegex(errors, "^hone: warning: host false was (left out|lost, and is not back): its launcher ended with exit status 1; Hone did "
+                                 "not answer there: see that it is installed, and name it by 'hone' where it lies elsewhere\n$")
+        self.assertEqual(len(double.searched(self.read_events())), self.points)
+
+    def test_killed(self):
+        """An agent, a compile worker, the GPU worker: only what was in hand is done once more."""
+        for role in ("node", "compile", "gpu"):
+            with self.subTest(role=role):
+                self.events.unlink(missing_ok=True)
+                process = self.begin("local: gpus=1 compile=2", "--cache", self.folder / f"{role}.db")
+                self.wait_for_events(12, process)
+                os.kill(self.pids(role)[0], signal.SIGKILL)
+                self.assert_all_measured(process, self.points)
+
+    def test_stopped(self):
+        """One that says nothing any more is given up, and so is a hone that does; both at once, as they take their time."""
+        silent = self.begin("local: gpus=1 compile=2")
+        self.wait_for_events(12, silent)
+        first = set(processes(self.folder))
+        os.kill(self.pids("node")[0], signal.SIGSTOP)
+        stopped = self.start("tune", self.config, "--full", "--quiet", "--workers", "local: gpus=1 compile=1",
+                             "--cache", self.folder / "second.db", HONE_DOUBLE_SERIAL="77")
+        end = time.monotonic() + 20
+        while len(set(processes(self.folder)) - first) < 3 and time.monotonic() < end:
+            time.sleep(0.01)
+        second = set(processes(self.folder)) - first
+        self.assertGreaterEqual(len(second), 2)
+        os.kill(stopped.pid, signal.SIGSTOP)
+        self.assert_all_measured(silent, self.points)
+        end = time.monotonic() + ENDED_WITHIN_S
+        while second & set(processes(self.folder)):
+            self.assertLess(time.monotonic(), end, "workers of a stopped hone go on")
+            time.sleep(0.05)
+        stopped.kill()
+
+    def test_hone_is_killed(self):
+        process = self.begin("local: gpus=1 compile=2")
+        self.wait_for_events(12, process)
+        process.kill()
+        process.communicate()
+        self.wait_for_none("hone")
+        self.assertEqual(self.tune("--full", "--workers", "local")[0]["outcomes"], {"ok": self.points})
+
+
+if __name__ == "__main__":
+    double.main()

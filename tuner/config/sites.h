@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_CONFIG_SITES_H
+#define HONE_TUNER_CONFIG_SITES_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+/* Where workers are to run, as --workers says it:
+ *
+ *     local: gpus=all compile=8      this machine
+ *     workers.yaml                   workers: [{run: ssh gpu7, gpus: 4, compile: 16}, {run: srun …, count: 8, gpus: 1}]
+ *     slurm                          the nodes of the allocation that this runs in
+ *     hostfile:FILE                  the hosts of a machine file of MPI, by ssh */
+struct hn_site {
+    char *run;   /* the launcher; "": this machine */
+    char *hone;  /* the program there; NULL: where it is here */
+    int gpus;    /* -1: all */
+    int compile; /* -1: as many as the machine allows */
+};
+
+struct hn_sites {
+    struct hn_site *items;
+    size_t count;
+};
+
+enum { HN_SITES_MOST = 256 };
+
+/* HN_EUSAGE or HN_ECONFIG say what was found and what was expected. */
+enum hn_status hn_sites_read(const char *text, struct hn_sites *sites, struct hn_error *err);
+void hn_sites_finish(struct hn_sites *sites);
+
+#endif

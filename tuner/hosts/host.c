@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tuner/hosts/hosts_part.h"
+#include "tuner/hosts/launcher.h"
+
+/* A queue may hold a launcher up; a greeting that is still not there is none. */
+static const double greeting_limit_ms = 120e3;
+/* A launcher that failed is tried again after so long, then after four times that. */
+static const double first_retry_ms = 200;
+static const int most_failures = 3;
+/* What has lasted so long did not fail in a row with what failed before. */
+static const double lasting_ms = 60e3;
+/* Of what is printed before the greeting. */
+static const size_t most_noise = 65536;
+
+static const char *name_of(const struct hn_host *host)
+{
+    return host->run[0] != '\0' ? host->run : "local";
+}
+
+void hn_host_lose(struct hn_host *host, bool forever, const char *reason)
+{
+    double now = hn_now_ms();
+    bool lasted = host->state == HN_HOST_UP && now - host->since_ms > lasting_ms;
+    hn_host_workers_lose(host);
+    hn_link_finish(&host->link);
+    hn_process_kill(&host->launcher);
+    host->failures = lasted ? 1 : host->failures + 1;
+    snprintf(host->reason, sizeof host->reason, "%s", reason);
+    host->state = forever || host->failures >= most_failures ? HN_HOST_OUT : HN_HOST_STARTING;
+    host->retry_ms = now + first_retry_ms * pow(4, host->failures - 1);
+    hn_hosts_tell_owner(host->hosts);
+}
+
+static void launch(struct hn_host *host, double now_ms)
+{
+    int to;
+    int from;
+    struct hn_error err;
+    hn_process_init(&host->launcher);
+    if (hn_launcher_start(&host->launcher, host->run, host->hone, host->gpus_wanted < 0, &to, &from,
+                          &err) != HN_OK) {
+        hn_host_lose(host, false, err.message);
+        return;
+    }
+    host->since_ms = now_ms;
+    hn_link_init(&host->link, from, to);
+}
+
+static bool is_greeted(const struct hn_host *host)
+{
+    return host->state == HN_HOST_UP;
+}
+
+/* The streams are closed: how the launcher ends is known in a moment. */
+static int await_end(struct hn_process *launcher)
+{
+    int wait_status = 0;
+    for (int i = 0; i < 20; i++) {
+        if (waitpid(launcher->pid, &wait_status, WNOHANG) == launcher->pid) {
+            kill(-launcher->pid, SIGKILL);
+            launcher->pid = 0;
+            hn_process_drain(launcher);
+            return wait_status;
+        }
+        usleep(5000);
+    }
+    return hn_process_kill(launcher);
+}
+
+static void lose_closed(struct hn_host *host)
+{
+    char end[512];
+    char reason[640];
+    bool greeted = is_greeted(host);
+    hn_process_describe_end(&host->launcher, await_end(&host->launcher), end, sizeof end);
+    snprintf(reason, sizeof reason, "its launcher %s%s", end,
+             greeted ? ""
+                     : "; Hone did not answer there: see that it is installed, and name it by "
+                       "'hone' where it lies elsewhere");
+    hn_host_lose(host, false, reason);
+}
+
+/* Of what was printed, or came in the place of a frame. */
+static void lose_polluted(struct hn_host *host)
+{
+    char output[400];
+    char reason[700];
+    const struct hn_bytes *input = &host->link.input;
+    hn_process_note_output(&host->launcher, "\n", 1);
+    hn_process_note_output(&host->launcher, input->data + input->start, hn_bytes_size(input));
+    hn_process_describe_output(&host->launcher, output, sizeof output);
+    snprintf(reason, sizeof reason,
+             "something beside Hone writes to its launcher's standard output, which has to be "
+             "Hone's alone once it has answered: no terminal (-t), no prefix of lines%.400s",
+             output);
+    hn_host_lose(host, false, reason);
+}
+
+/* False once the host was lost. */
+static bool take_greeting(struct hn_host *host)
+{
+    size_t noise = 0;
+    size_t length = 0;
+    struct hn_error err;
+    struct hn_bytes *input = &host->link.input;
+    enum hn_status status = hn_greeting_find(input->data + input->start, hn_bytes_size(input),
+                                             &host->greeting, &noise, &length, &err);
+    if (status == HN_ENOTFOUND && hn_bytes_size(input) > most_noise) {
+        lose_polluted(host);
+        return false;
+    }
+    if (status == HN_ENOTFOUND)
+        return true;
+    if (status != HN_OK) {
+        hn_host_lose(host, true, err.message);
+        return false;
+    }
+    input->start += noise + length;
+    host->state = HN_HOST_UP;
+    host->since_ms = hn_now_ms();
+    hn_hosts_tell_owner(host->hosts);
+    return true;
+}
+
+static bool take_frames(struct hn_host *host)
+{
+    for (;;) {
+        struct hn_link_frame frame;
+        switch (hn_link_next(&host->link, &frame)) {
+        case HN_LINK_NOTHING:
+            return true;
+        case HN_LINK_BROKEN:
+            lose_polluted(host);
+            return false;
+        case HN_LINK_FRAME:
+            break;
+        }
+        if (!hn_host_worker_take(host, &frame)) {
+            hn_host_lose(host, false, "out of memory");
+            return false;
+        }
+    }
+}
+
+static void enforce_limits(struct hn_host *host, double now_ms)
+{
+    char output[400];
+    char reason[700];
+    double silent_ms = now_ms - host->link.heard_ms;
+    bool greeted = is_greeted(host);
+    if (greeted ? silent_ms < HN_LINK_SILENCE_MS : now_ms - host->since_ms < greeting_limit_ms)
+        return;
+    hn_process_describe_output(&host->launcher, output, sizeof output);
+    if (greeted)
+        snprintf(reason, sizeof reason, "nothing was heard of it for %.0f s%.400s", silent_ms / 1e3,
+                 output);
+    else
+        snprintf(reason, sizeof reason, "Hone did not answer there within %.0f s%.400s",
+                 greeting_limit_ms / 1e3, output);
+    hn_host_lose(host, false, reason);
+}
+
+static void listen_to(struct hn_host *host)
+{
+    /* As much as a large image, then the others have their turn. */
+    for (int i = 0; i < 64; i++) {
+        size_t before = hn_bytes_size(&host->link.input);
+        if (!hn_link_read(&host->link)) {
+            lose_closed(host);
+            return;
+        }
+        bool nothing = hn_bytes_size(&host->link.input) == before;
+        if (!is_greeted(host) && !take_greeting(host))
+            return;
+        if (is_greeted(host) && !take_frames(host))
+            return;
+        if (nothing)
+            return;
+    }
+}
+
+void hn_host_move(struct hn_host *host, double now_ms)
+{
+    if (host->state == HN_HOST_OUT) {
+        hn_host_workers_move(host);
+        return;
+    }
+    if (host->launcher.pid == 0) {
+        hn_host_workers_move(host);
+        if (now_ms >= host->retry_ms)
+            launch(host, now_ms);
+        return;
+    }
+    hn_process_drain(&host->launcher);
+    listen_to(host);
+    if (host->launcher.pid == 0)
+        return;
+    if (!hn_host_workers_move(host)) {
+        hn_host_lose(host, false, "out of memory");
+        return;
+    }
+    if (is_greeted(host))
+        hn_link_beat(&host->link, now_ms);
+    if (!hn_link_write(&host->link)) {
+        lose_closed(host);
+        return;
+    }
+    enforce_limits(host, now_ms);
+}
+
+size_t hn_host_poll_most(const struct hn_host *host)
+{
+    size_t count = 3;
+    for (const struct hn_host_worker *worker = host->workers; worker != NULL; worker = worker->next)
+        count++;
+    return count;
+}
+
+size_t hn_host_poll(const struct hn_host *host, struct pollfd *fds)
+{
+    size_t count = hn_host_workers_poll(host, fds);
+    if (host->link.in >= 0)
+        fds[count++] = (struct pollfd){.fd = host->link.in, .events = POLLIN};
+    if (host->link.out >= 0 && hn_bytes_size(&host->link.output) > 0)
+        fds[count++] = (struct pollfd){.fd = host->link.out, .events = POLLOUT};
+    if (host->launcher.output >= 0)
+        fds[count++] = (struct pollfd){.fd = host->launcher.output, .events = POLLIN};
+    return count;
+}
+
+/* --- what others ask of a host
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+static struct hn_host *of_place(const struct hn_place *place)
+{
+    return (struct hn_host *)(uintptr_t)place;
+}
+
+static bool is_ready(const struct hn_place *place)
+{
+    struct hn_host *host = of_place(place);
+    pthread_mutex_lock(&host->hosts->lock);
+    bool ready = host->state == HN_HOST_UP;
+    pthread_mutex_unlock(&host->hosts->lock);
+    return ready;
+}
+
+static enum hn_status start_worker(struct hn_place *place, const char *role,
+                                   struct hn_process *process, struct hn_error *err)
+{
+    struct hn_host *host = of_place(place);
+    pthread_mutex_lock(&host->hosts->lock);
+    bool started = hn_host_worker_start(host, role, process);
+    /* It may have been lost just now. */
+    if (host->state != HN_HOST_UP)
+        hn_host_workers_lose(host);
+    pthread_mutex_unlock(&host->hosts->lock);
+    hn_hosts_wake(host->hosts);
+    return started ? HN_OK : hn_fail(err, HN_ERUN, "socketpair: %s", strerror(errno));
+}
+
+static int end_worker(struct hn_place *place, unsigned number, bool *lost)
+{
+    struct hn_host *host = of_place(place);
+    int wait_status = 0;
+    pthread_mutex_lock(&host->hosts->lock);
+    struct hn_host_worker *worker = hn_host_worker_find(host, number);
+    if (worker != NULL) {
+        wait_status = worker->wait_status;
+        *lost = worker->lost;
+        worker->left = true;
+    }
+    pthread_mutex_unlock(&host->hosts->lock);
+    hn_hosts_wake(host->hosts);
+    return wait_status;
+}
+
+void hn_host_init(struct hn_host *host, struct hn_hosts *hosts)
+{
+    host->place = (struct hn_place){is_ready, start_worker, end_worker};
+    host->hosts = hosts;
+    host->link = (struct hn_link){.in = -1, .out = -1};
+    hn_process_init(&host->launcher);
+}
+
+struct hn_place *hn_host_place(struct hn_host *host)
+{
+    return &host->place;
+}
+
+void hn_host_look(struct hn_host *host, struct hn_host_view *view)
+{
+    pthread_mutex_lock(&host->hosts->lock);
+    const struct hn_greeting *greeting = &host->greeting;
+    *view = (struct hn_host_view){
+        .state = host->state,
+        .gpus = host->gpus_wanted >= 0 ? host->gpus_wanted : greeting->gpus,
+        .compile = host->compile_wanted >= 0 ? host->compile_wanted : greeting->compile,
+        .failures = host->failures,
+    };
+    snprintf(view->name, sizeof view->name, "%s",
+             greeting->host[0] != '\0' ? greeting->host : name_of(host));
+    memcpy(view->reason, host->reason, sizeof view->reason);
+    pthread_mutex_unlock(&host->hosts->lock);
+}
+
+void hn_host_fail(struct hn_host *host, bool forever, const char *reason)
+{
+    pthread_mutex_lock(&host->hosts->lock);
+    if (host->state != HN_HOST_OUT)
+        hn_host_lose(host, forever, reason);
+    pthread_mutex_unlock(&host->hosts->lock);
+    hn_hosts_wake(host->hosts);
+}
+
+void hn_host_finish(struct hn_host *host)
+{
+    hn_host_workers_lose(host);
+    while (host->workers != NULL) {
+        struct hn_host_worker *worker = host->workers;
+        host->workers = worker->next;
+        free(worker);
+    }
+    hn_link_finish(&host->link);
+    hn_process_kill(&host->launcher);
+    free(host->run);
+    free(host->hone);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tuner/hosts/hosts_part.h"
+
+/* A message is 64 MiB at most: a worker that has more to say than anybody takes is ended. */
+static const size_t pending_most = (size_t)160 << 20;
+/* No more is taken from a worker's owner while so much waits for the connection. */
+static const size_t queued_most = (size_t)8 << 20;
+
+static void close_ends(struct hn_host_worker *worker)
+{
+    if (worker->channel >= 0)
+        close(worker->channel);
+    if (worker->output >= 0)
+        close(worker->output);
+    worker->channel = -1;
+    worker->output = -1;
+    hn_bytes_finish(&worker->pending);
+}
+
+static bool make_ends(struct hn_host_worker *worker, int ends[2], int output[2])
+{
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return false;
+    if (pipe2(output, O_CLOEXEC | O_NONBLOCK) != 0) {
+        close(ends[0]);
+        close(ends[1]);
+        return false;
+    }
+    fcntl(ends[1], F_SETFL, O_NONBLOCK);
+    worker->channel = ends[1];
+    worker->output = output[1];
+    return true;
+}
+
+bool hn_host_worker_start(struct hn_host *host, const char *role, struct hn_process *process)
+{
+    int ends[2];
+    int output[2];
+    struct hn_host_worker *worker = calloc(1, sizeof *worker);
+    if (worker == NULL || !make_ends(worker, ends, output)) {
+        free(worker);
+        return false;
+    }
+    worker->number = ++host->next_number;
+    worker->next = host->workers;
+    host->workers = worker;
+    hn_channel_init(&process->channel, ends[0]);
+    process->output = output[0];
+    process->number = worker->number;
+    process->pid = -1;
+    return hn_link_put(&host->link, HN_LINK_START, worker->number, role, strlen(role));
+}
+
+struct hn_host_worker *hn_host_worker_find(const struct hn_host *host, uint32_t number)
+{
+    struct hn_host_worker *worker = host->workers;
+    while (worker != NULL && worker->number != number)
+        worker = worker->next;
+    return worker;
+}
+
+bool hn_host_worker_take(struct hn_host *host, const struct hn_link_frame *frame)
+{
+    struct hn_host_worker *worker = hn_host_worker_find(host, frame->worker);
+    if (worker == NULL || worker->ended)
+        return true;
+    switch (frame->kind) {
+    case HN_LINK_DATA:
+        if (worker->channel < 0)
+            return true;
+        if (hn_bytes_size(&worker->pending) + frame->size > pending_most) {
+            worker->left = true;
+            return true;
+        }
+        return hn_bytes_append(&worker->pending, frame->data, frame->size);
+    case HN_LINK_OUTPUT:
+        /* What nobody reads is of no use. */
+        if (worker->output >= 0)
+            (void)!write(worker->output, frame->data, frame->size);
+        return true;
+    case HN_LINK_ENDED:
+        worker->ended = true;
+        if (frame->size == 4)
+            memcpy(&worker->wait_status, frame->data, 4);
+        return true;
+    case HN_LINK_BEAT:
+    case HN_LINK_START:
+    case HN_LINK_END:
+    case HN_LINK_KINDS:
+        break;
+    }
+    return true;
+}
+
+/* Its owner to its host. False: no memory. */
+static bool send_up(struct hn_host *host, struct hn_host_worker *worker)
+{
+    char data[HN_LINK_CHUNK];
+    while (!worker->left && worker->channel >= 0 &&
+           hn_bytes_size(&host->link.output) < queued_most) {
+        ssize_t n = recv(worker->channel, data, sizeof data, MSG_DONTWAIT);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return true;
+        if (n <= 0) {
+            worker->left = true;
+            return true;
+        }
+        if (!worker->ended &&
+            !hn_link_put(&host->link, HN_LINK_DATA, worker->number, data, (size_t)n))
+            return false;
+    }
+    return true;
+}
+
+static bool move_worker(struct hn_host *host, struct hn_host_worker *worker)
+{
+    if (!send_up(host, worker))
+        return false;
+    if (worker->channel >= 0 && !hn_bytes_write(&worker->pending, worker->channel))
+        worker->left = true;
+    if (worker->left && worker->channel >= 0) {
+        close_ends(worker);
+        if (!worker->ended)
+            return hn_link_put(&host->link, HN_LINK_END, worker->number, NULL, 0);
+    }
+    if (worker->ended && hn_bytes_size(&worker->pending) == 0)
+        close_ends(worker);
+    return true;
+}
+
+bool hn_host_workers_move(struct hn_host *host)
+{
+    struct hn_host_worker **at = &host->workers;
+    while (*at != NULL) {
+        struct hn_host_worker *worker = *at;
+        if (!move_worker(host, worker))
+            return false;
+        if (!worker->left || !worker->ended) {
+            at = &worker->next;
+            continue;
+        }
+        *at = worker->next;
+        close_ends(worker);
+        free(worker);
+    }
+    return true;
+}
+
+void hn_host_workers_lose(struct hn_host *host)
+{
+    for (struct hn_host_worker *worker = host->workers; worker != NULL; worker = worker->next) {
+        worker->lost = worker->lost || !worker->ended;
+        worker->ended = true;
+        close_ends(worker);
+    }
+}
+
+size_t hn_host_workers_poll(const struct hn_host *host, struct pollfd *fds)
+{
+    size_t count = 0;
+    short readable = hn_bytes_size(&host->link.output) < queued_most ? POLLIN : 0;
+    for (const struct hn_host_worker *worker = host->workers; worker != NULL; worker = worker->next)
+        if (worker->channel >= 0)
+            fds[count++] = (struct pollfd){
+                .fd = worker->channel,
+                .events = (short)(readable | (hn_bytes_size(&worker->pending) > 0 ? POLLOUT : 0))};
+    return count;
+}

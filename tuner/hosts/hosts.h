@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_HOSTS_HOSTS_H
+#define HONE_TUNER_HOSTS_HOSTS_H
+
+#include "runtime/process/process.h"
+
+/* Hosts that lend their cores and GPUs: each is a launcher (`ssh gpu7`, `srun …`, `env …`) that starts `hone worker node` there,
+ * over whose streams the channels of all workers of that host run (link.h). A thread moves the bytes and starts a launcher again
+ * that died or fell silent, so that whoever uses the workers may be busy meanwhile; for them a worker at a host is a process
+ * like any other (struct hn_place). */
+struct hn_host_options {
+    const char *run;  /* the launcher, as a shell reads it; "": this machine */
+    const char *hone; /* the program there; NULL: where this one is here */
+    int gpus;         /* how many of its GPUs to use, from the first; -1: all */
+    int compile;      /* compile workers; -1: as many as it allows */
+};
+
+enum hn_host_state {
+    HN_HOST_STARTING, /* or to be tried again */
+    HN_HOST_UP,
+    HN_HOST_OUT, /* left out: it failed too often, or can not be used */
+};
+
+/* How a host is doing. */
+struct hn_host_view {
+    enum hn_host_state state;
+    char name[80]; /* as it calls itself, until then the launcher */
+    int gpus;      /* 0 until it is known */
+    int compile;
+    int failures; /* in a row */
+    char reason[700]; /* of the last failure; "": there was none */
+};
+
+struct hn_host;
+struct hn_hosts;
+
+/* Starts all launchers and returns at once. The options are copied. */
+enum hn_status hn_hosts_start(const struct hn_host_options *options, size_t count, struct hn_hosts **hosts,
+                              struct hn_error *err);
+/* Ends all workers and launchers; waits for half a second at most, then kills those that remain. NULL is fine. */
+void hn_hosts_destroy(struct hn_hosts *hosts);
+
+size_t hn_hosts_count(const struct hn_hosts *hosts);
+struct hn_host *hn_hosts_at(struct hn_hosts *hosts, size_t i);
+/* Readable when a host came up or was lost, until it is looked at. */
+int hn_hosts_wakeup(const struct hn_hosts *hosts);
+void hn_hosts_clear(struct hn_hosts *hosts);
+
+void hn_host_look(struct hn_host *host, struct hn_host_view *view);
+struct hn_place *hn_host_place(struct hn_host *host);
+/* A worker there is of no use: the host is started again, or, where that can not help, left out. */
+void hn_host_fail(struct hn_host *host, bool forever, const char *reason);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_HOSTS_HOSTS_PART_H
+#define HONE_TUNER_HOSTS_HOSTS_PART_H
+
+#include <pthread.h>
+
+#include "tuner/hosts/greeting.h"
+#include "tuner/hosts/hosts.h"
+#include "tuner/hosts/link.h"
+
+/* What hosts.c (the thread, and what others ask of it), host.c (one host) and host_worker.c (its workers) share. All of it is
+ * under hosts->lock. */
+
+/* A worker at a host: this side of its channel and of its output. */
+struct hn_host_worker {
+    uint32_t number;
+    int channel; /* -1: closed */
+    int output;
+    struct hn_bytes pending; /* for the channel */
+    bool ended;  /* there; what is pending is still to be taken */
+    bool lost;   /* with its host */
+    bool left;   /* nobody here wants it any more */
+    int wait_status;
+    struct hn_host_worker *next;
+};
+
+struct hn_host {
+    struct hn_place place; /* first: a place is a host */
+    struct hn_hosts *hosts;
+    char *run;
+    char *hone;
+    int gpus_wanted;
+    int compile_wanted;
+    struct hn_process launcher; /* its channel is not used */
+    struct hn_link link;
+    struct hn_greeting greeting;
+    enum hn_host_state state;
+    double since_ms; /* launched, or came up */
+    double retry_ms; /* when it is launched again, while it is not */
+    int failures;
+    char reason[700];
+    uint32_t next_number;
+    struct hn_host_worker *workers;
+};
+
+struct hn_hosts {
+    pthread_mutex_t lock;
+    pthread_t thread;
+    bool ends;
+    int wake;   /* eventfd: the thread is to look */
+    int wakeup; /* eventfd: the owner is to look */
+    size_t count;
+    struct hn_host *items;
+    struct pollfd *fds;
+    size_t fd_capacity;
+};
+
+/* hosts.c */
+void hn_hosts_wake(struct hn_hosts *hosts);
+void hn_hosts_tell_owner(struct hn_hosts *hosts);
+
+/* host.c: launches, greets, reads and writes as far as that goes without blocking. */
+void hn_host_init(struct hn_host *host, struct hn_hosts *hosts);
+void hn_host_move(struct hn_host *host, double now_ms);
+/* Everything at it is lost. */
+void hn_host_lose(struct hn_host *host, bool forever, const char *reason);
+void hn_host_finish(struct hn_host *host);
+size_t hn_host_poll(const struct hn_host *host, struct pollfd *fds); /* room for 3 and 2 a worker */
+size_t hn_host_poll_most(const struct hn_host *host);
+
+/* host_worker.c */
+/* False: no memory. */
+bool hn_host_worker_start(struct hn_host *host, const char *role, struct hn_process *process);
+/* What the host says of a worker. False: no memory. */
+bool hn_host_worker_take(struct hn_host *host, const struct hn_link_frame *frame);
+/* Moves what can be moved; ends those that nobody wants. False: no memory. */
+bool hn_host_workers_move(struct hn_host *host);
+void hn_host_workers_lose(struct hn_host *host);
+struct hn_host_worker *hn_host_worker_find(const struct hn_host *host, uint32_t number);
+size_t hn_host_workers_poll(const struct hn_host *host, struct pollfd *fds);
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/hosts/link.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+void hn_bytes_finish(struct hn_bytes *bytes)
+{
+    free(bytes->data);
+    *bytes = (struct hn_bytes){0};
+}
+
+size_t hn_bytes_size(const struct hn_bytes *bytes)
+{
+    return bytes->end - bytes->start;
+}
+
+/* Room for `size` more behind the end. */
+static bool make_room(struct hn_bytes *bytes, size_t size)
+{
+    size_t kept = hn_bytes_size(bytes);
+    if (bytes->capacity - bytes->end >= size)
+        return true;
+    if (bytes->start > 0)
+        memmove(bytes->data, bytes->data + bytes->start, kept);
+    bytes->start = 0;
+    bytes->end = kept;
+    if (bytes->capacity - kept >= size)
+        return true;
+    size_t capacity = kept + size + kept / 2;
+    char *data = realloc(bytes->data, capacity);
+    if (data == NULL)
+        return false;
+    bytes->data = data;
+    bytes->capacity = capacity;
+    return true;
+}
+
+bool hn_bytes_append(struct hn_bytes *bytes, const void *data, size_t size)
+{
+    if (size == 0)
+        return true;
+    if (!make_room(bytes, size))
+        return false;
+    memcpy(bytes->data + bytes->end, data, size);
+    bytes->end += size;
+    return true;
+}
+
+static bool is_later(void)
+{
+    return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+}
+
+bool hn_bytes_write(struct hn_bytes *bytes, int fd)
+{
+    while (hn_bytes_size(bytes) > 0) {
+        ssize_t n = write(fd, bytes->data + bytes->start, hn_bytes_size(bytes));
+        if (n < 0)
+            return is_later();
+        bytes->start += (size_t)n;
+    }
+    /* What was large once need not stay so. */
+    if (bytes->capacity > (size_t)4 * HN_LINK_CHUNK)
+        hn_bytes_finish(bytes);
+    bytes->start = bytes->end = 0;
+    return true;
+}
+
+void hn_link_init(struct hn_link *link, int in, int out)
+{
+    double now = hn_now_ms();
+    *link = (struct hn_link){.in = in, .out = out, .heard_ms = now, .said_ms = now};
+    fcntl(in, F_SETFL, O_NONBLOCK);
+    fcntl(out, F_SETFL, O_NONBLOCK);
+}
+
+void hn_link_finish(struct hn_link *link)
+{
+    if (link->in >= 0)
+        close(link->in);
+    if (link->out >= 0 && link->out != link->in)
+        close(link->out);
+    hn_bytes_finish(&link->input);
+    hn_bytes_finish(&link->output);
+    *link = (struct hn_link){.in = -1, .out = -1};
+}
+
+static void put_u32(unsigned char *at, uint32_t number)
+{
+    for (int i = 0; i < 4; i++)
+        at[i] = (unsigned char)(number >> (8 * i));
+}
+
+static uint32_t get_u32(const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+bool hn_link_put(struct hn_link *link, enum hn_link_kind kind, uint32_t worker, const void *data,
+                 size_t size)
+{
+    const char *at = data;
+    do {
+        unsigned char head[HN_LINK_HEAD];
+        size_t part = size < HN_LINK_CHUNK ? size : HN_LINK_CHUNK;
+        put_u32(head, (uint32_t)part);
+        put_u32(head + 4, worker);
+        put_u32(head + 8, (uint32_t)kind);
+        if (!hn_bytes_append(&link->output, head, sizeof head) ||
+            !hn_bytes_append(&link->output, at, part))
+            return false;
+        at = part > 0 ? at + part : at;
+        size -= part;
+    } while (size > 0);
+    link->said_ms = hn_now_ms();
+    return true;
+}
+
+void hn_link_beat(struct hn_link *link, double now_ms)
+{
+    if (now_ms - link->said_ms >= HN_LINK_BEAT_MS && hn_bytes_size(&link->output) == 0)
+        (void)hn_link_put(link, HN_LINK_BEAT, 0, NULL, 0);
+}
+
+bool hn_link_write(struct hn_link *link)
+{
+    return hn_bytes_write(&link->output, link->out);
+}
+
+bool hn_link_read(struct hn_link *link)
+{
+    if (!make_room(&link->input, HN_LINK_CHUNK))
+        return false;
+    ssize_t n = read(link->in, link->input.data + link->input.end, HN_LINK_CHUNK);
+    if (n <= 0)
+        return n < 0 && is_later();
+    link->input.end += (size_t)n;
+    link->heard_ms = hn_now_ms();
+    return true;
+}
+
+enum hn_link_next hn_link_next(struct hn_link *link, struct hn_link_frame *frame)
+{
+    struct hn_bytes *input = &link->input;
+    if (hn_bytes_size(input) < HN_LINK_HEAD)
+        return HN_LINK_NOTHING;
+    const char *head = input->data + input->start;
+    size_t size = get_u32(head);
+    uint32_t kind = get_u32(head + 8);
+    if (size > HN_LINK_CHUNK || kind >= HN_LINK_KINDS)
+        return HN_LINK_BROKEN;
+    if (hn_bytes_size(input) < HN_LINK_HEAD + size)
+        return HN_LINK_NOTHING;
+    *frame = (struct hn_link_frame){.kind = (enum hn_link_kind)kind,
+                                    .worker = get_u32(head + 4),
+                                    .data = head + HN_LINK_HEAD,
+                                    .size = size};
+    input->start += HN_LINK_HEAD + size;
+    return HN_LINK_FRAME;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_HOSTS_LINK_H
+#define HONE_TUNER_HOSTS_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* A link carries the channels of many workers, and what they print, over the two streams of one launcher. It knows nothing of
+ * their messages: bytes go in at one end and come out at the other. On the wire, little-endian: u32 size of the bytes, at most
+ * HN_LINK_CHUNK; u32 number of the worker; u32 kind; the bytes. It never blocks: both ends poll. */
+enum { HN_LINK_CHUNK = 65536, HN_LINK_HEAD = 12 };
+
+enum hn_link_kind {
+    HN_LINK_BEAT,   /* there is nothing to say, and somebody to say it */
+    HN_LINK_START,  /* to a host: a worker of the role in the bytes */
+    HN_LINK_END,    /* to a host: it is of no more use */
+    HN_LINK_DATA,   /* its channel */
+    HN_LINK_OUTPUT, /* from a host: what it printed */
+    HN_LINK_ENDED,  /* from a host: i32, the status of waitpid() */
+    HN_LINK_KINDS,
+};
+
+/* Both ends say something so often, and take the other for lost that was silent for so long. */
+#define HN_LINK_BEAT_MS 2e3
+#define HN_LINK_SILENCE_MS 8e3
+
+/* Bytes that wait: [start, end) of data. */
+struct hn_bytes {
+    char *data;
+    size_t start;
+    size_t end;
+    size_t capacity;
+};
+
+void hn_bytes_finish(struct hn_bytes *bytes);
+size_t hn_bytes_size(const struct hn_bytes *bytes);
+/* False: no memory. */
+bool hn_bytes_append(struct hn_bytes *bytes, const void *data, size_t size);
+/* Writes what the descriptor takes now; false when it is closed. */
+bool hn_bytes_write(struct hn_bytes *bytes, int fd);
+
+struct hn_link {
+    int in;  /* both -1: closed */
+    int out;
+    struct hn_bytes input;
+    struct hn_bytes output;
+    double heard_ms; /* as hn_now_ms */
+    double said_ms;
+};
+
+struct hn_link_frame {
+    enum hn_link_kind kind;
+    uint32_t worker;
+    const char *data; /* until the next call */
+    size_t size;
+};
+
+/* Takes the descriptors over and makes them non-blocking. */
+void hn_link_init(struct hn_link *link, int in, int out);
+void hn_link_finish(struct hn_link *link);
+
+/* Queues it, in as many frames as it takes. False: no memory. */
+bool hn_link_put(struct hn_link *link, enum hn_link_kind kind, uint32_t worker, const void *data, size_t size);
+/* A beat, if nothing was said for long. */
+void hn_link_beat(struct hn_link *link, double now_ms);
+/* Writes what can be written now; false when the other end is gone. */
+bool hn_link_write(struct hn_link *link);
+/* Reads what is there; false when the other end is gone. */
+bool hn_link_read(struct hn_link *link);
+
+enum hn_link_next { HN_LINK_NOTHING, HN_LINK_FRAME, HN_LINK_BROKEN };
+/* The next whole frame of what was read. BROKEN: what came is none. */
+enum hn_link_next hn_link_next(struct hn_link *link, struct hn_link_frame *frame);
+
+#endif
