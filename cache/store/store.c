@@ -103,7 +103,6 @@ void hn_store_close(struct hn_store *store)
         free(store->pending[i].entry);
     }
     free(store->pending);
-    hn_statement_finish(store->has_problem);
     hn_database_close(store->database);
     free(store->path);
     free(store->lost_path);

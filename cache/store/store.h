@@ -128,9 +128,6 @@ enum hn_status hn_store_list(struct hn_store *store, const char *kernel, struct 
 enum hn_status hn_store_list_problem(struct hn_store *store, const char *kernel, const struct hn_bindings *problem,
                                      struct hn_tuned_list *list, struct hn_error *err);
 void hn_tuned_list_free(struct hn_tuned_list *list);
-/* Whether a session was begun for that problem of a kernel with that signature: in some microseconds. */
-enum hn_status hn_store_has_problem(struct hn_store *store, const char *kernel, const char *signature,
-                                    const struct hn_bindings *problem, bool *has, struct hn_error *err);
 /* HN_ENOTFOUND when no image of that point and version is kept, HN_EFORMAT when it is damaged. Free *cubin and *entry. */
 enum hn_status hn_store_get_image(struct hn_store *store, const struct hn_identity *identity,
                                   const struct hn_version *version, const struct hn_bindings *point, void **cubin,

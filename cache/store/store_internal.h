@@ -24,7 +24,6 @@ struct hn_pending {
 struct hn_store {
     struct hn_database *database;
     char *path;
-        struct hn_statement *has_problem; /* of hn_store_has_problem; NULL: not prepared */
     char *lost_path; /* where it was, if it was rescued to `path`; NULL: it was not */
     enum hn_store_mode mode;
     char warning[512]; /* "" when there is nothing to say */

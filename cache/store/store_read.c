@@ -123,32 +123,6 @@ enum hn_status hn_store_get_image(struct hn_store *store, const struct hn_identi
     return status;
 }
 
-/* The statement is kept: to prepare it takes longer than to run it. */
-enum hn_status hn_store_has_problem(struct hn_store *store, const char *kernel,
-                                    const char *signature, const struct hn_bindings *problem,
-                                    bool *has, struct hn_error *err)
-{
-    bool row = false;
-    char *text = hn_store_text_of(problem);
-    enum hn_status status = text == NULL ? hn_fail_memory(err) : HN_OK;
-    if (status == HN_OK && store->has_problem == NULL)
-        status = hn_database_prepare(store->database,
-                                     "SELECT EXISTS(SELECT 1 FROM task WHERE kernel = ? AND "
-                                     "signature = ? AND problem = ?)",
-                                     &store->has_problem, err);
-    if (status == HN_OK) {
-        hn_bind_text(store->has_problem, kernel);
-        hn_bind_text(store->has_problem, signature);
-        hn_bind_text(store->has_problem, text);
-        status = hn_statement_step(store->has_problem, &row, err);
-    }
-    *has = row && hn_column_integer(store->has_problem, 0) != 0;
-    if (row)
-        status = hn_statement_run(store->has_problem, err);
-    free(text);
-    return status;
-}
-
 void hn_stored_plan_free(struct hn_stored_plan *plan)
 {
     for (size_t i = 0; i < plan->file_count; i++) {

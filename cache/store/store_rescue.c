@@ -50,8 +50,6 @@ static char *make_file(const char *path, struct hn_error *err)
 static enum hn_status move_to(struct hn_store *store, char *path, struct hn_error *err)
 {
     struct hn_database *old = store->database;
-    hn_statement_finish(store->has_problem);
-    store->has_problem = NULL;
     enum hn_status status = hn_database_copy(old, path, err);
     if (status != HN_OK) {
         free(path);

@@ -169,8 +169,8 @@ static json_t *make_head(const struct capture *capture)
     return json_pack("{s:i, s:s, s:s, s:o, s:o, s:s, s:O, s:O, s:O}", "format", HN_CAPTURE_FORMAT,
                      "kernel", kernel->info.kernel, "config", config == NULL ? "" : config, "plan",
                      plan, "problem", hn_bindings_to_json(&kernel->problem), "point",
-                     kernel->info.point, "scalars", capture->scalars, "inputs", capture->inputs,
-                     "expected", capture->expected);
+                     hone_kernel_info(kernel)->point, "scalars", capture->scalars, "inputs",
+                     capture->inputs, "expected", capture->expected);
 }
 
 /* "DIR/scale-0.honecap", with the first number that is free. */

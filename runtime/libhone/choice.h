@@ -8,6 +8,7 @@
 struct hn_lib_configuration;
 struct hn_lib_module;
 struct hn_lib_rule;
+struct hn_launch;
 
 /* From what is asked for to a kernel: which point serves, its machine code, the kernel itself. */
 
@@ -25,6 +26,8 @@ struct hn_lib_choice {
     const struct hn_lib_rule *rule;             /* of a family, that chose it; NULL: none did */
     struct hn_lib_configuration *configuration; /* of that rule; `tuned` is its */
     bool sure;                                  /* what the rule says of it */
+    struct hn_launch *launch; /* made for it already, and taken; NULL: it is not */
+    struct hn_value *values;  /* that the launch was made with */
 };
 
 /* The kernel for a problem, by what the cache holds and the options say. With the lock held, as all that
@@ -47,7 +50,7 @@ bool hn_lib_image_is_kept(struct hone_cache *cache, const struct hn_lib_choice *
 enum hone_status hn_lib_kernel_make(struct hone_cache *cache, const struct hn_lib_choice *choice,
                                     const struct hn_image *image, struct hn_lib_module *shared,
                                     struct hone_kernel **kernel, struct hone_error *err);
-/* What callers are told of it. */
+/* What callers are told of it. Of what a rule chose that is made when it is asked for: programs ask for many sizes, and about few. */
 enum hone_status hn_lib_info_make(struct hone_kernel *kernel, const struct hn_lib_choice *choice, bool compiled,
                                   struct hone_error *err);
 

@@ -21,6 +21,8 @@ struct search {
     struct hn_lib_rule *rule;   /* of a family; NULL: there is none */
     bool is_own_rule;           /* it was learnt on this device */
     struct hn_bindings whole;   /* the problem with what it has of the device */
+    struct hn_launch launch;    /* of the point that was looked at last */
+    struct hn_value *values;    /* with which it was made */
 };
 
 static enum hone_status find_device(struct hone_cache *cache, CUcontext context,
@@ -52,21 +54,20 @@ static enum hone_status find_device(struct hone_cache *cache, CUcontext context,
     return HONE_OK;
 }
 
+static void forget_launch(struct search *search)
+{
+    hn_launch_finish(&search->launch);
+    free(search->values);
+    search->values = NULL;
+}
+
 /* Whether a point can be launched for the problem on the device. */
-static bool can_launch(const struct search *search, const struct hn_lib_plan *plan,
+static bool can_launch(struct search *search, const struct hn_lib_plan *plan,
                        const struct hn_bindings *point)
 {
-    bool allowed = false;
-    struct hn_launch launch;
-    struct hn_record record;
-    if (hn_plan_allows(plan->plan, search->problem, point, &allowed, NULL) != HN_OK || !allowed ||
-        hn_launch_make(plan->plan, search->problem, point, &launch, NULL) != HN_OK)
-        return false;
-    hn_record_init(&record);
-    allowed = hn_launch_check(&launch, search->device, &record);
-    hn_record_finish(&record);
-    hn_launch_finish(&launch);
-    return allowed;
+    forget_launch(search);
+    return hn_launch_try(plan->plan, search->device, search->problem, point, &search->launch,
+                         &search->values);
 }
 
 static struct hn_lib_choice choice_of(const struct search *search, const struct hn_lib_plan *plan,
@@ -97,7 +98,7 @@ static struct hn_lib_choice choice_of_rule(const struct search *search,
 /* Where compiling is forbidden, only what has machine code counts. */
 static bool is_usable(const struct hn_tuned *tuned, void *context)
 {
-    const struct search *search = context;
+    struct search *search = context;
     const struct hn_lib_plan *plan = NULL;
     if (hn_lib_plan_get(search->cache, tuned, &plan, NULL) != HONE_OK ||
         !can_launch(search, plan, &tuned->best.point))
@@ -106,14 +107,23 @@ static bool is_usable(const struct hn_tuned *tuned, void *context)
     return search->options->forbid_compile == 0 || hn_lib_image_is_kept(search->cache, &choice);
 }
 
+/* All configurations of a rule are of one version. NULL: the cache does not have it. */
+static const struct hn_lib_plan *plan_of_rule(const struct search *search)
+{
+    struct hn_lib_rule *rule = search->rule;
+    if (rule->plan == NULL && hn_lib_plan_get(search->cache, &rule->configurations[0].tuned,
+                                              &rule->plan, NULL) != HONE_OK)
+        rule->plan = NULL;
+    return rule->plan;
+}
+
 /* The same of a configuration of the rule. */
 static bool is_usable_by_rule(int configuration, void *context)
 {
-    const struct search *search = context;
+    struct search *search = context;
     const struct hn_tuned *tuned = &search->rule->configurations[configuration].tuned;
-    const struct hn_lib_plan *plan = NULL;
-    if (hn_lib_plan_get(search->cache, tuned, &plan, NULL) != HONE_OK ||
-        !can_launch(search, plan, &tuned->best.point))
+    const struct hn_lib_plan *plan = plan_of_rule(search);
+    if (plan == NULL || !can_launch(search, plan, &tuned->best.point))
         return false;
     struct hn_lib_choice choice = choice_of_rule(search, plan, configuration);
     return search->options->forbid_compile == 0 || hn_lib_image_is_kept(search->cache, &choice);
@@ -124,18 +134,17 @@ static bool is_usable_by_rule(int configuration, void *context)
 static bool choose_by_rule(struct search *search, struct hn_lib_choice *choice)
 {
     bool sure = false;
-    const struct hn_lib_plan *plan = NULL;
     if (search->rule == NULL)
         return false;
     int configuration = hn_rule_choose(&search->rule->stored->rule, search->problem,
                                        is_usable_by_rule, search, &sure);
     sure = sure && search->is_own_rule;
-    if (configuration < 0 || (!sure && search->options->on_miss != HONE_MISS_NEAREST) ||
-        hn_lib_plan_get(search->cache, &search->rule->configurations[configuration].tuned, &plan,
-                        NULL) != HONE_OK)
+    if (configuration < 0 || (!sure && search->options->on_miss != HONE_MISS_NEAREST))
         return false;
-    *choice = choice_of_rule(search, plan, configuration);
+    *choice = choice_of_rule(search, search->rule->plan, configuration);
     choice->sure = sure;
+    choice->launch = &search->launch;
+    choice->values = search->values;
     return true;
 }
 
@@ -219,6 +228,7 @@ static enum hone_status choose_new(struct search *search, struct hn_lib_choice *
 {
     struct hn_lookup_rank rank;
     hn_lib_index_forget(search->cache, search->kernel);
+    hn_lib_family_forget_known(search->cache, search->kernel);
     search->index = NULL;
     enum hone_status status = hn_lib_index_get(search->cache, search->kernel, &search->index, err);
     const struct hn_tuned *tuned = status == HONE_OK ? find_tuned(search, true, &rank) : NULL;
@@ -338,32 +348,36 @@ static enum hone_status load(struct search *search, const struct hn_lib_choice *
     return status;
 }
 
-/* What results name of the device, and the caller does not, is that of this one. names: those of
- * the values of a result's problem. */
-static enum hn_status add_limits(const struct search *search, const struct hn_bindings *names,
-                                 struct hn_bindings *problem, struct hn_error *err)
+/* Which values of the device results name, and the caller does not. names: those of the values of a
+ * result's problem. */
+static bool lacks_limit(const struct search *search, const struct hn_bindings *names, size_t limit)
 {
-    enum hn_status status = hn_bindings_copy(problem, search->problem, err);
-    for (size_t i = 0; status == HN_OK && i < HN_DEVICE_LIMITS; i++) {
-        const char *name = hn_device_limit_names[i];
-        const struct hn_value value = hn_integer(hn_device_limit(search->device, i));
-        if (hn_bindings_get(names, name) != NULL && hn_bindings_get(problem, name) == NULL)
-            status = hn_bindings_set(problem, name, &value, err);
-    }
-    return status;
+    const char *name = hn_device_limit_names[limit];
+    return hn_bindings_get(names, name) != NULL && hn_bindings_get(search->problem, name) == NULL;
 }
 
-/* Makes the problem whole. */
+static enum hn_status add_limit(struct search *search, size_t limit, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    const struct hn_value value = hn_integer(hn_device_limit(search->device, limit));
+    if (search->problem != &search->whole)
+        status = hn_bindings_copy(&search->whole, search->problem, err);
+    search->problem = &search->whole;
+    return status == HN_OK
+               ? hn_bindings_set(&search->whole, hn_device_limit_names[limit], &value, err)
+               : status;
+}
+
+/* Makes the problem whole: they are those of this device. */
 static enum hone_status complete(struct search *search, const struct hn_bindings *names,
                                  struct hone_error *err)
 {
     struct hn_error reason = {""};
-    struct hn_bindings whole;
-    enum hone_status status = hn_lib_take(err, add_limits(search, names, &whole, &reason), &reason);
-    hn_bindings_finish(&search->whole);
-    search->whole = whole;
-    search->problem = &search->whole;
-    return status;
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; status == HN_OK && i < HN_DEVICE_LIMITS; i++)
+        if (lacks_limit(search, names, i))
+            status = add_limit(search, i, &reason);
+    return hn_lib_take(err, status, &reason);
 }
 
 static enum hone_status choose_among_all(struct search *search, struct hn_lib_choice *choice,
@@ -386,22 +400,9 @@ static enum hone_status find_rule(struct search *search, struct hone_error *err)
         return status;
     search->rule =
         hn_lib_family_find(family, search->device, search->options, &search->is_own_rule);
-    return search->rule == NULL ? HONE_OK : complete(search, &search->rule->names, err);
-}
-
-/* Whether there may be a result of this very problem: a kernel with a rule is asked about many that
- * have none. */
-static enum hone_status may_be_tuned(struct search *search, bool *may_be, struct hone_error *err)
-{
-    struct hn_error reason = {""};
-    *may_be = true;
-    if (search->rule == NULL)
-        return HONE_OK;
-    const struct hn_identity *identity = &search->rule->stored->identity;
-    return hn_lib_take(err,
-                       hn_store_has_problem(search->cache->store, identity->kernel,
-                                            identity->signature, search->problem, may_be, &reason),
-                       &reason);
+    return search->rule == NULL || !search->rule->names_limits
+               ? HONE_OK
+               : complete(search, &search->rule->names, err);
 }
 
 /* What was tuned for this very problem, else what the rule of this device says, else the nearest.
@@ -410,7 +411,10 @@ static enum hone_status choose_fast(struct search *search, struct hn_tuned_list 
                                     struct hn_lib_choice *choice, struct hone_error *err)
 {
     bool may_be = true;
-    enum hone_status status = may_be_tuned(search, &may_be, err);
+    enum hone_status status = HONE_OK;
+    if (search->rule != NULL)
+        status =
+            hn_lib_rule_may_be_tuned(search->cache, search->rule, search->problem, &may_be, err);
     if (status == HONE_OK && may_be)
         status =
             hn_lib_index_list_problem(search->cache, search->kernel, search->problem, list, err);
@@ -445,6 +449,7 @@ enum hone_status hn_lib_choose(struct hone_cache *cache, CUcontext context, cons
         status = choose_fast(&search, &list, &choice, err);
     if (status == HONE_OK)
         status = load(&search, &choice, handle, err);
+    forget_launch(&search);
     hn_bindings_finish(&search.whole);
     hn_tuned_list_free(&list);
     return status;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/device/limits.h"
 #include "runtime/libhone/choice.h"
 
 static void finish_rule(struct hn_lib_rule *rule)
@@ -19,6 +20,7 @@ static void finish_rule(struct hn_lib_rule *rule)
     }
     free(rule->configurations);
     hn_bindings_finish(&rule->names);
+    hn_known_problems_finish(&rule->known);
 }
 
 void hn_lib_family_finish(struct hn_lib_family *family)
@@ -31,12 +33,14 @@ void hn_lib_family_finish(struct hn_lib_family *family)
     free(family);
 }
 
-static enum hn_status fill_rule(const struct hn_stored_rule *stored, struct hn_lib_rule *rule,
-                                struct hn_error *err)
+static enum hn_status fill_rule(struct hn_lib_family *family, size_t index, struct hn_error *err)
 {
     const struct hn_value zero = hn_integer(0);
+    const struct hn_stored_rule *stored = &family->stored.items[index];
+    struct hn_lib_rule *rule = &family->rules[index];
     enum hn_status status = HN_OK;
     rule->stored = stored;
+    rule->kernel = family->kernel;
     rule->configurations = calloc(stored->rule.configuration_count, sizeof *rule->configurations);
     if (rule->configurations == NULL)
         return hn_fail_memory(err);
@@ -51,6 +55,9 @@ static enum hn_status fill_rule(const struct hn_stored_rule *stored, struct hn_l
         };
     for (size_t i = 0; status == HN_OK && i < stored->rule.value_count; i++)
         status = hn_bindings_set(&rule->names, stored->rule.values[i].name, &zero, err);
+    for (size_t i = 0; i < HN_DEVICE_LIMITS; i++)
+        rule->names_limits =
+            rule->names_limits || hn_bindings_get(&rule->names, hn_device_limit_names[i]) != NULL;
     return status;
 }
 
@@ -67,7 +74,7 @@ static enum hn_status fill(struct hone_cache *cache, const char *kernel,
     if (status == HN_OK && family->rules == NULL)
         status = hn_fail_memory(err);
     for (size_t i = 0; status == HN_OK && i < family->stored.count; i++)
-        status = fill_rule(&family->stored.items[i], &family->rules[i], err);
+        status = fill_rule(family, i, err);
     return status;
 }
 
@@ -127,6 +134,30 @@ struct hn_lib_rule *hn_lib_family_find(const struct hn_lib_family *family,
     return found;
 }
 
+enum hone_status hn_lib_rule_may_be_tuned(struct hone_cache *cache, struct hn_lib_rule *rule,
+                                          const struct hn_bindings *problem, bool *may_be,
+                                          struct hone_error *err)
+{
+    struct hn_error reason = {""};
+    const struct hn_identity *identity = &rule->stored->identity;
+    enum hn_status status = HN_OK;
+    if (!rule->has_known)
+        status = hn_known_problems_read(cache->store, identity->kernel, identity->signature,
+                                        &rule->known, &reason);
+    rule->has_known = status == HN_OK;
+    *may_be = !rule->has_known || hn_known_problems_may_have(&rule->known, problem);
+    return hn_lib_take(err, status, &reason);
+}
+
+void hn_lib_family_forget_known(struct hone_cache *cache, const char *kernel)
+{
+    for (struct hn_lib_family *family = cache->families; family != NULL; family = family->next)
+        for (size_t i = 0; strcmp(family->kernel, kernel) == 0 && i < family->stored.count; i++) {
+            hn_known_problems_finish(&family->rules[i].known);
+            family->rules[i].has_known = false;
+        }
+}
+
 /* The steps that are launched, and so the kernels of the program, are the same for all problems. */
 static bool steps_are_fixed(const struct hn_plan *plan)
 {
@@ -137,14 +168,6 @@ static bool steps_are_fixed(const struct hn_plan *plan)
                     hn_plan_uses(plan, plan->steps[i].condition, slot))
                     return false;
     return true;
-}
-
-static bool has_symbols(const struct hn_plan *plan)
-{
-    for (size_t i = 0; i < plan->argument_count; i++)
-        if (plan->arguments[i].role == HN_ROLE_SYMBOL)
-            return true;
-    return false;
 }
 
 /* The low end of all numbers, or beyond the high one, with the words of the problem. */
@@ -182,7 +205,8 @@ bool hn_lib_program_is_shared(const struct hn_lib_choice *choice)
         return false;
     if (configuration->program == HN_PROGRAM_UNKNOWN) {
         const struct hn_plan *plan = choice->plan->plan;
-        bool shared = steps_are_fixed(plan) && !has_symbols(plan) && is_same_at_the_ends(choice);
+        bool shared =
+            steps_are_fixed(plan) && !hn_plan_has_symbols(plan) && is_same_at_the_ends(choice);
         configuration->program = shared ? HN_PROGRAM_SHARED : HN_PROGRAM_OWN;
     }
     return configuration->program == HN_PROGRAM_SHARED;

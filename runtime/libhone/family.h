@@ -2,6 +2,7 @@
 #ifndef HONE_RUNTIME_LIBHONE_FAMILY_H
 #define HONE_RUNTIME_LIBHONE_FAMILY_H
 
+#include "cache/store/known.h"
 #include "cache/store/store_rules.h"
 #include "runtime/compile/image.h"
 #include "runtime/libhone/library.h"
@@ -37,7 +38,12 @@ struct hn_lib_configuration {
 
 struct hn_lib_rule {
     const struct hn_stored_rule *stored;
+    const char *kernel;       /* as asked for */
+    const struct hn_lib_plan *plan; /* NULL: not looked up yet */
     struct hn_bindings names; /* of the problem's values, each 0 */
+    bool names_limits;        /* some of them are of the device */
+    struct hn_known_problems known; /* that may have results of their own */
+    bool has_known;                 /* they were read */
     struct hn_lib_configuration *configurations;
 };
 
@@ -55,6 +61,11 @@ enum hone_status hn_lib_family_get(struct hone_cache *cache, const char *kernel,
  * NULL: there is none. *own: it is of that device. */
 struct hn_lib_rule *hn_lib_family_find(const struct hn_lib_family *family, const struct hn_device *device,
                                        const struct hone_options *options, bool *own);
+/* Whether there may be a result of this very problem: a kernel with a rule is asked for many that have none. */
+enum hone_status hn_lib_rule_may_be_tuned(struct hone_cache *cache, struct hn_lib_rule *rule,
+                                          const struct hn_bindings *problem, bool *may_be, struct hone_error *err);
+/* Which problems have results is read again: one was tuned. */
+void hn_lib_family_forget_known(struct hone_cache *cache, const char *kernel);
 void hn_lib_family_finish(struct hn_lib_family *family);
 
 /* The words of a problem, which are always part of a program. */

@@ -1,128 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/c_locale.h"
 #include "runtime/libhone/choice.h"
 #include "runtime/libhone/kernel.h"
-
-/* What is asked for. */
-struct request {
-    CUcontext context;
-    const char *kernel;
-    const struct hone_value *problem;
-    size_t problem_count;
-    const struct hone_options *options;
-};
-
-static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
-{
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ at[i]) * 0x100000001b3u; /* FNV-1a */
-    return hash;
-}
-
-/* What is not a word, as bits. Of a boolean that was not made by hone_boolean only one part is set.
- */
-static int64_t bits_of(const struct hone_value *value)
-{
-    return value->kind == HONE_BOOLEAN ? value->as.boolean != 0 : value->as.integer;
-}
-
-static uint64_t hash_of(const struct request *request)
-{
-    uint64_t hash = mix(0xcbf29ce484222325u, request->kernel, strlen(request->kernel));
-    for (size_t i = 0; i < request->problem_count; i++) {
-        const struct hone_value *value = &request->problem[i];
-        hash = mix(hash, value->name, strlen(value->name));
-        int64_t bits = value->kind == HONE_WORD ? 0 : bits_of(value);
-        hash = value->kind == HONE_WORD ? mix(hash, value->as.word, strlen(value->as.word))
-                                        : mix(hash, &bits, sizeof bits);
-    }
-    return mix(hash, &request->context, sizeof(CUcontext));
-}
-
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
-static bool same_value(const struct hone_value *a, const struct hone_value *b)
-{
-    if (a->kind != b->kind || strcmp(a->name, b->name) != 0)
-        return false;
-    return a->kind == HONE_WORD ? strcmp(a->as.word, b->as.word) == 0 : bits_of(a) == bits_of(b);
-}
-
-/* How to tune is no part of what is asked for. */
-static bool matches(const struct hn_lib_memo *memo, uint64_t hash, const struct request *request)
-{
-    const struct hone_options *a = &memo->options;
-    const struct hone_options *b = request->options;
-    if (memo->hash != hash || memo->context != request->context ||
-        memo->problem_count != request->problem_count || a->on_miss != b->on_miss ||
-        !a->forbid_compile != !b->forbid_compile || a->trust != b->trust ||
-        !same_text(a->regime, b->regime) || !same_text(a->objective, b->objective) ||
-        strcmp(memo->kernel, request->kernel) != 0)
-        return false;
-    for (size_t i = 0; i < memo->problem_count; i++)
-        if (!same_value(&memo->problem[i], &request->problem[i]))
-            return false;
-    return true;
-}
-
-/* Handles are only ever added, each complete before it can be seen, so that reading needs no lock.
- */
-static struct hone_kernel *recall(struct hone_cache *cache, uint64_t hash,
-                                  const struct request *request)
-{
-    const struct hn_lib_memo *memo =
-        atomic_load_explicit(&cache->memos[hash % HN_LIB_BUCKETS], memory_order_acquire);
-    while (memo != NULL && !matches(memo, hash, request))
-        memo = memo->next;
-    return memo == NULL ? NULL : memo->handle;
-}
-
-static bool copy_text(const char **to, const char *from)
-{
-    *to = from == NULL ? NULL : strdup(from);
-    return from == NULL || *to != NULL;
-}
-
-static enum hone_status remember(struct hone_cache *cache, uint64_t hash,
-                                 const struct request *request, struct hone_kernel *handle,
-                                 struct hone_error *err)
-{
-    struct hn_lib_memo *memo = calloc(1, sizeof *memo);
-    if (memo == NULL)
-        return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
-    *memo =
-        (struct hn_lib_memo){.hash = hash,
-                             .context = request->context,
-                             .kernel = strdup(request->kernel),
-                             .problem = calloc(request->problem_count + 1, sizeof *memo->problem),
-                             .options = *request->options,
-                             .handle = handle};
-    bool copied = memo->kernel != NULL && memo->problem != NULL;
-    copied = copy_text(&memo->options.regime, request->options->regime) && copied;
-    copied = copy_text(&memo->options.objective, request->options->objective) && copied;
-    for (size_t i = 0; copied && i < request->problem_count; i++) {
-        struct hone_value *value = &memo->problem[memo->problem_count++];
-        *value = request->problem[i];
-        copied = copy_text(&value->name, request->problem[i].name);
-        if (value->kind == HONE_WORD)
-            copied = copy_text(&value->as.word, request->problem[i].as.word) && copied;
-    }
-    _Atomic(struct hn_lib_memo *) *bucket = &cache->memos[hash % HN_LIB_BUCKETS];
-    memo->next = atomic_load_explicit(bucket, memory_order_relaxed);
-    /* One that is not whole is kept to be freed, and matches nothing. */
-    if (!copied)
-        memo->hash = ~hash;
-    atomic_store_explicit(bucket, memo, memory_order_release);
-    return copied ? HONE_OK : hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
-}
+#include "runtime/libhone/memo.h"
 
 static bool is_value(const struct hone_value *value)
 {
@@ -133,7 +15,7 @@ static bool is_value(const struct hone_value *value)
     return value->kind != HONE_REAL || isfinite(value->as.real);
 }
 
-static enum hone_status check(const struct request *request, struct hone_error *err)
+static enum hone_status check(const struct hn_lib_request *request, struct hone_error *err)
 {
     if (request->problem_count > 0 && request->problem == NULL)
         return hn_lib_fail(err, HONE_INVALID, "hone_get: 'problem' is NULL for %zu values",
@@ -195,7 +77,7 @@ static enum hone_status find_context(struct hone_cache *cache, CUcontext *contex
 }
 
 /* With the lock held. */
-static enum hone_status make(struct hone_cache *cache, const struct request *request,
+static enum hone_status make(struct hone_cache *cache, const struct hn_lib_request *request,
                              struct hone_kernel **handle, struct hone_error *err)
 {
     struct hn_bindings problem;
@@ -223,10 +105,12 @@ static enum hone_status make(struct hone_cache *cache, const struct request *req
 }
 
 /* Another thread may have made and kept one for the same, while this one was tuning. */
-static enum hone_status keep(struct hone_cache *cache, uint64_t hash, const struct request *request,
-                             struct hone_kernel **handle, struct hone_error *err)
+static enum hone_status keep(struct hone_cache *cache, uint64_t hash,
+                             const struct hn_lib_request *request, struct hone_kernel **handle,
+                             struct hone_error *err)
 {
-    struct hone_kernel *other = request->options->separate ? NULL : recall(cache, hash, request);
+    struct hone_kernel *other =
+        request->options->separate ? NULL : hn_lib_recall(cache, hash, request);
     if (other != NULL) {
         hn_lib_kernel_destroy(*handle);
         *handle = other;
@@ -234,17 +118,18 @@ static enum hone_status keep(struct hone_cache *cache, uint64_t hash, const stru
     }
     (*handle)->next = cache->kernels;
     cache->kernels = *handle;
-    return request->options->separate ? HONE_OK : remember(cache, hash, request, *handle, err);
+    return request->options->separate ? HONE_OK
+                                      : hn_lib_remember(cache, hash, request, *handle, err);
 }
 
-static enum hone_status get(struct hone_cache *cache, const struct request *request, uint64_t hash,
-                            struct hone_kernel **handle, struct hone_error *err)
+static enum hone_status get(struct hone_cache *cache, const struct hn_lib_request *request,
+                            uint64_t hash, struct hone_kernel **handle, struct hone_error *err)
 {
     struct hn_c_locale locale;
     enum hone_status status = HONE_OK;
     hn_c_locale_enter(&locale);
     pthread_mutex_lock(&cache->lock);
-    *handle = request->options->separate ? NULL : recall(cache, hash, request);
+    *handle = request->options->separate ? NULL : hn_lib_recall(cache, hash, request);
     if (*handle == NULL) {
         status = make(cache, request, handle, err);
         if (status == HONE_OK)
@@ -269,16 +154,16 @@ enum hone_status hone_get(struct hone_cache *cache, const char *kernel,
                            : kernel == NULL ? "kernel"
                                             : "handle");
     *handle = NULL;
-    struct request request = {.kernel = kernel,
-                              .problem = problem,
-                              .problem_count = problem_count,
-                              .options = options == NULL ? &defaults : options};
+    struct hn_lib_request request = {.kernel = kernel,
+                                     .problem = problem,
+                                     .problem_count = problem_count,
+                                     .options = options == NULL ? &defaults : options};
     enum hone_status status = check(&request, err);
     if (status == HONE_OK)
         status = find_context(cache, &request.context, err);
     if (status != HONE_OK)
         return status;
-    uint64_t hash = hash_of(&request);
-    *handle = request.options->separate ? NULL : recall(cache, hash, &request);
+    uint64_t hash = hn_lib_request_hash(&request);
+    *handle = request.options->separate ? NULL : hn_lib_recall(cache, hash, &request);
     return *handle != NULL ? HONE_OK : get(cache, &request, hash, handle, err);
 }

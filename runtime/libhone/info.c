@@ -2,15 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "cache/record/record_json.h"
 #include "runtime/libhone/choice.h"
 #include "runtime/libhone/family.h"
 #include "runtime/libhone/kernel.h"
-
-const struct hone_info *hone_kernel_info(const struct hone_kernel *kernel)
-{
-    return kernel == NULL ? NULL : &kernel->info;
-}
 
 /* Takes a string over, which may be NULL for want of memory. */
 static const char *keep(struct hone_kernel *kernel, char *string, bool *failed)
@@ -89,11 +85,11 @@ static struct hone_loss loss_of(const struct hn_rule_loss *loss)
     return (struct hone_loss){loss->mean, loss->worst, loss->sizes};
 }
 
-static void describe_rule(struct hone_kernel *kernel, const struct hn_lib_choice *choice)
+static void describe_rule(struct hone_kernel *kernel)
 {
-    const struct hn_rule *rule = &choice->rule->stored->rule;
+    const struct hn_rule *rule = &kernel->rule->stored->rule;
     kernel->info.grade = HONE_GRADE_FAMILY;
-    kernel->info.sure = choice->sure;
+    kernel->info.sure = kernel->sure;
     kernel->info.predicted = loss_of(&rule->predicted);
     kernel->info.measured = loss_of(&rule->measured);
 }
@@ -110,12 +106,29 @@ static enum hone_grade grade_of(enum hn_grade grade)
     return grades[grade];
 }
 
+/* Of whatever chose it; false when out of memory: then strings are missing. */
+static bool describe(struct hone_kernel *kernel, const struct hn_tuned *tuned)
+{
+    bool failed = false;
+    kernel->info.problem = keep(kernel, hn_bindings_text(&kernel->problem), &failed);
+    kernel->info.point = keep(kernel, hn_bindings_text(&kernel->point), &failed);
+    if (tuned != NULL)
+        describe_source(kernel, tuned, &failed);
+    if (kernel->rule != NULL)
+        describe_rule(kernel);
+    else if (tuned != NULL)
+        describe_record(kernel, tuned, &failed);
+    return !failed;
+}
+
 enum hone_status hn_lib_info_make(struct hone_kernel *kernel, const struct hn_lib_choice *choice,
                                   bool compiled, struct hone_error *err)
 {
     bool failed = false;
     kernel->info = (struct hone_info){.grade = grade_of(choice->grade),
                                       .compiled = compiled,
+                                      .problem = "",
+                                      .point = "",
                                       .stale_because = "",
                                       .tuned_problem = "",
                                       .device = "",
@@ -126,14 +139,49 @@ enum hone_status hn_lib_info_make(struct hone_kernel *kernel, const struct hn_li
                                       .nvrtc = "",
                                       .record = "{}",
                                       .origin = ""};
+    kernel->rule = choice->rule;
+    kernel->sure = choice->sure;
+    if (choice->rule != NULL) {
+        kernel->info.kernel = choice->rule->kernel;
+        return HONE_OK;
+    }
     kernel->info.kernel = keep(kernel, strdup(choice->kernel), &failed);
-    kernel->info.problem = keep(kernel, hn_bindings_text(&kernel->problem), &failed);
-    kernel->info.point = keep(kernel, hn_bindings_text(&kernel->point), &failed);
-    if (choice->tuned != NULL)
-        describe_source(kernel, choice->tuned, &failed);
-    if (choice->rule != NULL)
-        describe_rule(kernel, choice);
-    else if (choice->tuned != NULL)
-        describe_record(kernel, choice->tuned, &failed);
+    failed = !describe(kernel, choice->tuned) || failed;
+    atomic_store(&kernel->has_info, true);
     return failed ? hn_lib_fail(err, HONE_NO_MEMORY, "out of memory") : HONE_OK;
+}
+
+static const char *or_empty(const char *string)
+{
+    return string == NULL ? "" : string;
+}
+
+/* Of what a rule chose. Without memory, strings are empty. */
+static void make_late(struct hone_kernel *kernel)
+{
+    struct hone_info *info = &kernel->info;
+    struct hn_c_locale locale;
+    hn_c_locale_enter(&locale);
+    (void)describe(kernel, &kernel->configuration->tuned);
+    hn_c_locale_leave(&locale);
+    info->problem = or_empty(info->problem);
+    info->point = or_empty(info->point);
+    info->origin = or_empty(info->origin);
+    info->stale_because = or_empty(info->stale_because);
+}
+
+/* What it adds to a kernel is for all who ask: to them it has always been there. */
+const struct hone_info *hone_kernel_info(const struct hone_kernel *kernel)
+{
+    struct hone_kernel *own = (struct hone_kernel *)(uintptr_t)kernel;
+    if (kernel == NULL)
+        return NULL;
+    if (!atomic_load_explicit(&own->has_info, memory_order_acquire)) {
+        pthread_mutex_lock(&own->cache->info_lock);
+        if (!atomic_load(&own->has_info))
+            make_late(own);
+        atomic_store_explicit(&own->has_info, true, memory_order_release);
+        pthread_mutex_unlock(&own->cache->info_lock);
+    }
+    return &kernel->info;
 }

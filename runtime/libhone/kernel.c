@@ -59,10 +59,10 @@ void hn_lib_kernel_destroy(struct hone_kernel *kernel)
         free(kernel->strings[i]);
     hn_launch_finish(&kernel->launch);
     hn_bindings_finish(&kernel->problem);
-    hn_bindings_finish(&kernel->point);
+    if (kernel->configuration == NULL)
+        hn_bindings_finish(&kernel->point);
     free(kernel->symbols);
     free(kernel->steps);
-    free(kernel->types);
     free(kernel->slots);
     free(kernel);
 }
@@ -148,19 +148,34 @@ static enum hone_status check_arguments(const struct hone_kernel *kernel,
     return hn_lib_take(err, status, &reason);
 }
 
+/* Takes the launch that the choice was found with. */
+static enum hn_status take_launch(struct hone_kernel *kernel, const struct hn_lib_choice *choice,
+                                  struct hn_value **values, struct hn_error *err)
+{
+    const struct hn_plan *plan = choice->plan->plan;
+    if (choice->launch != NULL) {
+        kernel->launch = *choice->launch;
+        *choice->launch = (struct hn_launch){.steps = NULL};
+        return HN_OK;
+    }
+    enum hn_status status =
+        hn_launch_make(plan, choice->problem, choice->point, &kernel->launch, err);
+    return status == HN_OK ? hn_plan_values(plan, &kernel->problem, &kernel->point, values, err)
+                           : status;
+}
+
+/* The point of a rule's configuration lives as long as the cache. */
 static enum hone_status evaluate(struct hone_kernel *kernel, const struct hn_lib_choice *choice,
                                  struct hn_value **values, struct hone_error *err)
 {
     struct hn_error reason = {""};
     enum hn_status status = hn_bindings_copy(&kernel->problem, choice->problem, &reason);
-    if (status == HN_OK)
+    if (choice->configuration != NULL)
+        kernel->point = *choice->point;
+    else if (status == HN_OK)
         status = hn_bindings_copy(&kernel->point, choice->point, &reason);
     if (status == HN_OK)
-        status = hn_launch_make(choice->plan->plan, choice->problem, choice->point, &kernel->launch,
-                                &reason);
-    if (status == HN_OK)
-        status =
-            hn_plan_values(choice->plan->plan, &kernel->problem, &kernel->point, values, &reason);
+        status = take_launch(kernel, choice, values, &reason);
     return hn_lib_take(err, status, &reason);
 }
 
@@ -168,7 +183,7 @@ enum hone_status hn_lib_kernel_make(struct hone_cache *cache, const struct hn_li
                                     const struct hn_image *image, struct hn_lib_module *shared,
                                     struct hone_kernel **kernel, struct hone_error *err)
 {
-    struct hn_value *values = NULL;
+    struct hn_value *own = NULL;
     struct hone_kernel *made = calloc(1, sizeof *made);
     if (made == NULL)
         return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
@@ -176,9 +191,11 @@ enum hone_status hn_lib_kernel_make(struct hone_cache *cache, const struct hn_li
     made->context = choice->context;
     made->plan = choice->plan;
     made->device = choice->device;
+    made->configuration = choice->configuration;
     hn_bindings_init(&made->problem);
     hn_bindings_init(&made->point);
-    enum hone_status status = evaluate(made, choice, &values, err);
+    enum hone_status status = evaluate(made, choice, &own, err);
+    const struct hn_value *values = own != NULL ? own : choice->values;
     if (status == HONE_OK && shared != NULL && hn_lib_module_serves(shared, &made->launch))
         made->shared = shared;
     bool is_checked = made->shared != NULL && shared->is_checked;
@@ -192,7 +209,7 @@ enum hone_status hn_lib_kernel_make(struct hone_cache *cache, const struct hn_li
         status = make_steps(made, image, err);
     if (status == HONE_OK)
         status = hn_lib_symbols_find(made, values, err);
-    free(values);
+    free(own);
     for (size_t i = 0; i < made->slot_count; i++)
         made->has_zeroed = made->has_zeroed || made->slots[i].zeroed;
     made->has_zeroed = made->has_zeroed || made->symbol_count > made->symbols_to_set;

@@ -5,6 +5,9 @@
 #include "runtime/module/module.h"
 #include "runtime/libhone/library.h"
 
+struct hn_lib_configuration;
+struct hn_lib_rule;
+
 /* A kernel that can be launched. Nothing of it changes after it was made, but what is atomic. */
 
 /* More arguments than this do not fit on the stack of a launch. */
@@ -55,14 +58,13 @@ struct hone_kernel {
     CUcontext context;
     const struct hn_lib_plan *plan;
     struct hn_bindings problem;
-    struct hn_bindings point;
+    struct hn_bindings point; /* of a rule's configuration: borrowed from there */
     struct hn_launch launch;
     const struct hn_device *device;
         CUmodule module;
     struct hn_lib_module *shared; /* that the module is of; NULL: it is the kernel's own */
     struct hn_lib_slot *slots;
     size_t slot_count;
-    char *types; /* of the slots, HN_TYPE_SIZE each */
     struct hn_lib_step *steps;
     size_t step_count;
     struct hn_lib_symbol *symbols;
@@ -73,8 +75,12 @@ struct hone_kernel {
     uint64_t workspace_bytes;
     _Atomic(struct hn_lib_workspace *) workspaces;
     atomic_long captured; /* launches */
-    struct hone_info info;
-    char *strings[8]; /* of info */
+    struct hone_info info; /* its `kernel` and `compiled` are there from the beginning */
+    char *strings[8];      /* of info */
+    const struct hn_lib_rule *rule;                   /* that chose it; NULL: none did */
+    const struct hn_lib_configuration *configuration; /* of that rule */
+    bool sure;                                        /* what the rule says of it */
+    atomic_bool has_info;
 };
 
 /* Makes the context current; false where it is gone. Leaving makes that current again which was. */

@@ -57,7 +57,7 @@ __attribute__((cold, noinline)) static enum hone_status refuse(const struct hone
         err, HONE_INVALID,
         "argument '%s' of %s is not what it is for the problem %.300s: leave it out, "
         "or get the kernel for the problem that you have",
-        slot->name, kernel->info.kernel, kernel->info.problem);
+        slot->name, kernel->info.kernel, hone_kernel_info(kernel)->problem);
 }
 
 __attribute__((cold, noinline)) static enum hone_status

@@ -24,6 +24,7 @@ struct hn_lib_plan {
     struct hn_plan *plan;
     struct hn_template template;
     bool has_pipeline;
+    char *types; /* of the arguments, HN_TYPE_SIZE each */
 };
 
 /* The device of a context. */
@@ -42,25 +43,12 @@ struct hn_lib_compiled {
     char *entries; /* a line each */
 };
 
-/* A handle that was given out, by what was asked for. */
-struct hn_lib_memo {
-    struct hn_lib_memo *next;
-    uint64_t hash;
-    CUcontext context;
-    char *kernel;
-    struct hone_value *problem; /* in the caller's order; names and words are copies */
-    size_t problem_count;
-    struct hone_options options;
-    struct hone_kernel *handle;
-};
-
-enum { HN_LIB_BUCKETS = 256 };
-
 struct hone_cache {
     char *path;
     bool is_folder;
     struct hn_store *store; /* NULL for a folder */
     pthread_mutex_t lock;
+    pthread_mutex_t info_lock; /* held by who makes what callers are told of a kernel */
     bool tuning; /* a thread is, without the lock; `tuned` tells the end */
     pthread_cond_t tuned;
     atomic_bool has_driver;
@@ -72,7 +60,7 @@ struct hone_cache {
     struct hn_lib_device *devices;
     struct hn_lib_compiled *compiled;
     struct hone_kernel *kernels;
-    _Atomic(struct hn_lib_memo *) memos[HN_LIB_BUCKETS];
+    _Atomic(struct hn_lib_memos *) memos; /* memo.h */
     char *capture_folder; /* NULL: nothing is captured */
     long capture_launches; /* of each handle */
     atomic_long captures;

@@ -11,6 +11,7 @@
 #include "runtime/libhone/family.h"
 #include "runtime/libhone/index.h"
 #include "runtime/libhone/kernel.h"
+#include "runtime/libhone/memo.h"
 
 const char *hone_status_name(enum hone_status status)
 {
@@ -117,6 +118,7 @@ static enum hone_status open_cache(const char *path, struct hone_cache **cache,
     if (made == NULL)
         return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
     made->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    made->info_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     made->tuned = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     made->path = hn_store_default_path(path);
     if (made->path == NULL) {
@@ -146,27 +148,6 @@ enum hone_status hone_open(const char *path, struct hone_cache **cache, struct h
     return status;
 }
 
-static void free_memos(struct hone_cache *cache)
-{
-    for (size_t i = 0; i < HN_LIB_BUCKETS; i++) {
-        struct hn_lib_memo *memo = atomic_load(&cache->memos[i]);
-        while (memo != NULL) {
-            struct hn_lib_memo *next = memo->next;
-            for (size_t v = 0; v < memo->problem_count; v++) {
-                free((char *)(uintptr_t)memo->problem[v].name);
-                if (memo->problem[v].kind == HONE_WORD)
-                    free((char *)(uintptr_t)memo->problem[v].as.word);
-            }
-            free(memo->problem);
-            free((char *)(uintptr_t)memo->options.regime);
-            free((char *)(uintptr_t)memo->options.objective);
-            free(memo->kernel);
-            free(memo);
-            memo = next;
-        }
-    }
-}
-
 #define FREE_LIST(type, head, finish)                                                              \
     while ((head) != NULL) {                                                                       \
         type *next = (head)->next;                                                                 \
@@ -178,7 +159,7 @@ void hone_close(struct hone_cache *cache)
 {
     if (cache == NULL)
         return;
-    free_memos(cache);
+    hn_lib_memos_finish(cache);
     FREE_LIST(struct hone_kernel, cache->kernels, hn_lib_kernel_destroy)
     FREE_LIST(struct hn_lib_family, cache->families, hn_lib_family_finish)
     FREE_LIST(struct hn_lib_index, cache->indices, hn_lib_index_finish)
@@ -189,6 +170,7 @@ void hone_close(struct hone_cache *cache)
         hn_driver_close(&cache->driver);
     hn_store_close(cache->store);
     pthread_cond_destroy(&cache->tuned);
+    pthread_mutex_destroy(&cache->info_lock);
     pthread_mutex_destroy(&cache->lock);
     free(cache->capture_folder);
     free(cache->path);

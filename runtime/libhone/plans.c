@@ -9,6 +9,7 @@ void hn_lib_plan_finish(struct hn_lib_plan *plan)
     hn_plan_destroy(plan->plan);
     hn_template_finish(&plan->template);
     free(plan->json);
+    free(plan->types);
     free(plan);
 }
 
@@ -33,6 +34,16 @@ static enum hn_status take_files(struct hn_lib_plan *plan, struct hn_stored_plan
     return HN_OK;
 }
 
+static enum hn_status spell_types(struct hn_lib_plan *plan, struct hn_error *err)
+{
+    plan->types = calloc(plan->plan->argument_count + 1, HN_TYPE_SIZE);
+    if (plan->types == NULL)
+        return hn_fail_memory(err);
+    for (size_t i = 0; i < plan->plan->argument_count; i++)
+        hn_argument_format_type(&plan->plan->arguments[i], plan->types + i * HN_TYPE_SIZE);
+    return HN_OK;
+}
+
 static enum hn_status read_plan(struct hn_lib_plan *plan, struct hn_stored_plan *stored,
                                 struct hn_error *err)
 {
@@ -49,7 +60,7 @@ static enum hn_status read_plan(struct hn_lib_plan *plan, struct hn_stored_plan 
     plan->has_pipeline = json_object_get(json, "pipeline") != NULL;
     status = hn_plan_from_json(json, &plan->plan, err);
     json_decref(json);
-    return status;
+    return status == HN_OK ? spell_types(plan, err) : status;
 }
 
 enum hone_status hn_lib_plan_add(struct hone_cache *cache, const struct hn_version *version,

@@ -114,14 +114,12 @@ enum hone_status hn_lib_slots_make(struct hone_kernel *kernel, const struct hn_v
         return hn_lib_fail(err, HONE_UNSUPPORTED, "%s has %zu arguments; the library takes %d",
                            plan->kernel, count, (int)HN_LIB_MAX_ARGUMENTS);
     kernel->slots = calloc(count + 1, sizeof *kernel->slots);
-    kernel->types = calloc(count + 1, HN_TYPE_SIZE);
-    if (kernel->slots == NULL || kernel->types == NULL)
+    if (kernel->slots == NULL)
         return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
     kernel->slot_count = count;
     for (size_t i = 0; status == HN_OK && i < count; i++) {
         struct hn_lib_slot *slot = &kernel->slots[i];
         status = make_slot(kernel, i, values, &reason);
-        hn_argument_format_type(&plan->arguments[i], kernel->types + i * HN_TYPE_SIZE);
         if (slot->need != HONE_OWNED || !slot->taken)
             continue;
         slot->preset = kernel->workspace_bytes;
@@ -144,7 +142,7 @@ enum hone_status hone_kernel_argument(const struct hone_kernel *kernel, size_t i
     *info = (struct hone_argument_info){
         .name = slot->name,
         .kind = slot->kind,
-        .type = kernel->types + index * HN_TYPE_SIZE,
+        .type = kernel->plan->types + index * HN_TYPE_SIZE,
         .role = hn_role_name(kernel->plan->plan->arguments[index].role),
         .need = slot->need,
         .bytes = slot->kind == HONE_BUFFER ? slot->bytes : slot->value_bytes,

@@ -80,6 +80,8 @@ enum hone_status hn_lib_symbols_find(struct hone_kernel *kernel, const struct hn
 {
     const struct hn_plan *plan = kernel->plan->plan;
     enum hone_status status = HONE_OK;
+    if (!hn_plan_has_symbols(plan))
+        return HONE_OK;
     kernel->symbols = calloc(plan->argument_count + 1, sizeof *kernel->symbols);
     if (kernel->symbols == NULL)
         return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");

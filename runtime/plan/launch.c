@@ -21,21 +21,28 @@ static enum hn_status make_steps(const struct hn_plan *plan, const struct hn_val
     return status;
 }
 
-static enum hn_status make(const struct hn_plan *plan, const struct hn_bindings *problem,
-                           const struct hn_bindings *point, bool sequential,
-                           struct hn_launch *launch, struct hn_error *err)
+static enum hn_status make_from(const struct hn_plan *plan, struct hn_value *values,
+                                bool sequential, struct hn_launch *launch, struct hn_error *err)
 {
     *launch = (struct hn_launch){.steps = NULL};
-    struct hn_value *values = NULL;
-    enum hn_status status = hn_plan_values(plan, problem, point, &values, err);
-    if (status != HN_OK)
-        return status;
-    status = make_steps(plan, values, launch, err);
+    enum hn_status status = make_steps(plan, values, launch, err);
     if (status == HN_OK && plan->pipeline != NULL)
         status = hn_flow_make(plan, values, sequential, launch->steps, launch->step_count,
                               &launch->flow, err);
     if (status != HN_OK)
         hn_launch_finish(launch);
+    return status;
+}
+
+static enum hn_status make(const struct hn_plan *plan, const struct hn_bindings *problem,
+                           const struct hn_bindings *point, bool sequential,
+                           struct hn_launch *launch, struct hn_error *err)
+{
+    struct hn_value *values = NULL;
+    *launch = (struct hn_launch){.steps = NULL};
+    enum hn_status status = hn_plan_values(plan, problem, point, &values, err);
+    if (status == HN_OK)
+        status = make_from(plan, values, sequential, launch, err);
     free(values);
     return status;
 }
@@ -219,6 +226,29 @@ bool hn_launch_check(const struct hn_launch *launch, const struct hn_device *dev
         if (!check_step(&launch->steps[i], device, record))
             return false;
     return true;
+}
+
+bool hn_launch_try(const struct hn_plan *plan, const struct hn_device *device,
+                   const struct hn_bindings *problem, const struct hn_bindings *point,
+                   struct hn_launch *launch, struct hn_value **values)
+{
+    struct hn_record record;
+    struct hn_value *own = NULL;
+    *launch = (struct hn_launch){.steps = NULL};
+    if (hn_plan_values(plan, problem, point, &own, NULL) != HN_OK)
+        return false;
+    hn_record_init(&record);
+    bool can = hn_plan_allows_values(plan, own) &&
+               make_from(plan, own, false, launch, NULL) == HN_OK &&
+               hn_launch_check(launch, device, &record);
+    hn_record_finish(&record);
+    if (!can)
+        hn_launch_finish(launch);
+    if (can && values != NULL)
+        *values = own;
+    else
+        free(own);
+    return can;
 }
 
 static int64_t most_shared(const struct hn_launch_step *steps, size_t count, int64_t most)

@@ -33,6 +33,11 @@ enum hn_status hn_launch_make_step(const struct hn_plan *plan, const struct hn_s
  * "block 64x32 has 2048 threads; NVIDIA H200 takes 1024". */
 bool hn_launch_check(const struct hn_launch *launch, const struct hn_device *device, struct hn_record *record);
 
+/* Whether a point can be launched for a problem: constraints and the device's limits allow it. Then the launch is the caller's, and so
+ * are the values that it was made with, where `values` is not NULL. */
+bool hn_launch_try(const struct hn_plan *plan, const struct hn_device *device, const struct hn_bindings *problem,
+                   const struct hn_bindings *point, struct hn_launch *launch, struct hn_value **values);
+
 /* Sets dynamic_shared_bytes: the most that one of the launches asks for. */
 void hn_launch_note_shared(const struct hn_launch *launch, struct hn_resources *resources);
 /* The same for a record of this plan and problem that does not say it, as older versions wrote none. A launch that can

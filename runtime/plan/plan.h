@@ -198,9 +198,13 @@ const char *hn_plan_problem_used(const struct hn_plan *plan, const struct hn_exp
  * has no value. */
 enum hn_status hn_plan_values(const struct hn_plan *plan, const struct hn_bindings *problem,
                               const struct hn_bindings *point, struct hn_value **values, struct hn_error *err);
+/* Whether there are variables of the module that it fills. */
+bool hn_plan_has_symbols(const struct hn_plan *plan);
 /* Whether a point satisfies the constraints for a problem; not where one of them has no value. */
 enum hn_status hn_plan_allows(const struct hn_plan *plan, const struct hn_bindings *problem,
                               const struct hn_bindings *point, bool *allows, struct hn_error *err);
+/* The same of values that are there already. */
+bool hn_plan_allows_values(const struct hn_plan *plan, const struct hn_value *values);
 /* How many slots there are before those of metrics: names, pitches, and with a pipeline those of a chunk. */
 size_t hn_plan_slot_count(const struct hn_plan *plan);
 /* Which chunk expressions see; hn_plan_values has made it the whole extent. Only with a pipeline. */

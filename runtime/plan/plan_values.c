@@ -136,17 +136,31 @@ static enum hn_status evaluate_pitches(const struct hn_plan *plan, struct hn_val
     return status;
 }
 
+bool hn_plan_has_symbols(const struct hn_plan *plan)
+{
+    for (size_t i = 0; i < plan->argument_count; i++)
+        if (plan->arguments[i].role == HN_ROLE_SYMBOL)
+            return true;
+    return false;
+}
+
+bool hn_plan_allows_values(const struct hn_plan *plan, const struct hn_value *values)
+{
+    bool allows = true;
+    for (size_t i = 0; allows && i < plan->constraint_count; i++) {
+        struct hn_value holds = hn_boolean(false);
+        allows = hn_expression_evaluate(plan->constraints[i], values, &holds, NULL) == HN_OK &&
+                 hn_value_truth(&holds);
+    }
+    return allows;
+}
+
 enum hn_status hn_plan_allows(const struct hn_plan *plan, const struct hn_bindings *problem,
                               const struct hn_bindings *point, bool *allows, struct hn_error *err)
 {
     struct hn_value *values = NULL;
     enum hn_status status = hn_plan_values(plan, problem, point, &values, err);
-    *allows = status == HN_OK;
-    for (size_t i = 0; *allows && i < plan->constraint_count; i++) {
-        struct hn_value holds = hn_boolean(false);
-        *allows = hn_expression_evaluate(plan->constraints[i], values, &holds, NULL) == HN_OK &&
-                  hn_value_truth(&holds);
-    }
+    *allows = status == HN_OK && hn_plan_allows_values(plan, values);
     free(values);
     return status;
 }

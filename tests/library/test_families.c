@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <pthread.h>
+
 #include "shared_cache.h"
 
 #include "base/clock.h"
@@ -210,6 +212,42 @@ static void unseen_sizes_are_fast(void **state)
     hone_close(cache);
 }
 
+/* Handles are found again among thousands, and what a rule chose is told to all who ask at once. */
+static void *ask_for_sizes(void *pointer)
+{
+    enum { SIZES = 1500 };
+    struct shared *shared = pointer;
+    struct hone_kernel **handles = calloc(SIZES, sizeof *handles);
+    bool good = handles != NULL && cuCtxSetCurrent(shared->context) == CUDA_SUCCESS;
+    const struct hone_options strict = {.forbid_compile = 1};
+    for (int i = 0; good && i < 2 * SIZES; i++) {
+        struct hone_kernel *kernel = NULL;
+        const struct hone_value problem[] = {hone_integer("n", 200000 + i % SIZES)};
+        char expected[32];
+        good = hone_get(shared->cache, "scale", problem, 1, &strict, &kernel, NULL) == HONE_OK &&
+               (i < SIZES || handles[i % SIZES] == kernel);
+        handles[i % SIZES] = kernel;
+        snprintf(expected, sizeof expected, "n=%d", 200000 + i % SIZES);
+        good = good && strcmp(hone_kernel_info(kernel)->problem, expected) == 0 &&
+               strcmp(hone_kernel_info(kernel)->point, kept) == 0;
+    }
+    free(handles);
+    return good ? shared : NULL;
+}
+
+static void threads_ask_for_thousands_of_sizes(void **state)
+{
+    enum { THREADS = 3 };
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, ask_for_sizes, *state), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *result = NULL;
+        pthread_join(threads[i], &result);
+        assert_ptr_equal(result, *state);
+    }
+}
+
 /* On a device that has results of its own, a rule of another one does not count; where it has none,
  * it does, and is not sure. */
 static void a_rule_of_another_device_comes_after_what_was_tuned_here(void **state)
@@ -261,6 +299,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_has_no_machine_code_is_compiled_once),
         cmocka_unit_test(what_is_not_sure_is_a_miss),
         cmocka_unit_test(unseen_sizes_are_fast),
+        cmocka_unit_test(threads_ask_for_thousands_of_sizes),
         cmocka_unit_test(a_rule_of_another_device_comes_after_what_was_tuned_here),
     };
     if (argc > 1)

@@ -226,6 +226,8 @@ class Programs(Case):
     @unittest.skipIf(double.ON_GPU, "the programs are not in the bundle")
     def test_what_a_rule_of_a_family_does(self):
         self.check(PROGRAM.parent / "test_families")
+        if (PROGRAM.parent / "test_families_tsan").exists():
+            self.check(PROGRAM.parent / "test_families_tsan", "*threads*", TSAN_OPTIONS="halt_on_error=1")
 
     @unittest.skipIf(double.ON_GPU, "the programs are not in the bundle")
     def test_threads(self):

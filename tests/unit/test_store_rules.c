@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/store/store_rules.h"
 
+#include "cache/store/known.h"
 #include "cache/store/store_prune.h"
 #include "tests/unit/rule_fixture.h"
 #include "tests/unit/store_fixture.h"
@@ -238,6 +239,39 @@ static void what_is_no_rule_is_found(void **state)
     assert_found(fixture->path, "rule: node 0 has child 0");
 }
 
+static void which_problems_have_sessions_is_known(void **state)
+{
+    enum { PROBLEMS = 100 };
+    struct fixture *fixture = *state;
+    struct hn_known_problems known;
+    struct hn_identity identity;
+    struct hn_error err = {""};
+    int64_t id;
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    for (int m = 1; m <= PROBLEMS; m++) {
+        make_identity(&identity, 2 * m);
+        const struct hn_store_session session = {
+            .identity = &identity, .version = &version_1, .command = "hone tune"};
+        assert_int_equal(hn_store_begin(store, &session, &id, &err), HN_OK);
+        hn_identity_finish(&identity);
+    }
+    assert_int_equal(hn_known_problems_read(store, "matmul", "A:float32:input", &known, &err),
+                     HN_OK);
+    for (int m = 2; m < 2 * PROBLEMS + 2; m++) {
+        make_identity(&identity, m);
+        assert_int_equal(hn_known_problems_may_have(&known, &identity.problem), m % 2 == 0);
+        hn_identity_finish(&identity);
+    }
+    hn_known_problems_finish(&known);
+    make_identity(&identity, 2);
+    assert_int_equal(hn_known_problems_read(store, "matmul", "B:float32:input", &known, &err),
+                     HN_OK);
+    assert_false(hn_known_problems_may_have(&known, &identity.problem));
+    hn_known_problems_finish(&known);
+    hn_identity_finish(&identity);
+    hn_store_close(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +283,7 @@ int main(void)
         TEST(pruning_keeps_the_rule_that_counts),
         TEST(pruning_keeps_the_images_of_a_rule),
         TEST(what_is_no_rule_is_found),
+        TEST(which_problems_have_sessions_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,24 +5,16 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cache/store/known.h"
 #include "tuner/family/family_tune.h"
 
 /* Of a sequence of its own. */
 static const uint64_t replay_salt = 0xd1b54a32d192ed03;
 
-struct known {
-    struct hn_store *store;
-    const struct hn_identity *identity;
-};
-
 /* Whoever measured a size may have learnt from it. */
 static bool is_known(void *context, const struct hn_bindings *problem)
 {
-    bool has = false;
-    const struct known *known = context;
-    return hn_store_has_problem(known->store, known->identity->kernel, known->identity->signature,
-                                problem, &has, NULL) != HN_OK ||
-           has;
+    return hn_known_problems_may_have(context, problem);
 }
 
 static bool is_same_family(const struct hn_identity *a, const struct hn_identity *b)
@@ -93,7 +85,12 @@ static enum hn_status measure(struct hn_measuring *measuring, double started_ms,
     const struct hn_family_options *options = measuring->options;
     const struct hn_family *family = measuring->config->family;
     const struct hn_family_worth worth = hn_family_worth(family);
-    struct known known = {options->store, &replay->rule->identity};
+    const struct hn_identity *identity = &replay->rule->identity;
+    struct hn_known_problems known;
+    enum hn_status status =
+        hn_known_problems_read(options->store, identity->kernel, identity->signature, &known, err);
+    if (status != HN_OK)
+        return status;
     const struct hn_held_out held_out = {
         .measuring = measuring,
         .kernel = {family, measuring->config->plan, &options->workers->device},
@@ -106,7 +103,9 @@ static enum hn_status measure(struct hn_measuring *measuring, double started_ms,
         .is_used = is_known,
         .context = &known,
     };
-    return hn_held_out_measure(&held_out, &replay->found, err);
+    status = hn_held_out_measure(&held_out, &replay->found, err);
+    hn_known_problems_finish(&known);
+    return status;
 }
 
 enum hn_status hn_family_replay(const struct hn_family_options *options,

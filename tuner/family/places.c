@@ -134,20 +134,13 @@ static void see_launch(const struct hn_launch *launch, const struct hn_device *d
 static bool can_launch(const struct hn_family_kernel *kernel, const struct hn_bindings *problem,
                        const struct hn_bindings *point, double occupancy, double seen[2])
 {
-    bool allowed = false;
     struct hn_launch launch;
-    struct hn_record record;
     seen[0] = seen[1] = 0;
-    if (hn_plan_allows(kernel->plan, problem, point, &allowed, NULL) != HN_OK || !allowed ||
-        hn_launch_make(kernel->plan, problem, point, &launch, NULL) != HN_OK)
+    if (!hn_launch_try(kernel->plan, kernel->device, problem, point, &launch, NULL))
         return false;
-    hn_record_init(&record);
-    allowed = launch.step_count > 0 && hn_launch_check(&launch, kernel->device, &record);
-    hn_record_finish(&record);
-    if (allowed)
-        see_launch(&launch, kernel->device, occupancy, seen);
+    see_launch(&launch, kernel->device, occupancy, seen);
     hn_launch_finish(&launch);
-    return allowed;
+    return true;
 }
 
 bool hn_family_allows(const struct hn_family_kernel *kernel, const struct hn_bindings *problem,
