@@ -129,6 +129,27 @@ class Case(unittest.TestCase):
         }
         return self.write(name, json.dumps(document))
 
+    def sample(self, config, problem, *restrictions, count=1, seed=1):
+        """So many drawn points of a problem, given as NAME=VALUE."""
+        options = [f"-p{value}" for value in problem] + [f"-s{restriction}" for restriction in restrictions]
+        lines = self.hone("space", config, *options, "--sample", str(count), "--seed", str(seed)).stdout.splitlines()
+        end = next((i for i, line in enumerate(lines) if i > 0 and line.startswith("#")), len(lines))
+        points = [dict(pair.split("=") for pair in line.split()[-1].split(",")) for line in lines[:end] if not line.startswith("#")]
+        self.assertEqual(len(points), count)
+        return [{name: int(value) if value.lstrip("-").isdigit() else value for name, value in point.items()} for point in points]
+
+    def record_points(self, folder, kernel, pairs):
+        """A recording for each (problem, point), of what nobody has measured."""
+        (self.folder / folder).mkdir()
+        for i, (problem, point) in enumerate(pairs):
+            row = self.row(point, 100 + i)
+            row["hone"]["metrics"] = {}
+            document = json.loads(self.record(name="any.json").read_text())
+            document["hone"]["problem"] = problem
+            document.update(kernel_name=kernel, tune_params_keys=list(point), cache={"point": row},
+                            tune_params={name: [value] for name, value in point.items()})
+            self.write(f"{folder}/{i}.json", json.dumps(document))
+
     def tune_simulated(self, **recording):
         """Fills the cache from a recording."""
         return self.hone("tune", DATA / "saxpy.yaml", "--simulate", self.record(**recording), "--quiet")

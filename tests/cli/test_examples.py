@@ -146,25 +146,26 @@ int main(void)
         self.assertIn("not here", result.stderr)
 
     def record_sgemm(self, folder, shapes):
-        """Recordings of sgemm with drawn points, which nobody has measured."""
-        (self.folder / folder).mkdir()
+        """Recordings of sgemm with drawn points."""
         config = hone.SOURCE / "configs" / "sgemm.yaml"
-        points = []
-        for m, n, k in ((4096, 4096, 4096), (4, 4096, 4096), (32, 32, 1048576)):
-            text = self.hone("space", config, "-p", f"M={m}", "-p", f"N={n}", "-p", f"K={k}", "--sample", "4").stdout
-            lines = [line.split()[-1] for line in text.splitlines() if "BM=" in line]
-            points += [{name: int(value) if value.lstrip("-").isdigit() else value
-                        for name, value in (pair.split("=") for pair in line.split(","))} for line in lines]
-        self.assertEqual(len(points), 12)
-        for i, (m, n, k) in enumerate(shapes):
-            point = points[i % len(points)]
-            row = dict(self.row(point, 100 + i))
-            row["hone"]["metrics"] = {}
-            document = json.loads(self.record(name="any.json").read_text())
-            document["hone"]["problem"] = {"M": m, "N": n, "K": k}
-            document.update(kernel_name="sgemm", tune_params_keys=list(point), cache={"point": row},
-                            tune_params={name: [value] for name, value in point.items()})
-            self.write(f"{folder}/{m}-{n}-{k}.json", json.dumps(document))
+        points = [point for m, n, k in ((4096, 4096, 4096), (4, 4096, 4096), (32, 32, 1048576))
+                  for point in self.sample(config, (f"M={m}", f"N={n}", f"K={k}"), count=4)]
+        self.record_points(folder, "sgemm", [({"M": m, "N": n, "K": k}, points[i % len(points)])
+                                             for i, (m, n, k) in enumerate(shapes)])
+
+    def record_blas(self, folder):
+        """Recordings of sgemm_blas: a small tile for each way to transpose, and for some ways to share K."""
+        config = hone.SOURCE / "configs" / "sgemm_blas.yaml"
+        pairs = []
+        for a in "nt":
+            for b in "nt":
+                for i, finish in enumerate(("store", "atomic", "first_clears")):
+                    problem = {"M": 10 + i, "N": 10, "K": 1000, "TRANS_A": a, "TRANS_B": b, "GAP_A": 0, "GAP_B": 0, "GAP_C": 0,
+                               "ALPHA": 1.0, "BETA": 0.0}
+                    point = self.sample(config, [f"{name}={value}" for name, value in problem.items()], "FROZEN=0", "CLUSTER=1",
+                                        "BM=16", "BN=16", "BK=16", f"FINISH={finish}")[0]
+                    pairs.append((problem, point))
+        self.record_points(folder, "sgemm_blas", pairs)
 
     @unittest.skipUnless(shutil.which("cmake"), "there is no cmake")
     def test_sgemm(self):
@@ -175,8 +176,10 @@ int main(void)
             self.skipTest("there is no NVRTC beside the headers")
         shapes = [(64 << i % 6, 128 << i // 6, 256 + i) for i in range(30)]
         self.record_sgemm("recorded", shapes)
+        self.record_blas("blas")
         self.build("sgemm", f"-DCUDA_DRIVER={double.DOUBLE}/libcuda.so", f"-DCUDA_INCLUDE={include}",
-                   f"-DCUDA_NVRTC={nvrtc[0]}", f"-DHONE_RECORDED={self.folder}/recorded", f"-DCMAKE_C_FLAGS={WARNINGS}")
+                   f"-DCUDA_NVRTC={nvrtc[0]}", f"-DHONE_RECORDED={self.folder}/recorded",
+                   f"-DHONE_BLAS_RECORDED={self.folder}/blas", f"-DCMAKE_C_FLAGS={WARNINGS}")
         header = self.folder / "b" / "hone_tuned" / "sgemm_tuned.h"
         self.assertIn("#define HONE_SGEMM_RESULT_COUNT 30\n", header.read_text())
         self.write("main.cpp", f'#include "{header}"\n'
@@ -188,6 +191,16 @@ int main(void)
         text = self.run_all(["b/sgemm", "100", "200", "300", "alone"], LD_LIBRARY_PATH=double.DOUBLE)
         self.assertRegex(text, r"relative error in three rows: \S+: right\n[\d.]+ us, \d+ GFLOP/s\n$")
         self.run_all(["b/sgemm", "0", "200", "300"], LD_LIBRARY_PATH=double.DOUBLE, expect=2)
+        self.check_blas(include)
+
+    def check_blas(self, include):
+        """hone_sgemm as it was built: random calls; wrong arguments; what is nothing to do, or not to be read."""
+        text = self.run_all(["b/calls", "1000", "1", "cpu"], LD_LIBRARY_PATH=double.DOUBLE, HONE_DOUBLE_STRICT="1")
+        self.assertRegex(text, r"^1000 calls, 12 configurations: right, ")
+        self.assertIn("SKIPPED", self.run_all(["b/calls", "1", "1"], LD_LIBRARY_PATH=double.DOUBLE, expect=77))
+        shutil.copy(hone.SOURCE / "tests" / "cli" / "data" / "blas_arguments.c", self.folder / "arguments.c")
+        self.run_all(["cc", "-std=c11", *WARNINGS.split(), "-isystem", include, f"-I{EXAMPLES}/sgemm", "arguments.c", "b/libhone_sgemm.a",
+                      f"{double.DOUBLE}/libcuda.so.1", "-o", "arguments"], ["./arguments"], LD_LIBRARY_PATH=double.DOUBLE)
 
     def test_header_of_one_configuration(self):
         """Someone has to own it: at most 370 lines; and one program can include them all."""

@@ -13,7 +13,30 @@ static const Elf64_Shdr *section(const unsigned char *file, unsigned int index)
     return (const void *)(file + header->e_shoff + (size_t)index * header->e_shentsize);
 }
 
-static void add_function(struct double_module *module, const char *name)
+/* What .nv.info.<kernel> says: a list of {format, attribute, number or the bytes of a payload}. */
+static int parameter_bytes(const unsigned char *file, const char *kernel)
+{
+    enum { FORMAT_NUMBER = 3, FORMAT_PAYLOAD = 4, PARAMETER_BYTES = 0x19 };
+    const Elf64_Ehdr *header = (const void *)file;
+    const char *names = (const char *)(file + section(file, header->e_shstrndx)->sh_offset);
+    char name[300];
+    snprintf(name, sizeof name, ".nv.info.%s", kernel);
+    for (unsigned int i = 0; i < header->e_shnum; i++) {
+        const Elf64_Shdr *info = section(file, i);
+        if (strcmp(names + info->sh_name, name) != 0)
+            continue;
+        for (uint64_t at = 0; at + 4 <= info->sh_size;) {
+            const unsigned char *entry = file + info->sh_offset + at;
+            int number = entry[2] + 256 * entry[3];
+            if (entry[0] == FORMAT_NUMBER && entry[1] == PARAMETER_BYTES)
+                return number;
+            at += entry[0] == FORMAT_PAYLOAD ? 4 + (uint64_t)number : 4;
+        }
+    }
+    return 0;
+}
+
+static void add_function(struct double_module *module, const unsigned char *file, const char *name)
 {
     if (module->function_count == DOUBLE_MAX_NAMES)
         return;
@@ -21,6 +44,7 @@ static void add_function(struct double_module *module, const char *name)
     function->module = module;
     function->max_shared_bytes = 48 * 1024;
     function->carveout = -1;
+    function->parameter_bytes = parameter_bytes(file, name);
     snprintf(function->name, sizeof function->name, "%s", name);
 }
 
@@ -56,7 +80,7 @@ static void read_symbols(const unsigned char *file, const Elf64_Shdr *symbols,
     for (size_t i = 0; i < symbols->sh_size / sizeof *table; i++) {
         const char *name = (const char *)(file + strings->sh_offset + table[i].st_name);
         if (ELF64_ST_TYPE(table[i].st_info) == STT_FUNC)
-            add_function(module, name);
+            add_function(module, file, name);
         if (ELF64_ST_TYPE(table[i].st_info) == STT_OBJECT && table[i].st_shndx != SHN_UNDEF)
             add_global(module, name, table[i].st_size);
         if (strcmp(name, "hone_double") == 0)

@@ -31,6 +31,7 @@ struct double_function {
     int max_shared_bytes;
     int carveout;
     bool large_clusters;
+    int parameter_bytes;
     uint64_t launches;
 };
 
