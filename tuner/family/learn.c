@@ -500,7 +500,8 @@ static enum hn_status begin_rule(struct learning *learning, struct hn_error *err
     find_costs(learning, picked(learning), learning->count, learning->costs);
     status = order_fallback(learning, err);
     if (status == HN_OK)
-        status = hn_splits_make(learning->kernel->family, &learning->sizes.problems[0], rule, err);
+        status = hn_splits_make(learning->kernel->family, learning->kernel->plan,
+                                &learning->sizes.problems[0], rule, err);
     if (status == HN_OK)
         status = hn_rule_complete(rule, err);
     return status == HN_OK ? evaluate_features(learning, err) : status;

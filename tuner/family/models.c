@@ -5,19 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tuner/family/terms.h"
 #include "tuner/strategy/gaussian.h"
 
 enum { FITTED = 140, FIT_STEPS = 40 };
-/* Of so many sizes all products are terms of a time; of the others they are not. */
-enum { FACTORS_MOST = 4, TERMS_MOST = (1 << FACTORS_MOST) + 3, ROUNDS = 500 };
 static const double least_scale = 0.02;
 /* Without any other knowledge a time is within so many logarithms of the sum of its terms. */
 static const double scale_of_one = 0.3;
 
 struct model {
     bool known;
-    double terms[TERMS_MOST]; /* microseconds of one of each, not below 0 */
-    double scale;             /* of what the process is of, in logarithms of time */
+    double coefficients[HN_TERMS_MOST]; /* of the terms */
+    double scale;                       /* of what the process is of, in logarithms of time */
     struct hn_gaussian process;
     double *pull; /* covariance^-1 targets */
 };
@@ -26,8 +25,7 @@ struct hn_models {
     size_t features;
     size_t points;
     bool *categories;
-    size_t factors[FACTORS_MOST]; /* features that are logarithms of sizes */
-    size_t factor_count;
+    struct hn_terms terms; /* of all points */
     double *lowest, *span; /* features are brought to 0 .. 1 */
     struct hn_gaussian_scales scales;
     struct model *items;
@@ -62,76 +60,6 @@ static double scaled(const struct hn_models *models, const struct hn_places *pla
                                        : (value - models->lowest[feature]) / models->span[feature];
 }
 
-/* Each may be a part of a time: any product of sizes (what is moved, what is computed, a launch), a
- * block, a wave, and in a wave what one block has of the product of all. */
-static size_t find_terms(const struct hn_models *models, const struct hn_places *places,
-                         size_t point, size_t place, double *terms)
-{
-    size_t count = 0;
-    size_t blocks = models->features - 2, waves = models->features - 1;
-    double log_blocks = hn_places_column(places, point, blocks)[place];
-    double log_waves = hn_places_column(places, point, waves)[place];
-    double log_all = 0;
-    for (size_t set = 0; set < (size_t)1 << models->factor_count; set++) {
-        log_all = 0;
-        for (size_t i = 0; i < models->factor_count; i++)
-            if ((set >> i & 1) != 0)
-                log_all += hn_places_column(places, point, models->factors[i])[place];
-        terms[count++] = exp(log_all);
-    }
-    terms[count++] = exp(log_blocks);
-    terms[count++] = exp(log_waves);
-    terms[count++] = exp(log_waves + log_all - log_blocks);
-    return count;
-}
-
-static double log_of_terms(const struct hn_models *models, const struct hn_places *places,
-                           size_t point, size_t place)
-{
-    double terms[TERMS_MOST];
-    double sum = 0;
-    size_t count = find_terms(models, places, point, place, terms);
-    for (size_t i = 0; i < count; i++)
-        sum += models->items[point].terms[i] * terms[i];
-    return log(fmax(sum, 1e-6));
-}
-
-/* Least squares of relative errors with coefficients that are not below 0, one after the other
- * (Franc, Hlavac and Navara, "Sequential coordinate-wise algorithm for the non-negative least
- * squares problem", 2005). */
-static void fit_terms(const struct hn_models *models, const struct hn_places *sizes, size_t point,
-                      const size_t *at, const double *logs, size_t count, double *coefficients)
-{
-    double squares[TERMS_MOST][TERMS_MOST] = {{0}}, right[TERMS_MOST] = {0}, terms[TERMS_MOST];
-    double largest[TERMS_MOST] = {0};
-    size_t n = 0;
-    for (size_t i = 0; i < count; i++) {
-        n = find_terms(models, sizes, point, at[i], terms);
-        for (size_t a = 0; a < n; a++)
-            largest[a] = fmax(largest[a], terms[a] * exp(-logs[i]));
-    }
-    for (size_t i = 0; i < count; i++) {
-        find_terms(models, sizes, point, at[i], terms);
-        for (size_t a = 0; a < n; a++)
-            terms[a] *= exp(-logs[i]) / largest[a];
-        for (size_t a = 0; a < n; a++) {
-            right[a] += terms[a];
-            for (size_t b = 0; b < n; b++)
-                squares[a][b] += terms[a] * terms[b];
-        }
-    }
-    memset(coefficients, 0, TERMS_MOST * sizeof *coefficients);
-    for (int round = 0; round < ROUNDS; round++)
-        for (size_t a = 0; a < n; a++) {
-            double slope = -right[a];
-            for (size_t b = 0; b < n; b++)
-                slope += squares[a][b] * coefficients[b];
-            coefficients[a] = fmax(0, coefficients[a] - slope / fmax(squares[a][a], 1e-12));
-        }
-    for (size_t a = 0; a < n; a++)
-        coefficients[a] /= largest[a];
-}
-
 /* Where the point was measured. */
 static size_t gather(const struct hn_matrix *matrix, const struct hn_places *sizes, const bool *use,
                      size_t point, size_t *at, double *logs)
@@ -146,6 +74,28 @@ static size_t gather(const struct hn_matrix *matrix, const struct hn_places *siz
         at[count++] = s;
     }
     return count;
+}
+
+static enum hn_status choose_terms(struct hn_models *models, const struct hn_family *family,
+                                   const struct hn_matrix *matrix, const struct hn_places *sizes,
+                                   const bool *use, struct hn_error *err)
+{
+    size_t each = sizes->count + 1;
+    size_t *at = calloc(models->points * each + 1, sizeof *at);
+    double *logs = calloc(models->points * each + 1, sizeof *logs);
+    struct hn_terms_times *times = calloc(models->points + 1, sizeof *times);
+    enum hn_status status =
+        at != NULL && logs != NULL && times != NULL ? HN_OK : hn_fail_memory(err);
+    for (size_t p = 0; p < models->points && status == HN_OK; p++)
+        times[p] =
+            (struct hn_terms_times){p, at + p * each, logs + p * each,
+                                    gather(matrix, sizes, use, p, at + p * each, logs + p * each)};
+    if (status == HN_OK)
+        status = hn_terms_choose(family, sizes, times, models->points, &models->terms, err);
+    free(at);
+    free(logs);
+    free(times);
+    return status;
 }
 
 static void copy_scales(struct hn_gaussian_scales *to, const struct hn_gaussian_scales *from,
@@ -173,10 +123,12 @@ static enum hn_status find_targets(struct hn_models *models, const struct hn_mat
     targets->inputs = calloc(targets->count * models->features + 1, sizeof *targets->inputs);
     if (targets->inputs == NULL)
         return hn_fail_memory(err);
-    fit_terms(models, sizes, point, targets->at, targets->values, targets->count, model->terms);
+    const struct hn_terms_times times = {point, targets->at, targets->values, targets->count};
+    hn_terms_fit(&models->terms, sizes, &times, model->coefficients);
     double squares = 0;
     for (size_t i = 0; i < targets->count; i++) {
-        targets->values[i] -= log_of_terms(models, sizes, point, targets->at[i]);
+        targets->values[i] -=
+            hn_terms_sum(&models->terms, sizes, point, targets->at[i], model->coefficients);
         squares += targets->values[i] * targets->values[i];
         for (size_t f = 0; f < models->features; f++)
             targets->inputs[i * models->features + f] =
@@ -305,13 +257,15 @@ enum hn_status hn_models_make(const struct hn_family *family, const struct hn_ma
     if (models == NULL)
         return hn_fail_memory(err);
     hn_places_categories(family, models->categories);
-    models->factor_count = hn_places_sizes(family, models->factors, FACTORS_MOST);
     find_spans(models, sizes);
-    enum hn_status status = HN_OK;
-    if (like != NULL)
+    enum hn_status status =
+        like != NULL ? HN_OK : choose_terms(models, family, matrix, sizes, use, err);
+    if (like != NULL) {
+        models->terms = like->terms;
         copy_scales(&models->scales, &like->scales, models->features);
-    else
+    } else if (status == HN_OK) {
         status = fit_scales(models, matrix, sizes, use, err);
+    }
     for (size_t p = 0; p < models->points && status == HN_OK; p++)
         status = make_model(models, matrix, sizes, use, p, err);
     if (status == HN_OK)
@@ -348,7 +302,8 @@ static void predict_some(const struct hn_models *models, size_t point,
     }
     for (size_t i = 0; i < count; i++)
         logarithms[begin + i] =
-            log_of_terms(models, places, point, begin + i) + model->scale * logarithms[begin + i];
+            hn_terms_sum(&models->terms, places, point, begin + i, model->coefficients) +
+            model->scale * logarithms[begin + i];
     /* The rows become L^-1 covariances. */
     for (size_t k = 0; deviations != NULL && k < n; k++) {
         const double *factor = process->factor + k * (k + 1) / 2;

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/plan/launch.h"
 
@@ -61,7 +62,8 @@ enum hn_status hn_places_init(struct hn_places *places, const struct hn_family *
     *places = (struct hn_places){
         .capacity = capacity, .features = hn_places_features(family), .points = points};
     places->problems = calloc(capacity + 1, sizeof *places->problems);
-    places->columns = calloc(points * places->features * capacity + 1, sizeof *places->columns);
+    places->columns = calloc(points * (places->features + HN_PLACES_SIDES) * capacity + 1,
+                             sizeof *places->columns);
     places->usable = calloc(points * capacity + 1, sizeof *places->usable);
     if (places->problems != NULL && places->columns != NULL && places->usable != NULL)
         return HN_OK;
@@ -115,9 +117,11 @@ static double blocks_of(const struct hn_launch_step *step)
     return (double)step->grid[0] * (double)step->grid[1] * (double)step->grid[2];
 }
 
-/* Of the step with the most blocks: how many, and in how many waves. */
+enum { OF_LAUNCH = 2 + HN_PLACES_SIDES };
+
+/* Of the step with the most blocks: how many, in how many waves, and the sides of the grid. */
 static void see_launch(const struct hn_launch *launch, const struct hn_device *device,
-                       double occupancy, double seen[2])
+                       double occupancy, double seen[OF_LAUNCH])
 {
     const struct hn_launch_step *main = &launch->steps[0];
     for (size_t i = 1; i < launch->step_count; i++)
@@ -129,13 +133,15 @@ static void see_launch(const struct hn_launch *launch, const struct hn_device *d
     double blocks = blocks_of(main);
     seen[0] = log(blocks);
     seen[1] = log(ceil(blocks / slots));
+    for (size_t side = 0; side < HN_PLACES_SIDES; side++)
+        seen[2 + side] = log((double)main->grid[side]);
 }
 
 static bool can_launch(const struct hn_family_kernel *kernel, const struct hn_bindings *problem,
-                       const struct hn_bindings *point, double occupancy, double seen[2])
+                       const struct hn_bindings *point, double occupancy, double seen[OF_LAUNCH])
 {
     struct hn_launch launch;
-    seen[0] = seen[1] = 0;
+    memset(seen, 0, OF_LAUNCH * sizeof *seen);
     if (!hn_launch_try(kernel->plan, kernel->device, problem, point, &launch, NULL))
         return false;
     see_launch(&launch, kernel->device, occupancy, seen);
@@ -146,7 +152,7 @@ static bool can_launch(const struct hn_family_kernel *kernel, const struct hn_bi
 bool hn_family_allows(const struct hn_family_kernel *kernel, const struct hn_bindings *problem,
                       const struct hn_bindings *point)
 {
-    double ignored[2];
+    double ignored[OF_LAUNCH];
     return can_launch(kernel, problem, point, 1, ignored);
 }
 
@@ -155,7 +161,8 @@ enum hn_status hn_places_add(struct hn_places *places, const struct hn_family_ke
                              struct hn_error *err)
 {
     size_t place = places->count;
-    double *seen = calloc(places->features, sizeof *seen);
+    size_t rows = places->features + HN_PLACES_SIDES;
+    double *seen = calloc(rows, sizeof *seen);
     enum hn_status status = seen != NULL ? hn_bindings_copy(&places->problems[place], problem, err)
                                          : hn_fail_memory(err);
     if (status == HN_OK) {
@@ -165,7 +172,7 @@ enum hn_status hn_places_add(struct hn_places *places, const struct hn_family_ke
             places->usable[p * places->capacity + place] =
                 can_launch(kernel, problem, &matrix->points[p].values, matrix->points[p].occupancy,
                            &seen[own]);
-            for (size_t f = 0; f < places->features; f++)
+            for (size_t f = 0; f < rows; f++)
                 hn_places_column(places, p, f)[place] = seen[f];
         }
     }

@@ -8,7 +8,10 @@
 #include "tuner/family/matrix.h"
 
 /* What the models of times see of problems: the logarithm of each size and of the power of two that divides it, a number
- * for other values, and of each point's launch the blocks, and the waves in which the device takes them. */
+ * for other values, and of each point's launch the logarithms of its blocks, of the waves in which the device takes them,
+ * and, beside these features, of the three sides of its grid. */
+
+enum { HN_PLACES_SIDES = 3 };
 
 /* What a launch is told from. Borrows all. */
 struct hn_family_kernel {
@@ -23,7 +26,7 @@ struct hn_places {
     size_t capacity;
     size_t features; /* of a point at a problem */
     size_t points;   /* of the matrix, when it was made */
-    double *columns; /* [point][feature][place], a row of `capacity` */
+    double *columns; /* [point][feature, then side of the grid][place], a row of `capacity` */
     bool *usable;    /* [point][place]: constraints and limits of the device allow it */
 };
 
@@ -47,7 +50,7 @@ bool hn_family_allows(const struct hn_family_kernel *kernel, const struct hn_bin
 
 static inline double *hn_places_column(const struct hn_places *places, size_t point, size_t feature)
 {
-    return places->columns + (point * places->features + feature) * places->capacity;
+    return places->columns + (point * (places->features + HN_PLACES_SIDES) + feature) * places->capacity;
 }
 
 static inline bool hn_places_usable(const struct hn_places *places, size_t point, size_t place)

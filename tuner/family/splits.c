@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/text.h"
 
 static enum hn_status set_value(const struct hn_family *family, const char *name,
@@ -148,8 +149,48 @@ static enum hn_status add_sizes(const struct hn_family *family, struct hn_rule *
     return status;
 }
 
-enum hn_status hn_splits_make(const struct hn_family *family, const struct hn_bindings *example,
-                              struct hn_rule *rule, struct hn_error *err)
+/* The text of an expression with a point's values in the place of its parameters. */
+static char *write_with(const char *expression, const struct hn_bindings *point)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    while (*expression != '\0') {
+        char name[64];
+        size_t length = 0;
+        while (hn_is_word_char(expression[length]))
+            length++;
+        snprintf(name, sizeof name, "%.*s", (int)length, expression);
+        const struct hn_value *value =
+            length > 0 && length < sizeof name ? hn_bindings_get(point, name) : NULL;
+        length += length == 0;
+        if (value != NULL)
+            hn_value_append(&text, value);
+        else
+            hn_text_printf(&text, "%.*s", (int)length, expression);
+        expression += length;
+    }
+    return hn_text_take(&text);
+}
+
+/* How many blocks a configuration has along each side of its grid: where waves of blocks end, its
+ * times jump. */
+static enum hn_status add_grids(const struct hn_plan *plan, struct hn_rule *rule,
+                                struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t c = 0; c < rule->configuration_count && status == HN_OK; c++)
+        for (size_t k = 0; k < 3 * plan->step_count && status == HN_OK; k++) {
+            const struct hn_expression *side = plan->steps[k / 3].geometry.grid[k % 3];
+            if (side != NULL && hn_expression_slots(side) > 0)
+                status =
+                    add(rule, write_with(hn_expression_text(side), &rule->configurations[c]), err);
+        }
+    return status;
+}
+
+enum hn_status hn_splits_make(const struct hn_family *family, const struct hn_plan *plan,
+                              const struct hn_bindings *example, struct hn_rule *rule,
+                              struct hn_error *err)
 {
     enum hn_status status = HN_OK;
     rule->values = calloc(example->count + 1, sizeof *rule->values);
@@ -161,5 +202,7 @@ enum hn_status hn_splits_make(const struct hn_family *family, const struct hn_bi
                       &example->values[rule->value_count], &rule->values[rule->value_count], err);
     if (status == HN_OK)
         status = add_sizes(family, rule, err);
+    if (status == HN_OK)
+        status = add_grids(plan, rule, err);
     return status;
 }

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/family/terms.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LARGEST_SHARES = 1 + HN_TERMS_FACTORS * (1 + HN_PLACES_SIDES) + 1,
+    CANDIDATES = (1 << HN_TERMS_FACTORS) + 3 * LARGEST_SHARES,
+    FOLDS = 4,
+    LEAST_TIMES = 6, /* of a point that has a say */
+    ROUNDS = 300
+};
+/* A term is worth having that makes squared errors less by this share. */
+static const double least_gain = 0.015;
+/* Errors beyond this are no worse, in logarithms. */
+static const double most_error = 1;
+static const double settled_change = 1e-5;
+
+/* Logarithms of what a block does: one thing, each size, each size divided by a side of the grid,
+ * and its part of all. */
+static size_t find_shares(const struct hn_terms *terms, const struct hn_places *places,
+                          size_t point, size_t place, double *shares)
+{
+    size_t count = 0;
+    double all = 0;
+    shares[count++] = 0;
+    for (size_t i = 0; i < terms->factor_count; i++) {
+        double size = hn_places_column(places, point, terms->factors[i])[place];
+        all += size;
+        shares[count++] = size;
+        for (size_t side = 0; side < HN_PLACES_SIDES; side++)
+            shares[count++] =
+                size - hn_places_column(places, point, places->features + side)[place];
+    }
+    shares[count++] = all - hn_places_column(places, point, places->features - 2)[place];
+    return count;
+}
+
+/* All that a time may be a sum of, the launch first. */
+static size_t find_candidates(const struct hn_terms *terms, const struct hn_places *places,
+                              size_t point, size_t place, double *values)
+{
+    double shares[LARGEST_SHARES];
+    size_t count = 0;
+    double blocks = hn_places_column(places, point, places->features - 2)[place];
+    double waves = hn_places_column(places, point, places->features - 1)[place];
+    size_t share_count = find_shares(terms, places, point, place, shares);
+    for (size_t set = 0; set < (size_t)1 << terms->factor_count; set++) {
+        double product = 0;
+        for (size_t i = 0; i < terms->factor_count; i++)
+            if ((set >> i & 1) != 0)
+                product += hn_places_column(places, point, terms->factors[i])[place];
+        values[count++] = exp(product);
+    }
+    for (size_t i = 0; i < share_count; i++) {
+        double share = exp(shares[i]);
+        values[count++] = share * exp(blocks);
+        values[count++] = share * exp(waves);
+        values[count++] = share;
+    }
+    return count;
+}
+
+/* --- least squares
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+/* The normal equations of relative errors: each row is terms over time, the right side is 1. */
+struct equations {
+    double squares[CANDIDATES][CANDIDATES];
+    double right[CANDIDATES];
+};
+
+static void add_row(struct equations *equations, const double *row, size_t n)
+{
+    for (size_t a = 0; a < n; a++) {
+        equations->right[a] += row[a];
+        for (size_t b = 0; b < n; b++)
+            equations->squares[a][b] += row[a] * row[b];
+    }
+}
+
+/* Coefficients of the chosen ones that are not below 0, one after the other (Franc, Hlavac and
+ * Navara, "Sequential coordinate-wise algorithm for the non-negative least squares problem", 2005),
+ * from what they are now. Each is in units of its term's own size. */
+static void solve(const struct equations *equations, const size_t *chosen, size_t count,
+                  double *coefficients)
+{
+    double change = 1;
+    for (int round = 0; round < ROUNDS && change > settled_change; round++) {
+        change = 0;
+        for (size_t i = 0; i < count; i++) {
+            const double *row = equations->squares[chosen[i]];
+            double slope = -equations->right[chosen[i]];
+            double own = row[chosen[i]];
+            if (!(own > 0))
+                continue;
+            for (size_t k = 0; k < count; k++)
+                slope += row[chosen[k]] * coefficients[k];
+            double better = fmax(0, coefficients[i] - slope / own);
+            change = fmax(change, fabs(better - coefficients[i]) * sqrt(own));
+            coefficients[i] = better;
+        }
+    }
+}
+
+/* --- the choice
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+/* What one point's times say. */
+struct evidence {
+    double *rows; /* [time][candidate]: terms over time */
+    size_t count;
+    struct equations *without;             /* [fold]: of the times that are not of the fold */
+    double (*coefficients)[HN_TERMS_MOST]; /* [fold]: of what is chosen so far */
+};
+
+struct choice {
+    struct hn_terms *terms;
+    struct evidence *items;
+    size_t count;
+    size_t candidates;
+};
+
+/* Sizes are left out in the order in which they were drawn. */
+static size_t fold_of(size_t size)
+{
+    return size % FOLDS;
+}
+
+static void finish_choice(struct choice *choice)
+{
+    for (size_t i = 0; i < choice->count; i++) {
+        free(choice->items[i].rows);
+        free(choice->items[i].without);
+        free(choice->items[i].coefficients);
+    }
+    free(choice->items);
+}
+
+static bool take_evidence(struct choice *choice, const struct hn_places *places,
+                          const struct hn_terms_times *times)
+{
+    double values[CANDIDATES];
+    struct evidence *evidence = &choice->items[choice->count++];
+    evidence->count = times->count;
+    evidence->rows = calloc(times->count * CANDIDATES, sizeof *evidence->rows);
+    evidence->without = calloc(FOLDS, sizeof *evidence->without);
+    evidence->coefficients = calloc(FOLDS, sizeof *evidence->coefficients);
+    if (evidence->rows == NULL || evidence->without == NULL || evidence->coefficients == NULL)
+        return false;
+    for (size_t t = 0; t < times->count; t++) {
+        double *row = evidence->rows + t * CANDIDATES;
+        choice->candidates =
+            find_candidates(choice->terms, places, times->point, times->at[t], values);
+        for (size_t c = 0; c < choice->candidates; c++)
+            row[c] = values[c] * exp(-times->logarithms[t]);
+        for (size_t fold = 0; fold < FOLDS; fold++)
+            if (fold != fold_of(times->at[t]))
+                add_row(&evidence->without[fold], row, choice->candidates);
+    }
+    return true;
+}
+
+static double error_of(const struct evidence *evidence, const size_t *at, size_t fold,
+                       const struct hn_terms *terms, const double *coefficients)
+{
+    double squares = 0;
+    for (size_t t = 0; t < evidence->count; t++) {
+        double sum = 0;
+        if (fold_of(at[t]) != fold)
+            continue;
+        for (size_t i = 0; i < terms->count; i++)
+            sum += coefficients[i] * evidence->rows[t * CANDIDATES + terms->chosen[i]];
+        double error = fmin(fabs(log(fmax(sum, 1e-6))), most_error);
+        squares += error * error;
+    }
+    return squares;
+}
+
+/* The squared errors of all times, each predicted from those of the other folds. keep: the
+ * coefficients are those to go on from. */
+static double try_terms(const struct choice *choice, const struct hn_terms_times *times, bool keep)
+{
+    double squares = 0;
+    const struct hn_terms *terms = choice->terms;
+    for (size_t i = 0, k = 0; k < choice->count; i++) {
+        if (times[i].count < LEAST_TIMES)
+            continue;
+        struct evidence *evidence = &choice->items[k++];
+        for (size_t fold = 0; fold < FOLDS; fold++) {
+            double coefficients[HN_TERMS_MOST];
+            memcpy(coefficients, evidence->coefficients[fold], sizeof coefficients);
+            solve(&evidence->without[fold], terms->chosen, terms->count, coefficients);
+            squares += error_of(evidence, times[i].at, fold, terms, coefficients);
+            if (keep)
+                memcpy(evidence->coefficients[fold], coefficients, sizeof coefficients);
+        }
+    }
+    return squares;
+}
+
+/* One by one, each time the one that helps most. */
+static void add_terms(struct choice *choice, const struct hn_terms_times *times)
+{
+    struct hn_terms *terms = choice->terms;
+    terms->chosen[0] = 0;
+    terms->count = 1;
+    double squares = try_terms(choice, times, true);
+    while (terms->count < HN_TERMS_MOST) {
+        size_t best = 0;
+        double least = INFINITY;
+        terms->count++;
+        for (size_t c = 1; c < choice->candidates; c++) {
+            terms->chosen[terms->count - 1] = c;
+            double own = try_terms(choice, times, false);
+            if (own < least) {
+                least = own;
+                best = c;
+            }
+        }
+        if (!(least < (1 - least_gain) * squares)) {
+            terms->count--;
+            return;
+        }
+        terms->chosen[terms->count - 1] = best;
+        squares = try_terms(choice, times, true);
+    }
+}
+
+/* Where nothing is known: a launch, all that is computed, blocks, waves. */
+static void choose_usual(struct hn_terms *terms)
+{
+    size_t products = (size_t)1 << terms->factor_count;
+    const size_t usual[] = {0, products - 1, products, products + 1};
+    terms->count = sizeof usual / sizeof *usual;
+    memcpy(terms->chosen, usual, sizeof usual);
+}
+
+enum hn_status hn_terms_choose(const struct hn_family *family, const struct hn_places *places,
+                               const struct hn_terms_times *times, size_t count,
+                               struct hn_terms *terms, struct hn_error *err)
+{
+    bool done = true;
+    struct choice choice = {.terms = terms, .items = calloc(count + 1, sizeof *choice.items)};
+    if (choice.items == NULL)
+        return hn_fail_memory(err);
+    *terms = (struct hn_terms){.count = 0};
+    terms->factor_count = hn_places_sizes(family, terms->factors, HN_TERMS_FACTORS);
+    for (size_t i = 0; i < count && done; i++)
+        if (times[i].count >= LEAST_TIMES)
+            done = take_evidence(&choice, places, &times[i]);
+    if (done && choice.count > 0)
+        add_terms(&choice, times);
+    else
+        choose_usual(terms);
+    finish_choice(&choice);
+    return done ? HN_OK : hn_fail_memory(err);
+}
+
+/* --- of one point
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+void hn_terms_fit(const struct hn_terms *terms, const struct hn_places *places,
+                  const struct hn_terms_times *times, double coefficients[HN_TERMS_MOST])
+{
+    size_t all[HN_TERMS_MOST];
+    struct equations equations = {.right = {0}};
+    for (size_t t = 0; t < times->count; t++) {
+        double values[CANDIDATES], row[HN_TERMS_MOST];
+        find_candidates(terms, places, times->point, times->at[t], values);
+        for (size_t i = 0; i < terms->count; i++)
+            row[i] = values[terms->chosen[i]] * exp(-times->logarithms[t]);
+        add_row(&equations, row, terms->count);
+    }
+    for (size_t i = 0; i < terms->count; i++)
+        all[i] = i;
+    memset(coefficients, 0, HN_TERMS_MOST * sizeof *coefficients);
+    solve(&equations, all, terms->count, coefficients);
+}
+
+double hn_terms_sum(const struct hn_terms *terms, const struct hn_places *places, size_t point,
+                    size_t place, const double coefficients[HN_TERMS_MOST])
+{
+    double values[CANDIDATES];
+    double sum = 0;
+    find_candidates(terms, places, point, place, values);
+    for (size_t i = 0; i < terms->count; i++)
+        sum += coefficients[i] * values[terms->chosen[i]];
+    return log(fmax(sum, 1e-6));
+}
