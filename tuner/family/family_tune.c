@@ -36,7 +36,8 @@ struct tuning {
     uint64_t drawn; /* place in the sequence of sizes */
     double started_ms;
     double budget_s, loss;
-    size_t tuned, least_sizes;
+    size_t tuned, searched; /* sizes with a search of their own: wanted, so far */
+    size_t least_sizes;
     unsigned held_out;
     struct hn_family_outcome *outcome;
 };
@@ -72,7 +73,7 @@ __attribute__((format(printf, 2, 3))) static void say(const struct tuning *tunin
 struct hn_family_worth hn_family_worth(const struct hn_family *family)
 {
     static const struct hn_family_worth worths[] = {
-        {60, 6, 10, 24}, {120, 9, 12, 48}, {600, 16, 20, 96}};
+        {60, 8, 10, 24}, {120, 12, 12, 48}, {600, 24, 20, 96}};
     size_t ranges = 0;
     for (size_t i = 0; i < family->value_count; i++)
         ranges += family->values[i].kind == HN_FAMILY_RANGE || family->values[i].count > 2;
@@ -190,24 +191,34 @@ static enum hn_status add_default(struct tuning *tuning, struct hn_error *err)
     return status;
 }
 
-/* Searches at some sizes, the named ones first. */
+static enum hn_status tune_size(struct tuning *tuning, size_t size, struct hn_error *err)
+{
+    double each_s = tuned_share * tuning->budget_s / (double)tuning->tuned;
+    if (!isnan(tuning->measuring.matrix->sizes[size].tuned_us))
+        return HN_OK;
+    enum hn_status status = hn_measuring_tune(&tuning->measuring, size, each_s, err);
+    if (status == HN_OK)
+        say_tuned(tuning, size, each_s);
+    tuning->searched++;
+    return status;
+}
+
+/* Searches at the first sizes, the named ones before all. The other half are for sizes where what
+ * is known then is least sure. */
 static enum hn_status tune_sizes(struct tuning *tuning, struct hn_error *err)
 {
     enum hn_status status = HN_OK;
-    double each_s = tuned_share * tuning->budget_s / (double)tuning->tuned;
-    for (size_t i = 0; i < tuning->tuned && status == HN_OK; i++) {
+    size_t named = family_of(tuning)->size_count, first = (tuning->tuned + 1) / 2;
+    for (size_t i = 0; i < (named > first ? named : first) && status == HN_OK; i++) {
         size_t size = i;
-        if (i >= family_of(tuning)->size_count)
+        if (i >= named)
             status = draw_size(tuning, &size, err);
         if (status != HN_OK || size == SIZE_MAX)
             break;
         if (i == 0)
             status = add_default(tuning, err);
-        if (status == HN_OK && isnan(tuning->measuring.matrix->sizes[size].tuned_us)) {
-            status = hn_measuring_tune(&tuning->measuring, size, each_s, err);
-            if (status == HN_OK)
-                say_tuned(tuning, size, each_s);
-        }
+        if (status == HN_OK)
+            status = tune_size(tuning, size, err);
     }
     for (size_t s = 0; s < tuning->measuring.matrix->size_count && status == HN_OK; s++)
         status = fill(tuning, s, NULL, 0, err);
@@ -239,6 +250,22 @@ static enum hn_status learn(struct tuning *tuning, size_t samples, struct hn_err
     enum hn_status status =
         hn_learn(&kernel, tuning->measuring.matrix, &options, &tuning->learnt, err);
     tuning->has_learnt = status == HN_OK;
+    return status;
+}
+
+/* Searches where it is least sure; what is found there is measured where others were searched. */
+static enum hn_status tune_wanted(struct tuning *tuning, struct hn_error *err)
+{
+    struct hn_matrix *matrix = tuning->measuring.matrix;
+    size_t size, searched = matrix->size_count;
+    if (tuning->searched >= tuning->tuned || tuning->learnt.wanted_count == 0)
+        return HN_OK;
+    enum hn_status status = hn_matrix_add_size(matrix, &tuning->learnt.wanted[0], 0, &size, err);
+    if (status == HN_OK && size != SIZE_MAX)
+        status = tune_size(tuning, size, err);
+    for (size_t s = 0; s < searched && status == HN_OK; s++)
+        if (!isnan(matrix->sizes[s].tuned_us))
+            status = fill(tuning, s, NULL, 0, err);
     return status;
 }
 
@@ -289,6 +316,7 @@ static enum hn_status refine(struct tuning *tuning, struct hn_error *err)
         size_t before = matrix->size_count;
         if (is_good(tuning) || elapsed_s(tuning) >= end_s || before == HN_MATRIX_SIZES)
             break;
+        status = tune_wanted(tuning, err);
         for (size_t i = 0; i < tuning->learnt.wanted_count && status == HN_OK; i++)
             status = fill_wanted(tuning, i, err);
         if (status == HN_OK)

@@ -10,7 +10,7 @@ struct hn_forecast {
     struct hn_places places;
     double *weights;    /* of the places */
     double *logarithms; /* [point][place] of the time, as predicted; INFINITY: not usable there, or nothing is known */
-    double *cautious;   /* the same and two deviations: who is believed to be fast where little is known has to be more so */
+    double *cautious;   /* the same and one deviation: who is believed to be fast where little is known has to be more so */
 };
 
 /* Problems drawn from the family by seed, behind those that it names, which together weigh as much. */
