@@ -25,7 +25,7 @@ struct hn_models {
     size_t features;
     size_t points;
     bool *categories;
-    struct hn_terms terms; /* of all points */
+    struct hn_time_terms terms; /* of all points */
     double *lowest, *span; /* features are brought to 0 .. 1 */
     struct hn_gaussian_scales scales;
     struct model *items;
@@ -83,12 +83,12 @@ static enum hn_status choose_terms(struct hn_models *models, const struct hn_fam
     size_t each = sizes->count + 1;
     size_t *at = calloc(models->points * each + 1, sizeof *at);
     double *logs = calloc(models->points * each + 1, sizeof *logs);
-    struct hn_terms_times *times = calloc(models->points + 1, sizeof *times);
+    struct hn_time_terms_of *times = calloc(models->points + 1, sizeof *times);
     enum hn_status status =
         at != NULL && logs != NULL && times != NULL ? HN_OK : hn_fail_memory(err);
     for (size_t p = 0; p < models->points && status == HN_OK; p++)
         times[p] =
-            (struct hn_terms_times){p, at + p * each, logs + p * each,
+            (struct hn_time_terms_of){p, at + p * each, logs + p * each,
                                     gather(matrix, sizes, use, p, at + p * each, logs + p * each)};
     if (status == HN_OK)
         status = hn_terms_choose(family, sizes, times, models->points, &models->terms, err);
@@ -123,7 +123,7 @@ static enum hn_status find_targets(struct hn_models *models, const struct hn_mat
     targets->inputs = calloc(targets->count * models->features + 1, sizeof *targets->inputs);
     if (targets->inputs == NULL)
         return hn_fail_memory(err);
-    const struct hn_terms_times times = {point, targets->at, targets->values, targets->count};
+    const struct hn_time_terms_of times = {point, targets->at, targets->values, targets->count};
     hn_terms_fit(&models->terms, sizes, &times, model->coefficients);
     double squares = 0;
     for (size_t i = 0; i < targets->count; i++) {

@@ -20,7 +20,7 @@ static const double settled_change = 1e-5;
 
 /* Logarithms of what a block does: one thing, each size, each size divided by a side of the grid,
  * and its part of all. */
-static size_t find_shares(const struct hn_terms *terms, const struct hn_places *places,
+static size_t find_shares(const struct hn_time_terms *terms, const struct hn_places *places,
                           size_t point, size_t place, double *shares)
 {
     size_t count = 0;
@@ -39,7 +39,7 @@ static size_t find_shares(const struct hn_terms *terms, const struct hn_places *
 }
 
 /* All that a time may be a sum of, the launch first. */
-static size_t find_candidates(const struct hn_terms *terms, const struct hn_places *places,
+static size_t find_candidates(const struct hn_time_terms *terms, const struct hn_places *places,
                               size_t point, size_t place, double *values)
 {
     double shares[LARGEST_SHARES];
@@ -119,7 +119,7 @@ struct evidence {
 };
 
 struct choice {
-    struct hn_terms *terms;
+    struct hn_time_terms *terms;
     struct evidence *items;
     size_t count;
     size_t candidates;
@@ -142,7 +142,7 @@ static void finish_choice(struct choice *choice)
 }
 
 static bool take_evidence(struct choice *choice, const struct hn_places *places,
-                          const struct hn_terms_times *times)
+                          const struct hn_time_terms_of *times)
 {
     double values[CANDIDATES];
     struct evidence *evidence = &choice->items[choice->count++];
@@ -166,7 +166,7 @@ static bool take_evidence(struct choice *choice, const struct hn_places *places,
 }
 
 static double error_of(const struct evidence *evidence, const size_t *at, size_t fold,
-                       const struct hn_terms *terms, const double *coefficients)
+                       const struct hn_time_terms *terms, const double *coefficients)
 {
     double squares = 0;
     for (size_t t = 0; t < evidence->count; t++) {
@@ -183,10 +183,10 @@ static double error_of(const struct evidence *evidence, const size_t *at, size_t
 
 /* The squared errors of all times, each predicted from those of the other folds. keep: the
  * coefficients are those to go on from. */
-static double try_terms(const struct choice *choice, const struct hn_terms_times *times, bool keep)
+static double try_terms(const struct choice *choice, const struct hn_time_terms_of *times, bool keep)
 {
     double squares = 0;
-    const struct hn_terms *terms = choice->terms;
+    const struct hn_time_terms *terms = choice->terms;
     for (size_t i = 0, k = 0; k < choice->count; i++) {
         if (times[i].count < LEAST_TIMES)
             continue;
@@ -204,9 +204,9 @@ static double try_terms(const struct choice *choice, const struct hn_terms_times
 }
 
 /* One by one, each time the one that helps most. */
-static void add_terms(struct choice *choice, const struct hn_terms_times *times)
+static void add_terms(struct choice *choice, const struct hn_time_terms_of *times)
 {
-    struct hn_terms *terms = choice->terms;
+    struct hn_time_terms *terms = choice->terms;
     terms->chosen[0] = 0;
     terms->count = 1;
     double squares = try_terms(choice, times, true);
@@ -232,7 +232,7 @@ static void add_terms(struct choice *choice, const struct hn_terms_times *times)
 }
 
 /* Where nothing is known: a launch, all that is computed, blocks, waves. */
-static void choose_usual(struct hn_terms *terms)
+static void choose_usual(struct hn_time_terms *terms)
 {
     size_t products = (size_t)1 << terms->factor_count;
     const size_t usual[] = {0, products - 1, products, products + 1};
@@ -241,14 +241,14 @@ static void choose_usual(struct hn_terms *terms)
 }
 
 enum hn_status hn_terms_choose(const struct hn_family *family, const struct hn_places *places,
-                               const struct hn_terms_times *times, size_t count,
-                               struct hn_terms *terms, struct hn_error *err)
+                               const struct hn_time_terms_of *times, size_t count,
+                               struct hn_time_terms *terms, struct hn_error *err)
 {
     bool done = true;
     struct choice choice = {.terms = terms, .items = calloc(count + 1, sizeof *choice.items)};
     if (choice.items == NULL)
         return hn_fail_memory(err);
-    *terms = (struct hn_terms){.count = 0};
+    *terms = (struct hn_time_terms){.count = 0};
     terms->factor_count = hn_places_sizes(family, terms->factors, HN_TERMS_FACTORS);
     for (size_t i = 0; i < count && done; i++)
         if (times[i].count >= LEAST_TIMES)
@@ -265,8 +265,8 @@ enum hn_status hn_terms_choose(const struct hn_family *family, const struct hn_p
  * ----------------------------------------------------------------------------------------------------
  */
 
-void hn_terms_fit(const struct hn_terms *terms, const struct hn_places *places,
-                  const struct hn_terms_times *times, double coefficients[HN_TERMS_MOST])
+void hn_terms_fit(const struct hn_time_terms *terms, const struct hn_places *places,
+                  const struct hn_time_terms_of *times, double coefficients[HN_TERMS_MOST])
 {
     size_t all[HN_TERMS_MOST];
     struct equations equations = {.right = {0}};
@@ -283,7 +283,7 @@ void hn_terms_fit(const struct hn_terms *terms, const struct hn_places *places,
     solve(&equations, all, terms->count, coefficients);
 }
 
-double hn_terms_sum(const struct hn_terms *terms, const struct hn_places *places, size_t point,
+double hn_terms_sum(const struct hn_time_terms *terms, const struct hn_places *places, size_t point,
                     size_t place, const double coefficients[HN_TERMS_MOST])
 {
     double values[CANDIDATES];

@@ -14,7 +14,7 @@ enum {
     HN_TERMS_MOST = 12,   /* are chosen */
 };
 
-struct hn_terms {
+struct hn_time_terms {
     size_t factors[HN_TERMS_FACTORS]; /* features that are logarithms of sizes */
     size_t factor_count;
     size_t chosen[HN_TERMS_MOST]; /* places among the candidates; the first is the launch */
@@ -22,7 +22,7 @@ struct hn_terms {
 };
 
 /* Times of one point at places, and which part of the places each is left out with; `usable` times only. */
-struct hn_terms_times {
+struct hn_time_terms_of {
     size_t point;
     const size_t *at;
     const double *logarithms;
@@ -31,13 +31,13 @@ struct hn_terms_times {
 
 /* HN_ENOMEM. */
 enum hn_status hn_terms_choose(const struct hn_family *family, const struct hn_places *places,
-                               const struct hn_terms_times *times, size_t count, struct hn_terms *terms,
+                               const struct hn_time_terms_of *times, size_t count, struct hn_time_terms *terms,
                                struct hn_error *err);
 /* Coefficients of the chosen terms, in microseconds of one of each, none below 0: least squares of relative errors. */
-void hn_terms_fit(const struct hn_terms *terms, const struct hn_places *places, const struct hn_terms_times *times,
+void hn_terms_fit(const struct hn_time_terms *terms, const struct hn_places *places, const struct hn_time_terms_of *times,
                   double coefficients[HN_TERMS_MOST]);
 /* The logarithm of their sum. */
-double hn_terms_sum(const struct hn_terms *terms, const struct hn_places *places, size_t point, size_t place,
+double hn_terms_sum(const struct hn_time_terms *terms, const struct hn_places *places, size_t point, size_t place,
                     const double coefficients[HN_TERMS_MOST]);
 
 #endif
