@@ -130,9 +130,9 @@ static struct call draw_call(const struct work *w)
     c.lda += c.lda == 0;
     c.ldb += c.ldb == 0;
     c.ldc += c.ldc == 0;
-    c.a_at = GUARD + (aligned ? 0 : below(4));
-    c.b_at = GUARD + (aligned ? 0 : below(4));
-    c.c_at = GUARD + (aligned ? 0 : below(4));
+    c.a_at = GUARD + (aligned ? 4 * below(4) : below(4));
+    c.b_at = GUARD + (aligned ? 4 * below(4) : below(4));
+    c.c_at = GUARD + (aligned ? 4 * below(4) : below(4));
     return c;
 }
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Verifies points of every template on the GPU, at sizes that no tile divides: test_templates.py HONE CONFIGS [KERNEL...]
 
---products N verifies SGEMM at so many drawn sizes instead (another --seed: others), --set NAME=VALUE,... some of its points."""
+--products N verifies SGEMM at so many drawn sizes instead (another --seed: others), and sgemm_blas at as many drawn calls;
+--set NAME=VALUE,... some of its points."""
 
 import argparse
 import json
@@ -20,10 +21,8 @@ PROBLEMS = {
     "sgemm": ["M=1000 N=999 K=133", "M=130 N=68 K=96", "M=37 N=36 K=20", "M=1 N=1 K=1", "M=3 N=200 K=5100",
               "M=128 N=64 K=20480", "M=5 N=7 K=0", "M=10 N=10 K=100000", "M=1 N=1 K=100000", "M=1000 N=1 K=777",
               "M=1 N=1000 K=777", "M=700 N=3 K=4096", "M=17 N=16 K=1"],
-    "sgemm_blas": [f"M={m} N={n} K={k} TRANS_A={a} TRANS_B={b} GAP_A={gap} GAP_B={gap} GAP_C={gap} ALPHA={alpha} BETA={beta}"
-                   for a in "nt" for b in "nt"
-                   for m, n, k, gap, alpha, beta in ((1000, 996, 132, 4, 1.0, 0.0), (131, 67, 333, 3, 0.5, 2.0), (12, 8, 5120, 0, -1.0, 1.0),
-                                                     (1, 1, 1, 7, 2.0, 0.5))] + ["M=5 N=7 K=0 GAP_C=1 BETA=0.5", "M=64 N=64 K=8192 BETA=1.0"],
+    "sgemm_blas": ["M=1000 N=996 K=132 TRANS_B=t GAP_A=4 GAP_B=8", "M=131 N=67 K=333 TRANS_A=t TRANS_B=t GAP_A=3 GAP_C=5 ALPHA=0.5 BETA=2.0",
+                   "M=12 N=8 K=5120 TRANS_A=t BETA=1.0", "M=5 N=7 K=0 GAP_C=1 BETA=0.5"],
     "transpose": ["ROWS=1000 COLUMNS=999", "ROWS=132 COLUMNS=260", "ROWS=1 COLUMNS=1", "ROWS=1001 COLUMNS=1003", "ROWS=1002 COLUMNS=1006",
                   "ROWS=1000003 COLUMNS=3", "ROWS=31 COLUMNS=100001", "ROWS=1 COLUMNS=1000003", "ROWS=2200003 COLUMNS=33"],
     "copy": ["SIZE=1000003", "SIZE=1000002", "SIZE=1000001", "SIZE=1000004", "SIZE=1", "SIZE=3"] + [
@@ -66,6 +65,13 @@ def draw_product():
             return f"M={m} N={n} K={k}"
 
 
+def draw_call():
+    """A drawn product as BLAS is asked for it."""
+    gaps = " ".join(f"GAP_{matrix}={random.choice((0, 0, 4, random.randint(0, 99)))}" for matrix in "ABC")
+    return (f"{draw_product()} TRANS_A={random.choice('nt')} TRANS_B={random.choice('nt')} {gaps} ALPHA={random.uniform(-2, 2):.3f} "
+            f"BETA={random.choice((0.0, 1.0, -0.5))}")
+
+
 def tune(hone, config, problem, restriction, cache):
     options = [option for value in problem.split() for option in ("-p", value)]
     if restriction:
@@ -98,7 +104,8 @@ def main():
         print("SKIPPED: no GPU here")
         return SKIPPED
     random.seed(options.seed)
-    all_problems = {"sgemm": [draw_product() for _ in range(options.products)]} if options.products > 0 else PROBLEMS
+    drawn = {"sgemm": draw_product, "sgemm_blas": draw_call}
+    all_problems = {kernel: [draw() for _ in range(options.products)] for kernel, draw in drawn.items()} if options.products else PROBLEMS
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         for kernel, problems in all_problems.items():
