@@ -205,6 +205,15 @@ int main(void)
         self.assertIn("NOT TUNED", self.hone(*defaults, "--format", "driver-header").stdout)
         self.assertIn("name it with --arch", self.hone(*defaults, "--format", "cubin-header", expect=2).stderr)
 
+    def test_defaults_of_a_family(self):
+        """The point that has to serve all of its sizes."""
+        config = self.copy_config()
+        self.write(config.name, config.read_text() + "family: {SIZE: {range: [1, 1000000]}, defaults: {BLOCK: 256}}\n")
+        self.cache.unlink()
+        text = self.hone("export", "saxpy", "--config", config, "--defaults").stdout
+        self.assertIn("#define HONE_SAXPY_BLOCK 256\n", text)
+        self.assertIn("#define HONE_SAXPY_ITEMS 1\n", text)
+
     def test_defaults_give_way_to_results(self):
         text = self.hone("export", "saxpy", "--config", hone.DATA / "saxpy.yaml", "--defaults").stdout
         self.assertNotIn("NOT TUNED", text)

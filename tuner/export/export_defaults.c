@@ -5,11 +5,12 @@
 #include "tuner/config/config.h"
 #include "tuner/export/export_parts.h"
 
-/* What stands in for results where nothing was tuned: the default point of the config for each of
- * its problems that allows it. It names no device and has no time. */
+/* What stands in for results where nothing was tuned: the default point of the config, or of its
+ * family, for each of its problems that allows it. It names no device and has no time. */
 
 static enum hn_status fill(const struct hn_config *config, const struct hn_bindings *problem,
-                           struct hn_tuned *tuned, struct hn_error *err)
+                           const struct hn_bindings *point, struct hn_tuned *tuned,
+                           struct hn_error *err)
 {
     *tuned = (struct hn_tuned){0};
     hn_identity_init(&tuned->identity);
@@ -23,29 +24,40 @@ static enum hn_status fill(const struct hn_config *config, const struct hn_bindi
         tuned->identity.regime == NULL || tuned->identity.objective == NULL)
         return hn_fail_memory(err);
     enum hn_status status = hn_bindings_copy(&tuned->identity.problem, problem, err);
-    return status == HN_OK ? hn_bindings_copy(&tuned->best.point, &config->plan->defaults, err)
-                           : status;
+    return status == HN_OK ? hn_bindings_copy(&tuned->best.point, point, err) : status;
 }
 
-static enum hn_status list(const struct hn_config *config, struct hn_export *export,
-                           struct hn_error *err)
+static enum hn_status list(const struct hn_config *config, const struct hn_bindings *point,
+                           struct hn_export *export, struct hn_error *err)
 {
     enum hn_status status = HN_OK;
     export->all.items = calloc(config->problem_count + 1, sizeof *export->all.items);
     if (export->all.items == NULL)
         return hn_fail_memory(err);
     for (size_t i = 0; i < config->problem_count && status == HN_OK; i++) {
+        const struct hn_bindings *problem = &config->problems[i];
         bool allows = false;
-        status = hn_plan_allows(config->plan, &config->problems[i], &config->plan->defaults,
-                                &allows, err);
+        status = hn_plan_allows(config->plan, problem, point, &allows, err);
         if (status == HN_OK && allows)
-            status =
-                fill(config, &config->problems[i], &export->all.items[export->all.count++], err);
+            status = fill(config, problem, point, &export->all.items[export->all.count++], err);
     }
     if (status == HN_OK && export->all.count == 0)
         return hn_fail(err, HN_ENOTFOUND,
                        "--defaults: the default point of '%s' is valid for none of its problems",
                        config->path);
+    return status;
+}
+
+static enum hn_status list_at_defaults(const struct hn_config *config, struct hn_export *export,
+                                       struct hn_error *err)
+{
+    struct hn_bindings point;
+    enum hn_status status = hn_bindings_copy(&point, &config->plan->defaults, err);
+    if (status == HN_OK && config->family != NULL)
+        status = hn_bindings_merge(&point, &config->family->defaults, err);
+    if (status == HN_OK)
+        status = list(config, &point, export, err);
+    hn_bindings_finish(&point);
     return status;
 }
 
@@ -64,7 +76,7 @@ enum hn_status hn_export_list_defaults(struct hn_export *export,
     if (status == HN_OK)
         status = hn_config_take_problem(config, request->problem, err);
     if (status == HN_OK)
-        status = list(config, export, err);
+        status = list_at_defaults(config, export, err);
     hn_config_destroy(config);
     return status;
 }
