@@ -22,6 +22,12 @@ struct hn_error {
     char message[4096];
 };
 
+/* Without a message yet, where it would cost too much to fill all of it with zeros. */
+static inline void hn_error_init(struct hn_error *err)
+{
+    err->message[0] = '\0';
+}
+
 /* Formats the message into err, which may be NULL, and returns status. */
 enum hn_status hn_fail(struct hn_error *err, enum hn_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -26,12 +26,15 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 
-# Logarithmic ranges, fixed values, and what fits.
+# Logarithmic ranges or lists, fixed values, and what fits.
 LENGTH = ({"SIZE": (1, 1 << 30)}, {}, lambda p: True)
+PRODUCT = ({"M": (1, 16384), "N": (1, 16384), "K": (1, 1 << 20)}, {},
+           lambda p: 4 * (p["M"] * p["K"] + p["K"] * p["N"] + p["M"] * p["N"]) <= 1 << 31)
 PER_SM = (LENGTH[0], {"SM_COUNT": 132}, LENGTH[2])
 KERNELS = {
-    "sgemm": ({"M": (1, 16384), "N": (1, 16384), "K": (1, 1 << 20)}, {},
-              lambda p: 4 * (p["M"] * p["K"] + p["K"] * p["N"] + p["M"] * p["N"]) <= 1 << 31),
+    "sgemm": PRODUCT,
+    "sgemm_blas": ({**PRODUCT[0], "TRANS_A": ["n", "t"], "TRANS_B": ["n", "t"]},
+                   {"GAP_A": 0, "GAP_B": 0, "GAP_C": 0, "ALPHA": 1.0, "BETA": 0.0}, PRODUCT[2]),
     "transpose": ({"ROWS": (1, 1 << 20), "COLUMNS": (1, 1 << 20)}, {}, lambda p: p["ROWS"] * p["COLUMNS"] <= 1 << 29),
     "reduce": PER_SM,
     "dot": PER_SM,
@@ -68,6 +71,13 @@ def program(name, folder):
     return next(filter(os.path.exists, places), None)
 
 
+def draw_value(source, values):
+    if isinstance(values, list):
+        return source.choice(values)
+    low, high = values
+    return min(high, int(math.exp(source.uniform(math.log(low), math.log(high + 1)))))
+
+
 def draw(options):
     """Sizes evenly by their logarithms, none twice."""
     ranges, fixed, fits = KERNELS.get(options.kernel, ({}, {}, lambda p: True))
@@ -77,8 +87,7 @@ def draw(options):
     source = random.Random(f"{options.kernel} {options.seed}")
     drawn = []
     while len(drawn) < options.sizes:
-        problem = {name: min(high, int(math.exp(source.uniform(math.log(low), math.log(high + 1)))))
-                   for name, (low, high) in ranges.items()}
+        problem = {name: draw_value(source, values) for name, values in ranges.items()}
         if fits(problem) and {**problem, **fixed} not in drawn:
             drawn.append({**problem, **fixed})
     return drawn
@@ -201,6 +210,13 @@ def summarise(options, drawn, lines, tuned_lines):
             "comparisons": [row for row in comparisons if row], "host": host_times(lines), "sizes": lines, "tuned_sizes": tuned_lines}
 
 
+def write(options, drawn, lines, tuned_lines):
+    result = summarise(options, drawn, lines, tuned_lines)
+    with open(os.path.join(options.out, options.kernel + ".json"), "w") as file:
+        json.dump(result, file, indent=1)
+    return result
+
+
 def main():
     options = parse()
     os.makedirs(options.out, exist_ok=True)
@@ -210,16 +226,15 @@ def main():
     print_sizes(lines)
     tuned_lines = []
     if options.tune > 0:
+        write(options, drawn, lines, [])  # what is there if time runs out
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "tuned.db")
             tuned = tune_each(options, drawn, path)
             print(f"\ntuned for {options.tune:g} s each: {len(tuned)} of {len(drawn)} sizes within {options.tune_within:g} s")
             tuned_lines = measure(options, tuned, [("chosen", options.cache), ("tuned", path)], options.within)
             print_sizes(tuned_lines)
-    result = summarise(options, drawn, lines, tuned_lines)
+    result = write(options, drawn, lines, tuned_lines)
     print_summary(result)
-    with open(os.path.join(options.out, options.kernel + ".json"), "w") as file:
-        json.dump(result, file, indent=1)
     return 1 if result["failed"] or not result["measured"] else 0
 
 

@@ -42,8 +42,10 @@ static int launch_gemm(struct peer *peer)
 {
     FUNCTION(blas_gemm, peer);
     int m = (int)peer->values[0], n = (int)peer->values[1], k = (int)peer->values[2];
-    return call(peer->blas, OP_N, OP_N, n, m, k, &one, at(peer->inputs[1]), n, at(peer->inputs[0]),
-                k, &zero, at(peer->output), n);
+    const int *transposed = peer->transposed;
+    return call(peer->blas, transposed[1] ? OP_T : OP_N, transposed[0] ? OP_T : OP_N, n, m, k, &one,
+                at(peer->inputs[1]), transposed[1] ? k : n, at(peer->inputs[0]),
+                transposed[0] ? m : k, &zero, at(peer->output), n);
 }
 
 static int launch_geam(struct peer *peer)
@@ -76,6 +78,7 @@ static int launch_copy(struct peer *peer)
 
 static const struct peer_kind kinds[] = {
     {"sgemm", "cublasSgemm", "cublasSgemm_v2", CUBLAS, 2, {"M", "N", "K"}, launch_gemm},
+    {"sgemm_blas", "cublasSgemm", "cublasSgemm_v2", CUBLAS, 2, {"M", "N", "K"}, launch_gemm},
     {"transpose", "cublasSgeam", "cublasSgeam", CUBLAS, 1, {"ROWS", "COLUMNS", NULL}, launch_geam},
     {"dot", "cublasSdot", "cublasSdot_v2", CUBLAS, 2, {"SIZE", NULL, NULL}, launch_dot},
     {"reduce", "DeviceReduce::Sum", "peers_sum", CUB, 1, {"SIZE", NULL, NULL}, launch_sum},
@@ -153,6 +156,12 @@ void peer_open(struct peer *peer, const char *kernel, const char *library_path)
         peer->kind = NULL;
 }
 
+static int is_transposed(const json_t *problem, const char *name)
+{
+    const char *word = json_string_value(json_object_get(problem, name));
+    return word != NULL && strcmp(word, "t") == 0;
+}
+
 int peer_set(struct peer *peer, const json_t *problem, const CUdeviceptr *inputs,
              size_t input_count, CUdeviceptr output)
 {
@@ -162,6 +171,8 @@ int peer_set(struct peer *peer, const json_t *problem, const CUdeviceptr *inputs
         peer->inputs[i] = inputs[i];
     for (size_t i = 0; i < 3 && peer->kind->values[i] != NULL; i++)
         peer->values[i] = json_integer_value(json_object_get(problem, peer->kind->values[i]));
+    peer->transposed[0] = is_transposed(problem, "TRANS_A");
+    peer->transposed[1] = is_transposed(problem, "TRANS_B");
     peer->output = output;
     if (peer->kind->from != CUB)
         return 0;

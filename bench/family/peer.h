@@ -20,6 +20,7 @@ struct peer {
     CUdeviceptr storage; /* of CUB */
     size_t storage_bytes;
     long long values[3]; /* of the problem */
+    int transposed[2];   /* inputs of sgemm_blas */
     CUdeviceptr inputs[2], output;
     int (*read)(void *data, size_t bytes); /* NULL: peers.cu's library is not there */
 };

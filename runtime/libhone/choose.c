@@ -28,7 +28,6 @@ struct search {
 static enum hone_status find_device(struct hone_cache *cache, CUcontext context,
                                     const struct hn_device **device, struct hone_error *err)
 {
-    struct hn_error reason = {""};
     for (struct hn_lib_device *known = cache->devices; known != NULL; known = known->next) {
         if (known->context != context)
             continue;
@@ -44,6 +43,7 @@ static enum hone_status find_device(struct hone_cache *cache, CUcontext context,
     if (made == NULL)
         return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
     made->context = context;
+    struct hn_error reason = {""};
     if (hn_driver_device(&cache->driver, handle, &made->device, &reason) != HN_OK) {
         free(made);
         return hn_lib_fail(err, HONE_CUDA, "%.1000s", reason.message);

@@ -81,10 +81,10 @@ static enum hn_status fill(struct hone_cache *cache, const char *kernel,
 enum hone_status hn_lib_family_get(struct hone_cache *cache, const char *kernel,
                                    struct hn_lib_family **family, struct hone_error *err)
 {
-    struct hn_error reason = {""};
     for (*family = cache->families; *family != NULL; *family = (*family)->next)
         if (strcmp((*family)->kernel, kernel) == 0)
             return HONE_OK;
+    struct hn_error reason = {""};
     struct hn_lib_family *made = calloc(1, sizeof *made);
     enum hn_status status =
         made == NULL ? hn_fail_memory(&reason) : fill(cache, kernel, made, &reason);
@@ -134,19 +134,24 @@ struct hn_lib_rule *hn_lib_family_find(const struct hn_lib_family *family,
     return found;
 }
 
+static enum hone_status read_known(struct hone_cache *cache, struct hn_lib_rule *rule,
+                                   struct hone_error *err)
+{
+    struct hn_error reason = {""};
+    const struct hn_identity *identity = &rule->stored->identity;
+    enum hn_status status = hn_known_problems_read(cache->store, identity->kernel,
+                                                   identity->signature, &rule->known, &reason);
+    rule->has_known = status == HN_OK;
+    return hn_lib_take(err, status, &reason);
+}
+
 enum hone_status hn_lib_rule_may_be_tuned(struct hone_cache *cache, struct hn_lib_rule *rule,
                                           const struct hn_bindings *problem, bool *may_be,
                                           struct hone_error *err)
 {
-    struct hn_error reason = {""};
-    const struct hn_identity *identity = &rule->stored->identity;
-    enum hn_status status = HN_OK;
-    if (!rule->has_known)
-        status = hn_known_problems_read(cache->store, identity->kernel, identity->signature,
-                                        &rule->known, &reason);
-    rule->has_known = status == HN_OK;
-    *may_be = !rule->has_known || hn_known_problems_may_have(&rule->known, problem);
-    return hn_lib_take(err, status, &reason);
+    enum hone_status status = rule->has_known ? HONE_OK : read_known(cache, rule, err);
+    *may_be = status != HONE_OK || hn_known_problems_may_have(&rule->known, problem);
+    return status;
 }
 
 void hn_lib_family_forget_known(struct hone_cache *cache, const char *kernel)

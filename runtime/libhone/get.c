@@ -81,7 +81,8 @@ static enum hone_status make(struct hone_cache *cache, const struct hn_lib_reque
                              struct hone_kernel **handle, struct hone_error *err)
 {
     struct hn_bindings problem;
-    struct hn_error reason = {""};
+    struct hn_error reason;
+    hn_error_init(&reason);
     enum hn_status status = HN_OK;
     hn_bindings_init(&problem);
     for (size_t i = 0; status == HN_OK && i < request->problem_count; i++) {

@@ -123,7 +123,8 @@ static enum hone_status make_steps(struct hone_kernel *kernel, const struct hn_i
                                    struct hone_error *err)
 {
     enum hone_status status = HONE_OK;
-    kernel->steps = calloc(kernel->launch.step_count + 1, sizeof *kernel->steps);
+    kernel->steps = calloc(kernel->launch.step_count > 0 ? kernel->launch.step_count : 1,
+                           sizeof *kernel->steps);
     if (kernel->steps == NULL)
         return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
     kernel->step_count = kernel->launch.step_count;
@@ -168,7 +169,8 @@ static enum hn_status take_launch(struct hone_kernel *kernel, const struct hn_li
 static enum hone_status evaluate(struct hone_kernel *kernel, const struct hn_lib_choice *choice,
                                  struct hn_value **values, struct hone_error *err)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason;
+    hn_error_init(&reason);
     enum hn_status status = hn_bindings_copy(&kernel->problem, choice->problem, &reason);
     if (choice->configuration != NULL)
         kernel->point = *choice->point;

@@ -103,7 +103,8 @@ static enum hn_status make_slot(struct hone_kernel *kernel, size_t index,
 enum hone_status hn_lib_slots_make(struct hone_kernel *kernel, const struct hn_value *values,
                                    struct hone_error *err)
 {
-    struct hn_error reason = {""};
+    struct hn_error reason;
+    hn_error_init(&reason);
     enum hn_status status = HN_OK;
     const struct hn_plan *plan = kernel->plan->plan;
     /* Symbols stand behind the arguments. */

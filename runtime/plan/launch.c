@@ -9,7 +9,7 @@
 static enum hn_status make_steps(const struct hn_plan *plan, const struct hn_value *values,
                                  struct hn_launch *launch, struct hn_error *err)
 {
-    launch->steps = calloc(plan->step_count + 1, sizeof *launch->steps);
+    launch->steps = calloc(plan->step_count > 0 ? plan->step_count : 1, sizeof *launch->steps);
     enum hn_status status = launch->steps == NULL ? hn_fail_memory(err) : HN_OK;
     for (size_t i = 0; status == HN_OK && i < plan->step_count; i++) {
         bool applies = false;

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import unittest
 
 import double
@@ -97,11 +96,13 @@ int main(void)
 
     def check_beside(self):
         """What measures rules on a GPU, as far as it goes here: without a vendor's function."""
-        command = [sys.executable, "-B", hone.SOURCE / "bench" / "family" / "beside.py", "scale", "--cache", self.cache,
-                   "--other", self.cache, "--draw", "n=1:1000000", "--sizes", "3", "--rounds", "5", "--out", self.folder / "out"]
-        done = subprocess.run(command, env=self.environment(HONE_BUILD=BUILD), capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
-        self.assertIn("NO PEER", done.stderr)
+        command = [hone.SOURCE / "bench" / "family" / "run", "--cache", self.cache, "--other", self.cache, "scale", "--",
+                   "--draw", "n=1:1000000", "--sizes", "3", "--rounds", "5"]
+        done = subprocess.run(command, env=self.environment(HONE=hone.HONE, HONE_BUILD=BUILD, OUT=str(self.folder / "out")),
+                              capture_output=True, text=True)
+        log = (self.folder / "out" / "scale.log").read_text()
+        self.assertEqual(done.returncode, 0, done.stderr + done.stdout + log)
+        self.assertIn("NO PEER", log)
         self.assertIn("3 of 3 sizes of seed", done.stdout)
         result = json.loads((self.folder / "out" / "scale.json").read_text())
         self.assertEqual({row["regime"] for row in result["comparisons"]}, {"cold", "warm"})
