@@ -242,6 +242,8 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int 
 {
     ENTER();
     (void)flags;
+    if (stream == NULL)
+        stream = &first;
     *clock_of(stream) = fmax(*clock_of(stream), event->time_us);
     if (event->stream == NULL || event->stream == stream)
         return CUDA_SUCCESS;

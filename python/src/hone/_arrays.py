@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: MIT
+"""Arrays of the device: from PyTorch, CuPy, Numba and whoever has __cuda_array_interface__ or DLPack, to addresses, without
+copies; and their streams. Each kind of array has a function of its own that checks an array and gives its address, made once
+for an argument, since it runs in every launch."""
+
+from __future__ import annotations
+
+import ctypes
+import operator
+from typing import Any, Callable, Optional
+
+from . import _driver
+
+# Type letters of NumPy's and of DLPack's codes (0 int, 1 uint, 2 float, 4 bfloat, 6 bool).
+_LETTERS = {"i": "int", "u": "uint", "f": "float", "b": "uint"}
+_CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "uint"}
+_ON_DEVICE = (2, 13)  # kDLCUDA, kDLCUDAManaged
+
+Address = Callable[[Any, int], int]
+
+
+class Buffer:
+    """What is asked of an argument: elements of a type ("float32"), and so many bytes at least."""
+
+    def __init__(self, kernel: str, name: str, type: str, bytes: int) -> None:
+        self.kernel, self.name, self.type, self.bytes = kernel, name, type, bytes
+        self.element = type.split("x")[0]
+
+    def refuse(self, found: str, hint: str = "") -> TypeError:
+        return TypeError(f"argument '{self.name}' of {self.kernel} is {found}, expected {self.type} on the device, "
+                         f"{self.bytes} bytes at least, rows one after the other{hint}")
+
+    def check(self, element: str, nbytes: int, contiguous: bool) -> None:
+        # Whoever has no bfloat16 has its bits.
+        if element != self.element and not (self.element == "bfloat16" and element == "uint16"):
+            raise self.refuse(f"of {element}")
+        if not contiguous:
+            raise self.refuse("not contiguous", ": pass a contiguous copy")
+        if nbytes < self.bytes:
+            raise self.refuse(f"of {nbytes} bytes")
+
+
+def _of_torch(tensor: Any, buffer: Buffer) -> Address:
+    import torch
+
+    names = {buffer.element, "bool"} if buffer.element == "uint8" else {buffer.element}
+    dtypes = {getattr(torch, name) for name in names if hasattr(torch, name)}
+    need = buffer.bytes
+
+    def address(tensor: Any, stream: int) -> int:
+        if tensor.dtype in dtypes and tensor.nbytes >= need and tensor.is_cuda and tensor.is_contiguous():
+            return tensor.data_ptr()  # type: ignore[no-any-return]
+        if not tensor.is_cuda:
+            raise buffer.refuse(f"a tensor on {tensor.device}")
+        buffer.check(str(tensor.dtype).removeprefix("torch.").replace("bool", "uint8"), tensor.nbytes, tensor.is_contiguous())
+        raise buffer.refuse(f"of {tensor.dtype}")
+
+    return address
+
+
+def _of_cupy(array: Any, buffer: Buffer) -> Address:
+    need, element = buffer.bytes, buffer.element.replace("bfloat16", "uint16")
+
+    def address(array: Any, stream: int) -> int:
+        if array.nbytes < need or array.dtype.name.replace("bool", "uint8") != element or not array.flags.c_contiguous:
+            buffer.check(array.dtype.name.replace("bool", "uint8"), array.nbytes, array.flags.c_contiguous)
+        return array.data.ptr  # type: ignore[no-any-return]
+
+    return address
+
+
+def _is_contiguous(shape: Any, strides: Any, item: int) -> bool:
+    if strides is None:
+        return True
+    expected = item
+    for length, stride in zip(reversed(shape), reversed(strides)):
+        if length > 1 and stride != expected:
+            return False
+        expected *= length
+    return True
+
+
+def _product(shape: Any) -> int:
+    count = 1
+    for length in shape:
+        count *= length
+    return count
+
+
+def _of_interface(array: Any, buffer: Buffer) -> Address:
+    good: set[Any] = set()  # what was found right before
+
+    def check(interface: Any) -> None:
+        letter, item, shape = interface["typestr"][1], int(interface["typestr"][2:]), interface["shape"]
+        buffer.check(f"{_LETTERS.get(letter, letter)}{8 * item}", _product(shape) * item,
+                     _is_contiguous(shape, interface.get("strides"), item))
+
+    def address(array: Any, stream: int) -> int:
+        interface = array.__cuda_array_interface__
+        layout = interface["typestr"], interface["shape"], interface.get("strides")
+        if layout not in good:
+            check(interface)
+            good.add(layout)
+        other = interface.get("stream")
+        if other is not None and other != stream and (other, stream) != (1, 0):  # 1 and 2 are the default streams, as in the driver
+            _driver.wait_for(stream, other)
+        return interface["data"][0]  # type: ignore[no-any-return]
+
+    return address
+
+
+class _DLDataType(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)]
+
+
+class _DLTensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int), ("device_id", ctypes.c_int), ("ndim", ctypes.c_int32),
+                ("dtype", _DLDataType), ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
+                ("byte_offset", ctypes.c_uint64)]
+
+
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype = ctypes.c_void_p
+_capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+
+
+def _of_dlpack(array: Any, buffer: Buffer) -> Address:
+    def address(array: Any, stream: int) -> int:
+        if array.__dlpack_device__()[0] not in _ON_DEVICE:
+            raise buffer.refuse("on the host")
+        # The producer makes the stream wait for what writes the array; 1 is the default stream, and 0 is refused. A capsule that
+        # nobody takes over frees itself, and the array itself stays for the call.
+        capsule = array.__dlpack__(stream=stream or 1)
+        tensor = ctypes.cast(_capsule_pointer(capsule, b"dltensor"), ctypes.POINTER(_DLTensor)).contents
+        shape = tensor.shape[:tensor.ndim]
+        strides = [stride * tensor.dtype.bits // 8 for stride in tensor.strides[:tensor.ndim]] if tensor.strides else None
+        item = tensor.dtype.bits * tensor.dtype.lanes // 8
+        buffer.check(f"{_CODES.get(tensor.dtype.code, '?')}{tensor.dtype.bits}", _product(shape) * item,
+                     _is_contiguous(shape, strides, item))
+        return (tensor.data or 0) + tensor.byte_offset  # type: ignore[no-any-return]
+
+    return address
+
+
+def _of_integer(address: Any, buffer: Buffer) -> Address:
+    return lambda address, stream: operator.index(address)
+
+
+def address_function(array: Any, buffer: Buffer) -> Address:
+    """The function for arrays of this one's class."""
+    library = type(array).__module__.partition(".")[0]
+    if library == "torch" and hasattr(array, "data_ptr"):
+        return _of_torch(array, buffer)
+    if library == "cupy" and hasattr(array, "data"):
+        return _of_cupy(array, buffer)
+    if isinstance(array, int):
+        return _of_integer(array, buffer)
+    if hasattr(array, "__cuda_array_interface__"):
+        return _of_interface(array, buffer)
+    if hasattr(array, "__dlpack__") and hasattr(array, "__dlpack_device__"):
+        return _of_dlpack(array, buffer)
+    raise buffer.refuse(f"a {type(array).__module__}.{type(array).__qualname__}")
+
+
+def _torch_stream(tensor: Any) -> int:
+    import torch
+
+    raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    index = tensor.device.index or 0
+    found = raw(index) if raw is not None else torch.cuda.current_stream(index).cuda_stream
+    return int(found)
+
+
+def current_stream(array: Any) -> Optional[int]:
+    """The stream on which the array's library would work now; None where it has no such thing."""
+    library = type(array).__module__.partition(".")[0]
+    if library == "torch" and hasattr(array, "data_ptr"):
+        return _torch_stream(array)
+    if library == "cupy":
+        import cupy
+
+        return int(cupy.cuda.get_current_stream().ptr)
+    interface = getattr(array, "__cuda_array_interface__", None)
+    return interface.get("stream") if interface else None
+
+
+def stream_address(stream: Any) -> int:
+    """Of a stream of PyTorch, CuPy, Numba, cuda.core, or its address."""
+    if isinstance(stream, int):
+        return stream
+    for name in ("cuda_stream", "ptr"):
+        found = getattr(stream, name, None)
+        if isinstance(found, int):
+            return found
+    if hasattr(stream, "__cuda_stream__"):
+        protocol = stream.__cuda_stream__
+        return int((protocol() if callable(protocol) else protocol)[1])
+    handle = getattr(stream, "handle", None)
+    if handle is not None:
+        return int(getattr(handle, "value", handle) or 0)
+    raise TypeError(f"found a {type(stream).__qualname__} as stream, expected None, an address, or a stream of PyTorch, CuPy or Numba")

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""Configs as `hone` reads them: a path, or a dict that becomes a file."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+import os
+import pathlib
+import tempfile
+from typing import Any, Iterator, Mapping, Union
+
+Config = Union[str, "os.PathLike[str]", Mapping[str, Any]]
+
+
+def _plain(value: Any) -> Any:
+    """For JSON, which is YAML too: NumPy's numbers as Python's."""
+    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
+        return value.item()
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, (set, frozenset, range)):
+        return list(value)
+    raise TypeError(f"a config holds {type(value).__name__} {value!r}; expected numbers, booleans, text, lists and dicts")
+
+
+def _place(mapping: Any, key: str) -> None:
+    """Makes the path of a key absolute: from the current folder. A template may be the source itself."""
+    path = mapping.get(key) if isinstance(mapping, dict) else None
+    if isinstance(path, os.PathLike) or (isinstance(path, str) and "\n" not in path):
+        mapping[key] = str(pathlib.Path.cwd() / path)
+
+
+def settle(config: Config) -> Config:
+    """The same, wherever the program goes and whatever becomes of the dict."""
+    if not isinstance(config, Mapping):
+        return pathlib.Path.cwd() / config
+    own = copy.deepcopy(dict(config))
+    reference = own.get("reference")
+    _place(own, "template")
+    _place(reference, "template")
+    for item in [*own.get("arguments", []), *own.get("symbols", [])]:
+        _place(item, "file")
+    files = reference.get("files") if isinstance(reference, dict) else None
+    for name in files or ():
+        _place(files, name)
+    return own
+
+
+def _write(config: Mapping[str, Any], folder: pathlib.Path) -> pathlib.Path:
+    own = dict(config)
+    for name, mapping in (("template.cu", own), ("reference.cu", own.get("reference"))):
+        if isinstance(mapping, dict) and "\n" in str(mapping.get("template", "")):
+            (folder / name).write_text(mapping["template"])
+            mapping["template"] = name
+    path = folder / "config.yaml"
+    path.write_text(json.dumps(own, default=_plain))
+    return path
+
+
+@contextlib.contextmanager
+def path_of(config: Config) -> Iterator[pathlib.Path]:
+    """The path of a settled config, for as long as it is needed."""
+    if not isinstance(config, Mapping):
+        yield pathlib.Path(config)
+        return
+    with tempfile.TemporaryDirectory(prefix="hone-config-") as folder:
+        yield _write(copy.deepcopy(dict(config)), pathlib.Path(folder))

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""Tuning, and what needs no GPU: spaces and simulated searches."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pathlib
+import tempfile
+from dataclasses import dataclass
+from typing import Any, Callable, Mapping, Optional, Sequence, Union
+
+from . import _command
+from ._command import Event, Value
+from ._config import Config, path_of, settle
+from ._errors import CommandError
+from ._reference import Reference, compute
+from ._results import PerProblem, Result, Tuning
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+def tune(config: Config, *, problem: Optional[Mapping[str, Value]] = None, restrict: Optional[Mapping[str, Any]] = None,
+         budget: Union[None, int, str] = None, strategy: Optional[str] = None, full: bool = False,
+         stop_chance: Optional[float] = None, seed: Optional[int] = None, regime: Optional[str] = None,
+         simulate: Optional[Path] = None, cache: Optional[Path] = None, device: Union[None, int, str] = None,
+         jobs: Optional[int] = None, reference: Optional[Reference] = None,
+         progress: Optional[Callable[[Event], Any]] = None, options: Sequence[str] = ()) -> Result:
+    """Searches the space of a config: `hone tune` (docs/cli.md), in processes of its own.
+
+    config: the path of a YAML file, or a dict with its keys (docs/config.md). In a dict, paths are relative to the current folder,
+        and `template` may be the source itself.
+    problem: values that replace those of the config, as {"n": 4096}; without it every problem of the config is tuned.
+    restrict: parameters with the values that they may have, as {"BLOCK": [128, 256]}.
+    budget: evaluations, or a time as "60s".
+    regime: "cold" (the L2 cache is flushed between launches; the default) or "warm".
+    simulate: a recording, or a folder of them, that times are taken from instead of a GPU.
+    cache: the cache file; without it that of the user.
+    reference: computes what is expected from the inputs that Hone generated: called with `Inputs` (NumPy arrays by their names;
+        `.problem`) for each problem, returns an array for each result that is compared, of the shape of its argument: one, a tuple
+        in the config's order, or a dict. It takes the place of the config's reference, and is right for one seed: the verdict says so.
+    progress: called with each event (docs/formats.md#events), as {"event": "record", "record": {...}, ...}. Where it raises, the
+        search is interrupted, and keeps what it finished.
+    options: further options of the command, as ["--look-ahead", "8"].
+
+    Raises CommandError with the command's message; where nothing valid was found (code 3) its `result` has what became of the points.
+    """
+    place = _command.options(cache=cache)
+    settled = settle(config)
+    with path_of(settled) as path, contextlib.ExitStack() as stack:
+        words = ["tune", str(path), "--quiet", *_command.space_options(problem, restrict), *place, *_command.options(
+            budget=budget, strategy=strategy, full=full, stop_chance=stop_chance, seed=seed, regime=regime, simulate=simulate,
+            device=device, jobs=jobs), *options]
+        if reference is not None:
+            folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hone-reference-")))
+            words += compute(reference, path, problem, seed, folder)
+        try:
+            found = _command.document(words, progress)
+        except CommandError as failure:
+            failure.result = _result(json.loads(failure.result), place, settled) if failure.code == 3 and failure.result else None
+            raise
+    return _result(found, place, settled)
+
+
+def _result(found: Sequence[dict[str, Any]], place: list[str], config: Config) -> Result:
+    return Result([Tuning(document, place, config) for document in found])
+
+
+@dataclass(frozen=True)
+class Space:
+    """The search space of one problem.
+
+    parameters: names and values, as the config has them.
+    valid: how many points satisfy the constraints; `numbered` is False where that many were not looked at one by one, and
+        `estimated` True where it is an estimate.
+    points: those that were asked for: a dict of NumPy arrays of one length, by parameter.
+    """
+
+    kernel: str
+    problem: dict[str, Any]
+    parameters: dict[str, list[Any]]
+    valid: float
+    numbered: bool
+    estimated: bool
+    points: Optional[dict[str, Any]]
+
+
+def _points(document: Mapping[str, Any]) -> Optional[dict[str, Any]]:
+    import numpy
+
+    points = document.get("points")
+    if points is None:
+        return None
+    names = list(points[0]) if points else []
+    return {name: numpy.array([point[name] for point in points]) for name in names}
+
+
+def space(config: Config, *, problem: Optional[Mapping[str, Value]] = None, restrict: Optional[Mapping[str, Any]] = None,
+          points: Union[None, int, str] = None, sample: Optional[int] = None, seed: Optional[int] = None) -> "PerProblem[Space]":
+    """The search space of each problem of a config: `hone space`. Needs no GPU; `kernel`, `parameters` and `constraints` are enough.
+
+    points: list so many of the first points; "all" for all.
+    sample: draw so many at random instead.
+    """
+    with path_of(settle(config)) as path:
+        found = _command.document(["space", str(path), *_command.space_options(problem, restrict),
+                                   *_command.options(list=points, sample=sample, seed=seed)])
+    parameters = {parameter["name"]: parameter["values"] for parameter in found["parameters"]}
+    return PerProblem([Space(found["kernel"], one["problem"], parameters, one["valid"], one["numbered"], one["estimated"],
+                             _points(one)) for one in found["problems"]])
+
+
+def simulate(recordings: Union[Path, Sequence[Path]], *, strategy: Union[None, str, Sequence[str]] = None, runs: Optional[int] = None,
+             seed: Optional[int] = None, look_ahead: Optional[int] = None, jobs: Optional[int] = None,
+             prior: Sequence[Path] = ()) -> dict[str, Any]:
+    """Runs search strategies against recorded tunings: `hone simulate`. Needs no GPU.
+
+    recordings: files of Hone or of Kernel Tuner, plain or .gz.
+    strategy: a name, several, or "all"; without it the one of `tune`.
+    Returns the scores as docs/formats.md#scores describes them: {"strategies": [{"strategy": ..., "time": {"score": ...}, ...}]}.
+    """
+    files = [recordings] if isinstance(recordings, (str, os.PathLike)) else list(recordings)
+    names = strategy if strategy is None or isinstance(strategy, str) else ",".join(strategy)
+    words = ["simulate", *(os.fspath(file) for file in files), "--quiet",
+             *_command.options(strategy=names, runs=runs, seed=seed, look_ahead=look_ahead, jobs=jobs)]
+    for file in prior:
+        words += ["--prior", os.fspath(file)]
+    found: dict[str, Any] = _command.document(words)
+    return found

@@ -1,0 +1,414 @@
+# SPDX-License-Identifier: MIT
+"""The Python package on the driver double: tuning through the command, launching through libhone."""
+
+import ctypes
+import json
+import math
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import types
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+import double  # noqa: E402
+
+COMMAND_TESTS = sys.modules.pop("hone")  # tests/cli has a module of that name; the package is another
+PACKAGE = COMMAND_TESTS.SOURCE / "python" / "src"
+sys.path.insert(0, str(PACKAGE))
+import numpy  # noqa: E402
+
+import hone  # noqa: E402
+from hone import _command, _find, _library  # noqa: E402
+
+import device  # noqa: E402
+
+RECORDED = COMMAND_TESTS.SOURCE / "cache" / "recorded" / "nvidia-h200"
+CONFIGS = COMMAND_TESTS.SOURCE / "configs"
+ONLY = {"BLOCK": [128, 256], "ITEMS": 4}
+
+
+class Case(double.Case):
+    def setUp(self):
+        super().setUp()
+        changes = {**self.own_folders(), "HONE_COMMAND": str(COMMAND_TESTS.HONE), "HONE_CACHE": str(self.cache)}
+        before = {name: os.environ.get(name) for name in changes}
+        os.environ.update(changes)
+        here = os.getcwd()
+        os.chdir(self.folder)
+        self.addCleanup(os.chdir, here)
+        self.addCleanup(lambda: [os.environ.pop(name, None) if value is None else os.environ.__setitem__(name, value)
+                                 for name, value in before.items()])
+
+
+class Tuning(Case):
+    def test_a_config_by_its_path(self):
+        events = []
+        result = hone.tune("scale.yaml", restrict=ONLY, problem={"n": 4096}, progress=events.append)
+        told = [event["event"] for event in events if event["event"] != "chance"]
+        self.assertEqual((told[0], set(told[1:-1]), told[-1]), ("start", {"record"}, "end"))
+        self.assertEqual(len(result), 1)
+        self.assertEqual((result.kernel, result.problem, result.device), ("scale", {"n": 4096}, "Hone Double"))
+        self.assertEqual(result.best.parameters, {"BLOCK": 256, "ITEMS": 4, "FAULT": 0})
+        self.assertEqual(result.best.verification, "verified")
+        self.assertLess(result.best.low_us, result.best.high_us)
+        columns = result.columns
+        self.assertEqual({len(column) for column in columns.values()}, {2})
+        self.assertEqual((columns["BLOCK"].dtype.kind, columns["time_us"].dtype, columns["outcome"][0]), ("i", numpy.float64, "ok"))
+        self.assertEqual(columns["time_us"][0], result.best.time_us)
+        self.assertEqual(list(columns["bytes"]), [8 * 4096] * 2)
+        self.assertIn("#define HONE_SCALE_BLOCK 256", result.header())
+        self.assertIn("#define MINE_BLOCK 256", result[0].header(prefix="MINE"))
+        self.assertEqual(json.loads(result.header(format="json"))["kernel"], "scale")
+        self.assertIn("best", repr(result))
+        self.assertIn("256", result._repr_html_())
+
+    def test_a_config_as_a_dict(self):
+        source = (self.folder / "scale.cu").read_text()
+        config = {
+            "kernel": "scale", "template": source, "entry": "scale", "problem": [{"n": numpy.int64(256)}, {"n": 512}],
+            "parameters": {"BLOCK": numpy.array([128, 256]), "ITEMS": [4], "FAULT": [0]},
+            "arguments": [{"name": "x", "type": "float32", "count": "n", "fill": "uniform(-1, 1)"},
+                          {"name": "y", "type": "float32", "count": "n", "role": "output"},
+                          {"name": "a", "type": "float32", "value": 2.5}, {"name": "n", "type": "int32", "value": "n"}],
+            "launch": {"block": "BLOCK", "grid": "ceil_div(n, BLOCK * ITEMS)"},
+            "reference": {"template": pathlib.Path("scale_reference.cu"), "entry": "scale_reference", "block": 256,
+                          "grid": "ceil_div(n, 256)"},
+        }
+        result = hone.tune(config)
+        self.assertEqual([tuning.problem for tuning in result], [{"n": 256}, {"n": 512}])
+        self.assertEqual({tuning.best.verification for tuning in result}, {"verified"})
+        with self.assertRaisesRegex(AttributeError, "'best' is of one problem, and here are 2"):
+            result.best
+        self.assertEqual(config["template"], source)
+        with self.assertRaisesRegex(TypeError, "a config holds object"):
+            hone.tune({**config, "kernel": object()})
+
+    def test_a_reference_in_python(self):
+        seen = []
+
+        def double_and_a_half(inputs):
+            seen.append((inputs.problem, inputs["x"].shape, inputs["x"].dtype))
+            return inputs["x"].astype(numpy.float64) * 2.5
+
+        for expected in (double_and_a_half, lambda inputs: {"y": 2.5 * inputs["x"]}, lambda inputs: (2.5 * inputs["x"]).tolist()):
+            result = hone.tune("scale.yaml", problem={"n": 512}, restrict=ONLY, reference=expected, seed=3,
+                               cache=f"{expected.__code__.co_firstlineno}.db")
+            verdict = result.best.record["verdict"]
+            self.assertEqual((verdict["kind"], verdict["seeds"]), ("verified", 1))
+        self.assertEqual(seen, [({"n": 512}, (512,), numpy.float32)])
+        with self.assertRaisesRegex(hone.CommandError, "no variant compiled, ran and gave the right result") as failed:
+            hone.tune("scale.yaml", problem={"n": 512}, restrict=ONLY, reference=lambda inputs: inputs["x"], cache="wrong.db")
+        self.assertEqual(failed.exception.code, 3)
+        self.assertEqual(set(failed.exception.result.outcomes), {"wrong_result"})
+        with self.assertRaisesRegex(hone.Error, r"no variant of scale was valid: \{'wrong_result': 2\}"):
+            failed.exception.result.best
+        with self.assertRaisesRegex(hone.Error, r"shape \(511,\) for 'y', expected \(512,\)"):
+            hone.tune("scale.yaml", problem={"n": 512}, reference=lambda inputs: inputs["x"][1:])
+        with self.assertRaisesRegex(hone.Error, "the reference returned z, expected y"):
+            hone.tune("scale.yaml", problem={"n": 512}, reference=lambda inputs: {"z": inputs["x"]})
+        with self.assertRaises(ZeroDivisionError):
+            hone.tune("scale.yaml", problem={"n": 512}, reference=lambda inputs: 1 / 0)
+
+    def test_a_reference_of_several_problems(self):
+        self.config.write_text(self.config.read_text().replace("n: 65536", "n: [256, 512]"))
+        result = hone.tune("scale.yaml", restrict=ONLY, reference=lambda inputs: 2.5 * inputs["x"])
+        self.assertEqual([tuning.best.verification for tuning in result], ["verified"] * 2)
+
+    def test_what_goes_wrong_says_why(self):
+        with self.assertRaisesRegex(hone.CommandError, "^cannot open 'nowhere.yaml'|/nowhere.yaml'") as failed:
+            hone.tune("nowhere.yaml")
+        self.assertEqual(failed.exception.code, 2)
+        with self.assertRaisesRegex(hone.CommandError, "scale.yaml:.*: "):
+            self.config.write_text(self.config.read_text() + "nonsense: 1\n")
+            hone.space("scale.yaml")
+        os.environ["HONE_COMMAND"] = "/nowhere/hone"
+        with self.assertRaisesRegex(hone.Error, "/nowhere/hone can not be started: No such file"):
+            hone.space("scale.yaml")
+
+    def test_what_stops_the_callback_stops_the_search(self):
+        self.cheap_config()
+
+        def stop(event):
+            if event["event"] == "record":
+                raise KeyboardInterrupt
+
+        with self.assertRaises(KeyboardInterrupt):
+            hone.tune("scale.yaml", progress=stop, full=True)
+        found = hone.tune("scale.yaml", budget=1)
+        self.assertGreater(found.document["reused"], 0)
+
+    def test_a_simulation(self):
+        found = hone.tune(CONFIGS / "reduce.yaml", problem={"SIZE": 268435456}, simulate=RECORDED)
+        self.assertTrue(found.simulated)
+        self.assertIn("HONE_REDUCE_BLOCK", found.header())
+        report = found.report()
+        self.assertIn("<html", report.html)
+        self.assertTrue(report._repr_html_().startswith("<iframe srcdoc="))
+        report.save("report.html")
+        self.assertEqual((self.folder / "report.html").read_text(), report.html)
+        scores = hone.simulate(sorted(RECORDED.glob("reduce-*"))[:1], strategy=["random"], runs=5)
+        self.assertEqual([one["strategy"] for one in scores["strategies"]], ["random"])
+
+    def test_spaces(self):
+        space = hone.space("scale.yaml", points="all", restrict={"BLOCK": 64})
+        self.assertEqual((space.valid, space.numbered), (4, True))
+        self.assertEqual(space.parameters["ITEMS"], [1, 2, 4, 8])
+        self.assertEqual(sorted(space.points["ITEMS"]), [1, 2, 4, 8])
+        self.assertEqual(len(hone.space({"kernel": "k", "parameters": {"A": range(1, 9)}}, sample=3).points["A"]), 3)
+
+    def test_values_on_the_command_line(self):
+        self.assertEqual(_command.space_options({"a": True, "b": "row", "c": numpy.float32(0.5)}, {"B": (1, 2), "W": "row"}),
+                         ["-p", "a=true", "-p", "b=row", "-p", "c=0.5", "-s", "B=1,2", "-s", "W=row"])
+
+    def test_records_that_lack_numbers(self):
+        from hone import _results
+        table = _results.columns([{"point": {"A": 1}, "outcome": "ok", "metrics": {"m": {"real": "inf"}},
+                                   "timing": {"median_us": 2}}, {"point": {"A": 2}, "outcome": "compile_error", "message": "why"}])
+        self.assertEqual(list(table["time_us"])[0], 2)
+        self.assertTrue(math.isnan(table["time_us"][1]) and math.isnan(table["m"][1]) and math.isinf(table["m"][0]))
+        self.assertEqual(list(table["message"]), ["", "why"])
+
+
+class Launching(Case):
+    tuned = None
+
+    def setUp(self):
+        super().setUp()
+        hone.use_device(0)
+        if Launching.tuned is None:
+            hone.tune("scale.yaml", restrict=ONLY)
+            hone.tune("symbols.yaml", restrict={"MISSING": 0})
+            hone.tune("inputs.yaml", restrict={"BLOCK": 128})
+            hone.tune("composite.yaml", restrict={"FINISH": "last_block"})
+            Launching.tuned = self.cache.read_bytes()
+        self.cache.write_bytes(Launching.tuned)
+        self.open = hone.Cache(self.cache)
+        self.x = numpy.arange(256, dtype=numpy.float32)
+
+    def launch(self, made, *arguments, a=3.0, on=None):
+        """y = a x with arrays of a class."""
+        kernel = self.open.kernel("scale", n=256)
+        x, y = made(self.x), made(numpy.zeros_like(self.x))
+        kernel(on, x, y, a)
+        numpy.testing.assert_allclose((y.array if isinstance(y, device.Tensor) else y).get(), a * self.x)
+        return x
+
+    def test_what_a_kernel_is(self):
+        kernel = self.open.kernel("scale", n=65536)
+        self.assertEqual((kernel.info.grade, kernel.info.problem, kernel.info.tuned_problem), ("exact", "n=65536", "n=65536"))
+        self.assertIn("BLOCK=256", kernel.info.point)
+        self.assertEqual([(one.name, one.type, one.need, one.bytes) for one in kernel.arguments],
+                         [("x", "float32", "required", 262144), ("y", "float32", "required", 262144),
+                          ("a", "float32", "optional", 4), ("n", "int32", "fixed", 4)])
+        self.assertIs(self.open.kernel("scale", n=65536), kernel)
+        self.assertEqual(self.open.kernel("scale", n=100).info.grade, "problem")
+        with self.assertRaises(hone.LibraryError) as failed:
+            self.open.kernel("scale", n=100, on_miss="fail")
+        self.assertEqual(failed.exception.status, "HONE_NOT_FOUND")
+        with self.assertRaisesRegex(hone.LibraryError, "nothing"):
+            self.open.kernel("nothing")
+        with self.assertRaisesRegex(hone.LibraryError, "nowhere.db"):
+            hone.Cache("nowhere.db")
+        with hone.Cache(self.cache) as other:
+            other.kernel("scale", n=256)
+        with self.assertRaisesRegex(hone.Error, "the cache is closed"):
+            other.kernel("scale", n=256)
+
+    def test_arrays_of_all_kinds(self):
+        self.launch(device.Interface)
+        exchanged = self.launch(device.Exchange, on=0)
+        self.assertEqual(exchanged.asked, 1)
+        kernel = self.open.kernel("scale", n=256)
+        x, y = device.Interface(self.x), device.Interface(self.x)
+        kernel(0, x.address, y, numpy.float32(0.5))
+        numpy.testing.assert_allclose(y.get(), 0.5 * self.x)
+        kernel(None, y=y, a=4, x=x)
+        numpy.testing.assert_allclose(y.get(), 4 * self.x)
+        kernel(None, x, y)
+        numpy.testing.assert_allclose(y.get(), 2.5 * self.x)
+        kernel(None, x, y, n=256)
+
+    def test_tensors(self):
+        torch = types.ModuleType("torch")
+        torch.float32, torch.float64, torch._C = "torch.float32", "torch.float64", types.SimpleNamespace(_cuda_getCurrentRawStream=lambda index: 0)
+        sys.modules["torch"] = torch
+        self.addCleanup(sys.modules.pop, "torch")
+        self.launch(lambda contents: device.Tensor(device.Array(contents)))
+        kernel = self.open.kernel("scale", n=256)
+        good = device.Tensor(device.Array(self.x))
+        for wrong, words in ((device.Tensor(device.Array(self.x), cuda=False), "'x' of scale is a tensor on cpu"),
+                             (device.Tensor(device.Array(self.x), contiguous=False), "not contiguous.*pass a contiguous copy"),
+                             (device.Tensor(device.Array(self.x[1:])), "of 1020 bytes, expected float32 on the device, 1024 bytes"),
+                             (device.Tensor(device.Array(self.x.astype(numpy.float64))), "is of float64, expected float32")):
+            with self.assertRaisesRegex(TypeError, words):
+                kernel(None, wrong, good)
+
+    def test_what_does_not_fit_is_refused(self):
+        kernel = self.open.kernel("scale", n=256)
+        x, y = device.Interface(self.x), device.Interface(numpy.full_like(self.x, -1))
+        transposed = device.Interface(self.x.reshape(16, 16))
+        transposed.strides = (4, 64)
+        on_host = device.Exchange(self.x)
+        on_host.device = 1
+        for call, words in ((lambda: kernel(0, self.x, y), "'x' of scale is a numpy.ndarray|on the host"),
+                            (lambda: kernel(0, on_host, y), "'x' of scale is on the host"),
+                            (lambda: kernel(0, device.Interface(self.x.astype(numpy.int32)), y), "is of int32, expected float32"),
+                            (lambda: kernel(0, device.Exchange(self.x.astype(numpy.int32)), y), "is of int32, expected float32"),
+                            (lambda: kernel(0, device.Interface(self.x[:100]), y), "of 400 bytes"),
+                            (lambda: kernel(0, transposed, y), "not contiguous"),
+                            (lambda: kernel(0, x, y, 3, 4), r"takes 3 arguments by their places \(x, y, a\), found 4"),
+                            (lambda: kernel(0, x, y, b=3), "has no argument 'b'; there are x, y, a, n"),
+                            (lambda: kernel(0, x, y, x=x), "argument 'x' of scale is given twice"),
+                            (lambda: kernel("stream", x, y), "found a str as stream")):
+            with self.assertRaisesRegex(TypeError, words):
+                call()
+        with self.assertRaisesRegex(hone.LibraryError, "argument 'y' of scale is missing"):
+            kernel(0, x)
+        with self.assertRaisesRegex(hone.LibraryError, "is not what it is for the problem"):
+            kernel(0, x, y, n=255)
+        with self.assertRaisesRegex(OverflowError, "'n' of scale is 4294967296, which int32 can not hold"):
+            kernel(0, x, y, n=2**32)
+        self.assertEqual(set(y.get()), {-1})
+
+    def test_streams(self):
+        stream = ctypes.c_void_p()
+        self.assertEqual(device.driver.cuStreamCreate(ctypes.byref(stream), 0), 0)
+        mine = stream.value
+        self.launch(device.Interface, on=types.SimpleNamespace(cuda_stream=mine))
+        self.launch(device.Interface, on=types.SimpleNamespace(ptr=mine))
+        self.launch(device.Interface, on=types.SimpleNamespace(__cuda_stream__=lambda: (0, mine)))
+        self.launch(device.Interface, on=types.SimpleNamespace(handle=stream))
+        # Arrays that say which stream writes them: the launch is on it, or waits for it.
+        waited = []
+        original = hone._arrays._driver.wait_for
+        hone._arrays._driver.wait_for = lambda *streams: (waited.append(streams), original(*streams))
+        self.addCleanup(setattr, hone._arrays._driver, "wait_for", original)
+        self.launch(lambda contents: device.Interface(contents, stream=mine))
+        self.assertEqual(waited, [])
+        self.launch(lambda contents: device.Interface(contents, stream=mine), on=0)
+        self.assertEqual(waited, [(0, mine), (0, mine)])
+
+    def test_symbols_and_structures(self):
+        look_up = self.open.kernel("look_up", n=5000)
+        x = device.Interface(numpy.arange(5000, dtype=numpy.int32))
+        y, weights = device.Interface(numpy.zeros(5000, numpy.int32)), device.Interface(numpy.full(16, 7, numpy.int32))
+        self.assertEqual(look_up.symbols["offsets"], 16)
+        with self.assertRaisesRegex(hone.LibraryError, "call hone_set_symbols"):
+            look_up(None, x, weights, y)
+        look_up.set_symbols(None, weights=weights, offsets=numpy.array([1, 2, 3, 4], numpy.int32))
+        look_up(None, x, weights, y)
+        self.assertEqual(y.get()[6], 3 * 7 + 3)
+        inputs = self.open.kernel("inputs", n=5000, BINS=40)
+        table = numpy.array([1, 10, 100, 1000, 10000, 5, 50, 500], numpy.int32)
+        pairs, shorts = device.Interface(numpy.arange(6, dtype=numpy.float32)), device.Interface(numpy.array([7, 8, 9, 10], numpy.int16))
+        for by_value in (table, table.tobytes()):
+            inputs(None, y=y, by_value=by_value, order=x, array=pairs, bytes=shorts)
+            self.assertEqual(y.get()[3], 1000 + 3 + 10 + 3)
+        with self.assertRaisesRegex(TypeError, "has 28 bytes, expected 32"):
+            inputs(None, y=y, by_value=table[1:], order=x, array=pairs, bytes=shorts)
+
+    def test_what_the_library_owns_is_left_out(self):
+        kernel = self.open.kernel("sum", n=4096)
+        x, result = device.Interface(numpy.full(4096, 3, numpy.int32)), device.Interface(numpy.zeros(1, numpy.int32))
+        kernel.prepare()
+        kernel(None, x, result)
+        self.assertEqual(result.get()[0], 3 * 4096)
+
+    def test_threads_have_arguments_of_their_own(self):
+        kernel = self.open.kernel("scale", n=256)
+        seen = []
+
+        def launch(handle, stream, array, count, error):
+            """Takes so long that others fill in theirs meanwhile."""
+            time.sleep(0.002)
+            seen.append((array._obj[0].bits, array._obj[1].bits))
+            return 0
+
+        def work(number):
+            for i in range(20):
+                kernel(0, 1000 * number + i, 1000 * number + i, 1.0)
+
+        kernel._launch = launch
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sorted(seen), [(1000 * number + i,) * 2 for number in range(4) for i in range(20)])
+
+    def test_numbers_become_bits(self):
+        from hone._cache import Argument, _scalar
+        for kind, value, bits in ((4, -1, 0xFF), (6, -2, 0xFFFFFFFE), (7, -1, 2**64 - 1), (8, 255, 255), (12, 1.5, 0x3FC00000),
+                                  (13, -2.0, 0xC000000000000000), (14, 1.0, 0x3C00), (15, 1.0, 0x3F80), (15, 3.14159, 0x4049)):
+            sizes = {4: 1, 8: 1, 6: 4, 7: 8, 12: 4, 13: 8, 14: 2, 15: 2}
+            self.assertEqual(_scalar("k", Argument("a", "", "value", "optional", sizes[kind], kind))(value, 0), bits)
+
+
+class Package(Case):
+    def test_structs_are_those_of_the_header(self):
+        """As the C compiler lays them out."""
+        structs = {"hone_error": _library.CError, "hone_value": _library.CValue, "hone_options": _library.COptions,
+                   "hone_info": _library.CInfo, "hone_argument": _library.CArgument, "hone_argument_info": _library.CArgumentInfo}
+        renamed = {"value": "as", "bits": "as"}
+        lines = [f'printf("%zu\\n", sizeof(struct {name}));\n' + "".join(
+            f'printf("%zu\\n", offsetof(struct {name}, {renamed.get(field[0], field[0])}));\n' for field in c._fields_)
+            for name, c in structs.items()]
+        source = self.write("layout.c", "#include <hone.h>\n#include <stdio.h>\nint main(void) {\n" + "".join(lines) + "return 0; }\n")
+        subprocess.run(["cc", source, "-I", COMMAND_TESTS.SOURCE / "runtime" / "libhone", "-I", "/usr/local/cuda/include", "-I",
+                        os.environ.get("CUDA_INCLUDE", "."), "-o", self.folder / "layout"], check=True)
+        found = subprocess.run([self.folder / "layout"], text=True, capture_output=True, check=True).stdout.split()
+        expected = [number for c in structs.values() for number in (ctypes.sizeof(c), *(getattr(c, field[0]).offset for field in c._fields_))]
+        self.assertEqual(list(map(int, found)), expected)
+
+    def test_a_wheel_with_all_in_it(self):
+        """Built and installed as a user would, in a fresh environment; nothing of this build is on its paths."""
+        python = next((python for python in (sys.executable, "/usr/bin/python3") if subprocess.run(
+            [python, "-c", "import hatchling, pip, venv"], capture_output=True).returncode == 0), None)
+        if python is None:
+            self.skipTest("there is no Python with hatchling, pip and venv")
+        run = self.run_clean
+        run("cmake", "--install", os.environ["HONE_BUILD"], "--prefix", self.folder / "prefix")
+        pip = (python, "-m", "pip", "--disable-pip-version-check")
+        shutil.copytree(COMMAND_TESTS.SOURCE / "python", self.folder / "python")
+        run(*pip, "wheel", "-q", "--no-build-isolation", "--no-deps", "-w", "wheels", "./python", HONE_PREFIX=str(self.folder / "prefix"))
+        wheel, = (self.folder / "wheels").iterdir()
+        self.assertRegex(wheel.name, r"^hone-0\.1\.0-py3-none-linux_\w+\.whl$")
+        run(python, "-m", "venv", "--without-pip", "--system-site-packages", "fresh")
+        fresh = self.folder / "fresh" / "bin" / "python"
+        run(*pip, "--python", fresh, "install", "-q", "--no-deps", "--no-index", wheel)
+        shutil.rmtree(self.folder / "prefix")
+        text = run(fresh, "-c", "import hone, hone._find, hone._library\n"
+                   f"print(hone.tune('{CONFIGS}/reduce.yaml', problem={{'SIZE': 268435456}}, simulate='{RECORDED}').best.time_us > 0)\n"
+                   "print(hone._find.command())\nprint(hone._library.version())\n")
+        self.assertEqual(text.splitlines()[0], "True")
+        self.assertIn("/fresh/", text.splitlines()[1])
+        self.assertEqual(text.splitlines()[2], hone.__version__)
+
+    def run_clean(self, *words, **changes):
+        settings = {name: value for name, value in os.environ.items() if name not in ("HONE_COMMAND", "HONE_LIBRARY", "LD_LIBRARY_PATH", "PYTHONPATH")}
+        done = subprocess.run(list(map(str, words)), cwd=self.folder, env={**settings, **changes}, text=True, capture_output=True,
+                              stdin=subprocess.DEVNULL, timeout=120)
+        self.assertEqual(done.returncode, 0, f"{words}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def test_where_command_and_library_are(self):
+        build = pathlib.Path(os.environ["HONE_BUILD"]).resolve()
+        self.assertEqual(pathlib.Path(_find.library()), build / "runtime" / "libhone" / "libhone.so.0")
+        os.environ.pop("HONE_COMMAND")
+        before = os.environ["PATH"]
+        self.addCleanup(os.environ.__setitem__, "PATH", before)
+        _find._installed_command.cache_clear()
+        os.environ["PATH"] = f"{build / 'tuner'}:{before}"
+        self.assertEqual(_find.command(), build / "tuner" / "hone")
+        os.environ["PATH"] = str(self.folder)
+        with self.assertRaisesRegex(hone.Error, "the program `hone` was not found: install Hone"):
+            _find.command()
+
+
+if __name__ == "__main__":
+    unittest.main()
