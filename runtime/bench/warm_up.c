@@ -7,10 +7,10 @@
 /* Clocks need some tenths of a second of work to settle; groups of samples whose medians agree say
  * that they have. Where all samples of these groups ran at the maximal SM clock there is nothing
  * left for it to rise to, and agreement says that of the memory's: then a quarter of the time will
- * do. */
+ * do, as it does where the device was at work a moment ago. */
 enum { GROUP = 8, AGREEING = 3, MEASUREMENTS = 3 };
 static const double MIN_WARM_MS = 200.0;
-static const double MIN_WARM_AT_MAXIMUM_MS = 50.0;
+static const double MIN_SETTLED_MS = 50.0;
 static const double MAX_WARM_MS = 1000.0;
 static const double AGREEMENT = 0.01;
 static const double MAXIMUM_SHARE = 0.98;
@@ -33,7 +33,8 @@ static enum hn_status take_group(struct hn_bench *bench, const struct hn_work *w
     return HN_OK;
 }
 
-static enum hn_status warm(struct hn_bench *bench, const struct hn_work *work, struct hn_error *err)
+static enum hn_status warm(struct hn_bench *bench, const struct hn_work *work, bool was_busy,
+                           struct hn_error *err)
 {
     size_t batch = 1;
     double estimate_us = 0.0;
@@ -45,7 +46,7 @@ static enum hn_status warm(struct hn_bench *bench, const struct hn_work *work, s
     int at_maximum = 0;
     for (int agreeing = 0; status == HN_OK;) {
         double elapsed_ms = hn_now_ms() - started_ms;
-        double least_ms = at_maximum >= AGREEING ? MIN_WARM_AT_MAXIMUM_MS : MIN_WARM_MS;
+        double least_ms = was_busy || at_maximum >= AGREEING ? MIN_SETTLED_MS : MIN_WARM_MS;
         if (elapsed_ms >= MAX_WARM_MS || (elapsed_ms >= least_ms && agreeing >= AGREEING))
             break;
         double median_us = 0.0;
@@ -80,7 +81,8 @@ static enum hn_status measure_noise(struct hn_bench *bench, const struct hn_work
 }
 
 enum hn_status hn_bench_warm_up(struct hn_bench *bench, const struct hn_bindings *point,
-                                const struct hn_image *image, double *noise, struct hn_error *err)
+                                const struct hn_image *image, bool was_busy, double *noise,
+                                struct hn_error *err)
 {
     struct hn_variant variant;
     struct hn_record record;
@@ -92,7 +94,7 @@ enum hn_status hn_bench_warm_up(struct hn_bench *bench, const struct hn_bindings
                          record.message == NULL ? "no message" : record.message);
     if (status == HN_OK) {
         struct hn_work work = hn_bench_work(bench, &variant);
-        status = warm(bench, &work, err);
+        status = warm(bench, &work, was_busy, err);
         if (status == HN_OK)
             status = measure_noise(bench, &work, noise, err);
     }

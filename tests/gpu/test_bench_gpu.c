@@ -162,7 +162,7 @@ static void warm_up_finds_little_noise(void **state)
     hn_bindings_init(&point);
     hn_bindings_parse("BLOCK=256,FAULT=0,ITEMS=4", &point, NULL);
     bench_fixture_compile(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &image);
-    enum hn_status status = hn_bench_warm_up(scale.bench, &point, &image, &noise, &err);
+    enum hn_status status = hn_bench_warm_up(scale.bench, &point, &image, false, &noise, &err);
     printf("noise %.4f%%\n", 100.0 * noise);
     hn_image_finish(&image);
     hn_bindings_finish(&point);

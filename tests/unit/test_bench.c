@@ -310,7 +310,7 @@ static void warm_up_and_copy_bandwidth(void **state)
     hn_bindings_init(&point);
     hn_bindings_parse("BLOCK=256,FAULT=0,ITEMS=4", &point, NULL);
     bench_fixture_compile(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &image);
-    assert_int_equal(hn_bench_warm_up(scale.bench, &point, &image, &noise, &err), HN_OK);
+    assert_int_equal(hn_bench_warm_up(scale.bench, &point, &image, false, &noise, &err), HN_OK);
     assert_true(noise >= 0.0 && noise < 0.002);
     assert_int_equal(hn_bench_copy_bandwidth(scale.bench, 64 << 20, &rate, &err), HN_OK);
     assert_true(rate > 3500.0 && rate < 4000.0);

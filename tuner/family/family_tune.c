@@ -17,8 +17,8 @@
 
 enum {
     FIRST_CELLS = 12, /* sizes at which all that was found is measured before anything is learnt */
-    WANTED = 8,       /* sizes measured between two rules, where the last was least sure */
-    DRAWN = 4,        /* and sizes that were drawn */
+    WANTED = 12,      /* sizes measured between two rules, where the last was least sure */
+    DRAWN = 6,        /* and sizes that were drawn */
     QUICK_SAMPLES = 1500, /* of a rule that only says what to measure next */
     SAMPLES = 6000
 };
