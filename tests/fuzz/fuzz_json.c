@@ -2,13 +2,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache/family/rule.h"
 #include "cache/record/record_json.h"
 #include "fuzz.h"
 #include "runtime/device/device.h"
 #include "runtime/plan/plan.h"
 
 /* One JSON text as each of the things that a cache or a worker gives as JSON: a plan, a record, a
- * device. What was read and written twice is the same both times. */
+ * device, a rule. What was read and written twice is the same both times. */
 
 static json_t *load(const char *text)
 {
@@ -88,6 +89,52 @@ static void use_device(const json_t *json)
     json_decref(stored);
 }
 
+/* A rule has an answer for whatever it was learnt for: here the lowest or highest of each value. */
+static void ask_rule(const struct hn_rule *rule, bool highest)
+{
+    struct hn_bindings problem;
+    struct hn_error err = {""};
+    bool sure;
+    hn_bindings_init(&problem);
+    for (size_t i = 0; i < rule->value_count; i++) {
+        const struct hn_rule_value *value = &rule->values[i];
+        double number = highest ? value->high : value->low;
+        struct hn_value own = {.type = HN_REAL, .real = number};
+        if (value->word_count > 0)
+            own = value->words[highest ? value->word_count - 1 : 0];
+        else if (hn_rule_value_is_whole(value))
+            own = (struct hn_value){.type = HN_INTEGER, .integer = (int64_t)number};
+        fuzz_require(hn_bindings_set(&problem, value->name, &own, &err) == HN_OK, err.message);
+    }
+    int chosen = hn_rule_choose(rule, &problem, NULL, NULL, &sure);
+    fuzz_require(chosen >= 0 && (size_t)chosen < rule->configuration_count, "a rule has an answer");
+    hn_bindings_finish(&problem);
+}
+
+static void use_rule(const json_t *json)
+{
+    struct hn_rule rule, again;
+    struct hn_error err = {""};
+    hn_rule_init(&rule);
+    hn_rule_init(&again);
+    if (hn_rule_from_json(json, &rule, &err) == HN_OK) {
+        char *text = dump(hn_rule_to_json(&rule));
+        json_t *stored = load(text);
+        fuzz_require(hn_rule_from_json(stored, &again, &err) == HN_OK, err.message);
+        char *text_again = dump(hn_rule_to_json(&again));
+        fuzz_require(strcmp(text, text_again) == 0, "a stored rule is the rule");
+        ask_rule(&rule, false);
+        ask_rule(&again, true);
+        free(text_again);
+        json_decref(stored);
+        free(text);
+    } else {
+        fuzz_require(err.message[0] != '\0', "a failure has a message");
+    }
+    hn_rule_finish(&rule);
+    hn_rule_finish(&again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     json_t *json = json_loadb((const char *)data, size, JSON_DECODE_ANY, NULL);
@@ -96,6 +143,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     use_plan(json);
     use_record(json);
     use_device(json);
+    use_rule(json);
     json_decref(json);
     return 0;
 }
