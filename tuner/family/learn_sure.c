@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/family/learning.h"
+
+/* Where the rule is sure, and where not: what is worth measuring next. */
+
+enum { PROMISING_MOST = 12 };
+/* A leaf is sure where at most of its samples the loss, and one deviation of the prediction, is
+ * below this. */
+static const double sure_loss = 0.1, sure_share = 0.8;
+/* Points predicted this near to the best may be the best. */
+static const double promising_loss = 0.12;
+static const double dear_us = 1000;
+
+/* [configuration][sample] */
+enum hn_status hn_learning_deviations(const struct hn_learning *learning, double **deviations,
+                                      struct hn_error *err)
+{
+    size_t samples = learning->forecast.places.count;
+    double *logs = malloc((samples + 1) * sizeof *logs);
+    *deviations = malloc((learning->count * samples + 1) * sizeof **deviations);
+    enum hn_status status = logs != NULL && *deviations != NULL ? HN_OK : hn_fail_memory(err);
+    for (size_t c = 0; c < learning->count && status == HN_OK; c++) {
+        double *own = *deviations + c * samples;
+        for (size_t s = 0; s < samples; s++)
+            own[s] = 1;
+        if (hn_models_know(learning->models, learning->learnt->picked[c]))
+            status = hn_models_predict(learning->models, learning->learnt->picked[c],
+                                       &learning->forecast.places, logs, own, err);
+    }
+    free(logs);
+    return status;
+}
+
+static double plain_loss(const struct hn_learning *learning, size_t configuration, size_t sample)
+{
+    size_t samples = learning->forecast.places.count;
+    double own =
+        learning->forecast.logarithms[learning->learnt->picked[configuration] * samples + sample];
+    return own - hn_learning_least(learning, learning->forecast.logarithms, sample);
+}
+
+enum hn_status hn_learning_mark_sure(struct hn_learning *learning, const double *deviations,
+                                     struct hn_error *err)
+{
+    struct hn_rule *rule = &learning->learnt->rule;
+    const struct hn_choice_tree_data data = hn_learning_samples(learning);
+    size_t samples = data.samples;
+    size_t *counts = calloc(2 * rule->node_count + 1, sizeof *counts);
+    if (counts == NULL)
+        return hn_fail_memory(err);
+    for (size_t s = 0; s < samples; s++) {
+        size_t leaf = hn_choice_tree_leaf(rule->nodes, &data, s);
+        size_t c = (size_t)rule->nodes[leaf].configuration;
+        counts[2 * leaf]++;
+        counts[2 * leaf + 1] +=
+            plain_loss(learning, c, s) + deviations[c * samples + s] < sure_loss;
+    }
+    for (size_t n = 0; n < rule->node_count; n++)
+        rule->nodes[n].sure = rule->nodes[n].feature < 0 &&
+                              (double)counts[2 * n + 1] >= sure_share * (double)counts[2 * n];
+    free(counts);
+    return HN_OK;
+}
+
+static void find_promising(const struct hn_learning *learning, size_t sample, size_t *points,
+                           size_t *count)
+{
+    const struct hn_forecast *forecast = &learning->forecast;
+    size_t samples = forecast->places.count;
+    double least = hn_learning_least(learning, forecast->logarithms, sample);
+    *count = 0;
+    for (size_t p = 0; p < learning->matrix->point_count; p++) {
+        double loss = forecast->logarithms[p * samples + sample] - least;
+        size_t place = *count;
+        if (!(loss < promising_loss))
+            continue;
+        while (place > 0 &&
+               forecast->logarithms[points[place - 1] * samples + sample] - least > loss)
+            place--;
+        if (place >= PROMISING_MOST)
+            continue;
+        *count += *count < PROMISING_MOST;
+        memmove(&points[place + 1], &points[place], (*count - 1 - place) * sizeof *points);
+        points[place] = p;
+    }
+}
+
+/* How alike two samples are to the models, by their sizes: 1 for the same. */
+static double likeness(const struct hn_learning *learning, size_t a, size_t b)
+{
+    const struct hn_places *places = &learning->forecast.places;
+    double squares = 0;
+    for (size_t f = 0; f + 2 < places->features; f++) {
+        const double *column = hn_places_column(places, 0, f);
+        squares += (column[a] - column[b]) * (column[a] - column[b]);
+    }
+    return exp(-squares / 4);
+}
+
+/* Samples where the choice is least sure, away from each other. */
+enum hn_status hn_learning_find_wanted(struct hn_learning *learning, const double *deviations,
+                                       struct hn_error *err)
+{
+    struct hn_learnt *learnt = learning->learnt;
+    const struct hn_choice_tree_data data = hn_learning_samples(learning);
+    size_t wanted = learning->options->wanted;
+    double *scores = malloc((data.samples + 1) * sizeof *scores);
+    learnt->wanted = calloc(wanted + 1, sizeof *learnt->wanted);
+    learnt->promising = calloc(wanted + 1, sizeof *learnt->promising);
+    learnt->promising_count = calloc(wanted + 1, sizeof *learnt->promising_count);
+    enum hn_status status = scores != NULL && learnt->wanted != NULL && learnt->promising != NULL &&
+                                    learnt->promising_count != NULL
+                                ? HN_OK
+                                : hn_fail_memory(err);
+    for (size_t s = 0; s < data.samples && status == HN_OK; s++) {
+        size_t leaf = hn_choice_tree_leaf(learnt->rule.nodes, &data, s);
+        size_t c = (size_t)learnt->rule.nodes[leaf].configuration;
+        scores[s] = deviations[c * data.samples + s] + fmin(1, plain_loss(learning, c, s));
+        /* What takes long says no more than what is soon done. */
+        scores[s] /=
+            1 +
+            exp(fmin(hn_learning_least(learning, learning->forecast.logarithms, s), 30)) / dear_us;
+    }
+    while (status == HN_OK && learnt->wanted_count < wanted) {
+        size_t best = 0;
+        for (size_t s = 1; s < data.samples; s++)
+            if (scores[s] > scores[best])
+                best = s;
+        if (!(scores[best] > 0))
+            break;
+        size_t at = learnt->wanted_count;
+        find_promising(learning, best, learnt->promising[at], &learnt->promising_count[at]);
+        status =
+            hn_bindings_copy(&learnt->wanted[at], &learning->forecast.places.problems[best], err);
+        learnt->wanted_count += status == HN_OK;
+        for (size_t s = 0; s < data.samples; s++)
+            scores[s] *= s == best ? 0 : 1 - likeness(learning, s, best);
+    }
+    free(scores);
+    return status;
+}

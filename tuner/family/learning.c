@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/family/learning.h"
+
+#include <math.h>
+
+enum { MOST_LEAVES = 160, LEAST_SAMPLES = 4 };
+/* What one more leaf has to save of the mean time. */
+static const double least_split_gain = 0.0001;
+/* Where the worst ratio counts, a loss of 10% weighs as much as 23 of 1%. */
+static const double worst_power = 16;
+
+/* A loss in logarithms, as it counts. */
+static double cost_of_loss(const struct hn_learning *learning, double loss)
+{
+    double power = learning->kernel->family->worst ? worst_power : 1;
+    return expm1(power * fmin(loss, 40 / power)) / power;
+}
+
+/* The least logarithm of a time at a sample, of all points. */
+double hn_learning_least(const struct hn_learning *learning, const double *logarithms,
+                         size_t sample)
+{
+    double least = INFINITY;
+    for (size_t p = 0; p < learning->matrix->point_count; p++)
+        least = fmin(least, logarithms[p * learning->forecast.places.count + sample]);
+    return least;
+}
+
+/* Losses of points against the best of all, as they count. */
+void hn_learning_costs(const struct hn_learning *learning, const size_t *points, size_t count,
+                       double *costs)
+{
+    const struct hn_forecast *forecast = &learning->forecast;
+    size_t samples = forecast->places.count;
+    for (size_t s = 0; s < samples; s++) {
+        double least = hn_learning_least(learning, forecast->cautious, s);
+        for (size_t c = 0; c < count; c++) {
+            size_t point = points != NULL ? points[c] : c;
+            double own = forecast->cautious[point * samples + s];
+            costs[c * samples + s] = isinf(own) ? INFINITY : cost_of_loss(learning, own - least);
+        }
+    }
+}
+
+/* What can not be used costs what is used instead. */
+static void cost_fallback(struct hn_learning *learning)
+{
+    const struct hn_rule *rule = &learning->learnt->rule;
+    size_t samples = learning->forecast.places.count;
+    for (size_t s = 0; s < samples; s++) {
+        double instead = INFINITY;
+        for (size_t i = 0; i < rule->fallback_count && isinf(instead); i++)
+            instead = learning->costs[(size_t)rule->fallback[i] * samples + s];
+        for (size_t c = 0; c < learning->count; c++)
+            if (isinf(learning->costs[c * samples + s]))
+                learning->costs[c * samples + s] = isinf(instead) ? 100 : instead;
+    }
+}
+
+struct hn_choice_tree_data hn_learning_samples(const struct hn_learning *learning)
+{
+    return (struct hn_choice_tree_data){
+        .samples = learning->forecast.places.count,
+        .choices = learning->count,
+        .features = learning->learnt->rule.feature_count,
+        .values = learning->features,
+        .costs = learning->costs,
+        .weights = learning->forecast.weights,
+    };
+}
+
+static enum hn_status grow(const struct hn_learning *learning, struct hn_rule_node **nodes,
+                           size_t *count, struct hn_error *err)
+{
+    const struct hn_choice_tree_data data = hn_learning_samples(learning);
+    return hn_choice_tree_grow(&data, MOST_LEAVES, LEAST_SAMPLES, least_split_gain, nodes, count,
+                               err);
+}
+
+/* Predicts, and grows a tree, from the sizes that are used. */
+enum hn_status hn_learning_tree(struct hn_learning *learning, const struct hn_models *models,
+                                const bool *use, struct hn_rule_node **nodes, size_t *count,
+                                struct hn_error *err)
+{
+    enum hn_status status = hn_forecast_make(&learning->forecast, models, learning->matrix, use,
+                                             learning->learnt->picked, learning->count, err);
+    if (status != HN_OK)
+        return status;
+    hn_learning_costs(learning, learning->learnt->picked, learning->count, learning->costs);
+    cost_fallback(learning);
+    return grow(learning, nodes, count, err);
+}
