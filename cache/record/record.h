@@ -99,6 +99,11 @@ struct hn_record {
     double objective;           /* the value that is compared: lower is better, whatever the direction */
     bool final;                 /* took part in the final race: the timing is that of the race */
     double time;                /* seconds since the epoch, UTC, when the record was made */
+    /* Of a tuning on several cards, or elsewhere: where it was measured, "" where that is not told; and how much longer that card
+     * takes than the first, by which its times are divided already. 0: they are as measured. */
+    char host[64];
+    char card[48]; /* its UUID */
+    double ratio;
 };
 
 /* What a block has of shared memory, static and dynamic. */

@@ -120,6 +120,8 @@ static void check_record(struct hn_json_reader *reader, void *owner)
     (void)reader;
     clean(record->message);
     clean(record->original);
+    clean(record->host);
+    clean(record->card);
 }
 
 static const struct hn_field record_fields[] = {
@@ -139,6 +141,9 @@ static const struct hn_field record_fields[] = {
      .told = is_compiled},
     {.key = "timing", HN_STRUCT(hn_record, timing, timing_structure), .told = is_measured},
     {.key = "staging", HN_STRUCT(hn_record, staging, staging_structure), .told = is_staged},
+    {IF_ANY(hn_record, host, HN_FIELD_CHARS), .most = sizeof((struct hn_record *)NULL)->host - 1},
+    {IF_ANY(hn_record, card, HN_FIELD_CHARS), .most = sizeof((struct hn_record *)NULL)->card - 1},
+    {IF_ANY(hn_record, ratio, HN_FIELD_AMOUNT)},
 };
 static const struct hn_structure record_structure =
     HN_STRUCTURE(hn_record, record_fields, check_record);

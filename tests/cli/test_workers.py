@@ -2,6 +2,7 @@
 """Workers behind launchers (`--workers`), on the driver double: what they find, and what becomes of a tune when they die, hang or are
 none."""
 
+import json
 import os
 import pathlib
 import shlex
@@ -39,7 +40,7 @@ class Workers(double.Case):
 
     def list_hosts(self, *hosts):
         """A file of hosts, each {key: value}."""
-        lines = ["workers:"] + ["  - {" + ", ".join(f"{key}: {value}" for key, value in host.items()) + "}" for host in hosts]
+        lines = ["workers:"] + ["  - {" + ", ".join(f"{key}: {json.dumps(str(value))}" for key, value in host.items()) + "}" for host in hosts]
         return self.write("workers.yaml", "\n".join(lines) + "\n")
 
     def pids(self, role):
@@ -97,6 +98,20 @@ class Places(Workers):
         self.assertEqual(sorted((self.folder / "ssh.log").read_text().splitlines()),
                          [f"-T gpu{i} {hone.HONE} worker node count" for i in (7, 8)])
 
+    def test_what_is_there(self):
+        self.hone("device", "--measure", HONE_DOUBLE_COUNT="1")
+        workers = self.list_hosts({"run": "env CUDA_VISIBLE_DEVICES=1,0", "compile": 3}, {"run": "false"}, {"gpus": 0, "compile": 1})
+        text = self.hone("device", "--workers", workers, HONE_DOUBLE_COUNT="2").stdout.splitlines()
+        host = os.uname().nodename.partition(".")[0]
+        self.assertEqual([text[0], text[3][:20], text[4]], [f"{host}: 3 compile workers", "false: its launcher ", f"{host}: 1 compile worker"])
+        for line, start in zip(text[1:3], ("  GPU 0   Hone Double, 16 SMs, 1980 MHz, ", "  GPU 1   Hone Double, 16 SMs, 1980 MHz, ")):
+            self.assertTrue(line.startswith(start), line)
+            self.assertIn("; at best copy ", line)
+        document = json.loads(self.hone("device", "--workers", "local: gpus=1", "--json", HONE_DOUBLE_COUNT="2").stdout)
+        self.assertEqual([device["name"] for device in document["hosts"][0]["devices"]], ["Hone Double"])
+        result = self.hone("device", "--workers", self.list_hosts({"run": "false"}), expect=1)
+        self.assertIn("no host of --workers can be used", result.stderr)
+
     def test_mistakes(self):
         cases = (
             ("local: cpus=2", "--workers: found 'cpus=2', expected gpus=N or compile=N, or all as N"),
@@ -114,6 +129,70 @@ class Places(Workers):
                 self.assertIn(message, result.stderr)
         result = self.hone("tune", self.config, "--workers", "local", "--jobs", 2, expect=2)
         self.assertIn("--jobs is of this machine, and --workers says where to measure and to compile", result.stderr)
+
+
+class Cards(Workers):
+    """Several GPUs of one model."""
+
+    def setUp(self):
+        super().setUp()
+        self.points = self.cheap_config(8, 12)
+
+    def records(self):
+        return [record for record in self.read_events() if not record["final"]]
+
+    def test_all_of_one_machine(self):
+        """The slower one's times are brought to the first's; the race is on one."""
+        self.tune("--full", "--events", self.events, "--cache", self.folder / "alone.db")
+        expected = {double.name(record["point"]): record["timing"]["median_us"] for record in self.records()}
+        process = self.begin("local: gpus=all compile=2", HONE_DOUBLE_COUNT="2", HONE_DOUBLE_SLOWNESS="1,1.1", HONE_DOUBLE_WAIT_US="1000")
+        self.assert_all_measured(process, self.points)
+        first, second = sorted({record["card"] for record in self.records()})
+        ratios = {card: {record.get("ratio", 1) for record in self.records() if record["card"] == card} for card in (first, second)}
+        self.assertEqual(ratios[first], {1})
+        self.assertAlmostEqual(ratios[second].pop(), 1.1, delta=0.005)
+        measured = [record["card"] for record in self.records()]
+        self.assertGreater(measured.count(second), self.points // 5)
+        self.assertEqual({record["card"] for record in self.read_events() if record["final"]}, {first})
+        self.assertEqual({record["host"] for record in self.records()}, {os.uname().nodename.partition(".")[0]})
+        for record in self.records():
+            self.assertAlmostEqual(record["timing"]["median_us"] / expected[double.name(record["point"])], 1, delta=0.005)
+
+    def test_hosts_of_one_gpu_each(self):
+        """One by number, one of another model, one that is named twice."""
+        workers = self.list_hosts({"run": "env CUDA_VISIBLE_DEVICES=1", "gpus": 1, "compile": 1},
+                                  {"run": "env CUDA_VISIBLE_DEVICES=2", "gpus": 1, "compile": 1},
+                                  {"run": "env HONE_DOUBLE_NAME=Other", "gpus": 1, "compile": 0},
+                                  {"run": "env CUDA_VISIBLE_DEVICES=1,0", "gpus": 1, "compile": 0})
+        process = self.begin(workers, HONE_DOUBLE_COUNT="3", HONE_DOUBLE_WAIT_US="1000")
+        _, errors = process.communicate(timeout=120)
+        host = os.uname().nodename.partition(".")[0]
+        self.assertEqual(process.returncode, 0, errors)
+        self.assertEqual(errors, f"hone: warning: GPU 0 of host {host} was not used: it is another model (Other, and the first card is Hone "
+                                 "Double): tune it on its own, by a --workers that names such cards alone\n"
+                                 f"hone: warning: GPU 0 of host {host} was not used: it is named twice: it is a card of host {host} too\n")
+        self.assertEqual(sorted({record["card"][4:6] for record in self.records()}), ["d1", "d2"])
+        self.assertEqual(len(set(double.searched(self.read_events()))), self.points)
+
+    def test_hosts_are_lost(self):
+        """The second is back, with what it had in hand measured meanwhile; the first is not, and another leads."""
+        once = self.write("once", "#!/bin/sh\nmkdir started 2>/dev/null || exit 9\nexec \"$@\"\n")
+        once.chmod(0o755)
+        workers = self.list_hosts({"run": once, "gpus": 1, "compile": 1}, {"run": "env CUDA_VISIBLE_DEVICES=1", "gpus": 1, "compile": 1})
+        process = self.begin(workers, HONE_DOUBLE_COUNT="2", HONE_DOUBLE_SLOWNESS="1,1.1", HONE_DOUBLE_WAIT_US="1000")
+        self.wait_for_events(30, process)
+        agents = {int(pathlib.Path(f"/proc/{pid}/environ").read_bytes().count(b"CUDA_VISIBLE_DEVICES=1")): pid for pid in self.pids("node")}
+        os.kill(agents[1], signal.SIGKILL)
+        self.wait_for_events(70, process)
+        os.kill(agents[0], signal.SIGKILL)
+        _, errors = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 0, errors)
+        self.assertRegex(errors, "^hone: warning: host [^ ]+ was left out: its launcher ended with exit status 9; ")
+        searched = double.searched(self.read_events())
+        self.assertEqual((len(searched), len(set(searched))), (self.points, self.points))
+        self.assertEqual({record["outcome"] for record in self.read_events()}, {"ok"})
+        final, = [record for record in self.read_events() if record["final"]]
+        self.assertEqual((final["card"][4:6], round(final["ratio"], 2)), ("d1", 1.1))
 
 
 class Faults(Workers):

@@ -60,6 +60,7 @@ struct double_device {
     bool hangs;         /* an endless kernel is running */
     bool flushed;       /* the L2 cache holds nothing of the arguments */
     uint64_t cached;    /* the buffer that the last kernel read */
+    double slowness;    /* how much longer this one takes than the first; 0: it does not */
     uint64_t events;    /* counts what draws pseudo-random noise */
     long throttle;
     uint64_t spins;

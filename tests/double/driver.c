@@ -18,6 +18,7 @@ static struct {
     CUresult error;
     bool strict;
     int device_count;
+    int visible[16]; /* the numbers of those that CUDA_VISIBLE_DEVICES leaves */
     struct double_device device;
     bool initialised;
 } state;
@@ -61,11 +62,46 @@ CUresult double_enter(void)
 
 CUresult double_wait(void)
 {
+    /* Real time that a wait takes, for tests of what is done meanwhile. */
+    long wait_us = setting("HONE_DOUBLE_WAIT_US", 0);
+    if (wait_us > 0)
+        usleep((useconds_t)wait_us);
     while (state.device.hangs)
         pause();
     if (state.device.pending != CUDA_SUCCESS)
         state.device.fault = state.device.pending;
     return state.device.fault;
+}
+
+/* The numbers in CUDA_VISIBLE_DEVICES, as far as there are such devices. */
+static void choose_devices(int there)
+{
+    const char *text = getenv("CUDA_VISIBLE_DEVICES");
+    const int most = sizeof state.visible / sizeof *state.visible;
+    state.device_count = 0;
+    for (int i = 0; text == NULL && i < there && i < most; i++)
+        state.visible[state.device_count++] = i;
+    while (text != NULL && *text != '\0' && state.device_count < most) {
+        char *end;
+        long number = strtol(text, &end, 10);
+        if (end == text || number < 0 || number >= there)
+            return;
+        state.visible[state.device_count++] = (int)number;
+        text = *end == ',' ? end + 1 : end;
+    }
+}
+
+/* "1,1.1,1.05": how much longer each device takes than the first. */
+static double slowness_of(int device)
+{
+    const char *text = getenv("HONE_DOUBLE_SLOWNESS");
+    double slowness = 1;
+    for (int i = 0; text != NULL && *text != '\0' && i <= device; i++) {
+        char *end;
+        slowness = strtod(text, &end);
+        text = *end == ',' ? end + 1 : end;
+    }
+    return slowness > 0 ? slowness : 1;
 }
 
 static void free_all(void)
@@ -90,7 +126,8 @@ CUresult CUDAAPI cuInit(unsigned int flags)
     state.error = (CUresult)setting("HONE_DOUBLE_ERROR", CUDA_ERROR_UNKNOWN);
     state.strict = setting("HONE_DOUBLE_STRICT", 0) != 0;
     double_memory_init((size_t)setting("HONE_DOUBLE_MEMORY", 256L << 20));
-    state.device_count = (int)setting("HONE_DOUBLE_COUNT", 1);
+    choose_devices((int)setting("HONE_DOUBLE_COUNT", 1));
+    state.device.slowness = 1;
     state.device.throttle = setting("HONE_DOUBLE_THROTTLE", 0);
     usleep((useconds_t)setting("HONE_DOUBLE_INIT_MS", 0) * 1000);
     state.initialised = true;
@@ -118,7 +155,7 @@ CUresult CUDAAPI cuDeviceGet(CUdevice *device, int ordinal)
     ENTER();
     if (ordinal < 0 || ordinal >= state.device_count)
         return CUDA_ERROR_INVALID_DEVICE;
-    *device = ordinal;
+    *device = state.visible[ordinal];
     return CUDA_SUCCESS;
 }
 
@@ -162,7 +199,7 @@ CUresult CUDAAPI cuDeviceTotalMem(size_t *bytes, CUdevice device)
 CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 {
     ENTER();
-    (void)device;
+    state.device.slowness = slowness_of(device);
     *context = &the_context;
     return CUDA_SUCCESS;
 }

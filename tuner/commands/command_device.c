@@ -6,6 +6,7 @@
 #include "runtime/bench/roofs.h"
 #include "runtime/compile/nvrtc.h"
 #include "tuner/commands/command.h"
+#include "tuner/commands/device_hosts.h"
 #include "tuner/commands/device_roofs.h"
 #include "tuner/commands/options.h"
 #include "tuner/commands/output.h"
@@ -238,6 +239,25 @@ static enum hn_status show_json(struct show *show, struct hn_error *err)
     return status == HN_OK ? written : status;
 }
 
+/* What is there, of which this machine may be none. */
+static enum hn_status show_hosts(struct show *show, struct hn_error *err)
+{
+    json_t *document = show->options.json ? json_object() : NULL;
+    if (show->measure)
+        return hn_fail(err, HN_EUSAGE,
+                       "--measure is of this machine's GPUs: `hone tune --workers` measures the "
+                       "roofs of others where it needs them");
+    enum hn_status status = open_store(show, err);
+    if (status == HN_OK)
+        status = hn_device_show_hosts(show->options.workers, show->store, document, err);
+    hn_store_close(show->store);
+    if (document == NULL)
+        return status;
+    enum hn_status written = hn_output_json(document, status == HN_OK ? err : NULL);
+    json_decref(document);
+    return status == HN_OK ? written : status;
+}
+
 static enum hn_status run(int argc, char **argv, struct hn_error *err)
 {
     struct show show = {.measure = false};
@@ -248,14 +268,16 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
             "Shows the GPUs that the driver finds, their identity and limits, what the cache holds "
             "of how fast they are at best, and NVRTC.",
         .details = "Without a driver: NVRTC alone, and exit code 1.",
-        .groups = HN_OPTIONS_CACHE | HN_OPTIONS_OUTPUT,
+        .groups = HN_OPTIONS_CACHE | HN_OPTIONS_OUTPUT | HN_OPTIONS_WORKERS,
         .own = own_options,
         .parse = parse,
         .input = &show,
     };
     hn_options_init(&show.options);
     enum hn_status status = hn_options_parse(&line, argc, argv, &show.options);
-    if (status == HN_OK && show.options.json) {
+    if (status == HN_OK && show.options.workers != NULL) {
+        status = show_hosts(&show, err);
+    } else if (status == HN_OK && show.options.json) {
         status = show_json(&show, err);
     } else if (status == HN_OK) {
         show_nvrtc(NULL);

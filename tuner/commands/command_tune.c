@@ -10,11 +10,11 @@
 #include "cache/store/store_roofs.h"
 #include "runtime/process/machine.h"
 #include "tuner/commands/command.h"
+#include "tuner/commands/hosts_option.h"
 #include "tuner/commands/options.h"
 #include "tuner/commands/output.h"
 #include "tuner/config/capture.h"
 #include "tuner/config/family.h"
-#include "tuner/config/sites.h"
 #include "tuner/family/family_tune.h"
 #include "tuner/report/progress.h"
 #include "tuner/report/roof.h"
@@ -196,38 +196,21 @@ static enum hn_status check_workers(const struct tune *tune, struct hn_error *er
     return HN_OK;
 }
 
-static enum hn_status read_hosts(const struct tune *tune, struct hn_sites *sites,
-                                 struct hn_host_options **hosts, struct hn_error *err)
-{
-    enum hn_status status = check_workers(tune, err);
-    if (status == HN_OK)
-        status = hn_sites_read(tune->options.workers, sites, err);
-    if (status != HN_OK)
-        return status;
-    *hosts = calloc(sites->count, sizeof **hosts);
-    if (*hosts == NULL)
-        return hn_fail_memory(err);
-    for (size_t i = 0; i < sites->count; i++) {
-        const struct hn_site *site = &sites->items[i];
-        (*hosts)[i] = (struct hn_host_options){site->run, site->hone, site->gpus, site->compile};
-    }
-    return HN_OK;
-}
-
 /* Before all that can be done meanwhile. */
 static enum hn_status start_workers(struct tune *tune, struct hn_error *err)
 {
     const struct hn_options *options = &tune->options;
-    struct hn_sites sites = {0};
-    struct hn_host_options *hosts = NULL;
+    struct hn_hosts_option option = {.hosts = NULL};
     enum hn_status status = HN_OK;
     if (options->simulate != NULL)
         return HN_OK;
     if (options->workers != NULL)
-        status = read_hosts(tune, &sites, &hosts, err);
+        status = check_workers(tune, err);
+    if (options->workers != NULL && status == HN_OK)
+        status = hn_hosts_option_read(options->workers, &option, err);
     const struct hn_workers_options workers = {
-        .hosts = hosts,
-        .host_count = sites.count,
+        .hosts = option.hosts,
+        .host_count = option.sites.count,
         .device = options->device,
         .jobs = jobs_of(tune),
         .useful = most_compilations(tune->config),
@@ -236,8 +219,7 @@ static enum hn_status start_workers(struct tune *tune, struct hn_error *err)
     };
     if (status == HN_OK)
         status = hn_workers_start(&workers, &tune->workers, err);
-    free(hosts);
-    hn_sites_finish(&sites);
+    hn_hosts_option_finish(&option);
     return status;
 }
 
@@ -589,6 +571,12 @@ static void report_hosts(const struct tune *tune)
             fprintf(stderr, "hone: warning: host %s %s: %s\n", view.name,
                     view.state == HN_HOST_OUT ? "was left out" : "was lost, and is not back",
                     view.reason);
+    }
+    for (size_t i = 0; hosts != NULL && i < tune->workers->card_count; i++) {
+        const struct hn_card *card = tune->workers->cards[i];
+        if (card->refusal[0] != '\0')
+            fprintf(stderr, "hone: warning: GPU %s of host %s was not used: %s\n", card->selector,
+                    card->host_name, card->refusal);
     }
 }
 

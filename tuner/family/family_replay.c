@@ -60,7 +60,7 @@ static enum hn_status look_up(struct hn_measuring *measuring, struct hn_family_r
     struct hn_task task;
     struct hn_bindings middle, whole;
     const struct hn_family_options *options = measuring->options;
-    const struct hn_device *device = &options->workers->device;
+    const struct hn_device *device = &options->workers->lead->device;
     enum hn_status status = hn_family_middle(measuring->config->family, &middle, err);
     if (status != HN_OK)
         return status;
@@ -93,7 +93,7 @@ static enum hn_status measure(struct hn_measuring *measuring, double started_ms,
         return status;
     const struct hn_held_out held_out = {
         .measuring = measuring,
-        .kernel = {family, measuring->config->plan, &options->workers->device},
+        .kernel = {family, measuring->config->plan, &options->workers->lead->device},
         .rule = &replay->rule->rule,
         .seed = options->seed ^ replay_salt,
         .count = options->held_out > 0 ? options->held_out : worth.held_out,

@@ -371,7 +371,7 @@ static enum hn_status tune(struct tuning *tuning, struct hn_error *err)
     enum hn_status status = hn_workers_open(tuning->options->workers, err);
     if (status != HN_OK)
         return status;
-    tuning->device = tuning->options->workers->device;
+    tuning->device = tuning->options->workers->lead->device;
     hn_compile_pool_remember(tuning->options->workers->pool);
     plan(tuning);
     status = add_named(tuning, err);

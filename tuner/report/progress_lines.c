@@ -171,6 +171,28 @@ static void append_best(const struct hn_progress_view *view, const struct hn_ses
         hn_text_printf(text, "%s%.0f%% of %s", separator, roof.share * 100, roof.name);
 }
 
+/* "gpu7 2 GPUs 31.2/s, gpu8 1 GPU 0/s (its host is not there)", cards of a host together, which
+ * follow one another. */
+static void append_cards(const struct hn_session_state *state, struct hn_text *text)
+{
+    const struct hn_usage *usage = &state->usage;
+    for (size_t i = 0; i < usage->card_count;) {
+        const char *host = usage->cards[i].host;
+        const char *doing = "";
+        uint64_t measured = 0;
+        size_t first = i;
+        for (; i < usage->card_count && strcmp(usage->cards[i].host, host) == 0; i++) {
+            measured += usage->cards[i].measured;
+            doing = doing[0] != '\0' ? doing : usage->cards[i].doing;
+        }
+        hn_text_printf(text, "%s%s %zu GPU%s %.1f/s", first > 0 ? ", " : "",
+                       host[0] != '\0' ? host : "a host", i - first, i - first > 1 ? "s" : "",
+                       state->elapsed_s > 0 ? (double)measured / state->elapsed_s : 0);
+        if (doing[0] != '\0')
+            hn_text_printf(text, " (%s)", doing);
+    }
+}
+
 static bool is_failure(int outcome)
 {
     return outcome >= HN_OUTCOME_INVALID_LAUNCH;
@@ -244,6 +266,12 @@ size_t hn_progress_block(const struct hn_progress_view *view, const struct hn_se
         }
         keep(&text, columns, lines, &count);
     }
+    if (state->usage.card_count > 0) {
+        hn_text_init(&text);
+        hn_text_append(&text, "  ");
+        append_cards(state, &text);
+        keep(&text, columns, lines, &count);
+    }
     hn_text_init(&text);
     if (state->finished > 0)
         hn_text_append(&text, "  ");
@@ -265,6 +293,9 @@ char *hn_progress_line(const struct hn_progress_view *view, const struct hn_sess
     if (state->finished > state->counts[HN_OUTCOME_OK])
         hn_text_append(&text, " | ");
     append_outcomes(view, state, false, &text);
+    if (state->usage.card_count > 0)
+        hn_text_append(&text, " | ");
+    append_cards(state, &text);
     return hn_text_take(&text);
 }
 

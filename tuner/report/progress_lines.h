@@ -7,7 +7,7 @@
 
 /* What the progress of a session looks like, as text. */
 
-enum { HN_PROGRESS_LINES = 4, HN_PROGRESS_TRAIL = 256 };
+enum { HN_PROGRESS_LINES = 5, HN_PROGRESS_TRAIL = 256 };
 
 /* When the best got better: after so many points, to this objective. */
 struct hn_progress_step {

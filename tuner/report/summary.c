@@ -297,6 +297,21 @@ static void print_time(const struct hn_session_state *state, FILE *file)
     fputc('\n', file);
 }
 
+/* With --workers: who measured how much, and how they differ. */
+static void print_cards(const struct hn_usage *usage, FILE *file)
+{
+    for (size_t i = 0; i < usage->card_count; i++) {
+        const struct hn_card_usage *card = &usage->cards[i];
+        fprintf(file, "  %s %s: %llu points", card->host[0] != '\0' ? card->host : "a host",
+                card->card[0] != '\0' ? card->card : "that was not there",
+                (unsigned long long)card->measured);
+        if (card->ratio != 1)
+            fprintf(file, "; its times are %.2f of the first card's, and divided by that",
+                    card->ratio);
+        fputc('\n', file);
+    }
+}
+
 /* What may have bent the times. */
 static void print_health(const struct hn_health *health, FILE *file)
 {
@@ -430,6 +445,7 @@ enum hn_status hn_summary_print(const struct hn_session *session, const struct h
     print_files_hint(scale.plan, state, text);
     if (!backend->simulated) {
         print_time(state, text);
+        print_cards(&state->usage, text);
         print_health(&state->usage.health, text);
     }
     hn_sentences_close(&sentences);

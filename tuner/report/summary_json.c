@@ -74,6 +74,18 @@ static enum hn_status records_to_json(const struct hn_session *session,
     return status;
 }
 
+/* With --workers: where was measured. */
+static json_t *cards_to_json(const struct hn_usage *usage)
+{
+    json_t *cards = json_array();
+    for (size_t i = 0; i < usage->card_count; i++)
+        json_array_append_new(
+            cards, json_pack("{ss ss sI sf ss}", "host", usage->cards[i].host, "card",
+                             usage->cards[i].card, "measured", (json_int_t)usage->cards[i].measured,
+                             "ratio", usage->cards[i].ratio, "doing", usage->cards[i].doing));
+    return cards;
+}
+
 static json_t *session_to_json(const struct hn_session *session, const struct hn_backend *backend,
                                const struct hn_roofs *roofs, const struct hn_edges *edges,
                                size_t tied, json_t *records)
@@ -81,7 +93,7 @@ static json_t *session_to_json(const struct hn_session *session, const struct hn
     const struct hn_session_state *state = hn_session_state(session);
     const struct hn_identity *identity = &backend->task->identity;
     return json_pack(
-        "{ss so ss ss si sb so sI sI so so sb sb si sf so so sO so so so}", "kernel",
+        "{ss so ss ss si sb so sI sI so so sb sb si sf so so sO so so so so}", "kernel",
         identity->kernel, "problem", hn_bindings_to_json(&identity->problem), "regime",
         identity->regime, "device", identity->device.name, "compute_capability",
         identity->device.capability, "simulated", backend->simulated, "points",
@@ -94,7 +106,7 @@ static json_t *session_to_json(const struct hn_session *session, const struct hn
         "roofs", roofs != NULL ? hn_roofs_to_json(roofs) : json_null(), "best",
         tied > 0 ? json_incref(json_array_get(records, 0)) : json_null(), "records", records,
         "time", time_to_json(state), "health", hn_health_to_json(&state->usage.health), "edges",
-        hn_edges_to_json(edges));
+        hn_edges_to_json(edges), "cards", cards_to_json(&state->usage));
 }
 
 enum hn_status hn_summary_json(const struct hn_session *session, const struct hn_backend *backend,

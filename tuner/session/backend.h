@@ -39,6 +39,15 @@ struct hn_race_result {
 };
 void hn_race_result_finish(struct hn_race_result *result);
 
+/* A card of several, or elsewhere. */
+struct hn_card_usage {
+    const char *host; /* "": not known yet */
+    const char *card; /* its UUID; "": not known yet */
+    uint64_t measured;
+    double ratio;      /* how much longer it takes than the first */
+    const char *doing; /* why it does not measure; "": it does */
+};
+
 /* Where the time of a backend went, in seconds since it was made. */
 struct hn_usage {
     double compile_cpu_s;  /* processor time of all compilations */
@@ -49,6 +58,8 @@ struct hn_usage {
     struct hn_health health;
     const struct hn_timeline *on_gpu;    /* what the GPU worker did when; NULL: not known */
     const struct hn_timeline *compiling; /* one span */
+    const struct hn_card_usage *cards; /* with --workers */
+    size_t card_count;
 };
 
 /* Whatever blocks (prepare, reseed, race, copy_rate, a reference that evaluate needs) is HN_EINTERRUPTED, without a
@@ -66,6 +77,8 @@ struct hn_backend_kind {
     /* How many more compilations are worth queueing now. */
     size_t (*room)(const struct hn_backend *backend);
     bool (*idle)(const struct hn_backend *backend); /* can take an evaluation */
+    /* Nothing is being evaluated. NULL: it is idle then. */
+    bool (*quiet)(const struct hn_backend *backend);
     enum hn_status (*evaluate)(struct hn_backend *backend, uint64_t ticket, const struct hn_bindings *point,
                                const struct hn_image *image, const struct hn_bench_request *request,
                                struct hn_error *err);
@@ -90,6 +103,7 @@ struct hn_backend {
     struct hn_device device;
     bool simulated;
     char note[128]; /* what people should know of its measurements; "" for nothing */
+    double spread;  /* relative: what times of several cards, brought to one, differ by; 0: there is one */
     double end_ms;  /* nothing is waited for beyond it, as hn_now_ms; 0: no limit. The owner's to set */
     bool all_asked; /* the owner's to set: nothing will be compiled but what is asked for already */
     /* Called while prepare blocks; may call compile and room. The owner's to set; NULL: nothing is to be done. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/interrupt.h"
@@ -14,9 +15,9 @@ static void destroy(struct hn_backend *backend)
 {
     struct hn_live *live = (struct hn_live *)backend;
     hn_compile_pool_halt(live->pool);
-    hn_gpu_client_set_sleep(live->gpu, NULL, NULL);
+    hn_workers_set_sleep(live->workers, NULL, NULL);
     hn_live_forget_ahead(live);
-    hn_bindings_finish(&live->evaluated);
+    hn_live_cards_finish(live);
     for (size_t i = 0; i < live->reference_count; i++)
         free(live->references[i]);
     free(live->references);
@@ -61,7 +62,13 @@ static size_t room(const struct hn_backend *backend)
 
 static bool idle(const struct hn_backend *backend)
 {
-    return !hn_gpu_client_busy(((const struct hn_live *)backend)->gpu);
+    struct hn_live *live = (struct hn_live *)(uintptr_t)backend;
+    return live->returned_count == 0 && hn_live_card_idle(live) != NULL;
+}
+
+static bool quiet(const struct hn_backend *backend)
+{
+    return hn_live_cards_quiet((const struct hn_live *)backend);
 }
 
 static enum hn_status evaluate(struct hn_backend *backend, uint64_t ticket,
@@ -69,54 +76,20 @@ static enum hn_status evaluate(struct hn_backend *backend, uint64_t ticket,
                                const struct hn_bench_request *request, struct hn_error *err)
 {
     struct hn_live *live = (struct hn_live *)backend;
+    struct hn_live_flight flight = {.ticket = ticket, .request = *request};
+    hn_bindings_init(&flight.point);
     enum hn_status status = hn_live_ensure_reference(live, point, err);
+    /* What decides is measured on one card. */
+    struct hn_live_card *card = request->measure ? hn_live_card_idle(live) : live->lead;
     if (status == HN_OK)
-        status = hn_live_start_evaluation(live, point, image, request, err);
-    live->evaluating = ticket;
+        status = hn_live_make_evaluation(point, image, request, &flight.message, err);
     if (status == HN_OK)
-        status = hn_bindings_copy(&live->evaluated, point, err);
-    return status;
-}
-
-/* A failed device assertion is told in what the worker printed. */
-static enum hn_status append_output(struct hn_record *record, const char *output,
-                                    struct hn_error *err)
-{
-    char *message;
-    if (record->message == NULL)
-        return HN_OK;
-    if (asprintf(&message, "%s%s", record->message, output) < 0)
-        return hn_fail_memory(err);
-    free(record->message);
-    record->message = message;
-    return HN_OK;
-}
-
-static enum hn_status take_evaluated(struct hn_live *live, struct hn_gpu_result *result,
-                                     struct hn_backend_event *event, struct hn_error *err)
-{
-    enum hn_status status = HN_OK;
-    event->kind = HN_EVENT_EVALUATED;
-    event->ticket = live->evaluating;
-    hn_record_init(&event->record);
-    if (result->end == HN_GPU_REPLY) {
-        status = hn_record_from_json(json_object_get(result->message.json, "record"), NULL,
-                                     &event->record, err);
-        hn_message_finish(&result->message);
-        if (status == HN_OK && !hn_bindings_equal(&event->record.point, &live->evaluated))
-            status = hn_fail(err, HN_EFORMAT, "the GPU worker answers for another point");
-        if (status == HN_OK && result->text[0] != '\0')
-            status = append_output(&event->record, result->text, err);
-    } else {
-        hn_record_fail(&event->record,
-                       result->end == HN_GPU_TIMEOUT ? HN_OUTCOME_RUN_TIMEOUT
-                                                     : HN_OUTCOME_WORKER_CRASH,
-                       "%s", result->text);
-        status = hn_bindings_copy(&event->record.point, &live->evaluated, err);
-    }
-    hn_bindings_finish(&live->evaluated);
-    if (status != HN_OK)
-        hn_record_finish(&event->record);
+        status = hn_bindings_copy(&flight.point, point, err);
+    if (status == HN_OK)
+        status = card != NULL ? hn_live_card_evaluate(live, card, &flight, err)
+                              : hn_live_return(live, &flight, err);
+    hn_bindings_finish(&flight.point);
+    hn_message_finish(&flight.message);
     return status;
 }
 
@@ -127,16 +100,34 @@ static enum hn_status process_compilations(struct hn_live *live, struct hn_error
     return hn_compile_pool_process(live->pool, err);
 }
 
+static enum hn_status process_lead(struct hn_live *live, struct hn_backend_event *event,
+                                   struct hn_error *err)
+{
+    struct hn_gpu_result result;
+    struct hn_live_card *lead = live->lead;
+    enum hn_status status = hn_gpu_client_process(lead->card->gpu, &result, err);
+    if (status != HN_OK && hn_live_promote(live))
+        return HN_OK;
+    if (status == HN_OK && result.end != HN_GPU_NOTHING)
+        status = hn_live_card_take(live, lead, &result, event, err);
+    return status;
+}
+
 /* One pass over all workers without blocking. */
 static enum hn_status process(struct hn_live *live, struct hn_backend_event *event,
                               struct hn_error *err)
 {
-    struct hn_gpu_result result;
-    enum hn_status status = hn_gpu_client_process(live->gpu, &result, err);
-    if (status != HN_OK)
+    enum hn_status status = hn_live_cards_move(live, err);
+    if (status == HN_OK && live->event_count > 0) {
+        *event = live->events[0];
+        live->event_count--;
+        memmove(live->events, live->events + 1, live->event_count * sizeof *live->events);
+        return HN_OK;
+    }
+    if (status == HN_OK)
+        status = process_lead(live, event, err);
+    if (status != HN_OK || event->kind != HN_EVENT_NONE)
         return status;
-    if (result.end != HN_GPU_NOTHING)
-        return take_evaluated(live, &result, event, err);
     status = process_compilations(live, err);
     if (status == HN_OK && hn_compile_pool_take(live->pool, &event->ticket, &event->image))
         event->kind = HN_EVENT_COMPILED;
@@ -154,8 +145,7 @@ static int earlier(int a, int b)
 static void sleep_on_workers(struct hn_live *live, int timeout_ms)
 {
     size_t count = hn_workers_poll(live->workers, live->fds);
-    int timeout = earlier(timeout_ms, hn_compile_pool_timeout_ms(live->pool));
-    poll(live->fds, count, earlier(timeout, hn_gpu_client_timeout_ms(live->gpu)));
+    poll(live->fds, count, earlier(timeout_ms, hn_workers_timeout_ms(live->workers)));
     if (live->workers->hosts != NULL)
         hn_hosts_clear(live->workers->hosts);
 }
@@ -172,6 +162,8 @@ enum hn_status hn_live_sleep(void *pointer, struct hn_error *err)
         status = hn_live_start_ahead(live, err);
     if (status == HN_OK)
         status = process_compilations(live, err);
+    if (status == HN_OK)
+        status = hn_live_cards_move(live, err);
     if (status == HN_OK)
         sleep_on_workers(live, sleep_limit_ms);
     return status;
@@ -195,7 +187,7 @@ static enum hn_status reseed(struct hn_backend *backend, uint64_t seed, struct h
     struct hn_message message;
     hn_message_init(&message, "reseed");
     json_object_set_new(message.json, "seed", json_integer((json_int_t)seed));
-    enum hn_status status = hn_gpu_client_setup(live->gpu, &message, "reseed", NULL, err);
+    enum hn_status status = hn_live_set_up(live, &message, "reseed", err);
     hn_message_finish(&message);
     return status;
 }
@@ -209,15 +201,20 @@ static enum hn_status copy_rate(struct hn_backend *backend, double bytes, double
     *gb_per_s = 0;
     hn_message_init(&message, "copy_bandwidth");
     json_object_set_new(message.json, "bytes", json_integer((json_int_t)bytes));
-    enum hn_status status = hn_gpu_client_request(live->gpu, &message, 60, err);
-    hn_message_finish(&message);
-    if (status == HN_OK)
-        status = hn_gpu_client_wait(live->gpu, &result, err);
+    enum hn_status status = hn_live_ask(live, &message, 60, &result, err);
     if (status == HN_OK && result.end == HN_GPU_REPLY) {
         status = hn_message_amount(&result.message, "gb_per_s", gb_per_s, err);
         hn_message_finish(&result.message);
     }
     return status;
+}
+
+static struct hn_health seen_health(const struct hn_workers *workers)
+{
+    struct hn_health health = {0};
+    for (size_t i = 0; i < workers->card_count; i++)
+        hn_health_add(&health, hn_gpu_client_health(workers->cards[i]->gpu));
+    return health;
 }
 
 static void read_usage(const struct hn_live *live, struct hn_usage *usage)
@@ -227,10 +224,10 @@ static void read_usage(const struct hn_live *live, struct hn_usage *usage)
     *usage = (struct hn_usage){
         .compile_cpu_s = hn_compile_pool_cpu_ms(live->pool) / 1e3,
         .compile_wall_s = hn_meter_total_ms(hn_compile_pool_meter(live->pool), now) / 1e3,
-        .gpu_busy_s = hn_meter_total_ms(hn_gpu_client_meter(live->gpu), now) / 1e3,
+        .gpu_busy_s = hn_meter_total_ms(&workers->on_cards, now) / 1e3,
         .working_s = hn_meter_total_ms(&workers->working, now) / 1e3,
-        .holder = hn_gpu_client_holder(live->gpu),
-        .health = *hn_gpu_client_health(live->gpu),
+        .holder = hn_gpu_client_holder(workers->lead->gpu),
+        .health = seen_health(workers),
         .on_gpu = &workers->on_gpu,
         .compiling = &workers->compiling,
     };
@@ -238,8 +235,10 @@ static void read_usage(const struct hn_live *live, struct hn_usage *usage)
 
 static void usage(const struct hn_backend *backend, struct hn_usage *usage)
 {
-    const struct hn_live *live = (const struct hn_live *)backend;
+    struct hn_live *live = (struct hn_live *)(uintptr_t)backend;
     read_usage(live, usage);
+    usage->card_count = hn_live_cards_usage(live);
+    usage->cards = live->usages;
     usage->compile_cpu_s -= live->before.compile_cpu_s;
     usage->compile_wall_s -= live->before.compile_wall_s;
     usage->gpu_busy_s -= live->before.gpu_busy_s;
@@ -259,9 +258,16 @@ static double busy_ms(const struct hn_backend *backend)
 }
 
 static const struct hn_backend_kind live_kind = {
-    destroy,    hn_live_prepare, compile,      complete,  room, idle,    evaluate,
+    destroy,    hn_live_prepare, compile,      complete,  room, idle,    quiet, evaluate,
     wait_event, reseed,          hn_live_race, copy_rate, halt, busy_ms, usage,
 };
+
+static void take_lead(struct hn_live *live)
+{
+    live->lead = live->cards;
+    while (live->lead->card != live->workers->lead)
+        live->lead++;
+}
 
 static struct hn_live *create(struct hn_task *task, struct hn_workers *workers,
                               const struct hn_live_options *options)
@@ -273,9 +279,13 @@ static struct hn_live *create(struct hn_task *task, struct hn_workers *workers,
     live->options = *options;
     live->workers = workers;
     live->pool = workers->pool;
-    live->gpu = workers->gpu;
     live->started_ms = hn_now_ms();
-    hn_bindings_init(&live->evaluated);
+    for (; live->card_count < workers->card_count; live->card_count++) {
+        struct hn_live_card *card = &live->cards[live->card_count];
+        *card = (struct hn_live_card){.card = workers->cards[live->card_count], .ratio = 1};
+        hn_bindings_init(&card->flight.point);
+    }
+    take_lead(live);
     live->fds = calloc(hn_workers_poll_most(workers), sizeof *live->fds);
     live->ahead = calloc(options->ahead_count + 1, sizeof *live->ahead);
     if (live->fds != NULL && live->ahead != NULL)
@@ -297,11 +307,12 @@ enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers,
     if (live == NULL)
         return hn_fail_memory(err);
     read_usage(live, &live->before);
-    hn_gpu_client_set_sleep(live->gpu, hn_live_sleep, live);
+    hn_workers_set_sleep(workers, hn_live_sleep, live);
     enum hn_status status = hn_workers_open(workers, err);
     if (status == HN_OK) {
-        live->base.device = workers->device;
-        hn_live_check_ahead(live, workers->device.identity.capability);
+        take_lead(live);
+        live->base.device = workers->lead->device;
+        hn_live_check_ahead(live, live->base.device.identity.capability);
         status = hn_compile_pool_nvrtc(live->pool, hn_live_sleep, live, nvrtc, err);
     }
     if (status == HN_OK && task->config->plan->compiler == HN_COMPILER_NVCC)

@@ -199,7 +199,7 @@ static double busy_ms(const struct hn_backend *backend)
 }
 
 static const struct hn_backend_kind simulated_kind = {
-    destroy,    prepare, compile, complete, room, idle,    evaluate,
+    destroy,    prepare, compile, complete, room, idle,    NULL, evaluate,
     wait_event, reseed,  NULL,    NULL,     NULL, busy_ms, NULL,
 };
 

@@ -245,7 +245,7 @@ static enum hn_status verify_again(struct finals *finals, bool *again, struct hn
 
 /* The race's samples become the timing; so does what the host's clock said of it. */
 static enum hn_status take_timing(struct hn_record *record, const double *samples, size_t rounds,
-                                  double host_us, struct hn_error *err)
+                                  const struct hn_record *raced, struct hn_error *err)
 {
     double *kept = calloc(rounds * 2, sizeof *kept);
     if (kept == NULL)
@@ -262,7 +262,10 @@ static enum hn_status take_timing(struct hn_record *record, const double *sample
     timing->median_us = interval.median;
     timing->low_us = interval.low;
     timing->high_us = interval.high;
-    timing->host_us = host_us;
+    timing->host_us = raced->timing.host_us;
+    memcpy(record->host, raced->host, sizeof record->host);
+    memcpy(record->card, raced->card, sizeof record->card);
+    record->ratio = raced->ratio;
     record->final = true;
     record->time = hn_session_epoch_s();
     return HN_OK;
@@ -336,7 +339,7 @@ static enum hn_status take_result(struct finals *finals, struct hn_race_result *
         if (result->rounds == 0)
             continue;
         status = take_timing(record, result->samples + i * result->rounds, result->rounds,
-                             result->records[i].timing.host_us, err);
+                             &result->records[i], err);
         if (status == HN_OK)
             status = hn_metrics_evaluate(session->task->plan, session->task->problem, record, err);
         if (status == HN_OK)

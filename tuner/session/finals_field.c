@@ -33,6 +33,12 @@ bool hn_session_is_better(const struct hn_session *session, size_t a, size_t b)
     return hn_session_compare(&a, &b, (void *)session) < 0;
 }
 
+/* What times differ by that were taken at different moments, or on different cards. */
+static double noise_of(const struct hn_session *session)
+{
+    return session->state.noise + session->backend->spread;
+}
+
 /* Whether a result's interval overlaps the best's, widened by the noise floor. Objectives other
  * than time scale with the relative width of the time's interval. */
 static bool overlaps(const struct hn_result *result, const struct hn_record *best, double noise)
@@ -102,7 +108,7 @@ enum hn_status hn_session_pick_finalists(struct hn_session *session, size_t *num
     enum hn_status status = hn_session_record(session, numbers[0], &best, err);
     *count = status == HN_OK;
     while (status == HN_OK && *count < found &&
-           (overlaps(result_at(session, numbers[*count]), &best, session->state.noise) ||
+           (overlaps(result_at(session, numbers[*count]), &best, noise_of(session)) ||
             is_within(session, result_at(session, numbers[*count]), best.objective)))
         ++*count;
     if (status == HN_OK)
@@ -169,7 +175,7 @@ static enum hn_status challenges(struct hn_session *session, size_t number,
     if (result->outcome != HN_OUTCOME_OK || result->final)
         return HN_OK;
     *challenges = is_within(session, result, raced->objective) && has_room(session);
-    if (*challenges || (lead < 0 && !overlaps(result, raced, session->state.noise)))
+    if (*challenges || (lead < 0 && !overlaps(result, raced, noise_of(session))))
         return HN_OK;
     enum hn_status status = read_time(session, number, &time, err);
     *challenges = time >= race_time || lead > shift;

@@ -7,24 +7,103 @@
 
 /* The backend of worker processes, shared by backend_live.c (the loop), live_ahead.c (what is compiled before the device
  * is known), live_setup.c (bench, references, warm clocks) and live_race.c. */
+enum { HN_ANCHORS = 3 };
+
+/* What a card is at. The lead is ready once the backend is prepared; others follow it. */
+enum hn_live_card_state {
+    HN_CARD_NEW,
+    HN_CARD_OPENING,
+    HN_CARD_VERIFYING, /* the default point, with which it warms up */
+    HN_CARD_WARMING,
+    HN_CARD_ANCHORING, /* measures what the lead has measured */
+    HN_CARD_READY,
+    HN_CARD_OUT, /* of no use for this problem */
+};
+
+/* A point on its way through a card; message is empty where there is one card alone. */
+struct hn_live_flight {
+    uint64_t ticket;
+    struct hn_bindings point;
+    struct hn_bench_request request; /* as of the first card */
+    struct hn_message message;
+};
+
+struct hn_live_card {
+    struct hn_card *card;
+    enum hn_live_card_state state;
+    bool evaluating;
+    struct hn_live_flight flight; /* of what it evaluates */
+    size_t anchor;                /* measured so many */
+    double ratios[HN_ANCHORS];
+    size_t ratio_count;
+    double ratio; /* how much longer it takes than the first */
+    uint64_t measured;
+};
+
+/* What the lead has measured in full, for the others to be held against. */
+struct hn_live_anchor {
+    struct hn_message message; /* "point" and "image" */
+    struct hn_bindings point;
+    double median_us;
+};
+
 struct hn_live {
     struct hn_backend base;
     struct hn_live_options options;
     struct hn_workers *workers;
     struct hn_compile_pool *pool; /* of the workers */
-    struct hn_gpu_client *gpu;
+    struct hn_live_card cards[HN_CARDS_MOST]; /* those of the workers, in their order */
+    size_t card_count;
+    struct hn_live_card *lead;
+    bool prepared;
+    struct hn_message *kept; /* what every card is set up with */
+    size_t kept_count;
+    struct hn_message warm; /* the default point, with which cards warm up; json NULL: it is of no use */
+    struct hn_live_anchor anchors[HN_ANCHORS];
+    size_t anchor_count;
+    uint64_t lead_finished;          /* points, to know when no more anchors are waited for */
+    struct hn_live_flight *returned; /* from cards that were lost: to be given to others */
+    size_t returned_count;
+    struct hn_card_usage usages[HN_CARDS_MOST];
+    struct hn_backend_event *events; /* of other cards than the lead's, not taken yet */
+    size_t event_count;
     char architecture[16];
     bool own_started;  /* what has to be compiled before the first evaluation */
     char **ahead;      /* texts of the points compiled ahead; NULL: claimed */
     size_t ahead_count;
     struct pollfd *fds;           /* room for all workers */
-    uint64_t evaluating;          /* ticket */
-    struct hn_bindings evaluated; /* its point */
     char **references;            /* texts of the depends values that have a reference */
     size_t reference_count;
     struct hn_usage before; /* what the workers had done for other problems */
     double started_ms;
 };
+
+/* live_cards.c. Looks for cards, and moves all but the lead on without blocking; what they evaluated becomes events. */
+enum hn_status hn_live_cards_move(struct hn_live *live, struct hn_error *err);
+void hn_live_cards_finish(struct hn_live *live);
+/* A card that can evaluate now, the lead first; NULL: there is none. */
+struct hn_live_card *hn_live_card_idle(struct hn_live *live);
+bool hn_live_cards_quiet(const struct hn_live *live);
+/* Whoever is free next starts it; it is taken over. */
+enum hn_status hn_live_return(struct hn_live *live, struct hn_live_flight *flight, struct hn_error *err);
+/* Starts an evaluation, which the card takes over. */
+enum hn_status hn_live_card_evaluate(struct hn_live *live, struct hn_live_card *card, struct hn_live_flight *flight,
+                                     struct hn_error *err);
+/* What came of it. */
+enum hn_status hn_live_card_take(struct hn_live *live, struct hn_live_card *card, struct hn_gpu_result *result,
+                                 struct hn_backend_event *event, struct hn_error *err);
+/* The lead is lost for good: the next card that is ready leads. False: there is none, or it is not lost. */
+bool hn_live_promote(struct hn_live *live);
+/* Fills in live->usages, and returns how many there are: none where all is of this process. */
+size_t hn_live_cards_usage(struct hn_live *live);
+/* Times as of the first card. */
+void hn_live_card_scale(const struct hn_live_card *card, struct hn_record *record);
+/* Sets up the lead, waiting for the reply unless it is busy, and all others before their next request. */
+enum hn_status hn_live_set_up(struct hn_live *live, const struct hn_message *message, const char *replaces,
+                              struct hn_error *err);
+/* Asks the lead and waits; where it is lost for good, whoever leads then. The message is taken over. */
+enum hn_status hn_live_ask(struct hn_live *live, struct hn_message *message, double timeout_s, struct hn_gpu_result *result,
+                           struct hn_error *err);
 
 /* Starts all that has to be compiled before the first evaluation, unless it was. */
 enum hn_status hn_live_start_own(struct hn_live *live, struct hn_error *err);
@@ -51,9 +130,9 @@ enum hn_status hn_live_ensure_reference(struct hn_live *live, const struct hn_bi
 /* "point" and "image" of a message. */
 enum hn_status hn_live_add_variant(struct hn_message *message, const struct hn_bindings *point,
                                    const struct hn_image *image, struct hn_error *err);
-/* Sends it to the bench, which answers with a record. */
-enum hn_status hn_live_start_evaluation(struct hn_live *live, const struct hn_bindings *point,
-                                        const struct hn_image *image, const struct hn_bench_request *request,
-                                        struct hn_error *err);
+/* The message that asks the bench for a record. */
+enum hn_status hn_live_make_evaluation(const struct hn_bindings *point, const struct hn_image *image,
+                                       const struct hn_bench_request *request, struct hn_message *message,
+                                       struct hn_error *err);
 
 #endif

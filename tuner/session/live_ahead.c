@@ -62,8 +62,8 @@ static enum hn_status start_point(struct hn_live *live, const struct hn_device *
 enum hn_status hn_live_start_ahead(struct hn_live *live, struct hn_error *err)
 {
     struct hn_device device;
-    int guess = hn_gpu_client_guess(live->gpu);
-    if (live->workers->device_known || live->own_started || guess == 0 ||
+    int guess = hn_gpu_client_guess(live->workers->lead->gpu);
+    if (live->workers->lead->known || live->own_started || guess == 0 ||
         live->options.ahead_count == 0)
         return HN_OK;
     snprintf(live->architecture, sizeof live->architecture, "sm_%d", guess);

@@ -73,6 +73,15 @@ static enum hn_status read_race(const json_t *json, size_t count, struct hn_race
     return HN_OK;
 }
 
+/* Where another card leads than at first: as of the first. */
+static void scale_race(const struct hn_live_card *lead, struct hn_race_result *result)
+{
+    for (size_t i = 0; i < result->count; i++)
+        hn_live_card_scale(lead, &result->records[i]);
+    for (size_t i = 0; i < result->count * result->rounds; i++)
+        result->samples[i] /= lead->ratio;
+}
+
 enum hn_status hn_live_race(struct hn_backend *backend, const struct hn_racer *racers, size_t count,
                             struct hn_race_result *result, struct hn_error *err)
 {
@@ -88,17 +97,16 @@ enum hn_status hn_live_race(struct hn_backend *backend, const struct hn_racer *r
     enum hn_status status = make_race(racers, count, budget_ms, &message, err);
     if (status != HN_OK)
         return status;
-    status = hn_gpu_client_request(live->gpu, &message, 120, err);
-    hn_message_finish(&message);
-    if (status == HN_OK)
-        status = hn_gpu_client_wait(live->gpu, &ended, err);
+    status = hn_live_ask(live, &message, 120, &ended, err);
     if (status != HN_OK)
         return status;
     if (ended.end != HN_GPU_REPLY)
         return HN_OK;
     status = read_race(ended.message.json, count, result, err);
     hn_message_finish(&ended.message);
-    if (status != HN_OK)
+    if (status == HN_OK)
+        scale_race(live->lead, result);
+    else
         hn_race_result_finish(result);
     return status;
 }

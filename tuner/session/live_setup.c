@@ -81,7 +81,7 @@ static enum hn_status set_up_bench(struct hn_live *live, struct hn_error *err)
     json_object_set_new(bench.json, "seed", json_integer((json_int_t)live->options.seed));
     status = hn_message_add_image(&bench, "support", &support, err);
     if (status == HN_OK)
-        status = hn_gpu_client_setup(live->gpu, &bench, NULL, NULL, err);
+        status = hn_live_set_up(live, &bench, NULL, err);
     hn_message_finish(&bench);
     hn_image_finish(&support);
     return status;
@@ -119,19 +119,17 @@ enum hn_status hn_live_add_variant(struct hn_message *message, const struct hn_b
     return hn_message_add_image(message, "image", image, err);
 }
 
-enum hn_status hn_live_start_evaluation(struct hn_live *live, const struct hn_bindings *point,
-                                        const struct hn_image *image,
-                                        const struct hn_bench_request *request,
-                                        struct hn_error *err)
+enum hn_status hn_live_make_evaluation(const struct hn_bindings *point,
+                                       const struct hn_image *image,
+                                       const struct hn_bench_request *request,
+                                       struct hn_message *message, struct hn_error *err)
 {
-    struct hn_message message;
-    hn_message_init(&message, "evaluate");
-    json_object_set_new(message.json, "request",
+    hn_message_init(message, "evaluate");
+    json_object_set_new(message->json, "request",
                         hn_fields_to_json(&hn_bench_request_structure, request));
-    enum hn_status status = hn_live_add_variant(&message, point, image, err);
-    if (status == HN_OK)
-        status = hn_gpu_client_request(live->gpu, &message, 0, err);
-    hn_message_finish(&message);
+    enum hn_status status = hn_live_add_variant(message, point, image, err);
+    if (status != HN_OK)
+        hn_message_finish(message);
     return status;
 }
 
@@ -147,7 +145,7 @@ static enum hn_status send_reference(struct hn_live *live, const struct hn_bindi
     hn_message_init(&message, "reference");
     status = hn_live_add_variant(&message, depends, &image, err);
     if (status == HN_OK)
-        status = hn_gpu_client_setup(live->gpu, &message, NULL, NULL, err);
+        status = hn_live_set_up(live, &message, NULL, err);
     hn_message_finish(&message);
     hn_image_finish(&image);
     return status;
@@ -201,10 +199,10 @@ static enum hn_status warm_up(struct hn_live *live, const struct hn_bindings *po
     struct hn_message message;
     struct hn_gpu_result result;
     struct hn_record record;
-    enum hn_status status = hn_live_start_evaluation(
-        live, point, image, &(struct hn_bench_request){.verify = true}, err);
+    enum hn_status status = hn_live_make_evaluation(
+        point, image, &(struct hn_bench_request){.verify = true}, &message, err);
     if (status == HN_OK)
-        status = hn_gpu_client_wait(live->gpu, &result, err);
+        status = hn_live_ask(live, &message, 0, &result, err);
     if (status != HN_OK || result.end != HN_GPU_REPLY)
         return status;
     hn_record_init(&record);
@@ -218,11 +216,11 @@ static enum hn_status warm_up(struct hn_live *live, const struct hn_bindings *po
 
     hn_message_init(&message, "warm_up");
     status = hn_live_add_variant(&message, point, image, err);
+    /* For other cards. */
+    if (status == HN_OK && live->workers->hosts != NULL)
+        status = hn_message_copy(&live->warm, &message, err);
     if (status == HN_OK)
-        status = hn_gpu_client_request(live->gpu, &message, 60, err);
-    hn_message_finish(&message);
-    if (status == HN_OK)
-        status = hn_gpu_client_wait(live->gpu, &result, err);
+        status = hn_live_ask(live, &message, 60, &result, err);
     if (status == HN_OK && result.end == HN_GPU_REPLY) {
         status = hn_message_amount(&result.message, "noise", noise, err);
         hn_message_finish(&result.message);
@@ -278,12 +276,13 @@ enum hn_status hn_live_start_own(struct hn_live *live, struct hn_error *err)
 static enum hn_status make_context(struct hn_live *live, struct hn_error *err)
 {
     struct hn_message message;
-    if (live->workers->has_context)
+    struct hn_card *lead = live->lead->card;
+    if (lead->has_context)
         return HN_OK;
     hn_message_init(&message, "context");
-    enum hn_status status = hn_gpu_client_setup(live->gpu, &message, NULL, NULL, err);
+    enum hn_status status = hn_gpu_client_setup(lead->gpu, &message, NULL, NULL, err);
     hn_message_finish(&message);
-    live->workers->has_context = status == HN_OK;
+    lead->has_context = status == HN_OK;
     return status;
 }
 
@@ -314,6 +313,9 @@ enum hn_status hn_live_prepare(struct hn_backend *backend, double *noise, struct
         hn_image_finish(&image);
     }
     hn_bindings_finish(&point);
+    live->prepared = status == HN_OK;
+    if (live->prepared)
+        live->lead->state = HN_CARD_READY;
     /* By now the first points have been asked for. */
     hn_live_forget_ahead(live);
     return status;
@@ -346,11 +348,9 @@ enum hn_status hn_backend_live_roofs(struct hn_backend *backend, struct hn_roofs
     hn_message_init(&message, "roofs");
     status = hn_message_add_image(&message, "image", &image, err);
     if (status == HN_OK)
-        status = hn_gpu_client_request(live->gpu, &message, 60, err);
+        status = hn_live_ask(live, &message, 60, &result, err);
     hn_message_finish(&message);
     hn_image_finish(&image);
-    if (status == HN_OK)
-        status = hn_gpu_client_wait(live->gpu, &result, err);
     if (status != HN_OK)
         return status;
     if (result.end != HN_GPU_REPLY)

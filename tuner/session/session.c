@@ -217,10 +217,11 @@ static bool may_overtake(const struct hn_session *session)
     return !strategy->needs_feedback && strategy->compiled == NULL;
 }
 
-/* Gives the GPU the lowest ticket that waits for it. */
+/* Gives each GPU that is idle the lowest ticket that waits for one. */
 static enum hn_status feed_gpu(struct hn_session *session, struct hn_error *err)
 {
-    if (!session->backend->kind->idle(session->backend))
+    const struct hn_backend_kind *kind = session->backend->kind;
+    if (!kind->idle(session->backend))
         return HN_OK;
     bool skipped_any = false;
     size_t end = may_overtake(session) ? session->tickets.count : session->next_register;
@@ -234,9 +235,11 @@ static enum hn_status feed_gpu(struct hn_session *session, struct hn_error *err)
         if (state == HN_TICKET_COMPILED && !decided(session, i))
             return HN_OK;
         if (state == HN_TICKET_COMPILED &&
-            session->tickets.items[i].flight->record.outcome != HN_OUTCOME_SKIPPED)
-            return dispatch(session, i, err);
-        if (state == HN_TICKET_COMPILED) {
+            session->tickets.items[i].flight->record.outcome != HN_OUTCOME_SKIPPED) {
+            enum hn_status status = dispatch(session, i, err);
+            if (status != HN_OK || !kind->idle(session->backend))
+                return status;
+        } else if (state == HN_TICKET_COMPILED) {
             enum hn_status status = hn_session_finish_ticket(session, i, err);
             if (status != HN_OK)
                 return status;

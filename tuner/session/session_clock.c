@@ -51,12 +51,17 @@ bool hn_session_search_is_over(const struct hn_session *session)
     return session->options.budget_s > 0 && hn_session_left_ms(session) <= finals_ms(session);
 }
 
+static bool is_quiet(const struct hn_session *session)
+{
+    const struct hn_backend_kind *kind = session->backend->kind;
+    return kind->quiet != NULL ? kind->quiet(session->backend) : kind->idle(session->backend);
+}
+
 /* What the GPU is at is soon done; what is being compiled may take a minute. */
 static enum hn_status wait_for_gpu(struct hn_session *session, struct hn_error *err)
 {
     enum hn_status status = HN_OK;
-    while (status == HN_OK && !session->backend->kind->idle(session->backend) &&
-           !hn_session_is_over(session)) {
+    while (status == HN_OK && !is_quiet(session) && !hn_session_is_over(session)) {
         struct hn_backend_event event;
         status = hn_session_step(session, &event, err);
         if (status == HN_OK)

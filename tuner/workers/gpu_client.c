@@ -75,6 +75,17 @@ void hn_gpu_client_destroy(struct hn_gpu_client *client)
     free(client);
 }
 
+bool hn_gpu_client_reachable(const struct hn_gpu_client *client)
+{
+    return client->process.pid != 0 || hn_process_ready(&client->process);
+}
+
+void hn_gpu_client_drop(struct hn_gpu_client *client)
+{
+    hn_gpu_client_drop_worker(client);
+    hn_gpu_client_drop_request(client);
+}
+
 bool hn_gpu_client_busy(const struct hn_gpu_client *client)
 {
     return client->requested;

@@ -30,6 +30,10 @@ void hn_gpu_client_destroy(struct hn_gpu_client *client);
 enum hn_status hn_gpu_client_setup(struct hn_gpu_client *client, const struct hn_message *message,
                                    const char *replaces, struct hn_message *reply, struct hn_error *err);
 
+/* Keeps it for whoever comes next, as the last, without sending it now. taken: a worker that is up has had it. */
+enum hn_status hn_gpu_client_keep(struct hn_gpu_client *client, const struct hn_message *message, const char *replaces,
+                                  bool taken, struct hn_error *err);
+
 /* The same in two steps, between which other things can be done. */
 enum hn_status hn_gpu_client_begin_setup(struct hn_gpu_client *client, const struct hn_message *message,
                                          struct hn_error *err);
@@ -48,6 +52,11 @@ enum hn_status hn_gpu_client_leave(struct hn_gpu_client *client, struct hn_error
 enum hn_status hn_gpu_client_request(struct hn_gpu_client *client, struct hn_message *message, double timeout_s,
                                      struct hn_error *err);
 bool hn_gpu_client_busy(const struct hn_gpu_client *client);
+
+/* Whether a request would get to a worker now: its host is there. */
+bool hn_gpu_client_reachable(const struct hn_gpu_client *client);
+/* Kills the worker with what it is at. The next request has another one. */
+void hn_gpu_client_drop(struct hn_gpu_client *client);
 
 /* What came of a request. */
 enum hn_gpu_end {

@@ -23,6 +23,25 @@ static enum hn_status keep_setup(struct hn_gpu_client *client, const struct hn_m
     return status;
 }
 
+enum hn_status hn_gpu_client_keep(struct hn_gpu_client *client, const struct hn_message *message,
+                                  const char *replaces, bool taken, struct hn_error *err)
+{
+    for (size_t i = 0; replaces != NULL && i < client->setup_count; i++) {
+        if (strcmp(hn_message_type(&client->setup[i]), replaces) != 0)
+            continue;
+        hn_message_finish(&client->setup[i]);
+        memmove(&client->setup[i], &client->setup[i + 1],
+                (client->setup_count - i - 1) * sizeof *client->setup);
+        client->setup_count--;
+        client->step -= client->step > i;
+        break;
+    }
+    enum hn_status status = keep_setup(client, message, NULL, err);
+    if (status == HN_OK && taken && client->process.pid != 0)
+        client->step = client->setup_count;
+    return status;
+}
+
 enum hn_status hn_gpu_client_begin_setup(struct hn_gpu_client *client,
                                          const struct hn_message *message, struct hn_error *err)
 {
@@ -108,10 +127,8 @@ enum hn_status hn_gpu_client_leave(struct hn_gpu_client *client, struct hn_error
         if (result.end == HN_GPU_REPLY)
             hn_message_finish(&result.message);
     }
-    if (result.end != HN_GPU_REPLY) {
-        hn_gpu_client_drop_worker(client);
-        hn_gpu_client_drop_request(client);
-    }
+    if (result.end != HN_GPU_REPLY)
+        hn_gpu_client_drop(client);
     forget_problem(client);
     if (client->step > client->setup_count)
         client->step = client->setup_count;

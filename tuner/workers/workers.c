@@ -3,34 +3,121 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-static enum hn_status begin_opening(struct hn_workers *workers, const char *device,
-                                    struct hn_error *err)
+static void make_opening(const struct hn_card *card, struct hn_message *open)
+{
+    hn_message_init(open, "open");
+    if (card->selector[0] != '\0')
+        json_object_set_new(open->json, "device", json_string(card->selector));
+}
+
+/* Before anything else: the driver takes its time. */
+static enum hn_status begin_opening(const struct hn_card *card, struct hn_error *err)
 {
     struct hn_message open;
-    hn_message_init(&open, "open");
-    if (device != NULL)
-        json_object_set_new(open.json, "device", json_string(device));
-    enum hn_status status = hn_gpu_client_begin_setup(workers->gpu, &open, err);
+    make_opening(card, &open);
+    enum hn_status status = hn_gpu_client_begin_setup(card->gpu, &open, err);
     hn_message_finish(&open);
     return status;
 }
 
-/* The first host that may have a GPU has the one that measures. */
+static enum hn_status add_card(struct hn_workers *workers, struct hn_host *host,
+                               const char *selector, bool announces, struct hn_error *err)
+{
+    struct hn_card *card = calloc(1, sizeof *card);
+    if (card == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status =
+        hn_gpu_client_create(workers->run_timeout_s, announces, &card->gpu, err);
+    if (status != HN_OK) {
+        free(card);
+        return status;
+    }
+    card->host = host;
+    if (host != NULL)
+        hn_gpu_client_set_host(card->gpu, host);
+    if (selector != NULL)
+        snprintf(card->selector, sizeof card->selector, "%s", selector);
+    hn_gpu_client_meter(card->gpu)->whole = &workers->on_cards;
+    hn_gpu_client_set_sleep(card->gpu, workers->sleep, workers->sleeper);
+    workers->cards[workers->card_count++] = card;
+    return HN_OK;
+}
+
+static size_t count_cards(const struct hn_workers *workers, const struct hn_host *host)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < workers->card_count; i++)
+        count += workers->cards[i]->host == host;
+    return count;
+}
+
+static void name_host(const struct hn_workers *workers, const struct hn_host *host,
+                      const struct hn_host_view *view)
+{
+    for (size_t i = 0; i < workers->card_count; i++)
+        if (workers->cards[i]->host == host)
+            snprintf(workers->cards[i]->host_name, sizeof workers->cards[i]->host_name, "%.63s",
+                     view->name);
+}
+
+enum hn_status hn_workers_find_cards(struct hn_workers *workers, struct hn_error *err)
+{
+    for (size_t i = 0; i < hn_hosts_count(workers->hosts); i++) {
+        struct hn_host *host = hn_hosts_at(workers->hosts, i);
+        struct hn_host_view view;
+        hn_host_look(host, &view);
+        if (view.state != HN_HOST_UP)
+            continue;
+        for (size_t n = count_cards(workers, host);
+             n < (size_t)view.gpus && workers->card_count < HN_CARDS_MOST; n++) {
+            char selector[24];
+            snprintf(selector, sizeof selector, "%zu", n);
+            enum hn_status status = add_card(workers, host, selector, false, err);
+            if (status != HN_OK)
+                return status;
+        }
+        name_host(workers, host, &view);
+    }
+    return HN_OK;
+}
+
+/* A card of each host that may have one: how many there are is known later. */
 static enum hn_status start_hosts(struct hn_workers *workers,
                                   const struct hn_workers_options *options, struct hn_error *err)
 {
-    size_t first = 0;
-    while (first < options->host_count && options->hosts[first].gpus == 0)
-        first++;
-    if (first == options->host_count)
-        return hn_fail(err, HN_EUSAGE, "--workers names no host with a GPU ('gpus')");
     enum hn_status status =
         hn_hosts_start(options->hosts, options->host_count, &workers->hosts, err);
     if (status == HN_OK)
         status = hn_compile_pool_lend(workers->pool, workers->hosts, err);
+    for (size_t i = 0; status == HN_OK && i < options->host_count; i++)
+        if (options->hosts[i].gpus != 0)
+            status = add_card(workers, hn_hosts_at(workers->hosts, i), "0", false, err);
+    if (status == HN_OK && workers->card_count == 0)
+        status = hn_fail(err, HN_EUSAGE, "--workers names no host with a GPU ('gpus')");
+    return status;
+}
+
+static enum hn_status start(struct hn_workers *workers, const struct hn_workers_options *options,
+                            struct hn_error *err)
+{
+    bool elsewhere = options->host_count > 0;
+    enum hn_status status = hn_compile_pool_create(elsewhere ? 0 : options->jobs,
+                                                   options->compile_timeout_s, &workers->pool, err);
     if (status == HN_OK)
-        hn_gpu_client_set_host(workers->gpu, hn_hosts_at(workers->hosts, first));
+        status = elsewhere ? start_hosts(workers, options, err)
+                           : add_card(workers, NULL, options->device, options->announces, err);
+    if (status != HN_OK)
+        return status;
+    workers->lead = workers->cards[0];
+    hn_gpu_client_set_timeline(workers->lead->gpu, &workers->on_gpu);
+    hn_compile_pool_set_timeline(workers->pool, &workers->compiling);
+    hn_compile_pool_meter(workers->pool)->whole = &workers->working;
+    status = begin_opening(workers->lead, err);
+    if (status == HN_OK)
+        status = hn_compile_pool_start(workers->pool,
+                                       (uint64_t)fmin(options->useful, (double)options->jobs), err);
     return status;
 }
 
@@ -40,23 +127,9 @@ enum hn_status hn_workers_start(const struct hn_workers_options *options, struct
     struct hn_workers *workers = calloc(1, sizeof *workers);
     if (workers == NULL)
         return hn_fail_memory(err);
-    enum hn_status status =
-        hn_gpu_client_create(options->run_timeout_s, options->announces, &workers->gpu, err);
-    if (status == HN_OK)
-        status = hn_compile_pool_create(options->host_count > 0 ? 0 : options->jobs,
-                                        options->compile_timeout_s, &workers->pool, err);
-    if (status == HN_OK && options->host_count > 0)
-        status = start_hosts(workers, options, err);
-    if (status == HN_OK) {
-        hn_gpu_client_set_timeline(workers->gpu, &workers->on_gpu);
-        hn_compile_pool_set_timeline(workers->pool, &workers->compiling);
-        hn_gpu_client_meter(workers->gpu)->whole = &workers->working;
-        hn_compile_pool_meter(workers->pool)->whole = &workers->working;
-        status = begin_opening(workers, options->device, err);
-    }
-    if (status == HN_OK)
-        status = hn_compile_pool_start(workers->pool,
-                                       (uint64_t)fmin(options->useful, (double)options->jobs), err);
+    workers->run_timeout_s = options->run_timeout_s;
+    workers->on_cards.whole = &workers->working;
+    enum hn_status status = start(workers, options, err);
     if (status != HN_OK) {
         hn_workers_destroy(workers);
         return status;
@@ -69,7 +142,10 @@ void hn_workers_destroy(struct hn_workers *workers)
 {
     if (workers == NULL)
         return;
-    hn_gpu_client_destroy(workers->gpu);
+    for (size_t i = 0; i < workers->card_count; i++) {
+        hn_gpu_client_destroy(workers->cards[i]->gpu);
+        free(workers->cards[i]);
+    }
     hn_compile_pool_destroy(workers->pool);
     hn_hosts_destroy(workers->hosts);
     free(workers);
@@ -77,38 +153,117 @@ void hn_workers_destroy(struct hn_workers *workers)
 
 size_t hn_workers_poll_most(const struct hn_workers *workers)
 {
-    return hn_compile_pool_slots(workers->pool) * 2 + 3;
+    size_t cards = workers->hosts != NULL ? HN_CARDS_MOST : 1;
+    return hn_compile_pool_slots(workers->pool) * 2 + 2 * cards + 1;
 }
 
 size_t hn_workers_poll(const struct hn_workers *workers, struct pollfd *fds)
 {
     size_t count = hn_compile_pool_poll(workers->pool, fds);
-    count += hn_gpu_client_poll(workers->gpu, fds + count);
+    for (size_t i = 0; i < workers->card_count; i++)
+        count += hn_gpu_client_poll(workers->cards[i]->gpu, fds + count);
     if (workers->hosts != NULL)
         fds[count++] = (struct pollfd){.fd = hn_hosts_wakeup(workers->hosts), .events = POLLIN};
     return count;
 }
 
-enum hn_status hn_workers_open(struct hn_workers *workers, struct hn_error *err)
+static int earlier(int a, int b)
+{
+    if (a < 0)
+        return b;
+    return b < 0 || a < b ? a : b;
+}
+
+int hn_workers_timeout_ms(const struct hn_workers *workers)
+{
+    int timeout = hn_compile_pool_timeout_ms(workers->pool);
+    for (size_t i = 0; i < workers->card_count; i++)
+        timeout = earlier(timeout, hn_gpu_client_timeout_ms(workers->cards[i]->gpu));
+    return timeout;
+}
+
+void hn_workers_set_sleep(struct hn_workers *workers, hn_gpu_client_sleep *sleep, void *sleeper)
+{
+    workers->sleep = sleep;
+    workers->sleeper = sleeper;
+    for (size_t i = 0; i < workers->card_count; i++)
+        hn_gpu_client_set_sleep(workers->cards[i]->gpu, sleep, sleeper);
+}
+
+enum hn_status hn_card_open(struct hn_card *card, struct hn_error *err)
+{
+    struct hn_message open;
+    make_opening(card, &open);
+    enum hn_status status = hn_gpu_client_request(card->gpu, &open, 120, err);
+    hn_message_finish(&open);
+    return status;
+}
+
+enum hn_status hn_card_take_opened(struct hn_card *card, const struct hn_message *reply,
+                                   struct hn_error *err)
+{
+    struct hn_message open;
+    enum hn_status status =
+        hn_device_from_json(json_object_get(reply->json, "device"), &card->device, err);
+    if (status != HN_OK)
+        return status;
+    make_opening(card, &open);
+    status = hn_gpu_client_keep(card->gpu, &open, "open", true, err);
+    hn_message_finish(&open);
+    card->known = status == HN_OK;
+    return status;
+}
+
+static enum hn_status open_lead(struct hn_workers *workers, struct hn_error *err)
 {
     struct hn_message reply = {0};
-    if (workers->device_known)
-        return HN_OK;
-    enum hn_status status = hn_gpu_client_end_setup(workers->gpu, NULL, &reply, err);
+    struct hn_card *lead = workers->lead;
+    enum hn_status status = hn_gpu_client_end_setup(lead->gpu, NULL, &reply, err);
     if (status == HN_OK)
-        status = hn_device_from_json(json_object_get(reply.json, "device"), &workers->device, err);
+        status = hn_device_from_json(json_object_get(reply.json, "device"), &lead->device, err);
     const char *warning = json_string_value(json_object_get(reply.json, "warning"));
     snprintf(workers->warning, sizeof workers->warning, "%s", warning != NULL ? warning : "");
     hn_message_finish(&reply);
-    workers->device_known = status == HN_OK;
+    lead->known = status == HN_OK;
     return status;
+}
+
+/* The first card of another host, behind the lead's. */
+static struct hn_card *next_lead(const struct hn_workers *workers)
+{
+    size_t i = 0;
+    while (workers->cards[i] != workers->lead)
+        i++;
+    return i + 1 < workers->card_count ? workers->cards[i + 1] : NULL;
+}
+
+enum hn_status hn_workers_open(struct hn_workers *workers, struct hn_error *err)
+{
+    while (!workers->lead->known) {
+        enum hn_status status = open_lead(workers, err);
+        struct hn_card *next = next_lead(workers);
+        if (status == HN_OK)
+            break;
+        if (status == HN_EINTERRUPTED || next == NULL)
+            return status;
+        snprintf(workers->lead->refusal, sizeof workers->lead->refusal, "%.390s",
+                 err != NULL ? err->message : "");
+        hn_gpu_client_drop(workers->lead->gpu);
+        workers->lead = next;
+        hn_gpu_client_set_timeline(next->gpu, &workers->on_gpu);
+        status = begin_opening(next, err);
+        if (status != HN_OK)
+            return status;
+    }
+    return hn_workers_find_cards(workers, err);
 }
 
 void hn_workers_end(struct hn_workers *workers)
 {
     if (workers == NULL)
         return;
-    hn_gpu_client_end(workers->gpu);
+    for (size_t i = 0; i < workers->card_count; i++)
+        hn_gpu_client_end(workers->cards[i]->gpu);
     hn_compile_pool_end(workers->pool);
 }
 
@@ -119,8 +274,9 @@ void hn_workers_leave(struct hn_workers *workers)
         return;
     }
     hn_compile_pool_cancel(workers->pool, false);
-    hn_gpu_client_set_sleep(workers->gpu, NULL, NULL);
-    hn_gpu_client_leave(workers->gpu, NULL);
+    hn_workers_set_sleep(workers, NULL, NULL);
+    for (size_t i = 0; i < workers->card_count; i++)
+        hn_gpu_client_leave(workers->cards[i]->gpu, NULL);
     workers->on_gpu.count = 0;
     workers->compiling.count = 0;
 }

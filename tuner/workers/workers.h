@@ -3,6 +3,7 @@
 #define HONE_TUNER_WORKERS_WORKERS_H
 
 #include "runtime/device/device.h"
+#include "tuner/hosts/hosts.h"
 #include "tuner/workers/compile_pool.h"
 #include "tuner/workers/gpu_client.h"
 
@@ -19,18 +20,35 @@ struct hn_workers_options {
     bool announces; /* says on stderr, once, who has the GPU meanwhile */
 };
 
+enum { HN_CARDS_MOST = 256 };
+
+/* A GPU and its worker. */
+struct hn_card {
+    struct hn_gpu_client *gpu;
+    struct hn_host *host;  /* NULL: this machine, by this process's own child */
+    char host_name[64];    /* "": not known, or this machine */
+    char selector[64];     /* among those of its host; "": the first */
+    bool known;            /* the device is */
+    struct hn_device device;
+    bool has_context;
+    char refusal[400]; /* why it is not used; "": it is */
+};
+
 struct hn_workers {
     struct hn_hosts *hosts; /* NULL: all are children of this process */
     struct hn_compile_pool *pool;
-    struct hn_gpu_client *gpu;
+    struct hn_card *cards[HN_CARDS_MOST]; /* they stay where they are */
+    size_t card_count;
+    struct hn_card *lead; /* the one that is opened first, and that finals are held on */
     struct hn_timeline compiling; /* one span */
-    struct hn_timeline on_gpu;
-    struct hn_meter working; /* compiling or on the GPU */
+    struct hn_timeline on_gpu;    /* of the lead */
+    struct hn_meter on_cards; /* on any GPU */
+    struct hn_meter working;  /* compiling or on a GPU */
+    double run_timeout_s;
+    hn_gpu_client_sleep *sleep;
+    void *sleeper;
     bool used;               /* by a problem before */
-    bool device_known;
-    struct hn_device device;
     char warning[512]; /* of the GPU's lock; "": there is one */
-    bool has_context;
 };
 
 enum hn_status hn_workers_start(const struct hn_workers_options *options, struct hn_workers **workers,
@@ -43,9 +61,19 @@ void hn_workers_destroy(struct hn_workers *workers);
 /* Descriptors to poll: writes at most hn_workers_poll_most() and returns the count. */
 size_t hn_workers_poll(const struct hn_workers *workers, struct pollfd *fds);
 size_t hn_workers_poll_most(const struct hn_workers *workers);
+/* Until a time limit of one of them strikes; -1: none runs. */
+int hn_workers_timeout_ms(const struct hn_workers *workers);
 
-/* Waits for the device, unless it is known. */
+/* What is called instead of sleeping, for all cards (gpu_client.h). */
+void hn_workers_set_sleep(struct hn_workers *workers, hn_gpu_client_sleep *sleep, void *sleeper);
+
+/* Waits for the lead's device, unless it is known; where its host can not be used, another card leads. */
 enum hn_status hn_workers_open(struct hn_workers *workers, struct hn_error *err);
+/* Adds the cards of hosts that have said how many they have. */
+enum hn_status hn_workers_find_cards(struct hn_workers *workers, struct hn_error *err);
+/* Asks for the device of a card; take_opened has the reply. */
+enum hn_status hn_card_open(struct hn_card *card, struct hn_error *err);
+enum hn_status hn_card_take_opened(struct hn_card *card, const struct hn_message *reply, struct hn_error *err);
 /* Before a problem: what belongs to an earlier one is let go of. */
 void hn_workers_leave(struct hn_workers *workers);
 

@@ -1,0 +1,684 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/statistics.h"
+#include "cache/record/record_json.h"
+#include "tuner/session/live.h"
+
+/* Several cards of one model. The lead is set up first and measures; the others are opened, set up
+ * with the same messages, warm up with the default point, measure what the lead has measured (the
+ * anchors), and then take points like the lead. Their times are brought to the lead's by the median
+ * ratio over the anchors. */
+
+/* After so many points of the lead no more anchors are waited for. */
+enum { ANCHORS_WITHIN = 8 };
+/* A card that takes longer or shorter than this by the lead's times is another, whatever it is
+ * called. */
+static const double most_ratio = 1.5;
+/* What one anchor alone may be wrong by. */
+static const double lone_spread = 0.02;
+
+static void finish_flight(struct hn_live_flight *flight)
+{
+    hn_bindings_finish(&flight->point);
+    hn_message_finish(&flight->message);
+    *flight = (struct hn_live_flight){.ticket = 0};
+    hn_bindings_init(&flight->point);
+}
+
+void hn_live_cards_finish(struct hn_live *live)
+{
+    for (size_t i = 0; i < live->card_count; i++)
+        finish_flight(&live->cards[i].flight);
+    for (size_t i = 0; i < live->returned_count; i++)
+        finish_flight(&live->returned[i]);
+    for (size_t i = 0; i < live->event_count; i++)
+        hn_backend_event_finish(&live->events[i]);
+    for (size_t i = 0; i < live->kept_count; i++)
+        hn_message_finish(&live->kept[i]);
+    for (size_t i = 0; i < live->anchor_count; i++) {
+        hn_message_finish(&live->anchors[i].message);
+        hn_bindings_finish(&live->anchors[i].point);
+    }
+    hn_message_finish(&live->warm);
+    free(live->returned);
+    free(live->events);
+    free(live->kept);
+}
+
+/* --- what was in hand
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+enum hn_status hn_live_return(struct hn_live *live, struct hn_live_flight *flight,
+                              struct hn_error *err)
+{
+    struct hn_live_flight *returned =
+        realloc(live->returned, (live->returned_count + 1) * sizeof *returned);
+    if (returned == NULL)
+        return hn_fail_memory(err);
+    live->returned = returned;
+    returned[live->returned_count++] = *flight;
+    *flight = (struct hn_live_flight){.ticket = 0};
+    hn_bindings_init(&flight->point);
+    return HN_OK;
+}
+
+static enum hn_status give_back(struct hn_live *live, struct hn_live_card *card,
+                                struct hn_error *err)
+{
+    card->evaluating = false;
+    return hn_live_return(live, &card->flight, err);
+}
+
+/* --- who leads
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+static bool is_lost(const struct hn_live_card *card)
+{
+    struct hn_host_view view;
+    if (card->card->host == NULL)
+        return false;
+    hn_host_look(card->card->host, &view);
+    return view.state == HN_HOST_OUT;
+}
+
+/* One that is there now rather than one that may be back. */
+static struct hn_live_card *find_successor(struct hn_live *live)
+{
+    struct hn_live_card *found = NULL;
+    for (size_t i = 0; i < live->card_count; i++) {
+        struct hn_live_card *card = &live->cards[i];
+        if (card == live->lead || card->state != HN_CARD_READY || is_lost(card))
+            continue;
+        if (hn_gpu_client_reachable(card->card->gpu))
+            return card;
+        found = found != NULL ? found : card;
+    }
+    return found;
+}
+
+bool hn_live_promote(struct hn_live *live)
+{
+    struct hn_live_card *lost = live->lead;
+    struct hn_live_card *next = is_lost(lost) ? find_successor(live) : NULL;
+    if (next == NULL || (lost->evaluating && give_back(live, lost, NULL) != HN_OK))
+        return false;
+    hn_gpu_client_drop(lost->card->gpu);
+    lost->state = HN_CARD_OUT;
+    live->lead = next;
+    live->workers->lead = next->card;
+    return true;
+}
+
+/* Whether one may still become a successor. */
+static bool has_heir(struct hn_live *live)
+{
+    for (size_t i = 0; live->prepared && i < live->card_count; i++)
+        if (&live->cards[i] != live->lead && live->cards[i].state != HN_CARD_OUT &&
+            !is_lost(&live->cards[i]))
+            return true;
+    return false;
+}
+
+/* The lead failed at something, which err says. HN_OK: another leads now; else what was failed
+ * with. */
+static enum hn_status succeed(struct hn_live *live, enum hn_status failed, struct hn_error *err)
+{
+    while (failed != HN_EINTERRUPTED && is_lost(live->lead)) {
+        struct hn_error reason = {.message = ""};
+        if (hn_live_promote(live))
+            return HN_OK;
+        if (!has_heir(live))
+            return failed;
+        enum hn_status status = hn_live_sleep(live, &reason);
+        if (status != HN_OK) {
+            *err = reason;
+            return status;
+        }
+    }
+    return failed;
+}
+
+/* --- setting up
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+/* Whether it has been given what is kept. */
+static bool is_set_up(const struct hn_live_card *card)
+{
+    return card->state > HN_CARD_OPENING && card->state < HN_CARD_OUT;
+}
+
+static enum hn_status keep(struct hn_live *live, const struct hn_message *message,
+                           const char *replaces, struct hn_error *err)
+{
+    for (size_t i = 0; replaces != NULL && i < live->kept_count; i++) {
+        if (strcmp(hn_message_type(&live->kept[i]), replaces) != 0)
+            continue;
+        hn_message_finish(&live->kept[i]);
+        live->kept_count--;
+        memmove(&live->kept[i], &live->kept[i + 1], (live->kept_count - i) * sizeof *live->kept);
+        break;
+    }
+    struct hn_message *kept = realloc(live->kept, (live->kept_count + 1) * sizeof *kept);
+    if (kept == NULL)
+        return hn_fail_memory(err);
+    live->kept = kept;
+    enum hn_status status = hn_message_copy(&kept[live->kept_count], message, err);
+    if (status == HN_OK)
+        live->kept_count++;
+    for (size_t i = 0; i < live->card_count && status == HN_OK; i++)
+        if (&live->cards[i] != live->lead && is_set_up(&live->cards[i]))
+            status = hn_gpu_client_keep(live->cards[i].card->gpu, message, replaces, false, err);
+    return status;
+}
+
+enum hn_status hn_live_set_up(struct hn_live *live, const struct hn_message *message,
+                              const char *replaces, struct hn_error *err)
+{
+    struct hn_gpu_client *lead = live->lead->card->gpu;
+    enum hn_status status = HN_OK;
+    /* Before others are there nobody else needs it. */
+    if (live->workers->hosts != NULL)
+        status = keep(live, message, replaces, err);
+    if (status != HN_OK)
+        return status;
+    if (hn_gpu_client_busy(lead))
+        return hn_gpu_client_keep(lead, message, replaces, false, err);
+    status = hn_gpu_client_setup(lead, message, replaces, NULL, err);
+    /* Whoever leads then has it among what is kept. */
+    return status == HN_OK ? HN_OK : succeed(live, status, err);
+}
+
+static enum hn_status give_setup(struct hn_live *live, struct hn_card *card, struct hn_error *err)
+{
+    struct hn_message context;
+    enum hn_status status = HN_OK;
+    hn_message_init(&context, "context");
+    if (!card->has_context)
+        status = hn_gpu_client_keep(card->gpu, &context, NULL, false, err);
+    hn_message_finish(&context);
+    card->has_context = status == HN_OK;
+    for (size_t i = 0; i < live->kept_count && status == HN_OK; i++)
+        status = hn_gpu_client_keep(card->gpu, &live->kept[i], NULL, false, err);
+    return status;
+}
+
+/* It is of no use for this problem; others take what it was at. */
+static enum hn_status give_up(struct hn_live *live, struct hn_live_card *card, const char *reason,
+                              struct hn_error *err)
+{
+    snprintf(card->card->refusal, sizeof card->card->refusal, "%.390s", reason);
+    card->state = HN_CARD_OUT;
+    hn_gpu_client_drop(card->card->gpu);
+    return card->evaluating ? give_back(live, card, err) : HN_OK;
+}
+
+static bool is_free(const struct hn_live_card *card)
+{
+    return card->state == HN_CARD_READY && !card->evaluating &&
+           !hn_gpu_client_busy(card->card->gpu) && hn_gpu_client_reachable(card->card->gpu);
+}
+
+struct hn_live_card *hn_live_card_idle(struct hn_live *live)
+{
+    if (is_free(live->lead))
+        return live->lead;
+    for (size_t i = 0; i < live->card_count; i++)
+        if (is_free(&live->cards[i]))
+            return &live->cards[i];
+    return NULL;
+}
+
+bool hn_live_cards_quiet(const struct hn_live *live)
+{
+    bool quiet = live->returned_count == 0 && live->event_count == 0;
+    for (size_t i = 0; i < live->card_count; i++)
+        quiet = quiet && !live->cards[i].evaluating;
+    return quiet;
+}
+
+enum hn_status hn_live_ask(struct hn_live *live, struct hn_message *message, double timeout_s,
+                           struct hn_gpu_result *result, struct hn_error *err)
+{
+    enum hn_status status;
+    bool again = true;
+    while (again) {
+        struct hn_message copy;
+        struct hn_gpu_client *lead = live->lead->card->gpu;
+        status = hn_message_copy(&copy, message, err);
+        if (status == HN_OK)
+            status = hn_gpu_client_request(lead, &copy, timeout_s, err);
+        if (status == HN_OK)
+            status = hn_gpu_client_wait(lead, result, err);
+        again = status != HN_OK && succeed(live, status, err) == HN_OK;
+    }
+    hn_message_finish(message);
+    return status;
+}
+
+/* --- evaluations
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+/* What a time is held against is the first card's. */
+static void set_request(const struct hn_live_card *card, struct hn_live_flight *flight)
+{
+    struct hn_bench_request own = flight->request;
+    own.censor_us *= card->ratio;
+    json_object_set_new(flight->message.json, "request",
+                        hn_fields_to_json(&hn_bench_request_structure, &own));
+}
+
+enum hn_status hn_live_card_evaluate(struct hn_live *live, struct hn_live_card *card,
+                                     struct hn_live_flight *flight, struct hn_error *err)
+{
+    struct hn_message sent;
+    enum hn_status status = HN_OK;
+    set_request(card, flight);
+    /* Somebody else may have to do it. */
+    if (live->workers->hosts != NULL) {
+        status = hn_message_copy(&sent, &flight->message, err);
+    } else {
+        sent = flight->message;
+        flight->message = (struct hn_message){0};
+    }
+    if (status == HN_OK)
+        status = hn_gpu_client_request(card->card->gpu, &sent, 0, err);
+    if (status != HN_OK)
+        return status;
+    card->flight = *flight;
+    card->evaluating = true;
+    *flight = (struct hn_live_flight){.ticket = 0};
+    hn_bindings_init(&flight->point);
+    return HN_OK;
+}
+
+void hn_live_card_scale(const struct hn_live_card *card, struct hn_record *record)
+{
+    struct hn_timing *timing = &record->timing;
+    double *const times[] = {&timing->median_us, &timing->low_us, &timing->high_us,
+                             &timing->resolution_us, &timing->host_us};
+    if (card->card->host != NULL) {
+        snprintf(record->host, sizeof record->host, "%s", card->card->host_name);
+        snprintf(record->card, sizeof record->card, "%s", card->card->device.uuid);
+    }
+    if (card->ratio == 1)
+        return;
+    record->ratio = card->ratio;
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        *times[i] /= card->ratio;
+    for (size_t i = 0; timing->samples_us != NULL && i < timing->sample_count; i++)
+        timing->samples_us[i] /= card->ratio;
+}
+
+/* A failed device assertion is told in what the worker printed. */
+static enum hn_status append_output(struct hn_record *record, const char *output,
+                                    struct hn_error *err)
+{
+    char *message;
+    if (record->message == NULL)
+        return HN_OK;
+    if (asprintf(&message, "%s%s", record->message, output) < 0)
+        return hn_fail_memory(err);
+    free(record->message);
+    record->message = message;
+    return HN_OK;
+}
+
+static enum hn_status read_record(const struct hn_live_flight *flight, struct hn_gpu_result *result,
+                                  struct hn_record *record, struct hn_error *err)
+{
+    hn_record_init(record);
+    if (result->end != HN_GPU_REPLY) {
+        hn_record_fail(record,
+                       result->end == HN_GPU_TIMEOUT ? HN_OUTCOME_RUN_TIMEOUT
+                                                     : HN_OUTCOME_WORKER_CRASH,
+                       "%s", result->text);
+        return hn_bindings_copy(&record->point, &flight->point, err);
+    }
+    enum hn_status status =
+        hn_record_from_json(json_object_get(result->message.json, "record"), NULL, record, err);
+    hn_message_finish(&result->message);
+    if (status == HN_OK && !hn_bindings_equal(&record->point, &flight->point))
+        status = hn_fail(err, HN_EFORMAT, "the GPU worker answers for another point");
+    if (status == HN_OK && result->text[0] != '\0')
+        status = append_output(record, result->text, err);
+    return status;
+}
+
+/* The first that the lead has measured in full. */
+static enum hn_status keep_anchor(struct hn_live *live, struct hn_live_flight *flight,
+                                  const struct hn_record *record, struct hn_error *err)
+{
+    struct hn_live_anchor *anchor = &live->anchors[live->anchor_count];
+    bool suits = record->outcome == HN_OUTCOME_OK && flight->request.measure &&
+                 record->timing.median_us > 0 && flight->message.json != NULL;
+    live->lead_finished++;
+    if (!suits || live->anchor_count == HN_ANCHORS || live->lead->ratio != 1)
+        return HN_OK;
+    enum hn_status status = hn_bindings_copy(&anchor->point, &flight->point, err);
+    if (status != HN_OK)
+        return status;
+    anchor->message = flight->message;
+    flight->message = (struct hn_message){0};
+    anchor->median_us = record->timing.median_us;
+    live->anchor_count++;
+    return HN_OK;
+}
+
+enum hn_status hn_live_card_take(struct hn_live *live, struct hn_live_card *card,
+                                 struct hn_gpu_result *result, struct hn_backend_event *event,
+                                 struct hn_error *err)
+{
+    struct hn_live_flight *flight = &card->flight;
+    *event = (struct hn_backend_event){.kind = HN_EVENT_EVALUATED, .ticket = flight->ticket};
+    enum hn_status status = read_record(flight, result, &event->record, err);
+    if (status == HN_OK && card == live->lead)
+        status = keep_anchor(live, flight, &event->record, err);
+    if (status != HN_OK) {
+        hn_record_finish(&event->record);
+        event->kind = HN_EVENT_NONE;
+        return status;
+    }
+    hn_live_card_scale(card, &event->record);
+    card->measured += flight->request.measure;
+    finish_flight(flight);
+    card->evaluating = false;
+    return HN_OK;
+}
+
+/* --- a card other than the lead
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+/* HN_EVENT_NONE: its ticket was given back. */
+static enum hn_status add_event(struct hn_live *live, struct hn_backend_event *event,
+                                struct hn_error *err)
+{
+    struct hn_backend_event *events =
+        realloc(live->events, (live->event_count + 1) * sizeof *events);
+    if (events == NULL) {
+        hn_backend_event_finish(event);
+        return hn_fail_memory(err);
+    }
+    live->events = events;
+    events[live->event_count++] = *event;
+    return HN_OK;
+}
+
+static enum hn_status ask(struct hn_live_card *card, const struct hn_message *message,
+                          const struct hn_bench_request *request, const char *type,
+                          double timeout_s, struct hn_error *err)
+{
+    struct hn_message copy;
+    enum hn_status status = hn_message_copy(&copy, message, err);
+    if (status != HN_OK)
+        return status;
+    /* The JSON of a copy is the original's. */
+    json_t *json = json_copy(copy.json);
+    json_decref(copy.json);
+    copy.json = json;
+    json_object_set_new(json, "type", json_string(type));
+    if (request != NULL)
+        json_object_set_new(json, "request",
+                            hn_fields_to_json(&hn_bench_request_structure, request));
+    status = hn_gpu_client_request(card->card->gpu, &copy, timeout_s, err);
+    hn_message_finish(&copy);
+    return status;
+}
+
+/* Why a device can not measure beside the lead's; NULL: it can. */
+static const char *find_mismatch(const struct hn_live *live, const struct hn_live_card *card,
+                                 char text[400])
+{
+    const struct hn_device *device = &card->card->device;
+    const struct hn_device *lead = &live->base.device;
+    if (!hn_device_identity_equal(&device->identity, &lead->identity)) {
+        snprintf(text, 400,
+                 "it is another model (%.80s, and the first card is %.80s): tune it on "
+                 "its own, by a --workers that names such cards alone",
+                 device->identity.name, lead->identity.name);
+        return text;
+    }
+    if (strcmp(device->driver, lead->driver) != 0) {
+        snprintf(text, 400, "its driver is %.31s, and the first card's is %.31s", device->driver,
+                 lead->driver);
+        return text;
+    }
+    for (size_t i = 0; i < live->card_count; i++) {
+        const struct hn_live_card *other = &live->cards[i];
+        if (other == card || !other->card->known || other->state == HN_CARD_OUT ||
+            strcmp(other->card->device.uuid, device->uuid) != 0)
+            continue;
+        snprintf(text, 400, "it is named twice: it is a card of host %.63s too",
+                 other->card->host_name);
+        return text;
+    }
+    return NULL;
+}
+
+static enum hn_status follow(struct hn_live *live, struct hn_live_card *card, struct hn_error *err)
+{
+    char mismatch[400];
+    if (find_mismatch(live, card, mismatch) != NULL)
+        return give_up(live, card, mismatch, err);
+    enum hn_status status = give_setup(live, card->card, err);
+    const struct hn_bench_request request = {.verify = true};
+    card->state = live->warm.json != NULL ? HN_CARD_VERIFYING : HN_CARD_ANCHORING;
+    if (status == HN_OK && live->warm.json != NULL)
+        status = ask(card, &live->warm, &request, "evaluate", 0, err);
+    return status;
+}
+
+static void take_anchor(const struct hn_live *live, struct hn_live_card *card,
+                        struct hn_gpu_result *result)
+{
+    struct hn_record record;
+    const struct hn_live_anchor *anchor = &live->anchors[card->anchor++];
+    const struct hn_live_flight asked = {.point = anchor->point};
+    if (read_record(&asked, result, &record, NULL) == HN_OK && record.outcome == HN_OUTCOME_OK &&
+        record.timing.median_us > 0)
+        card->ratios[card->ratio_count++] = record.timing.median_us / anchor->median_us;
+    hn_record_finish(&record);
+}
+
+/* All anchors are measured that there will be. */
+static enum hn_status settle_ratio(struct hn_live *live, struct hn_live_card *card,
+                                   struct hn_error *err)
+{
+    double sorted[HN_ANCHORS];
+    char reason[200];
+    size_t count = card->ratio_count;
+    memcpy(sorted, card->ratios, sizeof sorted);
+    double ratio = count > 0 ? hn_median(sorted, count) : 1;
+    if (count == 0 && live->anchor_count > 0)
+        return give_up(live, card, "it measured none of the points that the first card did", err);
+    if (ratio > most_ratio || ratio < 1 / most_ratio) {
+        snprintf(reason, sizeof reason,
+                 "it takes %.2f times as long as the first card, which is no card of the same kind "
+                 "or a busy one",
+                 ratio);
+        return give_up(live, card, reason, err);
+    }
+    double spread = lone_spread;
+    if (count != 1) {
+        spread = 0;
+        for (size_t i = 0; i < count; i++)
+            spread = fmax(spread, fabs(card->ratios[i] / ratio - 1));
+    }
+    card->ratio = ratio;
+    card->state = HN_CARD_READY;
+    live->base.spread = fmax(live->base.spread, spread);
+    return HN_OK;
+}
+
+static enum hn_status measure_anchors(struct hn_live *live, struct hn_live_card *card,
+                                      struct hn_error *err)
+{
+    const struct hn_bench_request request = {.verify = true, .measure = true, .full = true};
+    bool all = live->anchor_count == HN_ANCHORS ||
+               (live->anchor_count > 0 && live->lead_finished >= ANCHORS_WITHIN) ||
+               is_lost(live->lead);
+    if (card->anchor < live->anchor_count)
+        return ask(card, &live->anchors[card->anchor].message, &request, "evaluate", 0, err);
+    return all ? settle_ratio(live, card, err) : HN_OK;
+}
+
+static enum hn_status take_result(struct hn_live *live, struct hn_live_card *card,
+                                  struct hn_gpu_result *result, struct hn_error *err)
+{
+    struct hn_backend_event event;
+    struct hn_error reason;
+    enum hn_status status = HN_OK;
+    switch (card->state) {
+    case HN_CARD_OPENING:
+        if (result->end != HN_GPU_REPLY)
+            return give_up(live, card, result->text, err);
+        status = hn_card_take_opened(card->card, &result->message, &reason);
+        hn_message_finish(&result->message);
+        card->state = HN_CARD_NEW;
+        return status == HN_OK ? HN_OK : give_up(live, card, reason.message, err);
+    case HN_CARD_VERIFYING:
+        if (result->end == HN_GPU_REPLY)
+            hn_message_finish(&result->message);
+        card->state = HN_CARD_WARMING;
+        return ask(card, &live->warm, NULL, "warm_up", 60, err);
+    case HN_CARD_WARMING:
+        if (result->end == HN_GPU_REPLY)
+            hn_message_finish(&result->message);
+        card->state = HN_CARD_ANCHORING;
+        return measure_anchors(live, card, err);
+    case HN_CARD_ANCHORING:
+        take_anchor(live, card, result);
+        return measure_anchors(live, card, err);
+    case HN_CARD_READY:
+        if (hn_live_card_take(live, card, result, &event, &reason) != HN_OK)
+            return give_up(live, card, reason.message, err);
+        return add_event(live, &event, err);
+    case HN_CARD_NEW:
+    case HN_CARD_OUT:
+        break;
+    }
+    return HN_OK;
+}
+
+static enum hn_status begin(struct hn_live *live, struct hn_live_card *card, struct hn_error *err)
+{
+    if (!hn_gpu_client_reachable(card->card->gpu))
+        return HN_OK;
+    card->card->refusal[0] = '\0';
+    if (card->card->known)
+        return live->prepared ? follow(live, card, err) : HN_OK;
+    /* The driver takes its time to come up, in which the lead is set up. */
+    card->state = HN_CARD_OPENING;
+    return hn_card_open(card->card, err);
+}
+
+static enum hn_status move_card(struct hn_live *live, struct hn_live_card *card,
+                                struct hn_error *err)
+{
+    struct hn_gpu_result result;
+    struct hn_error reason;
+    if (card->state == HN_CARD_OUT)
+        return HN_OK;
+    if (card->state == HN_CARD_NEW)
+        return begin(live, card, err);
+    if (card->state == HN_CARD_ANCHORING && !hn_gpu_client_busy(card->card->gpu))
+        return measure_anchors(live, card, err);
+    enum hn_status status = hn_gpu_client_process(card->card->gpu, &result, &reason);
+    if (status != HN_OK)
+        return give_up(live, card, reason.message, err);
+    if (result.end != HN_GPU_NOTHING)
+        return take_result(live, card, &result, err);
+    /* Its host is gone, for a while or for good. */
+    if (card->evaluating && !hn_gpu_client_reachable(card->card->gpu)) {
+        hn_gpu_client_drop(card->card->gpu);
+        return give_back(live, card, err);
+    }
+    return HN_OK;
+}
+
+static enum hn_status look_for_cards(struct hn_live *live, struct hn_error *err)
+{
+    enum hn_status status = hn_workers_find_cards(live->workers, err);
+    for (; live->card_count < live->workers->card_count; live->card_count++) {
+        struct hn_live_card *card = &live->cards[live->card_count];
+        card->card = live->workers->cards[live->card_count];
+        card->ratio = 1;
+        hn_bindings_init(&card->flight.point);
+    }
+    return status;
+}
+
+/* What came back goes to whoever is free. */
+static enum hn_status hand_on(struct hn_live *live, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    struct hn_live_card *card;
+    while (status == HN_OK && live->returned_count > 0 &&
+           (card = hn_live_card_idle(live)) != NULL) {
+        status = hn_live_card_evaluate(live, card, &live->returned[live->returned_count - 1], err);
+        live->returned_count -= status == HN_OK;
+    }
+    return status;
+}
+
+enum hn_status hn_live_cards_move(struct hn_live *live, struct hn_error *err)
+{
+    if (live->workers->hosts == NULL)
+        return HN_OK;
+    enum hn_status status = look_for_cards(live, err);
+    struct hn_live_card *lead = live->lead;
+    /* The lead's point need not wait for its host where others are there. */
+    if (status == HN_OK && lead->evaluating && !hn_gpu_client_reachable(lead->card->gpu)) {
+        hn_gpu_client_drop(lead->card->gpu);
+        status = give_back(live, lead, err);
+    }
+    if (!hn_gpu_client_reachable(lead->card->gpu))
+        hn_live_promote(live);
+    for (size_t i = 0; lead->card->known && status == HN_OK && i < live->card_count; i++)
+        if (&live->cards[i] != live->lead)
+            status = move_card(live, &live->cards[i], err);
+    return status == HN_OK ? hand_on(live, err) : status;
+}
+
+static const char *doing(const struct hn_live *live, const struct hn_live_card *card)
+{
+    bool reachable = hn_gpu_client_reachable(card->card->gpu);
+    switch (card->state) {
+    case HN_CARD_NEW:
+    case HN_CARD_OPENING:
+        return reachable ? "starting" : "its host is not there";
+    case HN_CARD_VERIFYING:
+    case HN_CARD_WARMING:
+        return "warming up";
+    case HN_CARD_ANCHORING:
+        return live->anchor_count > 0 ? "compared with the first" : "waiting for the first";
+    case HN_CARD_READY:
+        if (!reachable)
+            return "its host is not there";
+        return card->evaluating || hn_gpu_client_busy(card->card->gpu) ? "" : "nothing to measure";
+    case HN_CARD_OUT:
+        break;
+    }
+    return "left out";
+}
+
+size_t hn_live_cards_usage(struct hn_live *live)
+{
+    size_t count = live->workers->hosts != NULL ? live->card_count : 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct hn_live_card *card = &live->cards[i];
+        live->usages[i] = (struct hn_card_usage){.host = card->card->host_name,
+                                                 .card = card->card->device.uuid,
+                                                 .measured = card->measured,
+                                                 .ratio = card->ratio,
+                                                 .doing = doing(live, card)};
+    }
+    return count;
+}
