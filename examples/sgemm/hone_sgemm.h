@@ -4,6 +4,10 @@
 
 #include <cuda.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* BLAS's sgemm with the kernels that Hone tuned: C = alpha op(A) op(B) + beta C in fp32, with op(X) = X or X'. */
 
 enum hone_order { HONE_ROW_MAJOR = 101, HONE_COLUMN_MAJOR = 102 }; /* as CBLAS numbers them */
@@ -30,5 +34,9 @@ int hone_sgemm(struct hone_blas *blas, enum hone_order order, enum hone_transpos
 /* For tests: which of so many configurations is taken from now on where it can be used; -1: what the header chooses. */
 int hone_blas_configurations(void);
 void hone_blas_prefer(struct hone_blas *blas, int configuration);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
