@@ -27,7 +27,8 @@ class Init(hone.Case):
 
     def test_every_kernel_of_the_templates(self):
         written = 0
-        for path in sorted(TEMPLATES.glob("*.cu")):
+        own = [path for path in sorted(TEMPLATES.glob("*.cu")) if "__global__" in path.read_text()]  # others include theirs
+        for path in own:
             with self.subTest(path.name):
                 for name, config in self.init_all(path):
                     self.hone("space", config)
