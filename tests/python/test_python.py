@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The Python package on the driver double: tuning through the command, launching through libhone."""
 
+import ast
+import contextlib
 import ctypes
+import importlib.util
+import io
 import json
 import math
 import os
@@ -13,6 +17,7 @@ import threading
 import time
 import types
 import unittest
+import warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 import double  # noqa: E402
@@ -172,6 +177,41 @@ class Tuning(Case):
         self.assertEqual(list(table["time_us"])[0], 2)
         self.assertTrue(math.isnan(table["time_us"][1]) and math.isnan(table["m"][1]) and math.isinf(table["m"][0]))
         self.assertEqual(list(table["message"]), ["", "why"])
+
+
+@unittest.skipIf(importlib.util.find_spec("matplotlib") is None, "SKIPPED: there is no matplotlib")
+class Notebook(Case):
+    def test_all_cells_run(self):
+        """As a notebook does it: in order, in one namespace; the last expression of a cell is shown."""
+        place = self.folder / "examples" / "notebook"
+        place.mkdir(parents=True)
+        for name in ("configs", "cache", "templates"):
+            (self.folder / name).symlink_to(COMMAND_TESTS.SOURCE / name)
+        os.chdir(place)
+        import matplotlib
+        matplotlib.use("Agg")
+        notebook = json.loads((COMMAND_TESTS.SOURCE / "examples" / "notebook" / "tuning.ipynb").read_text())
+        names, shown = {}, []
+        with contextlib.redirect_stdout(io.StringIO()) as printed, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a backend that shows nothing
+            for cell in notebook["cells"]:
+                if cell["cell_type"] == "code":
+                    self.assertEqual((cell["outputs"], cell["execution_count"]), ([], None), "commit it without outputs")
+                    self.run_cell("".join(cell["source"]), names, shown)
+        self.assertIn("690 valid points", printed.getvalue())
+        self.assertEqual(len(matplotlib.pyplot.get_fignums()), 2)
+        self.assertEqual([type(one).__name__ for one in shown], ["dict", "Result", "Point", type(names["result"].records).__name__, "dict", "Report"])
+        self.assertIn("#define HONE_REDUCE_BLOCK", (place / "reduce_tuned.h").read_text())
+        self.assertEqual(len(names["finished"]), len(names["columns"]["BLOCK"]))
+
+    def run_cell(self, source, names, shown):
+        tree = ast.parse(source)
+        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, "cell", "exec"), names)
+        value = eval(compile(ast.Expression(last.value), "cell", "eval"), names) if last else None
+        if value is not None:
+            shown.append(value)
+            getattr(value, "_repr_html_", value.__repr__)()
 
 
 class Launching(Case):

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""What a launch from Python costs: host time of hone.Kernel on tensors of PyTorch and arrays of CuPy, beside CuPy's RawKernel of the same
+kernel and an operation of PyTorch as large.
+
+    python3 launch.py CACHE [N]
+
+CACHE holds `scale` (examples/c_driver_api/scale.yaml) tuned for n = N (65536). All work on the same memory, in turns, in rounds that fit
+into the stream's queue. 77: there is no PyTorch with a GPU."""
+
+import pathlib
+import statistics
+import sys
+import time
+
+ROUNDS, CALLS = 201, 100
+SOURCE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "c_driver_api" / "scale.cu"
+
+
+def measure(ways, synchronize):
+    """Nanoseconds of a call, the median over rounds, in turns."""
+    times = {name: [] for name in ways}
+    for turn in range(-5, ROUNDS):
+        for name, call in ways.items():
+            start = time.perf_counter_ns()
+            for _ in range(CALLS):
+                call()
+            elapsed = time.perf_counter_ns() - start
+            synchronize()
+            if turn >= 0:
+                times[name].append(elapsed / CALLS)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def with_torch(kernel, n, torch):
+    x, y = torch.rand(n, device="cuda"), torch.empty(n, device="cuda")
+    stream = torch.cuda.current_stream().cuda_stream
+    pointers = x.data_ptr(), y.data_ptr()
+    kernel(None, x, y, 2.5)
+    torch.testing.assert_close(y, 2.5 * x)
+    return {
+        "hone, tensors, current stream": lambda: kernel(None, x, y, 2.5),
+        "hone, tensors, stream given": lambda: kernel(stream, x, y, 2.5),
+        "hone, addresses": lambda: kernel(stream, *pointers, 2.5),
+        "torch.mul(x, 2.5, out=y)": lambda: torch.mul(x, 2.5, out=y),
+    }
+
+
+def with_cupy(kernel, n, cupy):
+    x, y = cupy.random.rand(n, dtype=cupy.float32), cupy.empty(n, dtype=cupy.float32)
+    point = dict(part.split("=") for part in kernel.info.point.split(","))
+    block, items = int(point["BLOCK"]), int(point["ITEMS"])
+    raw = cupy.RawKernel(SOURCE.read_text(), "scale", options=tuple(f"-D{name}={value}" for name, value in point.items()))
+    grid = ((n + block * items - 1) // (block * items),)
+    scalars = cupy.float32(2.5), cupy.int32(n)
+    kernel(None, x, y, 2.5)
+    cupy.testing.assert_allclose(y, 2.5 * x, rtol=1e-6)
+    y.fill(0)
+    raw(grid, (block,), (x, y, *scalars))
+    cupy.testing.assert_allclose(y, 2.5 * x, rtol=1e-6)
+    return {
+        "hone, CuPy's arrays": lambda: kernel(None, x, y, 2.5),
+        "cupy.RawKernel": lambda: raw(grid, (block,), (x, y, *scalars)),
+    }
+
+
+def main(path, n=65536):
+    try:
+        import torch
+    except ImportError:
+        torch = None
+    if torch is None or not torch.cuda.is_available():
+        print("launch.py: SKIPPED: there is no PyTorch with a GPU", file=sys.stderr)
+        return 77
+    import hone
+
+    torch.zeros(1, device="cuda")  # makes the context
+    kernel = hone.Cache(path).kernel("scale", n=int(n))
+    ways = with_torch(kernel, int(n), torch)
+    try:
+        import cupy
+        ways.update(with_cupy(kernel, int(n), cupy))
+    except ImportError:
+        print("launch.py: there is no CuPy: its RawKernel is left out", file=sys.stderr)
+    print(f"a launch of {kernel.info.point} from Python, {ROUNDS} rounds of {CALLS} calls, host time")
+    for name, ns in measure(ways, torch.cuda.synchronize).items():
+        print(f"  {name:32} median {ns:7.0f} ns")
+    return 0
+
+
+if __name__ == "__main__":
+    if not 2 <= len(sys.argv) <= 3:
+        sys.exit(__doc__)
+    sys.exit(main(*sys.argv[1:]))
