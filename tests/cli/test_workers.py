@@ -5,6 +5,7 @@ none."""
 import json
 import os
 import pathlib
+import random
 import shlex
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import double
 import hone
 
 ENDED_WITHIN_S = 10
+KILLS = int(os.environ.get("HONE_KILLS", "3"))
 
 GREETING = "\\nhone-node protocol=%s build=%s host=elsewhere compile=1 gpus=1\\n"
 
@@ -97,6 +99,16 @@ class Places(Workers):
         self.tune("--workers", f"hostfile:{hosts}", "--cache", self.folder / "second.db", PATH=path)
         self.assertEqual(sorted((self.folder / "ssh.log").read_text().splitlines()),
                          [f"-T gpu{i} {hone.HONE} worker node count" for i in (7, 8)])
+
+    def test_the_first_is_none(self):
+        """The next that has a GPU leads; a host without one compiles."""
+        self.cheap_config(4, 4)
+        workers = self.list_hosts({"run": "false"}, {"run": "env LD_LIBRARY_PATH=", "compile": 1}, {"run": "env CUDA_VISIBLE_DEVICES=1", "compile": 0})
+        result = self.hone("tune", self.config, "--full", "--quiet", "--workers", workers, HONE_DOUBLE_COUNT="2")
+        self.assertIn("16 ok  (16 of 16 points)", result.stdout)
+        self.assertRegex(result.stdout, r"\n  [^ ]+ GPU-d1[-0-9a-f]+: 16 points\n")
+        self.assertEqual(result.stdout.count("GPU-"), 1)
+        self.assertRegex(result.stderr, "^hone: warning: host false was left out: [^\n]*\n$")
 
     def test_what_is_there(self):
         self.hone("device", "--measure", HONE_DOUBLE_COUNT="1")
@@ -244,15 +256,28 @@ class Faults(Workers):
                                  "not answer there: see that it is installed, and name it by 'hone' where it lies elsewhere\n$")
         self.assertEqual(len(double.searched(self.read_events())), self.points)
 
-    def test_killed(self):
-        """An agent, a compile worker, the GPU worker: only what was in hand is done once more."""
-        for role in ("node", "compile", "gpu"):
-            with self.subTest(role=role):
+    def test_killed_at_random_moments(self):
+        """An agent, a compile worker, a GPU worker: only what was in hand is done once more."""
+        source = random.Random(20261122)
+        counts = dict.fromkeys(("node", "compile", "gpu"), 0)
+        while sum(counts.values()) < KILLS:
+            role = min(counts, key=counts.get)
+            moment_s = source.uniform(0, 0.5)
+            with self.subTest(role=role, moment_s=moment_s):
                 self.events.unlink(missing_ok=True)
-                process = self.begin("local: gpus=1 compile=2", "--cache", self.folder / f"{role}.db")
-                self.wait_for_events(12, process)
-                os.kill(self.pids(role)[0], signal.SIGKILL)
+                for path in self.folder.glob("hone.db*"):
+                    path.unlink()
+                process = self.begin("local: gpus=all compile=2", HONE_DOUBLE_COUNT="2")
+                self.wait_for_events(2, process)
+                time.sleep(moment_s)
+                pids = self.pids(role)
+                counts[role] += len(pids) > 0  # one that comes after the end does not count
+                for pid in pids[:1]:
+                    os.kill(source.choice(pids), signal.SIGKILL)
                 self.assert_all_measured(process, self.points)
+                self.hone("cache", "check")
+        if KILLS > 6:
+            print(f"\n{counts} killed, nothing lost")
 
     def test_stopped(self):
         """One that says nothing any more is given up, and so is a hone that does; both at once, as they take their time."""

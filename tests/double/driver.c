@@ -18,7 +18,7 @@ static struct {
     CUresult error;
     bool strict;
     int device_count;
-    int visible[16]; /* the numbers of those that CUDA_VISIBLE_DEVICES leaves */
+    int visible[64]; /* the numbers of those that CUDA_VISIBLE_DEVICES leaves */
     struct double_device device;
     bool initialised;
 } state;

@@ -302,8 +302,9 @@ static void print_cards(const struct hn_usage *usage, FILE *file)
 {
     for (size_t i = 0; i < usage->card_count; i++) {
         const struct hn_card_usage *card = &usage->cards[i];
-        fprintf(file, "  %s %s: %llu points", card->host[0] != '\0' ? card->host : "a host",
-                card->card[0] != '\0' ? card->card : "that was not there",
+        if (card->card[0] == '\0')
+            continue;
+        fprintf(file, "  %s %s: %llu points", card->host, card->card,
                 (unsigned long long)card->measured);
         if (card->ratio != 1)
             fprintf(file, "; its times are %.2f of the first card's, and divided by that",

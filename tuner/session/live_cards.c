@@ -572,6 +572,11 @@ static enum hn_status begin(struct hn_live *live, struct hn_live_card *card, str
     if (!hn_gpu_client_reachable(card->card->gpu))
         return HN_OK;
     card->card->refusal[0] = '\0';
+    /* Its host only compiles. */
+    if (hn_card_is_none(card->card)) {
+        card->state = HN_CARD_OUT;
+        return HN_OK;
+    }
     if (card->card->known)
         return live->prepared ? follow(live, card, err) : HN_OK;
     /* The driver takes its time to come up, in which the lead is set up. */

@@ -57,7 +57,7 @@ static void name_host(const struct hn_workers *workers, const struct hn_host *ho
                       const struct hn_host_view *view)
 {
     for (size_t i = 0; i < workers->card_count; i++)
-        if (workers->cards[i]->host == host)
+        if (workers->cards[i]->host == host && workers->cards[i]->host_name[0] == '\0')
             snprintf(workers->cards[i]->host_name, sizeof workers->cards[i]->host_name, "%.63s",
                      view->name);
 }
@@ -190,6 +190,24 @@ void hn_workers_set_sleep(struct hn_workers *workers, hn_gpu_client_sleep *sleep
         hn_gpu_client_set_sleep(workers->cards[i]->gpu, sleep, sleeper);
 }
 
+bool hn_card_is_none(const struct hn_card *card)
+{
+    struct hn_host_view view;
+    if (card->host == NULL)
+        return false;
+    hn_host_look(card->host, &view);
+    return view.state == HN_HOST_UP && view.gpus == 0;
+}
+
+/* Why a host is left out is told with the host. */
+static void refuse(struct hn_card *card, const struct hn_error *err)
+{
+    struct hn_host_view view;
+    hn_host_look(card->host, &view);
+    if (view.state == HN_HOST_UP && view.gpus > 0)
+        snprintf(card->refusal, sizeof card->refusal, "%.390s", err->message);
+}
+
 enum hn_status hn_card_open(struct hn_card *card, struct hn_error *err)
 {
     struct hn_message open;
@@ -246,8 +264,7 @@ enum hn_status hn_workers_open(struct hn_workers *workers, struct hn_error *err)
             break;
         if (status == HN_EINTERRUPTED || next == NULL)
             return status;
-        snprintf(workers->lead->refusal, sizeof workers->lead->refusal, "%.390s",
-                 err != NULL ? err->message : "");
+        refuse(workers->lead, err);
         hn_gpu_client_drop(workers->lead->gpu);
         workers->lead = next;
         hn_gpu_client_set_timeline(next->gpu, &workers->on_gpu);

@@ -71,6 +71,8 @@ void hn_workers_set_sleep(struct hn_workers *workers, hn_gpu_client_sleep *sleep
 enum hn_status hn_workers_open(struct hn_workers *workers, struct hn_error *err);
 /* Adds the cards of hosts that have said how many they have. */
 enum hn_status hn_workers_find_cards(struct hn_workers *workers, struct hn_error *err);
+/* Whether its host turned out to have no GPU: one is taken for granted until that is known. */
+bool hn_card_is_none(const struct hn_card *card);
 /* Asks for the device of a card; take_opened has the reply. */
 enum hn_status hn_card_open(struct hn_card *card, struct hn_error *err);
 enum hn_status hn_card_take_opened(struct hn_card *card, const struct hn_message *reply, struct hn_error *err);

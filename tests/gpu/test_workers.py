@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""Two GPUs of one machine beside one of them, as cards of one host and as hosts of their own, and the kill of an agent. 90 s in all."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HONE = os.path.abspath(os.environ.get("HONE", ROOT / "build" / "tuner" / "hone"))
+CONFIG = [str(ROOT / "configs" / "matmul.yaml"), "-p", "K=4096"]
+STEP_S = 45
+
+
+def cards():
+    """The GPUs of this machine by model; none where there is no driver."""
+    try:
+        result = subprocess.run([HONE, "device", "--json"], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=STEP_S)
+        return [device["name"] for device in json.loads(result.stdout)["devices"]]
+    except (ValueError, KeyError, subprocess.TimeoutExpired):
+        return []
+
+
+class Two(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.environment = {**os.environ, "HONE_CACHE": str(self.folder / "hone.db"), "TMPDIR": str(self.folder)}
+
+    def tune(self, workers, *arguments, cache="hone.db", meanwhile=None):
+        command = [HONE, "tune", *CONFIG, "--json", "--quiet", "--workers", str(workers), "--cache", str(self.folder / cache), *map(str, arguments)]
+        process = subprocess.Popen(command, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            if meanwhile is not None:
+                meanwhile(process)
+            output, errors = process.communicate(timeout=STEP_S)
+        finally:
+            process.kill()
+        self.assertEqual(process.returncode, 0, errors)
+        return json.loads(output)[0], errors
+
+    @staticmethod
+    def rate(result):
+        return sum(result["outcomes"].values()) / result["time"]["elapsed_s"]
+
+    def test_rate(self):
+        """Points a second where the GPU bounds them: no early stop, no search to wait for."""
+        rates = {}
+        for gpus in (1, 2):
+            result, errors = self.tune(f"local: gpus={gpus}", "--strategy", "random", "--full", "--stop-chance", 0, "--budget", "12s", cache=f"{gpus}.db")
+            rates[gpus] = self.rate(result)
+            print(f"\n{gpus} GPU(s): {rates[gpus]:.1f} points/s, compiling for {result['time']['compile_wall_s']:.1f} s of "
+                  f"{result['time']['elapsed_s']:.1f} s; " + ", ".join(f"{card['measured']} at {card['ratio']:.4f}" for card in result["cards"]))
+            self.assertEqual((len(result["cards"]), errors), (gpus, ""))
+        print(f"two GPUs: {rates[2] / rates[1]:.2f} times the points of one")
+        self.assertGreater(rates[2], 1.5 * rates[1])
+
+    def test_winner(self):
+        best = {}
+        for gpus in (1, 2):
+            result, _ = self.tune(f"local: gpus={gpus}", "--budget", "14s", cache=f"winner{gpus}.db")
+            best[gpus] = result["best"]
+            print(f"\n{gpus} GPU(s): {best[gpus]['timing']['median_us']:.1f} us with {best[gpus]['point']}, final {best[gpus]['final']}, "
+                  f"after {self.rate(result) * result['time']['elapsed_s']:.0f} points")
+        self.assertLess(best[2]["timing"]["median_us"], 1.02 * best[1]["timing"]["median_us"])
+
+    def test_agent_is_killed(self):
+        """Each GPU as a host of its own; one's agent is killed, and is back."""
+        workers = self.folder / "workers.yaml"
+        workers.write_text("workers:\n" + "".join(f"  - {{run: 'env CUDA_VISIBLE_DEVICES={i}'}}\n" for i in (0, 1)))
+        events = self.folder / "events.jsonl"
+        killed = []
+
+        def kill(process):
+            time.sleep(5)
+            for entry in filter(str.isdigit, os.listdir("/proc")):
+                try:
+                    command = pathlib.Path(f"/proc/{entry}/cmdline").read_bytes().split(b"\0")
+                    parent = int(pathlib.Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()[1])
+                    second = b"CUDA_VISIBLE_DEVICES=1" in pathlib.Path(f"/proc/{entry}/environ").read_bytes().split(b"\0")
+                except OSError:
+                    continue
+                if command[1:3] == [b"worker", b"node"] and parent == process.pid and second:
+                    os.kill(int(entry), signal.SIGKILL)
+                    killed.append(time.time())
+
+        result, errors = self.tune(workers, "--strategy", "random", "--full", "--stop-chance", 0, "--budget", "12s", "--events", events, meanwhile=kill)
+        records = [event["record"] for event in map(json.loads, events.read_text().splitlines()) if event["event"] == "record"]
+        second = {card["card"] for card in result["cards"]} - {record["card"] for record in records if record["final"]}
+        after = [record["time"] for record in records if killed and record["card"] in second and record["time"] > killed[0] + 0.05]
+        self.assertEqual((len(killed), errors), (1, ""))
+        self.assertEqual({outcome for outcome in result["outcomes"]} & {"worker_crash", "compile_crash", "run_timeout"}, set())
+        self.assertTrue(after, "the host did not come back")
+        print(f"\n{self.rate(result):.1f} points/s with a kill; the killed host's next record came {after[0] - killed[0]:.2f} s after it")
+
+
+if __name__ == "__main__":
+    found = cards()
+    if len(found) < 2 or found[0] != found[1]:
+        print("SKIPPED: there are no two GPUs of one model here", file=sys.stderr)
+        sys.exit(77)
+    unittest.main()
