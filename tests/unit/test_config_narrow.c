@@ -106,6 +106,10 @@ static void thawed_is_what_serves_any_size(void **state)
     assert_int_equal(count_points(config), 6);
     assert_false(is_in_space(config, "FROZEN=1,TILE=8,WORD=1"));
     assert_default(config, "FROZEN=0,TILE=16,WORD=1");
+    /* The ladder's entry was written for the config's own default point. */
+    struct hn_bindings entry = parse("FROZEN=0,TILE=8,WORD=1");
+    assert_true(hn_bindings_equal(&config->ladder[0], &entry));
+    hn_bindings_finish(&entry);
     hn_config_destroy(config);
 }
 

@@ -101,6 +101,30 @@ static enum hn_status thaw(struct hn_config *config, struct hn_config_parameter 
     return status;
 }
 
+/* Entries are written for the config's own default point: what they leave out is its, not the
+ * family's. */
+static enum hn_status complete_ladder(struct hn_config *config, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < config->ladder_count && status == HN_OK; i++) {
+        struct hn_bindings whole;
+        status = hn_bindings_copy(&whole, &config->defaults, err);
+        if (status == HN_OK)
+            status = hn_bindings_merge(&whole, &config->ladder[i], err);
+        hn_bindings_finish(&config->ladder[i]);
+        config->ladder[i] = whole;
+    }
+    return status;
+}
+
+/* From here on the default point is the family's. */
+static enum hn_status take_family_defaults(struct hn_config *config, struct hn_error *err)
+{
+    enum hn_status status = complete_ladder(config, err);
+    return status == HN_OK ? hn_bindings_merge(&config->defaults, &config->family->defaults, err)
+                           : status;
+}
+
 enum hn_status hn_config_thaw(struct hn_config *config, struct hn_error *err)
 {
     const char *frozen = find_frozen(config);
@@ -108,7 +132,7 @@ enum hn_status hn_config_thaw(struct hn_config *config, struct hn_error *err)
     struct hn_config_parameter *deciding = NULL;
     size_t count = 0;
     if (frozen == NULL)
-        return hn_bindings_merge(&config->defaults, &config->family->defaults, err);
+        return take_family_defaults(config, err);
     for (size_t slot = 0; plan->freeze_if != NULL && slot < plan->name_count; slot++) {
         if (!hn_expression_uses(plan->freeze_if, slot))
             continue;
@@ -121,7 +145,7 @@ enum hn_status hn_config_thaw(struct hn_config *config, struct hn_error *err)
     if (count == 1 && deciding != NULL)
         status = thaw(config, deciding, err);
     if (status == HN_OK)
-        status = hn_bindings_merge(&config->defaults, &config->family->defaults, err);
+        status = take_family_defaults(config, err);
     if (status == HN_OK && (count != 1 || deciding == NULL || deciding->count == 0))
         status = hn_fail(err, HN_ECONFIG,
                          "%s: 'freeze' makes %s a constant of the program, so that each size of "

@@ -20,7 +20,9 @@ enum {
     WANTED = 12,      /* sizes measured between two rules, where the last was least sure */
     DRAWN = 6,        /* and sizes that were drawn */
     QUICK_SAMPLES = 1500, /* of a rule that only says what to measure next */
-    SAMPLES = 6000
+    SAMPLES = 6000,
+    LADDER_MOST = HN_MATRIX_POINTS * 2 / 3, /* points before entries of the ladder are left out */
+    FEWEST_TUNED = 6
 };
 /* Shares of the time: searches at sizes of their own, cells of the matrix, and the sizes that were
  * not used. */
@@ -93,7 +95,9 @@ static void plan(struct tuning *tuning)
     tuning->budget_s = options->budget_s > 0 ? options->budget_s : worth.budget_s;
     tuning->loss = options->loss > 0 ? options->loss : family->loss;
     tuning->held_out = options->held_out > 0 ? options->held_out : worth.held_out;
-    tuning->tuned = worth.tuned;
+    /* A search has to last a while, too. */
+    double share = sqrt(fmin(1, tuning->budget_s / worth.budget_s));
+    tuning->tuned = (size_t)fmax(FEWEST_TUNED, round(share * (double)worth.tuned));
     tuning->least_sizes = worth.least_sizes;
 }
 
@@ -191,6 +195,31 @@ static enum hn_status add_default(struct tuning *tuning, struct hn_error *err)
     return status;
 }
 
+static bool serves_some(const struct tuning *tuning, const struct hn_bindings *point)
+{
+    const struct hn_matrix *matrix = tuning->measuring.matrix;
+    const struct hn_family_kernel kernel = kernel_of(tuning);
+    bool serves = false;
+    if (kernel.plan->freeze_if != NULL && hn_plan_freezes(kernel.plan, point))
+        return false;
+    for (size_t s = 0; s < matrix->size_count && !serves; s++)
+        serves = hn_family_allows(&kernel, &matrix->sizes[s].problem, point);
+    return serves;
+}
+
+/* What who wrote the config would try: the last first, since a ladder gets better downwards. */
+static enum hn_status add_ladder(struct tuning *tuning, struct hn_error *err)
+{
+    size_t place;
+    enum hn_status status = HN_OK;
+    const struct hn_config *config = tuning->measuring.config;
+    struct hn_matrix *matrix = tuning->measuring.matrix;
+    for (size_t i = config->ladder_count; i-- > 0 && status == HN_OK;)
+        if (matrix->point_count < LADDER_MOST && serves_some(tuning, &config->ladder[i]))
+            status = hn_matrix_add_point(matrix, &config->ladder[i], &place, err);
+    return status;
+}
+
 static enum hn_status tune_size(struct tuning *tuning, size_t size, struct hn_error *err)
 {
     double each_s = tuned_share * tuning->budget_s / (double)tuning->tuned;
@@ -220,6 +249,8 @@ static enum hn_status tune_sizes(struct tuning *tuning, struct hn_error *err)
         if (status == HN_OK)
             status = tune_size(tuning, size, err);
     }
+    if (status == HN_OK)
+        status = add_ladder(tuning, err);
     for (size_t s = 0; s < tuning->measuring.matrix->size_count && status == HN_OK; s++)
         status = fill(tuning, s, NULL, 0, err);
     return status;
