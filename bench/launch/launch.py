@@ -4,9 +4,11 @@ kernel and an operation of PyTorch as large.
 
     python3 launch.py CACHE [N]
 
-CACHE holds `scale` (examples/c_driver_api/scale.yaml) tuned for n = N (65536). All work on the same memory, in turns, in rounds that fit
-into the stream's queue. 77: there is no PyTorch with a GPU."""
+CACHE holds `scale` (examples/c_driver_api/scale.yaml) tuned for n = N (65536). All are launched in turns, in rounds that fit into the
+stream's queue. What is not installed is left out, and said. 77: there is no GPU."""
 
+import ctypes
+import importlib
 import pathlib
 import statistics
 import sys
@@ -31,16 +33,36 @@ def measure(ways, synchronize):
     return {name: statistics.median(values) for name, values in times.items()}
 
 
+class Interface:
+    """Memory that shows __cuda_array_interface__ and nothing else."""
+
+    def __init__(self, driver, n):
+        address = ctypes.c_uint64()
+        assert driver.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(4 * n)) == 0
+        self.address, self.shape = address.value, (n,)
+
+    @property
+    def __cuda_array_interface__(self):
+        return {"shape": self.shape, "typestr": "<f4", "data": (self.address, False), "version": 3, "strides": None, "stream": None}
+
+
+def with_driver(kernel, n, driver):
+    x, y = Interface(driver, n), Interface(driver, n)
+    pointers = x.address, y.address
+    return {
+        "hone, addresses": lambda: kernel(0, *pointers, 2.5),
+        "hone, __cuda_array_interface__": lambda: kernel(0, x, y, 2.5),
+    }
+
+
 def with_torch(kernel, n, torch):
     x, y = torch.rand(n, device="cuda"), torch.empty(n, device="cuda")
     stream = torch.cuda.current_stream().cuda_stream
-    pointers = x.data_ptr(), y.data_ptr()
     kernel(None, x, y, 2.5)
     torch.testing.assert_close(y, 2.5 * x)
     return {
         "hone, tensors, current stream": lambda: kernel(None, x, y, 2.5),
         "hone, tensors, stream given": lambda: kernel(stream, x, y, 2.5),
-        "hone, addresses": lambda: kernel(stream, *pointers, 2.5),
         "torch.mul(x, 2.5, out=y)": lambda: torch.mul(x, 2.5, out=y),
     }
 
@@ -63,26 +85,33 @@ def with_cupy(kernel, n, cupy):
     }
 
 
-def main(path, n=65536):
+def find(name):
+    """A library, or None: said."""
     try:
-        import torch
+        return importlib.import_module(name)
     except ImportError:
-        torch = None
-    if torch is None or not torch.cuda.is_available():
-        print("launch.py: SKIPPED: there is no PyTorch with a GPU", file=sys.stderr)
-        return 77
+        print(f"launch.py: there is no {name}: it is left out", file=sys.stderr)
+        return None
+
+
+def main(path, n=65536):
     import hone
 
-    torch.zeros(1, device="cuda")  # makes the context
-    kernel = hone.Cache(path).kernel("scale", n=int(n))
-    ways = with_torch(kernel, int(n), torch)
     try:
-        import cupy
+        hone.use_device(0)
+    except hone.Error as error:
+        print(f"launch.py: SKIPPED: {error}", file=sys.stderr)
+        return 77
+    driver = ctypes.CDLL("libcuda.so.1")
+    kernel = hone.Cache(path).kernel("scale", n=int(n))
+    ways = with_driver(kernel, int(n), driver)
+    torch, cupy = find("torch"), find("cupy")
+    if torch is not None and torch.cuda.is_available():
+        ways.update(with_torch(kernel, int(n), torch))
+    if cupy is not None:
         ways.update(with_cupy(kernel, int(n), cupy))
-    except ImportError:
-        print("launch.py: there is no CuPy: its RawKernel is left out", file=sys.stderr)
     print(f"a launch of {kernel.info.point} from Python, {ROUNDS} rounds of {CALLS} calls, host time")
-    for name, ns in measure(ways, torch.cuda.synchronize).items():
+    for name, ns in measure(ways, driver.cuCtxSynchronize).items():
         print(f"  {name:32} median {ns:7.0f} ns")
     return 0
 

@@ -59,8 +59,6 @@ class Exchange(Array):
 class Tensor:
     """What the launch asks of a torch.Tensor; tests put it into a module of that name."""
 
-    __module__ = "torch"
-
     def __init__(self, array, cuda=True, contiguous=True):
         self.array, self.is_cuda, self.contiguous = array, cuda, contiguous
         self.dtype, self.nbytes = f"torch.{array.host.dtype.name}", array.host.nbytes

@@ -276,6 +276,7 @@ class Launching(Case):
     def test_tensors(self):
         torch = types.ModuleType("torch")
         torch.float32, torch.float64, torch._C = "torch.float32", "torch.float64", types.SimpleNamespace(_cuda_getCurrentRawStream=lambda index: 0)
+        torch.Tensor = device.Tensor
         sys.modules["torch"] = torch
         self.addCleanup(sys.modules.pop, "torch")
         self.launch(lambda contents: device.Tensor(device.Array(contents)))

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ctypes
 import operator
-from typing import Any, Callable, Optional
+import sys
+from typing import Any, Callable
 
 from . import _driver
 
@@ -146,12 +147,17 @@ def _of_integer(address: Any, buffer: Buffer) -> Address:
     return lambda address, stream: operator.index(address)
 
 
+def _is(array: Any, library: str, name: str) -> bool:
+    """Whether it is of a class of a library, which is not imported for that."""
+    found = getattr(sys.modules.get(library), name, None)
+    return found is not None and isinstance(array, found)
+
+
 def address_function(array: Any, buffer: Buffer) -> Address:
     """The function for arrays of this one's class."""
-    library = type(array).__module__.partition(".")[0]
-    if library == "torch" and hasattr(array, "data_ptr"):
+    if _is(array, "torch", "Tensor"):
         return _of_torch(array, buffer)
-    if library == "cupy" and hasattr(array, "data"):
+    if _is(array, "cupy", "ndarray"):
         return _of_cupy(array, buffer)
     if isinstance(array, int):
         return _of_integer(array, buffer)
@@ -162,26 +168,32 @@ def address_function(array: Any, buffer: Buffer) -> Address:
     raise buffer.refuse(f"a {type(array).__module__}.{type(array).__qualname__}")
 
 
-def _torch_stream(tensor: Any) -> int:
+def _torch_stream() -> Callable[[Any], int]:
     import torch
 
     raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
-    index = tensor.device.index or 0
-    found = raw(index) if raw is not None else torch.cuda.current_stream(index).cuda_stream
-    return int(found)
+    if raw is not None:
+        return lambda tensor: raw(tensor.device.index or 0)
+    return lambda tensor: int(torch.cuda.current_stream(tensor.device).cuda_stream)
 
 
-def current_stream(array: Any) -> Optional[int]:
-    """The stream on which the array's library would work now; None where it has no such thing."""
-    library = type(array).__module__.partition(".")[0]
-    if library == "torch" and hasattr(array, "data_ptr"):
-        return _torch_stream(array)
-    if library == "cupy":
-        import cupy
+def _cupy_stream() -> Callable[[Any], int]:
+    import cupy
 
-        return int(cupy.cuda.get_current_stream().ptr)
-    interface = getattr(array, "__cuda_array_interface__", None)
-    return interface.get("stream") if interface else None
+    current = cupy.cuda.get_current_stream
+    return lambda array: int(current().ptr)
+
+
+def stream_function(array: Any) -> Callable[[Any], int]:
+    """What gives the stream on which the library of arrays of this one's class would work now; the default stream, where it has no
+    such thing."""
+    if _is(array, "torch", "Tensor"):
+        return _torch_stream()
+    if _is(array, "cupy", "ndarray"):
+        return _cupy_stream()
+    if hasattr(array, "__cuda_array_interface__"):
+        return lambda array: array.__cuda_array_interface__.get("stream") or 0
+    return lambda array: 0
 
 
 def stream_address(stream: Any) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
 from . import _library
-from ._arrays import Buffer, address_function, current_stream, stream_address
+from ._arrays import Buffer, address_function, stream_address, stream_function
 from ._errors import Error
 
 Value = Union[int, float, bool, str]
@@ -131,7 +131,10 @@ class _Shape:
                         if chosen[i].kind != _library.BYTES]
         self.structures = [(i, n) for n, i in enumerate(i for i in order if chosen[i].kind == _library.BYTES)]
         self.skipped = [i for i in range(len(given)) if chosen[i].kind == _library.BYTES]
-        self.first = next((i for i in range(len(given)) if chosen[i].kind == _library.BUFFER), None)
+        first = next((i for i in range(len(given)) if chosen[i].kind == _library.BUFFER), None)
+        current = None if first is None else stream_function(given[first])
+        self.stream_of: Callable[[Sequence[Any]], int] = (
+            lambda given: 0 if first is None or current is None else current(given[first]))
         self.frames: list[_Frame] = []
 
     def frame(self) -> _Frame:
@@ -176,7 +179,7 @@ class Kernel:
             shape = self._shapes[key] = _Shape(self, arguments, named)
         given = (*arguments, *named.values()) if named else arguments
         if stream is None:
-            on = 0 if shape.first is None else current_stream(given[shape.first]) or 0
+            on = shape.stream_of(given)
         else:
             on = stream if type(stream) is int else stream_address(stream)
         frame = shape.frame()
