@@ -414,6 +414,12 @@ class Package(Case):
             self.skipTest("there is no Python with hatchling, pip and venv")
         run = self.run_clean
         run("cmake", "--install", os.environ["HONE_BUILD"], "--prefix", self.folder / "prefix")
+        if shutil.which("pkg-config"):
+            found = run("/usr/bin/python3", "-B", "-c", "import hone._find as f; print(f.command(), f.library())", PYTHONPATH=str(PACKAGE),
+                        PATH="/usr/bin:/bin", PKG_CONFIG_PATH=str(next((self.folder / "prefix").glob("lib/**/pkgconfig"))))
+            command, library = map(pathlib.Path, found.split())
+            self.assertEqual(command.resolve(), self.folder.resolve() / "prefix" / "bin" / "hone")
+            self.assertTrue(library.is_file() and str(self.folder) in str(library), library)
         pip = (python, "-m", "pip", "--disable-pip-version-check")
         shutil.copytree(COMMAND_TESTS.SOURCE / "python", self.folder / "python")
         run(*pip, "wheel", "-q", "--no-build-isolation", "--no-deps", "-w", "wheels", "./python", HONE_PREFIX=str(self.folder / "prefix"))
