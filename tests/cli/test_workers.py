@@ -9,6 +9,7 @@ import random
 import shlex
 import signal
 import subprocess
+import sys
 import time
 
 import double
@@ -33,6 +34,23 @@ def processes(folder):
         if b"worker" in command[1:2] and mark in environment:
             found[int(entry)] = [word.decode() for word in command if word]
     return found
+
+
+# What srun --unbuffered does: the output of the command is a terminal.
+TERMINAL = """\
+#!%s
+import os, subprocess, sys
+ours, theirs = os.openpty()
+process = subprocess.Popen(sys.argv[1:], stdout=theirs)
+os.close(theirs)
+while True:
+    try:
+        data = os.read(ours, 65536)
+    except OSError:
+        break
+    os.write(1, data)
+sys.exit(process.wait())
+""" % sys.executable
 
 
 class Workers(double.Case):
@@ -72,13 +90,18 @@ class Places(Workers):
     """Where workers can be."""
 
     def test_launchers(self):
-        """One that sets an environment and measures, one that greets visitors and compiles."""
+        """One that sets an environment and measures, one that greets visitors and compiles, one that has a terminal."""
         points = self.cheap_config(8, 8)
         welcome = self.write("welcome", "#!/bin/sh\necho Welcome to this cluster!\nexec \"$@\"\n")
         welcome.chmod(0o755)
+        terminal = self.write("terminal", TERMINAL)
+        terminal.chmod(0o755)
         workers = self.list_hosts({"run": "env HONE_DOUBLE_NAME='Hone Elsewhere'", "gpus": 1, "compile": 0},
-                                  {"run": welcome, "gpus": 0, "compile": 2})
+                                  {"run": welcome, "gpus": 0, "compile": 1}, {"run": terminal, "gpus": 0, "compile": 1})
         result, = self.tune("--full", "--workers", workers)
+        self.assertEqual(result["outcomes"], {"ok": points})
+        here = self.list_hosts({"run": terminal, "gpus": 1, "compile": 1})
+        result, = self.tune("--full", "--workers", here, "--cache", self.folder / "terminal.db", HONE_DOUBLE_NAME="Hone Elsewhere")
         self.assertEqual(result["outcomes"], {"ok": points})
         self.assertEqual(result["device"], "Hone Elsewhere")
 

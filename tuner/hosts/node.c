@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "runtime/process/machine.h"
@@ -221,6 +222,16 @@ static void sleep_on_streams(const struct node *node)
     poll(node->fds, count, sleep_limit_ms);
 }
 
+/* `srun --unbuffered` has a terminal here, which is to change nothing. */
+static void make_raw(int fd)
+{
+    struct termios mode;
+    if (tcgetattr(fd, &mode) != 0)
+        return;
+    cfmakeraw(&mode);
+    tcsetattr(fd, TCSANOW, &mode);
+}
+
 /* What libraries print goes to stderr: stdout is the link's alone. */
 static int take_output(void)
 {
@@ -247,10 +258,11 @@ static bool greet(struct node *node, int gpus)
 enum hn_status hn_node_run(int gpus, struct hn_error *err)
 {
     struct node node = {0};
-    if (isatty(STDIN_FILENO) || isatty(STDOUT_FILENO))
+    if (isatty(STDIN_FILENO))
         return hn_fail(err, HN_EUSAGE,
-                       "`hone worker node` is started by hone, over streams that are no terminal: "
+                       "`hone worker node` is started by hone, with an input that is no terminal: "
                        "leave the launcher's -t out");
+    make_raw(STDOUT_FILENO);
     int out = take_output();
     int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 10);
     if (in < 0 || out < 0)
