@@ -2,15 +2,16 @@
 #ifndef HONE_HPP
 #define HONE_HPP
 
-/* hone.h for C++17: caches and kernels that own what they hold, launches with the arguments of a call. docs/cpp.md is the
- * manual.
+/* hone.h for C++17: caches and kernels that own what they hold, launches with the arguments of a call. docs/cpp.md is
+ * the manual.
  *
  *   hone::cache cache("tuned.db");
  *   hone::kernel scale = cache.kernel("scale", {{"n", n}});
  *   scale(stream, x, y, 3.0f);
  *
- * What fails throws hone::error. With HONE_NO_EXCEPTIONS defined, or where the compiler has exceptions turned off, it is
- * returned instead: hone::result<T> holds a T or a hone::error. Both may be used in one program, not in one source file.
+ * What fails throws hone::error. With HONE_NO_EXCEPTIONS defined, or where the compiler has exceptions turned off, it
+ * is returned instead: hone::result<T> holds a T or a hone::error. Both may be used in one program, not in one source
+ * file.
  * Threads, contexts and lifetimes are those of hone.h; a kernel keeps its cache open. */
 
 #include <hone.h>
@@ -99,7 +100,8 @@ template <typename T> using size_of = decltype(std::declval<T &>().size());
 template <typename> inline constexpr bool is_host_container = false;
 template <typename T, typename A> inline constexpr bool is_host_container<std::vector<T, A>> = true;
 template <typename T, std::size_t N> inline constexpr bool is_host_container<std::array<T, N>> = true;
-template <typename C, typename T, typename A> inline constexpr bool is_host_container<std::basic_string<C, T, A>> = true;
+template <typename C, typename T, typename A>
+inline constexpr bool is_host_container<std::basic_string<C, T, A>> = true;
 
 template <typename T> inline constexpr bool is_named = false;
 template <typename T> inline constexpr bool is_named<named<T>> = true;
@@ -283,7 +285,7 @@ private:
     {
         static_assert(!is_host_container<plain<T>>, "memory of the host; a launch takes memory of the device");
         static_assert(!std::is_array_v<plain<T>>, "an array of the host; a launch takes memory of the device");
-        static_assert(is_memory<T> || std::is_trivially_copyable_v<plain<T>>, "no scalar, no structure of the device's");
+        static_assert(is_memory<T> || std::is_trivially_copyable_v<plain<T>>, "no scalar, and no plain structure");
         const hone_argument_info &info = state_.arguments[place];
         if (check_)
             if (const char *found = complaint(info, describe<T>()))
@@ -417,9 +419,9 @@ template <typename T> [[noreturn]] outcome<T> fail_as(hone_status status, const 
 class kernel {
 public:
     /* Queues a launch: hone_launch. Arguments stand in the config's order, those left out that follow from the problem
-     * and those that the library owns; or by their names, in any order, after those without. A launch of other types than
-     * the one before is checked against the signature: type, number, and that no output is const. Sizes are checked
-     * where the argument tells its own. Nothing is allocated, but by the library for scratch memory. */
+     * and those that the library owns; or by their names, in any order, after those without. A launch of other types
+     * than the one before is checked against the signature: type, number, and that no output is const. Sizes are
+     * checked where the argument tells its own. Nothing is allocated, but by the library for scratch memory. */
     template <typename... A> outcome<void> operator()(CUstream stream, A &&...arguments) const
     {
         hone_error err;
@@ -483,7 +485,7 @@ public:
     explicit cache(const std::string &path) : cache(open(path)) {}
 #endif
 
-    /* The kernel for a problem, all of whose values are given: hone_get. Keep it: what a launch needs is looked up here. */
+    /* The kernel for a problem, all of whose values are given: hone_get. Keep it: it has what a launch needs. */
     outcome<hone::kernel> kernel(const char *name, std::initializer_list<value> problem = {},
                                  const hone_options &options = hone_options()) const
     {
