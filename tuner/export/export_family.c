@@ -125,8 +125,49 @@ static enum hn_status make_problems(const struct hn_tuned *first, struct hn_expo
     return status;
 }
 
-static enum hn_status make_rows(const struct hn_tuned *first, struct hn_export_family *family,
-                                struct hn_error *err)
+/* Whether a number of the problem occurs in the expression. */
+static bool asks_size(const struct hn_plan *plan, const struct hn_expression *expression,
+                      const struct hn_bindings *problem)
+{
+    bool asks = false;
+    for (size_t slot = 0; slot < plan->name_count && !asks; slot++) {
+        const struct hn_value *value = hn_bindings_get(problem, plan->names[slot]);
+        asks = value != NULL && value->type != HN_WORD && hn_plan_uses(plan, expression, slot);
+    }
+    return asks;
+}
+
+/* Whether constraints let the configuration serve problems with these words at all. */
+static bool can_serve(const struct hn_plan *plan, const struct hn_bindings *point,
+                      const struct hn_bindings *problem)
+{
+    struct hn_value *values = NULL;
+    bool can = hn_plan_values(plan, problem, point, &values, NULL) == HN_OK;
+    for (size_t i = 0; i < plan->constraint_count && can; i++) {
+        struct hn_value result;
+        if (!asks_size(plan, plan->constraints[i], problem))
+            can = hn_expression_evaluate(plan->constraints[i], values, &result, NULL) == HN_OK &&
+                  hn_value_truth(&result);
+    }
+    free(values);
+    return can;
+}
+
+/* The variant itself, or where the configuration can not serve it, one that it can: its row stands
+ * twice, and nothing is compiled for what never is launched. */
+static size_t served_variant(const struct hn_plan *plan, const struct hn_export_family *family,
+                             const struct hn_bindings *point, size_t variant)
+{
+    if (plan == NULL || can_serve(plan, point, &family->problems[variant]))
+        return variant;
+    for (size_t other = 0; other < family->variants; other++)
+        if (can_serve(plan, point, &family->problems[other]))
+            return other;
+    return variant;
+}
+
+static enum hn_status make_rows(const struct hn_plan *plan, const struct hn_tuned *first,
+                                struct hn_export_family *family, struct hn_error *err)
 {
     const struct hn_stored_rule *stored = family->stored;
     family->row_count = stored->rule.configuration_count * family->variants;
@@ -139,11 +180,12 @@ static enum hn_status make_rows(const struct hn_tuned *first, struct hn_export_f
         struct hn_tuned *row = &family->rows[i];
         row->identity = first->identity;
         row->identity.device = stored->identity.device;
-        row->identity.problem = family->problems[i % family->variants];
+        row->best.point = stored->rule.configurations[i / family->variants];
+        row->identity.problem =
+            family->problems[served_variant(plan, family, &row->best.point, i % family->variants)];
         row->version = stored->version;
         row->origin = stored->origin;
         row->simulated = stored->simulated;
-        row->best.point = stored->rule.configurations[i / family->variants];
         row->best.time = stored->learnt;
     }
     return status;
@@ -163,7 +205,7 @@ static enum hn_status take(struct hn_export *export, struct hn_export_family *fa
     }
     if (!fits)
         return HN_OK;
-    status = make_rows(first, family, err);
+    status = make_rows(export->plan, first, family, err);
     for (size_t i = 0; status == HN_OK && fits && i < family->row_count; i++)
         status = hn_export_is_compatible(export, &family->rows[i], &fits, err);
     if (status == HN_OK && fits) {
