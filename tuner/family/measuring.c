@@ -424,8 +424,8 @@ static enum hn_status begin(struct hn_measuring *measuring, const struct hn_bind
         status = hn_task_make(measuring->config, 0, options->regime, task, err);
     if (status != HN_OK)
         return status;
-    hn_task_set_device(task, &options->workers->lead->device.identity, options->workers->lead->device.driver,
-                       measuring->nvrtc);
+    hn_task_set_device(task, &options->workers->lead->device.identity,
+                       options->workers->lead->device.driver, measuring->nvrtc);
     hn_bindings_finish(&task->identity.problem);
     status = hn_bindings_merge(&task->identity.problem, words, err);
     if (status == HN_OK)

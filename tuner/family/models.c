@@ -26,7 +26,7 @@ struct hn_models {
     size_t points;
     bool *categories;
     struct hn_time_terms terms; /* of all points */
-    double *lowest, *span; /* features are brought to 0 .. 1 */
+    double *lowest, *span;      /* features are brought to 0 .. 1 */
     struct hn_gaussian_scales scales;
     struct model *items;
 };
@@ -87,9 +87,9 @@ static enum hn_status choose_terms(struct hn_models *models, const struct hn_fam
     enum hn_status status =
         at != NULL && logs != NULL && times != NULL ? HN_OK : hn_fail_memory(err);
     for (size_t p = 0; p < models->points && status == HN_OK; p++)
-        times[p] =
-            (struct hn_time_terms_of){p, at + p * each, logs + p * each,
-                                    gather(matrix, sizes, use, p, at + p * each, logs + p * each)};
+        times[p] = (struct hn_time_terms_of){
+            p, at + p * each, logs + p * each,
+            gather(matrix, sizes, use, p, at + p * each, logs + p * each)};
     if (status == HN_OK)
         status = hn_terms_choose(family, sizes, times, models->points, &models->terms, err);
     free(at);

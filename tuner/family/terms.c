@@ -183,7 +183,8 @@ static double error_of(const struct evidence *evidence, const size_t *at, size_t
 
 /* The squared errors of all times, each predicted from those of the other folds. keep: the
  * coefficients are those to go on from. */
-static double try_terms(const struct choice *choice, const struct hn_time_terms_of *times, bool keep)
+static double try_terms(const struct choice *choice, const struct hn_time_terms_of *times,
+                        bool keep)
 {
     double squares = 0;
     const struct hn_time_terms *terms = choice->terms;
