@@ -173,7 +173,7 @@ static char *write_with(const char *expression, const struct hn_bindings *point)
 }
 
 /* How many blocks a configuration has along each side of its grid: where waves of blocks end, its
- * times jump. */
+ * times jump. A side that has conditions is no question that somebody could read. */
 static enum hn_status add_grids(const struct hn_plan *plan, struct hn_rule *rule,
                                 struct hn_error *err)
 {
@@ -181,7 +181,8 @@ static enum hn_status add_grids(const struct hn_plan *plan, struct hn_rule *rule
     for (size_t c = 0; c < rule->configuration_count && status == HN_OK; c++)
         for (size_t k = 0; k < 3 * plan->step_count && status == HN_OK; k++) {
             const struct hn_expression *side = plan->steps[k / 3].geometry.grid[k % 3];
-            if (side != NULL && hn_expression_slots(side) > 0)
+            if (side != NULL && hn_expression_slots(side) > 0 &&
+                strstr(hn_expression_text(side), " if ") == NULL)
                 status =
                     add(rule, write_with(hn_expression_text(side), &rule->configurations[c]), err);
         }
