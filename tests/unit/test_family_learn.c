@@ -172,7 +172,7 @@ static void a_rule_chooses_well_at_sizes_that_it_has_not_seen(void **state)
     struct fixture *fixture = *state;
     struct hn_learnt learnt;
     struct hn_error err = {""};
-    const struct hn_learn_options options = {.seed = 5, .samples = 6000, .wanted = 4};
+    const struct hn_learn_options options = {.seed = 5, .samples = 3000, .wanted = 4};
     double mean, worst;
     add_points(fixture);
     measure(fixture, 150);
