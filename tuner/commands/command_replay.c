@@ -6,8 +6,8 @@
 #include "base/c_locale.h"
 #include "base/interrupt.h"
 #include "cache/record/record_json.h"
-#include "runtime/process/machine.h"
 #include "tuner/commands/command.h"
+#include "tuner/commands/hosts_option.h"
 #include "tuner/commands/options.h"
 #include "tuner/commands/output.h"
 #include "tuner/commands/replay_all.h"
@@ -349,15 +349,8 @@ static enum hn_status open_store(struct replay *replay, struct hn_error *err)
 static enum hn_status start_workers(struct replay *replay, struct hn_error *err)
 {
     const struct hn_options *options = &replay->options;
-    const struct hn_workers_options workers = {
-        .device = options->device,
-        .jobs = options->jobs > 0 ? options->jobs : hn_machine_jobs(),
-        /* The point, the default point, the reference and the support kernels. */
-        .useful = 4,
-        .compile_timeout_s = options->compile_timeout_s,
-        .run_timeout_s = options->run_timeout_s,
-        .announces = !options->quiet,
-    };
+    /* The point, the default point, the reference and the support kernels. */
+    const struct hn_workers_options workers = hn_workers_of(options, 4);
     return hn_workers_start(&workers, &replay->workers, err);
 }
 

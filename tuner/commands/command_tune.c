@@ -13,9 +13,8 @@
 #include "tuner/commands/hosts_option.h"
 #include "tuner/commands/options.h"
 #include "tuner/commands/output.h"
+#include "tuner/commands/tune_family.h"
 #include "tuner/config/capture.h"
-#include "tuner/config/family.h"
-#include "tuner/family/family_tune.h"
 #include "tuner/report/progress.h"
 #include "tuner/report/roof.h"
 #include "tuner/report/summary.h"
@@ -382,64 +381,13 @@ static enum hn_status tune_all(struct tune *tune, struct hn_error *err)
     return status;
 }
 
-/* --- a family
- * ----------------------------------------------------------------------------------------------------
- */
-
-static enum hn_status load_again(void *context, struct hn_config **config, struct hn_error *err)
-{
-    const struct tune *tune = context;
-    struct hn_options quiet = tune->options;
-    quiet.quiet = true;
-    return hn_options_config(&quiet, tune->path, config, err);
-}
-
-static void say(void *context, const char *line)
-{
-    const struct tune *tune = context;
-    if (!tune->options.quiet)
-        fprintf(stderr, "%s\n", line);
-}
-
-static void print_family(const struct hn_family_outcome *outcome)
-{
-    struct hn_text loss;
-    hn_text_init(&loss);
-    hn_rule_append_loss(&loss, &outcome->rule);
-    printf("%zu configurations for any size, chosen by a tree of %zu nodes\n"
-           "%s\n"
-           "learnt in %.0f s from %zu sizes, %zu of them tuned on their own, and %zu times of a "
-           "configuration at a size\n",
-           outcome->rule.configuration_count, outcome->rule.node_count,
-           loss.data != NULL ? loss.data : "", outcome->elapsed_s, outcome->sizes, outcome->tuned,
-           outcome->cells);
-    hn_text_finish(&loss);
-}
-
-static enum hn_status report_family(struct tune *tune, const struct hn_family_outcome *outcome,
-                                    struct hn_error *err)
-{
-    const struct hn_rule *rule = &outcome->rule;
-    if (!tune->options.json) {
-        print_family(outcome);
-        return HN_OK;
-    }
-    json_t *json =
-        json_pack("{ss s{so sI sI sI sf sb}}", "kernel", tune->config->plan->kernel, "family",
-                  "rule", hn_rule_to_json(rule), "sizes", (json_int_t)outcome->sizes, "tuned",
-                  (json_int_t)outcome->tuned, "cells", (json_int_t)outcome->cells, "elapsed_s",
-                  outcome->elapsed_s, "reached", (int)outcome->reached);
-    return json != NULL && json_array_append_new(tune->results, json) == 0 ? HN_OK
-                                                                           : hn_fail_memory(err);
-}
-
 static enum hn_status tune_family(struct tune *tune, struct hn_error *err)
 {
-    struct hn_family_outcome outcome;
-    const struct hn_family_options options = {
-        .load = load_again,
-        .say = say,
-        .context = tune,
+    struct hn_family_source source = {&tune->options, tune->path};
+    const struct hn_family_options family = {
+        .load = hn_family_source_load,
+        .say = hn_family_source_say,
+        .context = &source,
         .workers = tune->workers,
         .store = tune->store,
         .strategy = tune->strategy,
@@ -452,56 +400,18 @@ static enum hn_status tune_family(struct tune *tune, struct hn_error *err)
         .command = tune->command,
         .events = tune->events,
     };
-    enum hn_status status = hn_family_tune(&options, &outcome, err);
-    if (status == HN_OK)
-        status = report_family(tune, &outcome, err);
-    hn_family_outcome_finish(&outcome);
-    return status;
-}
-
-/* Options of single searches that say nothing of a family. */
-static const char *find_meaningless(const struct tune *tune)
-{
-    const struct hn_options *options = &tune->options;
-    const struct {
-        bool given;
-        const char *name;
-    } all[] = {{options->simulate != NULL, "--simulate"},
-               {tune->capture != NULL, "--capture"},
-               {options->problem_count > 0, "--problem"},
-               {tune->expected_count > 0, "--reference"},
-               {options->full, "--full"},
-               {options->has_stop_chance, "--stop-chance"},
-               {options->retry_failed, "--retry-failed"}};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (all[i].given)
-            return all[i].name;
-    return NULL;
+    return hn_tune_family(&family, tune->config->plan->kernel,
+                          tune->options.json ? tune->results : NULL, err);
 }
 
 static enum hn_status check_family(const struct tune *tune, struct hn_error *err)
 {
-    const char *meaningless = find_meaningless(tune);
+    const struct hn_family_source source = {&tune->options, tune->path};
+    const struct hn_tune_single single = {tune->capture != NULL, tune->expected_count > 0};
     if (!tune->family && (tune->loss > 0 || tune->held_out > 0))
         return hn_fail(err, HN_EUSAGE, "%s is an option of --family",
                        tune->loss > 0 ? "--loss" : "--held-out");
-    if (!tune->family)
-        return HN_OK;
-    if (tune->config->family == NULL)
-        return hn_fail(err, HN_EUSAGE,
-                       "--family: %s has no 'family'; docs/families.md says how to write one",
-                       tune->path);
-    if (meaningless != NULL)
-        return hn_fail(err, HN_EUSAGE,
-                       "--family draws sizes, and shares its time between short searches on a GPU: "
-                       "it can not be given with %s",
-                       meaningless);
-    if (tune->options.budget_count > 0)
-        return hn_fail(err, HN_EUSAGE, "--family: --budget is a time, as 60s or 10m");
-    if (strcmp(tune->config->plan->objective, "time") != 0)
-        return hn_fail(err, HN_ECONFIG, "--family compares times, and the objective of %s is '%s'",
-                       tune->path, tune->config->plan->objective);
-    return HN_OK;
+    return tune->family ? hn_tune_family_check(&source, tune->config, &single, err) : HN_OK;
 }
 
 static void print_next(const struct tune *tune)

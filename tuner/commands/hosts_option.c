@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "runtime/process/machine.h"
+
 enum hn_status hn_hosts_option_read(const char *workers, struct hn_hosts_option *option,
                                     struct hn_error *err)
 {
@@ -27,4 +29,16 @@ void hn_hosts_option_finish(struct hn_hosts_option *option)
 {
     free(option->hosts);
     hn_sites_finish(&option->sites);
+}
+
+struct hn_workers_options hn_workers_of(const struct hn_options *options, double useful)
+{
+    return (struct hn_workers_options){
+        .device = options->device,
+        .jobs = options->jobs > 0 ? options->jobs : hn_machine_jobs(),
+        .useful = useful,
+        .compile_timeout_s = options->compile_timeout_s,
+        .run_timeout_s = options->run_timeout_s,
+        .announces = !options->quiet,
+    };
 }

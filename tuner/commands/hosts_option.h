@@ -2,8 +2,10 @@
 #ifndef HONE_TUNER_COMMANDS_HOSTS_OPTION_H
 #define HONE_TUNER_COMMANDS_HOSTS_OPTION_H
 
+#include "tuner/commands/options.h"
 #include "tuner/config/sites.h"
 #include "tuner/hosts/hosts.h"
+#include "tuner/workers/workers.h"
 
 /* What --workers says, as hosts are started by it. */
 struct hn_hosts_option {
@@ -13,5 +15,8 @@ struct hn_hosts_option {
 
 enum hn_status hn_hosts_option_read(const char *workers, struct hn_hosts_option *option, struct hn_error *err);
 void hn_hosts_option_finish(struct hn_hosts_option *option);
+
+/* Workers of this machine, as the options have them; `useful` as in hn_workers_options. */
+struct hn_workers_options hn_workers_of(const struct hn_options *options, double useful);
 
 #endif

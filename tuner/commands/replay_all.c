@@ -6,7 +6,7 @@
 
 #include "base/interrupt.h"
 #include "cache/record/record_json.h"
-#include "runtime/process/machine.h"
+#include "tuner/commands/hosts_option.h"
 #include "tuner/commands/output.h"
 #include "tuner/report/format.h"
 #include "tuner/session/session.h"
@@ -221,14 +221,8 @@ static enum hn_status replay_config(struct replay_all *replay, const char *path,
 static enum hn_status start(struct replay_all *replay, struct hn_error *err)
 {
     const struct hn_options *options = replay->options;
-    const struct hn_workers_options workers = {
-        .device = options->device,
-        .jobs = options->jobs > 0 ? options->jobs : hn_machine_jobs(),
-        .useful = BEST_COUNT + 3, /* beside the points: default point, reference, support kernels */
-        .compile_timeout_s = options->compile_timeout_s,
-        .run_timeout_s = options->run_timeout_s,
-        .announces = !options->quiet,
-    };
+    /* beside the points: default point, reference, support kernels */
+    const struct hn_workers_options workers = hn_workers_of(options, BEST_COUNT + 3);
     char *path = hn_store_default_path(options->cache);
     if (path == NULL)
         return hn_fail_memory(err);

@@ -6,67 +6,34 @@
 #include <string.h>
 
 #include "base/interrupt.h"
-#include "runtime/process/machine.h"
+#include "tuner/commands/family_source.h"
+#include "tuner/commands/hosts_option.h"
 #include "tuner/commands/output.h"
-#include "tuner/config/family.h"
 #include "tuner/family/family_replay.h"
 
 struct replay_family {
-    const struct hn_options *options;
-    const char *path;
+    struct hn_family_source source;
     double max_slowdown;
     struct hn_config *config;
     struct hn_store *store;
     struct hn_workers *workers;
 };
 
-static enum hn_status load_again(void *context, struct hn_config **config, struct hn_error *err)
-{
-    const struct replay_family *replay = context;
-    struct hn_options quiet = *replay->options;
-    quiet.quiet = true;
-    return hn_options_config(&quiet, replay->path, config, err);
-}
-
-static void say(void *context, const char *line)
-{
-    const struct replay_family *replay = context;
-    if (!replay->options->quiet)
-        fprintf(stderr, "%s\n", line);
-}
-
-static enum hn_status check(const struct replay_family *replay, struct hn_error *err)
-{
-    const struct hn_options *options = replay->options;
-    if (replay->config->family == NULL)
-        return hn_fail(err, HN_EUSAGE,
-                       "--family: %s has no 'family'; docs/families.md says how to write one",
-                       replay->path);
-    if (options->problem_count > 0)
-        return hn_fail(err, HN_EUSAGE,
-                       "--family draws sizes of the family's: it can not be given with --problem");
-    if (options->budget_count > 0)
-        return hn_fail(err, HN_EUSAGE, "--family: --budget is a time, as 60s or 10m");
-    return HN_OK;
-}
-
 static enum hn_status start(struct replay_family *replay, struct hn_error *err)
 {
-    const struct hn_options *options = replay->options;
-    const struct hn_workers_options workers = {
-        .device = options->device,
-        .jobs = options->jobs > 0 ? options->jobs : hn_machine_jobs(),
-        .useful = 1e6, /* searches take as many as there are */
-        .compile_timeout_s = options->compile_timeout_s,
-        .run_timeout_s = options->run_timeout_s,
-        .announces = !options->quiet,
-    };
+    const struct hn_options *options = replay->source.options;
+    /* searches take as many as there are */
+    const struct hn_workers_options workers = hn_workers_of(options, 1e6);
     char *path = hn_store_default_path(options->cache);
     if (path == NULL)
         return hn_fail_memory(err);
-    enum hn_status status = hn_options_config(options, replay->path, &replay->config, err);
+    enum hn_status status = hn_options_config(options, replay->source.path, &replay->config, err);
     if (status == HN_OK)
-        status = check(replay, err);
+        status = hn_family_source_check(&replay->source, replay->config, err);
+    if (status == HN_OK && options->problem_count > 0)
+        status =
+            hn_fail(err, HN_EUSAGE,
+                    "--family draws sizes of the family's: it can not be given with --problem");
     if (status == HN_OK)
         status = hn_store_open(path, HN_STORE_WRITE, &replay->store, err);
     free(path);
@@ -118,7 +85,7 @@ static enum hn_status report(const struct replay_family *replay,
                              const struct hn_family_replay *found, struct hn_error *err)
 {
     const struct hn_stored_rule *stored = found->rule;
-    if (!replay->options->json) {
+    if (!replay->source.options->json) {
         print_result(replay, found);
         return HN_OK;
     }
@@ -148,7 +115,7 @@ static enum hn_status judge(const struct replay_family *replay,
                          "least %.1f%% by the spread of these sizes, expected the promised %.1f%% "
                          "and at most %g%% more; `hone tune --family %s` learns it again",
                          100 * found->found.loss.mean, 100 * found->found.low, 100 * promised,
-                         100 * replay->max_slowdown, replay->path);
+                         100 * replay->max_slowdown, replay->source.path);
     return status;
 }
 
@@ -157,12 +124,12 @@ enum hn_status hn_replay_family(const struct hn_options *options, const char *pa
                                 struct hn_error *err)
 {
     struct hn_family_replay found = {.rule = NULL};
-    struct replay_family replay = {.options = options, .path = path, .max_slowdown = max_slowdown};
+    struct replay_family replay = {.source = {options, path}, .max_slowdown = max_slowdown};
     enum hn_status status = start(&replay, err);
     const struct hn_family_options family = {
-        .load = load_again,
-        .say = say,
-        .context = &replay,
+        .load = hn_family_source_load,
+        .say = hn_family_source_say,
+        .context = &replay.source,
         .workers = replay.workers,
         .store = replay.store,
         .strategy = hn_strategy_find("auto"),

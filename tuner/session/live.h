@@ -78,6 +78,19 @@ struct hn_live {
     double started_ms;
 };
 
+/* live_evaluate.c. Starts an evaluation, which the card takes over. */
+enum hn_status hn_live_card_evaluate(struct hn_live *live, struct hn_live_card *card, struct hn_live_flight *flight,
+                                     struct hn_error *err);
+/* What came of it. */
+enum hn_status hn_live_card_take(struct hn_live *live, struct hn_live_card *card, struct hn_gpu_result *result,
+                                 struct hn_backend_event *event, struct hn_error *err);
+/* The record of an answer, or of how the worker ended. The result is finished. */
+enum hn_status hn_live_read_record(const struct hn_live_flight *flight, struct hn_gpu_result *result,
+                                   struct hn_record *record, struct hn_error *err);
+/* Times as of the first card. */
+void hn_live_card_scale(const struct hn_live_card *card, struct hn_record *record);
+void hn_live_flight_finish(struct hn_live_flight *flight); /* empty then */
+
 /* live_cards.c. Looks for cards, and moves all but the lead on without blocking; what they evaluated becomes events. */
 enum hn_status hn_live_cards_move(struct hn_live *live, struct hn_error *err);
 void hn_live_cards_finish(struct hn_live *live);
@@ -86,18 +99,10 @@ struct hn_live_card *hn_live_card_idle(struct hn_live *live);
 bool hn_live_cards_quiet(const struct hn_live *live);
 /* Whoever is free next starts it; it is taken over. */
 enum hn_status hn_live_return(struct hn_live *live, struct hn_live_flight *flight, struct hn_error *err);
-/* Starts an evaluation, which the card takes over. */
-enum hn_status hn_live_card_evaluate(struct hn_live *live, struct hn_live_card *card, struct hn_live_flight *flight,
-                                     struct hn_error *err);
-/* What came of it. */
-enum hn_status hn_live_card_take(struct hn_live *live, struct hn_live_card *card, struct hn_gpu_result *result,
-                                 struct hn_backend_event *event, struct hn_error *err);
 /* The lead is lost for good: the next card that is ready leads. False: there is none, or it is not lost. */
 bool hn_live_promote(struct hn_live *live);
 /* Fills in live->usages, and returns how many there are: none where all is of this process. */
 size_t hn_live_cards_usage(struct hn_live *live);
-/* Times as of the first card. */
-void hn_live_card_scale(const struct hn_live_card *card, struct hn_record *record);
 /* Sets up the lead, waiting for the reply unless it is busy, and all others before their next request. */
 enum hn_status hn_live_set_up(struct hn_live *live, const struct hn_message *message, const char *replaces,
                               struct hn_error *err);

@@ -20,20 +20,12 @@ static const double most_ratio = 1.5;
 /* What one anchor alone may be wrong by. */
 static const double lone_spread = 0.02;
 
-static void finish_flight(struct hn_live_flight *flight)
-{
-    hn_bindings_finish(&flight->point);
-    hn_message_finish(&flight->message);
-    *flight = (struct hn_live_flight){.ticket = 0};
-    hn_bindings_init(&flight->point);
-}
-
 void hn_live_cards_finish(struct hn_live *live)
 {
     for (size_t i = 0; i < live->card_count; i++)
-        finish_flight(&live->cards[i].flight);
+        hn_live_flight_finish(&live->cards[i].flight);
     for (size_t i = 0; i < live->returned_count; i++)
-        finish_flight(&live->returned[i]);
+        hn_live_flight_finish(&live->returned[i]);
     for (size_t i = 0; i < live->event_count; i++)
         hn_backend_event_finish(&live->events[i]);
     for (size_t i = 0; i < live->kept_count; i++)
@@ -261,137 +253,6 @@ enum hn_status hn_live_ask(struct hn_live *live, struct hn_message *message, dou
     return status;
 }
 
-/* --- evaluations
- * ----------------------------------------------------------------------------------------------------
- */
-
-/* What a time is held against is the first card's. */
-static void set_request(const struct hn_live_card *card, struct hn_live_flight *flight)
-{
-    struct hn_bench_request own = flight->request;
-    own.censor_us *= card->ratio;
-    json_object_set_new(flight->message.json, "request",
-                        hn_fields_to_json(&hn_bench_request_structure, &own));
-}
-
-enum hn_status hn_live_card_evaluate(struct hn_live *live, struct hn_live_card *card,
-                                     struct hn_live_flight *flight, struct hn_error *err)
-{
-    struct hn_message sent;
-    enum hn_status status = HN_OK;
-    set_request(card, flight);
-    /* Somebody else may have to do it. */
-    if (live->workers->hosts != NULL) {
-        status = hn_message_copy(&sent, &flight->message, err);
-    } else {
-        sent = flight->message;
-        flight->message = (struct hn_message){0};
-    }
-    if (status == HN_OK)
-        status = hn_gpu_client_request(card->card->gpu, &sent, 0, err);
-    if (status != HN_OK)
-        return status;
-    card->flight = *flight;
-    card->evaluating = true;
-    *flight = (struct hn_live_flight){.ticket = 0};
-    hn_bindings_init(&flight->point);
-    return HN_OK;
-}
-
-void hn_live_card_scale(const struct hn_live_card *card, struct hn_record *record)
-{
-    struct hn_timing *timing = &record->timing;
-    double *const times[] = {&timing->median_us, &timing->low_us, &timing->high_us,
-                             &timing->resolution_us, &timing->host_us};
-    if (card->card->host != NULL) {
-        snprintf(record->host, sizeof record->host, "%s", card->card->host_name);
-        snprintf(record->card, sizeof record->card, "%s", card->card->device.uuid);
-    }
-    if (card->ratio == 1)
-        return;
-    record->ratio = card->ratio;
-    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
-        *times[i] /= card->ratio;
-    for (size_t i = 0; timing->samples_us != NULL && i < timing->sample_count; i++)
-        timing->samples_us[i] /= card->ratio;
-}
-
-/* A failed device assertion is told in what the worker printed. */
-static enum hn_status append_output(struct hn_record *record, const char *output,
-                                    struct hn_error *err)
-{
-    char *message;
-    if (record->message == NULL)
-        return HN_OK;
-    if (asprintf(&message, "%s%s", record->message, output) < 0)
-        return hn_fail_memory(err);
-    free(record->message);
-    record->message = message;
-    return HN_OK;
-}
-
-static enum hn_status read_record(const struct hn_live_flight *flight, struct hn_gpu_result *result,
-                                  struct hn_record *record, struct hn_error *err)
-{
-    hn_record_init(record);
-    if (result->end != HN_GPU_REPLY) {
-        hn_record_fail(record,
-                       result->end == HN_GPU_TIMEOUT ? HN_OUTCOME_RUN_TIMEOUT
-                                                     : HN_OUTCOME_WORKER_CRASH,
-                       "%s", result->text);
-        return hn_bindings_copy(&record->point, &flight->point, err);
-    }
-    enum hn_status status =
-        hn_record_from_json(json_object_get(result->message.json, "record"), NULL, record, err);
-    hn_message_finish(&result->message);
-    if (status == HN_OK && !hn_bindings_equal(&record->point, &flight->point))
-        status = hn_fail(err, HN_EFORMAT, "the GPU worker answers for another point");
-    if (status == HN_OK && result->text[0] != '\0')
-        status = append_output(record, result->text, err);
-    return status;
-}
-
-/* The first that the lead has measured in full. */
-static enum hn_status keep_anchor(struct hn_live *live, struct hn_live_flight *flight,
-                                  const struct hn_record *record, struct hn_error *err)
-{
-    struct hn_live_anchor *anchor = &live->anchors[live->anchor_count];
-    bool suits = record->outcome == HN_OUTCOME_OK && flight->request.measure &&
-                 record->timing.median_us > 0 && flight->message.json != NULL;
-    live->lead_finished++;
-    if (!suits || live->anchor_count == HN_ANCHORS || live->lead->ratio != 1)
-        return HN_OK;
-    enum hn_status status = hn_bindings_copy(&anchor->point, &flight->point, err);
-    if (status != HN_OK)
-        return status;
-    anchor->message = flight->message;
-    flight->message = (struct hn_message){0};
-    anchor->median_us = record->timing.median_us;
-    live->anchor_count++;
-    return HN_OK;
-}
-
-enum hn_status hn_live_card_take(struct hn_live *live, struct hn_live_card *card,
-                                 struct hn_gpu_result *result, struct hn_backend_event *event,
-                                 struct hn_error *err)
-{
-    struct hn_live_flight *flight = &card->flight;
-    *event = (struct hn_backend_event){.kind = HN_EVENT_EVALUATED, .ticket = flight->ticket};
-    enum hn_status status = read_record(flight, result, &event->record, err);
-    if (status == HN_OK && card == live->lead)
-        status = keep_anchor(live, flight, &event->record, err);
-    if (status != HN_OK) {
-        hn_record_finish(&event->record);
-        event->kind = HN_EVENT_NONE;
-        return status;
-    }
-    hn_live_card_scale(card, &event->record);
-    card->measured += flight->request.measure;
-    finish_flight(flight);
-    card->evaluating = false;
-    return HN_OK;
-}
-
 /* --- a card other than the lead
  * ----------------------------------------------------------------------------------------------------
  */
@@ -481,8 +342,8 @@ static void take_anchor(const struct hn_live *live, struct hn_live_card *card,
     struct hn_record record;
     const struct hn_live_anchor *anchor = &live->anchors[card->anchor++];
     const struct hn_live_flight asked = {.point = anchor->point};
-    if (read_record(&asked, result, &record, NULL) == HN_OK && record.outcome == HN_OUTCOME_OK &&
-        record.timing.median_us > 0)
+    if (hn_live_read_record(&asked, result, &record, NULL) == HN_OK &&
+        record.outcome == HN_OUTCOME_OK && record.timing.median_us > 0)
         card->ratios[card->ratio_count++] = record.timing.median_us / anchor->median_us;
     hn_record_finish(&record);
 }

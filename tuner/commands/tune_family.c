@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/commands/tune_family.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tuner/family/family_tune.h"
+
+/* Options of single searches that say nothing of a family. */
+static const char *find_meaningless(const struct hn_options *options,
+                                    const struct hn_tune_single *single)
+{
+    const struct {
+        bool given;
+        const char *name;
+    } all[] = {{options->simulate != NULL, "--simulate"},
+               {single->captures, "--capture"},
+               {options->problem_count > 0, "--problem"},
+               {single->expects, "--reference"},
+               {options->full, "--full"},
+               {options->has_stop_chance, "--stop-chance"},
+               {options->retry_failed, "--retry-failed"}};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (all[i].given)
+            return all[i].name;
+    return NULL;
+}
+
+enum hn_status hn_tune_family_check(const struct hn_family_source *source,
+                                    const struct hn_config *config,
+                                    const struct hn_tune_single *single, struct hn_error *err)
+{
+    const char *meaningless = find_meaningless(source->options, single);
+    if (config->family != NULL && meaningless != NULL)
+        return hn_fail(err, HN_EUSAGE,
+                       "--family draws sizes, and shares its time between short searches on a GPU: "
+                       "it can not be given with %s",
+                       meaningless);
+    enum hn_status status = hn_family_source_check(source, config, err);
+    if (status == HN_OK && strcmp(config->plan->objective, "time") != 0)
+        return hn_fail(err, HN_ECONFIG, "--family compares times, and the objective of %s is '%s'",
+                       source->path, config->plan->objective);
+    return status;
+}
+
+static void print_family(const struct hn_family_outcome *outcome)
+{
+    struct hn_text loss;
+    hn_text_init(&loss);
+    hn_rule_append_loss(&loss, &outcome->rule);
+    printf("%zu configurations for any size, chosen by a tree of %zu nodes\n"
+           "%s\n"
+           "learnt in %.0f s from %zu sizes, %zu of them tuned on their own, and %zu times of a "
+           "configuration at a size\n",
+           outcome->rule.configuration_count, outcome->rule.node_count,
+           loss.data != NULL ? loss.data : "", outcome->elapsed_s, outcome->sizes, outcome->tuned,
+           outcome->cells);
+    hn_text_finish(&loss);
+}
+
+static enum hn_status add_family(const struct hn_family_outcome *outcome, const char *kernel,
+                                 json_t *results, struct hn_error *err)
+{
+    json_t *json =
+        json_pack("{ss s{so sI sI sI sf sb}}", "kernel", kernel, "family", "rule",
+                  hn_rule_to_json(&outcome->rule), "sizes", (json_int_t)outcome->sizes, "tuned",
+                  (json_int_t)outcome->tuned, "cells", (json_int_t)outcome->cells, "elapsed_s",
+                  outcome->elapsed_s, "reached", (int)outcome->reached);
+    return json != NULL && json_array_append_new(results, json) == 0 ? HN_OK : hn_fail_memory(err);
+}
+
+enum hn_status hn_tune_family(const struct hn_family_options *family, const char *kernel,
+                              json_t *results, struct hn_error *err)
+{
+    struct hn_family_outcome outcome;
+    enum hn_status status = hn_family_tune(family, &outcome, err);
+    if (status == HN_OK && results != NULL)
+        status = add_family(&outcome, kernel, results, err);
+    else if (status == HN_OK)
+        print_family(&outcome);
+    hn_family_outcome_finish(&outcome);
+    return status;
+}
