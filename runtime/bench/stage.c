@@ -224,20 +224,21 @@ static enum hn_status make_uploads(struct hn_stage *stage, size_t count, struct 
     return HN_OK;
 }
 
-/* A texture reads the device's copy, which there is none of then. */
-static bool can_read_textures(const struct hn_plan *plan, const struct hn_flow *flow,
-                              enum hn_outcome *outcome, char why[256])
+/* A texture or a tensor map sees the device's copy, which there is none of then. */
+static bool have_views(const struct hn_plan *plan, const struct hn_flow *flow,
+                       enum hn_outcome *outcome, char why[256])
 {
     if (flow->host_memory != HN_HOST_MAPPED && flow->host_memory != HN_HOST_MANAGED)
         return true;
     for (size_t i = 0; i < plan->argument_count; i++) {
-        if (plan->arguments[i].role != HN_ROLE_TEXTURE ||
+        enum hn_role role = plan->arguments[i].role;
+        if ((role != HN_ROLE_TEXTURE && role != HN_ROLE_TENSOR_MAP) ||
             !is_on_host(flow, hn_plan_source(plan, i)))
             continue;
         *outcome = HN_OUTCOME_INVALID_LAUNCH;
-        snprintf(why, 256, "texture '%.60s' over '%.60s', which is in %s memory",
-                 plan->arguments[i].name, plan->arguments[i].from,
-                 hn_host_memory_names[flow->host_memory]);
+        snprintf(why, 256, "%s '%.60s' over '%.60s', which is in %s memory",
+                 role == HN_ROLE_TEXTURE ? "texture" : "tensor map", plan->arguments[i].name,
+                 plan->arguments[i].from, hn_host_memory_names[flow->host_memory]);
         return false;
     }
     return true;
@@ -248,7 +249,7 @@ enum hn_status hn_stage_place(struct hn_arena *arena, const struct hn_flow *flow
 {
     why[0] = '\0';
     *outcome = HN_OUTCOME_OK;
-    if (!can_read_textures(arena->plan, flow, outcome, why))
+    if (!have_views(arena->plan, flow, outcome, why))
         return HN_OK;
     enum hn_status status = create(arena, err);
     struct hn_stage *stage = arena->stage;

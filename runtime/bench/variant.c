@@ -125,13 +125,14 @@ static enum hn_status allocate(struct hn_variant *variant, struct hn_error *err)
     variant->scalars = calloc((chunks + 1) * arguments + 1, sizeof *variant->scalars);
     variant->staged = calloc(arguments + 1, sizeof *variant->staged);
     variant->addresses = calloc(arguments + 1, sizeof *variant->addresses);
+    variant->map_places = calloc(arguments + 1, sizeof *variant->map_places);
     variant->parameters = calloc(longest + 1, sizeof *variant->parameters);
     variant->symbols = calloc(arguments + 1, sizeof *variant->symbols);
     variant->zeroed = calloc(arguments + 1, sizeof *variant->zeroed);
     variant->metric_values = calloc(arguments + 1, sizeof *variant->metric_values);
     if (variant->functions == NULL || variant->scalars == NULL || variant->addresses == NULL ||
         variant->parameters == NULL || variant->symbols == NULL || variant->zeroed == NULL ||
-        variant->metric_values == NULL || variant->staged == NULL)
+        variant->metric_values == NULL || variant->staged == NULL || variant->map_places == NULL)
         return hn_fail_memory(err);
     return HN_OK;
 }
@@ -200,6 +201,8 @@ void hn_variant_finish(struct hn_variant *variant)
     free(variant->zeroed);
     free(variant->symbols);
     free(variant->parameters);
+    free(variant->maps);
+    free(variant->map_places);
     free(variant->addresses);
     free(variant->scalars);
     free(variant->functions);
@@ -210,25 +213,32 @@ void hn_variant_finish(struct hn_variant *variant)
     variant->zeroed = NULL;
     variant->symbols = NULL;
     variant->parameters = NULL;
+    variant->maps = NULL;
+    variant->map_places = NULL;
     variant->addresses = NULL;
     variant->scalars = NULL;
     variant->functions = NULL;
     variant->values = NULL;
 }
 
-/* A texture that the device refuses is told by its name. */
-static enum hn_status make_textures(struct hn_variant *variant, struct hn_record *record,
-                                    struct hn_error *err)
+/* A texture or a tensor map that the device refuses is told by its name. */
+static enum hn_status make_views(struct hn_variant *variant, struct hn_record *record,
+                                 struct hn_error *err)
 {
     const struct hn_plan *plan = variant->arena->plan;
     for (size_t i = 0; i < plan->argument_count; i++) {
         char what[160];
         CUtexObject texture;
-        if (plan->arguments[i].role != HN_ROLE_TEXTURE || !hn_launch_takes(&variant->launch, i))
+        void *map;
+        enum hn_role role = plan->arguments[i].role;
+        if ((role != HN_ROLE_TEXTURE && role != HN_ROLE_TENSOR_MAP) ||
+            !hn_launch_takes(&variant->launch, i))
             continue;
-        snprintf(what, sizeof what, "texture '%.60s' over '%.60s'", plan->arguments[i].name,
+        snprintf(what, sizeof what, "%s '%.60s' over '%.60s'",
+                 role == HN_ROLE_TEXTURE ? "texture" : "tensor map", plan->arguments[i].name,
                  plan->arguments[i].from);
-        CUresult result = hn_arena_texture(variant->arena, 0, i, &texture);
+        CUresult result = role == HN_ROLE_TEXTURE ? hn_arena_texture(variant->arena, 0, i, &texture)
+                                                  : hn_variant_map(variant, 0, i, &map);
         enum hn_status status = reject(variant, result, HN_OUTCOME_LAUNCH_ERROR, what, record, err);
         if (status != HN_OK || record->outcome != HN_OUTCOME_OK)
             return status;
@@ -247,7 +257,7 @@ enum hn_status hn_variant_place(struct hn_variant *variant, struct hn_record *re
                        "its scratch needs %.3f GiB, more than is free on the device",
                        (double)needed / 0x1p30);
     if (status == HN_OK && fits)
-        status = make_textures(variant, record, err);
+        status = make_views(variant, record, err);
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK && variant->launch.flow != NULL)
         status = hn_pipeline_place(variant, record, err);
     return status;

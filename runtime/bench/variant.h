@@ -34,6 +34,8 @@ struct hn_variant {
     size_t *zeroed;          /* counters that are zeroed as part of a launch, as one of its steps takes them */
     size_t zeroed_count;
     CUdeviceptr *addresses; /* one an argument: of the set being launched */
+    void **map_places;      /* one an argument: where the tensor map of that set lies */
+    struct hn_variant_map *maps; /* HN_MAX_SETS of each tensor map; NULL: none was asked for */
     void **parameters;     /* room for the arguments of the longest step */
     size_t compared_set;   /* whose outputs the next check compares */
     double *metric_values; /* one a metric argument: the mean of its elements, as last checked */
@@ -74,10 +76,10 @@ enum hn_status hn_variant_find_symbols(struct hn_variant *variant, struct hn_rec
 /* Whether it can be launched several times on what one hn_variant_restore made. */
 bool hn_variant_is_repeatable(const struct hn_variant *variant);
 
-/* Whether one of the steps takes it. */
-bool hn_launch_takes(const struct hn_launch *launch, size_t argument);
-/* Queues step `number` of the launch, of whose chunks each has its own, with these scalars and the addresses as they
- * are. */
+/* The tensor map of an argument of that role, over a set's buffer; NULL where no step takes it. */
+CUresult hn_variant_map(struct hn_variant *variant, size_t set, size_t argument, void **map);
+/* Queues step `number` of the launch, of whose chunks each has its own, with these scalars, and the addresses and maps
+ * as they are. */
 CUresult hn_variant_launch_step(struct hn_variant *variant, size_t number, const struct hn_launch_step *step,
                                 uint64_t *scalars, CUstream stream);
 

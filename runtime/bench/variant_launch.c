@@ -6,27 +6,20 @@
 #include "runtime/bench/variant.h"
 #include "runtime/module/module.h"
 
-bool hn_launch_takes(const struct hn_launch *launch, size_t argument)
-{
-    for (size_t s = 0; s < launch->step_count; s++)
-        for (size_t i = 0; i < launch->steps[s].step->argument_count; i++)
-            if (launch->steps[s].step->arguments[i] == argument)
-                return true;
-    return false;
-}
-
-/* Of a buffer, or the handle of a texture object. */
-static CUresult address_of(const struct hn_variant *variant, size_t set, size_t argument,
-                           CUdeviceptr *address)
+/* Where an argument is in a set: the address of a buffer, the handle of a texture object, a tensor
+ * map. */
+static CUresult locate(struct hn_variant *variant, size_t set, size_t argument)
 {
     struct hn_arena *arena = variant->arena;
-    if (arena->plan->arguments[argument].role != HN_ROLE_TEXTURE) {
-        *address = hn_arena_address(arena, set, argument);
-        return CUDA_SUCCESS;
-    }
-    return hn_launch_takes(&variant->launch, argument)
-               ? hn_arena_texture(arena, set, argument, address)
-               : CUDA_SUCCESS;
+    enum hn_role role = arena->plan->arguments[argument].role;
+    if (role == HN_ROLE_TENSOR_MAP)
+        return hn_variant_map(variant, set, argument, &variant->map_places[argument]);
+    if (role == HN_ROLE_TEXTURE)
+        return hn_launch_takes(&variant->launch, argument)
+                   ? hn_arena_texture(arena, set, argument, &variant->addresses[argument])
+                   : CUDA_SUCCESS;
+    variant->addresses[argument] = hn_arena_address(arena, set, argument);
+    return CUDA_SUCCESS;
 }
 
 /* Where the driver finds an argument. */
@@ -36,6 +29,8 @@ static void *parameter_of(const struct hn_variant *variant, uint64_t *scalars, s
         return &scalars[argument];
     if (variant->arena->buffers[argument].host != NULL)
         return variant->arena->buffers[argument].host;
+    if (variant->map_places[argument] != NULL)
+        return variant->map_places[argument];
     return &variant->addresses[argument];
 }
 
@@ -79,7 +74,7 @@ CUresult hn_variant_launch(struct hn_variant *variant, size_t set)
     const struct hn_plan *plan = variant->arena->plan;
     CUresult result = CUDA_SUCCESS;
     for (size_t i = 0; i < plan->argument_count && result == CUDA_SUCCESS; i++)
-        result = address_of(variant, set, i, &variant->addresses[i]);
+        result = locate(variant, set, i);
     if (result == CUDA_SUCCESS)
         result = zero_counters(variant);
     if (result != CUDA_SUCCESS)

@@ -397,6 +397,8 @@ enum hn_status hn_compile_source(const struct hn_nvrtc *nvrtc, const struct hn_s
                                  struct hn_error *err)
 {
     const struct hn_template *template = source->template;
+    char name[HN_ARCHITECTURE_SIZE];
+    hn_architecture_name(architecture, source->arch_specific, name);
     const char **names = calloc(2 * template->include_count + 1, sizeof *names);
     if (names == NULL)
         return hn_fail_memory(err);
@@ -416,7 +418,7 @@ enum hn_status hn_compile_source(const struct hn_nvrtc *nvrtc, const struct hn_s
         .entry_count = source->entry_count,
         .options = (const char *const *)source->options,
         .option_count = source->option_count,
-        .architecture = architecture,
+        .architecture = name,
     };
     enum hn_status status = hn_compile(nvrtc, &request, image, err);
     free(names);

@@ -6,8 +6,8 @@
 
 #include "runtime/compile/cubin.h"
 
-/* What is passed by address, and the handle of a texture object. */
-enum { ADDRESS_BYTES = 8 };
+/* What is passed by address, and the handle of a texture object; a CUtensorMap. */
+enum { ADDRESS_BYTES = 8, TENSOR_MAP_BYTES = 128 };
 /* Of the arguments that a message lists. */
 enum { LISTED_BYTES = 1500 };
 
@@ -20,6 +20,9 @@ static enum hn_status passed_bytes(const struct hn_plan *plan, size_t index,
     *bytes = ADDRESS_BYTES;
     if (argument->role == HN_ROLE_TEXTURE) {
         snprintf(what, 96, "a texture object");
+    } else if (argument->role == HN_ROLE_TENSOR_MAP) {
+        *bytes = TENSOR_MAP_BYTES;
+        snprintf(what, 96, "a tensor map, passed by value");
     } else if (hn_argument_is_buffer(argument)) {
         snprintf(what, 96, "a buffer, passed as its address");
     } else if (argument->value != NULL) {

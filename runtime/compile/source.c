@@ -211,7 +211,8 @@ static enum hn_status start(const struct hn_plan *plan, const struct hn_template
                             size_t entries, size_t options, struct hn_source *source,
                             struct hn_error *err)
 {
-    *source = (struct hn_source){.template = template, .compiler = plan->compiler};
+    *source = (struct hn_source){
+        .template = template, .compiler = plan->compiler, .arch_specific = plan->arch_specific};
     source->entries = calloc(entries + 1, sizeof *source->entries);
     source->options = calloc(options + 1, sizeof *source->options);
     return source->entries == NULL || source->options == NULL ? hn_fail_memory(err) : HN_OK;

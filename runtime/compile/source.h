@@ -10,6 +10,7 @@
 struct hn_source {
     const struct hn_template *template;
     enum hn_compiler compiler;
+    bool arch_specific; /* it is compiled for what only that architecture has: hn_architecture_name */
     char *text;
     char **entries; /* per step that is launched: name, or name expression with values in place of parameter names */
     size_t entry_count;

@@ -99,6 +99,14 @@ enum hn_status hn_device_for_architecture(const char *architecture, struct hn_de
     return HN_OK;
 }
 
+void hn_architecture_name(const char *architecture, bool specific, char name[HN_ARCHITECTURE_SIZE])
+{
+    const char *number = strncmp(architecture, "sm_", 3) == 0 ? architecture + 3 : architecture;
+    bool plain = number[strspn(number, "0123456789")] == '\0';
+    snprintf(name, HN_ARCHITECTURE_SIZE, "sm_%.8s%s", number,
+             specific && plain && atoi(number) >= 90 ? "a" : "");
+}
+
 /* X(key, member): the numbers of a device as JSON knows them. */
 #define NUMBERS(X)                                                                                 \
     X("compute_capability", identity.capability)                                                   \

@@ -42,6 +42,11 @@ struct hn_device {
 /* "sm_90", "90", "sm_90a": fills in the limits of that architecture. HN_EUSAGE lists the known ones. */
 enum hn_status hn_device_for_architecture(const char *architecture, struct hn_device *device, struct hn_error *err);
 
+/* "sm_90" of "sm_90" or "90"; with `specific` "sm_90a", which opens to the compiler what no other architecture has. There
+ * is no such thing before compute capability 9.0, and a suffix that is there stays. */
+#define HN_ARCHITECTURE_SIZE 16
+void hn_architecture_name(const char *architecture, bool specific, char name[HN_ARCHITECTURE_SIZE]);
+
 json_t *hn_device_to_json(const struct hn_device *device);
 enum hn_status hn_device_from_json(const json_t *json, struct hn_device *device, struct hn_error *err);
 

@@ -14,7 +14,8 @@
 #define SYMBOL_NAME(name) STRING_OF(name)
 
 /* cuEventElapsedTime_v2 came with CUDA 12.8; older drivers have the plain name with the same
- * signature. cuMemPrefetchAsync_v2 came with CUDA 12.2; without it there is no managed memory. */
+ * signature. cuMemPrefetchAsync_v2 came with CUDA 12.2; without it there is no managed memory.
+ * cuTensorMapEncodeTiled came with CUDA 12.0; without it there are no tensor maps. */
 static enum hn_status resolve(struct hn_driver *driver, struct hn_error *err)
 {
     static const char *const names[] = {"libcuda.so.1"};
@@ -29,7 +30,8 @@ static enum hn_status resolve(struct hn_driver *driver, struct hn_error *err)
     for (size_t i = 0; i < count; i++)
         symbols[i].optional = symbols[i].optional ||
                               symbols[i].address == (void *)&driver->p_cuEventElapsedTime ||
-                              symbols[i].address == (void *)&driver->p_cuMemPrefetchAsync_v2;
+                              symbols[i].address == (void *)&driver->p_cuMemPrefetchAsync_v2 ||
+                              symbols[i].address == (void *)&driver->p_cuTensorMapEncodeTiled;
     struct hn_error reason;
     if (hn_library_open(names, 1, symbols, count, &driver->library, &reason) != HN_OK)
         return hn_fail(err, HN_ERUN,

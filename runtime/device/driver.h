@@ -56,6 +56,7 @@
     X(cuLaunchKernelEx)                                                                                                \
     X(cuTexObjectCreate)                                                                                               \
     X(cuTexObjectDestroy)                                                                                              \
+    X(cuTensorMapEncodeTiled)                                                                                          \
     X(cuStreamCreate)                                                                                                  \
     X(cuStreamDestroy)                                                                                                 \
     X(cuStreamSynchronize)                                                                                             \

@@ -210,8 +210,8 @@ bool hn_lib_program_is_shared(const struct hn_lib_choice *choice)
         return false;
     if (configuration->program == HN_PROGRAM_UNKNOWN) {
         const struct hn_plan *plan = choice->plan->plan;
-        bool shared =
-            steps_are_fixed(plan) && !hn_plan_has_symbols(plan) && is_same_at_the_ends(choice);
+        bool shared = steps_are_fixed(plan) && !hn_plan_has_role(plan, HN_ROLE_SYMBOL) &&
+                      is_same_at_the_ends(choice);
         configuration->program = shared ? HN_PROGRAM_SHARED : HN_PROGRAM_OWN;
     }
     return configuration->program == HN_PROGRAM_SHARED;

@@ -172,10 +172,11 @@ static enum hn_status compile_or_recall(struct hone_cache *cache,
 static enum hn_status make_image(struct hone_cache *cache, const struct hn_lib_choice *choice,
                                  struct hn_image *image, bool *compiled, struct hn_error *err)
 {
-    char architecture[16];
+    char capability[HN_ARCHITECTURE_SIZE], architecture[HN_ARCHITECTURE_SIZE];
     struct hn_source source;
     const struct hn_template *template = &choice->plan->template;
-    snprintf(architecture, sizeof architecture, "sm_%d", choice->device->identity.capability);
+    snprintf(capability, sizeof capability, "%d", choice->device->identity.capability);
+    hn_architecture_name(capability, choice->plan->plan->arch_specific, architecture);
     enum hn_status status =
         hn_source_make(choice->plan->plan, template, choice->problem, choice->point, &source, err);
     if (status != HN_OK)

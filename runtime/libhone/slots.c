@@ -30,15 +30,6 @@ enum hn_status hn_lib_scalar(const struct hn_argument *argument, const struct hn
     return status;
 }
 
-static bool is_taken(const struct hn_launch *launch, size_t argument)
-{
-    for (size_t s = 0; s < launch->step_count; s++)
-        for (size_t i = 0; i < launch->steps[s].step->argument_count; i++)
-            if (launch->steps[s].step->arguments[i] == argument)
-                return true;
-    return false;
-}
-
 static enum hn_status make_scalar(const struct hn_argument *argument, const struct hn_value *values,
                                   struct hn_lib_slot *slot, struct hn_error *err)
 {
@@ -86,7 +77,7 @@ static enum hn_status make_slot(struct hone_kernel *kernel, size_t index,
     const struct hn_argument *argument = &plan->arguments[index];
     struct hn_lib_slot *slot = &kernel->slots[index];
     slot->name = argument->name;
-    slot->taken = is_taken(&kernel->launch, index);
+    slot->taken = hn_launch_takes(&kernel->launch, index);
     slot->need = slot->taken ? HONE_REQUIRED : HONE_OPTIONAL;
     if (argument->role == HN_ROLE_TEXTURE) {
         slot->kind = HONE_TEXTURE;
@@ -114,6 +105,9 @@ enum hone_status hn_lib_slots_make(struct hone_kernel *kernel, const struct hn_v
     if (count > HN_LIB_MAX_ARGUMENTS)
         return hn_lib_fail(err, HONE_UNSUPPORTED, "%s has %zu arguments; the library takes %d",
                            plan->kernel, count, (int)HN_LIB_MAX_ARGUMENTS);
+    if (hn_plan_has_role(plan, HN_ROLE_TENSOR_MAP))
+        return hn_lib_fail(err, HONE_UNSUPPORTED,
+                           "%s has tensor maps, which the library makes none of", plan->kernel);
     kernel->slots = calloc(count + 1, sizeof *kernel->slots);
     if (kernel->slots == NULL)
         return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");

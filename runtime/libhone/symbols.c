@@ -80,7 +80,7 @@ enum hone_status hn_lib_symbols_find(struct hone_kernel *kernel, const struct hn
 {
     const struct hn_plan *plan = kernel->plan->plan;
     enum hone_status status = HONE_OK;
-    if (!hn_plan_has_symbols(plan))
+    if (!hn_plan_has_role(plan, HN_ROLE_SYMBOL))
         return HONE_OK;
     kernel->symbols = calloc(plan->argument_count + 1, sizeof *kernel->symbols);
     if (kernel->symbols == NULL)

@@ -210,3 +210,20 @@ const char *hn_texture_check(const struct hn_texture *texture, const struct hn_a
         return "address modes wrap and mirror need 'normalized: true'";
     return NULL;
 }
+
+enum hn_status hn_argument_evaluate_tensor(const struct hn_argument *argument,
+                                           const struct hn_argument *over,
+                                           const struct hn_value *values, struct hn_tensor *tensor,
+                                           struct hn_error *err)
+{
+    *tensor = (struct hn_tensor){.name = argument->name,
+                                 .over = over->name,
+                                 .element = over->element,
+                                 .align = HN_PROMISED_ALIGN};
+    enum hn_status status = hn_argument_buffer_bytes(over, values, &tensor->bytes, err);
+    if (status == HN_OK)
+        status = hn_argument_evaluate_align(over, values, &tensor->align, err);
+    if (status == HN_OK)
+        status = hn_tensor_map_evaluate(&argument->tensor_map, values, tensor, err);
+    return status;
+}

@@ -5,6 +5,7 @@
 #include "base/expression/expression.h"
 #include "runtime/plan/element.h"
 #include "runtime/plan/fill.h"
+#include "runtime/plan/tensor_map.h"
 #include "runtime/plan/texture.h"
 
 /* What a kernel is given, and what the buffers among it hold. */
@@ -19,6 +20,7 @@
     X(HN_ROLE_COUNTER, "counter") /* zero when a launch begins: hn_zeroing */                                           \
     X(HN_ROLE_METRIC, "metric")   /* zeroed before; read by metric expressions as the mean of its elements */          \
     X(HN_ROLE_TEXTURE, "texture") /* a texture object over a buffer */                                                \
+    X(HN_ROLE_TENSOR_MAP, "tensor_map") /* a CUtensorMap over a buffer, passed by value */                            \
     X(HN_ROLE_SYMBOL, "symbol")   /* no argument: what a __constant__ or __device__ variable of its name holds */
 
 enum hn_role {
@@ -93,8 +95,10 @@ struct hn_argument {
     struct hn_expression *value; /* of a scalar; NULL for a buffer */
     struct hn_fill fill;         /* of what hn_argument_is_filled */
     /* Of a symbol or a value, which has one of count (only a symbol), value and from: */
-    char *from; /* the input whose contents it takes; a value's are passed as one structure; of a texture its buffer */
+    char *from; /* the input whose contents it takes; a value's are passed as one structure; of a texture or a
+                   tensor map its buffer */
     struct hn_texture texture;
+    struct hn_tensor_map tensor_map;
     /* Of a symbol: */
     struct hn_expression *condition; /* it is set where this holds; NULL: everywhere */
     bool changes;                    /* kernels write to it: set again before every launch */
@@ -131,6 +135,10 @@ bool hn_argument_is_compared(const struct hn_argument *argument);
 bool hn_argument_is_filled(const struct hn_argument *argument);
 /* NULL when a texture can read that buffer, or what is to be otherwise. */
 const char *hn_texture_check(const struct hn_texture *texture, const struct hn_argument *buffer);
+/* What a tensor map is for these values of the plan's names: `over` is its buffer. HN_EVALUE. */
+enum hn_status hn_argument_evaluate_tensor(const struct hn_argument *argument, const struct hn_argument *over,
+                                           const struct hn_value *values, struct hn_tensor *tensor,
+                                           struct hn_error *err);
 /* Whether a symbol is set for these values of the plan's names; true for all others. */
 enum hn_status hn_argument_applies(const struct hn_argument *argument, const struct hn_value *values, bool *applies,
                                    struct hn_error *err);

@@ -2,6 +2,7 @@
 #include "runtime/plan/launch.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "runtime/plan/flow.h"
@@ -21,11 +22,52 @@ static enum hn_status make_steps(const struct hn_plan *plan, const struct hn_val
     return status;
 }
 
+static bool is_passed(const struct hn_launch *launch, size_t argument)
+{
+    for (size_t s = 0; s < launch->step_count; s++)
+        for (size_t i = 0; i < launch->steps[s].step->argument_count; i++)
+            if (launch->steps[s].step->arguments[i] == argument)
+                return true;
+    return false;
+}
+
+bool hn_launch_takes(const struct hn_launch *launch, size_t argument)
+{
+    for (size_t i = 0; i < launch->tensor_count; i++)
+        if (launch->tensors[i].buffer == argument)
+            return true;
+    return is_passed(launch, argument);
+}
+
+static enum hn_status make_tensors(const struct hn_plan *plan, const struct hn_value *values,
+                                   struct hn_launch *launch, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    if (!hn_plan_has_role(plan, HN_ROLE_TENSOR_MAP))
+        return HN_OK;
+    launch->tensors = calloc(plan->argument_count, sizeof *launch->tensors);
+    if (launch->tensors == NULL)
+        return hn_fail_memory(err);
+    for (size_t i = 0; i < plan->argument_count && status == HN_OK; i++) {
+        if (plan->arguments[i].role != HN_ROLE_TENSOR_MAP || !is_passed(launch, i))
+            continue;
+        struct hn_tensor *tensor = &launch->tensors[launch->tensor_count++];
+        size_t buffer = hn_plan_source(plan, i);
+        status = hn_argument_evaluate_tensor(&plan->arguments[i], &plan->arguments[buffer], values,
+                                             tensor, err);
+        tensor->argument = i;
+        tensor->buffer = buffer;
+    }
+    return status;
+}
+
 static enum hn_status make_from(const struct hn_plan *plan, struct hn_value *values,
                                 bool sequential, struct hn_launch *launch, struct hn_error *err)
 {
     *launch = (struct hn_launch){.steps = NULL};
     enum hn_status status = make_steps(plan, values, launch, err);
+    if (status == HN_OK)
+        status = make_tensors(plan, values, launch, err);
     if (status == HN_OK && plan->pipeline != NULL)
         status = hn_flow_make(plan, values, sequential, launch->steps, launch->step_count,
                               &launch->flow, err);
@@ -65,6 +107,7 @@ enum hn_status hn_launch_make_sequential(const struct hn_plan *plan,
 void hn_launch_finish(struct hn_launch *launch)
 {
     hn_flow_destroy(launch->flow);
+    free(launch->tensors);
     free(launch->steps);
     *launch = (struct hn_launch){.steps = NULL};
 }
@@ -213,6 +256,26 @@ static bool check_chunks(const struct hn_launch *launch, const struct hn_device 
     return true;
 }
 
+/* The accelerator came with compute capability 9.0 (CUDA C++ Programming Guide, "Asynchronous Data
+ * Copies using the Tensor Memory Accelerator"). */
+static bool check_tensors(const struct hn_launch *launch, const struct hn_device *device,
+                          struct hn_record *record)
+{
+    for (size_t i = 0; i < launch->tensor_count; i++) {
+        char why[HN_TENSOR_WHY];
+        if (device->identity.capability < 90)
+            snprintf(why, sizeof why,
+                     "tensor map '%.60s'; %.80s has none (compute capability %d.%d, from 9.0 on)",
+                     launch->tensors[i].name, device->identity.name,
+                     device->identity.capability / 10, device->identity.capability % 10);
+        else if (hn_tensor_check(&launch->tensors[i], why))
+            continue;
+        hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "%s", why);
+        return false;
+    }
+    return true;
+}
+
 bool hn_launch_check(const struct hn_launch *launch, const struct hn_device *device,
                      struct hn_record *record)
 {
@@ -220,6 +283,8 @@ bool hn_launch_check(const struct hn_launch *launch, const struct hn_device *dev
         hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "no step is launched: no 'if' holds");
         return false;
     }
+    if (!check_tensors(launch, device, record))
+        return false;
     if (launch->flow != NULL)
         return check_chunks(launch, device, record);
     for (size_t i = 0; i < launch->step_count; i++)

@@ -9,12 +9,17 @@
 struct hn_flow;
 
 /* A plan's launches for one point of one problem, with all expressions evaluated: those steps whose condition holds.
- * Owns steps and flow. With a pipeline the steps are those of the whole extent, and its chunks have their own. */
+ * Owns steps, flow and tensors. With a pipeline the steps are those of the whole extent, and its chunks have their own. */
 struct hn_launch {
     struct hn_launch_step *steps;
     size_t step_count;
     struct hn_flow *flow; /* runtime/plan/flow.h; NULL: no pipeline */
+    struct hn_tensor *tensors; /* the tensor maps that steps take */
+    size_t tensor_count;
 };
+
+/* Whether one of the steps takes that argument, or a tensor map over it. */
+bool hn_launch_takes(const struct hn_launch *launch, size_t argument);
 
 /* HN_EVALUE or HN_ECONFIG when an expression has no integral value. */
 enum hn_status hn_launch_make(const struct hn_plan *plan, const struct hn_bindings *problem,
@@ -29,7 +34,7 @@ enum hn_status hn_launch_make_step(const struct hn_plan *plan, const struct hn_s
                                    struct hn_launch_step *launch, struct hn_error *err);
 
 /* True when there is a step, and every one respects the device's limits (threads of a block, each dimension of block and grid at least 1
- * and within its limit, clusters, dynamic shared memory, carve-out). Otherwise sets outcome invalid_launch and the message, as
+ * and within its limit, clusters, dynamic shared memory, carve-out, tensor maps). Otherwise sets outcome invalid_launch and the message, as
  * "block 64x32 has 2048 threads; NVIDIA H200 takes 1024". */
 bool hn_launch_check(const struct hn_launch *launch, const struct hn_device *device, struct hn_record *record);
 

@@ -133,6 +133,7 @@ struct hn_plan {
     size_t step_count;
     struct hn_pipeline *pipeline; /* from host memory to host memory; NULL: buffers are and stay on the device */
     enum hn_compiler compiler;
+    bool arch_specific; /* compiled for what only the device's very architecture has: sm_90a */
     struct hn_option *options;
     size_t option_count;
     struct hn_reference reference;
@@ -157,6 +158,7 @@ extern const struct hn_structure hn_reference_structure;
 extern const struct hn_structure hn_pipeline_structure;
 extern const struct hn_structure hn_copy_structure;
 extern const struct hn_structure hn_texture_structure;
+extern const struct hn_structure hn_tensor_map_structure;
 
 /* What an expression sees, the tag of its field. */
 enum hn_plan_scope {
@@ -198,8 +200,8 @@ const char *hn_plan_problem_used(const struct hn_plan *plan, const struct hn_exp
  * has no value. */
 enum hn_status hn_plan_values(const struct hn_plan *plan, const struct hn_bindings *problem,
                               const struct hn_bindings *point, struct hn_value **values, struct hn_error *err);
-/* Whether there are variables of the module that it fills. */
-bool hn_plan_has_symbols(const struct hn_plan *plan);
+/* Whether one of its arguments and symbols has that role. */
+bool hn_plan_has_role(const struct hn_plan *plan, enum hn_role role);
 /* Whether a point satisfies the constraints for a problem; not where one of them has no value. */
 enum hn_status hn_plan_allows(const struct hn_plan *plan, const struct hn_bindings *problem,
                               const struct hn_bindings *point, bool *allows, struct hn_error *err);

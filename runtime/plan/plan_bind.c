@@ -38,6 +38,8 @@ static size_t count_words(const struct hn_plan *plan)
     size_t count = HN_ACCESS_COUNT;
     if (plan->pipeline != NULL)
         count += HN_ORDER_COUNT + HN_HOST_MEMORY_COUNT;
+    if (hn_plan_has_role(plan, HN_ROLE_TENSOR_MAP))
+        count += HN_TENSOR_FILL_COUNT;
     for (size_t i = 0; i < plan->word_list_count; i++)
         count += plan->word_lists[i].count;
     return count;
@@ -63,7 +65,7 @@ static size_t collect_names(const struct hn_plan *plan, const char **names)
     return count;
 }
 
-/* Those of a window may stand in no list of the config. */
+/* Those of a window or a tensor map may stand in no list of the config. */
 static void collect_words(const struct hn_plan *plan, const char **words)
 {
     size_t count = 0;
@@ -76,6 +78,9 @@ static void collect_words(const struct hn_plan *plan, const char **words)
         words[count++] = hn_order_names[i];
     for (size_t i = 0; plan->pipeline != NULL && i < HN_HOST_MEMORY_COUNT; i++)
         words[count++] = hn_host_memory_names[i];
+    bool mapped = hn_plan_has_role(plan, HN_ROLE_TENSOR_MAP);
+    for (size_t i = 0; mapped && i < HN_TENSOR_FILL_COUNT; i++)
+        words[count++] = hn_tensor_fills[i];
 }
 
 enum hn_status hn_plan_bind(struct hn_plan *plan, const struct hn_expression **failed,

@@ -120,6 +120,33 @@ static const struct hn_field texture_fields[] = {
 };
 const struct hn_structure hn_texture_structure = HN_STRUCTURE(hn_texture, texture_fields, NULL);
 
+/* Tensor maps. */
+
+static const struct hn_field tensor_map_fields[] = {
+    {.key = "dims", .most = HN_TENSOR_RANK, HN_LIST(hn_tensor_map, dims, rank, hn_expression_list)},
+    {.key = "strides",
+     .most = HN_TENSOR_RANK,
+     HN_LIST(hn_tensor_map, strides, stride_count, hn_expression_list)},
+    {.key = "box",
+     .most = HN_TENSOR_RANK,
+     HN_LIST(hn_tensor_map, box, box_count, hn_expression_list)},
+    {.key = "element_strides",
+     .most = HN_TENSOR_RANK,
+     HN_LIST(hn_tensor_map, element_strides, element_stride_count, hn_expression_list)},
+#define X(identifier, name) {.key = name, EXPRESSION(hn_tensor_map, settings[identifier])},
+    HN_TENSOR_SETTINGS(X)
+#undef X
+};
+
+static void check_tensor_map(struct hn_json_reader *reader, void *owner)
+{
+    const char *why = hn_tensor_map_check(owner);
+    hn_json_expect(reader, why == NULL, "tensor_map", why);
+}
+
+const struct hn_structure hn_tensor_map_structure =
+    HN_STRUCTURE(hn_tensor_map, tensor_map_fields, check_tensor_map);
+
 /* Arguments. */
 
 static const char *const roles[] = {
@@ -186,12 +213,18 @@ static bool is_filled(const void *owner)
 static bool lies_in_memory(const void *owner)
 {
     enum hn_role role = ((const struct hn_argument *)owner)->role;
-    return role != HN_ROLE_VALUE && role != HN_ROLE_TEXTURE && role != HN_ROLE_SYMBOL;
+    return role != HN_ROLE_VALUE && role != HN_ROLE_TEXTURE && role != HN_ROLE_TENSOR_MAP &&
+           role != HN_ROLE_SYMBOL;
 }
 
 static bool is_texture(const void *owner)
 {
     return ((const struct hn_argument *)owner)->role == HN_ROLE_TEXTURE;
+}
+
+static bool is_tensor_map(const void *owner)
+{
+    return ((const struct hn_argument *)owner)->role == HN_ROLE_TENSOR_MAP;
 }
 
 static bool is_symbol(const void *owner)
@@ -207,7 +240,7 @@ static bool is_consistent(const struct hn_argument *argument)
     if (sources != 1 || (judged && !hn_argument_is_compared(argument)) ||
         (argument->value != NULL && argument->lanes > 1))
         return false;
-    if (argument->role == HN_ROLE_TEXTURE)
+    if (argument->role == HN_ROLE_TEXTURE || argument->role == HN_ROLE_TENSOR_MAP)
         return argument->from != NULL;
     return argument->role == HN_ROLE_SYMBOL ||
            (argument->count == NULL) == (argument->role == HN_ROLE_VALUE);
@@ -263,6 +296,10 @@ static const struct hn_field argument_fields[] = {
      .needed = true,
      HN_STRUCT(hn_argument, texture, hn_texture_structure),
      .when = is_texture},
+    {.key = "tensor_map",
+     .needed = true,
+     HN_STRUCT(hn_argument, tensor_map, hn_tensor_map_structure),
+     .when = is_tensor_map},
     {.key = "if", EXPRESSION(hn_argument, condition), .when = is_symbol},
     {.key = "changes", .kind = HN_FIELD_FLAG, HN_AT(hn_argument, changes), .when = is_symbol},
     {.key = "zero", HN_CHOICE(hn_argument, zero, zeroings), .told = has_own_zeroing},
@@ -572,6 +609,7 @@ static const struct hn_field plan_fields[] = {
     {.key = "compiler",
      HN_CHOICE(hn_plan, compiler, hn_compiler_names),
      .told = has_other_compiler},
+    {.key = "arch_specific", .kind = HN_FIELD_FLAG, HN_AT(hn_plan, arch_specific)},
     {.key = "options", .needed = true, HN_LIST(hn_plan, options, option_count, option_structure)},
     {.key = "reference", .needed = true, HN_STRUCT(hn_plan, reference, hn_reference_structure)},
     {.key = "compare", .needed = true, HN_STRUCT(hn_plan, compare, hn_compare_structure)},

@@ -91,6 +91,9 @@ static void check_argument(struct hn_json_reader *reader, const struct hn_plan *
                        source != NULL && source->count != NULL &&
                            hn_texture_check(&argument->texture, source) == NULL,
                        argument->from, "a buffer that the texture can read");
+    else if (argument->role == HN_ROLE_TENSOR_MAP)
+        hn_json_expect(reader, source != NULL && hn_argument_is_buffer(source), argument->from,
+                       "a buffer that a tensor map can lie over");
     else if (argument->from != NULL)
         hn_json_expect(reader, source != NULL && source->role == HN_ROLE_INPUT, argument->from,
                        "an input");
@@ -190,5 +193,8 @@ struct hn_hash hn_plan_options_hash(const struct hn_plan *plan)
     json_decref(all);
     struct hn_hash hash = hash_json(options);
     struct hn_hash compiler = hn_hash_string(hn_compiler_names[plan->compiler]);
-    return plan->compiler == HN_COMPILER_NVRTC ? hash : hn_hash_join(&hash, &compiler);
+    struct hn_hash specific = hn_hash_string("arch_specific");
+    if (plan->compiler != HN_COMPILER_NVRTC)
+        hash = hn_hash_join(&hash, &compiler);
+    return plan->arch_specific ? hn_hash_join(&hash, &specific) : hash;
 }

@@ -136,10 +136,10 @@ static enum hn_status evaluate_pitches(const struct hn_plan *plan, struct hn_val
     return status;
 }
 
-bool hn_plan_has_symbols(const struct hn_plan *plan)
+bool hn_plan_has_role(const struct hn_plan *plan, enum hn_role role)
 {
     for (size_t i = 0; i < plan->argument_count; i++)
-        if (plan->arguments[i].role == HN_ROLE_SYMBOL)
+        if (plan->arguments[i].role == role)
             return true;
     return false;
 }

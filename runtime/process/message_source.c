@@ -12,6 +12,8 @@ static json_t *strings(char *const *items, size_t count)
 json_t *hn_message_of_source(const struct hn_source *source, const char *architecture)
 {
     json_t *includes = json_array();
+    char name[HN_ARCHITECTURE_SIZE];
+    hn_architecture_name(architecture, source->arch_specific, name);
     const struct hn_template *template = source->template;
     for (size_t i = 0; i < template->include_count; i++)
         json_array_append_new(
@@ -20,5 +22,5 @@ json_t *hn_message_of_source(const struct hn_source *source, const char *archite
                      hn_compiler_names[source->compiler], "name", template->path, "text",
                      source->text, "includes", includes, "entries",
                      strings(source->entries, source->entry_count), "options",
-                     strings(source->options, source->option_count), "architecture", architecture);
+                     strings(source->options, source->option_count), "architecture", name);
 }

@@ -18,6 +18,15 @@ class Compile(hone.Case):
         self.assertRegex(self.compile().stdout, r"\bok\b")
         self.assertIn("missing.npy", self.hone("tune", config, "--simulate", self.record(), expect=2).stderr)
 
+    def test_features_of_one_architecture(self):
+        config = self.copy_config()
+        self.spoil(self.folder / "saxpy.cu", "{", '{ asm volatile("wgmma.fence.sync.aligned;");')
+        self.assertIn("wgmma.fence", self.compile(expect=3).stdout)
+        config.write_text(config.read_text() + "compile: {arch_specific: true}\n")
+        [point] = json.loads(self.compile("--json").stdout)
+        self.assertEqual((point["architecture"], point["outcome"]), ("sm_90a", "ok"))
+        self.assertIn(" sm_90a", self.compile().stdout.splitlines()[0])
+
     def test_logs_are_of_points(self):
         self.copy_config()
         text = self.compile("--all", "--log", "-s", "BLOCK=64", "-s", "ITEMS=1,2").stdout

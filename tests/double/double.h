@@ -110,6 +110,9 @@ double_kernel double_border, double_border_reference;
 double_kernel double_blur, double_blur_reference, double_heat;
 /* cheats.c */
 double_kernel double_cheat, double_first_step, double_second_step, double_cheats_reference;
+/* tensor.c */
+enum { DOUBLE_MAP_RANK = 5 };
+double_kernel double_tensor, double_tensor_reference;
 /* shipped.c */
 double_kernel double_reduce, double_sgemm, double_nothing;
 

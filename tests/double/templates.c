@@ -457,6 +457,8 @@ static const struct {
     {"sum_blocks", sum_blocks},
     {"sum_partial", sum_partial},
     {"sum_reference", sum_reference},
+    {"tensor", double_tensor},
+    {"tensor_reference", double_tensor_reference},
     {"types", types},
     {"window_sum", double_window_sum},
     {"windows", windows},

@@ -74,6 +74,20 @@ static void windows_are_over_the_cache(void **state)
     CHECK_ALL("double/windows.yaml", expected);
 }
 
+/* COLUMNS and ROWS are no multiples of the boxes. */
+static void kernels_are_given_tensor_maps(void **state)
+{
+    static const struct expectation expected[] = {
+        {"BOX=32,FAULT=0,PROMOTION=0,SWIZZLE=128", HN_OUTCOME_OK, NULL},
+        {"BOX=16,FAULT=0,PROMOTION=256,SWIZZLE=64", HN_OUTCOME_OK, NULL},
+        {"BOX=64,FAULT=0,PROMOTION=0,SWIZZLE=0", HN_OUTCOME_OK, NULL},
+        {"BOX=32,FAULT=1,PROMOTION=0,SWIZZLE=0", HN_OUTCOME_WRONG_RESULT, "elements differ"},
+        {"BOX=64,FAULT=0,PROMOTION=0,SWIZZLE=128", HN_OUTCOME_INVALID_LAUNCH, "box[0] is 64"},
+    };
+    (void)state;
+    CHECK_ALL("double/tensor.yaml", expected);
+}
+
 static void symbols_are_set(void **state)
 {
     static const struct expectation expected[] = {
@@ -191,6 +205,7 @@ static void textures_read_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernels_are_given_tensor_maps),
         cmocka_unit_test(symbols_are_set),
         cmocka_unit_test(windows_are_over_the_cache),
         cmocka_unit_test(unordered_results_of_some_length_are_compared),

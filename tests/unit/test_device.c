@@ -48,12 +48,26 @@ static void knows_the_limits_of_architectures(void **state)
 
 static void keeps_the_architecture_as_its_name(void **state)
 {
-    (void)state;
+    static const struct {
+        const char *given, *plain, *specific;
+    } names[] = {{"90", "sm_90", "sm_90a"},
+                 {"sm_100", "sm_100", "sm_100a"},
+                 {"sm_90a", "sm_90a", "sm_90a"},
+                 {"sm_120f", "sm_120f", "sm_120f"},
+                 {"sm_89", "sm_89", "sm_89"}};
     struct hn_device device;
+    (void)state;
     assert_int_equal(hn_device_for_architecture("90", &device, NULL), HN_OK);
     assert_string_equal(device.identity.name, "sm_90");
     assert_int_equal(hn_device_for_architecture("sm_90a", &device, NULL), HN_OK);
     assert_string_equal(device.identity.name, "sm_90a");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char name[HN_ARCHITECTURE_SIZE];
+        hn_architecture_name(names[i].given, true, name);
+        assert_string_equal(name, names[i].specific);
+        hn_architecture_name(names[i].given, false, name);
+        assert_string_equal(name, names[i].plain);
+    }
 }
 
 static void lists_the_known_architectures(void **state)

@@ -246,6 +246,7 @@ static void a_hash_tells_what_was_measured(void **state)
     assert_hashes("'freeze': ['M']", "'freeze': []", false, true);
     assert_hashes("'freeze': ['M']", "'freeze': ['M'], 'freeze_if': 'TILE == 8'", false, true);
     assert_hashes("-DT={TILE}{N}", "-DT={TILE}", true, false);
+    assert_hashes("'options': [", "'arch_specific': true, 'options': [", true, false);
     assert_hashes("2 * M * N", "3 * M * N", true, true);
     assert_hashes("['plain', 'ldg']", "['plain', 'ldg', 'restrict']", true, true);
     assert_hashes("/t/reference/product.cu", "/elsewhere/product.cu", true, true);
@@ -268,7 +269,7 @@ static const char *const no_plans[][3] = {
      "plan: 'N' is not an argument with either count or value"},
     {"'role': 'input'", "'role': 'in'",
      "plan: 'role' is not one of value, input, output, inout, scratch, counter, metric, texture, "
-     "symbol"},
+     "tensor_map, symbol"},
     {"'role': 'value', 'value': 'N'", "'role': 'value', 'count': 'N'",
      "plan: 'N' is not an argument with either count or value"},
     {"'kind': 'uniform'", "'kind': 'zero'",

@@ -31,7 +31,7 @@ struct compile {
     const char *sources; /* folder, or NULL */
     struct hn_options options;
     struct hn_device device;
-    char architecture[16];
+    char architecture[HN_ARCHITECTURE_SIZE];
     struct hn_config *config;
     struct hn_compile_pool *pool;
     json_t *results;
@@ -373,6 +373,14 @@ static enum hn_status compile_problem(struct compile *compile, size_t problem, s
     return status;
 }
 
+/* As messages and results call it: with the suffix that the config asks for. */
+static void name_architecture(struct compile *compile)
+{
+    char given[HN_ARCHITECTURE_SIZE];
+    memcpy(given, compile->architecture, sizeof given);
+    hn_architecture_name(given, compile->config->plan->arch_specific, compile->architecture);
+}
+
 static enum hn_status execute(struct compile *compile, struct hn_error *err)
 {
     int jobs = compile->options.jobs > 0 ? compile->options.jobs : hn_machine_jobs();
@@ -381,6 +389,8 @@ static enum hn_status execute(struct compile *compile, struct hn_error *err)
         status = hn_options_config(&compile->options, compile->path, &compile->config, err);
     else if (status == HN_OK)
         status = hn_single_point_config(&compile->options, compile->path, &compile->config, err);
+    if (status == HN_OK)
+        name_architecture(compile);
     if (status == HN_OK)
         status =
             hn_compile_pool_create(jobs, compile->options.compile_timeout_s, &compile->pool, err);

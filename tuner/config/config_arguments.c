@@ -5,7 +5,8 @@
 
 #include "tuner/config/config_parts.h"
 
-/* Arguments, textures and symbols: all are arguments of the plan, read by one table. */
+/* Arguments, textures, tensor maps and symbols: all are arguments of the plan, read by one table.
+ */
 
 enum { ARGUMENTS_MOST = 256 }; /* and symbols, together */
 
@@ -33,12 +34,13 @@ static void read_type(struct hn_config_reader *reader, const struct hn_yaml *nod
     hn_config_fail_unknown(reader, node, "element type", node->text, names, HN_ELEMENT_COUNT);
 }
 
-/* The roles of buffers; those of scalars, textures and symbols themselves are not written. */
+/* The roles of buffers; those of other arguments and of symbols themselves are not written. */
 static bool is_written(enum hn_role role, bool symbol)
 {
     if (symbol)
         return role == HN_ROLE_INPUT || role == HN_ROLE_INOUT || role == HN_ROLE_COUNTER;
-    return role != HN_ROLE_VALUE && role != HN_ROLE_SYMBOL && role != HN_ROLE_TEXTURE;
+    return role != HN_ROLE_VALUE && role != HN_ROLE_SYMBOL && role != HN_ROLE_TEXTURE &&
+           role != HN_ROLE_TENSOR_MAP;
 }
 
 /* A symbol stays one: its role says whether kernels write to it, and that counters hold zeros. */
@@ -97,11 +99,12 @@ static void read_address(struct hn_config_reader *reader, const struct hn_yaml *
 
 static const struct hn_config_form texture_forms[] = {
     {"dimensions", read_dimension_count}, {"address", read_address}, {NULL, NULL}};
+static const struct hn_config_mapping tensor_map_mapping = {&hn_tensor_map_structure, NULL, NULL};
 static const struct hn_config_mapping texture_mapping = {&hn_texture_structure, texture_forms,
-                                                         NULL};
+                                                         &tensor_map_mapping};
 
-/* The buffer; its settings stand beside it. */
-static void read_texture(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner)
+/* The buffer; the settings of its texture or tensor map stand beside it. */
+static void read_viewed(struct hn_config_reader *reader, const struct hn_yaml *node, void *owner)
 {
     hn_config_read_word(reader, node, "the name of a buffer", &((struct hn_argument *)owner)->from);
 }
@@ -111,7 +114,8 @@ static const struct hn_config_form argument_forms[] = {{"type", read_type},
                                                        {"pitch", read_pitch},
                                                        {"device_pitch", NULL},
                                                        {"fill", hn_config_read_fill},
-                                                       {"texture", read_texture},
+                                                       {"texture", read_viewed},
+                                                       {"tensor_map", read_viewed},
                                                        {"if", NULL},
                                                        {"changes", NULL},
                                                        {"compare", hn_config_read_own_compare},
@@ -125,11 +129,17 @@ static const struct hn_config_mapping argument_mapping = {&hn_argument_structure
 /* Keys that say what an argument is, and what it may have then; all but these is for buffers. */
 static const struct source {
     const char *key;
-    const char *beside[8];
+    const char *beside[12];
 } sources[] = {
     {"value", {"name", "type", "value", "if"}},
     {"from", {"name", "from", "if"}},
     {"texture", {"name", "texture", "dimensions", "address", "filter", "normalized", "read"}},
+    {"tensor_map",
+     {"name", "tensor_map", "dims", "strides", "box", "element_strides",
+#define X(identifier, key) key,
+      HN_TENSOR_SETTINGS(X)
+#undef X
+          NULL}},
 };
 
 static const struct source *source_of(const struct hn_yaml *node)
@@ -241,23 +251,50 @@ static void check_unique(struct hn_config_reader *reader, const struct hn_yaml *
                        last->name);
 }
 
+static enum hn_role role_of(const struct source *source)
+{
+    return source == NULL                           ? HN_ROLE_INPUT
+           : strcmp(source->key, "texture") == 0    ? HN_ROLE_TEXTURE
+           : strcmp(source->key, "tensor_map") == 0 ? HN_ROLE_TENSOR_MAP
+                                                    : HN_ROLE_VALUE;
+}
+
+/* What a buffer is seen as, with its keys. */
+static void read_view(struct hn_config_reader *reader, const struct hn_yaml *node,
+                      struct hn_argument *argument)
+{
+    if (argument->role == HN_ROLE_TEXTURE) {
+        argument->texture.address[0] = argument->texture.address[1] = HN_TEXTURE_CLAMP;
+        hn_config_read_mapping(reader, node, &texture_mapping, &argument->texture);
+    }
+    if (argument->role != HN_ROLE_TENSOR_MAP)
+        return;
+    hn_config_read_mapping(reader, node, &tensor_map_mapping, &argument->tensor_map);
+    const char *why = hn_tensor_map_check(&argument->tensor_map);
+    if (why != NULL)
+        hn_config_fail(reader, node, "tensor map '%s': %s", hn_yaml_get(node, "name")->text, why);
+}
+
+static void refuse_all(struct hn_config_reader *reader, const struct hn_yaml *node,
+                       const struct hn_structure *structure, const char *because)
+{
+    for (size_t i = 0; i < structure->count; i++)
+        refuse(reader, node, structure->fields[i].key, because);
+}
+
 static void read_argument(struct hn_config_reader *reader, const struct hn_yaml *node,
                           struct hn_argument *argument)
 {
     hn_config_check_mapping(reader, node, &argument_mapping);
     const struct source *source = begin(reader, node);
-    bool texture = source != NULL && strcmp(source->key, "texture") == 0;
-    argument->role = texture ? HN_ROLE_TEXTURE : source != NULL ? HN_ROLE_VALUE : HN_ROLE_INPUT;
+    argument->role = role_of(source);
     hn_config_read_mapping(reader, node, &argument_mapping, argument);
     check_scalar(reader, node, argument);
-    if (texture) {
-        argument->texture.address[0] = argument->texture.address[1] = HN_TEXTURE_CLAMP;
-        hn_config_read_mapping(reader, node, &texture_mapping, &argument->texture);
-    }
+    read_view(reader, node, argument);
     if (source != NULL || reader->status != HN_OK)
         return;
-    for (size_t i = 0; i < hn_texture_structure.count; i++)
-        refuse(reader, node, hn_texture_structure.fields[i].key, "is no texture");
+    refuse_all(reader, node, &hn_texture_structure, "is no texture");
+    refuse_all(reader, node, &hn_tensor_map_structure, "is no tensor map");
     check_buffer(reader, node, argument);
     if (hn_argument_is_filled(argument))
         complete_fill(reader, node, argument);
@@ -266,7 +303,8 @@ static void read_argument(struct hn_config_reader *reader, const struct hn_yaml 
     else if (argument->count == NULL)
         hn_config_fail(reader, node,
                        "argument '%s' has neither 'count' (a buffer), 'width' (its rows), 'value' "
-                       "(a scalar), 'from' (the contents of an input, by value) nor 'texture'",
+                       "(a scalar), 'from' (the contents of an input, by value), 'texture' nor "
+                       "'tensor_map'",
                        argument->name);
 }
 
@@ -303,7 +341,19 @@ static void find_texture(struct hn_config_reader *reader, const struct hn_yaml *
                        why);
 }
 
-/* What `from` or `texture` names, whose type it has. */
+static void find_mapped(struct hn_config_reader *reader, const struct hn_yaml *item,
+                        struct hn_argument *argument)
+{
+    const struct hn_argument *buffer = hn_plan_find_argument(reader->config->plan, argument->from);
+    if (!hn_config_expect(reader, buffer != NULL && hn_argument_is_buffer(buffer),
+                          hn_yaml_get(item, "tensor_map"),
+                          "the name of an argument that is a buffer"))
+        return;
+    argument->element = buffer->element;
+    argument->lanes = 1;
+}
+
+/* What `from`, `texture` or `tensor_map` names, whose type it has. */
 static void find_source(struct hn_config_reader *reader, const struct hn_yaml *item,
                         struct hn_argument *argument)
 {
@@ -311,6 +361,10 @@ static void find_source(struct hn_config_reader *reader, const struct hn_yaml *i
         return;
     if (argument->role == HN_ROLE_TEXTURE) {
         find_texture(reader, item, argument);
+        return;
+    }
+    if (argument->role == HN_ROLE_TENSOR_MAP) {
+        find_mapped(reader, item, argument);
         return;
     }
     const struct hn_argument *input = hn_plan_find_argument(reader->config->plan, argument->from);

@@ -193,6 +193,18 @@ static void try_window(const struct trial *trial, const struct hn_window_plan *p
         fail_trial(trial, plan->parts[HN_WINDOW_BYTES], reason.message);
 }
 
+/* That its fields have values; what they may be is a matter of each point. */
+static void try_tensor(const struct trial *trial, const struct hn_argument *argument)
+{
+    const struct hn_plan *plan = trial->reader->config->plan;
+    struct hn_error reason = {""};
+    struct hn_tensor tensor;
+    if (argument->role == HN_ROLE_TENSOR_MAP && trial->reader->status == HN_OK &&
+        hn_argument_evaluate_tensor(argument, hn_plan_find_argument(plan, argument->from),
+                                    trial->values, &tensor, &reason) != HN_OK)
+        fail_trial(trial, argument->tensor_map.dims[0], reason.message);
+}
+
 static void try_step(const struct trial *trial, const struct hn_step *step)
 {
     struct hn_error reason = {""};
@@ -211,6 +223,8 @@ static void try_step(const struct trial *trial, const struct hn_step *step)
     try_integer(trial, step->geometry.carveout, HN_NO_CARVEOUT, 100);
     try_condition(trial, step->geometry.cooperative);
     try_window(trial, &step->geometry.window);
+    for (size_t i = 0; i < step->argument_count; i++)
+        try_tensor(trial, &trial->reader->config->plan->arguments[step->arguments[i]]);
 }
 
 static void try_compare(const struct trial *trial, const struct hn_compare *compare)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/expression/expression_json.h"
@@ -69,11 +70,39 @@ static void read_choice(struct hn_config_reader *reader, const struct hn_field *
         *(bool *)member = choice == 1;
 }
 
+/* One, or a list; its table says how many at most. */
+static void read_expressions(struct hn_config_reader *reader, const struct hn_field *field,
+                             const struct hn_yaml *node, void *owner)
+{
+    bool list = node->kind == HN_YAML_SEQUENCE;
+    size_t room = list ? node->count : 1;
+    const struct hn_yaml *item = list ? hn_config_first(reader, node) : node;
+    char expected[64];
+    for (size_t i = 0; list && i < room && reader->status == HN_OK; i++, item = item->next)
+        hn_config_check_cut(reader, item);
+    snprintf(expected, sizeof expected, "an expression, or a list of 1 to %zu", field->most);
+    if (!hn_config_expect(reader, node->kind != HN_YAML_MAPPING && room > 0 && room <= field->most,
+                          node, expected))
+        return;
+    struct hn_expression **read = hn_config_allocate(reader, room, sizeof *read);
+    if (read == NULL)
+        return;
+    memcpy(hn_field_member(field, owner), &read, sizeof read);
+    size_t *count = hn_field_count(field, owner);
+    item = list ? node->child : node;
+    for (; *count < room && reader->status == HN_OK; item = item->next)
+        hn_config_read_expression(reader, item, &read[(*count)++]);
+}
+
 /* Arguments by their names; a list of anything else has a form of its own. */
 static void read_list(struct hn_config_reader *reader, const struct hn_field *field,
                       const struct hn_yaml *node, void *owner)
 {
     const struct hn_structure *item = field->of;
+    if (item == &hn_expression_list) {
+        read_expressions(reader, field, node, owner);
+        return;
+    }
     assert(item->fields[0].kind == HN_FIELD_INDEX && item->fields[0].key[0] == '\0');
     if (!hn_config_expect_kind(reader, node, HN_YAML_SEQUENCE, "a list of arguments' names"))
         return;

@@ -41,15 +41,16 @@ static void complete_entry(struct hn_config_reader *reader, struct hn_step *step
         read_entry(reader, entry, step);
 }
 
-/* A step that lists no arguments takes all of the plan's: symbols come behind them. */
-static void complete_arguments(struct hn_config_reader *reader, struct hn_step *step)
+/* A step that lists no arguments takes all of the plan's, but the reference no tensor maps. */
+static void complete_arguments(struct hn_config_reader *reader, struct hn_step *step, bool maps)
 {
     const struct hn_plan *plan = reader->config->plan;
     if (step->arguments != NULL)
         return;
     step->arguments = hn_config_allocate(reader, plan->argument_count, sizeof *step->arguments);
     for (size_t i = 0; step->arguments != NULL && i < plan->argument_count; i++)
-        if (hn_argument_is_passed(&plan->arguments[i]))
+        if (hn_argument_is_passed(&plan->arguments[i]) &&
+            (maps || plan->arguments[i].role != HN_ROLE_TENSOR_MAP))
             step->arguments[step->argument_count++] = i;
 }
 
@@ -70,7 +71,7 @@ static void read_step(struct hn_config_reader *reader, const struct hn_yaml *nod
     hn_config_check_mapping(reader, node, &step_mapping);
     hn_config_read_mapping(reader, node, &step_mapping, step);
     complete_entry(reader, step);
-    complete_arguments(reader, step);
+    complete_arguments(reader, step, true);
     check_window(reader, hn_yaml_get(node, "l2_window"), &step->geometry.window);
 }
 
@@ -145,13 +146,16 @@ static void read_compiler(struct hn_config_reader *reader, const struct hn_yaml 
 
 void hn_config_read_compile(struct hn_config_reader *reader)
 {
-    static const char *const keys[] = {"compiler", "options"};
+    static const char *const keys[] = {"compiler", "arch_specific", "options"};
     struct hn_plan *plan = reader->config->plan;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "compile");
     if (node == NULL)
         return;
-    hn_config_check_keys(reader, node, keys, 2);
+    static const char *const truths[] = {"false", "true"};
+    hn_config_check_keys(reader, node, keys, sizeof keys / sizeof keys[0]);
     read_compiler(reader, hn_yaml_get(node, "compiler"), plan);
+    plan->arch_specific = hn_config_read_choice(reader, hn_yaml_get(node, "arch_specific"),
+                                                "value of arch_specific", truths, 2) == 1;
     const struct hn_yaml *options = hn_yaml_get(node, "options");
     if (options == NULL ||
         !hn_config_expect_kind(reader, options, HN_YAML_SEQUENCE,
@@ -244,5 +248,14 @@ void hn_config_read_reference(struct hn_config_reader *reader)
     hn_config_need(reader, node, "entry");
     hn_config_read_mapping(reader, node, &reference_mapping, reference);
     hn_config_read_mapping(reader, node, &reference_step_mapping, &reference->step);
-    complete_arguments(reader, &reference->step);
+    complete_arguments(reader, &reference->step, false);
+    for (size_t i = 0; reader->status == HN_OK && i < reference->step.argument_count; i++) {
+        const struct hn_argument *argument =
+            &reader->config->plan->arguments[reference->step.arguments[i]];
+        if (argument->role == HN_ROLE_TENSOR_MAP)
+            hn_config_fail(reader, hn_yaml_get(node, "arguments"),
+                           "'%s' is a tensor map, which a reference is not given; expected '%s', "
+                           "the buffer",
+                           argument->name, argument->from);
+    }
 }

@@ -240,8 +240,9 @@ static void check_words(struct hn_config_reader *reader, enum hn_pipeline_field 
     }
 }
 
-/* A chunk sees a part of what is cut, of which a window would have to be another one each. */
-static void check_windows(struct hn_config_reader *reader, const struct hn_yaml *node)
+/* A chunk sees a part of what is cut, of which a window or a tensor map would have to be another
+ * one each. */
+static void check_whole(struct hn_config_reader *reader, const struct hn_yaml *node)
 {
     const struct hn_plan *plan = reader->config->plan;
     for (size_t i = 0; i < plan->step_count; i++) {
@@ -253,6 +254,13 @@ static void check_windows(struct hn_config_reader *reader, const struct hn_yaml 
                            "buffer that is whole",
                            plan->arguments[window->argument].name);
     }
+    for (size_t i = 0; i < plan->argument_count; i++)
+        if (plan->arguments[i].role == HN_ROLE_TENSOR_MAP &&
+            (plan->pipeline->parts[hn_plan_source(plan, i)] & HN_PART_CUT) != 0)
+            hn_config_fail(reader, node,
+                           "'%s' is cut into chunks and has the tensor map '%s'; expected one over "
+                           "a buffer that is whole",
+                           plan->arguments[i].from, plan->arguments[i].name);
 }
 
 void hn_config_check_pipeline(struct hn_config_reader *reader)
@@ -271,7 +279,7 @@ void hn_config_check_pipeline(struct hn_config_reader *reader)
                            "size at all points",
                            plan->arguments[i].name, parameter);
     }
-    check_windows(reader, node);
+    check_whole(reader, node);
 }
 
 void hn_config_try_pipeline(struct hn_config_reader *reader, size_t problem, const char *where)

@@ -376,6 +376,12 @@ enum hn_status hn_export_header(const struct hn_export *export, struct hn_text *
 {
     struct hn_text filled = {0};
     enum hn_status status = hn_export_need_plan(export, err);
+    if (status == HN_OK && hn_plan_has_role(export->plan, HN_ROLE_TENSOR_MAP))
+        return hn_fail(
+            err, HN_ECONFIG,
+            "%s has tensor maps, which a header makes none of; --format source writes the "
+            "kernel alone",
+            export->kernel);
     if (status == HN_OK)
         status = hn_export_write(export, hn_export_header_skeleton, &filled, err);
     char *header = hn_text_take(&filled);

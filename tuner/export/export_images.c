@@ -15,26 +15,28 @@
 enum { MOST_ARCHITECTURES = 32 };
 
 struct architectures {
-    char names[MOST_ARCHITECTURES][16];
+    bool specific; /* the plan asks for what only they have */
+    char names[MOST_ARCHITECTURES][HN_ARCHITECTURE_SIZE];
     int capabilities[MOST_ARCHITECTURES];
     size_t count;
 };
 
-static enum hn_status add_architecture(struct architectures *architectures, const char *name,
+static enum hn_status add_architecture(struct architectures *architectures, const char *given,
                                        struct hn_error *err)
 {
     struct hn_device device;
-    enum hn_status status = hn_device_for_architecture(name, &device, err);
+    char name[HN_ARCHITECTURE_SIZE];
+    enum hn_status status = hn_device_for_architecture(given, &device, err);
     if (status != HN_OK)
         return status;
+    hn_architecture_name(device.identity.name, architectures->specific, name);
     for (size_t i = 0; i < architectures->count; i++)
-        if (strcmp(architectures->names[i], device.identity.name) == 0)
+        if (strcmp(architectures->names[i], name) == 0)
             return HN_OK;
     if (architectures->count == MOST_ARCHITECTURES)
         return hn_fail(err, HN_EUSAGE, "--arch: found more than %d architectures",
                        MOST_ARCHITECTURES);
-    snprintf(architectures->names[architectures->count], sizeof architectures->names[0], "%.15s",
-             device.identity.name);
+    memcpy(architectures->names[architectures->count], name, sizeof name);
     architectures->capabilities[architectures->count++] = device.identity.capability;
     return HN_OK;
 }
@@ -77,8 +79,9 @@ static enum hn_status read_image(struct hn_store *store, const struct hn_export 
     for (size_t i = 0; store != NULL && i < export->result_count && !*found; i++) {
         const struct hn_tuned *tuned = export->results[i];
         char *entries = NULL;
-        char name[16];
-        snprintf(name, sizeof name, "sm_%d", tuned->identity.device.capability);
+        char capability[16], name[HN_ARCHITECTURE_SIZE];
+        snprintf(capability, sizeof capability, "%d", tuned->identity.device.capability);
+        hn_architecture_name(capability, export->plan->arch_specific, name);
         if (export->config_of[i] != item->config || strcmp(name, item->architecture) != 0 ||
             strcmp(tuned->version.template_hash, export->template_hash) != 0)
             continue;
@@ -217,7 +220,8 @@ enum hn_status hn_export_gather_images(struct hn_store *store, const struct hn_e
                                        const struct hn_export_images_request *request,
                                        struct hn_export_images *images, struct hn_error *err)
 {
-    struct architectures architectures = {.count = 0};
+    struct architectures architectures = {.specific =
+                                              export->plan != NULL && export->plan->arch_specific};
     size_t compiles = 0;
     *images = (struct hn_export_images){.items = NULL};
     enum hn_status status = hn_export_need_plan(export, err);

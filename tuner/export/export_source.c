@@ -85,6 +85,9 @@ static void append_inlined(const struct hn_export *export, const char *text, int
 static void append_measurement(const struct hn_export *export, struct hn_text *text)
 {
     const struct hn_tuned *tuned = export->configs[0];
+    char capability[16], name[HN_ARCHITECTURE_SIZE];
+    snprintf(capability, sizeof capability, "%d", tuned->identity.device.capability);
+    hn_architecture_name(capability, export->plan->arch_specific, name);
     hn_text_printf(text, "// %s as tuned by Hone for %s", export->kernel,
                    tuned->identity.device.name);
     hn_text_append(text, tuned->identity.problem.count > 0 ? ", " : "");
@@ -95,7 +98,7 @@ static void append_measurement(const struct hn_export *export, struct hn_text *t
     hn_text_append(text, " ("); /* a line that ends in \\ would take the next one along */
     hn_origin_append(text, &tuned->origin);
     hn_text_append(text, ")");
-    hn_text_printf(text, "\n// nvcc -arch=sm_%d", tuned->identity.device.capability);
+    hn_text_printf(text, "\n// nvcc -arch=%s", name);
 }
 
 static enum hn_status append_head(const struct hn_export *export, struct hn_text *text,

@@ -94,6 +94,12 @@ static void append_geometry(struct hn_text *text, const struct hn_launch *launch
     }
 }
 
+static void append_tensors(struct hn_text *text, const struct hn_launch *launch)
+{
+    for (size_t i = 0; i < launch->tensor_count; i++)
+        hn_tensor_append(text, &launch->tensors[i]);
+}
+
 /* Copies are issued as it says, and chunks follow from it. */
 static void append_flow(struct hn_text *text, const struct hn_launch *launch)
 {
@@ -161,6 +167,7 @@ static enum hn_status make_key(const struct hn_task *task, const struct hn_launc
     hn_text_init(&text);
     hn_text_append(&text, image->code_hash);
     append_geometry(&text, launch);
+    append_tensors(&text, launch);
     append_flow(&text, launch);
     enum hn_status status = append_arguments(&text, task, point, err);
     if (status == HN_OK)

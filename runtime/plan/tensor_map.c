@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/plan/tensor_map.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *const hn_tensor_fills[HN_TENSOR_FILL_COUNT] = {
+    [HN_TENSOR_ZEROS] = "zeros",
+    [HN_TENSOR_NAN] = "nan",
+};
+
+static const char *const setting_keys[HN_TENSOR_SETTING_COUNT] = {
+#define X(identifier, key) [identifier] = key,
+    HN_TENSOR_SETTINGS(X)
+#undef X
+};
+
+const char *hn_tensor_map_check(const struct hn_tensor_map *map)
+{
+    if (map->rank < 1 || map->rank > HN_TENSOR_RANK)
+        return "'dims' has to be a list of 1 to 5 extents, innermost first";
+    if (map->stride_count != map->rank - 1)
+        return "'strides' has to be a list of bytes for each dimension but the first";
+    if (map->box_count != map->rank)
+        return "'box' has to be a list with an extent for each dimension";
+    if (map->element_stride_count != 0 && map->element_stride_count != map->rank)
+        return "'element_strides' has to be a list with a stride for each dimension";
+    return NULL;
+}
+
+/* Evaluation. */
+
+static enum hn_status evaluate_list(struct hn_expression *const *expressions, size_t count,
+                                    const struct hn_value *values, int64_t *list,
+                                    struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < count && status == HN_OK; i++)
+        status = hn_expression_integer(expressions[i], values, &list[i], err);
+    return status;
+}
+
+static enum hn_status evaluate_fill(const struct hn_expression *expression,
+                                    const struct hn_value *values, int64_t *fill,
+                                    struct hn_error *err)
+{
+    struct hn_value value;
+    enum hn_status status = hn_expression_evaluate(expression, values, &value, err);
+    if (status != HN_OK)
+        return status;
+    for (int i = 0; value.type == HN_WORD && i < HN_TENSOR_FILL_COUNT; i++) {
+        if (strcmp(value.word, hn_tensor_fills[i]) != 0)
+            continue;
+        *fill = i;
+        return HN_OK;
+    }
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_value_append(&text, &value);
+    status = hn_fail(err, HN_EVALUE, "'%.60s' is %s, expected zeros or nan",
+                     hn_expression_text(expression), text.data == NULL ? "" : text.data);
+    hn_text_finish(&text);
+    return status;
+}
+
+enum hn_status hn_tensor_map_evaluate(const struct hn_tensor_map *map,
+                                      const struct hn_value *values, struct hn_tensor *tensor,
+                                      struct hn_error *err)
+{
+    tensor->rank = (int)map->rank;
+    for (size_t i = 0; i < HN_TENSOR_RANK; i++)
+        tensor->element_strides[i] = 1;
+    enum hn_status status = evaluate_list(map->dims, map->rank, values, tensor->dims, err);
+    if (status == HN_OK)
+        status = evaluate_list(map->strides, map->stride_count, values, tensor->strides, err);
+    if (status == HN_OK)
+        status = evaluate_list(map->box, map->box_count, values, tensor->box, err);
+    if (status == HN_OK)
+        status = evaluate_list(map->element_strides, map->element_stride_count, values,
+                               tensor->element_strides, err);
+    for (size_t i = 0; i < HN_TENSOR_SETTING_COUNT && status == HN_OK; i++) {
+        tensor->settings[i] = 0;
+        if (map->settings[i] != NULL)
+            status =
+                i == HN_TENSOR_FILL
+                    ? evaluate_fill(map->settings[i], values, &tensor->settings[i], err)
+                    : hn_expression_integer(map->settings[i], values, &tensor->settings[i], err);
+    }
+    return status;
+}
+
+/* Rules. Each says why it does not hold; of several that do not, the first. */
+
+struct judge {
+    const struct hn_tensor *tensor;
+    char *why; /* "" as long as all hold */
+};
+
+__attribute__((format(printf, 3, 4))) static void demand(const struct judge *judge, bool holds,
+                                                         const char *format, ...)
+{
+    if (holds || judge->why[0] != '\0')
+        return;
+    int used =
+        snprintf(judge->why, HN_TENSOR_WHY,
+                 "tensor map '%.60s' over '%.60s': ", judge->tensor->name, judge->tensor->over);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(judge->why + used, HN_TENSOR_WHY - (size_t)used, format, arguments);
+    va_end(arguments);
+}
+
+static void demand_range(const struct judge *judge, const char *list, const int64_t *found,
+                         int count, int64_t most)
+{
+    for (int i = 0; i < count; i++)
+        demand(judge, found[i] >= 1 && found[i] <= most, "%s[%d] is %lld; expected 1 to %lld", list,
+               i, (long long)found[i], (long long)most);
+}
+
+static void demand_choice(const struct judge *judge, enum hn_tensor_setting setting,
+                          const int *choices, const char *expected)
+{
+    int64_t found = judge->tensor->settings[setting];
+    bool known = found == 0;
+    for (int i = 0; i < 3; i++)
+        known = known || (choices[i] != 0 && found == choices[i]);
+    demand(judge, known, "%s is %lld; expected %s", setting_keys[setting], (long long)found,
+           expected);
+}
+
+static void judge_settings(const struct judge *judge)
+{
+    const struct hn_tensor *tensor = judge->tensor;
+    demand_choice(judge, HN_TENSOR_SWIZZLE, (const int[]){32, 64, 128}, "0, 32, 64 or 128");
+    demand_choice(judge, HN_TENSOR_PROMOTION, (const int[]){64, 128, 256}, "0, 64, 128 or 256");
+    demand_choice(judge, HN_TENSOR_INTERLEAVE, (const int[]){16, 32, 0}, "0, 16 or 32");
+    demand(judge,
+           tensor->settings[HN_TENSOR_FILL] != HN_TENSOR_NAN || hn_element_is_real(tensor->element),
+           "oob_fill is nan; %s has none", hn_element_name(tensor->element));
+    demand(judge, tensor->settings[HN_TENSOR_INTERLEAVE] == 0 || tensor->rank >= 3,
+           "interleave is %lld, and rank %d; expected a rank of 3 to 5",
+           (long long)tensor->settings[HN_TENSOR_INTERLEAVE], tensor->rank);
+    demand(judge,
+           tensor->settings[HN_TENSOR_INTERLEAVE] != 32 ||
+               tensor->settings[HN_TENSOR_SWIZZLE] == 32,
+           "interleave is 32, and swizzle %lld; expected 32",
+           (long long)tensor->settings[HN_TENSOR_SWIZZLE]);
+}
+
+/* What addresses are multiples of. */
+static int64_t grain_of(const struct hn_tensor *tensor)
+{
+    return tensor->settings[HN_TENSOR_INTERLEAVE] == 32 ? 32 : 16;
+}
+
+/* Extents and strides are what they may be. */
+static bool lies_inside(const struct hn_tensor *tensor)
+{
+    uint64_t end = (uint64_t)tensor->dims[0] * hn_element_size(tensor->element);
+    for (int i = 0; i + 1 < tensor->rank && end <= tensor->bytes; i++) {
+        uint64_t steps = (uint64_t)tensor->dims[i + 1] - 1;
+        uint64_t stride = (uint64_t)tensor->strides[i];
+        end = steps > tensor->bytes / stride ? UINT64_MAX : end + steps * stride;
+    }
+    return end <= tensor->bytes;
+}
+
+static void judge_memory(const struct judge *judge)
+{
+    const struct hn_tensor *tensor = judge->tensor;
+    long long grain = grain_of(tensor);
+    demand_range(judge, "dims", tensor->dims, tensor->rank, INT64_C(1) << 32);
+    demand(judge, tensor->align % (uint64_t)grain == 0,
+           "the buffer begins at multiples of %llu bytes; expected %lld, as its 'align' can say",
+           (unsigned long long)tensor->align, grain);
+    for (int i = 0; i + 1 < tensor->rank; i++)
+        demand(judge,
+               tensor->strides[i] >= grain && tensor->strides[i] % grain == 0 &&
+                   tensor->strides[i] < INT64_C(1) << 40,
+               "strides[%d] is %lld bytes; expected a multiple of %lld, less than 2**40", i,
+               (long long)tensor->strides[i], grain);
+    demand(judge, judge->why[0] == '\0' && lies_inside(tensor),
+           "dims and strides reach beyond the %llu bytes of the buffer; expected extents that lie "
+           "in it",
+           (unsigned long long)tensor->bytes);
+}
+
+static void judge_box(const struct judge *judge)
+{
+    const struct hn_tensor *tensor = judge->tensor;
+    int64_t swizzle = tensor->settings[HN_TENSOR_SWIZZLE];
+    bool plain = tensor->settings[HN_TENSOR_INTERLEAVE] == 0;
+    demand_range(judge, "box", tensor->box, tensor->rank, 256);
+    demand_range(judge, "element_strides", tensor->element_strides, tensor->rank, 8);
+    int64_t inner = tensor->box[0] * (int64_t)hn_element_size(tensor->element);
+    demand(judge, !plain || inner % 16 == 0,
+           "box[0] is %lld elements of %s, %lld bytes; expected a multiple of 16 bytes",
+           (long long)tensor->box[0], hn_element_name(tensor->element), (long long)inner);
+    demand(judge, !plain || swizzle == 0 || inner <= swizzle,
+           "box[0] is %lld elements of %s, %lld bytes; expected at most the %lld bytes of swizzle",
+           (long long)tensor->box[0], hn_element_name(tensor->element), (long long)inner,
+           (long long)swizzle);
+}
+
+bool hn_tensor_check(const struct hn_tensor *tensor, char why[HN_TENSOR_WHY])
+{
+    const struct judge judge = {tensor, why};
+    why[0] = '\0';
+    judge_settings(&judge);
+    judge_memory(&judge);
+    judge_box(&judge);
+    return why[0] == '\0';
+}
+
+void hn_tensor_append(struct hn_text *text, const struct hn_tensor *tensor)
+{
+    hn_text_printf(text, " map %zu %s", tensor->buffer, hn_element_name(tensor->element));
+    for (int i = 0; i < tensor->rank; i++)
+        hn_text_printf(text, " %lld %lld %lld %lld", (long long)tensor->dims[i],
+                       (long long)tensor->strides[i], (long long)tensor->box[i],
+                       (long long)tensor->element_strides[i]);
+    for (int i = 0; i < HN_TENSOR_SETTING_COUNT; i++)
+        hn_text_printf(text, " %lld", (long long)tensor->settings[i]);
+    hn_text_append(text, ";");
+}
