@@ -2,9 +2,11 @@
 #include "base/interrupt.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
-static volatile sig_atomic_t caught;
+/* Without a lock on all that we run on, as a handler needs it. */
+static atomic_int caught;
 
 static void catch_signal(int number)
 {

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -25,7 +26,7 @@ static void a_worker_that_hangs_while_it_starts_ends_the_run(void **state)
     struct hn_error err = {.message = ""};
     setenv(hangs, "1", 1);
     assert_int_equal(hn_compile_pool_create(1, 10, &pool, &err), HN_OK);
-    pool->start_limit_ms = 100;
+    pool->staff->start_limit_ms = 100;
     assert_int_equal(hn_compile_pool_timeout_ms(pool), -1);
     double start = hn_now_ms();
     assert_int_equal(hn_compile_pool_start(pool, 1, &err), HN_OK);
@@ -151,6 +152,53 @@ static void nothing_is_kept_unless_it_is_asked_for(void **state)
     hn_compile_pool_destroy(pool);
 }
 
+static uint64_t count_of(int event)
+{
+    uint64_t count = 0;
+    return read(event, &count, sizeof count) == sizeof count ? count : 0;
+}
+
+/* One worker, two guests under the same numbers: whoever has jobs is served in turn. */
+static void guests_are_served_in_turn(void **state)
+{
+    (void)state;
+    struct hn_compile_pool *owner = NULL;
+    struct hn_compile_pool *guests[2];
+    struct hn_image image;
+    struct hn_error err = {.message = ""};
+    int wakeups[2];
+    assert_int_equal(hn_compile_pool_create(1, 60, &owner, NULL), HN_OK);
+    for (int i = 0; i < 2; i++) {
+        wakeups[i] = eventfd(0, EFD_NONBLOCK);
+        assert_int_equal(hn_compile_pool_share(owner, wakeups[i], &guests[i], NULL), HN_OK);
+    }
+    for (uint64_t id = 1; id <= 3; id++)
+        submit(guests[0], id, "2", false);
+    submit(guests[1], 1, "3", false);
+    assert_int_equal(hn_compile_pool_pending(owner), 0);
+    assert_int_equal(hn_compile_pool_slots(guests[0]), 0);
+    while (!take_now(guests[1], 1, &image)) {
+        assert_int_equal(hn_compile_pool_process(owner, &err), HN_OK);
+        assert_int_equal(hn_compile_pool_process(guests[1], &err), HN_OK);
+        usleep(1000);
+    }
+    assert_int_equal(count_of(wakeups[1]), 1);
+    hn_image_finish(&image);
+    assert_in_range(hn_compile_pool_unfinished(guests[0]), 1, 2);
+    /* What is under way is for nobody then. */
+    hn_compile_pool_destroy(guests[0]);
+    submit(guests[1], 2, "4", false);
+    while (!take_now(guests[1], 2, &image)) {
+        assert_int_equal(hn_compile_pool_process(owner, &err), HN_OK);
+        usleep(1000);
+    }
+    hn_image_finish(&image);
+    hn_compile_pool_destroy(guests[1]);
+    hn_compile_pool_destroy(owner);
+    close(wakeups[0]);
+    close(wakeups[1]);
+}
+
 /* Many programs: what was kept is found after the table has grown. */
 static void each_program_has_an_image_of_its_own(void **state)
 {
@@ -203,6 +251,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_was_compiled_is_there_at_once),
         cmocka_unit_test(what_does_not_compile_is_tried_again),
         cmocka_unit_test(nothing_is_kept_unless_it_is_asked_for),
+        cmocka_unit_test(guests_are_served_in_turn),
         cmocka_unit_test(each_program_has_an_image_of_its_own),
     };
     if (argc > 1 && strcmp(argv[1], "worker") == 0)

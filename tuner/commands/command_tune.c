@@ -7,18 +7,15 @@
 #include "base/c_locale.h"
 #include "base/clock.h"
 #include "base/interrupt.h"
-#include "cache/store/store_roofs.h"
 #include "runtime/process/machine.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/hosts_option.h"
 #include "tuner/commands/options.h"
 #include "tuner/commands/output.h"
 #include "tuner/commands/tune_family.h"
+#include "tuner/commands/tune_search.h"
+#include "tuner/commands/tune_spread.h"
 #include "tuner/config/capture.h"
-#include "tuner/report/progress.h"
-#include "tuner/report/roof.h"
-#include "tuner/report/summary.h"
-#include "tuner/session/session_ahead.h"
 #include "tuner/workers/workers.h"
 
 extern const struct hn_command hn_command_tune;
@@ -38,6 +35,8 @@ struct tune {
     const struct hn_strategy_kind *strategy;
     FILE *events;
     char *command;
+    struct hn_progress_board board;
+    bool follows;    /* something stands on stdout */
     json_t *results; /* with --json */
     bool found;      /* a valid variant for every problem so far */
     bool cut;        /* the budget ended before one of them had any */
@@ -165,6 +164,11 @@ static enum hn_status open_events(struct tune *tune, struct hn_error *err)
     return HN_OK;
 }
 
+static bool is_spread(const struct tune *tune)
+{
+    return tune->options.workers != NULL && tune->options.simulate == NULL && !tune->family;
+}
+
 static int jobs_of(const struct tune *tune)
 {
     return tune->options.jobs > 0 ? tune->options.jobs : hn_machine_jobs();
@@ -215,6 +219,7 @@ static enum hn_status start_workers(struct tune *tune, struct hn_error *err)
         .useful = most_compilations(tune->config),
         .compile_timeout_s = options->compile_timeout_s,
         .run_timeout_s = options->run_timeout_s,
+        .divided = is_spread(tune),
     };
     if (status == HN_OK)
         status = hn_workers_start(&workers, &tune->workers, err);
@@ -222,162 +227,50 @@ static enum hn_status start_workers(struct tune *tune, struct hn_error *err)
     return status;
 }
 
-static enum hn_status make_backend(struct tune *tune, struct hn_task *task,
-                                   const struct hn_session_options *session,
-                                   struct hn_backend **backend, struct hn_error *err)
+static struct hn_tune_search search_of(struct tune *tune, size_t problem)
 {
-    struct hn_points_ahead ahead;
-    if (tune->options.simulate != NULL)
-        return hn_backend_simulated(task, tune->options.simulate, backend, err);
-    enum hn_status status =
-        hn_points_ahead_make(&ahead, task, tune->store, session, 4 * (size_t)jobs_of(tune), err);
-    if (status != HN_OK)
-        return status;
-    struct hn_live_options live = {
-        .seed = tune->options.seed,
-        .end_ms = session->budget_s > 0 ? session->started_ms + session->budget_s * 1e3 : 0,
-        .any_order = !tune->strategy->needs_feedback,
-        .ahead = ahead.points,
-        .ahead_count = ahead.count,
-        .ahead_is_all = ahead.complete,
-    };
-    status = hn_backend_live(task, tune->workers, &live, backend, err);
-    hn_points_ahead_finish(&ahead);
-    return status;
-}
-
-/* From the cache, or measured now where the GPU is at work anyway: once for a device and its
- * driver. Without them the report has a column less. */
-static bool find_roofs(struct tune *tune, const struct hn_session *session,
-                       struct hn_backend *backend, struct hn_roofs *roofs)
-{
-    const struct hn_device_identity *device = &backend->task->identity.device;
-    const struct hn_session_state *state = hn_session_state(session);
-    const char *driver = tune->workers != NULL ? backend->device.driver : NULL;
-    struct hn_error ignored;
-    if (!hn_roof_is_known(backend->task->plan))
-        return false;
-    if (hn_store_get_roofs(tune->store, device, driver, roofs, &ignored) == HN_OK)
-        return true;
-    if (tune->workers == NULL || state->finished == state->reused || hn_interrupted() != 0 ||
-        hn_backend_live_roofs(backend, roofs, &ignored) != HN_OK)
-        return false;
-    hn_store_put_roofs(tune->store, device, roofs, &ignored);
-    return true;
-}
-
-static enum hn_status report(struct tune *tune, const struct hn_session *session,
-                             struct hn_backend *backend, bool finished, struct hn_error *err)
-{
-    struct hn_roofs measured;
-    const struct hn_roofs *roofs = NULL;
-    if (finished && find_roofs(tune, session, backend, &measured))
-        roofs = &measured;
-    const struct hn_session_state *state = hn_session_state(session);
-    tune->found = tune->found && state->best != NULL;
-    tune->cut = tune->cut || (state->best == NULL && state->cut > 0);
-    if (!tune->options.json)
-        return hn_summary_print(session, backend, roofs, stdout, err);
-    json_t *json = NULL;
-    enum hn_status status = hn_summary_json(session, backend, roofs, &json, err);
-    if (status == HN_OK)
-        json_array_append_new(tune->results, json);
-    return status;
-}
-
-static void print_start(const struct tune *tune, const struct hn_task *task,
-                        const struct hn_session_state *state)
-{
-    if (tune->workers != NULL && tune->workers->warning[0] != '\0')
-        fprintf(stderr, "hone: warning: %s\n", tune->workers->warning);
-    fprintf(stderr, "tuning %s on %s", task->identity.kernel, task->identity.device.name);
-    if (hn_space_enumerated(task->space))
-        fprintf(stderr, ": %llu points", (unsigned long long)state->points);
-    if (state->sources > 0)
-        fprintf(stderr, "; %u earlier tuning%s of it lead%s the search", state->sources,
-                state->sources > 1 ? "s" : "", state->sources > 1 ? "" : "s");
-    fputc('\n', stderr);
-}
-
-static enum hn_status run_session(const struct tune *tune, struct hn_session *session,
-                                  const struct hn_backend *backend, struct hn_error *err)
-{
-    const struct hn_options *options = &tune->options;
-    struct hn_progress progress;
-    struct hn_roofs roofs;
-    struct hn_error ignored;
-    bool known = hn_roof_is_known(backend->task->plan) &&
-                 hn_store_get_roofs(tune->store, &backend->task->identity.device, NULL, &roofs,
-                                    &ignored) == HN_OK;
-    const struct hn_progress_view view = {
-        .backend = backend,
-        .roofs = known ? &roofs : NULL,
-        .budget_count = options->budget_count,
-        .budget_s = options->budget_s,
-        .stop_chance = tune->strategy->chance != NULL ? options->stop_chance : 0,
-    };
-    hn_progress_init(&progress, &view, options->quiet);
-    enum hn_status status = hn_session_run(session, hn_progress_show, &progress, err);
-    hn_progress_finish(&progress);
-    return status;
-}
-
-static enum hn_status tune_task(struct tune *tune, struct hn_task *task, double started_ms,
-                                struct hn_error *err)
-{
-    struct hn_backend *backend = NULL;
-    struct hn_session *session = NULL;
-    struct hn_session_options options = {
+    return (struct hn_tune_search){
+        .options = &tune->options,
+        .config = tune->config,
         .strategy = tune->strategy,
-        .look_ahead = tune->options.look_ahead,
-        .seed = tune->options.seed,
-        .budget_s = tune->options.budget_s,
-        .budget_count = tune->options.budget_count,
-        .stop_chance = tune->options.stop_chance,
-        .full = tune->options.full,
-        .retry_failed = tune->options.retry_failed,
         .events = tune->events,
         .command = tune->command,
-        .started_ms = started_ms,
+        .store = tune->store,
+        .workers = tune->workers,
+        .jobs = jobs_of(tune),
+        .board = &tune->board,
+        .problem = problem,
+        .label = "",
+        .place = "",
+        .follows = &tune->follows,
     };
-    enum hn_status status = make_backend(tune, task, &options, &backend, err);
-    if (status == HN_OK)
-        status = hn_session_create(backend, tune->store, &options, &session, err);
-    if (status == HN_OK) {
-        if (!tune->options.quiet)
-            print_start(tune, task, hn_session_state(session));
-        status = run_session(tune, session, backend, err);
-        struct hn_error ignored;
-        enum hn_status reported =
-            report(tune, session, backend, status == HN_OK, status == HN_OK ? err : &ignored);
-        if (status == HN_OK)
-            status = reported;
-    }
-    hn_session_destroy(session);
-    hn_backend_destroy(backend);
-    return status;
 }
 
 static enum hn_status tune_all(struct tune *tune, struct hn_error *err)
 {
     enum hn_status status = HN_OK;
     for (size_t i = 0; status == HN_OK && i < tune->config->problem_count; i++) {
-        struct hn_task task;
-        double started_ms = i == 0 ? tune->started_ms : hn_now_ms();
-        status = hn_task_make(tune->config, i, tune->options.warm ? HN_WARM : HN_COLD, &task, err);
-        if (status != HN_OK)
-            break;
-        if (i > 0 && !tune->options.json)
-            putchar('\n');
-        status = tune_task(tune, &task, started_ms, err);
-        hn_task_finish(&task);
-        fflush(stdout);
+        struct hn_tune_search search = search_of(tune, i);
+        search.started_ms = i == 0 ? tune->started_ms : hn_now_ms();
+        status = hn_tune_search_run(&search, err);
+        tune->found = tune->found && search.found;
+        tune->cut = tune->cut || search.cut;
+        if (search.json != NULL)
+            json_array_append_new(tune->results, search.json);
         if (status == HN_OK && hn_interrupted() != 0)
-            status = hn_fail(err, HN_EINTERRUPTED,
-                             "interrupted; what was finished is kept, and the same "
-                             "command goes on "
-                             "from there");
+            status = hn_tune_interrupted(err);
     }
+    return status;
+}
+
+/* On the cards of several hosts. */
+static enum hn_status tune_spread(struct tune *tune, struct hn_error *err)
+{
+    const struct hn_tune_search first = search_of(tune, 0);
+    struct hn_tune_spread spread = {.search = &first, .started_ms = tune->started_ms};
+    enum hn_status status = hn_tune_spread_run(&spread, tune->results, err);
+    tune->found = spread.found;
+    tune->cut = spread.cut;
     return status;
 }
 
@@ -456,20 +349,6 @@ static enum hn_status read_config(struct tune *tune, struct hn_error *err)
     return status == HN_OK ? hn_capture_apply(tune->capture, tune->config, err) : status;
 }
 
-/* Said whatever else was: what this and earlier runs have found is elsewhere now. */
-static enum hn_status report_loss(struct tune *tune, struct hn_error *err)
-{
-    const char *rescued;
-    enum hn_status status = hn_store_commit(tune->store, err);
-    const char *lost = hn_store_lost(tune->store, &rescued);
-    if (lost != NULL)
-        fprintf(stderr,
-                "hone: warning: cache '%s' was deleted, moved or replaced during the run; all that "
-                "was in it, and all of this run, is in '%s' now: `mv %s %s` takes it back\n",
-                lost, rescued, rescued, lost);
-    return status;
-}
-
 /* Whatever became of the tune: what was given and not used. */
 static void report_hosts(const struct tune *tune)
 {
@@ -507,13 +386,19 @@ static enum hn_status execute(struct tune *tune, struct hn_error *err)
     if (status != HN_OK)
         return status;
     hn_interrupt_install();
+    hn_progress_board_init(&tune->board, tune->options.quiet);
     tune->found = true;
     tune->results = json_array();
-    status = tune->family ? tune_family(tune, err) : tune_all(tune, err);
+    if (tune->family)
+        status = tune_family(tune, err);
+    else
+        status = is_spread(tune) ? tune_spread(tune, err) : tune_all(tune, err);
     struct hn_error ignored;
-    enum hn_status kept = report_loss(tune, status == HN_OK ? err : &ignored);
+    const struct hn_tune_search any = search_of(tune, 0);
+    enum hn_status kept = hn_tune_report_loss(&any, status == HN_OK ? err : &ignored);
     status = status == HN_OK ? kept : status;
     report_hosts(tune);
+    hn_progress_board_finish(&tune->board);
     hn_workers_end(tune->workers);
     if (tune->options.json && (status == HN_OK || status == HN_EINTERRUPTED)) {
         enum hn_status written = hn_output_json(tune->results, status == HN_OK ? err : NULL);

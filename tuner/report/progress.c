@@ -34,11 +34,15 @@ static bool is_capable(void)
            strcmp(term, "dumb") != 0;
 }
 
-void hn_progress_init(struct hn_progress *progress, const struct hn_progress_view *view, bool quiet)
+void hn_progress_board_init(struct hn_progress_board *board, bool quiet)
 {
-    *progress = (struct hn_progress){.view = *view, .quiet = quiet, .terminal = is_capable()};
-    progress->view.unicode = has_unicode();
-    progress->view.colour = progress->terminal && hn_terminal_allows_colour();
+    *board = (struct hn_progress_board){.quiet = quiet, .terminal = is_capable()};
+    pthread_mutex_init(&board->lock, NULL);
+}
+
+void hn_progress_board_finish(struct hn_progress_board *board)
+{
+    pthread_mutex_destroy(&board->lock);
 }
 
 /* Asked each time: windows change their size. */
@@ -52,78 +56,166 @@ static struct winsize terminal_size(void)
 
 /* Goes back to where the first line began. A terminal that has become narrower has broken the lines
  * in two. */
-static void take_back(struct hn_progress *progress, size_t columns, struct hn_text *text)
+static void take_back(struct hn_progress_board *board, size_t columns, struct hn_text *text)
 {
     size_t rows = 0;
-    for (size_t i = 0; i < progress->drawn_count; i++)
-        rows += progress->drawn[i] > columns ? (progress->drawn[i] + columns - 1) / columns : 1;
+    for (size_t i = 0; i < board->drawn_count; i++)
+        rows += board->drawn[i] > columns ? (board->drawn[i] + columns - 1) / columns : 1;
     if (rows > 1)
         hn_text_printf(text, "\033[%zuA", rows - 1);
-    hn_text_append(text, progress->drawn_count > 0 ? "\r\033[J" : "");
-    progress->drawn_count = 0;
+    hn_text_append(text, board->drawn_count > 0 ? "\r\033[J" : "");
+    board->drawn_count = 0;
 }
 
-static size_t make_lines(struct hn_progress *progress, const struct hn_session_state *state,
-                         const struct winsize *size, char *lines[HN_PROGRESS_LINES])
+static size_t columns_of(const struct winsize *size)
 {
-    size_t columns = size->ws_col > 1 ? size->ws_col - 1u : 1;
-    if (size->ws_col >= HN_PROGRESS_WIDE && (size->ws_row == 0 || size->ws_row >= LEAST_ROWS))
-        return hn_progress_block(&progress->view, state, columns, lines);
-    char *line = hn_progress_line(&progress->view, state);
-    lines[0] = line != NULL ? hn_progress_clip(line, columns) : NULL;
-    free(line);
-    return lines[0] != NULL ? 1 : 0;
+    return size->ws_col > 1 ? size->ws_col - 1u : 1;
 }
 
-/* In one write, so that it does not flicker. */
-static void draw(struct hn_progress *progress, const struct hn_session_state *state)
+/* "m=512: 31/900 | best 12.1 us | …" */
+static char *make_line(const struct hn_progress *progress, const struct hn_session_state *state)
 {
-    char *lines[HN_PROGRESS_LINES];
-    struct winsize size = terminal_size();
     struct hn_text text;
-    size_t count = make_lines(progress, state, &size, lines);
+    char *line = hn_progress_line(&progress->view, state);
+    if (line == NULL || progress->board->most < 2)
+        return line;
     hn_text_init(&text);
-    take_back(progress, size.ws_col, &text);
-    for (size_t i = 0; i < count; i++) {
-        hn_text_append(&text, lines[i]);
-        hn_text_append(&text, i + 1 < count ? "\r\n" : "");
-        progress->drawn[progress->drawn_count++] = hn_progress_columns(lines[i]);
-        free(lines[i]);
+    hn_text_printf(&text, "%s: %s", progress->label, line);
+    free(line);
+    return hn_text_take(&text);
+}
+
+static void forget_lines(struct hn_progress *progress)
+{
+    for (size_t i = 0; i < progress->line_count; i++)
+        free(progress->lines[i]);
+    progress->line_count = 0;
+}
+
+static void make_lines(struct hn_progress *progress, const struct hn_session_state *state,
+                       const struct winsize *size)
+{
+    forget_lines(progress);
+    if (progress->board->count == 1 && size->ws_col >= HN_PROGRESS_WIDE &&
+        (size->ws_row == 0 || size->ws_row >= LEAST_ROWS)) {
+        progress->line_count =
+            hn_progress_block(&progress->view, state, columns_of(size), progress->lines);
+        return;
+    }
+    char *line = make_line(progress, state);
+    progress->lines[0] = line != NULL ? hn_progress_clip(line, columns_of(size)) : NULL;
+    progress->line_count = progress->lines[0] != NULL;
+    free(line);
+}
+
+static void add_line(struct hn_progress_board *board, const char *line, struct hn_text *text)
+{
+    hn_text_append(text, board->drawn_count > 0 ? "\r\n" : "");
+    hn_text_append(text, line);
+    board->drawn[board->drawn_count++] = hn_progress_columns(line);
+}
+
+/* In one write, so that it does not flicker. Those that do not fit are counted. */
+static void draw(struct hn_progress_board *board, const struct winsize *size)
+{
+    struct hn_text text;
+    size_t rows = size->ws_row > 2 ? size->ws_row - 2u : HN_PROGRESS_MOST;
+    size_t shown = board->count > rows ? rows - 1 : board->count;
+    hn_text_init(&text);
+    take_back(board, size->ws_col, &text);
+    for (size_t i = 0; i < shown; i++) {
+        const struct hn_progress *progress = board->items[i];
+        /* What was a block may be one of several by now. */
+        size_t count = board->count == 1 || progress->line_count == 0 ? progress->line_count : 1;
+        for (size_t n = 0; n < count; n++)
+            add_line(board, progress->lines[n], &text);
+    }
+    if (shown < board->count) {
+        char rest[64];
+        snprintf(rest, sizeof rest, "and %zu more", board->count - shown);
+        add_line(board, rest, &text);
     }
     if (!text.failed && text.length > 0)
         dprintf(STDERR_FILENO, "%s", text.data);
     hn_text_finish(&text);
 }
 
-void hn_progress_show(void *watcher, const struct hn_session_state *state)
+static void log_line(struct hn_progress *progress, const struct hn_session_state *state)
 {
-    struct hn_progress *progress = watcher;
-    hn_progress_note(&progress->view, state);
-    if (progress->quiet)
-        return;
-    if (progress->terminal) {
-        draw(progress, state);
-        return;
-    }
     bool announces = state->usage.holder != NULL && !progress->announced;
     progress->announced = progress->announced || announces;
     if (state->elapsed_s - progress->printed_s < log_interval_s && !announces)
         return;
-    char *line = hn_progress_line(&progress->view, state);
+    char *line = make_line(progress, state);
     if (line != NULL)
         fprintf(stderr, "%s\n", line);
     free(line);
     progress->printed_s = state->elapsed_s;
 }
 
-void hn_progress_finish(struct hn_progress *progress)
+void hn_progress_show(void *watcher, const struct hn_session_state *state)
+{
+    struct hn_progress *progress = watcher;
+    struct hn_progress_board *board = progress->board;
+    hn_progress_note(&progress->view, state);
+    if (board->quiet)
+        return;
+    pthread_mutex_lock(&board->lock);
+    if (board->terminal) {
+        struct winsize size = terminal_size();
+        make_lines(progress, state, &size);
+        draw(board, &size);
+    } else {
+        log_line(progress, state);
+    }
+    pthread_mutex_unlock(&board->lock);
+}
+
+void hn_progress_begin(struct hn_progress *progress, struct hn_progress_board *board,
+                       const struct hn_progress_view *view, const char *label)
+{
+    *progress = (struct hn_progress){.board = board, .view = *view};
+    snprintf(progress->label, sizeof progress->label, "%s", label);
+    progress->view.unicode = has_unicode();
+    progress->view.colour = board->terminal && hn_terminal_allows_colour();
+    pthread_mutex_lock(&board->lock);
+    board->items[board->count++] = progress;
+    board->most = board->count > board->most ? board->count : board->most;
+    pthread_mutex_unlock(&board->lock);
+}
+
+static void hide(struct hn_progress_board *board)
 {
     struct hn_text text;
-    if (!progress->terminal || progress->quiet)
+    if (!board->terminal || board->quiet)
         return;
     hn_text_init(&text);
-    take_back(progress, terminal_size().ws_col, &text);
+    take_back(board, terminal_size().ws_col, &text);
     if (!text.failed && text.length > 0)
         dprintf(STDERR_FILENO, "%s", text.data);
     hn_text_finish(&text);
+}
+
+void hn_progress_board_hold(struct hn_progress_board *board)
+{
+    pthread_mutex_lock(&board->lock);
+    hide(board);
+}
+
+void hn_progress_board_release(struct hn_progress_board *board)
+{
+    pthread_mutex_unlock(&board->lock);
+}
+
+void hn_progress_end(struct hn_progress *progress)
+{
+    struct hn_progress_board *board = progress->board;
+    size_t at = 0;
+    hn_progress_board_hold(board);
+    while (board->items[at] != progress)
+        at++;
+    board->count--;
+    memmove(&board->items[at], &board->items[at + 1], (board->count - at) * sizeof *board->items);
+    forget_lines(progress);
+    hn_progress_board_release(board);
 }

@@ -2,26 +2,48 @@
 #ifndef HONE_TUNER_REPORT_PROGRESS_H
 #define HONE_TUNER_REPORT_PROGRESS_H
 
+#include <pthread.h>
+
 #include "tuner/report/progress_lines.h"
 
-/* The progress of a session on stderr: a few lines redrawn in place on a terminal, one on a narrow or low one, a plain line
- * every few seconds elsewhere (and where TERM is dumb or not set), nothing when quiet. The cursor stays visible and no
- * mode of the terminal is changed, so that whatever ends the process leaves it usable. */
+/* The progress of sessions on stderr: a few lines redrawn in place on a terminal, one on a narrow or low one, a plain line
+ * every few seconds elsewhere (and where TERM is dumb or not set), nothing when quiet. Sessions that run side by side, each in a
+ * thread, have a line each. The cursor stays visible and no mode of the terminal is changed, so that whatever ends the process leaves
+ * it usable. */
+enum { HN_PROGRESS_MOST = 256 };
+
 struct hn_progress {
+    struct hn_progress_board *board;
     struct hn_progress_view view;
-    bool quiet;
-    bool terminal;
+    char label[160]; /* before its line, where there are several */
     double printed_s;
     bool announced; /* that it waits for the GPU */
-    size_t drawn[HN_PROGRESS_LINES]; /* columns of the lines that stand on the terminal */
+    char *lines[HN_PROGRESS_LINES];
+    size_t line_count;
+};
+
+struct hn_progress_board {
+    pthread_mutex_t lock; /* of all progress on it, and of what is printed beside it */
+    bool quiet;
+    bool terminal;
+    struct hn_progress *items[HN_PROGRESS_MOST]; /* as they began */
+    size_t count;
+    size_t most;            /* there were at once */
+    size_t drawn[HN_PROGRESS_MOST + HN_PROGRESS_LINES]; /* columns of the lines that stand on the terminal */
     size_t drawn_count;
 };
 
-/* Copies the view, borrows what it points to. */
-void hn_progress_init(struct hn_progress *progress, const struct hn_progress_view *view, bool quiet);
+void hn_progress_board_init(struct hn_progress_board *board, bool quiet);
+void hn_progress_board_finish(struct hn_progress_board *board);
+/* Takes the lines away and keeps others from drawing, so that what is printed starts on its own and stays whole. */
+void hn_progress_board_hold(struct hn_progress_board *board);
+void hn_progress_board_release(struct hn_progress_board *board);
+
+/* Copies view and label, borrows what the view points to. */
+void hn_progress_begin(struct hn_progress *progress, struct hn_progress_board *board, const struct hn_progress_view *view,
+                       const char *label);
 /* A hn_session_watch. */
 void hn_progress_show(void *progress, const struct hn_session_state *state);
-/* Takes the lines away, so that what is printed next starts on its own. */
-void hn_progress_finish(struct hn_progress *progress);
+void hn_progress_end(struct hn_progress *progress);
 
 #endif

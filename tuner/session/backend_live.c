@@ -146,8 +146,7 @@ static void sleep_on_workers(struct hn_live *live, int timeout_ms)
 {
     size_t count = hn_workers_poll(live->workers, live->fds);
     poll(live->fds, count, earlier(timeout_ms, hn_workers_timeout_ms(live->workers)));
-    if (live->workers->hosts != NULL)
-        hn_hosts_clear(live->workers->hosts);
+    hn_workers_clear(live->workers);
 }
 
 enum hn_status hn_live_sleep(void *pointer, struct hn_error *err)

@@ -12,10 +12,14 @@ static enum hn_status write_event(struct hn_session *session, json_t *event, str
     FILE *events = session->options.events;
     if (event == NULL)
         return hn_fail_memory(err);
+    /* Other sessions may write, too. */
+    flockfile(events);
     json_dumpf(event, events, JSON_COMPACT);
     json_decref(event);
     fputc('\n', events);
-    if (fflush(events) != 0 || ferror(events))
+    bool written = fflush(events) == 0 && ferror(events) == 0;
+    funlockfile(events);
+    if (!written)
         return hn_fail(err, HN_ERUN, "the events (--events) can not be written: %s",
                        strerror(errno));
     return HN_OK;
@@ -55,8 +59,9 @@ enum hn_status hn_session_tell_record(struct hn_session *session, const struct h
     if (session->options.events == NULL)
         return HN_OK;
     return write_event(session,
-                       json_pack("{ss so so}", "event", "record", "problem",
-                                 hn_bindings_to_json(session->task->problem), "record",
+                       json_pack("{ss so ss so}", "event", "record", "problem",
+                                 hn_bindings_to_json(session->task->problem), "device",
+                                 session->task->identity.device.name, "record",
                                  hn_record_to_json(record)),
                        err);
 }
@@ -67,8 +72,9 @@ enum hn_status hn_session_tell_chance(struct hn_session *session, double chance,
     if (session->options.events == NULL)
         return HN_OK;
     return write_event(session,
-                       json_pack("{ss so sI sf sf}", "event", "chance", "problem",
-                                 hn_bindings_to_json(session->task->problem), "finished",
+                       json_pack("{ss so ss sI sf sf}", "event", "chance", "problem",
+                                 hn_bindings_to_json(session->task->problem), "device",
+                                 session->task->identity.device.name, "finished",
                                  (json_int_t)session->state.finished, "chance", chance, "time",
                                  hn_session_epoch_s()),
                        err);
@@ -91,10 +97,10 @@ enum hn_status hn_session_tell_end(struct hn_session *session, struct hn_error *
         return HN_OK;
     return write_event(
         session,
-        json_pack("{ss so sI sI so so so so sb sb sf sf}", "event", "end", "problem",
-                  hn_bindings_to_json(session->task->problem), "finished",
-                  (json_int_t)state->finished, "reused", (json_int_t)state->reused, "outcomes",
-                  count_outcomes(state), "best",
+        json_pack("{ss so ss sI sI so so so so sb sb sf sf}", "event", "end", "problem",
+                  hn_bindings_to_json(session->task->problem), "device",
+                  session->task->identity.device.name, "finished", (json_int_t)state->finished,
+                  "reused", (json_int_t)state->reused, "outcomes", count_outcomes(state), "best",
                   state->best != NULL ? hn_bindings_to_json(&state->best->point) : json_null(),
                   "best_us", number(state->best != NULL ? state->best->timing.median_us : NAN),
                   "chance", number(state->chance), "stopped", state->stopped, "interrupted",

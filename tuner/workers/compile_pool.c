@@ -1,146 +1,180 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/workers/compile_pool.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "tuner/workers/compile_pool_part.h"
 
 /* Of what the whole run depends on. */
 static const double first_timeout_ms = 60e3;
-/* NVRTC is loaded then, which a cold file system may make slow. */
-static const double start_limit_ms = 60e3;
-/* Room for those of a host, which says how many it allows once it is up. */
-enum { host_workers_most = 256 };
+
+static void lock(const struct hn_compile_pool *pool)
+{
+    pthread_mutex_lock(&pool->staff->lock);
+}
+
+static void unlock(const struct hn_compile_pool *pool)
+{
+    pthread_mutex_unlock(&pool->staff->lock);
+}
+
+static bool is_guest(const struct hn_compile_pool *pool)
+{
+    return pool->staff->owner != pool;
+}
+
+static struct hn_compile_pool *make_pool(double timeout_ms)
+{
+    struct hn_compile_pool *pool = calloc(1, sizeof *pool);
+    if (pool == NULL)
+        return NULL;
+    pool->timeout_ms = timeout_ms;
+    pool->wakeup = -1;
+    hn_compile_queue_init(&pool->waiting);
+    hn_compile_queue_init(&pool->finished);
+    return pool;
+}
+
+/* The last to be served. */
+static void enlist(struct hn_compile_staff *staff, struct hn_compile_pool *pool)
+{
+    struct hn_compile_pool **at = &staff->pools;
+    while (*at != NULL)
+        at = &(*at)->next;
+    pool->next = NULL;
+    *at = pool;
+}
+
+static void strike(struct hn_compile_staff *staff, struct hn_compile_pool *pool)
+{
+    struct hn_compile_pool **at = &staff->pools;
+    while (*at != pool)
+        at = &(*at)->next;
+    *at = pool->next;
+}
 
 enum hn_status hn_compile_pool_create(int jobs, double timeout_s, struct hn_compile_pool **out,
                                       struct hn_error *err)
 {
-    struct hn_compile_pool *pool = calloc(1, sizeof *pool);
+    struct hn_compile_pool *pool = make_pool(timeout_s * 1e3);
     if (pool == NULL)
         return hn_fail_memory(err);
-    pool->workers = calloc((size_t)jobs, sizeof *pool->workers);
-    if (pool->workers == NULL) {
+    enum hn_status status = hn_compile_staff_create(jobs, &pool->staff, err);
+    if (status != HN_OK) {
         free(pool);
-        return hn_fail_memory(err);
+        return status;
     }
-    pool->jobs = jobs;
-    pool->timeout_ms = timeout_s * 1e3;
-    pool->start_limit_ms = start_limit_ms;
-    hn_compile_queue_init(&pool->waiting);
-    hn_compile_queue_init(&pool->finished);
-    for (int i = 0; i < jobs; i++)
-        hn_process_init(&pool->workers[i].process);
+    pool->staff->owner = pool;
+    enlist(pool->staff, pool);
     *out = pool;
     return HN_OK;
 }
 
-static void look_at_hosts(struct hn_compile_pool *pool)
+enum hn_status hn_compile_pool_share(struct hn_compile_pool *owner, int wakeup,
+                                     struct hn_compile_pool **guest, struct hn_error *err)
 {
-    for (size_t i = 0; i < pool->host_count; i++)
-        hn_host_look(pool->hosts[i].host, &pool->hosts[i].view);
-}
-
-static void add_workers(struct hn_compile_pool *pool, struct hn_compile_host *host, int count)
-{
-    for (int i = 0; i < count; i++) {
-        struct hn_compile_worker *worker = &pool->workers[pool->jobs++];
-        hn_process_init(&worker->process);
-        worker->process.place = hn_host_place(host->host);
-        worker->host = host;
-        worker->index = i;
-    }
+    struct hn_compile_staff *staff = owner->staff;
+    if (staff->wake < 0)
+        staff->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (staff->wake < 0)
+        return hn_fail(err, HN_ERUN, "eventfd: %s", strerror(errno));
+    struct hn_compile_pool *pool = make_pool(owner->timeout_ms);
+    if (pool == NULL)
+        return hn_fail_memory(err);
+    pool->staff = staff;
+    pool->wakeup = wakeup;
+    lock(owner);
+    enlist(staff, pool);
+    unlock(owner);
+    *guest = pool;
+    return HN_OK;
 }
 
 enum hn_status hn_compile_pool_lend(struct hn_compile_pool *pool, struct hn_hosts *hosts,
                                     struct hn_error *err)
 {
-    size_t count = hn_hosts_count(hosts);
-    struct hn_compile_worker *workers =
-        realloc(pool->workers, ((size_t)pool->jobs + count * host_workers_most) * sizeof *workers);
-    if (workers != NULL)
-        pool->workers = workers;
-    pool->hosts = calloc(count, sizeof *pool->hosts);
-    if (workers == NULL || pool->hosts == NULL)
-        return hn_fail_memory(err);
-    memset(workers + pool->jobs, 0, count * host_workers_most * sizeof *workers);
-    pool->host_count = count;
-    for (size_t i = 0; i < count; i++)
-        pool->hosts[i].host = hn_hosts_at(hosts, i);
-    look_at_hosts(pool);
-    for (size_t i = 0; i < count; i++)
-        add_workers(pool, &pool->hosts[i], host_workers_most);
-    return HN_OK;
+    return hn_compile_staff_lend(pool->staff, hosts, err);
 }
 
-static bool is_usable(const struct hn_compile_worker *worker)
+static void signal_event(int event)
 {
-    const struct hn_compile_host *host = worker->host;
-    return host == NULL || (host->view.state == HN_HOST_UP && worker->index < host->view.compile);
+    const uint64_t one = 1;
+    if (event >= 0)
+        (void)!write(event, &one, sizeof one);
 }
 
-/* Whether somebody compiles, or will: a host that is not up yet may. */
-static enum hn_status check_hosts(const struct hn_compile_pool *pool, struct hn_error *err)
+void hn_compile_pool_tell(const struct hn_compile_pool *pool)
 {
-    char reasons[2048] = "";
-    for (size_t i = 0; i < pool->host_count; i++) {
-        const struct hn_host_view *view = &pool->hosts[i].view;
-        if (view->state == HN_HOST_STARTING || (view->state == HN_HOST_UP && view->compile > 0))
-            return HN_OK;
-        size_t length = strlen(reasons);
-        snprintf(reasons + length, sizeof reasons - length, "; %s: %s", view->name,
-                 view->state == HN_HOST_OUT ? view->reason : "compiles nothing ('compile: 0')");
-    }
-    return pool->host_count == 0
-               ? HN_OK
-               : hn_fail(err, HN_ERUN, "there is no host left that compiles%s", reasons);
+    signal_event(pool->wakeup);
 }
 
 void hn_compile_pool_end(const struct hn_compile_pool *pool)
 {
-    for (int i = 0; i < pool->jobs; i++)
-        hn_process_end(&pool->workers[i].process);
+    hn_compile_staff_end(pool->staff);
+}
+
+/* What its workers are at goes on, for nobody. */
+static void leave_staff(struct hn_compile_pool *pool)
+{
+    struct hn_compile_staff *staff = pool->staff;
+    lock(pool);
+    strike(staff, pool);
+    for (int i = 0; i < staff->jobs; i++) {
+        struct hn_compile_job *job = staff->workers[i].job;
+        if (job == NULL || job->pool != pool)
+            continue;
+        job->cancelled = true;
+        job->pool = NULL;
+    }
+    unlock(pool);
 }
 
 void hn_compile_pool_destroy(struct hn_compile_pool *pool)
 {
     if (pool == NULL)
         return;
-    hn_compile_pool_end(pool);
-    for (int i = 0; i < pool->jobs; i++) {
-        hn_process_kill(&pool->workers[i].process);
-        hn_compile_job_destroy(pool->workers[i].job);
-    }
+    if (is_guest(pool))
+        leave_staff(pool);
+    else
+        hn_compile_staff_destroy(pool->staff);
     hn_compile_queue_drain(&pool->waiting);
     hn_compile_queue_drain(&pool->finished);
     hn_compile_memory_finish(&pool->memory);
-    free(pool->workers);
-    free(pool->hosts);
     free(pool);
 }
 
 int hn_compile_pool_jobs(const struct hn_compile_pool *pool)
 {
-    int count = 0;
-    for (int i = 0; i < pool->jobs; i++)
-        count += is_usable(&pool->workers[i]);
-    return count > 0 ? count : 1;
+    lock(pool);
+    int count = hn_compile_staff_usable(pool->staff);
+    unlock(pool);
+    return count;
 }
 
 size_t hn_compile_pool_slots(const struct hn_compile_pool *pool)
 {
-    return (size_t)pool->jobs;
+    return is_guest(pool) ? 0 : (size_t)pool->staff->jobs;
 }
 
 size_t hn_compile_pool_pending(const struct hn_compile_pool *pool)
 {
-    return pool->pending;
+    lock(pool);
+    size_t pending = pool->pending;
+    unlock(pool);
+    return pending;
 }
 
 size_t hn_compile_pool_unfinished(const struct hn_compile_pool *pool)
 {
-    return pool->unfinished;
+    lock(pool);
+    size_t unfinished = pool->unfinished;
+    unlock(pool);
+    return unfinished;
 }
 
 struct hn_meter *hn_compile_pool_meter(struct hn_compile_pool *pool)
@@ -150,7 +184,9 @@ struct hn_meter *hn_compile_pool_meter(struct hn_compile_pool *pool)
 
 void hn_compile_pool_prefer_heavy(struct hn_compile_pool *pool, bool prefers)
 {
+    lock(pool);
     pool->prefers_heavy = prefers;
+    unlock(pool);
 }
 
 void hn_compile_pool_set_timeline(struct hn_compile_pool *pool, struct hn_timeline *timeline)
@@ -160,12 +196,28 @@ void hn_compile_pool_set_timeline(struct hn_compile_pool *pool, struct hn_timeli
 
 double hn_compile_pool_cpu_ms(const struct hn_compile_pool *pool)
 {
-    return pool->cpu_ms;
+    lock(pool);
+    double cpu_ms = pool->cpu_ms;
+    unlock(pool);
+    return cpu_ms;
 }
 
 void hn_compile_pool_remember(struct hn_compile_pool *pool)
 {
     pool->remembers = true;
+}
+
+struct hn_compile_job *hn_compile_pool_next_job(struct hn_compile_staff *staff)
+{
+    struct hn_compile_pool *pool = staff->pools;
+    while (pool != NULL && pool->waiting.first == NULL)
+        pool = pool->next;
+    if (pool == NULL)
+        return NULL;
+    strike(staff, pool);
+    enlist(staff, pool);
+    return pool->prefers_heavy ? hn_compile_queue_pop_heaviest(&pool->waiting, staff->jobs)
+                               : hn_compile_queue_pop(&pool->waiting);
 }
 
 /* Whether the job's image is remembered: then the job is finished. */
@@ -185,40 +237,55 @@ static bool recall(struct hn_compile_pool *pool, struct hn_compile_job *job)
     return true;
 }
 
-enum hn_status hn_compile_pool_submit(struct hn_compile_pool *pool, uint64_t id,
-                                      const struct hn_source *source, const char *architecture,
-                                      double weight, struct hn_error *err)
+enum place { PLACE_FIRST, PLACE_LAST, PLACE_AHEAD };
+
+static void queue(struct hn_compile_pool *pool, struct hn_compile_job *job, enum place place)
+{
+    job->ahead = place == PLACE_AHEAD;
+    if (!job->ahead && recall(pool, job)) {
+        hn_compile_pool_tell(pool);
+        return;
+    }
+    if (place == PLACE_FIRST)
+        hn_compile_queue_push_front(&pool->waiting, job);
+    else
+        hn_compile_queue_push(&pool->waiting, job);
+    pool->pending += !job->ahead;
+    pool->unfinished += !job->ahead;
+    if (is_guest(pool))
+        signal_event(pool->staff->wake);
+}
+
+static enum hn_status submit(struct hn_compile_pool *pool, uint64_t id,
+                             const struct hn_source *source, const char *architecture,
+                             double weight, enum place place, struct hn_error *err)
 {
     struct hn_compile_job *job = NULL;
     enum hn_status status = hn_compile_job_make(id, source, architecture, &job, err);
     if (status != HN_OK)
         return status;
-    if (recall(pool, job))
-        return HN_OK;
-    hn_compile_queue_push(&pool->waiting, job);
-    job->timeout_ms = pool->timeout_ms;
+    job->pool = pool;
     job->weight = weight;
-    pool->pending++;
-    pool->unfinished++;
+    job->timeout_ms =
+        place == PLACE_FIRST ? fmax(pool->timeout_ms, first_timeout_ms) : pool->timeout_ms;
+    lock(pool);
+    queue(pool, job, place);
+    unlock(pool);
     return HN_OK;
+}
+
+enum hn_status hn_compile_pool_submit(struct hn_compile_pool *pool, uint64_t id,
+                                      const struct hn_source *source, const char *architecture,
+                                      double weight, struct hn_error *err)
+{
+    return submit(pool, id, source, architecture, weight, PLACE_LAST, err);
 }
 
 enum hn_status hn_compile_pool_submit_first(struct hn_compile_pool *pool, uint64_t id,
                                             const struct hn_source *source,
                                             const char *architecture, struct hn_error *err)
 {
-    struct hn_compile_job *job = NULL;
-    enum hn_status status = hn_compile_job_make(id, source, architecture, &job, err);
-    if (status != HN_OK)
-        return status;
-    if (recall(pool, job))
-        return HN_OK;
-    hn_compile_queue_push_front(&pool->waiting, job);
-    job->timeout_ms = fmax(pool->timeout_ms, first_timeout_ms);
-    job->weight = INFINITY;
-    pool->pending++;
-    pool->unfinished++;
-    return HN_OK;
+    return submit(pool, id, source, architecture, INFINITY, PLACE_FIRST, err);
 }
 
 enum hn_status hn_compile_pool_submit_ahead(struct hn_compile_pool *pool, uint64_t id,
@@ -226,25 +293,28 @@ enum hn_status hn_compile_pool_submit_ahead(struct hn_compile_pool *pool, uint64
                                             const char *architecture, double weight,
                                             struct hn_error *err)
 {
-    struct hn_compile_job *job = NULL;
-    enum hn_status status = hn_compile_job_make(id, source, architecture, &job, err);
-    if (status != HN_OK)
-        return status;
-    hn_compile_queue_push(&pool->waiting, job);
-    job->timeout_ms = pool->timeout_ms;
-    job->weight = weight;
-    job->ahead = true;
-    return HN_OK;
+    return submit(pool, id, source, architecture, weight, PLACE_AHEAD, err);
 }
 
-bool hn_compile_pool_claim(struct hn_compile_pool *pool, uint64_t ahead, uint64_t id)
+/* One that a worker is at; NULL: none is. */
+static struct hn_compile_job *find_begun(const struct hn_compile_pool *pool, uint64_t id)
+{
+    const struct hn_compile_staff *staff = pool->staff;
+    for (int i = 0; i < staff->jobs; i++) {
+        struct hn_compile_job *job = staff->workers[i].job;
+        if (job != NULL && job->pool == pool && job->id == id)
+            return job;
+    }
+    return NULL;
+}
+
+static bool claim(struct hn_compile_pool *pool, uint64_t ahead, uint64_t id)
 {
     struct hn_compile_job *finished = hn_compile_queue_find(&pool->finished, ahead);
     struct hn_compile_job *job =
         finished != NULL ? finished : hn_compile_queue_find(&pool->waiting, ahead);
-    for (int i = 0; i < pool->jobs && job == NULL; i++)
-        if (pool->workers[i].job != NULL && pool->workers[i].job->id == ahead)
-            job = pool->workers[i].job;
+    if (job == NULL)
+        job = find_begun(pool, ahead);
     if (job == NULL || !job->ahead || job->cancelled)
         return false;
     job->id = id;
@@ -252,6 +322,14 @@ bool hn_compile_pool_claim(struct hn_compile_pool *pool, uint64_t ahead, uint64_
     pool->pending++;
     pool->unfinished += finished == NULL;
     return true;
+}
+
+bool hn_compile_pool_claim(struct hn_compile_pool *pool, uint64_t ahead, uint64_t id)
+{
+    lock(pool);
+    bool claimed = claim(pool, ahead, id);
+    unlock(pool);
+    return claimed;
 }
 
 static void cancel_in(struct hn_compile_pool *pool, struct hn_compile_queue *queue, bool ahead_only)
@@ -269,13 +347,14 @@ static void cancel_in(struct hn_compile_pool *pool, struct hn_compile_queue *que
     }
 }
 
-void hn_compile_pool_cancel(struct hn_compile_pool *pool, bool ahead_only)
+static void cancel(struct hn_compile_pool *pool, bool ahead_only)
 {
+    const struct hn_compile_staff *staff = pool->staff;
     cancel_in(pool, &pool->waiting, ahead_only);
     cancel_in(pool, &pool->finished, ahead_only);
-    for (int i = 0; i < pool->jobs; i++) {
-        struct hn_compile_job *job = pool->workers[i].job;
-        if (job == NULL || job->cancelled || (ahead_only && !job->ahead))
+    for (int i = 0; i < staff->jobs; i++) {
+        struct hn_compile_job *job = staff->workers[i].job;
+        if (job == NULL || job->pool != pool || job->cancelled || (ahead_only && !job->ahead))
             continue;
         pool->pending -= !job->ahead;
         pool->unfinished -= !job->ahead;
@@ -283,66 +362,22 @@ void hn_compile_pool_cancel(struct hn_compile_pool *pool, bool ahead_only)
     }
 }
 
+void hn_compile_pool_cancel(struct hn_compile_pool *pool, bool ahead_only)
+{
+    lock(pool);
+    cancel(pool, ahead_only);
+    unlock(pool);
+}
+
 void hn_compile_pool_halt(struct hn_compile_pool *pool)
 {
-    hn_compile_pool_cancel(pool, false);
-    for (int i = 0; i < pool->jobs; i++)
-        hn_compile_worker_halt(pool, &pool->workers[i]);
-}
-
-enum hn_status hn_compile_pool_start(struct hn_compile_pool *pool, uint64_t wanted,
-                                     struct hn_error *err)
-{
-    for (int i = 0; i < pool->jobs; i++)
-        if (pool->workers[i].process.pid != 0 && pool->workers[i].job == NULL && wanted > 0)
-            wanted--;
-    for (int i = 0; i < pool->jobs && wanted > 0; i++) {
-        if (pool->workers[i].process.pid != 0 || !is_usable(&pool->workers[i]))
-            continue;
-        enum hn_status status = hn_compile_worker_start(&pool->workers[i], err);
-        if (status != HN_OK)
-            return status;
-        wanted--;
-    }
-    return HN_OK;
-}
-
-static enum hn_status serve(struct hn_compile_pool *pool, struct hn_compile_worker *worker,
-                            struct hn_error *err)
-{
-    enum hn_status status = hn_compile_worker_listen(pool, worker, err);
-    if (status == HN_OK)
-        status = hn_compile_worker_enforce_limit(pool, worker, err);
-    /* What can not work at one host may at another. */
-    if (worker->host != NULL && status != HN_OK && status != HN_ECONFIG && status != HN_ENOMEM) {
-        hn_host_fail(worker->host->host, false, err->message);
-        return HN_OK;
-    }
-    if (status != HN_OK)
-        return status;
-    hn_compile_worker_retire(worker);
-    hn_compile_worker_give_job(pool, worker);
-    return HN_OK;
-}
-
-enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_error *err)
-{
-    look_at_hosts(pool);
-    for (int i = 0; i < pool->jobs; i++) {
-        struct hn_compile_worker *worker = &pool->workers[i];
-        if (worker->process.pid == 0)
-            continue;
-        enum hn_status status = serve(pool, worker, err);
-        if (status != HN_OK)
-            return status;
-    }
-    enum hn_status left = check_hosts(pool, err);
-    if (left != HN_OK)
-        return left;
-    uint64_t waiting = 0;
-    for (struct hn_compile_job *job = pool->waiting.first; job != NULL; job = job->next)
-        waiting++;
-    return hn_compile_pool_start(pool, waiting, err);
+    struct hn_compile_staff *staff = pool->staff;
+    lock(pool);
+    cancel(pool, false);
+    for (int i = 0; i < staff->jobs; i++)
+        if (staff->workers[i].job != NULL && staff->workers[i].job->pool == pool)
+            hn_compile_worker_halt(&staff->workers[i]);
+    unlock(pool);
 }
 
 static void hand_over(struct hn_compile_pool *pool, struct hn_compile_job **link,
@@ -355,67 +390,122 @@ static void hand_over(struct hn_compile_pool *pool, struct hn_compile_job **link
     pool->pending--;
 }
 
+/* wanted: that one alone; NULL: any. */
+static bool take(struct hn_compile_pool *pool, const uint64_t *wanted, uint64_t *id,
+                 struct hn_image *image)
+{
+    lock(pool);
+    struct hn_compile_job **link = &pool->finished.first;
+    while (*link != NULL && ((*link)->ahead || (wanted != NULL && (*link)->id != *wanted)))
+        link = &(*link)->next;
+    bool found = *link != NULL;
+    if (found) {
+        *id = (*link)->id;
+        hand_over(pool, link, image);
+    }
+    unlock(pool);
+    return found;
+}
+
 bool hn_compile_pool_take(struct hn_compile_pool *pool, uint64_t *id, struct hn_image *image)
 {
-    struct hn_compile_job **link = &pool->finished.first;
-    while (*link != NULL && (*link)->ahead)
-        link = &(*link)->next;
-    if (*link == NULL)
-        return false;
-    *id = (*link)->id;
-    hand_over(pool, link, image);
-    return true;
+    return take(pool, NULL, id, image);
 }
 
 bool hn_compile_pool_take_one(struct hn_compile_pool *pool, uint64_t id, struct hn_image *image)
 {
-    struct hn_compile_job **link = &pool->finished.first;
-    while (*link != NULL && ((*link)->ahead || (*link)->id != id))
-        link = &(*link)->next;
-    if (*link == NULL)
-        return false;
-    hand_over(pool, link, image);
-    return true;
+    return take(pool, &id, &id, image);
+}
+
+enum hn_status hn_compile_pool_start(struct hn_compile_pool *pool, uint64_t count,
+                                     struct hn_error *err)
+{
+    lock(pool);
+    enum hn_status status =
+        is_guest(pool) ? HN_OK : hn_compile_staff_start(pool->staff, count, err);
+    unlock(pool);
+    return status;
+}
+
+/* The others hear of it when they look. */
+static void note_failure(struct hn_compile_staff *staff, enum hn_status status,
+                         const struct hn_error *err)
+{
+    staff->failed = status;
+    staff->failure = *err;
+    for (const struct hn_compile_pool *pool = staff->pools; pool != NULL; pool = pool->next)
+        hn_compile_pool_tell(pool);
+}
+
+enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_error *err)
+{
+    struct hn_compile_staff *staff = pool->staff;
+    struct hn_error reason = {.message = ""};
+    lock(pool);
+    enum hn_status status = staff->failed;
+    if (is_guest(pool)) {
+        reason = staff->failure;
+    } else {
+        status = hn_compile_staff_process(staff, &reason);
+        if (status != HN_OK)
+            note_failure(staff, status, &reason);
+    }
+    unlock(pool);
+    if (status != HN_OK && err != NULL)
+        *err = reason;
+    return status;
 }
 
 size_t hn_compile_pool_poll(const struct hn_compile_pool *pool, struct pollfd *fds)
 {
     size_t count = 0;
-    for (int i = 0; i < pool->jobs; i++)
-        if (pool->workers[i].process.pid != 0)
-            count += hn_process_poll(&pool->workers[i].process, fds + count);
+    if (is_guest(pool))
+        return 0;
+    lock(pool);
+    count = hn_compile_staff_poll(pool->staff, fds);
+    unlock(pool);
+    if (pool->staff->wake >= 0)
+        fds[count++] = (struct pollfd){.fd = pool->staff->wake, .events = POLLIN};
     return count;
+}
+
+void hn_compile_pool_clear(const struct hn_compile_pool *pool)
+{
+    uint64_t count;
+    if (pool->staff->wake >= 0)
+        (void)!read(pool->staff->wake, &count, sizeof count);
 }
 
 int hn_compile_pool_timeout_ms(const struct hn_compile_pool *pool)
 {
-    double least = -1;
-    for (int i = 0; i < pool->jobs; i++) {
-        const struct hn_compile_worker *worker = &pool->workers[i];
-        bool starts = worker->process.pid != 0 && !worker->ready;
-        if (worker->job == NULL && !starts)
-            continue;
-        double limit = starts ? pool->start_limit_ms : worker->job->timeout_ms;
-        double left = worker->started_ms + limit - hn_now_ms();
-        if (least < 0 || left < least)
-            least = left > 0 ? left : 0;
-    }
-    return least < 0 ? -1 : (int)least + 1;
+    if (is_guest(pool))
+        return -1;
+    lock(pool);
+    int timeout = hn_compile_staff_timeout_ms(pool->staff);
+    unlock(pool);
+    return timeout;
+}
+
+static bool read_nvrtc(const struct hn_compile_pool *pool, char version[16])
+{
+    lock(pool);
+    memcpy(version, pool->staff->nvrtc, 16);
+    unlock(pool);
+    return version[0] != '\0';
 }
 
 enum hn_status hn_compile_pool_nvrtc(struct hn_compile_pool *pool,
                                      enum hn_status (*sleep)(void *sleeper, struct hn_error *err),
                                      void *sleeper, char version[16], struct hn_error *err)
 {
-    while (pool->nvrtc[0] == '\0') {
+    while (!read_nvrtc(pool, version)) {
         enum hn_status status = hn_compile_pool_start(pool, 1, err);
         if (status == HN_OK)
             status = hn_compile_pool_process(pool, err);
-        if (status == HN_OK && pool->nvrtc[0] == '\0')
+        if (status == HN_OK && !read_nvrtc(pool, version))
             status = sleep(sleeper, err);
         if (status != HN_OK)
             return status;
     }
-    memcpy(version, pool->nvrtc, 16);
     return HN_OK;
 }

@@ -28,6 +28,14 @@ void hn_compile_pool_destroy(struct hn_compile_pool *pool);
  * the calls below: none is left that compiles. */
 enum hn_status hn_compile_pool_lend(struct hn_compile_pool *pool, struct hn_hosts *hosts, struct hn_error *err);
 
+/* Another queue before the same workers, for another thread: a guest, whose own calls are as of any pool, but that its process() only
+ * says whether all came to an end. The owner alone moves the workers, polls and clears; whoever has jobs gets workers in turn. wakeup:
+ * an eventfd that is signalled when something of the guest's is finished. Guests are destroyed before the owner. */
+enum hn_status hn_compile_pool_share(struct hn_compile_pool *owner, int wakeup, struct hn_compile_pool **guest,
+                                     struct hn_error *err);
+/* After polling: what guests have said is seen. */
+void hn_compile_pool_clear(const struct hn_compile_pool *pool);
+
 /* As many as can be started now, 1 at least. */
 int hn_compile_pool_jobs(const struct hn_compile_pool *pool);
 /* As many as there may ever be. */
@@ -71,7 +79,7 @@ bool hn_compile_pool_take(struct hn_compile_pool *pool, uint64_t *id, struct hn_
 /* The same of job `id` alone. */
 bool hn_compile_pool_take_one(struct hn_compile_pool *pool, uint64_t id, struct hn_image *image);
 
-/* Descriptors to poll: writes at most hn_compile_pool_slots() * 2 and returns the count. */
+/* Descriptors to poll: writes at most hn_compile_pool_slots() * 2, and one more where there are guests, and returns the count. */
 size_t hn_compile_pool_poll(const struct hn_compile_pool *pool, struct pollfd *fds);
 /* Milliseconds until a time limit strikes; -1 when none is running. */
 int hn_compile_pool_timeout_ms(const struct hn_compile_pool *pool);

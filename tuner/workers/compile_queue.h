@@ -13,6 +13,7 @@
 
 struct hn_compile_job {
     uint64_t id;
+    struct hn_compile_pool *pool; /* whose it is; NULL: it is gone */
     struct hn_message request;
     struct hn_image image;
     int attempts;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void make_opening(const struct hn_card *card, struct hn_message *open)
 {
@@ -62,8 +63,25 @@ static void name_host(const struct hn_workers *workers, const struct hn_host *ho
                      view->name);
 }
 
+static void take_joining(struct hn_workers *crew)
+{
+    pthread_mutex_lock(&crew->lock);
+    for (size_t i = 0; i < crew->joining_count; i++) {
+        struct hn_card *card = crew->joining[i];
+        hn_gpu_client_meter(card->gpu)->whole = &crew->on_cards;
+        hn_gpu_client_set_sleep(card->gpu, crew->sleep, crew->sleeper);
+        crew->cards[crew->card_count++] = card;
+    }
+    crew->joining_count = 0;
+    pthread_mutex_unlock(&crew->lock);
+}
+
 enum hn_status hn_workers_find_cards(struct hn_workers *workers, struct hn_error *err)
 {
+    if (workers->wakeup >= 0) {
+        take_joining(workers);
+        return HN_OK;
+    }
     for (size_t i = 0; i < hn_hosts_count(workers->hosts); i++) {
         struct hn_host *host = hn_hosts_at(workers->hosts, i);
         struct hn_host_view view;
@@ -114,7 +132,7 @@ static enum hn_status start(struct hn_workers *workers, const struct hn_workers_
     hn_gpu_client_set_timeline(workers->lead->gpu, &workers->on_gpu);
     hn_compile_pool_set_timeline(workers->pool, &workers->compiling);
     hn_compile_pool_meter(workers->pool)->whole = &workers->working;
-    status = begin_opening(workers->lead, err);
+    status = options->divided ? HN_OK : begin_opening(workers->lead, err);
     if (status == HN_OK)
         status = hn_compile_pool_start(workers->pool,
                                        (uint64_t)fmin(options->useful, (double)options->jobs), err);
@@ -129,6 +147,7 @@ enum hn_status hn_workers_start(const struct hn_workers_options *options, struct
         return hn_fail_memory(err);
     workers->run_timeout_s = options->run_timeout_s;
     workers->on_cards.whole = &workers->working;
+    workers->wakeup = -1;
     enum hn_status status = start(workers, options, err);
     if (status != HN_OK) {
         hn_workers_destroy(workers);
@@ -163,8 +182,19 @@ size_t hn_workers_poll(const struct hn_workers *workers, struct pollfd *fds)
     for (size_t i = 0; i < workers->card_count; i++)
         count += hn_gpu_client_poll(workers->cards[i]->gpu, fds + count);
     if (workers->hosts != NULL)
-        fds[count++] = (struct pollfd){.fd = hn_hosts_wakeup(workers->hosts), .events = POLLIN};
+        fds[count++] = (struct pollfd){.fd = workers->wakeup >= 0 ? workers->wakeup
+                                                                  : hn_hosts_wakeup(workers->hosts),
+                                       .events = POLLIN};
     return count;
+}
+
+void hn_workers_clear(const struct hn_workers *workers)
+{
+    uint64_t count;
+    if (workers->wakeup >= 0)
+        (void)!read(workers->wakeup, &count, sizeof count);
+    else if (workers->hosts != NULL)
+        hn_hosts_clear(workers->hosts);
 }
 
 static int earlier(int a, int b)
@@ -199,13 +229,12 @@ bool hn_card_is_none(const struct hn_card *card)
     return view.state == HN_HOST_UP && view.gpus == 0;
 }
 
-/* Why a host is left out is told with the host. */
-static void refuse(struct hn_card *card, const struct hn_error *err)
+void hn_card_refuse(struct hn_card *card, const char *reason)
 {
     struct hn_host_view view;
     hn_host_look(card->host, &view);
     if (view.state == HN_HOST_UP && view.gpus > 0)
-        snprintf(card->refusal, sizeof card->refusal, "%.390s", err->message);
+        snprintf(card->refusal, sizeof card->refusal, "%.390s", reason);
 }
 
 enum hn_status hn_card_open(struct hn_card *card, struct hn_error *err)
@@ -217,12 +246,19 @@ enum hn_status hn_card_open(struct hn_card *card, struct hn_error *err)
     return status;
 }
 
+static enum hn_status read_opened(struct hn_card *card, const struct hn_message *reply,
+                                  struct hn_error *err)
+{
+    const char *warning = json_string_value(json_object_get(reply->json, "warning"));
+    snprintf(card->warning, sizeof card->warning, "%s", warning != NULL ? warning : "");
+    return hn_device_from_json(json_object_get(reply->json, "device"), &card->device, err);
+}
+
 enum hn_status hn_card_take_opened(struct hn_card *card, const struct hn_message *reply,
                                    struct hn_error *err)
 {
     struct hn_message open;
-    enum hn_status status =
-        hn_device_from_json(json_object_get(reply->json, "device"), &card->device, err);
+    enum hn_status status = read_opened(card, reply, err);
     if (status != HN_OK)
         return status;
     make_opening(card, &open);
@@ -238,9 +274,7 @@ static enum hn_status open_lead(struct hn_workers *workers, struct hn_error *err
     struct hn_card *lead = workers->lead;
     enum hn_status status = hn_gpu_client_end_setup(lead->gpu, NULL, &reply, err);
     if (status == HN_OK)
-        status = hn_device_from_json(json_object_get(reply.json, "device"), &lead->device, err);
-    const char *warning = json_string_value(json_object_get(reply.json, "warning"));
-    snprintf(workers->warning, sizeof workers->warning, "%s", warning != NULL ? warning : "");
+        status = read_opened(lead, &reply, err);
     hn_message_finish(&reply);
     lead->known = status == HN_OK;
     return status;
@@ -264,7 +298,7 @@ enum hn_status hn_workers_open(struct hn_workers *workers, struct hn_error *err)
             break;
         if (status == HN_EINTERRUPTED || next == NULL)
             return status;
-        refuse(workers->lead, err);
+        hn_card_refuse(workers->lead, err->message);
         hn_gpu_client_drop(workers->lead->gpu);
         workers->lead = next;
         hn_gpu_client_set_timeline(next->gpu, &workers->on_gpu);

@@ -2,6 +2,8 @@
 #ifndef HONE_TUNER_WORKERS_WORKERS_H
 #define HONE_TUNER_WORKERS_WORKERS_H
 
+#include <pthread.h>
+
 #include "runtime/device/device.h"
 #include "tuner/hosts/hosts.h"
 #include "tuner/workers/compile_pool.h"
@@ -18,6 +20,7 @@ struct hn_workers_options {
     double compile_timeout_s;
     double run_timeout_s;
     bool announces; /* says on stderr, once, who has the GPU meanwhile */
+    bool divided;   /* cards are opened, and given to searches, by crews.h */
 };
 
 enum { HN_CARDS_MOST = 256 };
@@ -31,6 +34,7 @@ struct hn_card {
     bool known;            /* the device is */
     struct hn_device device;
     bool has_context;
+    char warning[512]; /* of its lock; "": there is one */
     char refusal[400]; /* why it is not used; "": it is */
 };
 
@@ -48,7 +52,11 @@ struct hn_workers {
     hn_gpu_client_sleep *sleep;
     void *sleeper;
     bool used;               /* by a problem before */
-    char warning[512]; /* of the GPU's lock; "": there is one */
+    /* A crew (crews.h) has a share of another's: */
+    int wakeup; /* eventfd: something was compiled for it, a card joined it, a host came or went; -1: it is no crew */
+    pthread_mutex_t lock; /* of its meters, and of those that join */
+    struct hn_card *joining[HN_CARDS_MOST];
+    size_t joining_count;
 };
 
 enum hn_status hn_workers_start(const struct hn_workers_options *options, struct hn_workers **workers,
@@ -61,6 +69,8 @@ void hn_workers_destroy(struct hn_workers *workers);
 /* Descriptors to poll: writes at most hn_workers_poll_most() and returns the count. */
 size_t hn_workers_poll(const struct hn_workers *workers, struct pollfd *fds);
 size_t hn_workers_poll_most(const struct hn_workers *workers);
+/* After that: what was woken for is seen. */
+void hn_workers_clear(const struct hn_workers *workers);
 /* Until a time limit of one of them strikes; -1: none runs. */
 int hn_workers_timeout_ms(const struct hn_workers *workers);
 
@@ -69,13 +79,15 @@ void hn_workers_set_sleep(struct hn_workers *workers, hn_gpu_client_sleep *sleep
 
 /* Waits for the lead's device, unless it is known; where its host can not be used, another card leads. */
 enum hn_status hn_workers_open(struct hn_workers *workers, struct hn_error *err);
-/* Adds the cards of hosts that have said how many they have. */
+/* Adds the cards of hosts that have said how many they have, or that were given to the crew. */
 enum hn_status hn_workers_find_cards(struct hn_workers *workers, struct hn_error *err);
 /* Whether its host turned out to have no GPU: one is taken for granted until that is known. */
 bool hn_card_is_none(const struct hn_card *card);
 /* Asks for the device of a card; take_opened has the reply. */
 enum hn_status hn_card_open(struct hn_card *card, struct hn_error *err);
 enum hn_status hn_card_take_opened(struct hn_card *card, const struct hn_message *reply, struct hn_error *err);
+/* Why it is not used, unless that is its host's fault, which is told with the host. */
+void hn_card_refuse(struct hn_card *card, const char *reason);
 /* Before a problem: what belongs to an earlier one is let go of. */
 void hn_workers_leave(struct hn_workers *workers);
 

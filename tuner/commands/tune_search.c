@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/commands/tune_search.h"
+
+#include <stdio.h>
+
+#include "base/interrupt.h"
+#include "cache/store/store_roofs.h"
+#include "tuner/report/roof.h"
+#include "tuner/report/summary.h"
+#include "tuner/session/session_ahead.h"
+
+static enum hn_status make_backend(struct hn_tune_search *search, struct hn_task *task,
+                                   const struct hn_session_options *session,
+                                   struct hn_backend **backend, struct hn_error *err)
+{
+    struct hn_points_ahead ahead;
+    if (search->options->simulate != NULL)
+        return hn_backend_simulated(task, search->options->simulate, backend, err);
+    enum hn_status status =
+        hn_points_ahead_make(&ahead, task, search->store, session, 4 * (size_t)search->jobs, err);
+    if (status != HN_OK)
+        return status;
+    struct hn_live_options live = {
+        .seed = search->options->seed,
+        .end_ms = session->budget_s > 0 ? session->started_ms + session->budget_s * 1e3 : 0,
+        .any_order = !search->strategy->needs_feedback,
+        .ahead = ahead.points,
+        .ahead_count = ahead.count,
+        .ahead_is_all = ahead.complete,
+    };
+    status = hn_backend_live(task, search->workers, &live, backend, err);
+    hn_points_ahead_finish(&ahead);
+    return status;
+}
+
+/* From the cache, or measured now where the GPU is at work anyway: once for a device and its
+ * driver. Without them the report has a column less. */
+static bool find_roofs(struct hn_tune_search *search, const struct hn_session *session,
+                       struct hn_backend *backend, struct hn_roofs *roofs)
+{
+    const struct hn_device_identity *device = &backend->task->identity.device;
+    const struct hn_session_state *state = hn_session_state(session);
+    const char *driver = search->workers != NULL ? backend->device.driver : NULL;
+    struct hn_error ignored;
+    if (!hn_roof_is_known(backend->task->plan))
+        return false;
+    if (hn_store_get_roofs(search->store, device, driver, roofs, &ignored) == HN_OK)
+        return true;
+    if (search->workers == NULL || state->finished == state->reused || hn_interrupted() != 0 ||
+        hn_backend_live_roofs(backend, roofs, &ignored) != HN_OK)
+        return false;
+    hn_store_put_roofs(search->store, device, roofs, &ignored);
+    return true;
+}
+
+static enum hn_status report(struct hn_tune_search *search, const struct hn_session *session,
+                             struct hn_backend *backend, bool finished, struct hn_error *err)
+{
+    struct hn_roofs measured;
+    const struct hn_roofs *roofs = NULL;
+    if (finished && find_roofs(search, session, backend, &measured))
+        roofs = &measured;
+    const struct hn_session_state *state = hn_session_state(session);
+    search->found = state->best != NULL;
+    search->cut = state->best == NULL && state->cut > 0;
+    if (search->options->json)
+        return hn_summary_json(session, backend, roofs, &search->json, err);
+    hn_progress_board_hold(search->board);
+    if (*search->follows)
+        putchar('\n');
+    *search->follows = true;
+    enum hn_status status = hn_summary_print(session, backend, roofs, stdout, err);
+    fflush(stdout);
+    hn_progress_board_release(search->board);
+    return status;
+}
+
+static void print_start(const struct hn_tune_search *search, const struct hn_task *task,
+                        const struct hn_session_state *state)
+{
+    const char *warning = search->workers != NULL ? search->workers->lead->warning : "";
+    hn_progress_board_hold(search->board);
+    if (warning[0] != '\0')
+        fprintf(stderr, "hone: warning: %s\n", warning);
+    fprintf(stderr, "tuning %s%s%s on %s%s", task->identity.kernel,
+            search->label[0] != '\0' ? " " : "", search->label, task->identity.device.name,
+            search->place);
+    if (hn_space_enumerated(task->space))
+        fprintf(stderr, ": %llu points", (unsigned long long)state->points);
+    if (state->sources > 0)
+        fprintf(stderr, "; %u earlier tuning%s of it lead%s the search", state->sources,
+                state->sources > 1 ? "s" : "", state->sources > 1 ? "" : "s");
+    fputc('\n', stderr);
+    hn_progress_board_release(search->board);
+}
+
+static enum hn_status run_session(const struct hn_tune_search *search, struct hn_session *session,
+                                  const struct hn_backend *backend, struct hn_error *err)
+{
+    const struct hn_options *options = search->options;
+    struct hn_progress progress;
+    struct hn_roofs roofs;
+    struct hn_error ignored;
+    bool known = hn_roof_is_known(backend->task->plan) &&
+                 hn_store_get_roofs(search->store, &backend->task->identity.device, NULL, &roofs,
+                                    &ignored) == HN_OK;
+    const struct hn_progress_view view = {
+        .backend = backend,
+        .roofs = known ? &roofs : NULL,
+        .budget_count = options->budget_count,
+        .budget_s = options->budget_s,
+        .stop_chance = search->strategy->chance != NULL ? options->stop_chance : 0,
+    };
+    char label[160];
+    const char *device = search->names_device ? backend->device.identity.name : "";
+    snprintf(label, sizeof label, "%s%s%s", search->label,
+             search->label[0] != '\0' && device[0] != '\0' ? " on " : "", device);
+    hn_progress_begin(&progress, search->board, &view, label);
+    enum hn_status status = hn_session_run(session, hn_progress_show, &progress, err);
+    hn_progress_end(&progress);
+    return status;
+}
+
+static enum hn_status tune_task(struct hn_tune_search *search, struct hn_task *task,
+                                struct hn_error *err)
+{
+    struct hn_backend *backend = NULL;
+    struct hn_session *session = NULL;
+    struct hn_session_options options = {
+        .strategy = search->strategy,
+        .look_ahead = search->options->look_ahead,
+        .seed = search->options->seed,
+        .budget_s = search->options->budget_s,
+        .budget_count = search->options->budget_count,
+        .stop_chance = search->options->stop_chance,
+        .full = search->options->full,
+        .retry_failed = search->options->retry_failed,
+        .events = search->events,
+        .command = search->command,
+        .started_ms = search->started_ms,
+    };
+    enum hn_status status = make_backend(search, task, &options, &backend, err);
+    if (status == HN_OK)
+        status = hn_session_create(backend, search->store, &options, &session, err);
+    if (status == HN_OK) {
+        if (!search->options->quiet)
+            print_start(search, task, hn_session_state(session));
+        status = run_session(search, session, backend, err);
+        struct hn_error ignored;
+        enum hn_status reported =
+            report(search, session, backend, status == HN_OK, status == HN_OK ? err : &ignored);
+        if (status == HN_OK)
+            status = reported;
+    }
+    hn_session_destroy(session);
+    hn_backend_destroy(backend);
+    return status;
+}
+
+enum hn_status hn_tune_search_run(struct hn_tune_search *search, struct hn_error *err)
+{
+    struct hn_task task;
+    enum hn_regime regime = search->options->warm ? HN_WARM : HN_COLD;
+    enum hn_status status = hn_task_make(search->config, search->problem, regime, &task, err);
+    if (status != HN_OK)
+        return status;
+    status = tune_task(search, &task, err);
+    hn_task_finish(&task);
+    fflush(stdout);
+    return status;
+}
+
+/* Said whatever else was: what this and earlier runs have found is elsewhere now. */
+enum hn_status hn_tune_report_loss(const struct hn_tune_search *search, struct hn_error *err)
+{
+    const char *rescued;
+    enum hn_status status = hn_store_commit(search->store, err);
+    const char *lost = hn_store_lost(search->store, &rescued);
+    hn_progress_board_hold(search->board);
+    if (lost != NULL)
+        fprintf(stderr,
+                "hone: warning: cache '%s' was deleted, moved or replaced during the run; all that "
+                "was in it, and all of this run, is in '%s' now: `mv %s %s` takes it back\n",
+                lost, rescued, rescued, lost);
+    hn_progress_board_release(search->board);
+    return status;
+}
+
+enum hn_status hn_tune_interrupted(struct hn_error *err)
+{
+    return hn_fail(err, HN_EINTERRUPTED,
+                   "interrupted; what was finished is kept, and the same command goes on from "
+                   "there");
+}

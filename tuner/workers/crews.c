@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/workers/crews.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+static const int sleep_limit_ms = 200;
+/* A search has so many compilations under way at first. */
+static const uint64_t first_compilations = 16;
+/* So long does a card wait for those before it, so that the first of the list leads, and not
+ * whoever was quickest. */
+static const double order_ms = 1000;
+
+enum state {
+    CARD_NEW,
+    CARD_OPENING,
+    CARD_IDLE,
+    CARD_AT_WORK, /* a crew's: nothing of it but its name is to be looked at */
+    CARD_OUT,
+};
+
+struct hn_crews {
+    struct hn_workers *workers;
+    enum state states[HN_CARDS_MOST]; /* of the workers' cards */
+    double known_ms[HN_CARDS_MOST];
+    struct hn_workers *items[HN_CARDS_MOST];
+    size_t count;
+    int wake; /* eventfd: a crew has left */
+    struct pollfd *fds;
+    char refusal[900];
+};
+
+enum hn_status hn_crews_create(struct hn_workers *workers, struct hn_crews **out,
+                               struct hn_error *err)
+{
+    struct hn_crews *crews = calloc(1, sizeof *crews);
+    struct pollfd *fds =
+        calloc(hn_workers_poll_most(workers) + 2, sizeof *fds); /* compile workers, all cards */
+    int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (crews == NULL || fds == NULL || wake < 0) {
+        free(crews);
+        free(fds);
+        if (wake >= 0)
+            close(wake);
+        return wake < 0 ? hn_fail(err, HN_ERUN, "eventfd: %s", strerror(errno))
+                        : hn_fail_memory(err);
+    }
+    *crews = (struct hn_crews){.workers = workers, .wake = wake, .fds = fds};
+    *out = crews;
+    return HN_OK;
+}
+
+void hn_crews_destroy(struct hn_crews *crews)
+{
+    if (crews == NULL)
+        return;
+    close(crews->wake);
+    free(crews->fds);
+    free(crews);
+}
+
+static void signal_event(int event)
+{
+    const uint64_t one = 1;
+    (void)!write(event, &one, sizeof one);
+}
+
+static void clear_event(int event)
+{
+    uint64_t count;
+    (void)!read(event, &count, sizeof count);
+}
+
+static size_t number_of(const struct hn_crews *crews, const struct hn_card *card)
+{
+    size_t i = 0;
+    while (crews->workers->cards[i] != card)
+        i++;
+    return i;
+}
+
+/* --- cards that no crew has yet
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+void hn_crews_refuse(struct hn_crews *crews, const struct hn_card *card, const char *reason)
+{
+    size_t i = number_of(crews, card);
+    hn_card_refuse(crews->workers->cards[i], reason);
+    snprintf(crews->refusal, sizeof crews->refusal, "%s", reason);
+    hn_gpu_client_drop(card->gpu);
+    crews->states[i] = CARD_OUT;
+}
+
+const char *hn_crews_refusal(const struct hn_crews *crews)
+{
+    return crews->refusal;
+}
+
+static bool is_lost(const struct hn_card *card, struct hn_host_view *view)
+{
+    hn_host_look(card->host, view);
+    return view->state == HN_HOST_OUT;
+}
+
+static enum hn_status begin(struct hn_crews *crews, size_t i, struct hn_error *err)
+{
+    struct hn_card *card = crews->workers->cards[i];
+    struct hn_host_view view;
+    char reason[sizeof crews->refusal];
+    if (is_lost(card, &view)) {
+        snprintf(reason, sizeof reason, "the GPU's host %s is left out: %s", view.name,
+                 view.reason);
+        hn_crews_refuse(crews, card, reason);
+        return HN_OK;
+    }
+    if (!hn_gpu_client_reachable(card->gpu))
+        return HN_OK;
+    if (hn_card_is_none(card)) {
+        snprintf(reason, sizeof reason, "host %s has no GPU", view.name);
+        hn_crews_refuse(crews, card, reason);
+        return HN_OK;
+    }
+    crews->states[i] = CARD_OPENING;
+    return hn_card_open(card, err);
+}
+
+/* The same card as another, by another name; NULL: it is none. */
+static const struct hn_card *find_twin(const struct hn_crews *crews, const struct hn_card *card)
+{
+    for (size_t i = 0; i < crews->workers->card_count; i++) {
+        const struct hn_card *other = crews->workers->cards[i];
+        if (other != card && other->known && crews->states[i] != CARD_OUT &&
+            strcmp(other->device.uuid, card->device.uuid) == 0)
+            return other;
+    }
+    return NULL;
+}
+
+static void take_opened(struct hn_crews *crews, size_t i, struct hn_gpu_result *result)
+{
+    struct hn_card *card = crews->workers->cards[i];
+    struct hn_error err = {.message = ""};
+    char reason[200];
+    if (result->end != HN_GPU_REPLY) {
+        hn_crews_refuse(crews, card, result->text);
+        return;
+    }
+    enum hn_status status = hn_card_take_opened(card, &result->message, &err);
+    const struct hn_card *twin = status == HN_OK ? find_twin(crews, card) : NULL;
+    hn_message_finish(&result->message);
+    crews->states[i] = CARD_IDLE;
+    crews->known_ms[i] = hn_now_ms();
+    if (status != HN_OK)
+        hn_crews_refuse(crews, card, err.message);
+    if (twin == NULL)
+        return;
+    snprintf(reason, sizeof reason, "it is named twice: it is a card of host %.63s too",
+             twin->host_name);
+    hn_crews_refuse(crews, card, reason);
+}
+
+static enum hn_status move_card(struct hn_crews *crews, size_t i, struct hn_error *err)
+{
+    struct hn_card *card = crews->workers->cards[i];
+    struct hn_gpu_result result;
+    struct hn_host_view view;
+    struct hn_error reason = {.message = ""};
+    switch (crews->states[i]) {
+    case CARD_NEW:
+        return begin(crews, i, err);
+    case CARD_OPENING:
+        if (hn_gpu_client_process(card->gpu, &result, &reason) != HN_OK)
+            hn_crews_refuse(crews, card, reason.message);
+        else if (result.end != HN_GPU_NOTHING)
+            take_opened(crews, i, &result);
+        break;
+    case CARD_IDLE:
+        if (is_lost(card, &view))
+            crews->states[i] = CARD_OUT;
+        break;
+    case CARD_AT_WORK:
+    case CARD_OUT:
+        break;
+    }
+    return HN_OK;
+}
+
+enum hn_status hn_crews_move(struct hn_crews *crews, struct hn_error *err)
+{
+    struct hn_workers *workers = crews->workers;
+    enum hn_status status = hn_workers_find_cards(workers, err);
+    /* They load NVRTC while the driver comes up. */
+    if (status == HN_OK && crews->count == 0)
+        status = hn_compile_pool_start(workers->pool, first_compilations, err);
+    if (status == HN_OK)
+        status = hn_compile_pool_process(workers->pool, err);
+    for (size_t i = 0; status == HN_OK && i < workers->card_count; i++)
+        status = move_card(crews, i, err);
+    return status;
+}
+
+static int earlier(int a, int b)
+{
+    return b >= 0 && b < a ? b : a;
+}
+
+void hn_crews_sleep(struct hn_crews *crews)
+{
+    const struct hn_workers *workers = crews->workers;
+    int timeout = earlier(sleep_limit_ms, hn_compile_pool_timeout_ms(workers->pool));
+    size_t count = hn_compile_pool_poll(workers->pool, crews->fds);
+    for (size_t i = 0; i < workers->card_count; i++) {
+        if (crews->states[i] != CARD_OPENING)
+            continue;
+        count += hn_gpu_client_poll(workers->cards[i]->gpu, crews->fds + count);
+        timeout = earlier(timeout, hn_gpu_client_timeout_ms(workers->cards[i]->gpu));
+    }
+    struct pollfd *wake = &crews->fds[count++];
+    struct pollfd *hosts = &crews->fds[count++];
+    *wake = (struct pollfd){.fd = crews->wake, .events = POLLIN};
+    *hosts = (struct pollfd){.fd = hn_hosts_wakeup(workers->hosts), .events = POLLIN};
+    poll(crews->fds, count, timeout);
+    if (hosts->revents != 0)
+        for (size_t i = 0; i < crews->count; i++)
+            signal_event(crews->items[i]->wakeup);
+    clear_event(crews->wake);
+    hn_hosts_clear(workers->hosts);
+    hn_compile_pool_clear(workers->pool);
+}
+
+size_t hn_crews_card_count(const struct hn_crews *crews)
+{
+    return crews->workers->card_count;
+}
+
+static bool waits_for_others(const struct hn_crews *crews, size_t i)
+{
+    bool early = hn_now_ms() - crews->known_ms[i] < order_ms;
+    for (size_t n = 0; early && n < i; n++)
+        if (crews->states[n] == CARD_NEW || crews->states[n] == CARD_OPENING)
+            return true;
+    return false;
+}
+
+struct hn_card *hn_crews_idle(const struct hn_crews *crews, size_t i)
+{
+    struct hn_card *card = crews->workers->cards[i];
+    bool idle = crews->states[i] == CARD_IDLE && hn_gpu_client_reachable(card->gpu);
+    return idle && !waits_for_others(crews, i) ? card : NULL;
+}
+
+bool hn_crews_may_come(const struct hn_crews *crews)
+{
+    for (size_t i = 0; i < crews->workers->card_count; i++)
+        if (crews->states[i] == CARD_NEW || crews->states[i] == CARD_OPENING)
+            return true;
+    return false;
+}
+
+bool hn_crews_remain(const struct hn_crews *crews)
+{
+    for (size_t i = 0; i < crews->workers->card_count; i++)
+        if (crews->states[i] == CARD_IDLE || crews->states[i] == CARD_AT_WORK)
+            return true;
+    return false;
+}
+
+/* --- crews
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+static void join(struct hn_crews *crews, struct hn_workers *crew, struct hn_card *card)
+{
+    crews->states[number_of(crews, card)] = CARD_AT_WORK;
+    pthread_mutex_lock(&crew->lock);
+    crew->joining[crew->joining_count++] = card;
+    pthread_mutex_unlock(&crew->lock);
+    signal_event(crew->wakeup);
+}
+
+enum hn_status hn_crew_start(struct hn_crews *crews, struct hn_card *card, struct hn_workers **out,
+                             struct hn_error *err)
+{
+    struct hn_workers *crew = calloc(1, sizeof *crew);
+    if (crew == NULL)
+        return hn_fail_memory(err);
+    crew->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    enum hn_status status =
+        crew->wakeup >= 0
+            ? hn_compile_pool_share(crews->workers->pool, crew->wakeup, &crew->pool, err)
+            : hn_fail(err, HN_ERUN, "eventfd: %s", strerror(errno));
+    if (status != HN_OK) {
+        if (crew->wakeup >= 0)
+            close(crew->wakeup);
+        free(crew);
+        return status;
+    }
+    pthread_mutex_init(&crew->lock, NULL);
+    crew->hosts = crews->workers->hosts;
+    crew->run_timeout_s = crews->workers->run_timeout_s;
+    crew->lead = card;
+    crew->on_cards = (struct hn_meter){.whole = &crew->working, .lock = &crew->lock};
+    crew->working.lock = &crew->lock;
+    *hn_compile_pool_meter(crew->pool) =
+        (struct hn_meter){.whole = &crew->working, .lock = &crew->lock};
+    hn_compile_pool_set_timeline(crew->pool, &crew->compiling);
+    hn_gpu_client_set_timeline(card->gpu, &crew->on_gpu);
+    crews->items[crews->count++] = crew;
+    join(crews, crew, card);
+    /* Before its thread is there. */
+    status = hn_workers_find_cards(crew, err);
+    *out = crew;
+    return status;
+}
+
+void hn_crew_join(struct hn_crews *crews, struct hn_workers *crew, struct hn_card *card)
+{
+    join(crews, crew, card);
+}
+
+void hn_crew_leave(struct hn_workers *crew)
+{
+    (void)hn_workers_find_cards(crew, NULL);
+    for (size_t i = 0; i < crew->card_count; i++) {
+        struct hn_gpu_client *gpu = crew->cards[i]->gpu;
+        hn_gpu_client_set_sleep(gpu, NULL, NULL);
+        (void)hn_gpu_client_leave(gpu, NULL);
+        hn_gpu_client_set_timeline(gpu, NULL);
+        hn_gpu_client_meter(gpu)->whole = NULL;
+    }
+}
+
+void hn_crews_wake(const struct hn_crews *crews)
+{
+    signal_event(crews->wake);
+}
+
+void hn_crew_end(struct hn_crews *crews, struct hn_workers *crew, bool *lost)
+{
+    struct hn_host_view view;
+    size_t at = 0;
+    *lost = is_lost(crew->lead, &view);
+    (void)hn_workers_find_cards(crew, NULL);
+    for (size_t i = 0; i < crew->card_count; i++) {
+        const struct hn_card *card = crew->cards[i];
+        crews->states[number_of(crews, card)] = card->refusal[0] == '\0' ? CARD_IDLE : CARD_OUT;
+        hn_gpu_client_meter(card->gpu)->whole = NULL;
+    }
+    while (crews->items[at] != crew)
+        at++;
+    crews->items[at] = crews->items[--crews->count];
+    hn_compile_pool_destroy(crew->pool);
+    close(crew->wakeup);
+    pthread_mutex_destroy(&crew->lock);
+    free(crew);
+}
+
+size_t hn_crew_size(struct hn_workers *crew)
+{
+    pthread_mutex_lock(&crew->lock);
+    size_t size = crew->card_count + crew->joining_count;
+    pthread_mutex_unlock(&crew->lock);
+    return size;
+}
