@@ -9,6 +9,7 @@
 #include "base/bindings.h"
 #include "base/hash.h"
 #include "cache/record/outcome.h"
+#include "cache/record/warning.h"
 
 /* What the compiler made of a variant; bytes are a thread's (local, stack, spills) or a block's (shared_bytes, static;
  * dynamic_shared_bytes, which the launch asks for). For a plan of several kernels or launches, the largest of each. known
@@ -23,6 +24,7 @@ struct hn_resources {
     int spill_store_bytes;
     int spill_load_bytes;
     double occupancy; /* theoretical, 0 to 1: resident warps of an SM over its limit; 0 when the launch can not run */
+    unsigned warnings; /* a set of hn_warning; none in records that older versions made */
     int max_threads;  /* of a block, by __launch_bounds__; 0 when not bounded or not known. Not kept in records */
 };
 

@@ -34,6 +34,7 @@ static const struct hn_field resources_fields[] = {
     {ALWAYS(hn_resources, spill_load_bytes, HN_FIELD_COUNT)},
     {ALWAYS(hn_resources, occupancy, HN_FIELD_REAL)},
     {IF_ANY(hn_resources, dynamic_shared_bytes, HN_FIELD_COUNT)},
+    {.key = "warnings", HN_OWN(hn_resources, warnings, hn_warnings_field)},
 };
 const struct hn_structure hn_resources_structure =
     HN_STRUCTURE(hn_resources, resources_fields, check_resources);

@@ -282,7 +282,7 @@ static enum hn_status inspect(struct hn_image *image, struct hn_error *err)
     if (hn_cubin_inspect(image->cubin, image->size, entries, image->entry_count, &image->resources,
                          image->code_hash, &reason) != HN_OK)
         return hn_fail(err, HN_ERUN, "%.1000s", reason.message);
-    hn_cubin_read_spills(image->log, entries, image->entry_count, &image->resources);
+    hn_cubin_read_log(image->log, entries, image->entry_count, &image->resources);
     image->outcome = HN_OUTCOME_OK;
     return HN_OK;
 }

@@ -219,24 +219,71 @@ static void read_spill_line(const char *line, struct hn_resources *resources)
     raise_to(&resources->spill_load_bytes, (uint64_t)loads);
 }
 
-void hn_cubin_read_spills(const char *log, const char *const *entries, size_t entry_count,
-                          struct hn_resources *resources)
+static bool has(const char *line, const char *what)
 {
-    static const char heading[] = "Compiling entry function '";
+    return strstr(line, what) != NULL;
+}
+
+/* The texts are ptxas's: C7506, C7510, C7511, C7514 and others of the first kind, C7517 and C7519
+ * of the second, C7508 of the third. */
+static unsigned warning_of(const char *line)
+{
+    if (has(line, "wgmma") && has(line, "serialized"))
+        return 1u << HN_WARNING_SERIALISED;
+    if (has(line, "warpgroup.") && has(line, "is injected"))
+        return 1u << HN_WARNING_INJECTED;
+    if (has(line, "setmaxnreg") && has(line, "ignored"))
+        return 1u << HN_WARNING_SETMAXNREG;
+    return has(line, "Potential Performance Loss") ? 1u << HN_WARNING_OTHER : 0;
+}
+
+static const char compiling[] = "Compiling entry function '";
+
+/* Whether a line is of a kernel that nobody asked for. */
+static bool is_of_another(const char *log, const char *line, const char *const *entries,
+                          size_t entry_count)
+{
+    static const char mark[] = "function '";
+    char heading[600];
+    const char *name = strstr(line, mark);
+    if (name == NULL)
+        return false;
+    name += sizeof mark - 1;
+    size_t length = strcspn(name, "'");
+    snprintf(heading, sizeof heading, "%s%.*s'", compiling, (int)(length < 500 ? length : 500),
+             name);
+    return strstr(log, heading) != NULL && !is_entry(name, length, entries, entry_count);
+}
+
+static void read_line(const char *log, const char *line, const char *const *entries,
+                      size_t entry_count, bool *ours, struct hn_resources *resources)
+{
+    const char *name = strstr(line, compiling);
+    unsigned warning = warning_of(line);
+    if (name != NULL) {
+        name += sizeof compiling - 1;
+        *ours = is_entry(name, strcspn(name, "'"), entries, entry_count);
+    } else if (warning != 0) {
+        if (!is_of_another(log, line, entries, entry_count))
+            resources->warnings |= warning;
+    } else if (*ours) {
+        read_spill_line(line, resources);
+    }
+}
+
+void hn_cubin_read_log(const char *log, const char *const *entries, size_t entry_count,
+                       struct hn_resources *resources)
+{
     bool ours = false;
-    while (log != NULL && *log != '\0') {
-        size_t length = strcspn(log, "\n");
-        char *line = strndup(log, length);
+    for (const char *at = log; at != NULL && *at != '\0';) {
+        size_t length = strcspn(at, "\n");
+        char *line = strndup(at, length);
         if (line == NULL)
             return;
-        const char *name = strstr(line, heading);
-        if (name != NULL) {
-            name += sizeof heading - 1;
-            ours = is_entry(name, strcspn(name, "'"), entries, entry_count);
-        } else if (ours) {
-            read_spill_line(line, resources);
-        }
+        read_line(log, line, entries, entry_count, &ours, resources);
         free(line);
-        log += length + (log[length] == '\n');
+        at += length + (at[length] == '\n');
     }
+    if (resources->spill_store_bytes + resources->spill_load_bytes > 0)
+        resources->warnings |= 1u << HN_WARNING_SPILLS;
 }

@@ -13,9 +13,10 @@
 enum hn_status hn_cubin_inspect(const void *cubin, size_t size, const char *const *entries, size_t entry_count,
                                 struct hn_resources *resources, char code_hash[33], struct hn_error *err);
 
-/* Adds the spill bytes that `ptxas -v` wrote into the log for these entries (largest of each). */
-void hn_cubin_read_spills(const char *log, const char *const *entries, size_t entry_count,
-                          struct hn_resources *resources);
+/* Adds what `ptxas -v` wrote into the log of these entries, and of functions that they may call: spill bytes (largest of
+ * each) and warnings. */
+void hn_cubin_read_log(const char *log, const char *const *entries, size_t entry_count,
+                       struct hn_resources *resources);
 
 /* The bytes of each parameter that a kernel declares, in its order, whether it uses them or not. */
 struct hn_parameters {

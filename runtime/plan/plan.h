@@ -7,6 +7,7 @@
 #include "base/bindings.h"
 #include "base/fields.h"
 #include "base/hash.h"
+#include "cache/record/warning.h"
 #include "runtime/plan/argument.h"
 #include "runtime/plan/l2_window.h"
 #include "runtime/plan/pipeline.h"
@@ -134,6 +135,7 @@ struct hn_plan {
     struct hn_pipeline *pipeline; /* from host memory to host memory; NULL: buffers are and stay on the device */
     enum hn_compiler compiler;
     bool arch_specific; /* compiled for what only the device's very architecture has: sm_90a */
+    unsigned refused; /* warnings (hn_warning) of the compiler with which a point is not measured */
     struct hn_option *options;
     size_t option_count;
     struct hn_reference reference;

@@ -610,6 +610,7 @@ static const struct hn_field plan_fields[] = {
      HN_CHOICE(hn_plan, compiler, hn_compiler_names),
      .told = has_other_compiler},
     {.key = "arch_specific", .kind = HN_FIELD_FLAG, HN_AT(hn_plan, arch_specific)},
+    {.key = "refuse", HN_OWN(hn_plan, refused, hn_warnings_field)},
     {.key = "options", .needed = true, HN_LIST(hn_plan, options, option_count, option_structure)},
     {.key = "reference", .needed = true, HN_STRUCT(hn_plan, reference, hn_reference_structure)},
     {.key = "compare", .needed = true, HN_STRUCT(hn_plan, compare, hn_compare_structure)},

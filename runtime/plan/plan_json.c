@@ -186,15 +186,23 @@ struct hn_hash hn_plan_hash(const struct hn_plan *plan)
     return hash_json(json);
 }
 
+/* What is not there is no part of it. */
+static struct hn_hash join_if(bool there, const struct hn_hash *hash, const char *word)
+{
+    struct hn_hash own = hn_hash_string(word);
+    return there ? hn_hash_join(hash, &own) : *hash;
+}
+
+/* What is refused has no time, and what was measured before it was refused is to have none. */
 struct hn_hash hn_plan_options_hash(const struct hn_plan *plan)
 {
     json_t *all = hn_plan_to_json(plan);
     json_t *options = json_incref(json_object_get(all, "options"));
     json_decref(all);
     struct hn_hash hash = hash_json(options);
-    struct hn_hash compiler = hn_hash_string(hn_compiler_names[plan->compiler]);
-    struct hn_hash specific = hn_hash_string("arch_specific");
-    if (plan->compiler != HN_COMPILER_NVRTC)
-        hash = hn_hash_join(&hash, &compiler);
-    return plan->arch_specific ? hn_hash_join(&hash, &specific) : hash;
+    hash = join_if(plan->compiler != HN_COMPILER_NVRTC, &hash, hn_compiler_names[plan->compiler]);
+    hash = join_if(plan->arch_specific, &hash, "arch_specific");
+    for (int i = 0; i < HN_WARNING_COUNT; i++)
+        hash = join_if((plan->refused >> i & 1) != 0, &hash, hn_warning_names[i]);
+    return hash;
 }

@@ -122,6 +122,29 @@ class Launches(double.Case):
         self.assertLessEqual(set(found.values()), {"ok", "duplicate"})
         self.assertIn("padded: x", self.hone("export", "windows_of_rows").stdout)
 
+    def test_what_the_compiler_warns_of(self):
+        """It stands beside the point, and a config can refuse it."""
+        self.config = self.folder / "scale.yaml"
+        self.spoil(self.folder / "scale.cu", "    int first",
+                   '#if ITEMS == 4\n    asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");\n#endif\n    int first')
+        text = self.config.read_text()
+        points = ("-s", "BLOCK=128,256", "-s", "ITEMS=4,8", "--full")
+        self.config.write_text(text + "compile: {arch_specific: true}\n")
+        tuned, = self.tune(*points)
+        self.assertEqual({(record["point"]["ITEMS"], *record["resources"].get("warnings", [])) for record in tuned["records"]},
+                         {(4, "setmaxnreg_ignored"), (8,)})
+        summary = self.hone("tune", self.config, *points, "--quiet").stdout
+        self.assertRegex(summary, r"#  warnings +BLOCK  ITEMS\n")
+        self.assertIn("setmaxnreg_ignored", summary)
+        explained = self.hone("explain", self.config).stdout
+        self.assertIn("2 with the compiler's warning setmaxnreg_ignored: setmaxnreg has no effect", explained)
+        self.assertIn("give the kernel __launch_bounds__ with its threads and 1", " ".join(explained.split()))
+        self.config.write_text(text + "compile: {arch_specific: true, refuse: [setmaxnreg_ignored]}\n")
+        refused, = self.tune(*points)
+        self.assertEqual({(record["point"]["ITEMS"], record["outcome"]) for record in refused["records"]},
+                         {(4, "skipped"), (8, "ok")})
+        self.assertIn("2 of them skipped, as the config refuses it", self.hone("explain", self.config).stdout)
+
     def test_attributes_of_a_launch(self):
         found = self.outcomes("attributes.yaml", "-s", "SHARED=1024,CARVEOUT=100")
         self.assertEqual(found["CARVEOUT=100,CLUSTER=16,COOPERATIVE=True,SHARED=1024"], "ok")

@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > 0)
         memcpy(log, data, size);
     log[size] = '\0';
-    hn_cubin_read_spills(log, entries, 2, &resources);
+    hn_cubin_read_log(log, entries, 2, &resources);
     free(log);
     struct hn_parameters parameters;
     (void)hn_cubin_read_parameters(data, size, "k", &parameters, NULL);

@@ -138,11 +138,50 @@ static void reads_the_spills_of_its_entries(void **state)
         "ptxas         .     8 bytes stack frame, 24 bytes spill stores, 8 bytes spill loads";
     const char *const entries[] = {"first", "second"};
     struct hn_resources resources = {.known = true};
-    hn_cubin_read_spills(log, entries, 2, &resources);
+    hn_cubin_read_log(log, entries, 2, &resources);
     assert_int_equal(resources.spill_store_bytes, 24);
     assert_int_equal(resources.spill_load_bytes, 20);
-    hn_cubin_read_spills(NULL, entries, 2, &resources);
+    hn_cubin_read_log(NULL, entries, 2, &resources);
     assert_int_equal(resources.spill_store_bytes, 24);
+}
+
+static unsigned warnings_of(const char *log)
+{
+    const char *const entries[] = {"first", "second"};
+    struct hn_resources resources = {.known = true};
+    hn_cubin_read_log(log, entries, 2, &resources);
+    return resources.warnings;
+}
+
+static void reads_the_warnings_of_its_entries(void **state)
+{
+    static const char other[] =
+        "ptxas info    : (C7514) Potential Performance Loss: wgmma.mma_async instructions are "
+        "serialized due to non wgmma instructions reading accumulator registers of  a wgmma "
+        "between start and end of the pipeline stage in the function 'other'\n"
+        "ptxas info    : Compiling entry function 'other' for 'sm_90a'\n"
+        "ptxas info    : Compiling entry function 'first' for 'sm_90a'\n"
+        "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n";
+    (void)state;
+    assert_int_equal(warnings_of(other), 0);
+    assert_int_equal(
+        warnings_of("ptxas info    : (C7511) Potential Performance Loss: wgmma.mma_async "
+                    "instructions are serialized due to insufficient register resources for the "
+                    "wgmma pipeline in the function 'first'\n"
+                    "ptxas info    : Compiling entry function 'first' for 'sm_90a'\n"),
+        1u << HN_WARNING_SERIALISED);
+    assert_int_equal(
+        warnings_of("ptxas info    : (C7517) warpgroup.wait is injected in around line 37 by "
+                    "compiler to allow use of registers defined by GMMA in function '_Z3mmaPfyy'\n"
+                    "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; "
+                    "unable to determine register count at entry.\n"),
+        1u << HN_WARNING_INJECTED | 1u << HN_WARNING_SETMAXNREG);
+    assert_int_equal(warnings_of("ptxas info    : (C7999) Potential Performance Loss: unknown\n"),
+                     1u << HN_WARNING_OTHER);
+    assert_int_equal(warnings_of("ptxas info : Compiling entry function 'second' for 'sm_90'\n"
+                                 " 8 bytes stack frame, 24 bytes spill stores, 8 bytes spill "
+                                 "loads"),
+                     1u << HN_WARNING_SPILLS);
 }
 
 static void reads_the_parameters_that_a_kernel_declares(void **state)
@@ -171,6 +210,7 @@ int main(void)
         cmocka_unit_test(survives_truncation),
         cmocka_unit_test(survives_damage),
         cmocka_unit_test(reads_the_spills_of_its_entries),
+        cmocka_unit_test(reads_the_warnings_of_its_entries),
         cmocka_unit_test(reads_the_parameters_that_a_kernel_declares),
     };
     return cmocka_run_group_tests(tests, compile_scale, finish);

@@ -29,7 +29,8 @@ static void make_record(struct hn_record *record)
     record->message = strdup("same code as PAD=1");
     record->original = strdup("PAD=1");
     strcpy(record->code_hash, "0123456789abcdef0123456789abcdef");
-    record->resources = (struct hn_resources){true, 255, 49152, 131072, 16, 8, 4, 12, 0.1, 0};
+    record->resources = (struct hn_resources){
+        true, 255, 49152, 131072, 16, 8, 4, 12, 0.1, 1u << HN_WARNING_SERIALISED, 0};
     record->verdict =
         (struct hn_verdict){HN_SELF_VERIFIED, 1e-300, 1.0 / 3, 7.25, 2, 57, 5000000000, 3};
     record->timing = (struct hn_timing){2674.1 / 3, 890, 900, 0.5, 3, 1, 1980, 2700, true, NULL, 3};
@@ -72,7 +73,8 @@ static void assert_records_equal(const struct hn_record *a, const struct hn_reco
                 a->resources.stack_bytes == b->resources.stack_bytes &&
                 a->resources.spill_store_bytes == b->resources.spill_store_bytes &&
                 a->resources.spill_load_bytes == b->resources.spill_load_bytes &&
-                a->resources.occupancy == b->resources.occupancy);
+                a->resources.occupancy == b->resources.occupancy &&
+                a->resources.warnings == b->resources.warnings);
     assert_true(
         a->verdict.kind == b->verdict.kind && a->verdict.max_error == b->verdict.max_error &&
         a->verdict.tolerance == b->verdict.tolerance &&

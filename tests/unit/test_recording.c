@@ -82,7 +82,7 @@ static void fill_timing(struct hn_record *record, bool exact)
     set(&record->metrics, "TILE", hn_real(1));
     record->verdict = (struct hn_verdict){HN_VERIFIED, 1e-6, 1e-5, 63.5, 2, 0, 0, 0};
     record->resources =
-        (struct hn_resources){true, 128, 49152, exact ? 0 : 65536, 0, 0, 0, 0, 0.5, 0};
+        (struct hn_resources){true, 128, 49152, exact ? 0 : 65536, 0, 0, 0, 0, 0.5, 0, 0};
     strcpy(record->code_hash, "0123456789abcdef0123456789abcdef");
     record->time = 1763697600.123457;
 }

@@ -226,7 +226,16 @@ static enum hn_status compile_batch(struct batch *batch, struct hn_error *err)
     return status;
 }
 
-static void add_row(struct hn_table *table, const struct batch *batch, uint64_t i)
+static void add_warnings(struct hn_table *table, const struct hn_resources *resources)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_warnings_append(&text, resources->warnings);
+    hn_table_cell(table, "%s", text.data != NULL ? text.data : "");
+    hn_text_finish(&text);
+}
+
+static void add_row(struct hn_table *table, const struct batch *batch, uint64_t i, bool warned)
 {
     const struct hn_image *image = &batch->images[i];
     const struct hn_plan *plan = batch->task.plan;
@@ -243,6 +252,8 @@ static void add_row(struct hn_table *table, const struct batch *batch, uint64_t 
             hn_table_cell(table, "-");
     }
     hn_table_cell(table, "%.0f", image->compile_ms);
+    if (warned)
+        add_warnings(table, resources);
     hn_table_cell(table, "%s", hn_outcome_name(image->outcome));
     hn_table_point(table, plan->parameters, plan->parameter_count, &batch->points[i]);
 }
@@ -261,12 +272,23 @@ static void print_log(const struct batch *batch, uint64_t i)
     hn_text_finish(&point);
 }
 
+static bool are_warned(const struct batch *batch)
+{
+    for (uint64_t i = 0; i < batch->count; i++)
+        if (batch->images[i].resources.warnings != 0)
+            return true;
+    return false;
+}
+
 static void print_batch(const struct batch *batch)
 {
-    static const char *const headings[] = {">#",          ">regs",    ">shared B",
-                                           ">spills B",   ">stack B", ">occup.",
-                                           ">compile ms", "outcome",  NULL};
+    static const char *const headings[] = {">#",       ">regs",   ">shared B",   ">spills B",
+                                           ">stack B", ">occup.", ">compile ms", NULL};
     struct hn_table *table = hn_table_create(headings);
+    bool warned = are_warned(batch);
+    if (warned)
+        hn_table_column(table, "", "warnings");
+    hn_table_column(table, "", "outcome");
     hn_table_parameters(table, batch->task.plan->parameters, batch->task.plan->parameter_count);
     struct hn_text problem;
     hn_text_init(&problem);
@@ -275,7 +297,7 @@ static void print_batch(const struct batch *batch)
            batch->compile->architecture);
     hn_text_finish(&problem);
     for (uint64_t i = 0; i < batch->count; i++)
-        add_row(table, batch, i);
+        add_row(table, batch, i, warned);
     hn_table_print(table, stdout, 2);
     hn_table_destroy(table);
     uint64_t counts[HN_OUTCOME_COUNT] = {0};
@@ -292,6 +314,15 @@ static void print_batch(const struct batch *batch)
         print_log(batch, i);
 }
 
+/* As records have them, and with the dynamic part of shared memory always. */
+static json_t *resources_to_json(const struct hn_resources *resources)
+{
+    json_t *json = hn_fields_to_json(&hn_resources_structure, resources);
+    json_object_set_new(json, "dynamic_shared_bytes",
+                        json_integer(resources->dynamic_shared_bytes));
+    return json;
+}
+
 static void report_json(const struct batch *batch)
 {
     for (uint64_t i = 0; i < batch->count; i++) {
@@ -304,13 +335,7 @@ static void report_json(const struct batch *batch)
                       batch->compile->architecture, "outcome", hn_outcome_name(image->outcome),
                       "message", image->message, "compile_ms", image->compile_ms);
         if (r->known)
-            json_object_set_new(row, "resources",
-                                json_pack("{si si si si si si si sf}", "registers", r->registers,
-                                          "shared_bytes", r->shared_bytes, "dynamic_shared_bytes",
-                                          r->dynamic_shared_bytes, "local_bytes", r->local_bytes,
-                                          "stack_bytes", r->stack_bytes, "spill_store_bytes",
-                                          r->spill_store_bytes, "spill_load_bytes",
-                                          r->spill_load_bytes, "occupancy", r->occupancy));
+            json_object_set_new(row, "resources", resources_to_json(r));
         if (batch->compile->log && image->log != NULL)
             json_object_set_new(row, "log", json_string(image->log));
         json_array_append_new(batch->compile->results, row);

@@ -202,6 +202,12 @@ static void print_record(const struct hn_task *task, const struct hn_record *rec
                (long long)hn_resources_shared_bytes(&record->resources),
                record->resources.spill_store_bytes + record->resources.spill_load_bytes,
                hn_format_percent(record->resources.occupancy));
+    struct hn_text warnings;
+    hn_text_init(&warnings);
+    hn_warnings_append(&warnings, record->resources.warnings);
+    if (warnings.length > 0)
+        printf("  warnings     %s\n", warnings.data);
+    hn_text_finish(&warnings);
 }
 
 static enum hn_status run_on_bench(struct once *once, struct hn_task *task, struct hn_bench *bench,

@@ -144,9 +144,21 @@ static void read_compiler(struct hn_config_reader *reader, const struct hn_yaml 
     plan->compiler = nvcc ? HN_COMPILER_NVCC : HN_COMPILER_NVRTC;
 }
 
+static void read_refused(struct hn_config_reader *reader, const struct hn_yaml *node,
+                         struct hn_plan *plan)
+{
+    if (node == NULL || !hn_config_expect_kind(reader, node, HN_YAML_SEQUENCE,
+                                               "a list of warnings, as [serialised]"))
+        return;
+    for (const struct hn_yaml *item = hn_config_first(reader, node); item != NULL;
+         item = hn_config_next(reader, item))
+        plan->refused |= 1u << hn_config_read_choice(reader, item, "warning", hn_warning_names,
+                                                     HN_WARNING_COUNT);
+}
+
 void hn_config_read_compile(struct hn_config_reader *reader)
 {
-    static const char *const keys[] = {"compiler", "arch_specific", "options"};
+    static const char *const keys[] = {"compiler", "arch_specific", "refuse", "options"};
     struct hn_plan *plan = reader->config->plan;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "compile");
     if (node == NULL)
@@ -156,6 +168,7 @@ void hn_config_read_compile(struct hn_config_reader *reader)
     read_compiler(reader, hn_yaml_get(node, "compiler"), plan);
     plan->arch_specific = hn_config_read_choice(reader, hn_yaml_get(node, "arch_specific"),
                                                 "value of arch_specific", truths, 2) == 1;
+    read_refused(reader, hn_yaml_get(node, "refuse"), plan);
     const struct hn_yaml *options = hn_yaml_get(node, "options");
     if (options == NULL ||
         !hn_config_expect_kind(reader, options, HN_YAML_SEQUENCE,

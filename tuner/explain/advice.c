@@ -79,6 +79,37 @@ static void advise_spills(struct hn_explanation *explanation)
         resources->spill_store_bytes, resources->spill_load_bytes, resources->registers);
 }
 
+/* What to do about a warning at the best; spills have words of their own. */
+static const char *const remedies[HN_WARNING_COUNT] = {
+    [HN_WARNING_SERIALISED] =
+        "let the wgmma of the best run side by side: touch no accumulator between the first of "
+        "them and wgmma.wait_group, index accumulators by constants, inline what issues them, and "
+        "leave registers enough",
+    [HN_WARNING_INJECTED] =
+        "write the fences and waits of wgmma yourself: the compiler put its own into the best, "
+        "where it found accumulators that are read or written too near",
+    [HN_WARNING_SETMAXNREG] =
+        "give the kernel __launch_bounds__ with its threads and 1: without the 1 the compiler "
+        "ignores setmaxnreg",
+    [HN_WARNING_OTHER] = "read what the compiler says of the best: `hone compile --log`",
+};
+
+static void advise_warnings(struct hn_explanation *explanation, const char *command)
+{
+    const struct hn_warned *warned = &explanation->warned;
+    unsigned best = explanation->bounds.resources.warnings;
+    for (int i = 0; i < HN_WARNING_COUNT; i++)
+        if ((best >> i & 1) != 0 && remedies[i] != NULL)
+            add(explanation, "warnings", "%s", remedies[i]);
+    size_t serialised = warned->of[HN_WARNING_SERIALISED].points;
+    if (serialised >= least_failures && (best >> HN_WARNING_SERIALISED & 1) == 0 &&
+        warned->of[HN_WARNING_SERIALISED].refused == 0)
+        add(explanation, "warnings",
+            "do not measure the %zu points whose wgmma the compiler serialises: `compile: {refuse: "
+            "[serialised]}` in %s",
+            serialised, command);
+}
+
 /* What a roof leaves to be gained, or that none explains the time. */
 static void advise_bound(struct hn_explanation *explanation, const char *command)
 {
@@ -279,6 +310,7 @@ enum hn_status hn_explain_advise(const struct hn_explain_input *input,
     if (explanation->evidence.best != SIZE_MAX) {
         advise_widening(explanation);
         advise_spills(explanation);
+        advise_warnings(explanation, input->config);
         advise_grid(explanation);
         advise_bound(explanation, command);
         advise_measuring(explanation, command);

@@ -68,6 +68,8 @@ enum hn_status hn_explain(const struct hn_explain_input *input, struct hn_explan
         hn_evidence_make(input->task->space, input->records, &explanation->evidence, err);
     const struct hn_evidence *evidence = &explanation->evidence;
     if (status == HN_OK)
+        hn_warned_find(evidence, input->task->plan->refused, &explanation->warned);
+    if (status == HN_OK)
         status = hn_effects_find(evidence, seed, &explanation->effects, err);
     if (status == HN_OK)
         status = hn_common_find(evidence, &explanation->common, err);

@@ -9,13 +9,14 @@
 #include "tuner/explain/common.h"
 #include "tuner/report/edges.h"
 #include "tuner/explain/effects.h"
+#include "tuner/explain/warned.h"
 
 /* What the records of one tuning tell: which parameters matter, what the best points have in common, what bounds the
  * best, and what to try next. Nothing is said that no record supports. */
 
 /* A next thing to try, with what speaks for it. */
 struct hn_advice {
-    const char *kind; /* "widen", "spills", "grid", "roof", "occupancy", "profile", "budget", "drop", "constrain" */
+    const char *kind; /* "widen", "spills", "warnings", "grid", "roof", "occupancy", "profile", "budget", "drop", "constrain" */
     char *text;
 };
 
@@ -30,6 +31,7 @@ struct hn_explanation {
     struct hn_effects effects;
     struct hn_common common;
     struct hn_bounds bounds; /* of the best */
+    struct hn_warned warned;
     struct hn_edges edges;
     struct hn_advice *advice;
     size_t advice_count;

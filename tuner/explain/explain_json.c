@@ -112,6 +112,19 @@ static json_t *bounds_to_json(const struct hn_explanation *explanation)
                      "spill_load_bytes", count(resources, resources->spill_load_bytes));
 }
 
+static json_t *warned_to_json(const struct hn_warned *warned)
+{
+    json_t *json = json_object();
+    for (int i = 0; i < HN_WARNING_COUNT; i++)
+        if (warned->of[i].points > 0)
+            json_object_set_new(
+                json, hn_warning_names[i],
+                json_pack("{sI sI so}", "points", (json_int_t)warned->of[i].points, "refused",
+                          (json_int_t)warned->of[i].refused, "ratio",
+                          warned->of[i].ratio > 0 ? json_real(warned->of[i].ratio) : json_null()));
+    return json;
+}
+
 static json_t *best_to_json(const struct hn_evidence *evidence)
 {
     if (evidence->best == SIZE_MAX)
@@ -137,7 +150,7 @@ json_t *hn_explanation_to_json(const struct hn_explanation *explanation)
         json_array_append_new(next, json_pack("{ss ss}", "kind", explanation->advice[i].kind,
                                               "text", explanation->advice[i].text));
     return json_pack(
-        "{ss so ss ss sb sb so so s{sI sI sI sI} so so so so so so}", "kernel", identity->kernel,
+        "{ss so ss ss sb sb so so s{sI sI sI sI} so so so so so so so}", "kernel", identity->kernel,
         "problem", hn_bindings_to_json(&identity->problem), "regime", identity->regime, "device",
         identity->device.name, "simulated", explanation->simulated, "stale", explanation->stale,
         "origin", hn_origin_to_json(&explanation->origin), "valid", valid_to_json(evidence->space),
@@ -145,5 +158,6 @@ json_t *hn_explanation_to_json(const struct hn_explanation *explanation)
         (json_int_t)evidence->bounded, "failed", (json_int_t)evidence->failed, "foreign",
         (json_int_t)evidence->foreign, "best", best_to_json(evidence), "effects",
         effects_to_json(explanation), "common", common_to_json(explanation), "bounds",
-        bounds_to_json(explanation), "edges", hn_edges_to_json(&explanation->edges), "next", next);
+        bounds_to_json(explanation), "warnings", warned_to_json(&explanation->warned), "edges",
+        hn_edges_to_json(&explanation->edges), "next", next);
 }

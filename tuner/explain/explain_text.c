@@ -45,6 +45,23 @@ static void print_title(const struct hn_explanation *explanation, FILE *file)
         fputs("  stale: template, options or plan have changed since they were measured\n", file);
 }
 
+static void print_warned(const struct hn_explanation *explanation, FILE *file)
+{
+    for (int i = 0; i < HN_WARNING_COUNT; i++) {
+        size_t refused = explanation->warned.of[i].refused;
+        double ratio = explanation->warned.of[i].ratio;
+        if (explanation->warned.of[i].points == 0)
+            continue;
+        fprintf(file, "  %zu with the compiler's warning %s: %s", explanation->warned.of[i].points,
+                hn_warning_names[i], hn_warning_meaning((enum hn_warning)i));
+        if (refused > 0)
+            fprintf(file, "; %zu of them skipped, as the config refuses it", refused);
+        if (ratio > 0 && explanation->evidence.logarithmic)
+            fprintf(file, "; the best with it takes %.2f of the best", ratio);
+        fputc('\n', file);
+    }
+}
+
 static void print_best(const struct hn_explanation *explanation, FILE *file)
 {
     const struct hn_evidence *evidence = &explanation->evidence;
@@ -318,6 +335,8 @@ void hn_explanation_print(const struct hn_explanation *explanation, FILE *file)
 {
     struct hn_sentences sentences;
     print_title(explanation, file);
+    print_warned(explanation, hn_sentences_open(&sentences, file));
+    hn_sentences_close(&sentences);
     if (explanation->evidence.best == SIZE_MAX) {
         fputs("  no point was measured in full: there is nothing to explain\n", file);
     } else {

@@ -41,7 +41,7 @@ struct scale {
         *roofs; /* NULL: not known, or the plan does not say what to set against them */
 };
 
-static struct hn_table *create_table(const struct scale *scale, const char *first)
+static struct hn_table *create_table(const struct scale *scale, const char *first, bool warned)
 {
     const char *merit = hn_format_merit_name(scale->plan);
     char heading[HN_FORMAT_SIZE];
@@ -51,6 +51,8 @@ static struct hn_table *create_table(const struct scale *scale, const char *firs
     const char *const with_roof[] = {first,   ">time",   ">±95%",   heading, ">of roof",
                                      ">regs", ">shared", ">occup.", NULL};
     struct hn_table *table = hn_table_create(scale->roofs != NULL ? with_roof : headings);
+    if (warned)
+        hn_table_column(table, "", "warnings");
     hn_table_parameters(table, scale->plan->parameters, scale->plan->parameter_count);
     return table;
 }
@@ -82,8 +84,17 @@ static void add_resources(struct hn_table *table, const struct hn_resources *res
     hn_table_cell(table, "%d%%", hn_format_percent(resources->occupancy));
 }
 
+static void add_warnings(struct hn_table *table, const struct hn_resources *resources)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_warnings_append(&text, resources->warnings);
+    hn_table_cell(table, "%s", text.data != NULL ? text.data : "");
+    hn_text_finish(&text);
+}
+
 static void add_row(struct hn_table *table, const struct scale *scale,
-                    const struct hn_record *record, const char *mark)
+                    const struct hn_record *record, const char *mark, bool warned)
 {
     char text[HN_FORMAT_SIZE];
     bool timed = record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_DUPLICATE;
@@ -99,6 +110,8 @@ static void add_row(struct hn_table *table, const struct scale *scale,
         hn_table_cell(table, "%s", "");
     add_roof(table, scale, record, timed);
     add_resources(table, &record->resources);
+    if (warned)
+        add_warnings(table, &record->resources);
     hn_table_point(table, scale->plan->parameters, scale->plan->parameter_count, &record->point);
 }
 
@@ -133,6 +146,14 @@ static void finish_shown(struct shown *shown)
     *shown = (struct shown){0};
 }
 
+static bool are_warned(const struct shown *shown)
+{
+    for (size_t i = 0; i < shown->count; i++)
+        if (shown->records[i].resources.warnings != 0)
+            return true;
+    return false;
+}
+
 static enum hn_status read_shown(const struct hn_session *session, const struct hn_task *task,
                                  const uint32_t *tickets, size_t count, struct shown *shown,
                                  struct hn_error *err)
@@ -152,11 +173,12 @@ static enum hn_status read_shown(const struct hn_session *session, const struct 
 
 static void print_best(const struct scale *scale, const struct shown *best, size_t tied, FILE *file)
 {
-    struct hn_table *table = create_table(scale, ">#");
+    bool warned = are_warned(best);
+    struct hn_table *table = create_table(scale, ">#", warned);
     for (size_t i = 0; i < best->count; i++) {
         char mark[HN_FORMAT_SIZE];
         snprintf(mark, sizeof mark, "%zu%s", i + 1, tied > 1 && i < tied ? "=" : " ");
-        add_row(table, scale, &best->records[i], mark);
+        add_row(table, scale, &best->records[i], mark, warned);
     }
     hn_table_highlight(table, tied);
     hn_table_print(table, file, 2);
@@ -183,11 +205,12 @@ static void print_ladder(const struct scale *scale, const struct shown *ladder, 
 {
     if (ladder->count == 0)
         return;
-    struct hn_table *table = create_table(scale, ">ladder");
+    bool warned = are_warned(ladder);
+    struct hn_table *table = create_table(scale, ">ladder", warned);
     for (size_t i = 0; i < ladder->count; i++) {
         char mark[HN_FORMAT_SIZE];
         snprintf(mark, sizeof mark, "%zu", i + 1);
-        add_row(table, scale, &ladder->records[i], mark);
+        add_row(table, scale, &ladder->records[i], mark, warned);
     }
     fputc('\n', file);
     hn_table_print(table, file, 2);
@@ -252,12 +275,14 @@ static enum hn_status print_failure(const struct hn_session *session, size_t tic
     return HN_OK;
 }
 
-static enum hn_status print_failures(const struct hn_session *session,
+/* What is skipped needs no words, unless the config refuses it. */
+static enum hn_status print_failures(const struct hn_session *session, const struct hn_plan *plan,
                                      const struct hn_ranking *ranking, FILE *file,
                                      struct hn_error *err)
 {
     enum hn_status status = HN_OK;
-    for (int outcome = HN_OUTCOME_INVALID_LAUNCH; outcome < HN_OUTCOME_COUNT; outcome++) {
+    int first = plan->refused != 0 ? HN_OUTCOME_SKIPPED : HN_OUTCOME_INVALID_LAUNCH;
+    for (int outcome = first; outcome < HN_OUTCOME_COUNT; outcome++) {
         size_t i = 0;
         while (i < ranking->count &&
                hn_session_outcome(session, ranking->tickets[i]) != (enum hn_outcome)outcome)
@@ -442,7 +467,7 @@ enum hn_status hn_summary_print(const struct hn_session *session, const struct h
     if (status == HN_OK)
         status = print_edges(session, backend, text, err);
     if (status == HN_OK)
-        status = print_failures(session, &ranking, text, err);
+        status = print_failures(session, scale.plan, &ranking, text, err);
     print_files_hint(scale.plan, state, text);
     if (!backend->simulated) {
         print_time(state, text);

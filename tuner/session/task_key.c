@@ -38,11 +38,25 @@ static bool has_one_kernel(const struct hn_image *image)
     return image->entry_count > 0 && image->resources.known;
 }
 
-static void refuse(struct hn_image *image, const char *why)
+static void refuse(struct hn_image *image, enum hn_outcome outcome, const char *why)
 {
-    image->outcome = HN_OUTCOME_INVALID_LAUNCH;
+    image->outcome = outcome;
     free(image->message);
     image->message = strdup(why);
+}
+
+/* What the config says of the compiler's warnings. */
+static void check_warnings(const struct hn_plan *plan, struct hn_image *image)
+{
+    unsigned refused = plan->refused & image->resources.warnings;
+    struct hn_text why;
+    if (refused == 0 || image->outcome != HN_OUTCOME_OK)
+        return;
+    hn_text_init(&why);
+    hn_text_append(&why, "the compiler warns of what the config's 'refuse' lists: ");
+    hn_warnings_append(&why, refused);
+    refuse(image, HN_OUTCOME_SKIPPED, why.data == NULL ? "" : why.data);
+    hn_text_finish(&why);
 }
 
 /* Turns an image whose launch the device can not hold into an invalid launch. */
@@ -52,7 +66,8 @@ static void check_fit(const struct hn_launch *launch, const struct hn_device *de
     struct hn_record record;
     hn_record_init(&record);
     if (!hn_launch_check(launch, device, &record))
-        refuse(image, record.message != NULL ? record.message : "no message");
+        refuse(image, HN_OUTCOME_INVALID_LAUNCH,
+               record.message != NULL ? record.message : "no message");
     hn_record_finish(&record);
     for (size_t i = 0; has_one_kernel(image) && i < launch->step_count; i++) {
         const struct hn_launch_step *step = &launch->steps[i];
@@ -61,7 +76,7 @@ static void check_fit(const struct hn_launch *launch, const struct hn_device *de
         if (image->outcome == HN_OUTCOME_OK &&
             hn_occupancy_exceeds(device, &image->resources, threads, step->shared_bytes, why,
                                  sizeof why))
-            refuse(image, why);
+            refuse(image, HN_OUTCOME_INVALID_LAUNCH, why);
     }
 }
 
@@ -197,9 +212,10 @@ enum hn_status hn_task_complete_image(const struct hn_task *task, const struct h
     struct hn_error reason = {""};
     status = check_arguments(task, &launch, point, image, &reason);
     if (status == HN_ECONFIG) {
-        refuse(image, reason.message);
+        refuse(image, HN_OUTCOME_INVALID_LAUNCH, reason.message);
         status = HN_OK;
     }
+    check_warnings(task->plan, image);
     status = status == HN_OK ? make_key(task, &launch, point, image, key, err)
                              : hn_fail(err, status, "%s", reason.message);
     hn_launch_finish(&launch);
