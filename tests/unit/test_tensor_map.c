@@ -54,7 +54,7 @@ static void kernels_are_given_maps(void **state)
     expect("BOX=32,FAULT=1,PROMOTION=0,SWIZZLE=128", HN_OUTCOME_WRONG_RESULT, "elements differ");
     expect(
         "BOX=64,FAULT=0,PROMOTION=0,SWIZZLE=128", HN_OUTCOME_INVALID_LAUNCH,
-        "tensor map 'in_map' over 'in': box[0] is 64 elements of float32, 256 bytes; expected at "
+        "tensor map 'x_map' over 'x': box[0] is 64 elements of float32, 256 bytes; expected at "
         "most the 128 bytes of swizzle");
     bench_fixture_close(&matrix);
 }
@@ -155,7 +155,7 @@ static void points_are_checked_against_the_device(void **state)
     hn_record_init(&record);
     device.identity.capability = 89;
     assert_false(hn_launch_check(&launch, &device, &record));
-    assert_non_null(strstr(record.message, "tensor map 'in_map'; "));
+    assert_non_null(strstr(record.message, "tensor map 'x_map'; "));
     assert_non_null(strstr(record.message, "has none (compute capability 8.9, from 9.0 on)"));
     hn_record_finish(&record);
     hn_launch_finish(&launch);
@@ -171,7 +171,7 @@ static void plans_keep_their_maps(void **state)
     json_t *json = hn_plan_to_json(plan);
     const json_t *map = json_array_get(json_object_get(json, "arguments"), 4);
     assert_string_equal(json_string_value(json_object_get(map, "role")), "tensor_map");
-    assert_string_equal(json_string_value(json_object_get(map, "from")), "in");
+    assert_string_equal(json_string_value(json_object_get(map, "from")), "x");
     const json_t *fields = json_object_get(map, "tensor_map");
     assert_string_equal(json_string_value(json_array_get(json_object_get(fields, "dims"), 0)),
                         "COLUMNS");

@@ -91,7 +91,8 @@ static void write_parameters(struct hn_export_writer *writer)
         const struct hn_argument *argument = &plan->arguments[i];
         bool half = argument->element == HN_FLOAT16 || argument->element == HN_BFLOAT16;
         char type[32];
-        if (!hn_export_is_taken(plan, i) || !hn_export_is_given(argument))
+        if (!hn_export_is_taken(plan, i) || !hn_export_is_given(argument) ||
+            argument->role == HN_ROLE_TENSOR_MAP)
             continue;
         hn_type_format_c(argument->element, 1, type, sizeof type);
         hn_text_append(writer->text, ", ");
@@ -124,7 +125,11 @@ static void write_addresses(struct hn_export_writer *writer)
             const struct hn_argument *argument =
                 &writer->export->plan->arguments[step->arguments[i]];
             const char *separator = i + 1 < step->argument_count ? ", " : "";
-            if (!hn_export_is_given(argument))
+            if (argument->role == HN_ROLE_TENSOR_MAP)
+                hn_export_append_wrapped(
+                    writer->text, "\n         ", "&maps[%zu]%s",
+                    hn_export_map_number(writer->export->plan, step->arguments[i]), separator);
+            else if (!hn_export_is_given(argument))
                 hn_export_append_wrapped(writer->text, "\n         ", "&size.%s_value%s",
                                          argument->name, separator);
             else

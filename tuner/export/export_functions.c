@@ -178,11 +178,8 @@ static void set_sizes(struct hn_export_cases *cases, const struct hn_export_code
     set_case(cases, code, context, 0, NULL);
 }
 
-/* The statements of all configurations, behind the sizes where they use them. */
-static void write_cases(struct hn_export_writer *writer, size_t steps, size_t count,
-                        void (*set)(struct hn_export_cases *cases,
-                                    const struct hn_export_code *code, const void *context),
-                        const void *context)
+void hn_export_write_cases(struct hn_export_writer *writer, size_t steps, size_t count,
+                           hn_export_set_cases *set, const void *context)
 {
     const struct hn_export *export = writer->export;
     struct hn_export_cases cases;
@@ -210,16 +207,25 @@ static void write_cases(struct hn_export_writer *writer, size_t steps, size_t co
 static void write_steps(struct hn_export_writer *writer)
 {
     const struct hn_plan *plan = writer->export->plan;
-    write_cases(writer, plan->step_count, STEP_STATEMENTS, set_steps, plan->steps);
+    hn_export_write_cases(writer, plan->step_count, STEP_STATEMENTS, set_steps, plan->steps);
 }
 
-bool hn_export_is_taken(const struct hn_plan *plan, size_t argument)
+static bool is_passed(const struct hn_plan *plan, size_t argument)
 {
     for (size_t s = 0; s < plan->step_count; s++)
         for (size_t i = 0; i < plan->steps[s].argument_count; i++)
             if (plan->steps[s].arguments[i] == argument)
                 return hn_argument_is_passed(&plan->arguments[argument]);
     return false;
+}
+
+bool hn_export_is_taken(const struct hn_plan *plan, size_t argument)
+{
+    bool taken = is_passed(plan, argument);
+    for (size_t i = 0; i < plan->argument_count && !taken; i++)
+        taken = plan->arguments[i].role == HN_ROLE_TENSOR_MAP &&
+                hn_plan_source(plan, i) == argument && is_passed(plan, i);
+    return taken;
 }
 
 bool hn_export_is_given(const struct hn_argument *argument)
@@ -273,8 +279,9 @@ static void write_sizes(struct hn_export_writer *writer)
     size_t pitches = list_sizes(writer->export, true, NULL);
     struct statement *list = make_sizes(writer);
     if (list != NULL) {
-        write_cases(writer, 1, pitches, set_sizes, list);
-        write_cases(writer, 1, count_sizes(writer->export) - pitches, set_sizes, list + pitches);
+        hn_export_write_cases(writer, 1, pitches, set_sizes, list);
+        hn_export_write_cases(writer, 1, count_sizes(writer->export) - pitches, set_sizes,
+                              list + pitches);
     }
     free(list);
 }
@@ -360,7 +367,7 @@ static void set_constraints(struct hn_export_cases *cases, const struct hn_expor
 static void write_constraints(struct hn_export_writer *writer)
 {
     const struct hn_plan *plan = writer->export->plan;
-    write_cases(writer, 1, plan->constraint_count, set_constraints, plan);
+    hn_export_write_cases(writer, 1, plan->constraint_count, set_constraints, plan);
 }
 
 /* Dynamic shared memory that a block may have: "    case 80: case 87: most_shared = 166912;

@@ -293,6 +293,9 @@ static void write_all_arguments(struct hn_export_writer *writer)
             continue;
         if (argument->role == HN_ROLE_TEXTURE)
             append_texture(argument, writer->text);
+        else if (argument->role == HN_ROLE_TENSOR_MAP)
+            hn_text_printf(writer->text, "    %s: a CUtensorMap over %s by value, from %s_%s\n",
+                           argument->name, argument->from, writer->export->lower, argument->name);
         else if (argument->count != NULL)
             append_buffer(argument, writer->text);
         else if (argument->value != NULL)
@@ -376,12 +379,6 @@ enum hn_status hn_export_header(const struct hn_export *export, struct hn_text *
 {
     struct hn_text filled = {0};
     enum hn_status status = hn_export_need_plan(export, err);
-    if (status == HN_OK && hn_plan_has_role(export->plan, HN_ROLE_TENSOR_MAP))
-        return hn_fail(
-            err, HN_ECONFIG,
-            "%s has tensor maps, which a header makes none of; --format source writes the "
-            "kernel alone",
-            export->kernel);
     if (status == HN_OK)
         status = hn_export_write(export, hn_export_header_skeleton, &filled, err);
     char *header = hn_text_take(&filled);

@@ -50,7 +50,7 @@ void hn_export_append_own_defines(struct hn_export_writer *writer, size_t config
 void hn_export_append_literal(struct hn_text *text, const char *string);
 void hn_export_append_time(struct hn_text *text, double time_us);
 
-/* Whether an argument is passed to a kernel; and whether the caller gives it: scalars that follow from problem and point
+/* Whether an argument, or a tensor map over it, is passed to a kernel; and whether the caller gives it: scalars that follow from problem and point
  * are computed. */
 bool hn_export_is_taken(const struct hn_plan *plan, size_t argument);
 bool hn_export_is_given(const struct hn_argument *argument);
@@ -92,5 +92,14 @@ void hn_export_append_number(const struct hn_export_code *code, const struct hn_
  * compared) counts as true for the problem that was tuned alone. */
 void hn_export_append_condition(const struct hn_export_code *code, const struct hn_expression *condition,
                                 struct hn_text *text);
+
+/* Statements of all configurations in a body with `config`, and `step` where there are several; behind the sizes where they
+ * use them. `set` makes those of one configuration. */
+struct hn_export_cases;
+typedef void hn_export_set_cases(struct hn_export_cases *cases, const struct hn_export_code *code, const void *context);
+void hn_export_write_cases(struct hn_export_writer *writer, size_t steps, size_t count, hn_export_set_cases *set,
+                           const void *context);
+/* The number of a tensor map among those of the plan. */
+size_t hn_export_map_number(const struct hn_plan *plan, size_t argument);
 
 #endif

@@ -13,7 +13,7 @@ static const struct hn_export_part *find_part(const char *name, size_t length)
     static const struct hn_export_part *const lists[] = {
         hn_export_head_parts,   hn_export_macro_parts, hn_export_function_parts,
         hn_export_result_parts, hn_export_rule_parts,  hn_export_driver_parts,
-        hn_export_image_parts};
+        hn_export_tensor_parts, hn_export_image_parts};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         for (const struct hn_export_part *part = lists[i]; part->name != NULL; part++)
             if (strlen(part->name) == length && memcmp(part->name, name, length) == 0)

@@ -35,7 +35,8 @@ extern const char hn_export_header_skeleton[], hn_export_driver_skeleton[], hn_e
 
 /* The parts of a header by what they say; each list ends with a part without a name. */
 extern const struct hn_export_part hn_export_head_parts[], hn_export_macro_parts[], hn_export_function_parts[],
-    hn_export_result_parts[], hn_export_rule_parts[], hn_export_driver_parts[], hn_export_image_parts[];
+    hn_export_result_parts[], hn_export_rule_parts[], hn_export_driver_parts[], hn_export_image_parts[],
+    hn_export_tensor_parts[];
 
 /* Fills a skeleton in. */
 void hn_export_fill(struct hn_export_writer *writer, const char *skeleton);

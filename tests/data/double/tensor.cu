@@ -13,7 +13,7 @@ static __device__ unsigned int shared_address(const void *pointer)
     return static_cast<unsigned int>(__cvta_generic_to_shared(pointer));
 }
 
-extern "C" __global__ void tensor(const __grid_constant__ tensor_map in_map, const __grid_constant__ tensor_map out_map)
+extern "C" __global__ void tensor(const __grid_constant__ tensor_map x_map, const __grid_constant__ tensor_map y_map)
 {
     constexpr int ROWS_OF_BOX = 8;
     __shared__ alignas(1024) float box[ROWS_OF_BOX * BOX];
@@ -26,12 +26,12 @@ extern "C" __global__ void tensor(const __grid_constant__ tensor_map in_map, con
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"((unsigned int)sizeof box));
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
-                 ::"r"(data), "l"(&in_map), "r"(column + 1 + FAULT), "r"(row + 1), "r"(bar) : "memory");
+                 ::"r"(data), "l"(&x_map), "r"(column + 1 + FAULT), "r"(row + 1), "r"(bar) : "memory");
     int done = 0;
     while (!done)
         asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; selp.s32 %0, 1, 0, p; }"
                      : "=r"(done) : "r"(bar) : "memory");
     asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];"
-                 ::"l"(&out_map), "r"(column), "r"(row), "r"(data) : "memory");
+                 ::"l"(&y_map), "r"(column), "r"(row), "r"(data) : "memory");
     asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;" ::: "memory");
 }
