@@ -96,7 +96,7 @@ static enum hn_status add_slot(struct capture *capture, size_t index, struct hn_
     struct contents contents = {.cache = kernel->cache, .device = capture->values[index]};
     if (argument->value != NULL)
         return slot->taken ? add_scalar(capture, index, err) : HN_OK;
-    if (slot->kind == HONE_BYTES && capture->values[index] == 0)
+    if (slot->mapped || (slot->kind == HONE_BYTES && capture->values[index] == 0))
         return HN_OK;
     if (slot->kind == HONE_BYTES) {
         contents.host = (const unsigned char *)(uintptr_t)capture->values[index];

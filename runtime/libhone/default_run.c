@@ -108,6 +108,8 @@ static enum hn_status choose_values(const struct hone_kernel *kernel, CUstream s
         own[i] = values[i];
         if (slot->need == HONE_FIXED || (argument->value != NULL && !kernel->slots[i].taken))
             own[i] = slot->preset;
+        else if (slot->mapped)
+            own[i] = 0;
         else if (slot->need == HONE_OWNED)
             own[i] = base + slot->preset;
         else if (hn_argument_is_compared(argument) && slot->taken) {

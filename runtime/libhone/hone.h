@@ -283,7 +283,8 @@ enum hone_need {
     HONE_REQUIRED = 1, /* has to be given */
     HONE_FIXED,        /* follows from the problem: may be left out; another value is refused */
     HONE_OPTIONAL,     /* may be left out: has a constant in the config, or is not used by this point */
-    HONE_OWNED         /* scratch, counter or metric: the library has one for each stream; may be given */
+    HONE_OWNED         /* scratch, counter or metric: the library has one for each stream; a tensor map: it makes one of the
+                          buffer's address, and keeps it; may be given */
 };
 
 struct hone_argument_info {

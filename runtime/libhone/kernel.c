@@ -55,6 +55,7 @@ void hn_lib_kernel_destroy(struct hone_kernel *kernel)
     if (kernel == NULL)
         return;
     unload(kernel);
+    hn_lib_maps_free(kernel);
     for (size_t i = 0; i < sizeof kernel->strings / sizeof *kernel->strings; i++)
         free(kernel->strings[i]);
     hn_launch_finish(&kernel->launch);

@@ -6,12 +6,15 @@
 #include "runtime/libhone/library.h"
 
 struct hn_lib_configuration;
+struct hn_lib_map;
 struct hn_lib_rule;
 
 /* A kernel that can be launched. Nothing of it changes after it was made, but what is atomic. */
 
 /* More arguments than this do not fit on the stack of a launch. */
 enum { HN_LIB_MAX_ARGUMENTS = 64 };
+/* Nor more tensor maps than this. */
+enum { HN_LIB_MAX_MAPS = 8 };
 
 /* An argument of hone_launch; its index is its place in the plan. */
 struct hn_lib_slot {
@@ -22,7 +25,8 @@ struct hn_lib_slot {
     uint64_t bytes;       /* of a buffer */
     uint64_t below_align; /* of a buffer: bits that its address has not got */
     uint64_t preset;      /* of a scalar: what it is when left out; of an owned buffer its offset in the workspace */
-    bool taken;           /* by a step */
+    bool taken;           /* by a step, or its tensor map is */
+    bool mapped;          /* a tensor map, which is made of its buffer when it is left out */
     bool zeroed;          /* before every launch */
     bool starts_zero;     /* and is left so by launches */
 };
@@ -72,6 +76,7 @@ struct hone_kernel {
     size_t symbols_to_set;
     atomic_bool symbols_are_set;
     bool has_zeroed; /* arguments or symbols */
+    _Atomic(struct hn_lib_map *) maps[128]; /* by address */
     uint64_t workspace_bytes;
     _Atomic(struct hn_lib_workspace *) workspaces;
     atomic_long captured; /* launches */
@@ -103,7 +108,12 @@ enum hn_status hn_lib_scalar(const struct hn_argument *argument, const struct hn
 enum hone_status hn_lib_workspace_get(struct hone_kernel *kernel, CUstream stream, CUdeviceptr *address,
                                       struct hone_error *err);
 
-/* Launches, with all arguments resolved: values[i] is slot i's bits, or of HONE_BYTES the host address. */
+/* Makes those tensor maps whose value is 0 of the buffers' values; some of them in `spare`. */
+CUresult hn_lib_maps_place(struct hone_kernel *kernel, uint64_t *values, CUtensorMap spare[HN_LIB_MAX_MAPS]);
+void hn_lib_maps_free(struct hone_kernel *kernel);
+
+/* Launches, with all arguments resolved: values[i] is slot i's bits, or of HONE_BYTES the host address (of a tensor map 0:
+ * it is made). */
 enum hone_status hn_lib_launch_steps(struct hone_kernel *kernel, CUstream stream, uint64_t *values,
                                      struct hone_error *err);
 

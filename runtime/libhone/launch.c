@@ -50,7 +50,7 @@ __attribute__((cold, noinline)) static enum hone_status refuse(const struct hone
     if (slot->kind == HONE_BUFFER)
         return hn_lib_fail(err, HONE_INVALID,
                            "argument '%s' of %s lies at 0x%llx, expected a multiple of %llu bytes, "
-                           "as its 'align' says",
+                           "as its 'align' or a tensor map over it wants",
                            slot->name, kernel->info.kernel, (unsigned long long)argument->as.bits,
                            (unsigned long long)slot->below_align + 1);
     return hn_lib_fail(
@@ -114,7 +114,7 @@ static enum hone_status resolve(const struct hone_kernel *kernel,
         if (slot->need == HONE_REQUIRED)
             return refuse_missing(kernel, slot, argument, err);
         values[i] = slot->preset;
-        if (slot->need == HONE_OWNED && slot->taken)
+        if (slot->need == HONE_OWNED && slot->taken && !slot->mapped)
             *owned |= (uint64_t)1 << i;
     }
     return next == count ? HONE_OK : refuse_rest(kernel, &arguments[next], err);
@@ -150,6 +150,12 @@ enum hone_status hn_lib_launch_steps(struct hone_kernel *kernel, CUstream stream
 {
     const struct hn_driver *driver = &kernel->cache->driver;
     void *parameters[HN_LIB_MAX_ARGUMENTS];
+    CUtensorMap spare[HN_LIB_MAX_MAPS];
+    if (kernel->launch.tensor_count > 0) {
+        CUresult placed = hn_lib_maps_place(kernel, values, spare);
+        if (placed != CUDA_SUCCESS)
+            return hn_lib_cuda(kernel->cache, placed, "encoding a tensor map", err);
+    }
     CUresult result = kernel->has_zeroed ? zero(kernel, stream, values) : CUDA_SUCCESS;
     for (size_t s = 0; s < kernel->step_count && result == CUDA_SUCCESS; s++) {
         const struct hn_lib_step *step = &kernel->steps[s];

@@ -53,7 +53,18 @@ static enum hn_status make_structure(const struct hn_plan *plan, size_t index,
     return status;
 }
 
-static enum hn_status make_buffer(const struct hn_argument *argument, const struct hn_value *values,
+/* Bits that the address of a buffer under tensor maps has not got. */
+static uint64_t below_maps(const struct hn_launch *launch, size_t index)
+{
+    uint64_t below = 0;
+    for (size_t i = 0; i < launch->tensor_count; i++)
+        if (launch->tensors[i].buffer == index)
+            below |= (uint64_t)hn_tensor_grain(&launch->tensors[i]) - 1;
+    return below;
+}
+
+static enum hn_status make_buffer(const struct hn_launch *launch, size_t index,
+                                  const struct hn_argument *argument, const struct hn_value *values,
                                   struct hn_lib_slot *slot, struct hn_error *err)
 {
     bool owned = argument->role == HN_ROLE_SCRATCH || argument->role == HN_ROLE_COUNTER ||
@@ -66,7 +77,7 @@ static enum hn_status make_buffer(const struct hn_argument *argument, const stru
     if (owned)
         slot->need = HONE_OWNED;
     enum hn_status status = hn_argument_evaluate_align(argument, values, &align, err);
-    slot->below_align = align - 1;
+    slot->below_align = (align - 1) | below_maps(launch, index);
     return status == HN_OK ? hn_argument_buffer_bytes(argument, values, &slot->bytes, err) : status;
 }
 
@@ -84,11 +95,18 @@ static enum hn_status make_slot(struct hone_kernel *kernel, size_t index,
         slot->value_bytes = sizeof(CUtexObject);
         return HN_OK;
     }
+    if (argument->role == HN_ROLE_TENSOR_MAP) {
+        slot->kind = HONE_BYTES;
+        slot->need = HONE_OWNED;
+        slot->mapped = true;
+        slot->value_bytes = sizeof(CUtensorMap);
+        return HN_OK;
+    }
     if (argument->value != NULL)
         return make_scalar(argument, values, slot, err);
     if (argument->role == HN_ROLE_VALUE)
         return make_structure(plan, index, values, slot, err);
-    return make_buffer(argument, values, slot, err);
+    return make_buffer(&kernel->launch, index, argument, values, slot, err);
 }
 
 enum hone_status hn_lib_slots_make(struct hone_kernel *kernel, const struct hn_value *values,
@@ -105,9 +123,9 @@ enum hone_status hn_lib_slots_make(struct hone_kernel *kernel, const struct hn_v
     if (count > HN_LIB_MAX_ARGUMENTS)
         return hn_lib_fail(err, HONE_UNSUPPORTED, "%s has %zu arguments; the library takes %d",
                            plan->kernel, count, (int)HN_LIB_MAX_ARGUMENTS);
-    if (hn_plan_has_role(plan, HN_ROLE_TENSOR_MAP))
-        return hn_lib_fail(err, HONE_UNSUPPORTED,
-                           "%s has tensor maps, which the library makes none of", plan->kernel);
+    if (kernel->launch.tensor_count > HN_LIB_MAX_MAPS)
+        return hn_lib_fail(err, HONE_UNSUPPORTED, "%s has %zu tensor maps; the library takes %d",
+                           plan->kernel, kernel->launch.tensor_count, (int)HN_LIB_MAX_MAPS);
     kernel->slots = calloc(count + 1, sizeof *kernel->slots);
     if (kernel->slots == NULL)
         return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
@@ -115,7 +133,7 @@ enum hone_status hn_lib_slots_make(struct hone_kernel *kernel, const struct hn_v
     for (size_t i = 0; status == HN_OK && i < count; i++) {
         struct hn_lib_slot *slot = &kernel->slots[i];
         status = make_slot(kernel, i, values, &reason);
-        if (slot->need != HONE_OWNED || !slot->taken)
+        if (slot->need != HONE_OWNED || !slot->taken || slot->mapped)
             continue;
         slot->preset = kernel->workspace_bytes;
         kernel->workspace_bytes += (slot->bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;

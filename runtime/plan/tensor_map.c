@@ -149,8 +149,7 @@ static void judge_settings(const struct judge *judge)
            (long long)tensor->settings[HN_TENSOR_SWIZZLE]);
 }
 
-/* What addresses are multiples of. */
-static int64_t grain_of(const struct hn_tensor *tensor)
+int64_t hn_tensor_grain(const struct hn_tensor *tensor)
 {
     return tensor->settings[HN_TENSOR_INTERLEAVE] == 32 ? 32 : 16;
 }
@@ -170,7 +169,7 @@ static bool lies_inside(const struct hn_tensor *tensor)
 static void judge_memory(const struct judge *judge)
 {
     const struct hn_tensor *tensor = judge->tensor;
-    long long grain = grain_of(tensor);
+    long long grain = hn_tensor_grain(tensor);
     demand_range(judge, "dims", tensor->dims, tensor->rank, INT64_C(1) << 32);
     demand(judge, tensor->align % (uint64_t)grain == 0,
            "the buffer begins at multiples of %llu bytes; expected %lld, as its 'align' can say",

@@ -70,6 +70,8 @@ enum hn_status hn_tensor_map_evaluate(const struct hn_tensor_map *map, const str
 #define HN_TENSOR_WHY 320
 bool hn_tensor_check(const struct hn_tensor *tensor, char why[HN_TENSOR_WHY]);
 
+/* What the addresses of buffers and strides are multiples of: 16 or 32. */
+int64_t hn_tensor_grain(const struct hn_tensor *tensor);
 /* All that a launch depends on, but the address, for keys. */
 void hn_tensor_append(struct hn_text *text, const struct hn_tensor *tensor);
 

@@ -113,6 +113,7 @@ double_kernel double_cheat, double_first_step, double_second_step, double_cheats
 /* tensor.c */
 enum { DOUBLE_MAP_RANK = 5 };
 double_kernel double_tensor, double_tensor_reference;
+unsigned long double_maps_encoded(void); /* how often one was, for tests that ask */
 /* shipped.c */
 double_kernel double_reduce, double_sgemm, double_nothing;
 

@@ -139,8 +139,9 @@ void every_role_is_served(void **state)
         assert_true(fabsf(y[i] - 3 * x[i]) < 1e-3f);
     const struct hone_argument beside[] = {hone_buffer("x", device_x + 8),
                                            hone_buffer("y", device_y)};
-    expect_failure(hone_launch(kernel, NULL, beside, 2, &err), HONE_INVALID, &err,
-                   "8, expected a multiple of 16 bytes, as its 'align' says");
+    expect_failure(
+        hone_launch(kernel, NULL, beside, 2, &err), HONE_INVALID, &err,
+        "8, expected a multiple of 16 bytes, as its 'align' or a tensor map over it wants");
     CHECK_CUDA(cuMemFree(device_x));
     CHECK_CUDA(cuMemFree(device_y));
     hone_close(cache);
@@ -234,6 +235,70 @@ void structures_are_passed_by_value(void **state)
     CHECK_CUDA(cuMemFree(device_array));
     CHECK_CUDA(cuMemFree(device_bytes));
     CHECK_CUDA(cuMemFree(y));
+    hone_close(cache);
+}
+
+enum { SIDE = 64 };
+
+/* Each moved by a row and a column, zero beyond. */
+static void expect_moved(CUdeviceptr x, CUdeviceptr y)
+{
+    static float before[SIDE][SIDE], after[SIDE][SIDE];
+    CHECK_CUDA(cuCtxSynchronize());
+    CHECK_CUDA(cuMemcpyDtoH(before, x, sizeof before));
+    CHECK_CUDA(cuMemcpyDtoH(after, y, sizeof after));
+    for (int i = 0; i < SIDE; i++)
+        for (int j = 0; j < SIDE; j++)
+            assert_true(after[i][j] ==
+                        (i + 1 < SIDE && j + 1 < SIDE ? before[i + 1][j + 1] : 0.0f));
+}
+
+/* More buffers than a kernel keeps maps of; the caller's own map goes before one that is made. */
+void tensor_maps_are_made_of_buffers(void **state)
+{
+    enum { BUFFERS = 100 };
+    static float host[SIDE * SIDE];
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = open_cache();
+    struct hone_kernel *kernel = NULL;
+    const struct hone_value problem[] = {hone_integer("ROWS", SIDE), hone_integer("COLUMNS", SIDE)};
+    CUdeviceptr buffers[BUFFERS];
+    (void)state;
+    expect_ok(hone_get(cache, "tensor", problem, 2, NULL, &kernel, &err), &err);
+    for (int i = 0; i < BUFFERS; i++) {
+        for (int k = 0; k < SIDE * SIDE; k++)
+            host[k] = (float)(i + k);
+        buffers[i] = new_buffer(host, sizeof host);
+    }
+    for (int turn = 0; turn < 2 * BUFFERS; turn++) {
+        int i = turn % BUFFERS;
+        CUdeviceptr x = buffers[i], y = buffers[(i + 1) % BUFFERS];
+        const struct hone_argument arguments[] = {hone_buffer("x", x), hone_buffer("y", y)};
+        expect_ok(hone_launch(kernel, NULL, arguments, 2, &err), &err);
+        expect_moved(x, y);
+    }
+    CUtensorMap map;
+    const cuuint64_t sizes[2] = {SIDE, SIDE}, stride[1] = {4 * SIDE};
+    const cuuint32_t box[2] = {32, 8}, ones[2] = {1, 1};
+    CHECK_CUDA(cuTensorMapEncodeTiled(
+        &map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, (void *)(uintptr_t)buffers[2], sizes, stride, box,
+        ones, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+        CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+    struct hone_argument own[] = {hone_buffer("x", buffers[0]), hone_buffer("y", buffers[1]),
+                                  hone_bytes("x_map", &map, sizeof map)};
+    expect_ok(hone_launch(kernel, NULL, own, 3, &err), &err);
+    expect_moved(buffers[2], buffers[1]);
+    expect_failure(hone_launch(kernel, NULL, own + 1, 2, &err), HONE_INVALID, &err, "takes 'x'");
+    own[0] = hone_buffer("x", buffers[0] + 8);
+    expect_failure(hone_launch(kernel, NULL, own, 2, &err), HONE_INVALID, &err,
+                   "expected a multiple of 16 bytes, as its 'align' or a tensor map");
+    struct hone_argument_info info;
+    assert_int_equal(hone_kernel_argument(kernel, 4, &info), HONE_OK);
+    assert_string_equal(info.role, "tensor_map");
+    assert_int_equal(info.need, HONE_OWNED);
+    assert_int_equal(info.bytes, 128);
+    for (int i = 0; i < BUFFERS; i++)
+        CHECK_CUDA(cuMemFree(buffers[i]));
     hone_close(cache);
 }
 

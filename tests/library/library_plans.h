@@ -13,6 +13,7 @@
     X(attributes_of_a_launch_are_set)                                                                                  \
     X(windows_lie_over_the_callers_buffer)                                                                             \
     X(structures_are_passed_by_value)                                                                                  \
+    X(tensor_maps_are_made_of_buffers)                                                                                 \
     X(pipelines_are_not_supported)
 
 #define X(name) void name(void **state);

@@ -9,6 +9,9 @@
 
 enum { LAUNCHES = 100 };
 
+/* Of the double: how often a tensor map was encoded. */
+unsigned long double_maps_encoded(void);
+
 static _Thread_local long allocations = -1; /* negative: not counted */
 static _Thread_local long locks = -1;
 
@@ -26,6 +29,14 @@ void *calloc(size_t count, size_t size)
 {
     allocations += allocations >= 0;
     return __libc_calloc(count, size);
+}
+
+void *__libc_memalign(size_t alignment, size_t size);
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+    allocations += allocations >= 0;
+    return __libc_memalign(alignment, size);
 }
 
 void *realloc(void *old, size_t size)
@@ -52,11 +63,18 @@ static enum hone_status sum(struct hone_kernel *kernel, CUdeviceptr x, CUdevicep
     return hone_launch(kernel, NULL, arguments, 2, NULL);
 }
 
-static void count_calls(struct shared *shared, const char *name, int64_t n,
-                        enum hone_status (*run)(struct hone_kernel *, CUdeviceptr, CUdeviceptr))
+static enum hone_status move(struct hone_kernel *kernel, CUdeviceptr x, CUdeviceptr y)
 {
-    const struct hone_value problem[] = {hone_integer("n", n)};
-    struct hone_kernel *kernel = get_kernel(shared->cache, name, "n", n, NULL);
+    const struct hone_argument arguments[] = {hone_buffer("x", x), hone_buffer("y", y)};
+    return hone_launch(kernel, NULL, arguments, 2, NULL);
+}
+
+static void count_of(struct shared *shared, const char *name, const struct hone_value *problem,
+                     size_t count, int64_t n,
+                     enum hone_status (*run)(struct hone_kernel *, CUdeviceptr, CUdeviceptr))
+{
+    struct hone_kernel *kernel = NULL;
+    assert_int_equal(hone_get(shared->cache, name, problem, count, NULL, &kernel, NULL), HONE_OK);
     CUdeviceptr x = new_buffer(NULL, (size_t)n * 4), y = new_buffer(NULL, (size_t)n * 4);
     assert_int_equal(run(kernel, x, y), HONE_OK);
     bool good = true;
@@ -67,7 +85,7 @@ static void count_calls(struct shared *shared, const char *name, int64_t n,
     locks = 0;
     for (int i = 0; i < LAUNCHES; i++) {
         struct hone_kernel *again = NULL;
-        good = hone_get(shared->cache, name, problem, 1, NULL, &again, NULL) == HONE_OK &&
+        good = hone_get(shared->cache, name, problem, count, NULL, &again, NULL) == HONE_OK &&
                again == kernel && good;
     }
     long allocated_by_get = allocations - allocated, locked_by_get = locks;
@@ -79,6 +97,22 @@ static void count_calls(struct shared *shared, const char *name, int64_t n,
     assert_int_equal(locked_by_get, 0);
     CHECK_CUDA(cuMemFree(x));
     CHECK_CUDA(cuMemFree(y));
+}
+
+static void count_calls(struct shared *shared, const char *name, int64_t n,
+                        enum hone_status (*run)(struct hone_kernel *, CUdeviceptr, CUdeviceptr))
+{
+    const struct hone_value problem[] = {hone_integer("n", n)};
+    count_of(shared, name, problem, 1, n, run);
+}
+
+/* They are found by the address of the buffer, once they were encoded. */
+static void tensor_maps_are_encoded_once(void **state)
+{
+    const struct hone_value problem[] = {hone_integer("ROWS", 64), hone_integer("COLUMNS", 64)};
+    unsigned long before = double_maps_encoded();
+    count_of(*state, "tensor", problem, 2, 64 * 64, move);
+    assert_int_equal(double_maps_encoded() - before, 2);
 }
 
 static void launching_takes_no_lock_and_no_memory(void **state)
@@ -127,6 +161,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launching_takes_no_lock_and_no_memory),
         cmocka_unit_test(composite_plans_take_none_either),
+        cmocka_unit_test(tensor_maps_are_encoded_once),
         cmocka_unit_test(a_miss_tunes_and_remembers),
     };
     if (argc > 1)

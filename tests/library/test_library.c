@@ -547,6 +547,7 @@ static void captures_what_launches_are_given(void **state)
     hone_close(cache);
     composite_plans_have_scratch_of_their_own(NULL);
     every_role_is_served(NULL);
+    tensor_maps_are_made_of_buffers(NULL);
     symbols_are_set_before_a_launch(NULL);
 }
 

@@ -26,6 +26,7 @@ ONE_POINT = {
     "attributes": "CLUSTER=2 COOPERATIVE=true SHARED=65536 CARVEOUT=100",
     "windows": "WINDOW_BYTES=4096 SET_ASIDE=0 HIT_PERCENT=50 HIT=persisting MISS=streaming",
     "inputs": "BLOCK=128",
+    "tensor": "BOX=32 SWIZZLE=128 PROMOTION=0 FAULT=0",
     "pipeline": "CHUNKS=1 STREAMS=1 ORDER=depth_first HOST_MEMORY=pinned STAGES_ON=device PIECES=1 GRANULE=1 FAULT=0",
 }
 MAGIC = b"HONECAP1"
@@ -153,11 +154,11 @@ class Programs(Case):
         self.check(PROGRAM, "captures_*", HONE_CAPTURE=str(folder), HONE_TEST_CAPTURE="1")
         self.assertEqual(sorted(path.name for path in folder.iterdir()),
                          ["accumulate-0.honecap", "look_up-0.honecap", "scale-0.honecap", "sum_last_block-1.honecap",
-                          "sum_once-2.honecap", "sum_two_pass-0.honecap"])
+                          "sum_once-2.honecap", "sum_two_pass-0.honecap", "tensor-0.honecap"])
         # 5000 numbers from 0 to 999, which pack well.
         self.assertLess((folder / "scale-0.honecap").stat().st_size, 20000)
         for name, problem in (("scale-0", "n=5000"), ("sum_two_pass-0", "n=4096"), ("accumulate-0", "n=1000"),
-                              ("look_up-0", "n=5000")):
+                              ("look_up-0", "n=5000"), ("tensor-0", "ROWS=64")):
             # Kernels that differ in nothing but their names share a plan, and so the config that it names.
             config = [pathlib.Path(Case.tuned.name) / "sum_two_pass.yaml"] if name == "sum_two_pass-0" else []
             result = self.hone("tune", *config, "--capture", folder / f"{name}.honecap", "--json", "--quiet")
