@@ -14,8 +14,8 @@
  * each blob u32 size and bytes. Reference-counted through its JSON; blobs are owned. */
 #define HN_MESSAGE_LIMIT (64u << 20)
 
-/* Raised with every change of a message; hello carries it, and the build, so that no worker of another Hone is used. */
-#define HN_PROTOCOL 3
+/* Raised with every change of a message, or of what carries it (tuner/hosts/link.h); hello carries it, and the build, so that no worker of another Hone is used. */
+#define HN_PROTOCOL 4
 
 struct hn_blob {
     void *data;

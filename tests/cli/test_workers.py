@@ -99,6 +99,25 @@ class Places(hosts.Workers):
         result = self.hone("device", "--workers", self.list_hosts({"run": "false"}), expect=1)
         self.assertIn("no host of --workers can be used", result.stderr)
 
+    def test_data_files(self):
+        """Those of the host, which have to be those that are here."""
+        config = self.folder / "inputs.yaml"
+        config.write_text(config.read_text().replace("inputs.bin", '"own{n}.bin"'))
+        (self.folder / "own5000.bin").symlink_to("/proc/self/cwd/inputs.bin")  # each process has its own
+        there = self.folder / "there"
+        there.mkdir()
+        workers = self.list_hosts({"run": f"env -C {there}", "gpus": 1, "compile": 1})
+        arguments = ("tune", config, "--quiet", "--workers", workers)
+        text = "hone: host [^ ]+ does not have the data files of the config as they are where hone runs \\(%s\\): copy them there, under the same path\n$"
+        result = self.hone(*arguments, expect=2)
+        self.assertRegex(result.stderr, text % ".*own5000.bin.*No such file or directory")
+        data = (self.folder / "inputs.bin").read_bytes()
+        (there / "inputs.bin").write_bytes(data[::-1])
+        result = self.hone(*arguments, expect=2)
+        self.assertRegex(result.stderr, text % "their contents differ")
+        (there / "inputs.bin").write_bytes(data)
+        self.assertIn("2 ok", self.hone(*arguments).stdout)
+
     def test_mistakes(self):
         cases = (
             ("local: cpus=2", "--workers: found 'cpus=2', expected gpus=N or compile=N, or all as N"),

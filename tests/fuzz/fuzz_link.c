@@ -37,7 +37,7 @@ static void take_all(struct hn_host *host)
 {
     struct hn_link_frame frame;
     while (hn_link_next(&host->link, &frame) == HN_LINK_FRAME) {
-        fuzz_require(frame.size <= HN_LINK_CHUNK, "a frame is bounded");
+        fuzz_require(frame.size <= (size_t)HN_LINK_NAMES * HN_PIECE_MOST, "a frame is bounded");
         fuzz_require(hn_host_worker_take(host, &frame), "there is memory for a frame");
     }
     fuzz_require(hn_host_workers_move(host), "there is memory for its workers");

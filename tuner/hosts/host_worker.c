@@ -93,6 +93,8 @@ bool hn_host_worker_take(struct hn_host *host, const struct hn_link_frame *frame
     case HN_LINK_BEAT:
     case HN_LINK_START:
     case HN_LINK_END:
+    case HN_LINK_PIECE:
+    case HN_LINK_NAMED:
     case HN_LINK_KINDS:
         break;
     }

@@ -88,6 +88,9 @@ void hn_link_finish(struct hn_link *link)
         close(link->out);
     hn_bytes_finish(&link->input);
     hn_bytes_finish(&link->output);
+    hn_bytes_finish(&link->named);
+    hn_known_finish(&link->sent);
+    hn_known_finish(&link->received);
     *link = (struct hn_link){.in = -1, .out = -1};
 }
 
@@ -103,10 +106,9 @@ static uint32_t get_u32(const char *text)
     return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-bool hn_link_put(struct hn_link *link, enum hn_link_kind kind, uint32_t worker, const void *data,
-                 size_t size)
+static bool put_frames(struct hn_link *link, enum hn_link_kind kind, uint32_t worker,
+                       const char *at, size_t size)
 {
-    const char *at = data;
     do {
         unsigned char head[HN_LINK_HEAD];
         size_t part = size < HN_LINK_CHUNK ? size : HN_LINK_CHUNK;
@@ -119,8 +121,63 @@ bool hn_link_put(struct hn_link *link, enum hn_link_kind kind, uint32_t worker, 
         at = part > 0 ? at + part : at;
         size -= part;
     } while (size > 0);
-    link->said_ms = hn_now_ms();
     return true;
+}
+
+enum { DIGITS = 32 };
+
+/* Names of pieces that wait for one frame. */
+struct names {
+    char text[HN_LINK_NAMES * DIGITS];
+    size_t count;
+};
+
+static bool put_names(struct hn_link *link, uint32_t worker, struct names *names)
+{
+    size_t size = names->count * DIGITS;
+    names->count = 0;
+    return size == 0 || put_frames(link, HN_LINK_NAMED, worker, names->text, size);
+}
+
+static bool is_known(const struct hn_link *link, const struct hn_hash *hash)
+{
+    const struct hn_piece *received = hn_known_find(&link->received, hash);
+    return hn_known_find(&link->sent, hash) != NULL ||
+           (received != NULL && hn_known_is_recent(&link->received, received));
+}
+
+static bool put_piece(struct hn_link *link, uint32_t worker, struct names *names, const char *data,
+                      size_t size)
+{
+    struct hn_hash hash = hn_hash_bytes(data, size);
+    if (is_known(link, &hash)) {
+        memcpy(names->text + names->count++ * DIGITS, hash.hex, DIGITS);
+        return names->count < HN_LINK_NAMES || put_names(link, worker, names);
+    }
+    return put_names(link, worker, names) && hn_known_add(&link->sent, &hash, data, size) &&
+           put_frames(link, HN_LINK_PIECE, worker, data, size);
+}
+
+static bool put_data(struct hn_link *link, uint32_t worker, const char *data, size_t size)
+{
+    struct names names = {.count = 0};
+    size_t piece;
+    while ((piece = hn_piece_size(data, size)) > 0) {
+        if (!put_piece(link, worker, &names, data, piece))
+            return false;
+        data += piece;
+        size -= piece;
+    }
+    return put_names(link, worker, &names) &&
+           (size == 0 || put_frames(link, HN_LINK_DATA, worker, data, size));
+}
+
+bool hn_link_put(struct hn_link *link, enum hn_link_kind kind, uint32_t worker, const void *data,
+                 size_t size)
+{
+    link->said_ms = hn_now_ms();
+    return kind == HN_LINK_DATA ? put_data(link, worker, data, size)
+                                : put_frames(link, kind, worker, data, size);
 }
 
 void hn_link_beat(struct hn_link *link, double now_ms)
@@ -146,6 +203,33 @@ bool hn_link_read(struct hn_link *link)
     return true;
 }
 
+/* What the other end sent before, or this one. */
+static bool resolve(struct hn_link *link, struct hn_link_frame *frame)
+{
+    struct hn_hash hash = {.hex = ""};
+    if (frame->size == 0 || frame->size % DIGITS != 0 || frame->size / DIGITS > HN_LINK_NAMES)
+        return false;
+    link->named.start = link->named.end = 0;
+    for (size_t at = 0; at < frame->size; at += DIGITS) {
+        memcpy(hash.hex, frame->data + at, DIGITS);
+        const struct hn_piece *piece = hn_known_find(&link->received, &hash);
+        piece = piece != NULL ? piece : hn_known_find(&link->sent, &hash);
+        if (piece == NULL || !hn_bytes_append(&link->named, piece->data, piece->size))
+            return false;
+    }
+    frame->data = link->named.data;
+    frame->size = hn_bytes_size(&link->named);
+    return true;
+}
+
+static bool learn(struct hn_link *link, const struct hn_link_frame *frame)
+{
+    struct hn_hash hash = hn_hash_bytes(frame->data, frame->size);
+    return frame->size >= HN_PIECE_LEAST && frame->size <= HN_PIECE_MOST &&
+           (hn_known_find(&link->received, &hash) != NULL ||
+            hn_known_add(&link->received, &hash, frame->data, frame->size));
+}
+
 enum hn_link_next hn_link_next(struct hn_link *link, struct hn_link_frame *frame)
 {
     struct hn_bytes *input = &link->input;
@@ -163,5 +247,9 @@ enum hn_link_next hn_link_next(struct hn_link *link, struct hn_link_frame *frame
                                     .data = head + HN_LINK_HEAD,
                                     .size = size};
     input->start += HN_LINK_HEAD + size;
-    return HN_LINK_FRAME;
+    bool fine =
+        kind == HN_LINK_PIECE ? learn(link, frame) : kind != HN_LINK_NAMED || resolve(link, frame);
+    if (kind == HN_LINK_PIECE || kind == HN_LINK_NAMED)
+        frame->kind = HN_LINK_DATA;
+    return fine ? HN_LINK_FRAME : HN_LINK_BROKEN;
 }

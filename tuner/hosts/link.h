@@ -7,19 +7,23 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "tuner/hosts/known.h"
 
 /* A link carries the channels of many workers, and what they print, over the two streams of one launcher. It knows nothing of
- * their messages: bytes go in at one end and come out at the other. On the wire, little-endian: u32 size of the bytes, at most
- * HN_LINK_CHUNK; u32 number of the worker; u32 kind; the bytes. It never blocks: both ends poll. */
-enum { HN_LINK_CHUNK = 65536, HN_LINK_HEAD = 12 };
+ * their messages: bytes go in at one end and come out at the other. What went over it lately, in either direction, is named and not sent
+ * again (known.h). On the wire, little-endian: u32 size of the bytes, at most HN_LINK_CHUNK; u32 number of the worker; u32 kind; the
+ * bytes. It never blocks: both ends poll. */
+enum { HN_LINK_CHUNK = 65536, HN_LINK_HEAD = 12, HN_LINK_NAMES = 64 };
 
 enum hn_link_kind {
     HN_LINK_BEAT,   /* there is nothing to say, and somebody to say it */
     HN_LINK_START,  /* to a host: a worker of the role in the bytes */
     HN_LINK_END,    /* to a host: it is of no more use */
-    HN_LINK_DATA,   /* its channel */
+    HN_LINK_DATA,   /* its channel: what comes out is always this */
     HN_LINK_OUTPUT, /* from a host: what it printed */
     HN_LINK_ENDED,  /* from a host: i32, the status of waitpid() */
+    HN_LINK_PIECE,  /* data, to be known from now on */
+    HN_LINK_NAMED,  /* data that is known: the hashes of up to HN_LINK_NAMES pieces, 32 digits each */
     HN_LINK_KINDS,
 };
 
@@ -47,6 +51,9 @@ struct hn_link {
     int out;
     struct hn_bytes input;
     struct hn_bytes output;
+    struct hn_known sent;
+    struct hn_known received;
+    struct hn_bytes named; /* the pieces of a frame */
     double heard_ms; /* as hn_now_ms */
     double said_ms;
 };
@@ -55,7 +62,7 @@ struct hn_link_frame {
     enum hn_link_kind kind;
     uint32_t worker;
     const char *data; /* until the next call */
-    size_t size;
+    size_t size; /* HN_LINK_NAMES * HN_PIECE_MOST at most */
 };
 
 /* Takes the descriptors over and makes them non-blocking. */
@@ -72,7 +79,7 @@ bool hn_link_write(struct hn_link *link);
 bool hn_link_read(struct hn_link *link);
 
 enum hn_link_next { HN_LINK_NOTHING, HN_LINK_FRAME, HN_LINK_BROKEN };
-/* The next whole frame of what was read. BROKEN: what came is none. */
+/* The next whole frame of what was read. BROKEN: what came is none, or names what is not known. */
 enum hn_link_next hn_link_next(struct hn_link *link, struct hn_link_frame *frame);
 
 #endif

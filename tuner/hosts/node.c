@@ -138,6 +138,8 @@ static bool take_frame(struct node *node, const struct hn_link_frame *frame)
         return true;
     case HN_LINK_OUTPUT:
     case HN_LINK_ENDED:
+    case HN_LINK_PIECE:
+    case HN_LINK_NAMED:
     case HN_LINK_KINDS:
         break;
     }

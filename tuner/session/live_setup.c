@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "cache/record/record_json.h"
 #include "runtime/bench/roofs.h"
 #include "runtime/bench/support.h"
@@ -66,6 +67,21 @@ static enum hn_status take_support(struct hn_live *live, struct hn_image *image,
     return status;
 }
 
+/* Data files are read where the card is: they have to be those that are here. */
+static enum hn_status add_data(const struct hn_live *live, struct hn_message *bench,
+                               struct hn_error *err)
+{
+    const struct hn_task *task = live->base.task;
+    const struct hn_hash none = hn_hash_string("");
+    struct hn_hash data = none;
+    if (live->workers->hosts == NULL)
+        return HN_OK;
+    enum hn_status status = hn_plan_add_data_hash(task->plan, task->problem, &data, err);
+    if (status == HN_OK && strcmp(data.hex, none.hex) != 0)
+        json_object_set_new(bench->json, "data", json_string(data.hex));
+    return status;
+}
+
 static enum hn_status set_up_bench(struct hn_live *live, struct hn_error *err)
 {
     const struct hn_task *task = live->base.task;
@@ -79,7 +95,9 @@ static enum hn_status set_up_bench(struct hn_live *live, struct hn_error *err)
     json_object_set_new(bench.json, "problem", hn_bindings_to_json(task->problem));
     json_object_set_new(bench.json, "regime", json_string(hn_regime_name(task->regime)));
     json_object_set_new(bench.json, "seed", json_integer((json_int_t)live->options.seed));
-    status = hn_message_add_image(&bench, "support", &support, err);
+    status = add_data(live, &bench, err);
+    if (status == HN_OK)
+        status = hn_message_add_image(&bench, "support", &support, err);
     if (status == HN_OK)
         status = hn_live_set_up(live, &bench, NULL, err);
     hn_message_finish(&bench);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "cache/record/record_json.h"
 #include "runtime/bench/bench.h"
 #include "runtime/bench/roofs.h"
@@ -107,6 +109,24 @@ static enum hn_status get_image(const struct hn_message *request, const char *ke
     return hn_message_get_image(request, json_object_get(request->json, key), image, err);
 }
 
+/* What is measured with other data, or held against other results, is another problem. */
+static enum hn_status check_data(const struct gpu *gpu, const char *wanted, struct hn_error *err)
+{
+    char host[64] = "";
+    struct hn_error reason = {.message = ""};
+    struct hn_hash data = hn_hash_string("");
+    if (wanted == NULL)
+        return HN_OK;
+    enum hn_status status = hn_plan_add_data_hash(gpu->plan, &gpu->problem, &data, &reason);
+    if (status == HN_OK && strcmp(data.hex, wanted) == 0)
+        return HN_OK;
+    (void)gethostname(host, sizeof host - 1);
+    return hn_fail(err, HN_ECONFIG,
+                   "host %s does not have the data files of the config as they are where hone runs "
+                   "(%.300s): copy them there, under the same path",
+                   host, status != HN_OK ? reason.message : "their contents differ");
+}
+
 static enum hn_status make_bench(struct gpu *gpu, const struct hn_message *request,
                                  struct hn_message *reply, struct hn_error *err)
 {
@@ -120,6 +140,8 @@ static enum hn_status make_bench(struct gpu *gpu, const struct hn_message *reque
     enum hn_status status = hn_plan_from_json(json_object_get(json, "plan"), &gpu->plan, err);
     if (status == HN_OK)
         status = hn_bindings_from_json(json_object_get(json, "problem"), &gpu->problem, err);
+    if (status == HN_OK)
+        status = check_data(gpu, json_string_value(json_object_get(json, "data")), err);
     if (status != HN_OK)
         return status;
     gpu->watch = hn_health_watch_create(gpu->device.uuid);

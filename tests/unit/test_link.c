@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/hosts/link.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* Two ends of a connection. */
+struct pair {
+    struct hn_link ends[2];
+};
+
+static void set_up(struct pair *pair)
+{
+    int fds[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    for (int i = 0; i < 2; i++)
+        hn_link_init(&pair->ends[i], fds[i], fds[i]);
+}
+
+static void tear_down(struct pair *pair)
+{
+    for (int i = 0; i < 2; i++)
+        hn_link_finish(&pair->ends[i]);
+}
+
+/* Puts it at one end and holds what comes out at the other against it. Returns how much went over.
+ */
+static size_t carry(struct pair *pair, int from, uint32_t worker, const char *data, size_t size)
+{
+    struct hn_link *link = &pair->ends[from];
+    struct hn_link *other = &pair->ends[1 - from];
+    struct hn_link_frame frame;
+    char *came = malloc(size + 1);
+    size_t taken = 0;
+    assert_true(hn_link_put(link, HN_LINK_DATA, worker, data, size));
+    size_t carried = hn_bytes_size(&link->output);
+    while (taken < size) {
+        assert_true(hn_link_write(link));
+        assert_true(hn_link_read(other));
+        enum hn_link_next next;
+        while ((next = hn_link_next(other, &frame)) == HN_LINK_FRAME) {
+            assert_int_equal(frame.kind, HN_LINK_DATA);
+            assert_int_equal(frame.worker, worker);
+            assert_true(taken + frame.size <= size);
+            memcpy(came + taken, frame.data, frame.size);
+            taken += frame.size;
+        }
+        assert_int_equal(next, HN_LINK_NOTHING);
+    }
+    assert_memory_equal(came, data, size);
+    free(came);
+    return carried;
+}
+
+/* Bytes without a pattern. */
+static char *make_data(uint64_t seed, size_t size)
+{
+    char *data = malloc(size);
+    for (size_t i = 0; i < size; i++) {
+        seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+        data[i] = (char)(seed >> 56);
+    }
+    return data;
+}
+
+enum { IMAGE = 48000 };
+
+static void an_image_travels_once(void **state)
+{
+    (void)state;
+    struct pair pair;
+    char *image = make_data(7, IMAGE);
+    char *shifted = malloc(IMAGE + 333);
+    memset(shifted, '{', 333);
+    memcpy(shifted + 333, image, IMAGE);
+    set_up(&pair);
+    assert_true(carry(&pair, 0, 1, image, IMAGE) > IMAGE);
+    /* For another worker, back, and in another message. */
+    assert_true(carry(&pair, 0, 2, image, IMAGE) < IMAGE / 10);
+    assert_true(carry(&pair, 1, 1, image, IMAGE) < IMAGE / 10);
+    assert_true(carry(&pair, 0, 1, shifted, IMAGE + 333) < IMAGE / 5);
+    assert_true(carry(&pair, 1, 1, shifted, IMAGE + 333) < IMAGE / 5);
+    tear_down(&pair);
+    free(image);
+    free(shifted);
+}
+
+static void what_is_old_is_forgotten_at_both_ends(void **state)
+{
+    (void)state;
+    struct pair pair;
+    char *image = make_data(7, IMAGE);
+    set_up(&pair);
+    for (int round = 0; round < 2; round++) {
+        assert_true(carry(&pair, 0, 1, image, IMAGE) > IMAGE);
+        for (uint64_t i = 0; i < 3 * (uint64_t)HN_KNOWN_MOST / 60000; i++) {
+            char *other = make_data(1000 + i, 60000);
+            (void)carry(&pair, (int)(i % 2), 1, other, 60000);
+            free(other);
+        }
+        assert_true(pair.ends[0].sent.size <= HN_KNOWN_MOST);
+        assert_int_equal(pair.ends[0].sent.size, pair.ends[1].received.size);
+        assert_int_equal(pair.ends[1].sent.size, pair.ends[0].received.size);
+    }
+    tear_down(&pair);
+    free(image);
+}
+
+/* As it came from the other end: small messages, runs of one byte, sizes around the limits. */
+static void all_comes_out_as_it_went_in(void **state)
+{
+    (void)state;
+    struct pair pair;
+    char *zeros = calloc(1, 3 * HN_PIECE_MOST);
+    char *data = make_data(9, 3 * HN_LINK_CHUNK);
+    set_up(&pair);
+    for (size_t size = 1; size < 3 * HN_PIECE_MOST; size = size * 3 / 2 + 1) {
+        (void)carry(&pair, 0, 3, zeros, size);
+        (void)carry(&pair, 1, 4, data + size, size);
+        (void)carry(&pair, 0, 3, data, size);
+    }
+    assert_true(carry(&pair, 0, 3, zeros, 3 * HN_PIECE_MOST) < 3 * HN_PIECE_MOST / 8);
+    tear_down(&pair);
+    free(zeros);
+    free(data);
+}
+
+static void what_nobody_sent_can_not_be_named(void **state)
+{
+    (void)state;
+    struct pair pair;
+    struct hn_link_frame frame;
+    char names[65 * 32];
+    memset(names, 'a', sizeof names);
+    const size_t sizes[] = {32, 0, 31, sizeof names};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        set_up(&pair);
+        assert_true(hn_link_put(&pair.ends[0], HN_LINK_NAMED, 1, names, sizes[i]));
+        assert_true(hn_link_write(&pair.ends[0]));
+        assert_true(hn_link_read(&pair.ends[1]));
+        assert_int_equal(hn_link_next(&pair.ends[1], &frame), HN_LINK_BROKEN);
+        tear_down(&pair);
+    }
+    set_up(&pair);
+    assert_true(hn_link_put(&pair.ends[0], HN_LINK_PIECE, 1, names, HN_PIECE_LEAST - 1));
+    assert_true(hn_link_write(&pair.ends[0]));
+    assert_true(hn_link_read(&pair.ends[1]));
+    assert_int_equal(hn_link_next(&pair.ends[1], &frame), HN_LINK_BROKEN);
+    tear_down(&pair);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_image_travels_once),
+        cmocka_unit_test(what_is_old_is_forgotten_at_both_ends),
+        cmocka_unit_test(all_comes_out_as_it_went_in),
+        cmocka_unit_test(what_nobody_sent_can_not_be_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
