@@ -87,6 +87,8 @@ def small(**more):
     entries[4]["hone"]["verdict"]["kind"] = "unverified"
     entries[5]["hone"]["timing"]["unstable"] = True
     entries[6]["hone"].update(outcome="duplicate", original="BLOCK=128,ITEMS=2,LOAD=ldg", message="same machine code")
+    for k in (0, 1):
+        entries[k]["hone"].update(host="gpu7", card=f"GPU-d{k}112233-4455", ratio=1 + k / 10)
     fail(rows, 15, "compile_error", f"saxpy.cu(3): error: {MARKUP}")
     fail(rows, 16, "wrong_result", "y differs: max_error 0.5, tolerance 1e-6")
     fail(rows, 17, "wrong_result", "y differs: max_error 0.5, tolerance 1e-6")

@@ -481,6 +481,13 @@ class MadeUp(Page):
         self.assertEqual((self.column("±95%"), self.column("gflops")) if "gflops" in self.browser.text("#records thead") else None,
                          (["–"], ["–"]))
 
+    def test_several_gpus(self):
+        found = dict(zip(self.column("rank"), self.column("GPU")))
+        self.assertEqual([found[str(k)] for k in (1, 2, 3)], ["gpu7 GPU-d0112233", "gpu7 GPU-d1112233", ""])
+        self.browser.evaluate("[...document.querySelectorAll('#records tbody tr')][1].querySelector('button.link').click()")
+        self.assertIn("measured by\nGPU-d1112233-4455 of host gpu7, which takes 1.100 times as long as the first", self.browser.text("#record"))
+        self.browser.evaluate("document.querySelector('#record').close()")
+
     def test_stale(self):
         self.show("Other 200")
         self.assertIn("Stale:", self.browser.text("#summary .banner"))

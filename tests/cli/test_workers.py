@@ -161,6 +161,7 @@ class Cards(hosts.Workers):
         self.assertGreater(measured.count(second), self.points // 5)
         self.assertEqual({record["card"] for record in self.read_events() if record["final"]}, {first})
         self.assertEqual({record["host"] for record in self.records()}, {os.uname().nodename.partition(".")[0]})
+        self.assertRegex(self.hone("cache", "show", "scale").stdout, f"\n +1 .*{os.uname().nodename.partition('.')[0]} {first[:12]}")
         for record in self.records():
             self.assertAlmostEqual(record["timing"]["median_us"] / expected[double.name(record["point"])], 1, delta=0.005)
 

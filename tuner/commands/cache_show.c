@@ -138,6 +138,15 @@ static char *const *list_parameters(const struct view *view, size_t *count)
     return view->plan != NULL ? view->plan->parameters : point->names;
 }
 
+/* Of a tuning on several GPUs, or elsewhere. */
+static bool names_cards(const struct view *view)
+{
+    for (size_t i = 0; i < view->records.count; i++)
+        if (view->records.items[i].card[0] != '\0')
+            return true;
+    return false;
+}
+
 static void add_row(struct hn_table *table, const struct view *view, size_t index)
 {
     size_t count;
@@ -165,6 +174,8 @@ static void add_row(struct hn_table *table, const struct view *view, size_t inde
         for (int i = 0; i < 3; i++)
             hn_table_cell(table, "-");
     }
+    if (names_cards(view))
+        hn_table_cell(table, "%s %.12s", record->host, record->card);
     hn_table_cell(table, "%s", remarks.data == NULL ? "" : remarks.data);
     hn_table_point(table, names, count, &record->point);
     hn_text_finish(&remarks);
@@ -174,11 +185,13 @@ static void print_best(const struct view *view)
 {
     static const char *const headings[] = {">#",      ">time",      ">spread",   ">registers",
                                            ">shared", ">occupancy", "=~remarks", NULL};
+    static const char *const with_card[] = {
+        ">#", ">time", ">spread", ">registers", ">shared", ">occupancy", "GPU", "=~remarks", NULL};
     size_t count;
     size_t tied = 1;
     if (view->ok_count == 0)
         return;
-    struct hn_table *table = hn_table_create(headings);
+    struct hn_table *table = hn_table_create(names_cards(view) ? with_card : headings);
     char *const *names = list_parameters(view, &count);
     hn_table_parameters(table, names, count);
     for (size_t i = 0; i < view->ok_count && i < SHOWN; i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,6 +104,11 @@ static json_t *clock_mhz(const struct hn_record *r)
 {
     return known(has_time(r) && r->timing.clock_mhz > 0, round(r->timing.clock_mhz));
 }
+/* How much longer its card takes than the first of several. */
+static json_t *ratio(const struct hn_record *r)
+{
+    return known(r->ratio > 0, r->ratio);
+}
 static json_t *verification(const struct hn_record *r)
 {
     return json_integer(r->verdict.kind);
@@ -154,6 +160,7 @@ static const struct {
     {"samples", sample_count},
     {"batch", batch},
     {"clock", clock_mhz},
+    {"ratio", ratio},
     {"verification", verification},
     {"max_error", max_error},
     {"tolerance", tolerance},
@@ -359,6 +366,37 @@ static int add_messages(const struct hn_report_tuning *tuning, json_t *columns, 
     return json_object_set_new(json, "messages", table) | failed;
 }
 
+/* {"cards": [{"host", "card"}]} and a column of places in it; nothing where none is told. */
+static int add_cards(const struct hn_report_tuning *tuning, json_t *columns, json_t *json)
+{
+    json_t *table = json_array();
+    json_t *places = json_object();
+    json_t *column = json_array();
+    int failed = 0;
+    for (size_t i = 0; failed == 0 && i < tuning->records.count; i++) {
+        const struct hn_record *record = record_at(tuning, i);
+        char text[128];
+        snprintf(text, sizeof text, "%s %s", record->host, record->card);
+        if (record->card[0] == '\0') {
+            failed = json_array_append_new(column, json_null());
+            continue;
+        }
+        json_t *place = json_object_get(places, text);
+        if (place == NULL) {
+            failed =
+                json_object_set_new(places, text, json_integer((json_int_t)json_array_size(table)));
+            failed |= json_array_append_new(table, json_pack("{s:o, s:o}", "host",
+                                                             hn_report_string(record->host), "card",
+                                                             hn_report_string(record->card)));
+            place = json_object_get(places, text);
+        }
+        failed |= json_array_append(column, place);
+    }
+    json_decref(places);
+    failed |= set_column(columns, "card", column);
+    return json_object_set_new(json, "cards", table) | failed;
+}
+
 static int add_originals(const struct hn_report_tuning *tuning, json_t *columns)
 {
     json_t *places = json_object();
@@ -389,6 +427,7 @@ int hn_report_add_columns(const struct hn_report_tuning *tuning, json_t *json)
     int failed = add_figures(tuning, columns);
     failed |= add_times(tuning, started, columns);
     failed |= add_messages(tuning, columns, json);
+    failed |= add_cards(tuning, columns, json);
     failed |= add_originals(tuning, columns);
     failed |= json_object_set_new(json, "columns", columns);
     failed |= json_object_set_new(json, "started", json_integer((json_int_t)started));

@@ -147,6 +147,12 @@ class Tuning {
     return index < 0 ? "(left out of the report for its size)" : this.messages[index];
   }
 
+  /** Who measured it, of several GPUs; "" where that is not told. */
+  cardText(i) {
+    const place = this.column("card")[i];
+    return place === null ? "" : `${this.cards[place].host} ${this.cards[place].card.slice(0, 12)}`;
+  }
+
   /** What a reader has to know before trusting the time. */
   remarks(i) {
     const kind = this.column("verification")[i];

@@ -11,6 +11,7 @@ function rows(tuning, i) {
   const bound = tuning.isCensored(i) ? "at least " : "";
   const launches = get("batch") > 1 ? `, each of ${get("batch")} launches` : "";
   const clock = get("clock") === null ? "" : `, at ${get("clock")} MHz`;
+  const apart = get("ratio") === null || get("ratio") === 1 ? "" : `, which takes ${figure(get("ratio"), 4)} times as long as the first`;
   const error = `largest error ${figure(get("max_error"), 3)}, allowed ${figure(get("tolerance"), 3)}`;
   const list = [
     ["outcome", [tuning.outcome[i], ...tuning.remarks(i).filter(remark => remark !== tuning.outcome[i])].join(", ")],
@@ -26,6 +27,7 @@ function rows(tuning, i) {
     ["occupancy", get("occupancy") === null ? "" : `${percent(get("occupancy"))}, theoretical`],
     ["verified", verified === 0 ? "no" : verified === 3 ? "not recorded" : verified === 1 ? `against the default point: ${error}` : error],
     ["cost", `compiled in ${figure(get("compile_ms"), 3)} ms, verified and measured in ${figure(get("run_ms"), 3)} ms`],
+    ["measured by", get("card") === null ? "" : `${tuning.cards[get("card")].card} of host ${tuning.cards[get("card")].host}${apart}`],
     ["made", get("at") === null ? "" : `${date(tuning.started + get("at"), true)}, after ${duration(get("at"))}`],
   ];
   return list.filter(([, text]) => text !== "" && text !== null && text !== "–");

@@ -34,6 +34,7 @@ function columnsOf(tuning) {
   for (const p of tuning.varying) {
     columns.push({name: tuning.parameters[p].name, parameter: true, key: i => tuning.points[p][i], text: i => tuning.value(p, i)});
   }
+  columns.push({name: "GPU", key: i => tuning.cardText(i) || null, text: i => tuning.cardText(i)});
   columns.push({name: "remarks", key: i => tuning.remarks(i).join(", ") || null, text: i => tuning.remarks(i).join(", ")},
     {name: "message", key: i => tuning.message(i) || null, text: i => tuning.message(i), long: true});
   return columns.filter(column => column.name === "rank" || column.name === "outcome" || tuning.records(i => column.key(i) !== null).length > 0);
