@@ -104,9 +104,27 @@ void hn_store_close(struct hn_store *store)
     }
     free(store->pending);
     hn_database_close(store->database);
+    if (store->follower.closed != NULL)
+        store->follower.closed(store->follower.context);
     free(store->path);
     free(store->lost_path);
     free(store);
+}
+
+void hn_store_follow(struct hn_store *store, const struct hn_store_follower *follower)
+{
+    store->follower = *follower;
+}
+
+void hn_store_tell(const struct hn_store *store)
+{
+    if (store->follower.committed != NULL)
+        store->follower.committed(store->follower.context);
+}
+
+bool hn_store_is_server(const char *path)
+{
+    return strncmp(path, "postgresql://", 13) == 0 || strncmp(path, "postgres://", 11) == 0;
 }
 
 const char *hn_store_warning(const struct hn_store *store)

@@ -36,6 +36,18 @@ const char *hn_store_lost(const struct hn_store *store, const char **rescued);
 /* $HONE_CACHE, else $XDG_CACHE_HOME/hone/hone.db, else ~/.cache/hone/hone.db; `given` (--cache) before all. Free it. */
 char *hn_store_default_path(const char *given);
 
+/* Whether a cache is named by the URI of a PostgreSQL server: tuner/server opens those, and hn_store_open the copy that it
+ * keeps. */
+bool hn_store_is_server(const char *path);
+
+/* Who is told after each commit, in the caller's thread, and when the store has been closed. Members may be NULL. */
+struct hn_store_follower {
+    void (*committed)(void *context);
+    void (*closed)(void *context);
+    void *context;
+};
+void hn_store_follow(struct hn_store *store, const struct hn_store_follower *follower);
+
 /* The files that a version was made from, so that a cache alone can compile a miss. */
 struct hn_store_file {
     const char *name; /* as the template includes it; the template itself under its own name */
@@ -93,14 +105,14 @@ void hn_records_free(struct hn_records *records);
 enum hn_status hn_store_import(struct hn_store *store, const struct hn_store_session *session,
                                const struct hn_records *records, bool *added, struct hn_error *err);
 
-/* Takes over from another cache every session that is not there yet, all or nothing; images only where asked for,
- * because they are machine code of somebody else's making. */
+/* Takes over from another cache every session that is not there yet, and of those that are what they got since, all or
+ * nothing; images only where asked for, because they are machine code of somebody else's making. */
 struct hn_store_merged {
-    int64_t sessions;
+    int64_t sessions; /* of which something was taken over */
     int64_t records;
     int64_t rules; /* of families */
     int64_t images;
-    int64_t known; /* sessions that were there already */
+    int64_t known; /* sessions that were there already, with all records */
 };
 enum hn_status hn_store_merge(struct hn_store *store, struct hn_store *from, bool images,
                               struct hn_store_merged *merged, struct hn_error *err);

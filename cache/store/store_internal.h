@@ -31,7 +31,11 @@ struct hn_store {
     size_t pending_count;
     size_t pending_capacity;
     struct timespec oldest; /* when the first pending was put, monotonic */
+    struct hn_store_follower follower;
 };
+
+/* Tells the follower, if there is one, that something was committed. */
+void hn_store_tell(const struct hn_store *store);
 
 /* The version of the schema, kept in user_version; application_id says that a database is ours.
  * Caches from the oldest on are read, and brought to this one when they are opened for writing. */
@@ -99,6 +103,11 @@ enum { HN_RECORD_COLUMN_COUNT = 8 };
 enum hn_status hn_store_read_record(const struct hn_store *store, struct hn_statement *statement,
                                     const char *objective, struct hn_record *record,
                                     struct hn_error *err);
+/* The images of the task and version of a session: rows for hn_store_read_image, with the point behind. */
+#define HN_IMAGES_OF_SESSION                                                                       \
+    "SELECT i.entry, i.cubin, i.hash, " HN_IMAGE_INTACT(                                           \
+        "i.") ", i.point FROM image i JOIN session s ON s.task_id = i.task_id"                     \
+              " AND s.version_id = i.version_id WHERE s.id = ?"
 /* The image of a row of entry, cubin, hash and HN_IMAGE_INTACT, valid until the next step.
  * HN_EFORMAT: it is damaged. */
 enum hn_status hn_store_read_image(const struct hn_store *store, struct hn_statement *statement,

@@ -7,6 +7,7 @@
 #include "cache/record/gate.h"
 #include "cache/store/store_internal.h"
 #include "cache/store/store_rules.h"
+#include "cache/store/store_share.h"
 
 /* A row of the other cache's sessions, from column 0 on: id, origin, started, command, simulated,
  * task, version. */
@@ -49,16 +50,19 @@ static enum hn_status copy_record(struct hn_store *store, struct hn_store *from,
 
 static enum hn_status copy_records(struct hn_store *store, struct hn_store *from,
                                    const struct hn_identity *identity, int64_t from_id,
-                                   int64_t session_id, int64_t *count, struct hn_error *err)
+                                   int64_t session_id, int64_t first, int64_t *count,
+                                   struct hn_error *err)
 {
     struct hn_statement *statement;
     bool row = false;
     enum hn_status status = hn_database_prepare(
         from->database,
-        "SELECT " HN_RECORD_COLUMNS("") " FROM record WHERE session_id = ? ORDER BY id", &statement,
-        err);
+        "SELECT " HN_RECORD_COLUMNS(
+            "") " FROM record WHERE session_id = ? ORDER BY id LIMIT -1 OFFSET ?",
+        &statement, err);
     if (status == HN_OK) {
         hn_bind_integer(statement, from_id);
+        hn_bind_integer(statement, first);
         status = hn_statement_step(statement, &row, err);
     }
     for (; status == HN_OK && row; ++*count) {
@@ -75,12 +79,8 @@ static enum hn_status copy_images(struct hn_store *store, struct hn_store *from,
 {
     struct hn_statement *statement;
     bool row = false;
-    enum hn_status status = hn_database_prepare(
-        from->database,
-        "SELECT i.entry, i.cubin, i.hash, " HN_IMAGE_INTACT(
-            "i.") ", i.point FROM image i JOIN session s ON s.task_id = i.task_id"
-                  " AND s.version_id = i.version_id WHERE s.id = ?",
-        &statement, err);
+    enum hn_status status =
+        hn_database_prepare(from->database, HN_IMAGES_OF_SESSION, &statement, err);
     if (status == HN_OK) {
         hn_bind_integer(statement, from_id);
         status = hn_statement_step(statement, &row, err);
@@ -155,21 +155,46 @@ static enum hn_status copy_session_row(struct hn_store *store, struct hn_store *
     return status;
 }
 
+/* What is there of a session that grew since it was taken over. */
+struct tail {
+    int64_t session_id;
+    int64_t records;
+};
+
+static enum hn_status copy_tail(struct hn_store *store, struct hn_store *from,
+                                struct hn_statement *statement, const struct tail *tail,
+                                struct hn_store_merged *merged, struct hn_error *err)
+{
+    struct hn_identity identity;
+    int64_t before = merged->records;
+    hn_identity_init(&identity);
+    enum hn_status status = hn_read_identity(statement, 5, &identity, err);
+    if (status == HN_OK)
+        status = copy_records(store, from, &identity, hn_column_integer(statement, 0),
+                              tail->session_id, tail->records, &merged->records, err);
+    if (merged->records > before)
+        merged->sessions++;
+    else
+        merged->known++;
+    hn_identity_finish(&identity);
+    return status;
+}
+
 static enum hn_status copy_session(struct hn_store *store, struct hn_store *from,
                                    struct hn_statement *statement, bool images,
                                    struct hn_store_merged *merged, struct hn_error *err)
 {
-    bool known = false;
+    int64_t own_id = 0;
+    int64_t own_records = 0;
     enum hn_status status =
         hn_store_expect_intact(from, statement, 21, "a tuning (its task, version or session)", err);
     if (status == HN_OK)
-        status = hn_store_has_origin(store, hn_column_text(statement, 1), &known, err);
+        status =
+            hn_store_find_session(store, hn_column_text(statement, 1), &own_id, &own_records, err);
     if (status != HN_OK)
         return status;
-    if (known) {
-        merged->known++;
-        return HN_OK;
-    }
+    if (own_id != 0)
+        return copy_tail(store, from, statement, &(struct tail){own_id, own_records}, merged, err);
     struct hn_version version;
     struct hn_identity identity;
     int64_t from_id = hn_column_integer(statement, 0);
@@ -197,7 +222,8 @@ static enum hn_status copy_session(struct hn_store *store, struct hn_store *from
     if (status == HN_OK)
         status = copy_session_row(store, from, &session, &session_id, err);
     if (status == HN_OK)
-        status = copy_records(store, from, &identity, from_id, session_id, &merged->records, err);
+        status =
+            copy_records(store, from, &identity, from_id, session_id, 0, &merged->records, err);
     if (status == HN_OK)
         status = copy_rule(store, from, from_id, session_id, &merged->rules, err);
     if (status == HN_OK && images)

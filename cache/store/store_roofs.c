@@ -87,3 +87,31 @@ enum hn_status hn_store_get_roofs(struct hn_store *store, const struct hn_device
                        device->name);
     return status;
 }
+
+enum hn_status hn_store_visit_roofs(struct hn_store *store, hn_store_visit_roofs_of *visit,
+                                    void *visitor, struct hn_error *err)
+{
+    struct hn_statement *statement;
+    bool row = false;
+    enum hn_status status = hn_database_prepare(
+        store->database,
+        "SELECT driver, measured, copy_gb_per_s, l2_gb_per_s, fp32_gflops, launch_us, device,"
+        " capability, sm_count, mig_profile FROM roof WHERE " HN_ROOF_INTACT(""),
+        &statement, err);
+    if (status == HN_OK)
+        status = hn_statement_step(statement, &row, err);
+    while (status == HN_OK && row) {
+        struct hn_roofs roofs;
+        struct hn_device_identity device = {.capability = (int)hn_column_integer(statement, 7),
+                                            .sm_count = (int)hn_column_integer(statement, 8)};
+        snprintf(device.name, sizeof device.name, "%s", hn_column_text(statement, 6));
+        snprintf(device.mig_profile, sizeof device.mig_profile, "%s", hn_column_text(statement, 9));
+        status = read_roofs(statement, &roofs, err);
+        if (status == HN_OK)
+            status = visit(visitor, &device, &roofs, err);
+        if (status == HN_OK)
+            status = hn_statement_step(statement, &row, err);
+    }
+    hn_statement_finish(statement);
+    return status;
+}

@@ -20,5 +20,10 @@ enum hn_status hn_store_put_roofs(struct hn_store *store, const struct hn_device
 /* Of this driver, or with driver NULL the newest. HN_ENOTFOUND. */
 enum hn_status hn_store_get_roofs(struct hn_store *store, const struct hn_device_identity *device, const char *driver,
                                   struct hn_roofs *roofs, struct hn_error *err);
+/* All that are kept. */
+typedef enum hn_status hn_store_visit_roofs_of(void *visitor, const struct hn_device_identity *device,
+                                               const struct hn_roofs *roofs, struct hn_error *err);
+enum hn_status hn_store_visit_roofs(struct hn_store *store, hn_store_visit_roofs_of *visit, void *visitor,
+                                    struct hn_error *err);
 
 #endif

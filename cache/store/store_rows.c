@@ -341,7 +341,8 @@ static enum hn_status insert_session(struct hn_store *store, const struct hn_sto
     hn_bind_integer(statement, session->simulated);
     hn_bind_text(statement, session->from == NULL ? own.machine : session->from->machine);
     hn_bind_text(statement, session->from == NULL ? "" : session->from->source);
-    hn_bind_real(statement, session->from == NULL ? 0 : now());
+    bool foreign = session->from != NULL && hn_origin_is_foreign(session->from);
+    hn_bind_real(statement, foreign ? now() : 0);
     status = hn_statement_run(statement, err);
     hn_statement_finish(statement);
     return status;

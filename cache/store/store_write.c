@@ -121,6 +121,7 @@ enum hn_status hn_store_commit(struct hn_store *store, struct hn_error *err)
     for (size_t i = 0; i < store->pending_count; i++)
         finish_pending(&store->pending[i]);
     store->pending_count = 0;
+    hn_store_tell(store);
     return HN_OK;
 }
 

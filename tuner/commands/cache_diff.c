@@ -4,6 +4,7 @@
 
 #include "cache/recording/recording_list.h"
 #include "tuner/commands/cache_compare.h"
+#include "tuner/commands/open_cache.h"
 #include "tuner/report/outcomes.h"
 
 enum hn_status hn_cache_list_of(const struct hn_cache_command *command, const char *path,
@@ -16,7 +17,8 @@ enum hn_status hn_cache_list_of(const struct hn_cache_command *command, const ch
         hn_cache_filter(command, list);
         return status;
     }
-    enum hn_status status = hn_store_open(path, HN_STORE_READ, &store, err);
+    const struct hn_cache_place place = {.path = path, .quiet = command->options.quiet};
+    enum hn_status status = hn_cache_open_place(&place, HN_STORE_READ, &store, NULL, err);
     if (status != HN_OK)
         return status;
     status = hn_store_list(store, NULL, list, err);

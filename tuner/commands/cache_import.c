@@ -10,6 +10,7 @@
 #include "cache/recording/recording.h"
 #include "cache/store/store_plan.h"
 #include "tuner/commands/cache_command.h"
+#include "tuner/commands/open_cache.h"
 
 static char *record_text(const struct hn_record *record)
 {
@@ -251,7 +252,9 @@ static enum hn_status import_cache(const struct hn_cache_command *command, const
 {
     struct hn_store *from;
     struct hn_store_merged merged = {.sessions = 0};
-    enum hn_status status = hn_store_open(path, HN_STORE_READ, &from, err);
+    const struct hn_cache_place place = {
+        .path = path, .images = command->images, .quiet = command->options.quiet};
+    enum hn_status status = hn_cache_open_place(&place, HN_STORE_READ, &from, NULL, err);
     if (status != HN_OK)
         return status;
     status = hn_store_merge(command->store, from, command->images, &merged, err);
@@ -267,6 +270,8 @@ bool hn_cache_is_database(const char *path)
 {
     char start[16] = "";
     const char *reason = NULL;
+    if (hn_store_is_server(path))
+        return true;
     FILE *file = hn_plain_file_stream(path, &reason);
     if (file == NULL)
         return false;

@@ -7,6 +7,7 @@
 #include "base/c_locale.h"
 #include "tuner/commands/cache_command.h"
 #include "tuner/commands/command.h"
+#include "tuner/commands/open_cache.h"
 
 extern const struct hn_command hn_command_cache;
 
@@ -229,15 +230,18 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 static enum hn_status open_and_run(const struct part *part, struct hn_cache_command *command,
                                    struct hn_error *err)
 {
-    command->path = hn_store_default_path(command->options.cache);
+    char *path = hn_store_default_path(command->options.cache);
+    command->path = path == NULL ? NULL : hn_cache_shown(path);
+    bool is_server = path != NULL && hn_store_is_server(path);
+    free(path);
     if (command->path == NULL)
         return hn_fail_memory(err);
-    enum hn_status status = hn_store_open(command->path, part->mode, &command->store, err);
-    if (status != HN_OK)
-        return status;
-    if (hn_store_warning(command->store) != NULL && !command->options.quiet)
-        fprintf(stderr, "hone: warning: %s\n", hn_store_warning(command->store));
-    return part->run(command, err);
+    if (is_server && part->run == hn_cache_prune)
+        return hn_fail(err, HN_EUSAGE,
+                       "the cache of a server is everybody's, and not pruned from here: merge it "
+                       "into a file, prune that, and merge it into another database");
+    enum hn_status status = hn_cache_open(&command->options, part->mode, &command->store, err);
+    return status == HN_OK ? part->run(command, err) : status;
 }
 
 static enum hn_status run_part(const struct part *part, int argc, char **argv, struct hn_error *err)

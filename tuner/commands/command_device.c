@@ -8,6 +8,7 @@
 #include "tuner/commands/command.h"
 #include "tuner/commands/device_hosts.h"
 #include "tuner/commands/device_roofs.h"
+#include "tuner/commands/open_cache.h"
 #include "tuner/commands/options.h"
 #include "tuner/commands/output.h"
 #include "tuner/report/format.h"
@@ -194,11 +195,7 @@ static enum hn_status open_store(struct show *show, struct hn_error *err)
 {
     enum hn_store_mode mode = show->measure ? HN_STORE_WRITE : HN_STORE_READ;
     struct hn_error reason;
-    char *path = hn_store_default_path(show->options.cache);
-    if (path == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status = hn_store_open(path, mode, &show->store, &reason);
-    free(path);
+    enum hn_status status = hn_cache_open(&show->options, mode, &show->store, &reason);
     if (status == HN_OK)
         return HN_OK;
     show->store = NULL;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tuner/commands/command.h"
+#include "tuner/commands/open_cache.h"
 #include "tuner/commands/options.h"
 #include "tuner/commands/output.h"
 #include "tuner/commands/try_compile.h"
@@ -70,12 +71,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 static enum hn_status open_store(struct explain *explain, struct hn_error *err)
 {
     struct hn_error ignored;
-    char *path = hn_store_default_path(explain->options.cache);
-    if (path == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status = hn_store_open(path, HN_STORE_READ, &explain->store,
+    enum hn_status status = hn_cache_open(&explain->options, HN_STORE_READ, &explain->store,
                                           explain->recording != NULL ? &ignored : err);
-    free(path);
     return explain->recording != NULL ? HN_OK : status;
 }
 

@@ -7,6 +7,7 @@
 #include "base/interrupt.h"
 #include "runtime/device/driver.h"
 #include "tuner/commands/command.h"
+#include "tuner/commands/open_cache.h"
 #include "tuner/commands/options.h"
 #include "tuner/commands/output.h"
 #include "tuner/export/export_images.h"
@@ -395,15 +396,6 @@ static enum hn_status export_from(struct hn_store *store, const struct arguments
     return status;
 }
 
-static enum hn_status open_cache(const char *given, struct hn_store **store, struct hn_error *err)
-{
-    char *path = hn_store_default_path(given);
-    enum hn_status status =
-        path == NULL ? hn_fail_memory(err) : hn_store_open(path, HN_STORE_READ, store, err);
-    free(path);
-    return status;
-}
-
 static enum hn_status run(int argc, char **argv, struct hn_error *err)
 {
     struct arguments arguments = {0};
@@ -427,7 +419,8 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
     if (status != HN_OK)
         goto finish_options;
     struct hn_store *store = NULL;
-    status = arguments.recorded_count > 0 ? HN_OK : open_cache(options->cache, &store, err);
+    status =
+        arguments.recorded_count > 0 ? HN_OK : hn_cache_open(options, HN_STORE_READ, &store, err);
     if (status == HN_ENOTFOUND && arguments.defaults)
         status = HN_OK;
     if (status == HN_OK)

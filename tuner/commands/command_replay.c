@@ -8,6 +8,7 @@
 #include "cache/record/record_json.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/hosts_option.h"
+#include "tuner/commands/open_cache.h"
 #include "tuner/commands/options.h"
 #include "tuner/commands/output.h"
 #include "tuner/commands/replay_all.h"
@@ -336,11 +337,7 @@ static enum hn_status replay_problem(struct replay *replay, size_t problem, stru
 
 static enum hn_status open_store(struct replay *replay, struct hn_error *err)
 {
-    char *path = hn_store_default_path(replay->options.cache);
-    if (path == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status = hn_store_open(path, HN_STORE_READ, &replay->store, err);
-    free(path);
+    enum hn_status status = hn_cache_open(&replay->options, HN_STORE_READ, &replay->store, err);
     if (status == HN_OK)
         status = hn_store_list(replay->store, replay->config->plan->kernel, &replay->tuned, err);
     return status;

@@ -10,6 +10,7 @@
 #include "runtime/bench/roofs.h"
 #include "tuner/commands/cache_command.h"
 #include "tuner/commands/command.h"
+#include "tuner/commands/open_cache.h"
 #include "tuner/commands/output.h"
 #include "tuner/report/report.h"
 
@@ -163,13 +164,15 @@ static enum hn_status add_recording(struct input *input, const char *path, struc
 static enum hn_status open_cache(struct input *input, struct hn_error *err)
 {
     struct hn_cache_command *command = &input->command;
-    if (command->path == NULL)
-        command->path = hn_store_default_path(command->options.cache);
+    char *path = hn_store_default_path(command->options.cache);
+    if (command->path == NULL && path != NULL)
+        command->path = hn_cache_shown(path);
+    free(path);
     if (command->path == NULL)
         return hn_fail_memory(err);
     return command->store != NULL
                ? HN_OK
-               : hn_store_open(command->path, HN_STORE_READ, &command->store, err);
+               : hn_cache_open(&command->options, HN_STORE_READ, &command->store, err);
 }
 
 static enum hn_status add_kernel(struct input *input, const char *kernel, struct hn_error *err)

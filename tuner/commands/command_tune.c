@@ -10,6 +10,7 @@
 #include "runtime/process/machine.h"
 #include "tuner/commands/command.h"
 #include "tuner/commands/hosts_option.h"
+#include "tuner/commands/open_cache.h"
 #include "tuner/commands/options.h"
 #include "tuner/commands/output.h"
 #include "tuner/commands/tune_family.h"
@@ -31,6 +32,7 @@ struct tune {
     struct hn_options options;
     struct hn_config *config;
     struct hn_store *store;
+    struct hn_server *server;   /* of a cache in PostgreSQL; the store's */
     struct hn_workers *workers; /* NULL for a simulation */
     const struct hn_strategy_kind *strategy;
     FILE *events;
@@ -143,14 +145,10 @@ static enum hn_status find_strategy(struct tune *tune, struct hn_error *err)
 
 static enum hn_status open_store(struct tune *tune, struct hn_error *err)
 {
-    char *path = hn_store_default_path(tune->options.cache);
-    if (path == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status = hn_store_open(path, HN_STORE_WRITE, &tune->store, err);
-    free(path);
-    if (status == HN_OK && hn_store_warning(tune->store) != NULL && !tune->options.quiet)
-        fprintf(stderr, "hone: warning: %s\n", hn_store_warning(tune->store));
-    return status;
+    const struct hn_cache_place place = {.path = tune->options.cache,
+                                         .kernel = tune->config->plan->kernel,
+                                         .quiet = tune->options.quiet};
+    return hn_cache_open_place(&place, HN_STORE_WRITE, &tune->store, &tune->server, err);
 }
 
 static enum hn_status open_events(struct tune *tune, struct hn_error *err)
@@ -236,6 +234,7 @@ static struct hn_tune_search search_of(struct tune *tune, size_t problem)
         .events = tune->events,
         .command = tune->command,
         .store = tune->store,
+        .server = tune->options.simulate == NULL ? tune->server : NULL,
         .workers = tune->workers,
         .jobs = jobs_of(tune),
         .board = &tune->board,
@@ -246,20 +245,36 @@ static struct hn_tune_search search_of(struct tune *tune, size_t problem)
     };
 }
 
+/* *later: another is at it. */
+static enum hn_status tune_problem(struct tune *tune, size_t problem, bool waits, bool *later,
+                                   struct hn_error *err)
+{
+    struct hn_tune_search search = search_of(tune, problem);
+    search.started_ms = problem == 0 && !waits ? tune->started_ms : hn_now_ms();
+    search.waits = waits;
+    enum hn_status status = hn_tune_search_run(&search, err);
+    *later = status == HN_OK && search.later;
+    if (*later)
+        return HN_OK;
+    tune->found = tune->found && search.found;
+    tune->cut = tune->cut || search.cut;
+    if (search.json != NULL)
+        json_array_append_new(tune->results, search.json);
+    return status == HN_OK && hn_interrupted() != 0 ? hn_tune_interrupted(err) : status;
+}
+
+/* First those that nobody else is at. */
 static enum hn_status tune_all(struct tune *tune, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; status == HN_OK && i < tune->config->problem_count; i++) {
-        struct hn_tune_search search = search_of(tune, i);
-        search.started_ms = i == 0 ? tune->started_ms : hn_now_ms();
-        status = hn_tune_search_run(&search, err);
-        tune->found = tune->found && search.found;
-        tune->cut = tune->cut || search.cut;
-        if (search.json != NULL)
-            json_array_append_new(tune->results, search.json);
-        if (status == HN_OK && hn_interrupted() != 0)
-            status = hn_tune_interrupted(err);
-    }
+    const size_t count = tune->config->problem_count;
+    bool *later = calloc(count + 1, sizeof *later);
+    enum hn_status status = later == NULL ? hn_fail_memory(err) : HN_OK;
+    for (size_t i = 0; status == HN_OK && i < count; i++)
+        status = tune_problem(tune, i, false, &later[i], err);
+    for (size_t i = 0; status == HN_OK && i < count; i++)
+        if (later[i])
+            status = tune_problem(tune, i, true, &later[i], err);
+    free(later);
     return status;
 }
 
@@ -316,13 +331,26 @@ static void print_next(const struct tune *tune)
             tune->path);
 }
 
+/* No password: it is kept and shown. */
+static void append_argument(struct hn_text *text, const char *argument)
+{
+    const char *uri = strstr(argument, "postgres");
+    bool is_server = uri != NULL && hn_store_is_server(uri);
+    char *shown = is_server ? hn_cache_shown(uri) : NULL;
+    hn_text_append(text, " ");
+    hn_text_append_bytes(text, argument,
+                         shown == NULL ? strlen(argument) : (size_t)(uri - argument));
+    hn_text_append(text, shown == NULL ? "" : shown);
+    free(shown);
+}
+
 static char *join(int argc, char **argv)
 {
     struct hn_text text;
     hn_text_init(&text);
     hn_text_append(&text, "hone");
     for (int i = 0; i < argc; i++)
-        hn_text_printf(&text, " %s", argv[i]);
+        append_argument(&text, argv[i]);
     return hn_text_take(&text);
 }
 

@@ -7,6 +7,7 @@
 #include "base/interrupt.h"
 #include "cache/record/record_json.h"
 #include "tuner/commands/hosts_option.h"
+#include "tuner/commands/open_cache.h"
 #include "tuner/commands/output.h"
 #include "tuner/report/format.h"
 #include "tuner/session/session.h"
@@ -223,11 +224,7 @@ static enum hn_status start(struct replay_all *replay, struct hn_error *err)
     const struct hn_options *options = replay->options;
     /* beside the points: default point, reference, support kernels */
     const struct hn_workers_options workers = hn_workers_of(options, BEST_COUNT + 3);
-    char *path = hn_store_default_path(options->cache);
-    if (path == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status = hn_store_open(path, HN_STORE_WRITE, &replay->store, err);
-    free(path);
+    enum hn_status status = hn_cache_open(options, HN_STORE_WRITE, &replay->store, err);
     return status == HN_OK ? hn_workers_start(&workers, &replay->workers, err) : status;
 }
 

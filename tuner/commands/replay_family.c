@@ -8,6 +8,7 @@
 #include "base/interrupt.h"
 #include "tuner/commands/family_source.h"
 #include "tuner/commands/hosts_option.h"
+#include "tuner/commands/open_cache.h"
 #include "tuner/commands/output.h"
 #include "tuner/family/family_replay.h"
 
@@ -24,9 +25,6 @@ static enum hn_status start(struct replay_family *replay, struct hn_error *err)
     const struct hn_options *options = replay->source.options;
     /* searches take as many as there are */
     const struct hn_workers_options workers = hn_workers_of(options, 1e6);
-    char *path = hn_store_default_path(options->cache);
-    if (path == NULL)
-        return hn_fail_memory(err);
     enum hn_status status = hn_options_config(options, replay->source.path, &replay->config, err);
     if (status == HN_OK)
         status = hn_family_source_check(&replay->source, replay->config, err);
@@ -35,8 +33,7 @@ static enum hn_status start(struct replay_family *replay, struct hn_error *err)
             hn_fail(err, HN_EUSAGE,
                     "--family draws sizes of the family's: it can not be given with --problem");
     if (status == HN_OK)
-        status = hn_store_open(path, HN_STORE_WRITE, &replay->store, err);
-    free(path);
+        status = hn_cache_open(options, HN_STORE_WRITE, &replay->store, err);
     return status == HN_OK ? hn_workers_start(&workers, &replay->workers, err) : status;
 }
 

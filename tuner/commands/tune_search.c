@@ -3,8 +3,10 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/interrupt.h"
 #include "cache/store/store_roofs.h"
+#include "tuner/commands/sharing.h"
 #include "tuner/report/roof.h"
 #include "tuner/report/summary.h"
 #include "tuner/session/session_ahead.h"
@@ -121,12 +123,46 @@ static enum hn_status run_session(const struct hn_tune_search *search, struct hn
     return status;
 }
 
-static enum hn_status tune_task(struct hn_tune_search *search, struct hn_task *task,
-                                struct hn_error *err)
+/* The session of a problem whose turn it is. */
+static enum hn_status run_and_report(struct hn_tune_search *search, struct hn_backend *backend,
+                                     const struct hn_session_options *options, struct hn_error *err)
+{
+    struct hn_session *session = NULL;
+    enum hn_status status = hn_session_create(backend, search->store, options, &session, err);
+    if (status != HN_OK)
+        return status;
+    if (!search->options->quiet)
+        print_start(search, backend->task, hn_session_state(session));
+    status = run_session(search, session, backend, err);
+    struct hn_error ignored;
+    enum hn_status reported =
+        report(search, session, backend, status == HN_OK, status == HN_OK ? err : &ignored);
+    hn_session_destroy(session);
+    return status == HN_OK ? reported : status;
+}
+
+static enum hn_status report_taken(struct hn_tune_search *search, const struct hn_sharing *sharing,
+                                   const struct hn_task *task, struct hn_error *err)
+{
+    if (search->options->json)
+        return hn_sharing_to_json(sharing, task, &search->json, &search->found, err);
+    hn_progress_board_hold(search->board);
+    if (*search->follows)
+        putchar('\n');
+    *search->follows = true;
+    enum hn_status status = hn_sharing_print(sharing, task, &search->found, err);
+    fflush(stdout);
+    hn_progress_board_release(search->board);
+    return status;
+}
+
+/* With a backend of its own, since that knows when the time is up. */
+static enum hn_status tune_in_turn(struct hn_tune_search *search, struct hn_task *task,
+                                   struct hn_sharing *sharing, enum hn_sharing_turn *turn,
+                                   struct hn_error *err)
 {
     struct hn_backend *backend = NULL;
-    struct hn_session *session = NULL;
-    struct hn_session_options options = {
+    const struct hn_session_options options = {
         .strategy = search->strategy,
         .look_ahead = search->options->look_ahead,
         .seed = search->options->seed,
@@ -141,19 +177,35 @@ static enum hn_status tune_task(struct hn_tune_search *search, struct hn_task *t
     };
     enum hn_status status = make_backend(search, task, &options, &backend, err);
     if (status == HN_OK)
-        status = hn_session_create(backend, search->store, &options, &session, err);
-    if (status == HN_OK) {
-        if (!search->options->quiet)
-            print_start(search, task, hn_session_state(session));
-        status = run_session(search, session, backend, err);
-        struct hn_error ignored;
-        enum hn_status reported =
-            report(search, session, backend, status == HN_OK, status == HN_OK ? err : &ignored);
-        if (status == HN_OK)
-            status = reported;
+        status = hn_sharing_claim(sharing, task, turn, err);
+    if (status == HN_OK && *turn == HN_TURN_NOW) {
+        status = run_and_report(search, backend, &options, err);
+        hn_sharing_end(sharing, task, status == HN_OK && hn_interrupted() == 0);
+    } else if (status == HN_OK && *turn == HN_TURN_OVER) {
+        status = report_taken(search, sharing, task, err);
     }
-    hn_session_destroy(session);
     hn_backend_destroy(backend);
+    return status;
+}
+
+static enum hn_status tune_task(struct hn_tune_search *search, struct hn_task *task,
+                                struct hn_error *err)
+{
+    enum hn_sharing_turn turn = HN_TURN_AGAIN;
+    enum hn_status status = HN_OK;
+    struct hn_sharing sharing = {
+        .server = search->server,
+        .store = search->store,
+        .board = search->board,
+        .takes = search->options->budget_s > 0,
+        .waits = search->waits,
+        .quiet = search->options->quiet,
+    };
+    while (status == HN_OK && turn == HN_TURN_AGAIN) {
+        status = tune_in_turn(search, task, &sharing, &turn, err);
+        search->started_ms = hn_now_ms();
+    }
+    search->later = turn == HN_TURN_LATER;
     return status;
 }
 

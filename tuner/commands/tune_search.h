@@ -6,6 +6,7 @@
 
 #include "tuner/commands/options.h"
 #include "tuner/report/progress.h"
+#include "tuner/server/server.h"
 #include "tuner/workers/workers.h"
 
 /* The tuning of one problem of `hone tune`: searched, raced, told on stderr while it goes on and on stdout at its end. All that is
@@ -17,6 +18,7 @@ struct hn_tune_search {
     FILE *events; /* NULL: none */
     const char *command;
     struct hn_store *store;
+    struct hn_server *server;   /* whose cache others share, the store's; NULL: nobody does */
     struct hn_workers *workers; /* NULL: a simulation */
     int jobs;                   /* that may compile at once */
     struct hn_progress_board *board;
@@ -26,9 +28,11 @@ struct hn_tune_search {
     const char *place; /* " (GPU 1 of host gpu7)" behind the device's name; "": none */
     bool *follows;     /* something stands on stdout, behind which a line is left free; under the board's lock */
     bool names_device; /* in its line of progress */
+    bool waits;        /* while another is at the problem */
 
     json_t *json; /* with --json: the caller's; NULL: there is none */
     bool found;   /* a valid variant */
+    bool later;   /* nothing was done: another is at it */
     bool cut;     /* its budget ended before it had any */
 };
 

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "runtime/device/limits.h"
+#include "tuner/commands/open_cache.h"
 #include "tuner/workers/crews.h"
 
 /* Hosts that are not there by then are not waited for where all that is known is tuned. */
@@ -22,6 +23,7 @@ enum progress { WAITING, RUNNING, DONE };
 struct item {
     enum progress progress;
     double started_ms; /* 0: not yet */
+    bool later;        /* another tuner was at it: once there is nothing else to do */
     json_t *json;
 };
 
@@ -39,7 +41,6 @@ struct running {
     size_t problem;
     struct hn_workers *crew;
     struct hn_tune_search search;
-    char *path; /* of the cache */
     char label[160];
     char place[160];
     pthread_t thread;
@@ -72,7 +73,8 @@ static void *run_search(void *pointer)
     struct running *running = pointer;
     struct hn_tune_search *search = &running->search;
     running->err.message[0] = '\0';
-    running->status = hn_store_open(running->path, HN_STORE_WRITE, &search->store, &running->err);
+    running->status =
+        hn_cache_open_again(search->options, search->server, &search->store, &running->err);
     if (running->status == HN_OK) {
         running->status = hn_tune_search_run(search, &running->err);
         struct hn_error ignored;
@@ -137,12 +139,8 @@ static enum hn_status start_search(struct spread *spread, struct model *model, s
 {
     struct item *item = &model->items[problem];
     struct running *running = calloc(1, sizeof *running);
-    char *path = hn_store_default_path(spread->given->search->options->cache);
-    if (running == NULL || path == NULL) {
-        free(running);
-        free(path);
+    if (running == NULL)
         return hn_fail_memory(err);
-    }
     if (item->started_ms <= 0)
         item->started_ms = spread->running == NULL && model == spread->models && problem == 0
                                ? spread->given->started_ms
@@ -150,18 +148,17 @@ static enum hn_status start_search(struct spread *spread, struct model *model, s
     running->spread = spread;
     running->model = model;
     running->problem = problem;
-    running->path = path;
     describe(spread, card, running);
     running->search = *spread->given->search;
     running->search.problem = problem;
     running->search.started_ms = item->started_ms;
+    running->search.waits = item->later;
     running->search.label = running->label;
     running->search.place = running->place;
     running->search.follows = &spread->follows;
     running->search.names_device = spread->model_count > 1 || running->label[0] == '\0';
     enum hn_status status = hn_crew_start(spread->crews, card, &running->crew, err);
     if (status != HN_OK) {
-        free(running->path);
         free(running);
         return status;
     }
@@ -199,6 +196,8 @@ static void end_search(struct spread *spread, struct running *running)
     if (running->status == HN_ERUN && lost && hn_crews_remain(spread->crews)) {
         item->progress = WAITING;
         json_decref(search->json);
+    } else if (running->status == HN_OK && search->later) {
+        *item = (struct item){.progress = WAITING, .later = true};
     } else {
         item->progress = DONE;
         item->json = search->json;
@@ -206,7 +205,6 @@ static void end_search(struct spread *spread, struct running *running)
         spread->given->cut = spread->given->cut || search->cut;
         note_failure(spread, running->status, &running->err);
     }
-    free(running->path);
     free(running);
     spread->running_count--;
 }
@@ -285,15 +283,21 @@ static struct model *find_model(struct spread *spread, const struct hn_card *car
     return NULL;
 }
 
-/* problem_count: there is none. */
+/* First those that no other tuner is at. problem_count: there is none. */
 static size_t next_problem(const struct spread *spread, const struct model *model)
 {
+    size_t later = spread->problem_count;
+    for (size_t i = spread->problem_count; i-- > 0;) {
+        size_t problem = (model->begin + i) % spread->problem_count;
+        if (model->items[problem].progress == WAITING && model->items[problem].later)
+            later = problem;
+    }
     for (size_t i = 0; i < spread->problem_count; i++) {
         size_t problem = (model->begin + i) % spread->problem_count;
-        if (model->items[problem].progress == WAITING)
+        if (model->items[problem].progress == WAITING && !model->items[problem].later)
             return problem;
     }
-    return spread->problem_count;
+    return later;
 }
 
 static struct running *find_smallest(const struct spread *spread, const struct model *model)

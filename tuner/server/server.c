@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/server/server.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "tuner/server/send.h"
+#include "tuner/server/server_tables.h"
+
+/* What a user waits for at the start; what the thread gives a server before it takes it for lost;
+ * how long the end waits. */
+static const double patience_ms = 60000;
+static const double connect_ms = 10000;
+static const double short_patience_ms = 5000;
+static const double end_ms = 5000;
+/* Between tries to connect, doubled up to the latter. */
+static const double first_pause_ms = 250;
+static const double longest_pause_ms = 8000;
+enum { TICK_MS = 500 };
+
+struct hn_server_claim {
+    struct hn_claim claim;
+    bool held; /* all the time */
+    struct hn_server_claim *next;
+};
+
+struct hn_server {
+    struct hn_libpq pq;
+    char *uri;
+    char *name;
+    char *copy;
+
+    pthread_t thread;
+    bool follows;
+    pthread_mutex_t signal_lock; /* of the next two, held for a moment only */
+    pthread_cond_t wake;
+    bool news;
+    bool stops;
+
+    pthread_mutex_t lock;             /* of all below, held while the server is asked */
+    struct hn_connection *connection; /* NULL: lost */
+    struct hn_store *outgoing;        /* the copy, once it is followed */
+    int64_t sent;                     /* id of the last record that was looked at */
+    int64_t own_after;
+    double retry_at_ms;
+    double pause_ms;
+    struct hn_server_end end;
+    struct hn_claimant claimant;
+    struct hn_server_claim *claims;
+    double renewed_ms;
+};
+
+/* In the user's folder, and of this host alone, since hosts may share that folder. */
+static char *copy_path(const struct hn_server_id *id)
+{
+    char host[256] = "";
+    struct hn_text text;
+    const char *xdg = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    (void)gethostname(host, sizeof host - 1);
+    const struct hn_hash place = hn_hash_string(host);
+    hn_text_init(&text);
+    if (xdg != NULL && xdg[0] != '\0')
+        hn_text_printf(&text, "%s/hone", xdg);
+    else
+        hn_text_printf(&text, "%s/.cache/hone", home != NULL && home[0] != '\0' ? home : ".");
+    hn_text_printf(&text, "/postgresql-%.12s-%.8s.db", id->text, place.hex);
+    return hn_text_take(&text);
+}
+
+static enum hn_status connect_to(struct hn_server *server, double wait_ms, struct hn_error *err)
+{
+    const struct hn_address address = {&server->pq, server->uri, server->name};
+    return hn_connection_open(&address, wait_ms, &server->connection, err);
+}
+
+static enum hn_status open_first(struct hn_server *server, struct hn_error *err)
+{
+    struct hn_server_id id;
+    struct hn_error reason = {""};
+    enum hn_status status = hn_libpq_open(&server->pq, err);
+    if (status != HN_OK)
+        return status;
+    status = connect_to(server, connect_ms, &reason);
+    if (status != HN_OK)
+        return hn_fail(
+            err, status,
+            "the cache can not be reached: %.3000s; is the server up, and the URI right? "
+            "A cache file (--cache FILE) needs none",
+            reason.message);
+    hn_connection_set_patience(server->connection, patience_ms);
+    status = hn_server_tables_open(server->connection, server->name, &id, err);
+    if (status == HN_OK)
+        status = hn_claimant_make(server->connection, &server->claimant, err);
+    if (status != HN_OK)
+        return status;
+    server->copy = copy_path(&id);
+    return server->copy == NULL ? hn_fail_memory(err) : HN_OK;
+}
+
+enum hn_status hn_server_open(const char *uri, struct hn_server **server, struct hn_error *err)
+{
+    *server = NULL;
+    struct hn_server *own = calloc(1, sizeof *own);
+    if (own == NULL)
+        return hn_fail_memory(err);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&own->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    pthread_mutex_init(&own->signal_lock, NULL);
+    pthread_mutex_init(&own->lock, NULL);
+    own->pause_ms = first_pause_ms;
+    own->own_after = INT64_MAX;
+    own->uri = strdup(uri);
+    own->name = hn_server_name(uri);
+    enum hn_status status = own->uri == NULL || own->name == NULL ? hn_fail_memory(err) : HN_OK;
+    if (status == HN_OK)
+        status = open_first(own, err);
+    if (status == HN_OK)
+        *server = own;
+    else
+        hn_server_close(own, &(struct hn_server_end){.losses = 0});
+    return status;
+}
+
+const char *hn_server_copy(const struct hn_server *server)
+{
+    return server->copy;
+}
+
+/* The rest goes on without it. */
+static void drop(struct hn_server *server, const struct hn_error *reason)
+{
+    if (server->connection != NULL) {
+        server->end.losses++;
+        snprintf(server->end.reason, sizeof server->end.reason, "%.500s", reason->message);
+    }
+    hn_connection_close(server->connection);
+    server->connection = NULL;
+    server->retry_at_ms = hn_now_ms() + server->pause_ms;
+    server->pause_ms =
+        2 * server->pause_ms < longest_pause_ms ? 2 * server->pause_ms : longest_pause_ms;
+}
+
+static struct hn_sending sending_of(struct hn_server *server, struct hn_store *store)
+{
+    return (struct hn_sending){server->connection, store, server->own_after};
+}
+
+enum hn_status hn_server_sync(struct hn_server *server, struct hn_store *store,
+                              const struct hn_sync *sync, struct hn_fetched *fetched,
+                              struct hn_error *err)
+{
+    struct hn_error reason = {""};
+    enum hn_status status = HN_OK;
+    *fetched = (struct hn_fetched){.sessions = 0};
+    pthread_mutex_lock(&server->lock);
+    if (server->connection != NULL) {
+        const struct hn_sending sending = sending_of(server, store);
+        const struct hn_fetching fetching = {server->connection, store, sync->kernel, sync->images};
+        hn_connection_set_patience(server->connection, patience_ms);
+        status = hn_send_all(&sending, &reason);
+        if (status == HN_OK)
+            status = hn_fetch(&fetching, fetched, &reason);
+    }
+    if (status != HN_OK && server->follows)
+        drop(server, &reason);
+    else if (status != HN_OK)
+        (void)hn_fail(err, status, "%s", reason.message);
+    else if (server->connection != NULL && server->follows)
+        hn_connection_set_patience(server->connection, short_patience_ms);
+    bool follows = server->follows;
+    pthread_mutex_unlock(&server->lock);
+    return follows ? HN_OK : status;
+}
+
+static enum hn_status renew_claims(struct hn_server *server, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    struct hn_server_claim *claim = server->claims;
+    for (; status == HN_OK && claim != NULL; claim = claim->next) {
+        bool held = true;
+        status = hn_claim_renew(server->connection, &server->claimant, &claim->claim, &held, err);
+        claim->held = claim->held && held;
+    }
+    server->renewed_ms = hn_now_ms();
+    return status;
+}
+
+static enum hn_status send_news(struct hn_server *server, bool everything, struct hn_error *err)
+{
+    int64_t last = 0;
+    const struct hn_sending sending = sending_of(server, server->outgoing);
+    enum hn_status status = hn_store_last_record(server->outgoing, &last, err);
+    if (status == HN_OK)
+        status = everything            ? hn_send_all(&sending, err)
+                 : last > server->sent ? hn_send_news(&sending, server->sent, err)
+                                       : HN_OK;
+    if (status == HN_OK) {
+        server->sent = last;
+        server->pause_ms = first_pause_ms;
+    }
+    return status;
+}
+
+/* What the thread does at each of its turns; `last`: its last one. */
+static void take_turn(struct hn_server *server, bool last)
+{
+    struct hn_error reason = {""};
+    bool back = false;
+    if (server->connection == NULL && (last || hn_now_ms() >= server->retry_at_ms)) {
+        if (connect_to(server, short_patience_ms, &reason) != HN_OK)
+            drop(server, &reason);
+        back = server->connection != NULL;
+    }
+    if (server->connection == NULL)
+        return;
+    enum hn_status status = send_news(server, back || last, &reason);
+    bool due = hn_now_ms() - server->renewed_ms >= HN_CLAIM_RENEW_MS;
+    if (status == HN_OK && (back || due))
+        status = renew_claims(server, &reason);
+    if (status != HN_OK)
+        drop(server, &reason);
+}
+
+/* Until there is news, or a while has passed; whether that was all. */
+static bool wait_for_news(struct hn_server *server)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += TICK_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    pthread_mutex_lock(&server->signal_lock);
+    while (!server->news && !server->stops &&
+           pthread_cond_timedwait(&server->wake, &server->signal_lock, &until) == 0)
+        ;
+    bool stops = server->stops;
+    server->news = false;
+    pthread_mutex_unlock(&server->signal_lock);
+    return stops;
+}
+
+static void *follow(void *pointer)
+{
+    struct hn_server *server = pointer;
+    bool stops = false;
+    while (!stops) {
+        stops = wait_for_news(server);
+        pthread_mutex_lock(&server->lock);
+        if (!stops)
+            take_turn(server, false);
+        pthread_mutex_unlock(&server->lock);
+    }
+    return NULL;
+}
+
+enum hn_status hn_server_follow(struct hn_server *server, struct hn_error *err)
+{
+    enum hn_status status = hn_store_open(server->copy, HN_STORE_READ, &server->outgoing, err);
+    if (status == HN_OK)
+        status = hn_store_last_record(server->outgoing, &server->sent, err);
+    if (status == HN_OK)
+        status = hn_store_last_session(server->outgoing, &server->own_after, err);
+    if (status != HN_OK)
+        return status;
+    hn_connection_set_patience(server->connection, short_patience_ms);
+    server->renewed_ms = hn_now_ms();
+    if (pthread_create(&server->thread, NULL, follow, server) != 0)
+        return hn_fail(err, HN_ERUN, "no thread can be started to send what is recorded");
+    server->follows = true;
+    return HN_OK;
+}
+
+void hn_server_tell(struct hn_server *server)
+{
+    pthread_mutex_lock(&server->signal_lock);
+    server->news = true;
+    pthread_cond_signal(&server->wake);
+    pthread_mutex_unlock(&server->signal_lock);
+}
+
+static void free_claim(struct hn_server_claim *claim)
+{
+    hn_claim_finish(&claim->claim);
+    free(claim);
+}
+
+/* That of the subject, or a new one that is not in the list yet. NULL: out of memory, or no
+ * identity. */
+static struct hn_server_claim *find_or_make(struct hn_server *server,
+                                            const struct hn_server_wish *wish, struct hn_error *err)
+{
+    struct hn_server_claim *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        hn_fail_memory(err);
+        return NULL;
+    }
+    made->held = true;
+    if (hn_claim_make(wish->identity, wish->version, &made->claim, err) != HN_OK) {
+        free_claim(made);
+        return NULL;
+    }
+    for (struct hn_server_claim *known = server->claims; known != NULL; known = known->next)
+        if (strcmp(known->claim.subject.hex, made->claim.subject.hex) == 0) {
+            free_claim(made);
+            return known;
+        }
+    return made;
+}
+
+static bool is_listed(const struct hn_server *server, const struct hn_server_claim *claim)
+{
+    const struct hn_server_claim *at = server->claims;
+    while (at != NULL && at != claim)
+        at = at->next;
+    return at != NULL;
+}
+
+static enum hn_status claim_now(struct hn_server *server, const struct hn_server_wish *wish,
+                                struct hn_server_claim **claim, enum hn_claim_state *state,
+                                struct hn_claim_holder *holder, struct hn_error *err)
+{
+    struct hn_error reason = {""};
+    *claim = find_or_make(server, wish, err);
+    if (*claim == NULL)
+        return HN_ENOMEM;
+    if (is_listed(server, *claim))
+        return HN_OK;
+    if (server->connection != NULL &&
+        hn_claim_try(server->connection, &server->claimant, &(*claim)->claim, wish->again, state,
+                     holder, &reason) != HN_OK) {
+        drop(server, &reason);
+        *state = HN_CLAIM_OWN;
+    }
+    if (*state == HN_CLAIM_OWN) {
+        (*claim)->next = server->claims;
+        server->claims = *claim;
+    } else {
+        free_claim(*claim);
+        *claim = NULL;
+    }
+    return HN_OK;
+}
+
+enum hn_status hn_server_claim(struct hn_server *server, const struct hn_server_wish *wish,
+                               struct hn_server_claim **claim, enum hn_claim_state *state,
+                               struct hn_claim_holder *holder, struct hn_error *err)
+{
+    *state = HN_CLAIM_OWN;
+    pthread_mutex_lock(&server->lock);
+    enum hn_status status = claim_now(server, wish, claim, state, holder, err);
+    pthread_mutex_unlock(&server->lock);
+    return status;
+}
+
+/* With the lock. */
+static bool release(struct hn_server *server, struct hn_server_claim *claim, bool finished)
+{
+    struct hn_error reason = {""};
+    enum hn_status status = HN_OK;
+    /* Whoever waits for it finds the records when it is released. */
+    if (server->connection != NULL)
+        status = send_news(server, false, &reason);
+    if (status == HN_OK && server->connection != NULL)
+        status = hn_claim_release(server->connection, &server->claimant, &claim->claim, finished,
+                                  &reason);
+    if (status != HN_OK)
+        drop(server, &reason);
+    struct hn_server_claim **at = &server->claims;
+    while (*at != claim)
+        at = &(*at)->next;
+    *at = claim->next;
+    bool held = claim->held;
+    free_claim(claim);
+    return held;
+}
+
+bool hn_server_release(struct hn_server *server, struct hn_server_claim *claim, bool finished)
+{
+    pthread_mutex_lock(&server->lock);
+    bool held = release(server, claim, finished);
+    pthread_mutex_unlock(&server->lock);
+    return held;
+}
+
+/* Some tries more where the server is away. */
+static void send_rest(struct hn_server *server)
+{
+    double until_ms = hn_now_ms() + end_ms;
+    take_turn(server, true);
+    while (server->connection == NULL && hn_now_ms() < until_ms) {
+        nanosleep(&(struct timespec){.tv_nsec = TICK_MS * 1000000L / 2}, NULL);
+        take_turn(server, true);
+    }
+    int64_t last = 0;
+    if (server->connection == NULL && hn_store_last_record(server->outgoing, &last, NULL) == HN_OK)
+        server->end.waiting = last - server->sent;
+}
+
+void hn_server_close(struct hn_server *server, struct hn_server_end *end)
+{
+    if (server == NULL)
+        return;
+    if (server->follows) {
+        pthread_mutex_lock(&server->signal_lock);
+        server->stops = true;
+        pthread_cond_signal(&server->wake);
+        pthread_mutex_unlock(&server->signal_lock);
+        pthread_join(server->thread, NULL);
+        send_rest(server);
+    }
+    while (server->claims != NULL)
+        release(server, server->claims, false);
+    *end = server->end;
+    hn_store_close(server->outgoing);
+    hn_connection_close(server->connection);
+    hn_libpq_close(&server->pq);
+    pthread_cond_destroy(&server->wake);
+    pthread_mutex_destroy(&server->signal_lock);
+    pthread_mutex_destroy(&server->lock);
+    free(server->uri);
+    free(server->name);
+    free(server->copy);
+    free(server);
+}

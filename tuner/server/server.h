@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_SERVER_SERVER_H
+#define HONE_TUNER_SERVER_SERVER_H
+
+#include "cache/store/store.h"
+#include "tuner/server/claim.h"
+#include "tuner/server/fetch.h"
+
+/* A site's cache in PostgreSQL, and the copy of it on this machine: a cache file, which is what everybody reads and writes.
+ * What is committed there is sent from a thread of its own; a server that is away costs nothing but that it is sent later,
+ * by this command or by the next one that opens the server from here. */
+struct hn_server;
+
+/* A URI of PostgreSQL without its password, for messages; NULL when out of memory. Free it. */
+char *hn_server_name(const char *uri);
+
+/* Connects, and makes the tables where there are none. HN_ERUN: no libpq, no server, no right to; the message says which. */
+enum hn_status hn_server_open(const char *uri, struct hn_server **server, struct hn_error *err);
+/* Where the copy is. */
+const char *hn_server_copy(const struct hn_server *server);
+
+/* Makes copy and server alike: sends all that the server lacks, and fetches what the copy lacks of a kernel (NULL: of all),
+ * machine code only where asked for. store: the copy, open for writing. While it is followed a lost connection is no
+ * failure: then nothing is fetched. */
+struct hn_sync {
+    const char *kernel;
+    bool images;
+};
+enum hn_status hn_server_sync(struct hn_server *server, struct hn_store *store, const struct hn_sync *sync,
+                              struct hn_fetched *fetched, struct hn_error *err);
+
+/* From now on sends what is committed to the copy, each time that it is told of it. */
+enum hn_status hn_server_follow(struct hn_server *server, struct hn_error *err);
+void hn_server_tell(struct hn_server *server);
+
+/* Claims a problem, or says who has it; a claim is renewed until it is released. Where the connection is lost it is the
+ * caller's for want of an answer, and claimed once it is back. What this command claimed before it gets again. From any thread. */
+struct hn_server_wish {
+    const struct hn_identity *identity;
+    const struct hn_version *version;
+    bool again; /* also what another finished meanwhile */
+};
+struct hn_server_claim;
+/* *claim: NULL but for HN_CLAIM_OWN. */
+enum hn_status hn_server_claim(struct hn_server *server, const struct hn_server_wish *wish,
+                               struct hn_server_claim **claim, enum hn_claim_state *state,
+                               struct hn_claim_holder *holder, struct hn_error *err);
+/* Sends what was recorded, then releases the claim. Returns whether the claim was held all the time: another may have begun
+ * the same where it was not. */
+bool hn_server_release(struct hn_server *server, struct hn_server_claim *claim, bool finished);
+
+/* How it went, for messages. */
+struct hn_server_end {
+    int losses;         /* of the connection */
+    int64_t waiting;    /* records that are in the copy alone */
+    char reason[512];   /* of the last loss */
+};
+/* Sends what is left, for some seconds where the server is away; frees the server. */
+void hn_server_close(struct hn_server *server, struct hn_server_end *end);
+
+#endif
