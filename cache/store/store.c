@@ -107,8 +107,16 @@ void hn_store_close(struct hn_store *store)
     if (store->follower.closed != NULL)
         store->follower.closed(store->follower.context);
     free(store->path);
+    free(store->name);
     free(store->lost_path);
     free(store);
+}
+
+enum hn_status hn_store_set_name(struct hn_store *store, const char *name, struct hn_error *err)
+{
+    free(store->name);
+    store->name = strdup(name);
+    return store->name == NULL ? hn_fail_memory(err) : HN_OK;
 }
 
 void hn_store_follow(struct hn_store *store, const struct hn_store_follower *follower)

@@ -40,6 +40,9 @@ char *hn_store_default_path(const char *given);
  * keeps. */
 bool hn_store_is_server(const char *path);
 
+/* What a merge calls the cache as a source, in place of its file's name. Copied; HN_ENOMEM. */
+enum hn_status hn_store_set_name(struct hn_store *store, const char *name, struct hn_error *err);
+
 /* Who is told after each commit, in the caller's thread, and when the store has been closed. Members may be NULL. */
 struct hn_store_follower {
     void (*committed)(void *context);

@@ -24,6 +24,7 @@ struct hn_pending {
 struct hn_store {
     struct hn_database *database;
     char *path;
+    char *name;      /* of hn_store_set_name; NULL: its file's */
     char *lost_path; /* where it was, if it was rescued to `path`; NULL: it was not */
     enum hn_store_mode mode;
     char warning[512]; /* "" when there is nothing to say */

@@ -201,6 +201,8 @@ static enum hn_status copy_session(struct hn_store *store, struct hn_store *from
     int64_t session_id = 0;
     struct hn_origin origin;
     hn_origin_of_file(from->path, &origin);
+    if (from->name != NULL)
+        snprintf(origin.source, sizeof origin.source, "%s", from->name);
     snprintf(origin.machine, sizeof origin.machine, "%s", hn_column_text(statement, 20));
     hn_identity_init(&identity);
     struct hn_store_session session = {.identity = &identity,

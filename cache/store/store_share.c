@@ -118,7 +118,7 @@ static const char head_of[] =
     " v.protocol, s.machine, s.source, s.imported, s.command, s.started, s.simulated,"
     " (SELECT u.json FROM rule u WHERE u.session_id = s.id AND " HN_RULE_INTACT(
         "u.") "), " INTACT " FROM session s JOIN task t ON t.id = s.task_id JOIN version v ON v.id "
-                           "= s.version_id"
+              "= s.version_id"
               " WHERE s.id = ?";
 
 enum hn_status hn_store_get_head(struct hn_store *store, int64_t session_id,

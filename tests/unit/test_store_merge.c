@@ -36,6 +36,35 @@ static void merge_takes_each_session_once(void **state)
     hn_store_close(from);
 }
 
+static void merge_takes_what_a_session_got_since(void **state)
+{
+    struct fixture *fixture = *state;
+    char other[128];
+    struct hn_store_merged merged;
+    snprintf(other, sizeof other, "%s/other.db", fixture->folder);
+    struct hn_store *from = open_store(other, HN_STORE_WRITE);
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    int64_t session = begin(from);
+    put(from, session, 16, 7);
+    commit(from);
+    assert_int_equal(hn_store_merge(store, from, false, &merged, NULL), HN_OK);
+    put(from, session, 32, 8);
+    put(from, session, 64, 9);
+    commit(from);
+    assert_int_equal(hn_store_merge(store, from, false, &merged, NULL), HN_OK);
+    assert_int_equal(merged.sessions, 1);
+    assert_int_equal(merged.records, 2);
+    assert_int_equal(merged.known, 0);
+    assert_int_equal(count_of(store, &version_1, false), 3);
+    /* And the other way nothing, as the same is there. */
+    assert_int_equal(hn_store_merge(from, store, false, &merged, NULL), HN_OK);
+    assert_int_equal(merged.sessions, 0);
+    assert_int_equal(merged.known, 1);
+    hn_store_close(store);
+    hn_store_close(from);
+    assert_int_equal(query(fixture->path, "SELECT count(*) FROM session"), 1);
+}
+
 static void merge_is_all_or_nothing(void **state)
 {
     struct fixture *fixture = *state;
@@ -172,6 +201,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(merge_takes_each_session_once),
+        TEST(merge_takes_what_a_session_got_since),
         TEST(merge_is_all_or_nothing),
         TEST(import_takes_an_origin_once),
         TEST(what_was_measured_here_counts_before_what_is_imported),

@@ -93,6 +93,8 @@ static enum hn_status open_server(const char *uri, const struct hn_cache_place *
     if (status == HN_OK && mode == HN_STORE_READ) {
         hn_store_close(*store);
         status = hn_store_open(hn_server_copy(own), mode, store, err);
+        if (status == HN_OK)
+            status = hn_store_set_name(*store, hn_server_shown(own), err);
     } else if (status == HN_OK) {
         *server = own;
         status = follow(own, *store, err);

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/interrupt.h"
+#include "cache/record/bindings_json.h"
 #include "tuner/commands/cache_command.h"
 #include "tuner/commands/open_cache.h"
 

@@ -132,6 +132,11 @@ enum hn_status hn_server_open(const char *uri, struct hn_server **server, struct
     return status;
 }
 
+const char *hn_server_shown(const struct hn_server *server)
+{
+    return server->name;
+}
+
 const char *hn_server_copy(const struct hn_server *server)
 {
     return server->copy;

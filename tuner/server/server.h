@@ -16,6 +16,8 @@ char *hn_server_name(const char *uri);
 
 /* Connects, and makes the tables where there are none. HN_ERUN: no libpq, no server, no right to; the message says which. */
 enum hn_status hn_server_open(const char *uri, struct hn_server **server, struct hn_error *err);
+/* Its URI without a password. */
+const char *hn_server_shown(const struct hn_server *server);
 /* Where the copy is. */
 const char *hn_server_copy(const struct hn_server *server);
 

@@ -49,7 +49,7 @@ static const struct hn_field fields[] = {
     {CHARS("machine", head.from.machine)},
     {CHARS("source", head.from.source)},
     {REAL("imported", head.from.imported)},
-    {.key = "plan", .always = true, .kind = HN_FIELD_STRING, HN_AT(hn_session_row, plan)},
+    {.key = "plan", .kind = HN_FIELD_STRING, HN_AT(hn_session_row, plan)},
     {STRING("checksum", checksum)},
 };
 

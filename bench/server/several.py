@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Four tuners on one cache, each with a problem and a GPU of the driver double of its own: one cache file, one PostgreSQL server from
+one machine, and from four (each with a copy of its own). Points a second of all together, from the first record to the last one. Rounds
+take turns, since a machine is not always as fast.
+
+    HONE=build/tuner/hone HONE_DOUBLE=build/tests/double bench/server/several.py [--points 2000] [--rounds 5]
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "bench" / "workers"), str(ROOT / "tests" / "cli")]
+
+import postgres
+import scale
+
+TUNERS = 4
+
+
+def tune(folder, places, points):
+    """Points a second, and how many records each of the tuners told."""
+    processes = []
+    for i, place in enumerate(places):
+        events = folder / f"events{i}.jsonl"
+        locks = folder / f"locks{i}"
+        locks.mkdir(exist_ok=True)
+        environment = {**os.environ, "LD_LIBRARY_PATH": scale.DOUBLE, "TMPDIR": str(folder), "HONE_LOCKS": str(locks),
+                       "HONE_NVRTC": str(next(pathlib.Path(scale.DOUBLE).glob("nvrtc/lib*nvrtc*"))),
+                       "HONE_DOUBLE_KEPT": str(folder / "kept"), **place}
+        processes.append((events, subprocess.Popen(
+            [scale.HONE, "tune", "scale.yaml", "--full", "--quiet", "--jobs", "1", "-p", f"n={64 + i}", "--strategy", "random",
+             "--budget", str(points), "--events", events], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True)))
+    times = []
+    for events, process in processes:
+        _, errors = process.communicate()
+        if process.returncode != 0 or errors:
+            sys.exit(f"a tune failed: {errors}")
+        records = [json.loads(line) for line in events.read_text().splitlines()]
+        times += [record["record"]["time"] for record in records if record["event"] == "record"]
+    return len(times) / (max(times) - min(times)), len(times)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--points", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    reason = postgres.why_not()
+    if reason is not None:
+        sys.exit(reason)
+    server = postgres.Server()
+    try:
+        with tempfile.TemporaryDirectory() as name:
+            measure(server, pathlib.Path(name), options)
+    finally:
+        server.stop()
+
+
+def measure(server, folder, options):
+    (folder / "kept").mkdir()
+    scale.write_config(folder, -(-options.points // 16) * 16)
+    tune(folder, [{"HONE_CACHE": str(folder / f"warm{i}.db")} for i in range(TUNERS)], options.points)  # compiles every program
+    rates = {}
+    for i in range(options.rounds):
+        server.query(f"CREATE DATABASE one{i}")
+        server.query(f"CREATE DATABASE four{i}")
+        ways = {
+            "a cache file": [{"HONE_CACHE": str(folder / f"file{i}.db")}] * TUNERS,
+            "a server, one machine": [{"HONE_CACHE": server.uri(f"one{i}"), "XDG_CACHE_HOME": str(folder / f"one{i}")}] * TUNERS,
+            "a server, four machines": [{"HONE_CACHE": server.uri(f"four{i}"), "XDG_CACHE_HOME": str(folder / f"four{i}-{n}")}
+                                        for n in range(TUNERS)],
+        }
+        for way, places in sorted(ways.items(), reverse=i % 2 == 1):
+            rate, told = tune(folder, places, options.points)
+            rates.setdefault(way, []).append(rate)
+            if way != "a cache file":
+                kept = int(server.query("SELECT count(*) FROM hone.record", f"{way.split()[2].replace('machine', '')}{i}")[0])
+                if kept != told:
+                    sys.exit(f"{told} records were told, the server has {kept}")
+    print("| four tuners on | points a second (median of rounds, least, most) | beside a file |\n|---|---|---|")
+    for way, values in rates.items():
+        ratios = [value / other for value, other in zip(values, rates["a cache file"])]
+        print(f"| {way} | {statistics.median(values):.0f} ({min(values):.0f}, {max(values):.0f}) | {statistics.median(ratios):.2f} "
+              f"({min(ratios):.2f}, {max(ratios):.2f}) |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
