@@ -85,7 +85,8 @@ static const struct argp_option compile_options[] = {
 static const struct argp_option cache_options[] = {
     {0, 0, 0, 0, "Cache:", 6},
     {"cache", KEY_CACHE, "PATH", 0,
-     "The cache file (default $HONE_CACHE, else $XDG_CACHE_HOME/hone/hone.db)", 6},
+     "The cache: a file, or postgresql://… (default $HONE_CACHE, else $XDG_CACHE_HOME/hone/hone.db)",
+     6},
     {0},
 };
 
