@@ -50,6 +50,17 @@ def tune(folder, places, points):
     return len(times) / (max(times) - min(times)), len(times)
 
 
+# When a record came, which the server does not keep by itself, behind when it was finished; in milliseconds.
+DELAYS = "SELECT 1000 * (extract(epoch FROM came) - (json::json->>'time')::double precision) FROM hone.record"
+
+
+def make_database(server, folder, name):
+    server.query(f"CREATE DATABASE {name}")
+    environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "maker"), "HONE_CACHE": server.uri(name)}
+    subprocess.run([scale.HONE, "cache", "list"], env=environment, check=True, capture_output=True)
+    server.query("ALTER TABLE hone.record ADD came timestamptz DEFAULT clock_timestamp()", name)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--points", type=int, default=2000)
@@ -70,10 +81,10 @@ def measure(server, folder, options):
     (folder / "kept").mkdir()
     scale.write_config(folder, -(-options.points // 16) * 16)
     tune(folder, [{"HONE_CACHE": str(folder / f"warm{i}.db")} for i in range(TUNERS)], options.points)  # compiles every program
-    rates = {}
+    rates, delays = {}, []
     for i in range(options.rounds):
-        server.query(f"CREATE DATABASE one{i}")
-        server.query(f"CREATE DATABASE four{i}")
+        for kind in ("one", "four"):
+            make_database(server, folder, f"{kind}{i}")
         ways = {
             "a cache file": [{"HONE_CACHE": str(folder / f"file{i}.db")}] * TUNERS,
             "a server, one machine": [{"HONE_CACHE": server.uri(f"one{i}"), "XDG_CACHE_HOME": str(folder / f"one{i}")}] * TUNERS,
@@ -84,9 +95,13 @@ def measure(server, folder, options):
             rate, told = tune(folder, places, options.points)
             rates.setdefault(way, []).append(rate)
             if way != "a cache file":
-                kept = int(server.query("SELECT count(*) FROM hone.record", f"{way.split()[2].replace('machine', '')}{i}")[0])
+                delays += [float(row) for row in server.query(DELAYS, f"{way.split()[2]}{i}")]
+                kept = int(server.query("SELECT count(*) FROM hone.record", f"{way.split()[2]}{i}")[0])
                 if kept != told:
                     sys.exit(f"{told} records were told, the server has {kept}")
+    delays.sort()
+    print(f"from a finished record to the server: median {statistics.median(delays):.0f} ms, 99% {delays[len(delays) * 99 // 100]:.0f} ms, "
+          f"at most {delays[-1]:.0f} ms\n")
     print("| four tuners on | points a second (median of rounds, least, most) | beside a file |\n|---|---|---|")
     for way, values in rates.items():
         ratios = [value / other for value, other in zip(values, rates["a cache file"])]

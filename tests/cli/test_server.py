@@ -142,6 +142,17 @@ class One(Case):
         self.assertIn("the cache's server has 1 session that can not be used: session", result.stderr)
         self.assertIn("a record is not what was written", result.stderr)
 
+    def test_a_role_that_may_only_read(self):
+        self.cheap_config(6, 4)
+        self.hone_at("a", "tune", self.config, "--quiet")
+        reader = f"reader_{self.database}"
+        self.query(f"CREATE ROLE {reader} LOGIN; GRANT USAGE ON SCHEMA hone TO {reader};"
+                   f"GRANT SELECT ON ALL TABLES IN SCHEMA hone TO {reader}")
+        for _ in range(2):
+            listed = self.hone_at("b", "cache", "list", HONE_CACHE=self.uri.replace("hone@", f"{reader}@"))
+            self.assertEqual(listed.stderr, "")
+            self.assertIn("n=64", listed.stdout)
+
     def test_refused(self):
         error = self.hone_at("a", "cache", "prune", "--stale", expect=2).stderr
         self.assertIn("the cache of a server is everybody's", error)

@@ -303,25 +303,64 @@ enum hn_status hn_send_look(struct hn_connection *connection, const char *kernel
                               values, 1, sessions, err);
 }
 
-static enum hn_status send_roof(void *visitor, const struct hn_device_identity *device,
-                                const struct hn_roofs *roofs, struct hn_error *err)
+/* Of the copy, those that the server has none of, or older ones. */
+struct roofs {
+    const json_t *known; /* the server's rows */
+    struct hn_builder rows;
+};
+
+static bool is_known(const struct roofs *all, const struct hn_device_identity *device,
+                     const struct hn_roofs *roofs)
 {
-    struct hn_builder *rows = visitor;
-    hn_build_append(rows,
+    size_t i;
+    json_t *row;
+    json_array_foreach(all->known, i, row)
+    {
+        const char *name;
+        const char *profile;
+        const char *driver;
+        int capability;
+        int sm_count;
+        double measured;
+        if (json_unpack(row, "{s:s, s:i, s:i, s:s, s:s, s:F}", "device", &name, "capability",
+                        &capability, "sm_count", &sm_count, "mig_profile", &profile, "driver",
+                        &driver, "measured", &measured) == 0 &&
+            strcmp(name, device->name) == 0 && capability == device->capability &&
+            sm_count == device->sm_count && strcmp(profile, device->mig_profile) == 0 &&
+            strcmp(driver, roofs->driver) == 0)
+            return measured >= roofs->measured;
+    }
+    return false;
+}
+
+static enum hn_status add_roof(void *visitor, const struct hn_device_identity *device,
+                               const struct hn_roofs *roofs, struct hn_error *err)
+{
+    struct roofs *all = visitor;
+    if (is_known(all, device, roofs))
+        return HN_OK;
+    hn_build_append(&all->rows,
                     json_pack("{s:s, s:i, s:i, s:s, s:s, s:f, s:f, s:f, s:f, s:f}", "device",
                               device->name, "capability", device->capability, "sm_count",
                               device->sm_count, "mig_profile", device->mig_profile, "driver",
                               roofs->driver, "measured", roofs->measured, "copy_gb_per_s",
                               roofs->copy_gb_per_s, "l2_gb_per_s", roofs->l2_gb_per_s,
                               "fp32_gflops", roofs->fp32_gflops, "launch_us", roofs->launch_us));
-    return rows->failed ? hn_fail_memory(err) : HN_OK;
+    return all->rows.failed ? hn_fail_memory(err) : HN_OK;
 }
 
+/* Nothing is written where nothing is new: a role may have the right to read only. */
 static enum hn_status send_roofs(const struct hn_sending *sending, struct hn_error *err)
 {
-    struct hn_builder rows = hn_build_array();
-    enum hn_status status = hn_store_visit_roofs(sending->store, send_roof, &rows, err);
-    json_t *json = hn_build_finish(&rows);
+    json_t *known;
+    enum hn_status status =
+        hn_connection_read(sending->connection, "SELECT * FROM hone.roof", NULL, 0, &known, err);
+    if (status != HN_OK)
+        return status;
+    struct roofs all = {known, hn_build_array()};
+    status = hn_store_visit_roofs(sending->store, add_roof, &all, err);
+    json_t *json = hn_build_finish(&all.rows);
+    json_decref(known);
     if (status != HN_OK || json_array_size(json) == 0) {
         json_decref(json);
         return status;

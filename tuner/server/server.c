@@ -2,6 +2,7 @@
 #include "tuner/server/server.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -269,6 +270,18 @@ static void *follow(void *pointer)
     return NULL;
 }
 
+/* Signals are the main thread's. */
+static int start_thread(struct hn_server *server)
+{
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failure = pthread_create(&server->thread, NULL, follow, server);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failure;
+}
+
 enum hn_status hn_server_follow(struct hn_server *server, struct hn_error *err)
 {
     enum hn_status status = hn_store_open(server->copy, HN_STORE_READ, &server->outgoing, err);
@@ -280,8 +293,10 @@ enum hn_status hn_server_follow(struct hn_server *server, struct hn_error *err)
         return status;
     hn_connection_set_patience(server->connection, short_patience_ms);
     server->renewed_ms = hn_now_ms();
-    if (pthread_create(&server->thread, NULL, follow, server) != 0)
-        return hn_fail(err, HN_ERUN, "no thread can be started to send what is recorded");
+    int failure = start_thread(server);
+    if (failure != 0)
+        return hn_fail(err, HN_ERUN, "no thread can be started to send what is recorded: %s",
+                       strerror(failure));
     server->follows = true;
     return HN_OK;
 }
