@@ -99,6 +99,23 @@ class Places(hosts.Workers):
         result = self.hone("device", "--workers", self.list_hosts({"run": "false"}), expect=1)
         self.assertIn("no host of --workers can be used", result.stderr)
 
+    def test_install(self):
+        """Where there is no Hone: taken there, run, gone. As ssh does, which hands one line to a shell."""
+        points = self.cheap_config(4, 4)
+        elsewhere = self.launcher("elsewhere", f"[ \"$*\" = sh ] || {{ echo no hone here >&2; exit 127; }}\nexec env TMPDIR={self.folder}/there sh -c \"$*\"\n")
+        (self.folder / "there").mkdir()
+        workers = self.list_hosts({"run": elsewhere, "gpus": 1, "compile": 1})
+        self.assertIn("no hone here", self.hone("device", "--workers", workers, expect=1).stdout)
+        self.assertIn("Hone Double", self.hone("device", "--workers", workers, "--install").stdout)
+        result, = self.tune("--full", "--workers", workers, "--install")
+        self.assertEqual(result["outcomes"], {"ok": points})
+        self.assertEqual(list((self.folder / "there").iterdir()), [])
+        full = self.list_hosts({"run": self.launcher("full", "exec env TMPDIR=/nowhere sh\n"), "gpus": 1})
+        self.assertIn("left out: its launcher ended with exit status 1; it last printed: mktemp: ",
+                      self.hone("tune", self.config, "--workers", full, "--install", expect=1).stderr)
+        result = self.hone("tune", self.config, "--install", expect=2)
+        self.assertIn("--install is an option of --workers", result.stderr)
+
     def test_data_files(self):
         """Those of the host, which have to be those that are here."""
         config = self.folder / "inputs.yaml"

@@ -246,7 +246,7 @@ static enum hn_status show_hosts(struct show *show, struct hn_error *err)
                        "roofs of others where it needs them");
     enum hn_status status = open_store(show, err);
     if (status == HN_OK)
-        status = hn_device_show_hosts(show->options.workers, show->store, document, err);
+        status = hn_device_show_hosts(&show->options, show->store, document, err);
     hn_store_close(show->store);
     if (document == NULL)
         return status;

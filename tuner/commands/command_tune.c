@@ -207,8 +207,10 @@ static enum hn_status start_workers(struct tune *tune, struct hn_error *err)
         return HN_OK;
     if (options->workers != NULL)
         status = check_workers(tune, err);
+    else if (options->install)
+        status = hn_fail(err, HN_EUSAGE, "--install is an option of --workers");
     if (options->workers != NULL && status == HN_OK)
-        status = hn_hosts_option_read(options->workers, &option, err);
+        status = hn_hosts_option_read(options->workers, options->install, &option, err);
     const struct hn_workers_options workers = {
         .hosts = option.hosts,
         .host_count = option.sites.count,

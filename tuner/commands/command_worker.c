@@ -10,6 +10,7 @@
 #include "runtime/process/process.h"
 #include "runtime/process/worker.h"
 #include "tuner/commands/command.h"
+#include "tuner/hosts/install.h"
 #include "tuner/hosts/node.h"
 #include "tuner/workers/worker_gpu.h"
 
@@ -30,9 +31,11 @@ static int count_gpus(void)
 
 /* Whoever starts it is its parent, or stands between: its end is the launcher's, and so is this
  * one's. */
-static enum hn_status run_node(bool count, struct hn_error *err)
+static enum hn_status run_node(bool count, bool installed, struct hn_error *err)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (installed)
+        hn_install_remove();
     return hn_node_run(count ? count_gpus() : 0, err);
 }
 
@@ -41,7 +44,8 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
     struct hn_channel channel;
     struct hn_message hello;
     if (argc >= 2 && strcmp(argv[1], "node") == 0)
-        return run_node(argc > 2 && strcmp(argv[2], "count") == 0, err);
+        return run_node(argc > 2 && strcmp(argv[2], "count") == 0,
+                        argc > 3 && strcmp(argv[3], "installed") == 0, err);
     if (argc != 3)
         return hn_fail(err, HN_EUSAGE, "`hone worker` is for hone itself");
 

@@ -155,12 +155,12 @@ static enum hn_status show_all(struct hn_workers *workers, struct hn_store *stor
     return used > 0 ? HN_OK : hn_fail(err, HN_ERUN, "no host of --workers can be used");
 }
 
-enum hn_status hn_device_show_hosts(const char *where, struct hn_store *store, json_t *document,
-                                    struct hn_error *err)
+enum hn_status hn_device_show_hosts(const struct hn_options *shared, struct hn_store *store,
+                                    json_t *document, struct hn_error *err)
 {
     struct hn_hosts_option option;
     struct hn_workers *workers = NULL;
-    enum hn_status status = hn_hosts_option_read(where, &option, err);
+    enum hn_status status = hn_hosts_option_read(shared->workers, shared->install, &option, err);
     if (status != HN_OK)
         return status;
     const struct hn_workers_options options = {

@@ -5,8 +5,8 @@
 
 #include "runtime/process/machine.h"
 
-enum hn_status hn_hosts_option_read(const char *workers, struct hn_hosts_option *option,
-                                    struct hn_error *err)
+enum hn_status hn_hosts_option_read(const char *workers, bool install,
+                                    struct hn_hosts_option *option, struct hn_error *err)
 {
     *option = (struct hn_hosts_option){.hosts = NULL};
     enum hn_status status = hn_sites_read(workers, &option->sites, err);
@@ -20,7 +20,8 @@ enum hn_status hn_hosts_option_read(const char *workers, struct hn_hosts_option 
     for (size_t i = 0; i < option->sites.count; i++) {
         const struct hn_site *site = &option->sites.items[i];
         option->hosts[i] =
-            (struct hn_host_options){site->run, site->hone, site->gpus, site->compile};
+            (struct hn_host_options){site->run, site->hone, site->gpus, site->compile,
+                                     install && site->hone == NULL && site->run[0] != '\0'};
     }
     return HN_OK;
 }

@@ -31,6 +31,7 @@ enum {
     KEY_JSON,
     KEY_EVENTS,
     KEY_WORKERS,
+    KEY_INSTALL,
 };
 
 enum { GROUPS = 10, JOBS_MOST = 4096 };
@@ -109,6 +110,8 @@ static const struct argp_option workers_options[] = {
      "Where to compile and to measure: 'local: gpus=all', a file that lists hosts, slurm, or "
      "hostfile:FILE",
      4},
+    {"install", KEY_INSTALL, NULL, 0,
+     "Take this program to the hosts of --workers first, for as long as it is needed there", 4},
     {0},
 };
 
@@ -272,6 +275,9 @@ static bool take_plain(struct hn_options *options, int key, char *argument)
         return true;
     case KEY_WORKERS:
         options->workers = argument;
+        return true;
+    case KEY_INSTALL:
+        options->install = true;
         return true;
     case KEY_ARCH:
         options->architecture = argument;

@@ -24,6 +24,7 @@ struct hn_options {
     bool full;
     const char *device;
     const char *workers; /* --workers; NULL: here */
+    bool install;        /* --install */
     int jobs; /* 0: as many as the machine allows */
     uint64_t seed;
     const char *cache;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tuner/hosts/hosts_part.h"
+#include "tuner/hosts/install.h"
 #include "tuner/hosts/launcher.h"
 
 /* A queue may hold a launcher up; a greeting that is still not there is none. */
@@ -46,13 +47,17 @@ static void launch(struct hn_host *host, double now_ms)
     int from;
     struct hn_error err;
     hn_process_init(&host->launcher);
-    if (hn_launcher_start(&host->launcher, host->run, host->hone, host->gpus_wanted < 0, &to, &from,
-                          &err) != HN_OK) {
+    if (hn_launcher_start(&host->launcher, host->run, host->hone, host->gpus_wanted < 0,
+                          host->installs, &to, &from, &err) != HN_OK) {
         hn_host_lose(host, false, err.message);
         return;
     }
     host->since_ms = now_ms;
+    host->sent = false;
     hn_link_init(&host->link, from, to);
+    if (host->installs &&
+        hn_install_begin(&host->link.output, host->gpus_wanted < 0, &err) != HN_OK)
+        hn_host_lose(host, true, err.message);
 }
 
 static bool is_greeted(const struct hn_host *host)
@@ -103,6 +108,22 @@ static void lose_polluted(struct hn_host *host)
              "Hone's alone once it has answered: no terminal (-t), no prefix of lines%.400s",
              output);
     hn_host_lose(host, false, reason);
+}
+
+/* The shell there is ready for the program. False once the host was lost. */
+static bool send_program(struct hn_host *host)
+{
+    static const char ready[] = HN_INSTALL_READY;
+    struct hn_error err;
+    const struct hn_bytes *input = &host->link.input;
+    if (!host->installs || host->sent || hn_bytes_size(input) == 0 ||
+        memmem(input->data + input->start, hn_bytes_size(input), ready, sizeof ready - 1) == NULL)
+        return true;
+    host->sent = true;
+    if (hn_install_send(&host->link.output, &err) == HN_OK)
+        return true;
+    hn_host_lose(host, true, err.message);
+    return false;
 }
 
 /* False once the host was lost. */
@@ -179,7 +200,7 @@ static void listen_to(struct hn_host *host)
             return;
         }
         bool nothing = hn_bytes_size(&host->link.input) == before;
-        if (!is_greeted(host) && !take_greeting(host))
+        if (!is_greeted(host) && (!send_program(host) || !take_greeting(host)))
             return;
         if (is_greeted(host) && !take_frames(host))
             return;

@@ -120,6 +120,7 @@ static enum hn_status copy_options(struct hn_hosts *hosts, const struct hn_host_
         host->hone = options[i].hone != NULL ? strdup(options[i].hone) : NULL;
         host->gpus_wanted = options[i].gpus;
         host->compile_wanted = options[i].compile;
+        host->installs = options[i].install;
         if (host->run == NULL || (options[i].hone != NULL && host->hone == NULL))
             return hn_fail_memory(err);
     }

@@ -13,6 +13,7 @@ struct hn_host_options {
     const char *hone; /* the program there; NULL: where this one is here */
     int gpus;         /* how many of its GPUs to use, from the first; -1: all */
     int compile;      /* compile workers; -1: as many as it allows */
+    bool install;     /* this program is taken there first */
 };
 
 enum hn_host_state {

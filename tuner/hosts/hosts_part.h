@@ -31,6 +31,8 @@ struct hn_host {
     char *hone;
     int gpus_wanted;
     int compile_wanted;
+    bool installs;
+    bool sent; /* the program, this time */
     struct hn_process launcher; /* its channel is not used */
     struct hn_link link;
     struct hn_greeting greeting;

@@ -30,7 +30,7 @@ static void append_quoted(struct hn_text *text, const char *word)
     hn_text_append(text, "'");
 }
 
-static char *make_command(const char *run, const char *hone, bool count)
+static char *make_command(const char *run, const char *hone, bool count, bool installs)
 {
     char own[PATH_MAX];
     struct hn_text text;
@@ -38,6 +38,10 @@ static char *make_command(const char *run, const char *hone, bool count)
     own[length > 0 ? length : 0] = '\0';
     hn_text_init(&text);
     hn_text_printf(&text, "exec %s ", run);
+    if (installs) {
+        hn_text_append(&text, "sh");
+        return hn_text_take(&text);
+    }
     append_quoted(&text, hone != NULL ? hone : own);
     hn_text_printf(&text, " worker node%s", count ? " count" : "");
     return hn_text_take(&text);
@@ -82,12 +86,13 @@ static bool make_pipe(int ends[2])
 }
 
 enum hn_status hn_launcher_start(struct hn_process *launcher, const char *run, const char *hone,
-                                 bool count, int *to, int *from, struct hn_error *err)
+                                 bool count, bool installs, int *to, int *from,
+                                 struct hn_error *err)
 {
     int pipes[3][2];
     int made = 0;
     enum hn_status status = HN_OK;
-    char *command = make_command(run, hone, count);
+    char *command = make_command(run, hone, count, installs);
     if (command == NULL)
         return hn_fail_memory(err);
     while (made < 3 && make_pipe(pipes[made]))
