@@ -22,6 +22,7 @@
 #define __forceinline__ inline
 #define __noinline__
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __align__(bytes) __attribute__((aligned(bytes)))
 using std::max;
 using std::min;
@@ -278,6 +279,12 @@ struct texture {
     long long count;
     int width, height;
     long long pitch; // in bytes
+};
+// Over a matrix: what a box is.
+struct tensor_map {
+    unsigned char *data;
+    long long dims[2], stride; // elements; bytes
+    int box[2], element, swizzle;
 };
 } // namespace emulator
 using cudaTextureObject_t = const emulator::texture *;

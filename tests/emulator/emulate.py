@@ -106,6 +106,8 @@ def passed_as(argument):
     name = f"argument_{argument['name']}"
     if "texture" in argument:
         return f"&{name}"
+    if "tensor_map" in argument:
+        return name
     if "from" in argument:
         return f"emulator::any_value{{argument_{argument['from']}}}"
     return name if "value" in argument else f"emulator::any_pointer{{{name}}}"
@@ -154,6 +156,17 @@ def texture_of(texture, arguments, names):
     return f"    argument_{texture['name']} = {{{', '.join(map(str, fields))}}};\n"
 
 
+def map_of(tensor, arguments, names):
+    """C++ for a tensor map over what is allocated by then: of a matrix, read as zero outside."""
+    of = next(a for a in arguments if a["name"] == tensor["tensor_map"])
+    dims, strides, box = ([integer(e, names) for e in listed(tensor[key])] for key in ("dims", "strides", "box"))
+    if len(dims) != 2 or tensor.get("oob_fill", "zeros") != "zeros" or tensor.keys() & {"interleave", "element_strides"}:
+        raise ValueError(f"the emulator has no such map: {tensor}")
+    fields = [f"(unsigned char *)argument_{of['name']}", "{%d, %d}" % tuple(dims), strides[0], "{%d, %d}" % tuple(box),
+              SIZES[of["type"]], integer(tensor.get("swizzle", 0), names)]
+    return f"    argument_{tensor['name']} = {{{', '.join(map(str, fields))}}};\n"
+
+
 def declare(arguments, names):
     """C++ for the arguments: globals, what is done to them once, and what before every launch."""
     code, once, before, textures = [], [], [], []
@@ -164,6 +177,9 @@ def declare(arguments, names):
         if "texture" in a:
             code.append(f"static emulator::texture {name};\n")
             textures.append(texture_of(a, arguments, names))
+        if "tensor_map" in a:
+            code.append(f"static emulator::tensor_map {name};\n")
+            textures.append(map_of(a, arguments, names))
         if "count" not in a and "width" not in a:
             continue
         count, role = elements(a, names), a.get("role", "input")

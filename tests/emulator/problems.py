@@ -24,6 +24,8 @@ SMALL = {
     "transpose": [{"ROWS": 132, "COLUMNS": 260}, {"ROWS": 33, "COLUMNS": 67}, {"ROWS": 1060, "COLUMNS": 132},
                   {"ROWS": 1001, "COLUMNS": 3}, {"ROWS": 7, "COLUMNS": 2050}, {"ROWS": 1, "COLUMNS": 1}, {"ROWS": 32, "COLUMNS": 515},
                   {"ROWS": 258, "COLUMNS": 34}],
+    "transpose_tma": [{"ROWS": 132, "COLUMNS": 260, "SM_COUNT": 1}, {"ROWS": 4, "COLUMNS": 2052, "SM_COUNT": 2},
+                      {"ROWS": 1060, "COLUMNS": 36, "SM_COUNT": 1}],
     "reduce": [{"SIZE": 100003, "SM_COUNT": 3}, {"SIZE": 5, "SM_COUNT": 2}, {"SIZE": 1, "SM_COUNT": 2}],
     "dot": [{"SIZE": 100003, "SM_COUNT": 3}, {"SIZE": 1, "SM_COUNT": 2}],
     "stencil_1d": [{"SIZE": 10004, "RADIUS": 4}, {"SIZE": 4099, "RADIUS": 8}, {"SIZE": 4099, "RADIUS": 1}, {"SIZE": 3, "RADIUS": 4},

@@ -25,6 +25,7 @@ PROBLEMS = {
                    "M=12 N=8 K=5120 TRANS_A=t BETA=1.0", "M=5 N=7 K=0 GAP_C=1 BETA=0.5"],
     "transpose": ["ROWS=1000 COLUMNS=999", "ROWS=132 COLUMNS=260", "ROWS=1 COLUMNS=1", "ROWS=1001 COLUMNS=1003", "ROWS=1002 COLUMNS=1006",
                   "ROWS=1000003 COLUMNS=3", "ROWS=31 COLUMNS=100001", "ROWS=1 COLUMNS=1000003", "ROWS=2200003 COLUMNS=33"],
+    "transpose_tma": ["ROWS=1000 COLUMNS=996", "ROWS=132 COLUMNS=260", "ROWS=4 COLUMNS=4", "ROWS=1000004 COLUMNS=12"],
     "copy": ["SIZE=1000003", "SIZE=1000002", "SIZE=1000001", "SIZE=1000004", "SIZE=1", "SIZE=3"] + [
         f"SIZE=100004 PATTERN={pattern} SIDE={side}" for side in ("load", "store")
         for pattern in ("offset OFFSET=1", "offset OFFSET=8", "stride STRIDE=3", "stride STRIDE=32", "permuted")
