@@ -75,6 +75,10 @@ struct hn_module_step hn_module_step_of(const struct hn_launch_step *step)
         made.attributes[count].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
         made.attributes[count++].value.cooperative = 1;
     }
+    if (step->programmatic) {
+        made.attributes[count].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+        made.attributes[count++].value.programmaticStreamSerializationAllowed = 1;
+    }
     if (step->window.bytes > 0) {
         made.window = count;
         CUlaunchAttribute *window = &made.attributes[count++];
@@ -90,7 +94,8 @@ struct hn_module_step hn_module_step_of(const struct hn_launch_step *step)
     return made;
 }
 
-/* Clusters, cooperation and windows are attributes of a launch; all others go the older way. */
+/* Clusters, cooperation, early begins and windows are attributes of a launch; all others go the
+ * older way. */
 CUresult hn_module_launch(const struct hn_module_step *step, const struct hn_driver *driver,
                           CUfunction function, CUstream stream, CUdeviceptr window_base,
                           void **parameters)
@@ -100,7 +105,7 @@ CUresult hn_module_launch(const struct hn_module_step *step, const struct hn_dri
         return driver->p_cuLaunchKernel(
             function, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX,
             config->blockDimY, config->blockDimZ, config->sharedMemBytes, stream, parameters, NULL);
-    CUlaunchAttribute attributes[3];
+    CUlaunchAttribute attributes[4];
     CUlaunchConfig own = *config;
     memcpy(attributes, step->attributes, sizeof attributes);
     if (step->window != SIZE_MAX)

@@ -18,7 +18,7 @@ int64_t hn_module_shared_bytes(const struct hn_launch *launch, const struct hn_i
 /* How a kernel is launched, without stream and arguments. */
 struct hn_module_step {
     CUlaunchConfig config;
-    CUlaunchAttribute attributes[3];
+    CUlaunchAttribute attributes[4];
     size_t window; /* the attribute that is the L2 window, whose base every launch gives; SIZE_MAX: none */
 };
 struct hn_module_step hn_module_step_of(const struct hn_launch_step *step);

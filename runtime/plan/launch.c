@@ -229,13 +229,32 @@ static bool check_carveout(int64_t percent, struct hn_record *record)
     return false;
 }
 
-static bool check_step(const struct hn_launch_step *step, const struct hn_device *device,
-                       struct hn_record *record)
+/* Such launches came with compute capability 9.0 (CUDA C++ Programming Guide, "Programmatic
+ * Dependent Launch and Synchronization"). What a program launched before is none of ours. */
+static bool check_programmatic(const struct hn_launch_step *step, bool first,
+                               const struct hn_device *device, struct hn_record *record)
+{
+    if (!step->programmatic)
+        return true;
+    if (first)
+        hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH,
+                       "the first step is programmatic; there is none before it");
+    else if (device->identity.capability < 90)
+        hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH,
+                       "a programmatic launch; %s has none (compute capability %d.%d, from 9.0 on)",
+                       device->identity.name, device->identity.capability / 10,
+                       device->identity.capability % 10);
+    return !first && device->identity.capability >= 90;
+}
+
+static bool check_step(const struct hn_launch_step *step, bool first,
+                       const struct hn_device *device, struct hn_record *record)
 {
     return check_dimensions("block", step->block, device->max_block, device, record) &&
            check_threads(step->block, device, record) &&
            check_dimensions("grid", step->grid, device->max_grid, device, record) &&
-           check_cluster(step, device, record) && check_carveout(step->carveout, record) &&
+           check_cluster(step, device, record) && check_programmatic(step, first, device, record) &&
+           check_carveout(step->carveout, record) &&
            check_shared(step->shared_bytes, device, record) &&
            hn_l2_window_check(&step->window, device, record);
 }
@@ -251,7 +270,7 @@ static bool check_chunks(const struct hn_launch *launch, const struct hn_device 
     }
     for (size_t c = 0; c < flow->chunk_count; c++)
         for (size_t s = 0; s < launch->step_count; s++)
-            if (!check_step(&flow->chunks[c].steps[s], device, record))
+            if (!check_step(&flow->chunks[c].steps[s], s == 0, device, record))
                 return false;
     return true;
 }
@@ -288,7 +307,7 @@ bool hn_launch_check(const struct hn_launch *launch, const struct hn_device *dev
     if (launch->flow != NULL)
         return check_chunks(launch, device, record);
     for (size_t i = 0; i < launch->step_count; i++)
-        if (!check_step(&launch->steps[i], device, record))
+        if (!check_step(&launch->steps[i], i == 0, device, record))
             return false;
     return true;
 }

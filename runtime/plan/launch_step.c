@@ -26,7 +26,7 @@ enum hn_status hn_launch_evaluate_step(const struct hn_step *step, const struct 
 {
     *launch = (struct hn_launch_step){.step = step, .carveout = HN_NO_CARVEOUT};
     const struct hn_geometry *geometry = &step->geometry;
-    struct hn_value cooperative = hn_boolean(false);
+    struct hn_value cooperative = hn_boolean(false), programmatic = hn_boolean(false);
     enum hn_status status = evaluate_dimensions(geometry->grid, values, launch->grid, err);
     if (status == HN_OK)
         status = evaluate_dimensions(geometry->block, values, launch->block, err);
@@ -38,8 +38,11 @@ enum hn_status hn_launch_evaluate_step(const struct hn_step *step, const struct 
         status = hn_expression_integer(geometry->carveout, values, &launch->carveout, err);
     if (status == HN_OK && geometry->cooperative != NULL)
         status = hn_expression_evaluate(geometry->cooperative, values, &cooperative, err);
+    if (status == HN_OK && geometry->programmatic != NULL)
+        status = hn_expression_evaluate(geometry->programmatic, values, &programmatic, err);
     if (status == HN_OK)
         status = hn_l2_window_evaluate(&geometry->window, values, &launch->window, err);
     launch->cooperative = hn_value_truth(&cooperative);
+    launch->programmatic = hn_value_truth(&programmatic);
     return status;
 }

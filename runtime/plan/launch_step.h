@@ -13,6 +13,7 @@ struct hn_launch_step {
     int64_t shared_bytes; /* dynamic */
     int64_t carveout;     /* percent; HN_NO_CARVEOUT: as the driver likes */
     bool cooperative;
+    bool programmatic; /* it may begin before the step before it has ended */
     struct hn_l2_window window;
 };
 

@@ -24,6 +24,7 @@ struct hn_geometry {
     struct hn_expression *shared_bytes; /* dynamic; NULL: 0 */
     struct hn_expression *carveout;     /* percent of the SM's memory that is to be shared memory; NULL: as the driver likes */
     struct hn_expression *cooperative;  /* all blocks are resident at once; NULL: no */
+    struct hn_expression *programmatic; /* it may begin before the step before it has ended; NULL: no */
     struct hn_window_plan window;       /* of the L2 cache */
 };
 

@@ -363,6 +363,7 @@ static const struct hn_field step_fields[] = {
     {.key = "cluster", DIMENSIONS(hn_step, geometry.cluster)},
     {.key = "carveout", EXPRESSION(hn_step, geometry.carveout)},
     {.key = "cooperative", EXPRESSION(hn_step, geometry.cooperative)},
+    {.key = "programmatic", EXPRESSION(hn_step, geometry.programmatic)},
     {.key = "l2_window", HN_STRUCT(hn_step, geometry.window, window_structure), .told = has_window},
     {.key = "arguments", .needed = true, HN_LIST(hn_step, arguments, argument_count, index_list)},
 };

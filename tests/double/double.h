@@ -89,6 +89,7 @@ struct double_geometry {
     unsigned int shared_bytes;
     unsigned int cluster[3];
     bool cooperative;
+    bool programmatic;
     CUaccessPolicyWindow window;
 };
 

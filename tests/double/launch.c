@@ -95,6 +95,8 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction funct
             geometry.cluster[0] = attribute->value.clusterDim.x;
             geometry.cluster[1] = attribute->value.clusterDim.y;
             geometry.cluster[2] = attribute->value.clusterDim.z;
+        } else if (attribute->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
+            geometry.programmatic = attribute->value.programmaticStreamSerializationAllowed != 0;
         } else if (attribute->id == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW) {
             geometry.window = attribute->value.accessPolicyWindow;
             if (!is_window(&geometry.window))

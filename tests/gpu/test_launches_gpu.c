@@ -129,7 +129,10 @@ static void launches_have_their_attributes(void **state)
 
 static void a_kernel_of_several_steps_gets_the_most(void **state)
 {
-    static const struct expectation expected[] = {{"SHARED=65536", HN_OUTCOME_OK, NULL}};
+    static const struct expectation expected[] = {
+        {"EARLY=none,SHARED=65536", HN_OUTCOME_OK, NULL},
+        {"EARLY=second,SHARED=65536", HN_OUTCOME_OK, NULL},
+        {"EARLY=both,SHARED=65536", HN_OUTCOME_INVALID_LAUNCH, "the first step is programmatic"}};
     (void)state;
     CHECK_ALL("double/attributes_twice.yaml", expected);
 }

@@ -90,7 +90,32 @@ static void a_kernel_of_several_steps_gets_the_most(void **state)
     bench_fixture_unload(&attributes);
     bench_fixture_load(&attributes, "double/attributes_twice.yaml", 90);
     open_bench("n=4096");
-    expect("SHARED=65536", HN_OUTCOME_OK, NULL);
+    expect("EARLY=none,SHARED=65536", HN_OUTCOME_OK, NULL);
+    bench_fixture_close(&attributes);
+}
+
+static double time_us(const char *point)
+{
+    static const struct hn_bench_request measured = {.verify = true, .measure = true, .full = true};
+    struct hn_record record = bench_fixture_evaluate(&attributes, point, &measured);
+    assert_int_equal(record.outcome, HN_OUTCOME_OK);
+    double median = record.timing.median_us;
+    hn_record_finish(&record);
+    return median;
+}
+
+/* On the double such a step takes less time. */
+static void a_step_may_begin_before_the_last_has_ended(void **state)
+{
+    (void)state;
+    open_bench("n=4096");
+    assert_true(time_us("EARLY=second,SHARED=1024") < 0.9 * time_us("EARLY=none,SHARED=1024"));
+    expect("EARLY=both,SHARED=1024", HN_OUTCOME_INVALID_LAUNCH,
+           "the first step is programmatic; there is none before it");
+    attributes.device.identity.capability = 89;
+    expect("EARLY=second,SHARED=1024", HN_OUTCOME_INVALID_LAUNCH,
+           "a programmatic launch; Hone Double has none (compute capability 8.9, from 9.0 on)");
+    attributes.device.identity.capability = 90;
     bench_fixture_close(&attributes);
 }
 
@@ -101,6 +126,7 @@ int main(void)
         cmocka_unit_test(launches_beyond_the_limits_are_invalid),
         cmocka_unit_test(too_many_blocks_can_not_cooperate),
         cmocka_unit_test(a_kernel_of_several_steps_gets_the_most),
+        cmocka_unit_test(a_step_may_begin_before_the_last_has_ended),
     };
     return cmocka_run_group_tests(tests, load, unload);
 }

@@ -222,6 +222,7 @@ static void try_step(const struct trial *trial, const struct hn_step *step)
     try_integer(trial, step->geometry.shared_bytes, 0, INT32_MAX);
     try_integer(trial, step->geometry.carveout, HN_NO_CARVEOUT, 100);
     try_condition(trial, step->geometry.cooperative);
+    try_condition(trial, step->geometry.programmatic);
     try_window(trial, &step->geometry.window);
     for (size_t i = 0; i < step->argument_count; i++)
         try_tensor(trial, &trial->reader->config->plan->arguments[step->arguments[i]]);

@@ -172,9 +172,10 @@ HN_EXPORT_COUNT(dynamic, WITH(shared_bytes))
 HN_EXPORT_COUNT(clusters, WITH(cluster))
 HN_EXPORT_COUNT(carveout, WITH(carveout))
 HN_EXPORT_COUNT(cooperative, WITH(cooperative))
+HN_EXPORT_COUNT(programmatic, WITH(programmatic))
 HN_EXPORT_COUNT(windows, WITH(window.parts[HN_WINDOW_BYTES]))
-HN_EXPORT_COUNT(attributes,
-                count_clusters(export) + count_cooperative(export) + count_windows(export))
+HN_EXPORT_COUNT(attributes, count_clusters(export) + count_cooperative(export) +
+                                count_programmatic(export) + count_windows(export))
 
 static void write_dynamic(struct hn_export_writer *writer)
 {
@@ -243,6 +244,7 @@ const struct hn_export_part hn_export_driver_parts[] = {
     {"clusters", .count = count_clusters},
     {"carveout", .count = count_carveout},
     {"cooperative", .count = count_cooperative},
+    {"programmatic", .count = count_programmatic},
     {"window", .write = write_window},
     {"windows", .count = count_windows},
     {"window_buffers", .write = write_windows},

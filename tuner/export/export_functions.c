@@ -20,7 +20,7 @@ struct statement {
 };
 
 /* What of a step is a member of hone_step: condition, grid, block, cluster, the rest. */
-enum { STEP_STATEMENTS = 12 };
+enum { STEP_STATEMENTS = 13 };
 
 static void list_step(const struct hn_step *step, struct statement *statements)
 {
@@ -34,6 +34,7 @@ static void list_step(const struct hn_step *step, struct statement *statements)
         {"shared_bytes", "", WHOLE, NULL, &geometry->shared_bytes},
         {"carveout", "", NUMBER, NULL, &geometry->carveout},
         {"cooperative", "", TRUTH, NULL, &geometry->cooperative},
+        {"programmatic", "", TRUTH, NULL, &geometry->programmatic},
         {"window_bytes", "", WHOLE, NULL, &window[HN_WINDOW_BYTES]},
         {"set_aside_bytes", "", WHOLE, NULL, &window[HN_WINDOW_SET_ASIDE]},
         {"window_hit_ratio", "", RATIO, NULL, &window[HN_WINDOW_HIT_RATIO]},

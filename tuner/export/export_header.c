@@ -203,7 +203,7 @@ static void append_launch(const struct hn_export *export, const struct call *cal
 {
     const struct hn_geometry *geometry = &call->step->geometry;
     bool plain = geometry->cluster[0] == NULL && geometry->cooperative == NULL &&
-                 geometry->window.parts[HN_WINDOW_BYTES] == NULL;
+                 geometry->programmatic == NULL && geometry->window.parts[HN_WINDOW_BYTES] == NULL;
     hn_text_append(text, call->asks ? "    if (s.runs)\n        " : "    ");
     hn_text_printf(
         text, plain ? "%s<<<s.grid, s.block, s.shared_bytes>>>(" : "cudaLaunchKernelEx(&launch, %s",

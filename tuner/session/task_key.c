@@ -104,6 +104,7 @@ static void append_geometry(struct hn_text *text, const struct hn_launch *launch
         if (step->carveout != HN_NO_CARVEOUT)
             hn_text_printf(text, " carveout %lld", (long long)step->carveout);
         hn_text_append(text, step->cooperative ? " cooperative" : "");
+        hn_text_append(text, step->programmatic ? " programmatic" : "");
         hn_l2_window_append(text, &step->window);
         hn_text_printf(text, " %lld;", (long long)step->shared_bytes);
     }
