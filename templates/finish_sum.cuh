@@ -32,6 +32,12 @@ __device__ __forceinline__ float sum_partial(const float *partial, int count)
 // `sum` is a thread's share. partial: one a block; total and done: 0 before the first launch.
 __device__ __forceinline__ void finish_sum(float sum, float *out, float *partial, float *total, unsigned *done)
 {
+    if (FINISH != FINISH_two_pass && gridDim.x == 1) { // nothing to add to
+        sum = block_sum(sum);
+        if (threadIdx.x == 0)
+            *out = sum;
+        return;
+    }
 #if FINISH == FINISH_warp_atomic
     sum = warp_sum(sum);
     if (threadIdx.x % 32 == 0)

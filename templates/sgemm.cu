@@ -13,8 +13,11 @@
 #define N 4096
 #define K 4096
 #endif
-#ifndef ALIGN // what the lines of A, B and C are multiples of, where sizes are no constants
-#define ALIGN 1
+#ifndef ALIGN_A // what the lines of A, and those of B and C, are multiples of, where sizes are no constants
+#define ALIGN_A 1
+#endif
+#ifndef ALIGN_B
+#define ALIGN_B 1
 #endif
 #ifndef GENERAL // 1: BLAS in general, as in sgemm_blas.cu: A and B may be transposed; factors and how lines lie are told
 #define GENERAL 0

@@ -18,5 +18,9 @@
 #ifndef SMALL
 #define SMALL 1
 #endif
+#ifdef ALIGN // of all three matrices
+#define ALIGN_A ALIGN
+#define ALIGN_B ALIGN
+#endif
 #define GENERAL 1
 #include "sgemm.cu"

@@ -206,7 +206,7 @@ __device__ __forceinline__ void finish(const float (&c)[TM][TN], float *shared, 
 
 // Floats in a word of C, which all of it consists of, or where rows may lie apart each row.
 #if !FROZEN
-constexpr int clear_word = ALIGN;
+constexpr int clear_word = ALIGN_B;
 #elif GENERAL
 constexpr int clear_word = align_c == 4 ? 4 : 1;
 #else

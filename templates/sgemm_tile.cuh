@@ -54,7 +54,7 @@ struct sizes {
 constexpr int align_a = widest(GAP_A | (trans_a ? M | BM : K)), align_b = widest(GAP_B | (trans_b ? K : N));
 constexpr int align_c = widest(GAP_C | N);
 #else
-constexpr int align_a = widest(ALIGN | (trans_a ? BM : 0)), align_b = ALIGN, align_c = ALIGN;
+constexpr int align_a = widest(ALIGN_A | (trans_a ? BM : 0)), align_b = ALIGN_B, align_c = ALIGN_B;
 #endif
 
 constexpr bool transposed = A_TILE == A_TILE_transposed;

@@ -20,7 +20,7 @@ PROBLEMS = {
                "M=61 N=33 K=45 B_LAYOUT=column"],
     "sgemm": ["M=1000 N=999 K=133", "M=130 N=68 K=96", "M=37 N=36 K=20", "M=1 N=1 K=1", "M=3 N=200 K=5100",
               "M=128 N=64 K=20480", "M=5 N=7 K=0", "M=10 N=10 K=100000", "M=1 N=1 K=100000", "M=1000 N=1 K=777",
-              "M=1 N=1000 K=777", "M=700 N=3 K=4096", "M=17 N=16 K=1"],
+              "M=1 N=1000 K=777", "M=700 N=3 K=4096", "M=17 N=16 K=1", "M=1003 N=502 K=333", "M=501 N=5 K=1000"],
     "sgemm_blas": ["M=1000 N=996 K=132 TRANS_B=t GAP_A=4 GAP_B=8", "M=131 N=67 K=333 TRANS_A=t TRANS_B=t GAP_A=3 GAP_C=5 ALPHA=0.5 BETA=2.0",
                    "M=12 N=8 K=5120 TRANS_A=t BETA=1.0", "M=5 N=7 K=0 GAP_C=1 BETA=0.5"],
     "transpose": ["ROWS=1000 COLUMNS=999", "ROWS=132 COLUMNS=260", "ROWS=1 COLUMNS=1", "ROWS=1001 COLUMNS=1003", "ROWS=1002 COLUMNS=1006",
