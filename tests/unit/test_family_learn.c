@@ -191,6 +191,29 @@ static void a_rule_chooses_well_at_sizes_that_it_has_not_seen(void **state)
     hn_learnt_finish(&learnt);
 }
 
+/* Wide matrices take twice as long as what is known would let expect, and were not searched. */
+static void a_search_goes_where_nothing_good_is_known(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_matrix *matrix = fixture->matrix;
+    struct hn_learnt learnt;
+    const struct hn_learn_options options = {.seed = 5, .samples = 1000, .wanted = 4};
+    const double wide = 2000;
+    add_points(fixture);
+    measure(fixture, 100);
+    for (size_t s = 0; s < matrix->size_count; s++) {
+        bool is_wide = hn_value_number(hn_bindings_get(&matrix->sizes[s].problem, "N")) > wide;
+        for (size_t p = 0; p < matrix->point_count && is_wide; p++)
+            matrix->times[p][s] *= 2;
+        if (!is_wide)
+            matrix->sizes[s].tuned_us = hn_matrix_best(matrix, s);
+    }
+    assert_int_equal(hn_learn(&fixture->kernel, matrix, &options, &learnt, NULL), HN_OK);
+    assert_true(learnt.has_search);
+    assert_true(hn_value_number(hn_bindings_get(&learnt.search, "N")) > wide);
+    hn_learnt_finish(&learnt);
+}
+
 /* Two choices, of which one is right below 100. */
 static void a_tree_finds_where_the_better_choice_changes(void **state)
 {
@@ -235,6 +258,8 @@ int main(void)
         cmocka_unit_test(a_tree_finds_where_the_better_choice_changes),
         cmocka_unit_test(what_is_picked_serves_together),
         cmocka_unit_test_setup_teardown(a_rule_chooses_well_at_sizes_that_it_has_not_seen, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_search_goes_where_nothing_good_is_known, set_up,
                                         tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,7 +75,7 @@ __attribute__((format(printf, 2, 3))) static void say(const struct tuning *tunin
 struct hn_family_worth hn_family_worth(const struct hn_family *family)
 {
     static const struct hn_family_worth worths[] = {
-        {60, 8, 10, 24}, {120, 12, 12, 48}, {600, 24, 20, 96}};
+        {60, 12, 10, 48}, {120, 20, 12, 96}, {600, 32, 20, 160}};
     size_t ranges = 0;
     for (size_t i = 0; i < family->value_count; i++)
         ranges += family->values[i].kind == HN_FAMILY_RANGE || family->values[i].count > 2;
@@ -232,8 +232,8 @@ static enum hn_status tune_size(struct tuning *tuning, size_t size, struct hn_er
     return status;
 }
 
-/* Searches at the first sizes, the named ones before all. The other half are for sizes where what
- * is known then is least sure. */
+/* Searches at the first sizes, the named ones before all. The other half are for sizes where most
+ * may be found beside what is known then. */
 static enum hn_status tune_sizes(struct tuning *tuning, struct hn_error *err)
 {
     enum hn_status status = HN_OK;
@@ -284,14 +284,14 @@ static enum hn_status learn(struct tuning *tuning, size_t samples, struct hn_err
     return status;
 }
 
-/* Searches where it is least sure; what is found there is measured where others were searched. */
+/* Searches where most may be found; what is found there is measured where others were searched. */
 static enum hn_status tune_wanted(struct tuning *tuning, struct hn_error *err)
 {
     struct hn_matrix *matrix = tuning->measuring.matrix;
     size_t size, searched = matrix->size_count;
-    if (tuning->searched >= tuning->tuned || tuning->learnt.wanted_count == 0)
+    if (tuning->searched >= tuning->tuned || !tuning->learnt.has_search)
         return HN_OK;
-    enum hn_status status = hn_matrix_add_size(matrix, &tuning->learnt.wanted[0], 0, &size, err);
+    enum hn_status status = hn_matrix_add_size(matrix, &tuning->learnt.search, 0, &size, err);
     if (status == HN_OK && size != SIZE_MAX)
         status = tune_size(tuning, size, err);
     for (size_t s = 0; s < searched && status == HN_OK; s++)

@@ -199,6 +199,8 @@ static enum hn_status learn(struct hn_learning *learning, struct hn_error *err)
     if (status == HN_OK)
         status = hn_learning_find_wanted(learning, deviations, err);
     if (status == HN_OK)
+        status = hn_learning_find_search(learning, err);
+    if (status == HN_OK)
         status = drop_unused(&learning->learnt->rule, err);
     if (status == HN_OK)
         status = hn_rule_complete(&learning->learnt->rule, err);

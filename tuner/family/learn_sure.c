@@ -89,18 +89,6 @@ static void find_promising(const struct hn_learning *learning, size_t sample, si
     }
 }
 
-/* How alike two samples are to the models, by their sizes: 1 for the same. */
-static double likeness(const struct hn_learning *learning, size_t a, size_t b)
-{
-    const struct hn_places *places = &learning->forecast.places;
-    double squares = 0;
-    for (size_t f = 0; f + 2 < places->features; f++) {
-        const double *column = hn_places_column(places, 0, f);
-        squares += (column[a] - column[b]) * (column[a] - column[b]);
-    }
-    return exp(-squares / 4);
-}
-
 /* Samples where the choice is least sure, away from each other. */
 enum hn_status hn_learning_find_wanted(struct hn_learning *learning, const double *deviations,
                                        struct hn_error *err)
@@ -138,7 +126,9 @@ enum hn_status hn_learning_find_wanted(struct hn_learning *learning, const doubl
             hn_bindings_copy(&learnt->wanted[at], &learning->forecast.places.problems[best], err);
         learnt->wanted_count += status == HN_OK;
         for (size_t s = 0; s < data.samples; s++)
-            scores[s] *= s == best ? 0 : 1 - likeness(learning, s, best);
+            scores[s] *= s == best ? 0
+                                   : 1 - hn_places_likeness(&learning->forecast.places, s,
+                                                            &learning->forecast.places, best);
     }
     free(scores);
     return status;

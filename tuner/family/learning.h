@@ -7,7 +7,7 @@
 #include "tuner/family/learnt.h"
 
 /* What the parts of hn_learn share: learning.c has costs and trees, learn.c makes the rule, learn_loss.c predicts what is lost by it, learn_sure.c says where
- * it is sure. */
+ * it is sure, learn_search.c where a search is worth most. */
 
 struct hn_learning {
     const struct hn_family_kernel *kernel;
@@ -43,5 +43,8 @@ enum hn_status hn_learning_deviations(const struct hn_learning *learning, double
 enum hn_status hn_learning_mark_sure(struct hn_learning *learning, const double *deviations, struct hn_error *err);
 /* Sizes that are to be measured next, and the points that may be good there. */
 enum hn_status hn_learning_find_wanted(struct hn_learning *learning, const double *deviations, struct hn_error *err);
+
+/* learn_search.c: sets what is to be searched next. */
+enum hn_status hn_learning_find_search(struct hn_learning *learning, struct hn_error *err);
 
 #endif

@@ -9,6 +9,8 @@ void hn_learnt_finish(struct hn_learnt *learnt)
     for (size_t i = 0; i < learnt->wanted_count; i++)
         hn_bindings_finish(&learnt->wanted[i]);
     free(learnt->wanted);
+    if (learnt->has_search)
+        hn_bindings_finish(&learnt->search);
     free(learnt->promising);
     free(learnt->promising_count);
     *learnt = (struct hn_learnt){.wanted_count = 0};

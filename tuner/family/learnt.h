@@ -20,6 +20,8 @@ struct hn_learnt {
     size_t picked[HN_MATRIX_POINTS];   /* points of the matrix, by configuration of the rule */
     struct hn_bindings *wanted;        /* where times are least sure */
     size_t wanted_count;
+    bool has_search;
+    struct hn_bindings search; /* where a search of its own may find most */
     /* Points that may be good at a wanted size, the likeliest first. */
     size_t (*promising)[HN_MATRIX_POINTS];
     size_t *promising_count;

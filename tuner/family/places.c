@@ -81,6 +81,18 @@ void hn_places_finish(struct hn_places *places)
     *places = (struct hn_places){.count = 0};
 }
 
+double hn_places_likeness(const struct hn_places *places, size_t place,
+                          const struct hn_places *others, size_t other)
+{
+    double squares = 0;
+    for (size_t f = 0; f + 2 < places->features; f++) {
+        double apart =
+            hn_places_column(places, 0, f)[place] - hn_places_column(others, 0, f)[other];
+        squares += apart * apart;
+    }
+    return exp(-squares / 4);
+}
+
 static int64_t power_of_two_in(int64_t size)
 {
     int64_t power = 1;

@@ -53,6 +53,9 @@ static inline double *hn_places_column(const struct hn_places *places, size_t po
     return places->columns + (point * (places->features + HN_PLACES_SIDES) + feature) * places->capacity;
 }
 
+/* How alike two problems are, by their values alone: 1 for the same, 0.37 where a size is seven times the other. */
+double hn_places_likeness(const struct hn_places *places, size_t place, const struct hn_places *others, size_t other);
+
 static inline bool hn_places_usable(const struct hn_places *places, size_t point, size_t place)
 {
     return places->usable[point * places->capacity + place];
