@@ -137,6 +137,18 @@ class Tune(double.Case):
         self.assertEqual(sorted(double.searched(records)), sorted(double.name(r["point"]) for r in tuned["records"]))
         self.assertEqual([r["point"] for r in records if r["final"]], [BEST])
 
+    def test_events_where_nothing_is_right(self):
+        """The search has no model then, and states no chance."""
+        text = self.config.read_text()
+        for old, new in (("{powers_of_two: [32, 1024]}", "{range: [1, 7], step: 1}"), ("[1, 2, 4, 8]", "{range: [1, 8], step: 1}"), ("FAULT: [0]", "FAULT: [4]"),
+                         ("{BLOCK: 128, ITEMS: 1, FAULT: 0}", "{BLOCK: 1, ITEMS: 1, FAULT: 4}")):
+            text = text.replace(old, new, 1)
+        self.config.write_text(text)
+        result = self.hone("tune", self.config, "--quiet", "--events", self.events, expect=3)
+        self.assertEqual({event["outcome"] for event in self.read_events()}, {"wrong_result"})
+        self.assertEqual(len(self.read_events()), 56)
+        self.assertNotIn("memory", result.stderr)
+
     def test_quiet_is_quiet(self):
         self.assertEqual(self.hone("tune", self.config, "-s", "BLOCK=32", "--quiet").stderr, "")
         loud = self.hone("tune", self.config, "-s", "BLOCK=32").stderr

@@ -75,7 +75,7 @@ __attribute__((format(printf, 2, 3))) static void say(const struct tuning *tunin
 struct hn_family_worth hn_family_worth(const struct hn_family *family)
 {
     static const struct hn_family_worth worths[] = {
-        {60, 12, 10, 48}, {120, 20, 12, 96}, {600, 32, 20, 160}};
+        {60, 12, 10, 48}, {120, 20, 12, 96}, {600, 24, 20, 160}};
     size_t ranges = 0;
     for (size_t i = 0; i < family->value_count; i++)
         ranges += family->values[i].kind == HN_FAMILY_RANGE || family->values[i].count > 2;
@@ -223,7 +223,7 @@ static enum hn_status add_ladder(struct tuning *tuning, struct hn_error *err)
 static enum hn_status tune_size(struct tuning *tuning, size_t size, struct hn_error *err)
 {
     double each_s = tuned_share * tuning->budget_s / (double)tuning->tuned;
-    if (!isnan(tuning->measuring.matrix->sizes[size].tuned_us))
+    if (tuning->measuring.matrix->sizes[size].searched)
         return HN_OK;
     enum hn_status status = hn_measuring_tune(&tuning->measuring, size, each_s, err);
     if (status == HN_OK)
@@ -295,7 +295,7 @@ static enum hn_status tune_wanted(struct tuning *tuning, struct hn_error *err)
     if (status == HN_OK && size != SIZE_MAX)
         status = tune_size(tuning, size, err);
     for (size_t s = 0; s < searched && status == HN_OK; s++)
-        if (!isnan(matrix->sizes[s].tuned_us))
+        if (matrix->sizes[s].searched)
             status = fill(tuning, s, NULL, 0, err);
     return status;
 }

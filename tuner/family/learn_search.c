@@ -55,7 +55,7 @@ static double novelty(const struct hn_learning *learning, size_t sample)
 {
     double nearest = 0;
     for (size_t s = 0; s < learning->matrix->size_count; s++)
-        if (!isnan(learning->matrix->sizes[s].tuned_us))
+        if (learning->matrix->sizes[s].searched)
             nearest = fmax(nearest, hn_places_likeness(&learning->forecast.places, sample,
                                                        &learning->sizes, s));
     return 1 - nearest;

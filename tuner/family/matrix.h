@@ -15,7 +15,8 @@ struct hn_matrix {
     struct hn_matrix_size {
         struct hn_bindings problem;
         double weight;   /* of a size that the family names; 0: it was drawn */
-        double tuned_us; /* the best that a search of its own found among what may serve the family; NAN: none was made */
+        bool searched;   /* on its own */
+        double tuned_us; /* the best that this search found among what may serve the family; NAN: nothing, or none was made */
     } sizes[HN_MATRIX_SIZES];
     size_t size_count;
     struct hn_matrix_point {

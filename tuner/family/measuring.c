@@ -250,6 +250,7 @@ enum hn_status hn_measuring_tune(struct hn_measuring *measuring, size_t size, do
                                   .budget_s = budget_s,
                                   .read = read_search,
                                   .reader = &at};
+    measuring->matrix->sizes[size].searched = true;
     return run(measuring, measuring->config, &errand, err);
 }
 

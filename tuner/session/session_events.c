@@ -69,7 +69,7 @@ enum hn_status hn_session_tell_record(struct hn_session *session, const struct h
 enum hn_status hn_session_tell_chance(struct hn_session *session, double chance,
                                       struct hn_error *err)
 {
-    if (session->options.events == NULL)
+    if (session->options.events == NULL || isnan(chance)) /* not known */
         return HN_OK;
     return write_event(session,
                        json_pack("{ss so ss sI sf sf}", "event", "chance", "problem",
