@@ -193,6 +193,7 @@ static enum hn_status read_row(const struct hn_recording *header, const json_t *
     row->outcome = hn_row_outcome(json, &row->time_ms, &reason);
     for (size_t i = 0; i < sizeof costs / sizeof *costs; i++)
         row->cost_ms += json_number_value(json_object_get(json, costs[i]));
+    row->compile_ms = json_number_value(json_object_get(json, "compile_time"));
     for (size_t i = 0; i < table->parameter_count; i++) {
         struct hn_table_parameter *parameter = &table->parameters[i];
         const json_t *value = json_object_get(json, parameter->name);

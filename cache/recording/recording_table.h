@@ -21,6 +21,7 @@ struct hn_table_row {
     enum hn_outcome outcome;       /* a failure without a known name counts as launch_error */
     double time_ms;                /* NAN for failures */
     double cost_ms;                /* compiling, measuring, verifying and Kernel Tuner's own overhead */
+    double compile_ms;             /* of the cost: compiling alone */
     struct hn_resources resources; /* known in Hone's own recordings only */
 };
 

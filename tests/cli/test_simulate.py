@@ -151,6 +151,15 @@ class Simulate(hone.Case):
         plain = evaluated(self.traces(CONV6, "--strategy", "random", "--runs", 2))
         self.assertEqual(evaluated(self.traces(CONV6, "--strategy", "random", "--runs", 2, "--look-ahead", 32)), plain)
 
+    def test_clock(self):
+        """Random search compiles on all cores: with 8 of them it is nearly 8 times as fast as with 1."""
+        words = [CONV6, "--strategy", "random", "--runs", 10, "--look-ahead", 64]
+        one, eight = (self.scores(*words, "--cores", cores)["strategies"][0]["median_s"] for cores in (1, 8))
+        self.assertGreater(one / eight, 6)
+        self.assertLess(one / eight, 8.1)
+        self.assertIsNone(self.scores(*words)["strategies"][0]["median_s"])
+        self.assertIn("to 5%, s", self.hone("simulate", *words, "--cores", 8, "-q").stdout)
+
     def test_own_recording(self):
         path = self.traces(self.record(), "--strategy", "exhaustive", "--runs", 1)
         self.assertEqual(read_traces(path)[0]["space"], "recording")

@@ -24,6 +24,7 @@ enum {
     KEY_CHANCES,
     KEY_SCORE,
     KEY_LOOK_AHEAD,
+    KEY_CORES,
     KEY_PRIOR,
     KEY_JOBS
 };
@@ -38,6 +39,11 @@ static const struct argp_option own_options[] = {
     {"look-ahead", KEY_LOOK_AHEAD, "L", 0,
      "Proposals made before a result is known: 1 (the default) as a tuner that measures one after "
      "the other, 32 as `hone tune`",
+     1},
+    {"cores", KEY_CORES, "N", 0,
+     "Keep the clock of a machine with N cores that compile and one GPU, for how long it takes "
+     "until "
+     "within 5% of the optimum",
      1},
     {"prior", KEY_PRIOR, "FILE", 0,
      "A recorded tuning that strategies know before they start, most relevant first; may be "
@@ -103,6 +109,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_LOOK_AHEAD:
         simulate->batch.look_ahead =
             (unsigned)read_number("--look-ahead", argument, 1, LOOK_AHEAD_MOST, state);
+        return 0;
+    case KEY_CORES:
+        simulate->batch.cores = read_number("--cores", argument, 1, JOBS_MOST, state);
         return 0;
     case KEY_PRIOR:
         return add_path(&simulate->priors, &simulate->prior_count, argument);

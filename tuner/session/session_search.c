@@ -169,20 +169,20 @@ static struct hn_ticket *strategy_ticket(struct hn_session *session, uint64_t t)
 /* A point proposed again has the resources of the first time, which may have to be read. */
 struct told {
     struct hn_record read;
-    const struct hn_resources *resources; /* NULL: not known */
+    const struct hn_record *record; /* NULL: not known */
 };
 
 static void look_up(const struct hn_session *session, size_t number, struct told *told)
 {
     const struct hn_ticket *ticket = &session->tickets.items[number];
     hn_record_init(&told->read);
-    told->resources = NULL;
+    told->record = NULL;
     if (ticket->replayed)
         ticket = &session->tickets.items[hn_tickets_of_point(&session->tickets, ticket->point)];
     if (ticket->flight != NULL)
-        told->resources = &ticket->flight->record.resources;
+        told->record = &ticket->flight->record;
     else if (hn_session_record(session, number, &told->read, NULL) == HN_OK)
-        told->resources = &told->read.resources;
+        told->record = &told->read;
 }
 
 /* Before a ticket is finished its record says what is known. */
@@ -203,7 +203,10 @@ static void tell_compiled(struct hn_session *session, uint64_t t)
         return;
     look_up(session, session->given_count + t, &told);
     const struct hn_observation known = {
-        .outcome = outcome_of(session, ticket), .cost = NAN, .resources = told.resources};
+        .outcome = outcome_of(session, ticket),
+        .cost = NAN,
+        .resources = told.record != NULL ? &told.record->resources : NULL,
+    };
     if (!hn_tell_compiled(kind, session->strategy, t, &known) &&
         ticket->state == HN_TICKET_COMPILED)
         hn_record_fail(&ticket->flight->record, HN_OUTCOME_SKIPPED,
@@ -221,11 +224,16 @@ static void tell_finished(struct hn_session *session, uint64_t t)
     bool measured = result->outcome == HN_OUTCOME_OK || result->outcome == HN_OUTCOME_SLOWER ||
                     result->outcome == HN_OUTCOME_DUPLICATE;
     look_up(session, session->given_count + t, &told);
-    const struct hn_observation observation = {
+    struct hn_observation observation = {
         .outcome = (enum hn_outcome)result->outcome,
         .cost = measured ? result->objective : NAN,
-        .resources = told.resources,
     };
+    if (told.record != NULL) {
+        const struct hn_costs *costs = &told.record->costs;
+        observation.resources = &told.record->resources;
+        observation.compile_ms = costs->compile_ms;
+        observation.evaluate_ms = costs->verify_ms + costs->measure_ms;
+    }
     kind->finished(session->strategy, t, &observation);
     hn_record_finish(&told.read);
 }

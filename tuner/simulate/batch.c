@@ -144,6 +144,7 @@ static enum hn_status run_one(void *context, size_t task, struct hn_error *err)
         .priors = batch->priors != NULL ? &batch->priors[space] : NULL,
         .seed = run_seed(batch, strategy, space, task % batch->run_count),
         .look_ahead = batch->look_ahead,
+        .cores = batch->cores,
         .ask_chance = batch->ask_chance,
         .budget_count = (uint64_t)((double)scale->budget * margin) + 1,
         .budget_ms = scale->time_end_ms * margin,

@@ -19,6 +19,7 @@ struct hn_batch {
     size_t run_count; /* of each strategy on each space */
     uint64_t seed;
     unsigned look_ahead;
+    size_t cores; /* as of a run */
     size_t jobs;
     bool ask_chance;
     bool quiet;

@@ -24,8 +24,16 @@ static void add_evaluations(struct hn_table *table, const struct hn_score *score
     hn_table_cell(table, "%.0f%%", score->reached * 100);
 }
 
+static void add_seconds(struct hn_table *table, double seconds)
+{
+    if (isfinite(seconds))
+        hn_table_cell(table, "%.1f", seconds);
+    else
+        hn_table_cell(table, "-");
+}
+
 static void add_row(struct hn_table *table, const char *name, const struct hn_score *score,
-                    double random, double budget)
+                    double random, double budget, bool clock)
 {
     hn_table_cell(table, "%s", name);
     add_axes(table, score);
@@ -33,14 +41,26 @@ static void add_row(struct hn_table *table, const char *name, const struct hn_sc
     hn_table_cell(table, "%.0f", random);
     hn_table_cell(table, "%.0f", budget);
     hn_table_cell(table, "%.2f", score->overhead_us);
+    if (clock)
+        add_seconds(table, score->median_s);
 }
 
 static enum hn_status print_strategy(const struct hn_batch *batch, const struct hn_score *scores,
                                      FILE *file, struct hn_error *err)
 {
-    static const char *const headings[] = {"~space",  ">time",        "95%",      ">evaluations",
-                                           "95%",     ">to 5%",       ">of runs", ">random",
-                                           ">budget", ">overhead us", NULL};
+    bool clock = batch->cores > 0;
+    const char *const headings[] = {"~space",
+                                    ">time",
+                                    "95%",
+                                    ">evaluations",
+                                    "95%",
+                                    ">to 5%",
+                                    ">of runs",
+                                    ">random",
+                                    ">budget",
+                                    ">overhead us",
+                                    clock ? ">to 5%, s" : NULL,
+                                    NULL};
     struct hn_table *table = hn_table_create(headings);
     double random = 0;
     double budget = 0;
@@ -49,14 +69,14 @@ static enum hn_status print_strategy(const struct hn_batch *batch, const struct 
     for (size_t i = 0; i < batch->space_count; i++) {
         const struct hn_scale *scale = &batch->scales[i];
         double draws = hn_scale_random_draws(scale, near_part);
-        add_row(table, batch->spaces[i].name, &scores[i], draws, (double)scale->budget);
+        add_row(table, batch->spaces[i].name, &scores[i], draws, (double)scale->budget, clock);
         random += draws;
         budget += (double)scale->budget;
     }
     if (batch->space_count > 1) {
         struct hn_score mean;
         hn_score_mean(scores, batch->space_count, &mean);
-        add_row(table, "mean, sum", &mean, random, budget);
+        add_row(table, "mean, sum", &mean, random, budget, clock);
     }
     hn_table_print(table, file, 2);
     hn_table_destroy(table);
@@ -85,10 +105,11 @@ static json_t *score_to_json(const struct hn_score *score)
 {
     json_t *until =
         isfinite(score->median_evaluations) ? json_real(score->median_evaluations) : json_null();
-    return json_pack("{s:o, s:o, s:o, s:f, s:f}", "time", axis_to_json(&score->axes[HN_SCORE_TIME]),
-                     "evaluations", axis_to_json(&score->axes[HN_SCORE_EVALUATIONS]),
-                     "median_evaluations", until, "reached", score->reached, "overhead_us",
-                     score->overhead_us);
+    json_t *seconds = isfinite(score->median_s) ? json_real(score->median_s) : json_null();
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:f, s:f}", "time", axis_to_json(&score->axes[HN_SCORE_TIME]),
+        "evaluations", axis_to_json(&score->axes[HN_SCORE_EVALUATIONS]), "median_evaluations",
+        until, "median_s", seconds, "reached", score->reached, "overhead_us", score->overhead_us);
 }
 
 static json_t *space_to_json(const struct hn_batch *batch, size_t space,

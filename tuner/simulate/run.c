@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/interrupt.h"
+#include "tuner/simulate/machine_clock.h"
 #include "tuner/strategy/telling.h"
 
 /* From the first to 16 * 1.2^64 evaluations. */
@@ -52,9 +53,13 @@ static void tell_finished(struct drive *drive, uint64_t t)
     const struct hn_strategy_kind *kind = drive->options->strategy;
     uint32_t row = drive->tickets[t].row;
     struct hn_observation finished = drive->options->recorded->observations[row];
+    const struct hn_table_row *measured = &drive->options->recorded->table.rows[row];
+    finished.compile_ms = measured->compile_ms;
+    finished.evaluate_ms = measured->cost_ms - measured->compile_ms;
     if (drive->declined[row]) {
         finished.outcome = HN_OUTCOME_SKIPPED;
         finished.cost = NAN;
+        finished.evaluate_ms = 0;
     }
     if (kind->finished != NULL)
         kind->finished(drive->strategy, t, &finished);
@@ -141,6 +146,45 @@ static enum hn_status search(struct drive *drive, uint16_t *choice, struct hn_er
     return HN_OK;
 }
 
+/* Tickets as work for a machine. */
+static void list_jobs(const struct drive *drive, struct hn_machine_job *jobs, size_t *first)
+{
+    const struct hn_recording_table *table = &drive->options->recorded->table;
+    for (size_t t = 0; t < drive->count; t++) {
+        const struct ticket *ticket = &drive->tickets[t];
+        const struct hn_table_row *row = &table->rows[ticket->row];
+        if (!ticket->repeated)
+            first[ticket->row] = t;
+        jobs[t] = (struct hn_machine_job){
+            .original = first[ticket->row],
+            .compile_ms = row->compile_ms,
+            .evaluate_ms = drive->declined[ticket->row] ? 0 : row->cost_ms - row->compile_ms};
+    }
+}
+
+static enum hn_status keep_clock(const struct drive *drive, struct hn_run *run,
+                                 struct hn_error *err)
+{
+    struct hn_machine_job *jobs = malloc((drive->count + 1) * sizeof *jobs);
+    size_t *first = calloc(drive->options->recorded->table.row_count, sizeof *first);
+    double *ends_ms = malloc((drive->count + 1) * sizeof *ends_ms);
+    run->ends_ms = malloc((drive->distinct + 1) * sizeof *run->ends_ms);
+    enum hn_status status = HN_OK;
+    if (jobs == NULL || first == NULL || ends_ms == NULL || run->ends_ms == NULL)
+        status = hn_fail_memory(err);
+    if (status == HN_OK) {
+        list_jobs(drive, jobs, first);
+        status = hn_machine_clock(jobs, drive->count, drive->options->look_ahead,
+                                  drive->options->cores, ends_ms, err);
+    }
+    for (size_t i = 0; status == HN_OK && i < run->count; i++)
+        run->ends_ms[i] = ends_ms[first[run->rows[i]]];
+    free(jobs);
+    free(first);
+    free(ends_ms);
+    return status;
+}
+
 static enum hn_status collect(const struct drive *drive, struct hn_run *run, struct hn_error *err)
 {
     run->rows = malloc((drive->distinct + 1) * sizeof *run->rows);
@@ -157,7 +201,7 @@ static enum hn_status collect(const struct drive *drive, struct hn_run *run, str
         return hn_fail_memory(err);
     memcpy(run->chances, drive->chances, drive->chance_count * sizeof *run->chances);
     run->chance_count = drive->chance_count;
-    return HN_OK;
+    return drive->options->cores > 0 ? keep_clock(drive, run, err) : HN_OK;
 }
 
 static double thread_ms(void)
@@ -215,5 +259,6 @@ void hn_run_finish(struct hn_run *run)
 {
     free(run->rows);
     free(run->chances);
+    free(run->ends_ms);
     *run = (struct hn_run){.count = 0};
 }

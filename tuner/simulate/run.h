@@ -12,6 +12,7 @@ struct hn_run_options {
     const struct hn_priors *priors; /* may be NULL */
     uint64_t seed;
     unsigned look_ahead; /* from 1 */
+    size_t cores;        /* of a machine whose clock is to be kept; 0: none */
     /* The run goes on until both are reached, or the space or the strategy is exhausted. */
     uint64_t budget_count; /* distinct points */
     double budget_ms;      /* recorded cost of them */
@@ -27,6 +28,7 @@ struct hn_run_chance {
 struct hn_run {
     uint32_t *rows; /* of the recording, in the order evaluated, each once */
     size_t count;
+    double *ends_ms;    /* with cores: by row as above, when a session would have had its result */
     size_t declined;    /* compiled, but not measured because the strategy said so: not among rows */
     struct hn_run_chance *chances; /* with ask_chance: at 16 evaluations and whenever they grew by a fifth */
     size_t chance_count;

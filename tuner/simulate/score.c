@@ -203,20 +203,35 @@ static double evaluations_until_near(const struct hn_recording_table *table,
     return INFINITY;
 }
 
+/* The time that its evaluation ended at. */
+static double seconds_until(const struct hn_run *run, double evaluations)
+{
+    if (run->ends_ms == NULL)
+        return NAN;
+    return isfinite(evaluations) ? run->ends_ms[(size_t)evaluations - 1] / 1000 : INFINITY;
+}
+
+static double median_of(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, compare_reals);
+    return (values[(count - 1) / 2] + values[count / 2]) / 2;
+}
+
 static enum hn_status count_evaluations(const struct hn_recording_table *table,
                                         const struct hn_scale *scale, const struct hn_run *runs,
                                         size_t count, struct hn_score *score, struct hn_error *err)
 {
-    double *until = malloc(count * sizeof *until);
+    double *until = malloc(2 * count * sizeof *until);
     if (until == NULL)
         return hn_fail_memory(err);
     for (size_t i = 0; i < count; i++) {
         until[i] = evaluations_until_near(table, scale, &runs[i]);
+        until[count + i] = seconds_until(&runs[i], until[i]);
         score->reached += isfinite(until[i]) ? 1 / (double)count : 0;
         score->overhead_us += runs[i].overhead_ms * 1000 / (double)count;
     }
-    qsort(until, count, sizeof *until, compare_reals);
-    score->median_evaluations = (until[(count - 1) / 2] + until[count / 2]) / 2;
+    score->median_evaluations = median_of(until, count);
+    score->median_s = median_of(until + count, count);
     free(until);
     return HN_OK;
 }
@@ -251,6 +266,7 @@ void hn_score_mean(const struct hn_score *scores, size_t count, struct hn_score 
                 mean->axes[axis].resamples[resample] += value->resamples[resample] / (double)count;
         }
         mean->median_evaluations += scores[i].median_evaluations;
+        mean->median_s += scores[i].median_s;
         mean->reached += scores[i].reached / (double)count;
         mean->overhead_us += scores[i].overhead_us / (double)count;
     }

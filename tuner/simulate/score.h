@@ -21,6 +21,7 @@ struct hn_score_value {
 struct hn_score {
     struct hn_score_value axes[HN_SCORE_AXES];
     double median_evaluations; /* until within 5% of the optimum; INFINITY when half of the runs never were */
+    double median_s;           /* the same on a machine whose clock was kept; else NAN */
     double reached;            /* part of the runs that came so near */
     double overhead_us;        /* of the search itself, an evaluation */
 };

@@ -126,14 +126,18 @@ void hn_candidates_predict(struct hn_candidates *candidates, const double *white
     candidates->ready = candidates->count;
     while (candidates->rows < candidates->gaussian->count)
         whiten_row(candidates, candidates->rows++, 0, candidates->count);
+    hn_candidates_regress(candidates, whitened_targets, candidates->mean);
+}
 
-    double *restrict mean = candidates->mean;
-    memset(mean, 0, candidates->count * sizeof *mean);
+void hn_candidates_regress(const struct hn_candidates *candidates, const double *whitened_targets,
+                           double *restrict means)
+{
+    memset(means, 0, candidates->count * sizeof *means);
     for (size_t row = 0; row < candidates->rows; row++) {
         const double *restrict own = candidates->whitened + row * candidates->capacity;
         double weight = whitened_targets[row];
         for (size_t c = 0; c < candidates->count; c++)
-            mean[c] += weight * own[c];
+            means[c] += weight * own[c];
     }
 }
 

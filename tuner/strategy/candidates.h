@@ -36,6 +36,8 @@ void hn_candidates_remove(struct hn_candidates *candidates, size_t candidate);
 void hn_candidates_restart(struct hn_candidates *candidates);
 /* Brings the rows up to the process's inputs, then mean[c] = the process's, given its whitened targets. */
 void hn_candidates_predict(struct hn_candidates *candidates, const double *whitened_targets);
+/* means[c] = that of another function at the candidates, whose whitened targets these are; after hn_candidates_predict. */
+void hn_candidates_regress(const struct hn_candidates *candidates, const double *whitened_targets, double *means);
 /* Standard deviation of the function at the candidate, as of hn_candidates_predict. */
 double hn_candidates_deviation(const struct hn_candidates *candidates, size_t candidate);
 

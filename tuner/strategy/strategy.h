@@ -17,6 +17,8 @@ struct hn_observation {
     /* ok, duplicate: the objective (negated when it is maximised); slower: a lower bound of it; else NAN. */
     double cost;
     const struct hn_resources *resources; /* for the call; NULL or not known: nothing was compiled */
+    double compile_ms;  /* finished: what that took; 0: not known */
+    double evaluate_ms; /* the same of verifying and measuring */
 };
 
 /* A point that was measured before this search, maybe under other circumstances. */

@@ -6,6 +6,7 @@
 #include "tuner/strategy/candidates.h"
 #include "tuner/strategy/doubt.h"
 #include "tuner/strategy/moves.h"
+#include "tuner/strategy/prices.h"
 #include "tuner/strategy/screen.h"
 #include "tuner/strategy/seeds.h"
 #include "tuner/strategy/surrogate.h"
@@ -14,15 +15,17 @@ extern const struct hn_strategy_kind hn_strategy_model;
 extern const struct hn_strategy_kind hn_strategy_auto;
 
 /* Bayesian optimisation (Mockus 1975) by expected improvement (Jones, Schonlau and Welch 1998) over
- * a surrogate of the costs. Candidates are the neighbours of the best points, as in SMAC (Hutter,
- * Hoos and Leyton-Brown 2011), and random points, kept from proposal to proposal. `auto` also uses
- * what was measured before elsewhere, and declines to measure what its resources show to be slow.
+ * a surrogate of the costs, for each second that a point takes of what is scarce. Candidates are
+ * the neighbours of the best points, as in SMAC (Hutter, Hoos and Leyton-Brown 2011), and random
+ * points, kept from proposal to proposal. `auto` also uses what was measured before elsewhere, and
+ * declines to measure what its resources show to be slow.
  */
 
 enum {
-    FIRST = 6,     /* points spread over the space before the surrogate is asked */
-    IN_FLIGHT = 6, /* points that may be pending before any is told, with look-aheads to USUAL */
-    USUAL = 32,    /* a longer one asks for more in flight: in proportion */
+    FIRST = 6,      /* points spread over the space before the surrogate is asked */
+    IN_FLIGHT = 6,  /* points that may be pending before any is told, with look-aheads to USUAL */
+    TOLD_EACH = 16, /* and one more for each so many that were told, */
+    USUAL = 32,     /* with a longer look-ahead in proportion */
     SPREAD_DRAWS = 20,
     GIVEN = 4,        /* best points of the priors that are proposed first */
     CANDIDATES = 512, /* at most */
@@ -40,6 +43,7 @@ struct hn_strategy {
     struct hn_trail trail;
     struct hn_surrogate surrogate;
     struct hn_candidates candidates;
+    struct hn_prices prices;
     struct hn_screen *screen; /* NULL: everything is measured */
     uint16_t *given;          /* best points of the priors */
     size_t given_count;       /* that were not proposed yet; the last is the best */
@@ -56,6 +60,7 @@ static void destroy(struct hn_strategy *strategy)
     free(strategy->given);
     hn_screen_destroy(strategy->screen);
     hn_candidates_finish(&strategy->candidates);
+    hn_prices_finish(&strategy->prices);
     hn_surrogate_finish(&strategy->surrogate);
     hn_trail_finish(&strategy->trail);
     free(strategy);
@@ -72,8 +77,10 @@ static enum hn_status create(const struct hn_search *search, struct hn_strategy 
     enum hn_status status = hn_trail_init(&strategy->trail, search, err);
     if (status == HN_OK)
         status = hn_surrogate_init(&strategy->surrogate, search, &strategy->trail, err);
-    if (status == HN_OK && !hn_candidates_init(&strategy->candidates, &strategy->surrogate.encoding,
-                                               &strategy->surrogate.gaussian, CANDIDATES))
+    if (status == HN_OK &&
+        (!hn_candidates_init(&strategy->candidates, &strategy->surrogate.encoding,
+                             &strategy->surrogate.gaussian, CANDIDATES) ||
+         !hn_prices_init(&strategy->prices, search->look_ahead, CANDIDATES)))
         status = hn_fail_memory(err);
     if (status != HN_OK) {
         destroy(strategy);
@@ -249,7 +256,8 @@ static double improvement(const struct hn_strategy *strategy, size_t candidate)
     return lead * 0.5 * erfc(-z * M_SQRT1_2) + deviation * density;
 }
 
-/* The candidate of most expected improvement, times the chance that it does not fail. */
+/* The candidate of most expected improvement for its price, times the chance that it does not fail.
+ */
 static size_t choose(struct hn_strategy *strategy)
 {
     const struct hn_candidates *candidates = &strategy->candidates;
@@ -257,7 +265,7 @@ static size_t choose(struct hn_strategy *strategy)
     double gains[SHORTLIST];
     size_t count = 0;
     for (size_t c = 0; c < candidates->count; c++) {
-        double gain = improvement(strategy, c);
+        double gain = improvement(strategy, c) / strategy->prices.prices[c];
         if (count == SHORTLIST && gain <= gains[SHORTLIST - 1])
             continue;
         size_t place = count < SHORTLIST ? count++ : SHORTLIST - 1;
@@ -294,6 +302,7 @@ static bool ask_surrogate(struct hn_strategy *strategy, uint16_t *choice)
     if (candidates->count == 0)
         return false;
     hn_candidates_predict(candidates, strategy->surrogate.whitened);
+    hn_prices_predict(&strategy->prices, &strategy->surrogate, candidates);
     size_t best = choose(strategy);
     memcpy(choice, candidates->points + best * candidates->width,
            candidates->width * sizeof *choice);
@@ -307,7 +316,7 @@ static bool wait_for_results(struct hn_strategy *strategy, uint16_t *choice)
 {
     const struct hn_trail *trail = &strategy->trail;
     size_t told = trail->count - strategy->pending;
-    size_t most = IN_FLIGHT + (told * strategy->look_ahead) / (8 * USUAL);
+    size_t most = IN_FLIGHT + (told * strategy->look_ahead) / (TOLD_EACH * USUAL);
     if (strategy->pending < most)
         return false;
     while (!isnan(trail->costs[strategy->first_pending]))
@@ -345,8 +354,11 @@ static void finished(struct hn_strategy *strategy, uint64_t ticket,
                      const struct hn_observation *observation)
 {
     struct hn_trail *trail = &strategy->trail;
-    if (isnan(trail->costs[trail->tickets[ticket].point]))
+    uint32_t point = trail->tickets[ticket].point;
+    if (isnan(trail->costs[point])) {
         strategy->pending--;
+        hn_prices_note(&strategy->prices, point, observation);
+    }
     hn_trail_tell(trail, ticket, observation);
 }
 
