@@ -62,15 +62,15 @@ static enum hn_status count(struct hn_store *store, const char *kernel, const ch
 
 /* Another process may write meanwhile: what is more than there is room for came later. */
 static enum hn_status add_all(struct hn_store *store, const char *kernel, const char *signature,
-                              struct hn_known_problems *known, struct hn_error *err)
+                              int64_t most, struct hn_known_problems *known, struct hn_error *err)
 {
     bool row = false;
-    size_t added = 0;
+    int64_t added = 0;
     struct hn_statement *statement = NULL;
     enum hn_status status =
         select_tasks(store, "SELECT problem FROM task WHERE kernel = ? AND signature = ?", kernel,
                      signature, &statement, err);
-    while (status == HN_OK && added < known->mask) {
+    while (status == HN_OK && added < most) {
         status = hn_statement_step(statement, &row, err);
         const char *text = status == HN_OK && row ? hn_column_text(statement, 0) : NULL;
         if (text == NULL)
@@ -88,12 +88,17 @@ enum hn_status hn_known_problems_read(struct hn_store *store, const char *kernel
                                       struct hn_error *err)
 {
     int64_t problems = 0;
+    int64_t under = 0;
     *known = (struct hn_known_problems){.hashes = NULL};
     enum hn_status status = count(store, kernel, signature, &problems, err);
+    if (status == HN_OK && store->base != NULL)
+        status = count(store->base, kernel, signature, &under, err);
     if (status == HN_OK)
-        status = make_room(known, problems, err);
+        status = make_room(known, problems + under, err);
     if (status == HN_OK)
-        status = add_all(store, kernel, signature, known, err);
+        status = add_all(store, kernel, signature, problems, known, err);
+    if (status == HN_OK && store->base != NULL)
+        status = add_all(store->base, kernel, signature, under, known, err);
     if (status != HN_OK)
         hn_known_problems_finish(known);
     return status;

@@ -106,6 +106,7 @@ void hn_store_close(struct hn_store *store)
     hn_database_close(store->database);
     if (store->follower.closed != NULL)
         store->follower.closed(store->follower.context);
+    hn_store_close(store->base);
     free(store->path);
     free(store->name);
     free(store->lost_path);

@@ -25,6 +25,7 @@ struct hn_store {
     struct hn_database *database;
     char *path;
     char *name;      /* of hn_store_set_name; NULL: its file's */
+    struct hn_store *base; /* of hn_store_set_base; NULL: none */
     char *lost_path; /* where it was, if it was rescued to `path`; NULL: it was not */
     enum hn_store_mode mode;
     char warning[512]; /* "" when there is nothing to say */

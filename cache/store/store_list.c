@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache/store/store_base_part.h"
 #include "cache/store/store_history.h"
 #include "cache/store/store_internal.h"
 #include "cache/store/store_newest.h"
@@ -171,32 +172,52 @@ static enum hn_status list_tasks(struct listing *listing, const char *kernel, co
     return status;
 }
 
+/* What is asked of a cache, and of the one under it. */
+static enum hn_status list_both(const struct listing *asked, const char *kernel,
+                                const struct hn_bindings *problem, bool versions,
+                                struct hn_error *err)
+{
+    struct listing listing = *asked;
+    struct hn_store *base = asked->store->base;
+    struct hn_tuned_list more = {.items = NULL};
+    *listing.list = (struct hn_tuned_list){.items = NULL};
+    char *text = problem == NULL ? NULL : hn_store_text_of(problem);
+    if (problem != NULL && text == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = list_tasks(&listing, kernel, text, versions, err);
+    if (status == HN_OK && base != NULL) {
+        struct listing under = {.store = base, .count = asked->count, .list = &more};
+        status = list_tasks(&under, kernel, text, versions, err);
+        if (status == HN_OK)
+            status = hn_base_join(base, asked->list, &more, versions, err);
+        hn_tuned_list_free(&more);
+        if (status != HN_OK)
+            hn_tuned_list_free(asked->list);
+    }
+    free(text);
+    return status;
+}
+
 enum hn_status hn_store_list(struct hn_store *store, const char *kernel, struct hn_tuned_list *list,
                              struct hn_error *err)
 {
-    struct listing listing = {.store = store, .count = true, .list = list};
-    return list_tasks(&listing, kernel, NULL, false, err);
+    const struct listing listing = {.store = store, .count = true, .list = list};
+    return list_both(&listing, kernel, NULL, false, err);
 }
 
 enum hn_status hn_store_list_problem(struct hn_store *store, const char *kernel,
                                      const struct hn_bindings *problem, struct hn_tuned_list *list,
                                      struct hn_error *err)
 {
-    struct listing listing = {.store = store, .list = list};
-    *list = (struct hn_tuned_list){.items = NULL};
-    char *text = problem == NULL ? NULL : hn_store_text_of(problem);
-    if (problem != NULL && text == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status = list_tasks(&listing, kernel, text, false, err);
-    free(text);
-    return status;
+    const struct listing listing = {.store = store, .list = list};
+    return list_both(&listing, kernel, problem, false, err);
 }
 
 enum hn_status hn_store_list_versions(struct hn_store *store, const char *kernel,
                                       struct hn_tuned_list *list, struct hn_error *err)
 {
-    struct listing listing = {.store = store, .count = true, .list = list};
-    return list_tasks(&listing, kernel, NULL, true, err);
+    const struct listing listing = {.store = store, .count = true, .list = list};
+    return list_both(&listing, kernel, NULL, true, err);
 }
 
 enum hn_status hn_store_get_command(struct hn_store *store, int64_t session_id, char **command,

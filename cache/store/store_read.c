@@ -120,7 +120,9 @@ enum hn_status hn_store_get_image(struct hn_store *store, const struct hn_identi
                      : hn_fail(err, HN_ENOTFOUND, "the cache keeps no image of %s", key);
     hn_statement_finish(statement);
     free(key);
-    return status;
+    return status == HN_ENOTFOUND && store->base != NULL
+               ? hn_store_get_image(store->base, identity, version, point, cubin, size, entry, err)
+               : status;
 }
 
 void hn_stored_plan_free(struct hn_stored_plan *plan)
@@ -211,5 +213,7 @@ enum hn_status hn_store_get_plan(struct hn_store *store, const char *kernel,
     hn_statement_finish(statement);
     if (status != HN_OK)
         hn_stored_plan_free(plan);
-    return status;
+    return status == HN_ENOTFOUND && store->base != NULL
+               ? hn_store_get_plan(store->base, kernel, version, plan, err)
+               : status;
 }

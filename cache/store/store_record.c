@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "cache/store/store_base_part.h"
 #include "cache/store/store_internal.h"
 #include "cache/store/store_newest.h"
 
@@ -26,10 +27,10 @@ static enum hn_status visit_rows(struct hn_store *store, struct hn_statement *st
     return status;
 }
 
-enum hn_status hn_store_visit(struct hn_store *store, const struct hn_identity *identity,
-                              const struct hn_version *version, bool simulated,
-                              enum hn_store_whose whose, hn_store_visit_record *visit,
-                              void *visitor, struct hn_error *err)
+static enum hn_status visit_one(struct hn_store *store, const struct hn_identity *identity,
+                                const struct hn_version *version, bool simulated,
+                                enum hn_store_whose whose, hn_store_visit_record *visit,
+                                void *visitor, struct hn_error *err)
 {
     int64_t task_id = 0;
     int64_t version_id = 0;
@@ -60,6 +61,23 @@ enum hn_status hn_store_visit(struct hn_store *store, const struct hn_identity *
         status = visit_rows(store, statement, identity->objective, visit, visitor, err);
     }
     hn_statement_finish(statement);
+    return status;
+}
+
+enum hn_status hn_store_visit(struct hn_store *store, const struct hn_identity *identity,
+                              const struct hn_version *version, bool simulated,
+                              enum hn_store_whose whose, hn_store_visit_record *visit,
+                              void *visitor, struct hn_error *err)
+{
+    struct hn_seen seen = {.visit = visit, .visitor = visitor};
+    if (store->base == NULL || whose == HN_STORE_OWN)
+        return visit_one(store, identity, version, simulated, whose, visit, visitor, err);
+    enum hn_status status =
+        visit_one(store, identity, version, simulated, whose, hn_seen_note, &seen, err);
+    if (status == HN_OK)
+        status = visit_one(store->base, identity, version, simulated, HN_STORE_ALL, hn_seen_skip,
+                           &seen, err);
+    hn_seen_finish(&seen);
     return status;
 }
 
@@ -150,5 +168,7 @@ enum hn_status hn_store_knows(struct hn_store *store, const struct hn_version *v
         status = hn_statement_step(statement, known, err);
     }
     hn_statement_finish(statement);
-    return status;
+    return status == HN_OK && !*known && store->base != NULL
+               ? hn_store_knows(store->base, version, known, err)
+               : status;
 }

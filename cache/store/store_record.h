@@ -6,7 +6,7 @@
 
 /* Records of the cache one at a time, for what does not want to hold them all. */
 
-/* What hn_store_load gives, one by one. id: see hn_store_get. The visitor may take the record
+/* What hn_store_load gives, one by one. id: see hn_store_get; 0 for those of a base, which count as imported. The visitor may take the record
  * over and leave an initialised one; what is left is finished. */
 typedef enum hn_status hn_store_visit_record(void *visitor, int64_t id, struct hn_record *record, struct hn_error *err);
 enum hn_store_whose { HN_STORE_ALL, HN_STORE_OWN, HN_STORE_IMPORTED };

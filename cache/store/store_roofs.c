@@ -82,6 +82,8 @@ enum hn_status hn_store_get_roofs(struct hn_store *store, const struct hn_device
     if (status == HN_OK && row)
         status = read_roofs(statement, roofs, err);
     hn_statement_finish(statement);
+    if (status == HN_OK && !row && store->base != NULL)
+        return hn_store_get_roofs(store->base, device, driver, roofs, err);
     if (status == HN_OK && !row)
         return hn_fail(err, HN_ENOTFOUND, "nothing was measured of what %s can do at best",
                        device->name);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cache/record/gate.h"
+#include "cache/store/store_base_part.h"
 #include "cache/store/store_internal.h"
 
 void hn_stored_rules_free(struct hn_stored_rules *rules)
@@ -123,8 +124,8 @@ static enum hn_status append_stored(struct hn_store *store, struct hn_statement 
     return read_stored(store, statement, stored, err);
 }
 
-enum hn_status hn_store_get_rules(struct hn_store *store, const char *kernel,
-                                  struct hn_stored_rules *rules, struct hn_error *err)
+static enum hn_status get_rules(struct hn_store *store, const char *kernel,
+                                struct hn_stored_rules *rules, struct hn_error *err)
 {
     struct hn_statement *statement;
     bool row = false;
@@ -140,6 +141,22 @@ enum hn_status hn_store_get_rules(struct hn_store *store, const char *kernel,
             status = hn_statement_step(statement, &row, err);
     }
     hn_statement_finish(statement);
+    if (status != HN_OK)
+        hn_stored_rules_free(rules);
+    return status;
+}
+
+enum hn_status hn_store_get_rules(struct hn_store *store, const char *kernel,
+                                  struct hn_stored_rules *rules, struct hn_error *err)
+{
+    struct hn_stored_rules more = {.items = NULL};
+    enum hn_status status = get_rules(store, kernel, rules, err);
+    if (status != HN_OK || store->base == NULL)
+        return status;
+    status = get_rules(store->base, kernel, &more, err);
+    if (status == HN_OK)
+        status = hn_base_join_rules(store->base, rules, &more, err);
+    hn_stored_rules_free(&more);
     if (status != HN_OK)
         hn_stored_rules_free(rules);
     return status;

@@ -37,6 +37,34 @@ class CacheTools(hone.Case):
         document = json.loads(self.hone("cache", "diff", *arguments, "--json").stdout)
         return [(t["change"], t.get("is", t.get("was"))["device"]["name"]) for t in document["tunings"]]
 
+    def test_base_alone(self):
+        base = self.cache_of("base.db", self.recording("a.json"))
+        before = base.read_bytes()
+        listed = json.loads(self.hone("cache", "list", "--base", base, "--json").stdout)
+        self.assertEqual([tuning["device"]["name"] for tuning in listed["tunings"]], ["NVIDIA H200"])
+        self.assertFalse(self.cache.exists())
+        self.assertEqual(base.read_bytes(), before)
+
+    def test_base(self):
+        """Look-ups and searches see both, one's own first; nothing is written to the base."""
+        base = self.folder / "base.db"
+        self.hone("tune", hone.DATA / "saxpy.yaml", "--simulate", self.record(), "--quiet", "--cache", base)
+        before = base.read_bytes()
+        recording = self.record(problem={"SIZE": 4096}, name="other.json")
+        told = self.hone("tune", hone.DATA / "saxpy.yaml", "-p", "SIZE=4096", "--simulate", recording, "--base", base).stderr
+        self.assertIn("1 earlier tuning of it leads the search", told)
+        listed = json.loads(self.hone("cache", "list", "--base", base, "--json").stdout)
+        self.assertEqual([(tuning["problem"]["SIZE"], tuning["origin"]["source"]) for tuning in listed["tunings"]],
+                         [(4096, ""), (1048576, "base.db")])
+        header = self.hone("export", "saxpy", "--base", base, "-o", "-").stdout
+        self.assertIn("1048576", header)
+        self.assertIn("4096", header)
+        self.assertNotIn("1048576", self.hone("export", "saxpy", "-o", "-").stdout)
+        self.assertEqual(base.read_bytes(), before)
+        for part in (["merge", base], ["check"], ["prune", "--stale"]):
+            error = self.hone("cache", *part, "--base", base, expect=2).stderr
+            self.assertEqual(error, f"hone: `hone cache {part[0]}` is of one cache: --base says nothing there\n")
+
     def test_diff_within_noise_is_none(self):
         self.hone("cache", "import", self.recording("a.json"))
         other = self.cache_of("other.db", self.recording("b.json", factor=1.001))

@@ -21,7 +21,7 @@ enum hn_status hn_cache_list_of(const struct hn_cache_command *command, const ch
     enum hn_status status = hn_cache_open_place(&place, HN_STORE_READ, &store, NULL, err);
     if (status != HN_OK)
         return status;
-    status = hn_store_list(store, NULL, list, err);
+    status = hn_store_list_problem(store, NULL, NULL, list, err);
     hn_cache_filter(command, list);
     hn_store_close(store);
     return status;
@@ -54,7 +54,7 @@ enum hn_status hn_cache_diff(const struct hn_cache_command *command, struct hn_e
     struct hn_tuned_list ours;
     struct hn_tuned_list theirs = {.items = NULL};
     struct hn_tuned_pairs pairs = {.items = NULL};
-    enum hn_status status = hn_store_list(command->store, NULL, &ours, err);
+    enum hn_status status = hn_store_list_problem(command->store, NULL, NULL, &ours, err);
     if (status != HN_OK)
         return status;
     hn_cache_filter(command, &ours);

@@ -48,40 +48,40 @@ static enum hn_status report(const struct hn_cache_command *command, const char 
     return HN_OK;
 }
 
+/* *before: what the cache has; it is what it has then. */
 static enum hn_status merge_one(const struct hn_cache_command *command, const char *path,
-                                json_t *files, struct hn_error *err)
+                                struct hn_tuned_list *before, json_t *files, struct hn_error *err)
 {
-    struct hn_tuned_list before;
     struct hn_tuned_list theirs = {.items = NULL};
     struct hn_tuned_list after = {.items = NULL};
     struct hn_tuned_pairs pairs = {.items = NULL};
     struct hn_cache_imported imported = {.known = false};
-    enum hn_status status = hn_store_list(command->store, NULL, &before, err);
+    enum hn_status status = hn_cache_list_of(command, path, &theirs, err);
     if (status == HN_OK)
-        status = hn_cache_list_of(command, path, &theirs, err);
-    if (status == HN_OK)
-        status = hn_tuned_pairs_make(&before, &theirs, command->threshold, false, &pairs, err);
+        status = hn_tuned_pairs_make(before, &theirs, command->threshold, false, &pairs, err);
     if (status == HN_OK)
         status = hn_cache_import_file(command, path, &imported, err);
     if (status == HN_OK)
-        status = hn_store_list(command->store, NULL, &after, err);
+        status = hn_store_list_problem(command->store, NULL, NULL, &after, err);
     if (status == HN_OK) {
         add_remarks(&after, &pairs);
         status = report(command, path, &imported, &pairs, files, err);
     }
     free(pairs.items);
-    hn_tuned_list_free(&after);
     hn_tuned_list_free(&theirs);
-    hn_tuned_list_free(&before);
+    hn_tuned_list_free(before);
+    *before = after;
     return status;
 }
 
 enum hn_status hn_cache_merge(const struct hn_cache_command *command, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
+    struct hn_tuned_list list;
     json_t *files = json_array();
+    enum hn_status status = hn_store_list_problem(command->store, NULL, NULL, &list, err);
     for (size_t i = 0; status == HN_OK && i < command->argument_count; i++)
-        status = merge_one(command, command->arguments[i], files, err);
+        status = merge_one(command, command->arguments[i], &list, files, err);
+    hn_tuned_list_free(&list);
     if (status == HN_OK && command->options.json)
         return hn_cache_print_json(json_pack("{s:s, s:o}", "cache", command->path, "files", files),
                                    err);

@@ -236,6 +236,10 @@ static enum hn_status open_and_run(const struct part *part, struct hn_cache_comm
     free(path);
     if (command->path == NULL)
         return hn_fail_memory(err);
+    if (command->options.base != NULL &&
+        (part->mode == HN_STORE_WRITE || part->run == hn_cache_check))
+        return hn_fail(err, HN_EUSAGE, "`hone cache %s` is of one cache: --base says nothing there",
+                       part->name);
     if (is_server && part->run == hn_cache_prune)
         return hn_fail(err, HN_EUSAGE,
                        "the cache of a server is everybody's, and not pruned from here: merge it "

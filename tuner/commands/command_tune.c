@@ -146,6 +146,7 @@ static enum hn_status find_strategy(struct tune *tune, struct hn_error *err)
 static enum hn_status open_store(struct tune *tune, struct hn_error *err)
 {
     const struct hn_cache_place place = {.path = tune->options.cache,
+                                         .base = tune->options.base,
                                          .kernel = tune->config->plan->kernel,
                                          .quiet = tune->options.quiet};
     return hn_cache_open_place(&place, HN_STORE_WRITE, &tune->store, &tune->server, err);

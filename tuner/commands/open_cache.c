@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache/store/store_base.h"
+
 /* Of a copy that is written to: who sends it. */
 struct sender {
     struct hn_server *server;
@@ -109,6 +111,28 @@ static enum hn_status open_server(const char *uri, const struct hn_cache_place *
     return status;
 }
 
+static enum hn_status open_alone(const char *path, const struct hn_cache_place *place,
+                                 enum hn_store_mode mode, struct hn_store **store,
+                                 struct hn_server **server, struct hn_error *err)
+{
+    return hn_store_is_server(path) ? open_server(path, place, mode, store, server, err)
+                                    : hn_store_open(path, mode, store, err);
+}
+
+static enum hn_status add_base(const char *path, const char *kernel, struct hn_store *store,
+                               struct hn_error *err)
+{
+    struct hn_store *base;
+    struct hn_server *none;
+    const struct hn_cache_place place = {.kernel = kernel};
+    if (path == NULL)
+        return HN_OK;
+    enum hn_status status = open_alone(path, &place, HN_STORE_READ, &base, &none, err);
+    if (status == HN_OK)
+        hn_store_set_base(store, base);
+    return status;
+}
+
 enum hn_status hn_cache_open_place(const struct hn_cache_place *place, enum hn_store_mode mode,
                                    struct hn_store **store, struct hn_server **server,
                                    struct hn_error *err)
@@ -120,19 +144,29 @@ enum hn_status hn_cache_open_place(const struct hn_cache_place *place, enum hn_s
     *own = NULL;
     if (path == NULL)
         return hn_fail_memory(err);
-    enum hn_status status = hn_store_is_server(path)
-                                ? open_server(path, place, mode, store, own, err)
-                                : hn_store_open(path, mode, store, err);
+    enum hn_status status = open_alone(path, place, mode, store, own, err);
     free(path);
-    if (status == HN_OK && hn_store_warning(*store) != NULL && !place->quiet)
+    /* Where nothing was tuned yet the base is all there is to read. */
+    if (status == HN_ENOTFOUND && mode == HN_STORE_READ && place->base != NULL)
+        return open_alone(place->base, place, mode, store, own, err);
+    if (status == HN_OK)
+        status = add_base(place->base, place->kernel, *store, err);
+    if (status != HN_OK) {
+        hn_store_close(*store);
+        *store = NULL;
+        *own = NULL;
+        return status;
+    }
+    if (hn_store_warning(*store) != NULL && !place->quiet)
         fprintf(stderr, "hone: warning: %s\n", hn_store_warning(*store));
-    return status;
+    return HN_OK;
 }
 
 enum hn_status hn_cache_open(const struct hn_options *options, enum hn_store_mode mode,
                              struct hn_store **store, struct hn_error *err)
 {
-    const struct hn_cache_place place = {.path = options->cache, .quiet = options->quiet};
+    const struct hn_cache_place place = {
+        .path = options->cache, .base = options->base, .quiet = options->quiet};
     return hn_cache_open_place(&place, mode, store, NULL, err);
 }
 
@@ -148,6 +182,12 @@ enum hn_status hn_cache_open_again(const struct hn_options *options, struct hn_s
         hn_store_follow(*store,
                         &(struct hn_store_follower){.committed = tell_server, .context = server});
     free(path);
+    if (status == HN_OK)
+        status = add_base(options->base, NULL, *store, err);
+    if (status != HN_OK) {
+        hn_store_close(*store);
+        *store = NULL;
+    }
     return status;
 }
 

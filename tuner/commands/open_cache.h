@@ -15,6 +15,7 @@ enum hn_status hn_cache_open(const struct hn_options *options, enum hn_store_mod
 /* The same in parts. */
 struct hn_cache_place {
     const char *path;   /* of a file, or a URI; NULL: the default */
+    const char *base;   /* a cache to be read under it, as path is; NULL: none */
     const char *kernel; /* of a server: only what it has of it; NULL: of all */
     bool images;        /* of a server: machine code, too */
     bool quiet;

@@ -28,6 +28,7 @@ enum {
     KEY_ARCH,
     KEY_COMPILE_TIMEOUT,
     KEY_CACHE,
+    KEY_BASE,
     KEY_JSON,
     KEY_EVENTS,
     KEY_WORKERS,
@@ -86,8 +87,11 @@ static const struct argp_option compile_options[] = {
 static const struct argp_option cache_options[] = {
     {0, 0, 0, 0, "Cache:", 6},
     {"cache", KEY_CACHE, "PATH", 0,
-     "The cache: a file, or postgresql://… (default $HONE_CACHE, else $XDG_CACHE_HOME/hone/hone.db)",
+     "The cache: a file, or postgresql://… (default $HONE_CACHE, else "
+     "$XDG_CACHE_HOME/hone/hone.db)",
      6},
+    {"base", KEY_BASE, "PATH", 0,
+     "Another cache that is read beside it: look-ups and searches see both", 6},
     {0},
 };
 
@@ -284,6 +288,9 @@ static bool take_plain(struct hn_options *options, int key, char *argument)
         return true;
     case KEY_CACHE:
         options->cache = argument;
+        return true;
+    case KEY_BASE:
+        options->base = argument;
         return true;
     case KEY_JSON:
         options->json = true;

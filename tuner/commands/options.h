@@ -28,6 +28,7 @@ struct hn_options {
     int jobs; /* 0: as many as the machine allows */
     uint64_t seed;
     const char *cache;
+    const char *base; /* --base; NULL: none */
     const char *simulate;
     bool json;
     const char *events;
@@ -45,7 +46,7 @@ enum hn_option_groups {
     HN_OPTIONS_SEARCH = 2,  /* --strategy --budget --stop-chance --full --look-ahead --seed --simulate --retry-failed */
     HN_OPTIONS_DEVICE = 4,  /* --device --regime --run-timeout */
     HN_OPTIONS_COMPILE = 8, /* --jobs --compile-timeout */
-    HN_OPTIONS_CACHE = 16,  /* --cache */
+    HN_OPTIONS_CACHE = 16,  /* --cache --base */
     HN_OPTIONS_OUTPUT = 32, /* --json --quiet */
     HN_OPTIONS_ARCH = 64,   /* --arch, with HN_OPTIONS_COMPILE */
     HN_OPTIONS_EVENTS = 128, /* --events, with HN_OPTIONS_OUTPUT */

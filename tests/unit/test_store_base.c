@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/store_fixture.h"
+
+#include "cache/store/store_base.h"
+#include "cache/store/store_record.h"
+#include "cache/store/store_roofs.h"
+
+static const struct hn_device_identity device = {"NVIDIA H200", 90, 132, ""};
+
+/* Own: M = 4096 with tiles 16 and 32. Base: the same with 32 and 64, and M = 512 with an image and
+ * a plan. */
+static struct hn_store *open_both(struct fixture *fixture)
+{
+    char path[128];
+    struct hn_record record;
+    struct hn_identity identity;
+    const struct hn_store_file file = {"matmul.cu", "text"};
+    const struct hn_store_plan plan = {"{}", &file, 1};
+    const struct hn_roofs roofs = {.copy_gb_per_s = 4000, .measured = 1000, .driver = "580.1"};
+    int64_t id;
+    snprintf(path, sizeof path, "%s/base.db", fixture->folder);
+    struct hn_store *base = open_store(path, HN_STORE_WRITE);
+    int64_t session = begin_at(base, &version_1, 4096, false, 5000);
+    put(base, session, 32, 3);
+    put(base, session, 64, 4);
+    make_identity(&identity, 512);
+    const struct hn_store_session other = {
+        .identity = &identity, .version = &version_1, .plan = &plan, .command = ""};
+    assert_int_equal(hn_store_begin(base, &other, &id, NULL), HN_OK);
+    put(base, id, 8, 1);
+    make_record(&record, 8, 1);
+    assert_int_equal(hn_store_put_image(base, id, &record.point, "cubin", 5, "e", NULL), HN_OK);
+    assert_int_equal(hn_store_put_roofs(base, &device, &roofs, NULL), HN_OK);
+    hn_record_finish(&record);
+    hn_identity_finish(&identity);
+    hn_store_close(base);
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    session = begin(store);
+    put(store, session, 16, 7);
+    put(store, session, 32, 8);
+    commit(store);
+    hn_store_set_base(store, open_store(path, HN_STORE_READ));
+    return store;
+}
+
+static void lists_have_both(void **state)
+{
+    struct hn_tuned_list list;
+    struct hn_store *store = open_both(*state);
+    assert_int_equal(hn_store_list(store, NULL, &list, NULL), HN_OK);
+    assert_int_equal(list.count, 2);
+    /* In the order of problems; of the one that both have, what is one's own. */
+    assert_string_equal(list.items[0].origin.source, "base.db");
+    assert_true(list.items[0].best.timing.median_us == 1);
+    assert_int_equal(list.items[0].session_id, 0);
+    assert_string_equal(list.items[1].origin.source, "");
+    assert_true(list.items[1].best.timing.median_us == 7);
+    hn_tuned_list_free(&list);
+    hn_store_close(store);
+}
+
+static enum hn_status count_record(void *visitor, int64_t id, struct hn_record *record,
+                                   struct hn_error *err)
+{
+    int *count = visitor;
+    (void)id;
+    (void)record;
+    (void)err;
+    ++*count;
+    return HN_OK;
+}
+
+static void records_of_both_are_told_apart(void **state)
+{
+    static const struct {
+        enum hn_store_whose whose;
+        int count;
+    } cases[] = {{HN_STORE_OWN, 2}, {HN_STORE_IMPORTED, 2}, {HN_STORE_ALL, 3}};
+    struct hn_store *store = open_both(*state);
+    struct hn_identity identity;
+    make_identity(&identity, 4096);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int count = 0;
+        assert_int_equal(hn_store_visit(store, &identity, &version_1, false, cases[i].whose,
+                                        count_record, &count, NULL),
+                         HN_OK);
+        assert_int_equal(count, cases[i].count);
+    }
+    struct hn_records records = load_of(store, &version_1, false);
+    for (size_t i = 0; i < records.count; i++)
+        assert_true(records.items[i].timing.median_us != 3); /* its own of that point counts */
+    hn_records_free(&records);
+    hn_identity_finish(&identity);
+    hn_store_close(store);
+}
+
+static void the_rest_is_found_in_the_base(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_store *store = open_both(fixture);
+    struct hn_stored_plan plan;
+    struct hn_roofs roofs;
+    struct hn_identity identity;
+    struct hn_record record;
+    void *cubin;
+    size_t size;
+    char *entry;
+    make_identity(&identity, 512);
+    make_record(&record, 8, 1);
+    assert_int_equal(hn_store_get_plan(store, "matmul", &version_1, &plan, NULL), HN_OK);
+    assert_string_equal(plan.files[0].text, "text");
+    hn_stored_plan_free(&plan);
+    assert_int_equal(hn_store_get_image(store, &identity, &version_1, &record.point, &cubin, &size,
+                                        &entry, NULL),
+                     HN_OK);
+    assert_int_equal(size, 5);
+    free(cubin);
+    free(entry);
+    assert_int_equal(hn_store_get_roofs(store, &device, NULL, &roofs, NULL), HN_OK);
+    assert_true(roofs.copy_gb_per_s > 3999);
+    hn_record_finish(&record);
+    hn_identity_finish(&identity);
+    hn_store_close(store);
+    /* And nothing of it came into one's own. */
+    assert_int_equal(query(fixture->path, "SELECT count(*) FROM record"), 2);
+    assert_int_equal(query(fixture->path, "SELECT count(*) FROM roof"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(lists_have_both),
+        TEST(records_of_both_are_told_apart),
+        TEST(the_rest_is_found_in_the_base),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
