@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """64 caches with a million records in all: merged into one file, sent to a PostgreSQL server, fetched from it by another machine. Prints
-the seconds and sizes of docs/scaling.md. The caches are made of one real record of the driver double, under other points and times.
+the seconds and sizes of docs/scaling.md. Of 16 problems a cache one is the same in all. The caches are made of one real record of the driver double, under other points and times.
 
     HONE=build/tuner/hone HONE_DOUBLE=build/tests/double bench/server/merge.py [--caches 64] [--records 1000000]
 """
@@ -58,7 +58,8 @@ def make_cache(first, path, number, records):
     for kernel in range(KERNELS):
         connection.execute("INSERT INTO plan VALUES(?, ?, ?, 0)", (version, f"kernel{kernel}", plan))
     for session in range(sessions):
-        size = 64 * (session // KERNELS + 1)
+        # One problem is everybody's, the others are each machine's own.
+        size = 64 if session == 0 else 64 * (1 + number * sessions + session)
         connection.execute("INSERT INTO task VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
                            (session + 1, f"kernel{session % KERNELS}", task[2], f"n={size}", *task[4:10]))
         connection.execute("INSERT INTO session VALUES(?, ?, ?, ?, ?, 'hone tune', 0, ?, '', 0, 0)",

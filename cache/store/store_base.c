@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "cache/store/lookup.h"
 #include "cache/store/store_base_part.h"
 #include "cache/store/store_internal.h"
@@ -71,88 +70,4 @@ enum hn_status hn_base_join(const struct hn_store *base, struct hn_tuned_list *l
     if (list->count > own)
         qsort(list->items, list->count, sizeof *list->items, compare);
     return HN_OK;
-}
-
-enum hn_status hn_base_join_rules(const struct hn_store *base, struct hn_stored_rules *rules,
-                                  struct hn_stored_rules *more, struct hn_error *err)
-{
-    const size_t own = rules->count;
-    size_t left = 0;
-    struct hn_stored_rule *grown = realloc(rules->items, (own + more->count + 1) * sizeof *grown);
-    if (grown == NULL)
-        return hn_fail_memory(err);
-    rules->items = grown;
-    for (size_t i = 0; i < more->count; i++) {
-        struct hn_stored_rule *stored = &more->items[i];
-        bool found = false;
-        for (size_t n = 0; n < own; n++)
-            found = found || hn_identity_equal(&rules->items[n].identity, &stored->identity);
-        if (found) {
-            more->items[left++] = *stored;
-            continue;
-        }
-        hn_base_mark(base, &stored->origin);
-        stored->session_id = 0;
-        rules->items[rules->count++] = *stored;
-    }
-    more->count = left;
-    return HN_OK;
-}
-
-static enum hn_status hash_point(const struct hn_bindings *point, struct hn_hash *hash,
-                                 struct hn_error *err)
-{
-    char *text = hn_store_text_of(point);
-    if (text == NULL)
-        return hn_fail_memory(err);
-    *hash = hn_hash_string(text);
-    free(text);
-    return HN_OK;
-}
-
-enum hn_status hn_seen_note(void *pointer, int64_t id, struct hn_record *record,
-                            struct hn_error *err)
-{
-    struct hn_seen *seen = pointer;
-    struct hn_hash hash;
-    if (seen->count == seen->capacity) {
-        size_t capacity = seen->capacity == 0 ? 256 : 2 * seen->capacity;
-        char(*grown)[33] = realloc(seen->points, capacity * sizeof *grown);
-        if (grown == NULL)
-            return hn_fail_memory(err);
-        seen->points = grown;
-        seen->capacity = capacity;
-    }
-    enum hn_status status = hash_point(&record->point, &hash, err);
-    if (status != HN_OK)
-        return status;
-    memcpy(seen->points[seen->count++], hash.hex, sizeof hash.hex);
-    return seen->visit(seen->visitor, id, record, err);
-}
-
-static int compare_hashes(const void *a, const void *b)
-{
-    return strcmp(a, b);
-}
-
-enum hn_status hn_seen_skip(void *pointer, int64_t id, struct hn_record *record,
-                            struct hn_error *err)
-{
-    struct hn_seen *seen = pointer;
-    struct hn_hash hash;
-    (void)id;
-    if (!seen->sorted && seen->count > 0)
-        qsort(seen->points, seen->count, sizeof *seen->points, compare_hashes);
-    seen->sorted = true;
-    enum hn_status status = hash_point(&record->point, &hash, err);
-    if (status != HN_OK)
-        return status;
-    bool known = seen->count > 0 && bsearch(hash.hex, seen->points, seen->count,
-                                            sizeof *seen->points, compare_hashes) != NULL;
-    return known ? HN_OK : seen->visit(seen->visitor, 0, record, err);
-}
-
-void hn_seen_finish(struct hn_seen *seen)
-{
-    free(seen->points);
 }

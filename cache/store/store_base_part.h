@@ -2,8 +2,7 @@
 #ifndef HONE_CACHE_STORE_STORE_BASE_PART_H
 #define HONE_CACHE_STORE_STORE_BASE_PART_H
 
-#include "cache/store/store_record.h"
-#include "cache/store/store_rules.h"
+#include "cache/store/store.h"
 
 /* What the readers of the store need of a base. */
 
@@ -14,21 +13,5 @@ void hn_base_mark(const struct hn_store *base, struct hn_origin *origin);
  * of it is to be freed. */
 enum hn_status hn_base_join(const struct hn_store *base, struct hn_tuned_list *list, struct hn_tuned_list *more,
                             bool versions, struct hn_error *err);
-enum hn_status hn_base_join_rules(const struct hn_store *base, struct hn_stored_rules *rules,
-                                  struct hn_stored_rules *more, struct hn_error *err);
-
-/* Visits records as hn_store_visit does, those of points that were visited before left out: once those of the upper cache, with
- * hn_seen_note, then the base's, with hn_seen_skip. The visitor of both is the struct. */
-struct hn_seen {
-    hn_store_visit_record *visit;
-    void *visitor;
-    char (*points)[33]; /* hashes */
-    size_t count;
-    size_t capacity;
-    bool sorted;
-};
-hn_store_visit_record hn_seen_note;
-hn_store_visit_record hn_seen_skip;
-void hn_seen_finish(struct hn_seen *seen);
 
 #endif

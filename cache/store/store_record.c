@@ -2,8 +2,9 @@
 #include "cache/store/store_record.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#include "cache/store/store_base_part.h"
+#include "base/hash.h"
 #include "cache/store/store_internal.h"
 #include "cache/store/store_newest.h"
 
@@ -64,20 +65,83 @@ static enum hn_status visit_one(struct hn_store *store, const struct hn_identity
     return status;
 }
 
+/* Points that the upper cache has records of: the base's of them do not count. */
+struct seen {
+    hn_store_visit_record *visit;
+    void *visitor;
+    char (*points)[33]; /* hashes */
+    size_t count;
+    size_t capacity;
+    bool sorted;
+};
+
+static enum hn_status hash_point(const struct hn_bindings *point, struct hn_hash *hash,
+                                 struct hn_error *err)
+{
+    char *text = hn_store_text_of(point);
+    if (text == NULL)
+        return hn_fail_memory(err);
+    *hash = hn_hash_string(text);
+    free(text);
+    return HN_OK;
+}
+
+static enum hn_status note_seen(void *pointer, int64_t id, struct hn_record *record,
+                                struct hn_error *err)
+{
+    struct seen *seen = pointer;
+    struct hn_hash hash;
+    if (seen->count == seen->capacity) {
+        size_t capacity = seen->capacity == 0 ? 256 : 2 * seen->capacity;
+        char(*grown)[33] = realloc(seen->points, capacity * sizeof *grown);
+        if (grown == NULL)
+            return hn_fail_memory(err);
+        seen->points = grown;
+        seen->capacity = capacity;
+    }
+    enum hn_status status = hash_point(&record->point, &hash, err);
+    if (status != HN_OK)
+        return status;
+    memcpy(seen->points[seen->count++], hash.hex, sizeof hash.hex);
+    return seen->visit(seen->visitor, id, record, err);
+}
+
+static int compare_hashes(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static enum hn_status skip_seen(void *pointer, int64_t id, struct hn_record *record,
+                                struct hn_error *err)
+{
+    struct seen *seen = pointer;
+    struct hn_hash hash;
+    (void)id;
+    if (!seen->sorted && seen->count > 0)
+        qsort(seen->points, seen->count, sizeof *seen->points, compare_hashes);
+    seen->sorted = true;
+    enum hn_status status = hash_point(&record->point, &hash, err);
+    if (status != HN_OK)
+        return status;
+    bool known = seen->count > 0 && bsearch(hash.hex, seen->points, seen->count,
+                                            sizeof *seen->points, compare_hashes) != NULL;
+    return known ? HN_OK : seen->visit(seen->visitor, 0, record, err);
+}
+
 enum hn_status hn_store_visit(struct hn_store *store, const struct hn_identity *identity,
                               const struct hn_version *version, bool simulated,
                               enum hn_store_whose whose, hn_store_visit_record *visit,
                               void *visitor, struct hn_error *err)
 {
-    struct hn_seen seen = {.visit = visit, .visitor = visitor};
+    struct seen seen = {.visit = visit, .visitor = visitor};
     if (store->base == NULL || whose == HN_STORE_OWN)
         return visit_one(store, identity, version, simulated, whose, visit, visitor, err);
     enum hn_status status =
-        visit_one(store, identity, version, simulated, whose, hn_seen_note, &seen, err);
+        visit_one(store, identity, version, simulated, whose, note_seen, &seen, err);
     if (status == HN_OK)
-        status = visit_one(store->base, identity, version, simulated, HN_STORE_ALL, hn_seen_skip,
+        status = visit_one(store->base, identity, version, simulated, HN_STORE_ALL, skip_seen,
                            &seen, err);
-    hn_seen_finish(&seen);
+    free(seen.points);
     return status;
 }
 

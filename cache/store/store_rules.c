@@ -146,6 +146,34 @@ static enum hn_status get_rules(struct hn_store *store, const char *kernel,
     return status;
 }
 
+/* Moves those of families that the upper cache has no rule of; what is left of `more` is to be
+ * freed. */
+static enum hn_status join_rules(const struct hn_store *base, struct hn_stored_rules *rules,
+                                 struct hn_stored_rules *more, struct hn_error *err)
+{
+    const size_t own = rules->count;
+    size_t left = 0;
+    struct hn_stored_rule *grown = realloc(rules->items, (own + more->count + 1) * sizeof *grown);
+    if (grown == NULL)
+        return hn_fail_memory(err);
+    rules->items = grown;
+    for (size_t i = 0; i < more->count; i++) {
+        struct hn_stored_rule *stored = &more->items[i];
+        bool found = false;
+        for (size_t n = 0; n < own; n++)
+            found = found || hn_identity_equal(&rules->items[n].identity, &stored->identity);
+        if (found) {
+            more->items[left++] = *stored;
+            continue;
+        }
+        hn_base_mark(base, &stored->origin);
+        stored->session_id = 0;
+        rules->items[rules->count++] = *stored;
+    }
+    more->count = left;
+    return HN_OK;
+}
+
 enum hn_status hn_store_get_rules(struct hn_store *store, const char *kernel,
                                   struct hn_stored_rules *rules, struct hn_error *err)
 {
@@ -155,7 +183,7 @@ enum hn_status hn_store_get_rules(struct hn_store *store, const char *kernel,
         return status;
     status = get_rules(store->base, kernel, &more, err);
     if (status == HN_OK)
-        status = hn_base_join_rules(store->base, rules, &more, err);
+        status = join_rules(store->base, rules, &more, err);
     hn_stored_rules_free(&more);
     if (status != HN_OK)
         hn_stored_rules_free(rules);
