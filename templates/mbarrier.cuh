@@ -23,6 +23,21 @@ __device__ __forceinline__ void barriers_are_ready()
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
+__device__ __forceinline__ void barrier_arrive(mbarrier *barrier)
+{
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
+// The same barrier of another block of the cluster. This orders what copies and products read, which has ended, but nothing
+// else: an order among all blocks' accesses (release.cluster) would have to wait for all that is under way.
+__device__ __forceinline__ void barrier_arrive_at_rank(mbarrier *barrier, unsigned rank)
+{
+    asm volatile("{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; "
+                 "mbarrier.arrive.shared::cluster.b64 _, [there]; }" ::"r"(shared_address(barrier)),
+                 "r"(rank)
+                 : "memory");
+}
+
 __device__ __forceinline__ void barrier_arrive_and_expect(mbarrier *barrier, int bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)

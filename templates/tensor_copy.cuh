@@ -20,6 +20,16 @@ __device__ __forceinline__ void load_box(void *shared, const tensor_map *map, in
                  : "memory");
 }
 
+// The same box to the same place of all blocks of the cluster whose bit is set, whose barriers count their own bytes.
+__device__ __forceinline__ void load_box_for(unsigned blocks, void *shared, const tensor_map *map, int x, int y,
+                                             mbarrier *barrier)
+{
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
+                 "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared_address(shared)),
+                 "l"(map), "r"(x), "r"(y), "r"(shared_address(barrier)), "h"((unsigned short)blocks)
+                 : "memory");
+}
+
 __device__ __forceinline__ void store_box(const void *shared, const tensor_map *map, int x, int y)
 {
     asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(x),
@@ -35,10 +45,7 @@ template <int count> __device__ __forceinline__ void wait_for_reads_of_stores()
 }
 
 // What threads wrote to shared memory before is seen by copies after it.
-__device__ __forceinline__ void make_visible_to_copies()
-{
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
+__device__ __forceinline__ void make_visible_to_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 __device__ __forceinline__ void prefetch_map(const tensor_map *map)
 {

@@ -49,8 +49,8 @@ static int tear_down(void **state)
         assert_int_equal(status_, HN_OK);                                                          \
     } while (0)
 
-static void compile(const struct hn_template *template, const struct hn_source *source,
-                    const char *text, struct hn_image *image)
+static void compile(const struct hn_config *config, const struct hn_template *template,
+                    const struct hn_source *source, const char *text, struct hn_image *image)
 {
     const char **names = calloc(template->include_count + 1, sizeof *names);
     const char **texts = calloc(template->include_count + 1, sizeof *texts);
@@ -70,7 +70,7 @@ static void compile(const struct hn_template *template, const struct hn_source *
         .entry_count = source->entry_count,
         .options = (const char *const *)source->options,
         .option_count = source->option_count,
-        .architecture = "sm_90",
+        .architecture = config->plan->arch_specific ? "sm_90a" : "sm_90",
     };
     ASSERT_OK(hn_compile(&nvrtc, &request, image, &err));
     if (image->outcome != HN_OUTCOME_OK)
@@ -86,8 +86,8 @@ static void check_defaults(const struct hn_config *config, const struct hn_bindi
     struct hn_image tuned, alone;
     ASSERT_OK(hn_template_load(config->plan->template_path, &template, &err));
     ASSERT_OK(hn_source_make(config->plan, &template, &config->problems[0], point, &source, &err));
-    compile(&template, &source, source.text, &tuned);
-    compile(&template, &source, template.text, &alone);
+    compile(config, &template, &source, source.text, &tuned);
+    compile(config, &template, &source, template.text, &alone);
     assert_string_equal(tuned.code_hash, alone.code_hash);
     assert_int_equal(tuned.resources.spill_store_bytes, 0);
     hn_image_finish(&alone);
@@ -105,7 +105,7 @@ static void check_reference(const struct hn_config *config, const struct hn_bind
     ASSERT_OK(hn_template_load(config->plan->reference.template_path, &template, &err));
     ASSERT_OK(hn_source_make_reference(config->plan, &template, &config->problems[0], point,
                                        &source, &err));
-    compile(&template, &source, source.text, &image);
+    compile(config, &template, &source, source.text, &image);
     hn_image_finish(&image);
     hn_source_finish(&source);
     hn_template_finish(&template);

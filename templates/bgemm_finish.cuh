@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+// From the sums in registers to C, for bgemm.cu: added up over the blocks that share a tile; then stored by the threads
+// themselves, or by way of shared memory in boxes.
+#ifndef HONE_BGEMM_FINISH_CUH
+#define HONE_BGEMM_FINISH_CUH
+
+#include "tensor_copy.cuh"
+
+// Two neighbours of 16 bits, the first in the lower half.
+__device__ __forceinline__ unsigned packed(float first, float second)
+{
+    unsigned both;
+#if OUT == OUT_half
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
+#else
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
+#endif
+    return both;
+}
+
+// Without a branch.
+__device__ __forceinline__ void store_if(bool wanted, void *to, unsigned short bits)
+{
+    asm volatile("{ .reg .pred wanted; setp.ne.s32 wanted, %0, 0; @wanted st.global.u16 [%1], %2; }" ::"r"((int)wanted),
+                 "l"(to), "h"(bits)
+                 : "memory");
+}
+__device__ __forceinline__ void store_if(bool wanted, void *to, unsigned bits)
+{
+    asm volatile("{ .reg .pred wanted; setp.ne.s32 wanted, %0, 0; @wanted st.global.u32 [%1], %2; }" ::"r"((int)wanted),
+                 "l"(to), "r"(bits)
+                 : "memory");
+}
+
+// Two sums: neighbours, or `apart` elements.
+__device__ __forceinline__ void store_two(bool first_wanted, bool second_wanted, c_type *to, int apart, float first,
+                                          float second)
+{
+#if OUT == OUT_float
+    store_if(first_wanted, to, __float_as_uint(first));
+    store_if(second_wanted, to + apart, __float_as_uint(second));
+#else
+    const unsigned both = packed(first, second); // one alone makes ptxas serialise the products
+    if (apart == 1) {
+        store_if(first_wanted, to, both);
+    } else {
+        store_if(first_wanted, to, (unsigned short)both);
+        store_if(second_wanted, to + apart, (unsigned short)(both >> 16));
+    }
+#endif
+}
+
+// The warpgroup's threads meet.
+__device__ __forceinline__ void meet(int consumer)
+{
+    asm volatile("bar.sync %0, 128;" ::"r"(consumer + 1) : "memory");
+}
+
+// Four matrices of 8 x 8 elements of 16 bits, two neighbours of a row a lane, to shared memory: lane i says where line i % 8
+// of matrix i / 8 lies. Exchanged, what were columns are lines.
+__device__ __forceinline__ void store_matrices(void *line, unsigned a, unsigned b, unsigned c, unsigned d)
+{
+#if EXCHANGE
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(line)), "r"(a),
+                 "r"(b), "r"(c), "r"(d)
+                 : "memory");
+#else
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(line)), "r"(a), "r"(b),
+                 "r"(c), "r"(d)
+                 : "memory");
+#endif
+}
+
+// Lines of a chunk in shared memory, and where a word of 16 bytes is found in it: swizzled, so that eight lines' words lie
+// in different banks.
+constexpr int chunk_line_bytes = (EXCHANGE ? 64 : chunk) * element_bytes;
+__device__ __forceinline__ int in_chunk(int line, int x)
+{
+    const int offset = line * chunk_line_bytes + x * element_bytes;
+    return chunk_line_bytes > 128 ? offset : offset ^ ((offset >> 3) & (chunk_line_bytes - 16));
+}
+
+// A thread's part of 64 x chunk sums, to shared memory.
+__device__ __forceinline__ void write_chunk(unsigned char *buffer, const float *sum)
+{
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+#if OUT != OUT_float
+    const int down = warp * 16 + lane / 8 % 2 * 8, right = lane / 16 * 8; // of this lane's matrix
+#pragma unroll
+    for (int column = 0; column < chunk; column += 16, sum += 8) {
+        const int at = EXCHANGE ? in_chunk(column + right + lane % 8, down) : in_chunk(down + lane % 8, column + right);
+        store_matrices(buffer + at, packed(sum[0], sum[1]), packed(sum[2], sum[3]), packed(sum[4], sum[5]),
+                       packed(sum[6], sum[7]));
+    }
+#else
+#pragma unroll
+    for (int i = 0; i < chunk / 2; i += 2) {
+#if EXCHANGE
+        *(float *)(buffer + in_chunk(sum_column(i), sum_row(i))) = sum[i];
+        *(float *)(buffer + in_chunk(sum_column(i) + 1, sum_row(i))) = sum[i + 1];
+#else
+        *(float2 *)(buffer + in_chunk(sum_row(i), sum_column(i))) = make_float2(sum[i], sum[i + 1]);
+#endif
+    }
+#endif
+}
+
+// Chunk by chunk through shared memory; the copy engine leaves out what is beyond the edges. `next` is the buffer whose turn
+// it is.
+__device__ __forceinline__ void store_by_boxes(const float (&all)[tall_blocks][sums], unsigned char *buffers, int &next,
+                                               const tensor_map *C_map, const place &tile, int row, int consumer)
+{
+#pragma unroll
+    for (int i = 0; i < tall_blocks; ++i)
+#pragma unroll
+        for (int column = 0; column < wide_columns; column += chunk) {
+            unsigned char *const buffer = buffers + next * chunk_bytes;
+            if (threadIdx.x % 128 == 0)
+                wait_for_reads_of_stores<C_BUFFERS - 1>();
+            meet(consumer);
+            write_chunk(buffer, &all[i][column / 2]);
+            make_visible_to_copies();
+            meet(consumer);
+            if (threadIdx.x % 128 == 0) {
+                const int down = row + i * 64;
+                store_box(buffer, C_map, tile.n + (EXCHANGE ? down : column), tile.m + (EXCHANGE ? column : down));
+            }
+            next = (next + 1) % C_BUFFERS;
+        }
+}
+
+// A thread's four sums of 8 columns, two neighbours of a row at a time.
+__device__ __forceinline__ void store_four(c_type *C, const sizes &size, const place &tile, int row, int column,
+                                           const float (&sum)[4])
+{
+#pragma unroll
+    for (int j = 0; j < 4; j += 2) {
+        const int down = row + sum_row(j), right = column + sum_column(j);
+        const int m = tile.m + (EXCHANGE ? right : down), n = tile.n + (EXCHANGE ? down : right);
+        c_type *const to = C + (size_t)m * size.n + n;
+        store_two(m < size.m && n < size.n, m + EXCHANGE < size.m && n < size.n, to, EXCHANGE ? size.n : 1, sum[j], sum[j + 1]);
+    }
+}
+
+__device__ __forceinline__ void store_directly(const float (&all)[tall_blocks][sums], c_type *C, const sizes &size,
+                                               const place &tile, int row)
+{
+#pragma unroll
+    for (int i = 0; i < tall_blocks; ++i)
+#pragma unroll
+        for (int j = 0; j < sums; j += 4)
+            store_four(C, size, tile, row + i * 64, 2 * j, {all[i][j], all[i][j + 1], all[i][j + 2], all[i][j + 3]});
+}
+
+__device__ __forceinline__ float4 operator+(float4 a, float4 b)
+{
+    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+
+// Blocks that share a tile leave their sums in `partial`, in the order of the threads; the last one adds up all of them,
+// always in the same order. Returns whether this is the last. Counters are 0 before and after.
+__device__ __forceinline__ bool add_up_splits(float (&all)[tall_blocks][sums], float *partial, unsigned *done, int *flag,
+                                              const place &tile, int part, int consumer)
+{
+    constexpr int words = tall_blocks * sums / 4 * 128;
+    float4 *const kept = (float4 *)partial + (size_t)tile.tile * SPLIT_K * sharing * words + threadIdx.x % 128;
+    const auto of_split = [&](int split) { return kept + (split * sharing + part) * words; };
+#pragma unroll
+    for (int i = 0; i < tall_blocks; ++i)
+#pragma unroll
+        for (int j = 0; j < sums; j += 4)
+            __stcg(of_split(tile.split) + (i * sums + j) / 4 * 128,
+                   make_float4(all[i][j], all[i][j + 1], all[i][j + 2], all[i][j + 3]));
+    __threadfence();
+    meet(consumer);
+    if (threadIdx.x % 128 == 0)
+        *flag = atomicInc(done + tile.tile * sharing + part, SPLIT_K - 1) == SPLIT_K - 1;
+    meet(consumer);
+    const bool last = *(volatile int *)flag;
+    meet(consumer);
+    if (!last)
+        return false;
+    __threadfence();
+#pragma unroll
+    for (int i = 0; i < tall_blocks; ++i)
+#pragma unroll
+        for (int j = 0; j < sums; j += 4) {
+            float4 total = make_float4(0, 0, 0, 0);
+#pragma unroll 4
+            for (int split = 0; split < SPLIT_K; ++split) {
+                const float4 one = __ldcg(of_split(split) + (i * sums + j) / 4 * 128);
+                total = total + one;
+            }
+            all[i][j] = total.x, all[i][j + 1] = total.y, all[i][j + 2] = total.z, all[i][j + 3] = total.w;
+        }
+    return true;
+}
+
+// Blocks of a cluster that share a tile add up, each a part of the words, from each other's shared memory, where stages were
+// before; and store what they found.
+#if FINISH == FINISH_cluster
+__device__ __forceinline__ void add_up_cluster(const float (&all)[tall_blocks][sums], unsigned char *shared, c_type *C,
+                                               const sizes &size, const place &tile, int row, int part)
+{
+    constexpr int words = tall_blocks * sums / 4, share = ceil_div(words, SPLIT_K);
+    static_assert(words * 128 * sharing * 16 <= STAGES * stage_bytes, "sums fit where stages were");
+    float4 *const kept = (float4 *)shared + part * words * 128 + threadIdx.x % 128;
+    asm volatile("bar.sync %0, %1;" ::"n"(CONSUMERS + 1), "n"(CONSUMERS * 128) : "memory"); // all have read the stages
+#pragma unroll
+    for (int i = 0; i < tall_blocks; ++i)
+#pragma unroll
+        for (int j = 0; j < sums; j += 4)
+            kept[(i * sums + j) / 4 * 128] = make_float4(all[i][j], all[i][j + 1], all[i][j + 2], all[i][j + 3]);
+    cluster_synchronize();
+#pragma unroll
+    for (int i = 0; i < share; ++i) {
+        const int word = tile.split * share + i;
+        if (words % SPLIT_K != 0 && word >= words)
+            break;
+        float4 total = make_float4(0, 0, 0, 0);
+#pragma unroll
+        for (int rank = 0; rank < SPLIT_K; ++rank)
+            total = total + read_of_rank((const float *)(kept + word * 128), rank);
+        store_four(C, size, tile, row + word / (sums / 4) * 64, word % (sums / 4) * 8, {total.x, total.y, total.z, total.w});
+    }
+    cluster_synchronize(); // none ends while another reads its shared memory
+}
+#endif
+
+#endif

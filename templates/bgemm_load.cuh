@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// Tiles of A and B on their way from global to shared memory, for bgemm.cu: what the producer does.
+#ifndef HONE_BGEMM_LOAD_CUH
+#define HONE_BGEMM_LOAD_CUH
+
+#include "cluster.cuh"
+#include "tensor_copy.cuh"
+
+// One of `blocks` that need the same tile fetches a share of each panel's lines for all of them.
+template <typename operand, int blocks>
+__device__ __forceinline__ void load_operand(unsigned char *stage, const tensor_map *map, int row, int k, int share,
+                                             unsigned receivers, mbarrier *full)
+{
+    constexpr int lines = operand::lines / blocks;
+#pragma unroll
+    for (int panel = 0; panel < operand::panels; ++panel) {
+        unsigned char *const to = stage + panel * operand::panel_bytes + share * lines * 128;
+        const int x = (operand::across ? row : k) + panel * 64, y = (operand::across ? k : row) + share * lines;
+        if (blocks > 1)
+            load_box_for(receivers, to, map, x, y, full);
+        else
+            load_box(to, map, x, y, full);
+    }
+}
+
+// Blocks of a cluster in a row of tiles need the same rows of A, those in a column the same columns of B.
+__device__ constexpr unsigned row_of_cluster(int rank) { return ((1u << CLUSTER_N) - 1) << rank / CLUSTER_N * CLUSTER_N; }
+__device__ constexpr unsigned column_of_cluster(int rank)
+{
+    unsigned ranks = 0;
+    for (int m = 0; m < CLUSTER_M; ++m)
+        ranks |= 1u << (m * CLUSTER_N + rank % CLUSTER_N);
+    return ranks;
+}
+
+// Into the next stage as soon as all who read it are done with it.
+__device__ __forceinline__ void load_stage(unsigned char *shared, mbarrier *full, mbarrier *empty, const ring &at,
+                                           const tensor_map *A_map, const tensor_map *B_map, const place &tile, int k,
+                                           int rank)
+{
+    unsigned char *const stage = shared + at.stage * stage_bytes;
+    barrier_wait(&empty[at.stage], at.parity ^ 1);
+    barrier_arrive_and_expect(&full[at.stage], stage_bytes);
+    load_operand<operand_a, CLUSTER_N>(stage, A_map, tile.m, k, rank % CLUSTER_N, row_of_cluster(rank), &full[at.stage]);
+    load_operand<operand_b, CLUSTER_M>(stage + operand_a::bytes, B_map, tile.n, k, rank / CLUSTER_N,
+                                       column_of_cluster(rank), &full[at.stage]);
+}
+
+// A warp has read a stage: it says so to all blocks that load into it.
+__device__ __forceinline__ void release_stage(mbarrier *empty, int stage, int rank)
+{
+    const int lane = threadIdx.x % 32;
+    if (cluster_blocks == 1) {
+        if (lane == 0)
+            barrier_arrive(&empty[stage]);
+    } else if (lane < cluster_blocks && ((row_of_cluster(rank) | column_of_cluster(rank)) >> lane & 1)) {
+        barrier_arrive_at_rank(&empty[stage], lane);
+    }
+}
+constexpr int releases = 4 * sharing * (CLUSTER_M + CLUSTER_N - 1); // of a stage
+
+#endif

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// The geometry of bgemm.cu: who computes which elements of C, in which order, and how tiles of A and B lie in shared memory.
+#ifndef HONE_BGEMM_TILE_CUH
+#define HONE_BGEMM_TILE_CUH
+
+__host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
+
+struct sizes {
+    int m, n, k;
+};
+
+// An operand's tile in shared memory: `rows` of A, or columns of B, by BK steps of k. It is cut into panels whose lines
+// have 64 elements, 128 bytes: lines along k, or across, where a line is a step of k.
+template <int rows, bool lies_across> struct operand {
+    static constexpr bool across = lies_across;
+    static constexpr int lines = across ? BK : rows, panels = across ? rows / 64 : BK / 64;
+    static constexpr int panel_bytes = lines * 128, bytes = panels * panel_bytes;
+    // Of a row that begins a panel or a pattern of eight lines, and a step of k that is a multiple of 16.
+    __device__ static constexpr int offset(int row, int k)
+    {
+        return across ? row / 64 * panel_bytes + k * 128 : k / 64 * panel_bytes + row * 128 + k % 64 * 2;
+    }
+};
+using operand_a = operand<BM, false>;
+#if TRANS_B == TRANS_B_t
+using operand_b = operand<BN, false>;
+#else
+using operand_b = operand<BN, true>;
+#endif
+
+// Warpgroups multiply a tall operand, 64 rows an instruction, by a wide one. These are A and B; or exchanged B^T and A^T,
+// and their product is C^T: so tiles of a few rows of C are possible.
+template <bool exchange, typename A, typename B> struct roles {
+    using tall = A;
+    using wide = B;
+};
+template <typename A, typename B> struct roles<true, A, B> {
+    using tall = B;
+    using wide = A;
+};
+using tall = roles<EXCHANGE, operand_a, operand_b>::tall;
+using wide = roles<EXCHANGE, operand_a, operand_b>::wide;
+constexpr int tall_rows = EXCHANGE ? BN : BM, wide_columns = EXCHANGE ? BM : BN;
+
+// Consumers work on a tile together, or in turn on one each.
+constexpr int sharing = SCHEDULE == SCHEDULE_pingpong ? 1 : CONSUMERS; // consumers of a tile
+constexpr int tall_blocks = tall_rows / (64 * sharing);                // instructions that a consumer's part is high
+constexpr int sums = wide_columns / 2;                                 // of a thread and such a block
+
+constexpr int producer_threads = PRODUCER_REGISTERS > 0 ? 128 : 32;
+constexpr int threads = CONSUMERS * 128 + producer_threads;
+// What the producer gives away of its registers, consumers take: of 65,536 a multiprocessor, by eights.
+constexpr int consumer_registers = (512 - PRODUCER_REGISTERS) / CONSUMERS / 8 * 8 < 240 ? (512 - PRODUCER_REGISTERS) / CONSUMERS / 8 * 8 : 240;
+
+constexpr int cluster_blocks = CLUSTER_M * CLUSTER_N;
+constexpr int stage_bytes = operand_a::bytes + operand_b::bytes;
+#if OUT == OUT_float
+using c_type = float;
+#else
+using c_type = unsigned short; // the bits
+#endif
+constexpr int element_bytes = sizeof(c_type);
+// Chunks of 64 x `chunk` elements go from registers through shared memory to C.
+constexpr int chunk = wide_columns % 64 == 0 && element_bytes == 2 ? 64 : wide_columns % 32 == 0 ? 32 : 16;
+constexpr int chunk_bytes = 64 * chunk * element_bytes;
+constexpr int chunks = STORE == STORE_tma ? CONSUMERS * C_BUFFERS : 0;
+
+static_assert(tall_blocks * 64 * sharing == tall_rows, "a consumer's part is a multiple of 64 high");
+static_assert(!tall::across || tall_rows % 64 == 0, "panels fill the tile");
+static_assert(!wide::across || wide_columns % 64 == 0, "panels fill the tile");
+
+// Shared memory, in this order.
+constexpr int chunks_at = STAGES * stage_bytes, barriers_at = chunks_at + chunks * chunk_bytes;
+constexpr int flags_at = barriers_at + 2 * STAGES * 8, shared_bytes = flags_at + CONSUMERS * 4;
+
+// Stages are used in turn: full and empty ones by the same count.
+struct ring {
+    int stage = 0, parity = 0;
+    __device__ __forceinline__ void advance(int count = 1)
+    {
+        stage += count;
+        if (count == 1) {
+            if (stage == STAGES) {
+                stage = 0;
+                parity ^= 1;
+            }
+        } else {
+            parity ^= stage / STAGES % 2;
+            stage %= STAGES;
+        }
+    }
+};
+
+struct place {
+    int m, n;         // the tile's first row and column
+    int first, steps; // its first step of k, and how many times BK of them
+    int tile, split;  // numbers
+};
+
+__device__ __forceinline__ int clusters_m(const sizes &all) { return ceil_div(all.m, BM * CLUSTER_M); }
+__device__ __forceinline__ int clusters_n(const sizes &all) { return ceil_div(all.n, BN * CLUSTER_N); }
+__device__ __forceinline__ int works(const sizes &all) { return clusters_m(all) * clusters_n(all) * SPLIT_K; }
+
+// The work of a block of such a rank in its cluster: tiles go in groups of RASTER rows, column by column within a group,
+// for the sake of the L2 cache. SPLIT_K blocks share the steps of k of a tile.
+__device__ __forceinline__ place place_of(const sizes &all, int work, int rank)
+{
+    const int split = work % SPLIT_K, number = work / SPLIT_K;
+    const int group_tiles = RASTER * clusters_n(all), group = number / group_tiles, in_group = number % group_tiles;
+    const int height = min(RASTER, clusters_m(all) - group * RASTER);
+    const int tile_m = (group * RASTER + in_group % height) * CLUSTER_M + rank / CLUSTER_N;
+    const int tile_n = in_group / height * CLUSTER_N + rank % CLUSTER_N;
+    const int steps = ceil_div(all.k, BK), share = steps / SPLIT_K, more = steps % SPLIT_K;
+    return {tile_m * BM, tile_n * BN, (split * share + min(split, more)) * BK, share + (split < more),
+            tile_m * clusters_n(all) * CLUSTER_N + tile_n, split};
+}
+
+#endif

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// Products by warpgroups (PTX wgmma, sm_90a): four warps multiply a tall matrix of 64 x 16 by a wide one of 16 x columns,
+// both 16-bit numbers in shared memory, and add the product to sums in their registers. It goes on while the warps do
+// something else; nobody may touch the registers until it has been waited for. WGMMA_TYPE is bf16 or f16.
+#ifndef HONE_WGMMA_CUH
+#define HONE_WGMMA_CUH
+
+// Of 64 x columns sums a thread of the warpgroup has columns / 2: in groups of four, for each 8 columns, two neighbours of
+// one row and two of the row 8 below.
+__device__ __forceinline__ int sum_row(int sum) { return threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4 + sum / 2 % 2 * 8; }
+__device__ __forceinline__ int sum_column(int sum) { return sum / 4 * 8 + threadIdx.x % 4 * 2 + sum % 2; }
+
+// Where a matrix lies in shared memory, swizzled by 128 bytes: in lines of 128 bytes, eight of which make a pattern of 1024.
+// Lines go along k, or across: then there are further ones, for each 64 rows or columns, `across` bytes apart.
+__device__ __forceinline__ unsigned long long wgmma_matrix(unsigned address, int across)
+{
+    return (1ull << 62) | ((unsigned long long)(1024 >> 4) << 32) | ((unsigned long long)(across >> 4) << 16) |
+           ((address & 0x3ffff) >> 4);
+}
+
+// Before the first product, and after registers were written by anything else.
+__device__ __forceinline__ void wgmma_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+// Ends a group of products.
+__device__ __forceinline__ void wgmma_end_group() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+// Until all but the last `count` groups are done.
+template <int count> __device__ __forceinline__ void wgmma_wait()
+{
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(count) : "memory");
+}
+// Behind a wait for all: no use of the sums is moved before it.
+template <int count> __device__ __forceinline__ void sums_are_there(float (&sums)[count])
+{
+#pragma unroll
+    for (int i = 0; i < count; ++i)
+        asm volatile("" : "+f"(sums[i])::"memory");
+}
+
+// The operands of an instruction are numbered: the sums first, eight for 16 columns.
+#define WGMMA_8(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
+#define WGMMA_NAMES_8 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define WGMMA_NAMES_16 WGMMA_NAMES_8 ", " "%8, %9, %10, %11, %12, %13, %14, %15"
+#define WGMMA_NAMES_24 WGMMA_NAMES_16 ", " "%16, %17, %18, %19, %20, %21, %22, %23"
+#define WGMMA_NAMES_32 WGMMA_NAMES_24 ", " "%24, %25, %26, %27, %28, %29, %30, %31"
+#define WGMMA_NAMES_40 WGMMA_NAMES_32 ", " "%32, %33, %34, %35, %36, %37, %38, %39"
+#define WGMMA_NAMES_48 WGMMA_NAMES_40 ", " "%40, %41, %42, %43, %44, %45, %46, %47"
+#define WGMMA_NAMES_56 WGMMA_NAMES_48 ", " "%48, %49, %50, %51, %52, %53, %54, %55"
+#define WGMMA_NAMES_64 WGMMA_NAMES_56 ", " "%56, %57, %58, %59, %60, %61, %62, %63"
+#define WGMMA_NAMES_72 WGMMA_NAMES_64 ", " "%64, %65, %66, %67, %68, %69, %70, %71"
+#define WGMMA_NAMES_80 WGMMA_NAMES_72 ", " "%72, %73, %74, %75, %76, %77, %78, %79"
+#define WGMMA_NAMES_88 WGMMA_NAMES_80 ", " "%80, %81, %82, %83, %84, %85, %86, %87"
+#define WGMMA_NAMES_96 WGMMA_NAMES_88 ", " "%88, %89, %90, %91, %92, %93, %94, %95"
+#define WGMMA_NAMES_104 WGMMA_NAMES_96 ", " "%96, %97, %98, %99, %100, %101, %102, %103"
+#define WGMMA_NAMES_112 WGMMA_NAMES_104 ", " "%104, %105, %106, %107, %108, %109, %110, %111"
+#define WGMMA_NAMES_120 WGMMA_NAMES_112 ", " "%112, %113, %114, %115, %116, %117, %118, %119"
+#define WGMMA_NAMES_128 WGMMA_NAMES_120 ", " "%120, %121, %122, %123, %124, %125, %126, %127"
+#define WGMMA_SUMS_8 WGMMA_8(0)
+#define WGMMA_SUMS_16 WGMMA_SUMS_8, WGMMA_8(8)
+#define WGMMA_SUMS_24 WGMMA_SUMS_16, WGMMA_8(16)
+#define WGMMA_SUMS_32 WGMMA_SUMS_24, WGMMA_8(24)
+#define WGMMA_SUMS_40 WGMMA_SUMS_32, WGMMA_8(32)
+#define WGMMA_SUMS_48 WGMMA_SUMS_40, WGMMA_8(40)
+#define WGMMA_SUMS_56 WGMMA_SUMS_48, WGMMA_8(48)
+#define WGMMA_SUMS_64 WGMMA_SUMS_56, WGMMA_8(56)
+#define WGMMA_SUMS_72 WGMMA_SUMS_64, WGMMA_8(64)
+#define WGMMA_SUMS_80 WGMMA_SUMS_72, WGMMA_8(72)
+#define WGMMA_SUMS_88 WGMMA_SUMS_80, WGMMA_8(80)
+#define WGMMA_SUMS_96 WGMMA_SUMS_88, WGMMA_8(88)
+#define WGMMA_SUMS_104 WGMMA_SUMS_96, WGMMA_8(96)
+#define WGMMA_SUMS_112 WGMMA_SUMS_104, WGMMA_8(104)
+#define WGMMA_SUMS_120 WGMMA_SUMS_112, WGMMA_8(112)
+#define WGMMA_SUMS_128 WGMMA_SUMS_120, WGMMA_8(120)
+
+// sums = tall wide, or with `add` sums + tall wide. Where an operand lies across, k is not the direction of its lines.
+#define WGMMA(columns, count, tall_operand, wide_operand, add_operand, tall_across_operand, wide_across_operand)                \
+    template <bool tall_across, bool wide_across>                                                                          \
+    __device__ __forceinline__ void wgmma(float (&d)[count], unsigned long long tall, unsigned long long wide, int add)   \
+    {                                                                                                                      \
+        asm volatile("{ .reg .pred add; setp.ne.s32 add, %" #add_operand ", 0; "                                           \
+                     "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." WGMMA_TYPE "." WGMMA_TYPE                     \
+                     " {" WGMMA_NAMES_##count "}, %" #tall_operand ", %" #wide_operand                                     \
+                     ", add, 1, 1, %" #tall_across_operand ", %" #wide_across_operand "; }"                                \
+                     : WGMMA_SUMS_##count                                                                                  \
+                     : "l"(tall), "l"(wide), "r"(add), "n"((int)tall_across), "n"((int)wide_across));                      \
+    }
+WGMMA(16, 8, 8, 9, 10, 11, 12)
+WGMMA(32, 16, 16, 17, 18, 19, 20)
+WGMMA(48, 24, 24, 25, 26, 27, 28)
+WGMMA(64, 32, 32, 33, 34, 35, 36)
+WGMMA(80, 40, 40, 41, 42, 43, 44)
+WGMMA(96, 48, 48, 49, 50, 51, 52)
+WGMMA(112, 56, 56, 57, 58, 59, 60)
+WGMMA(128, 64, 64, 65, 66, 67, 68)
+WGMMA(144, 72, 72, 73, 74, 75, 76)
+WGMMA(160, 80, 80, 81, 82, 83, 84)
+WGMMA(176, 88, 88, 89, 90, 91, 92)
+WGMMA(192, 96, 96, 97, 98, 99, 100)
+WGMMA(208, 104, 104, 105, 106, 107, 108)
+WGMMA(224, 112, 112, 113, 114, 115, 116)
+WGMMA(240, 120, 120, 121, 122, 123, 124)
+WGMMA(256, 128, 128, 129, 130, 131, 132)
+#undef WGMMA
+
+#endif
