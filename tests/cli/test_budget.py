@@ -58,9 +58,13 @@ class Budget(double.Case):
         self.plant(20)
         tuning, = json.loads(self.tune_within(9).stdout)
         self.check(tuning)
+        waits = tuning["time"]["waits"]
+        self.assertGreater(waits["single_s"], max(waits["look_ahead_s"], 0.5), "all waited for the one")
         self.assertEqual(self.sql("SELECT count(DISTINCT point) FROM record"), [(GOOD,)])
-        shown = self.hone("tune", self.config, "--quiet", "--jobs", "2", "--strategy", "exhaustive", "--budget", "3s").stdout
+        shown = self.hone("tune", self.config, "--quiet", "--jobs", "2", "--strategy", "exhaustive", "--budget", "5s").stdout
         self.assertIn("\n  the budget ended with 1 point under way, of which nothing is kept\n", shown)
+        self.assertRegex(" ".join(shown.split()), r"the GPU waited [0-9.]+ s for the compiler; [0-9.]+ s for one point alone, or "
+                         r"the last ones \(--compile-timeout")
 
     def test_what_runs_is_killed(self):
         self.plant(3)

@@ -119,6 +119,19 @@ static void test_no_early_estimate(void **state)
     assert_line(&now, "20/100 | 20.0/s | 4.0 s left");
 }
 
+static void test_compiling(void **state)
+{
+    (void)state;
+    struct hn_session_state now = {.phase = "searching", .points = 100, .chance = NAN};
+    now.usage.under_way = 1;
+    now.usage.longest_s = 0.4;
+    assert_line(&now, "0/100 | 1 compiles");
+    now.usage.longest_s = 12.3;
+    assert_line(&now, "0/100 | 1 compiles, for 12 s");
+    now.usage.under_way = 7;
+    assert_line(&now, "0/100 | 7 compile, one for 12 s");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -128,6 +141,7 @@ int main(void)
         cmocka_unit_test(test_sparkline_of_a_metric),
         cmocka_unit_test(test_note_keeps_improvements),
         cmocka_unit_test(test_no_early_estimate),
+        cmocka_unit_test(test_compiling),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

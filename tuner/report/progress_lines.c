@@ -140,6 +140,21 @@ static void append_rest(const struct hn_progress_view *view, const struct hn_ses
                        state->chance * 100, view->stop_chance * 100);
 }
 
+/* "7 compile, one for 12 s" */
+static void append_compiling(const struct hn_session_state *state, const char *separator,
+                             struct hn_text *text)
+{
+    char longest[HN_FORMAT_SIZE];
+    if (state->usage.under_way == 0)
+        return;
+    hn_text_printf(text, "%s%d compil%s", separator, state->usage.under_way,
+                   state->usage.under_way > 1 ? "e" : "es");
+    if (state->usage.longest_s < 1)
+        return;
+    hn_format_duration(state->usage.longest_s, longest);
+    hn_text_printf(text, ", %sfor %s", state->usage.under_way > 1 ? "one " : "", longest);
+}
+
 static void append_count(const struct hn_progress_view *view, const struct hn_session_state *state,
                          struct hn_text *text)
 {
@@ -241,6 +256,7 @@ size_t hn_progress_block(const struct hn_progress_view *view, const struct hn_se
     hn_text_append(&text, part >= 0 ? "  " : "");
     append_count(view, state, &text);
     append_rest(view, state, "  ", &text);
+    append_compiling(state, "  ", &text);
     keep(&text, columns, lines, &count);
     if (state->best != NULL) {
         hn_text_init(&text);
@@ -290,6 +306,7 @@ char *hn_progress_line(const struct hn_progress_view *view, const struct hn_sess
         append_best(view, state, ", ", &text);
     }
     append_rest(view, state, " | ", &text);
+    append_compiling(state, " | ", &text);
     if (state->finished > state->counts[HN_OUTCOME_OK])
         hn_text_append(&text, " | ");
     append_outcomes(view, state, false, &text);

@@ -14,6 +14,7 @@
 #include "tuner/report/summary_edges.h"
 #include "tuner/report/table.h"
 #include "tuner/report/terminal.h"
+#include "tuner/report/waits.h"
 
 enum { BEST_SHOWN = 5 };
 
@@ -471,6 +472,7 @@ enum hn_status hn_summary_print(const struct hn_session *session, const struct h
     print_files_hint(scale.plan, state, text);
     if (!backend->simulated) {
         print_time(state, text);
+        hn_waits_print(session, text);
         print_cards(&state->usage, text);
         print_health(&state->usage.health, text);
     }

@@ -9,6 +9,7 @@
 #include "tuner/report/staging.h"
 #include "tuner/report/summary.h"
 #include "tuner/report/summary_edges.h"
+#include "tuner/report/waits.h"
 
 json_t *hn_health_to_json(const struct hn_health *health)
 {
@@ -22,14 +23,14 @@ json_t *hn_health_to_json(const struct hn_health *health)
 static json_t *time_to_json(const struct hn_session_state *state)
 {
     const struct hn_usage *usage = &state->usage;
-    return json_pack("{sf sf sf sf sf sf sf sf sf sf sf so}", "elapsed_s", state->elapsed_s,
+    return json_pack("{sf sf sf sf sf sf sf sf sf sf sf so so}", "elapsed_s", state->elapsed_s,
                      "compile_s", state->compile_s, "compile_cpu_s", usage->compile_cpu_s,
                      "compile_wall_s", usage->compile_wall_s, "verify_s", state->verify_s,
                      "measure_s", state->measure_s, "gpu_busy_s", state->gpu_busy_s, "gpu_idle_s",
                      fmax(state->elapsed_s - state->gpu_busy_s, 0), "overhead_s",
                      hn_phases_overhead_s(state), "overhead_ms_a_point",
                      hn_phases_overhead_ms_a_point(state), "noise", state->noise, "phases",
-                     hn_phases_to_json(state));
+                     hn_phases_to_json(state), "waits", hn_waits_to_json(&state->waits));
 }
 
 static json_t *counts_to_json(const struct hn_session_state *state)

@@ -54,6 +54,9 @@ struct hn_usage {
     double compile_wall_s; /* at least one compilation was under way */
     double gpu_busy_s;     /* the GPU worker had its turn */
     double working_s;      /* either of the two */
+    int under_way;         /* points that are being compiled */
+    double longest_s;      /* that the first of them has been compiled for */
+    bool cores_busy;       /* all that compile have something to do */
     const char *holder; /* who else has the GPU while it is waited for: "process 4711 has it since 12:03:04"; NULL: none */
     struct hn_health health;
     const struct hn_timeline *on_gpu;    /* what the GPU worker did when; NULL: not known */

@@ -220,7 +220,11 @@ static void read_usage(const struct hn_live *live, struct hn_usage *usage)
 {
     struct hn_workers *workers = live->workers;
     double now = hn_now_ms();
+    struct hn_compile_load load = hn_compile_pool_load(live->pool, now);
     *usage = (struct hn_usage){
+        .under_way = load.own,
+        .longest_s = load.longest_ms / 1e3,
+        .cores_busy = load.busy > 0 && load.busy >= hn_compile_pool_jobs(live->pool),
         .compile_cpu_s = hn_compile_pool_cpu_ms(live->pool) / 1e3,
         .compile_wall_s = hn_meter_total_ms(hn_compile_pool_meter(live->pool), now) / 1e3,
         .gpu_busy_s = hn_meter_total_ms(&workers->on_cards, now) / 1e3,

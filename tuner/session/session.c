@@ -52,6 +52,7 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
     session->store = store;
     session->options = *options;
     session->look_ahead = hn_session_look_ahead(task, options);
+    session->state.look_ahead = session->look_ahead;
     session->best = SIZE_MAX;
     session->censor = SIZE_MAX;
     hn_session_start_clock(session);
@@ -144,6 +145,35 @@ enum hn_status hn_session_prepare(struct hn_session *session, struct hn_error *e
     return status;
 }
 
+/* What is waited for as things stand; NULL: nothing is known of it. */
+static double *find_wait(struct hn_session *session)
+{
+    const struct hn_backend_kind *kind = session->backend->kind;
+    struct hn_waits *waits = &session->state.waits;
+    struct hn_usage usage;
+    if (kind->usage == NULL || !session->prepared)
+        return NULL;
+    if (!(kind->quiet != NULL ? kind->quiet : kind->idle)(session->backend))
+        return &waits->gpu_s;
+    kind->usage(session->backend, &usage);
+    if (usage.under_way == 0)
+        return NULL;
+    if (usage.cores_busy)
+        return &waits->cores_s;
+    return usage.under_way > 1 && !session->exhausted ? &waits->look_ahead_s : &waits->single_s;
+}
+
+static enum hn_status wait_for_event(struct hn_session *session, int timeout_ms,
+                                     struct hn_backend_event *event, struct hn_error *err)
+{
+    double *wait_s = find_wait(session);
+    double from_ms = hn_now_ms();
+    enum hn_status status = session->backend->kind->wait(session->backend, timeout_ms, event, err);
+    if (wait_s != NULL)
+        *wait_s += (hn_now_ms() - from_ms) / 1e3;
+    return status;
+}
+
 enum hn_status hn_session_step(struct hn_session *session, struct hn_backend_event *event,
                                struct hn_error *err)
 {
@@ -151,7 +181,7 @@ enum hn_status hn_session_step(struct hn_session *session, struct hn_backend_eve
     int timeout = (int)watch_interval_ms;
     if (due >= 0 && due < timeout)
         timeout = due;
-    enum hn_status status = session->backend->kind->wait(session->backend, timeout, event, err);
+    enum hn_status status = wait_for_event(session, timeout, event, err);
     if (status == HN_OK && session->store != NULL && hn_store_due_ms(session->store) == 0) {
         status = hn_store_commit(session->store, err);
         if (status != HN_OK)

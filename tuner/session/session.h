@@ -31,6 +31,14 @@ struct hn_session_options {
     double race_within; /* results within this share of the best take part in the race as well as who can not be told from it */
 };
 
+/* What the search waited for, in seconds. While the GPU has something to do nothing holds the search up but the GPU. */
+struct hn_waits {
+    double gpu_s;
+    double cores_s;      /* all of them compiled */
+    double look_ahead_s; /* some compiled, and nothing more could be proposed before results are known */
+    double single_s;     /* one point alone was compiled, or the last ones */
+};
+
 /* Where the session stands, for the progress line and the summary. */
 struct hn_session_state {
     uint64_t points;   /* of the space; UINT64_MAX: too many to be numbered */
@@ -46,6 +54,10 @@ struct hn_session_state {
     double verify_s;
     double measure_s;
     double gpu_busy_s;
+    unsigned look_ahead;
+    struct hn_waits waits;
+    double slowest_s;     /* compilation of a point, and its ticket */
+    size_t slowest;
     struct hn_usage usage; /* zero when not known */
     double noise;      /* relative; 0 when not measured */
     double copy_gb_per_s; /* of a device-to-device memcpy of what the best moves; 0 when not measured */

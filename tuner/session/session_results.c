@@ -124,6 +124,10 @@ static void count_ticket(struct hn_session *session, const struct hn_ticket *tic
     }
     const struct hn_costs *costs = &ticket->flight->record.costs;
     state->compile_s += costs->compile_ms / 1e3;
+    if (costs->compile_ms / 1e3 > state->slowest_s) {
+        state->slowest_s = costs->compile_ms / 1e3;
+        state->slowest = (size_t)(ticket - session->tickets.items);
+    }
     state->verify_s += costs->verify_ms / 1e3;
     state->measure_s += costs->measure_ms / 1e3;
 }

@@ -156,6 +156,24 @@ int hn_compile_pool_jobs(const struct hn_compile_pool *pool)
     return count;
 }
 
+struct hn_compile_load hn_compile_pool_load(const struct hn_compile_pool *pool, double now_ms)
+{
+    struct hn_compile_load load = {0};
+    lock(pool);
+    for (int i = 0; i < pool->staff->jobs; i++) {
+        const struct hn_compile_worker *worker = &pool->staff->workers[i];
+        if (worker->job == NULL)
+            continue;
+        load.busy++;
+        if (worker->job->pool != pool)
+            continue;
+        load.own++;
+        load.longest_ms = fmax(load.longest_ms, now_ms - worker->started_ms);
+    }
+    unlock(pool);
+    return load;
+}
+
 size_t hn_compile_pool_slots(const struct hn_compile_pool *pool)
 {
     return is_guest(pool) ? 0 : (size_t)pool->staff->jobs;

@@ -38,6 +38,14 @@ void hn_compile_pool_clear(const struct hn_compile_pool *pool);
 
 /* As many as can be started now, 1 at least. */
 int hn_compile_pool_jobs(const struct hn_compile_pool *pool);
+/* What the workers are at: those of the pool's own, how long the oldest of these has been compiled for, and how many compile for
+ * whomever. */
+struct hn_compile_load {
+    int own;
+    int busy;
+    double longest_ms;
+};
+struct hn_compile_load hn_compile_pool_load(const struct hn_compile_pool *pool, double now_ms);
 /* As many as there may ever be. */
 size_t hn_compile_pool_slots(const struct hn_compile_pool *pool);
 /* Jobs submitted and not yet taken. */
