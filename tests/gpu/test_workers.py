@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Two GPUs of one machine beside one of them, as cards of one host and as hosts of their own, and the kill of an agent. 90 s in all."""
+"""Two GPUs of one machine beside one of them, as cards of one host and as hosts of their own, the kill of an agent, and problems side by side.
+150 s in all. HONE_PROBLEMS and HONE_PROBLEM_S: how many problems of sgemm (of 21), and how long each is tuned; HONE_GPUS: beside one GPU."""
 
 import json
 import os
@@ -15,6 +16,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 HONE = os.path.abspath(os.environ.get("HONE", ROOT / "build" / "tuner" / "hone"))
 CONFIG = [str(ROOT / "configs" / "matmul.yaml"), "-p", "K=4096"]
 STEP_S = 45
+PROBLEMS = int(os.environ.get("HONE_PROBLEMS", "6"))
+PROBLEM_S = float(os.environ.get("HONE_PROBLEM_S", "4"))
+GPUS = int(os.environ.get("HONE_GPUS", "2"))
 
 
 def cards():
@@ -60,6 +64,29 @@ class Two(unittest.TestCase):
             self.assertEqual((len(result["cards"]), errors), (gpus, ""))
         print(f"two GPUs: {rates[2] / rates[1]:.2f} times the points of one")
         self.assertGreater(rates[2], 1.5 * rates[1])
+
+    def test_problems(self):
+        """The same problems of sgemm, so long each, with one GPU and with several: side by side, with winners as good."""
+        config = self.folder / "sgemm.yaml"
+        lines = (ROOT / "configs" / "sgemm.yaml").read_text().replace("../", f"{ROOT}/").splitlines(keepends=True)
+        first = lines.index("problem:\n") + 1
+        config.write_text("".join(lines[:first + PROBLEMS] + lines[first + 21:]))
+        seconds, times = {}, {}
+        for gpus in (1, GPUS):
+            command = [HONE, "tune", config, "--json", "--quiet", "--budget", f"{PROBLEM_S}s", "--workers", f"local: gpus={gpus}", "--cache",
+                       self.folder / f"problems{gpus}.db"]
+            begin = time.monotonic()
+            result = subprocess.run([str(word) for word in command], env=self.environment, capture_output=True, text=True, timeout=100 + PROBLEMS * PROBLEM_S)
+            seconds[gpus] = time.monotonic() - begin
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            results = json.loads(result.stdout)
+            times[gpus] = [tuned["best"]["timing"]["median_us"] for tuned in results]
+            points = sum(sum(tuned["outcomes"].values()) for tuned in results)
+            print(f"\n{gpus} GPU(s): {PROBLEMS} problems of sgemm in {seconds[gpus]:.1f} s, {points} points, {points / seconds[gpus]:.1f} points/s")
+        ratios = sorted(several / alone for alone, several in zip(times[1], times[GPUS]))
+        print(f"{GPUS} GPUs: {seconds[GPUS] / seconds[1]:.3f} of the time; winners take {', '.join(f'{ratio:.3f}' for ratio in ratios)} of one GPU's")
+        self.assertLess(seconds[GPUS], (0.3 + 1 / GPUS) * seconds[1])
+        self.assertLess(ratios[len(ratios) // 2], 1.1)
 
     def test_winner(self):
         best = {}
