@@ -55,6 +55,11 @@ class Problems(Spread):
         self.assertNotIn("side by side", result.stderr)
         self.assertEqual(len({record["card"] for record in self.records_of(64)}), 3)
 
+    def test_who_compiles_comes_last(self):
+        points = self.problems(64, block=4, items=4)
+        slow = self.launcher("slow", "sleep 1.5\nexec \"$@\"\n")
+        self.assert_all_measured(self.begin(self.list_hosts({"run": "env", "gpus": 1, "compile": 0}, {"run": slow, "gpus": 0, "compile": 1})), points)
+
     def test_interrupted_and_resumed(self):
         sizes = (64, 128, 256)
         points = self.problems(*sizes)

@@ -512,6 +512,12 @@ static bool read_nvrtc(const struct hn_compile_pool *pool, char version[16])
     return version[0] != '\0';
 }
 
+bool hn_compile_pool_knows_nvrtc(const struct hn_compile_pool *pool)
+{
+    char version[16];
+    return read_nvrtc(pool, version);
+}
+
 enum hn_status hn_compile_pool_nvrtc(struct hn_compile_pool *pool,
                                      enum hn_status (*sleep)(void *sleeper, struct hn_error *err),
                                      void *sleeper, char version[16], struct hn_error *err)

@@ -94,6 +94,8 @@ int hn_compile_pool_timeout_ms(const struct hn_compile_pool *pool);
 /* Starts jobs, takes replies, enforces limits; does not block. HN_ERUN: workers do not start, or NVRTC is missing. */
 enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_error *err);
 
+/* Whether a worker has said its version of NVRTC. */
+bool hn_compile_pool_knows_nvrtc(const struct hn_compile_pool *pool);
 /* "13.0", once a worker has said so: starts one when none has. sleep: called to wait, on what
  * hn_compile_pool_poll gives; what it fails with ends this. */
 enum hn_status hn_compile_pool_nvrtc(struct hn_compile_pool *pool,

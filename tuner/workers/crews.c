@@ -193,8 +193,8 @@ enum hn_status hn_crews_move(struct hn_crews *crews, struct hn_error *err)
 {
     struct hn_workers *workers = crews->workers;
     enum hn_status status = hn_workers_find_cards(workers, err);
-    /* They load NVRTC while the driver comes up. */
-    if (status == HN_OK && crews->count == 0)
+    /* They load NVRTC while the driver comes up, and say which it is, which searches wait for. */
+    if (status == HN_OK && (crews->count == 0 || !hn_compile_pool_knows_nvrtc(workers->pool)))
         status = hn_compile_pool_start(workers->pool, first_compilations, err);
     if (status == HN_OK)
         status = hn_compile_pool_process(workers->pool, err);
