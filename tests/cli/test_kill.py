@@ -83,7 +83,8 @@ class Kill(double.Case):
 
     def assert_kept(self, told, killed):
         """What was told is in the cache, but for what was in flight."""
-        kept = {point for point, in self.sql("SELECT point FROM record")} if self.cache.exists() else set()
+        # Before anything is told the tables may not be there yet.
+        kept = {point for point, in self.sql("SELECT point FROM record")} if told and self.cache.exists() else set()
         for record in told:
             if double.name(record["point"]) not in kept:
                 self.lost.append(killed - record["time"])
