@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import pathlib
+import resource
 import shutil
 import sqlite3
 import subprocess
@@ -34,12 +35,13 @@ SUMMED = {
 
 
 def hone(folder, *arguments, **settings):
-    """The seconds it took."""
+    """The seconds it took, and those of the processor."""
     environment = {**os.environ, "LD_LIBRARY_PATH": scale.DOUBLE, "TMPDIR": str(folder), "HONE_LOCKS": str(folder),
                    "XDG_CACHE_HOME": str(folder / "xdg"), **settings}
-    begin = time.monotonic()
+    begin, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([scale.HONE, *map(str, arguments)], cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
-    return time.monotonic() - begin
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.monotonic() - begin, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def make_cache(first, path, number, records):
@@ -86,7 +88,7 @@ def mib(*paths):
 
 
 def tell(what, seconds, size=None):
-    print(f"| {what} | {seconds:.1f} s | {'' if size is None else f'{size:.0f} MiB'} |", flush=True)
+    print(f"| {what} | {seconds[0]:.1f} s | {seconds[1]:.1f} s | {'' if size is None else f'{size:.0f} MiB'} |", flush=True)
 
 
 def main():
@@ -115,8 +117,8 @@ def measure(server, folder, options):
     hone(folder, "cache", "check", "--cache", caches[0])
     server.query("CREATE DATABASE site")
     uri = server.uri("site")
-    print("| what | time | size |\n|---|---|---|")
-    print(f"| {options.caches} caches, {options.records} records | | {mib(*caches):.0f} MiB |")
+    print("| what | time | processor time of `hone` | size |\n|---|---|---|---|")
+    print(f"| {options.caches} caches, {options.records} records | | | {mib(*caches):.0f} MiB |")
     merged = folder / "merged.db"
     tell("merged into one file", hone(folder, "cache", "merge", *caches, "--cache", merged, "--quiet"), mib(merged))
     tell("merged again: nothing is new", hone(folder, "cache", "merge", *caches, "--cache", merged, "--quiet"))

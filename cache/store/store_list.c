@@ -18,23 +18,27 @@ void hn_tuned_list_free(struct hn_tuned_list *list)
 }
 
 /* The best record of each session that counts among all of the task and version, and of these the
- * best: by an index, in the order of which the first one that counts ends the search. */
+ * best: by an index, in the order of which the first one that counts ends the search. Of sessions
+ * that were before the record's own only an unverified one has anything to fear (HN_PLACE), so that
+ * their records are not looked at: many may have measured the same. */
+#define BEFORE(session) "(" session ".source <> '', -" session ".started, -" session ".id)"
+#define COUNTS                                                                                     \
+    "NOT EXISTS(SELECT 1 FROM session n JOIN record o ON o.session_id = n.id"                      \
+    " WHERE n.task_id = ?1 AND n.version_id = ?2 AND n.simulated = ?3"                             \
+    " AND (c.verification = 0 OR " BEFORE("n") " <= " BEFORE(                                      \
+        "s") ")"                                                                                   \
+             " AND o.point = c.point AND (" HN_PLACE("o", "n") ") < (" HN_PLACE("c", "s") "))"
 static const char best[] = "SELECT " HN_RECORD_COLUMNS(
-    "r.") ", s.id, s.machine, s.source, s.imported, CASE WHEN ?4 THEN (SELECT count(DISTINCT "
-          "a.point) FROM record a"
+    "r.") ", s.id, s.machine, s.source, s.imported,"
+          " CASE WHEN ?4 THEN (SELECT count(DISTINCT a.point) FROM record a"
           " JOIN session n ON n.id = a.session_id"
           " WHERE n.task_id = ?1 AND n.version_id = ?2 AND n.simulated = ?3) ELSE 0 END"
           " FROM session s JOIN record r ON r.id = (SELECT c.id FROM record c"
-          " WHERE c.session_id = s.id AND c.outcome = 'ok' AND c.objective IS NOT NULL"
-          " AND NOT EXISTS(SELECT 1 FROM session n JOIN record o ON o.session_id = n.id"
-          " WHERE n.task_id = ?1 AND n.version_id = ?2 AND n.simulated = ?3 AND o.point = c.point"
-          " AND (" HN_PLACE("o", "n") ") < (" HN_PLACE(
-              "c", "s") "))"
-                        " ORDER BY c.final DESC, c.objective, c.point LIMIT 1)"
-                        " WHERE s.task_id = ?1 AND s.version_id = ?2 AND s.simulated = ?3"
-                        " ORDER BY s.source <> '', r.final DESC, CASE WHEN r.final THEN s.started "
-                        "END DESC,"
-                        " CASE WHEN r.final THEN s.id END DESC, r.objective, r.point LIMIT 1";
+          " WHERE c.session_id = s.id AND c.outcome = 'ok' AND c.objective IS NOT NULL AND " COUNTS
+          " ORDER BY c.final DESC, c.objective, c.point LIMIT 1)"
+          " WHERE s.task_id = ?1 AND s.version_id = ?2 AND s.simulated = ?3"
+          " ORDER BY s.source <> '', r.final DESC, CASE WHEN r.final THEN s.started END DESC,"
+          " CASE WHEN r.final THEN s.id END DESC, r.objective, r.point LIMIT 1";
 
 /* What is being listed. */
 struct listing {
