@@ -108,7 +108,7 @@ def main():
 
 
 def measure(server, folder, options):
-    scale.write_config(folder, 16)
+    scale.write_config(folder, 16, 1)
     first = folder / "first.db"
     hone(folder, "tune", "scale.yaml", "--quiet", "--cache", first)
     caches = [folder / f"cache{i}.db" for i in range(options.caches)]

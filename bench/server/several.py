@@ -79,7 +79,7 @@ def main():
 
 def measure(server, folder, options):
     (folder / "kept").mkdir()
-    scale.write_config(folder, -(-options.points // 16) * 16)
+    scale.write_config(folder, -(-options.points // 16) * 16, 1)
     tune(folder, [{"HONE_CACHE": str(folder / f"warm{i}.db")} for i in range(TUNERS)], options.points)  # compiles every program
     rates, delays = {}, []
     for i in range(options.rounds):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/server/server.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,6 +26,10 @@ static const double end_ms = 5000;
 static const double first_pause_ms = 250;
 static const double longest_pause_ms = 8000;
 enum { TICK_MS = 500 };
+/* After a turn the thread rests for so many times what it took: it is to take a twentieth of a
+ * processor, and a server that is slow is to be sent more at a time. */
+static const double rest_times = 20;
+static const double longest_rest_ms = 200;
 
 struct hn_server_claim {
     struct hn_claim claim;
@@ -238,14 +243,31 @@ static void take_turn(struct hn_server *server, bool last)
         drop(server, &reason);
 }
 
+static struct timespec time_in(double ms)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    time.tv_nsec += (long)(ms * 1e6);
+    time.tv_sec += time.tv_nsec / 1000000000L;
+    time.tv_nsec %= 1000000000L;
+    return time;
+}
+
+/* Whatever is new, but not at the end. */
+static void rest(struct hn_server *server, double ms)
+{
+    const struct timespec until = time_in(ms);
+    pthread_mutex_lock(&server->signal_lock);
+    while (!server->stops &&
+           pthread_cond_timedwait(&server->wake, &server->signal_lock, &until) == 0)
+        ;
+    pthread_mutex_unlock(&server->signal_lock);
+}
+
 /* Until there is news, or a while has passed; whether that was all. */
 static bool wait_for_news(struct hn_server *server)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += TICK_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
+    const struct timespec until = time_in(TICK_MS);
     pthread_mutex_lock(&server->signal_lock);
     while (!server->news && !server->stops &&
            pthread_cond_timedwait(&server->wake, &server->signal_lock, &until) == 0)
@@ -262,10 +284,13 @@ static void *follow(void *pointer)
     bool stops = false;
     while (!stops) {
         stops = wait_for_news(server);
+        if (stops)
+            break;
+        double before_ms = hn_now_ms();
         pthread_mutex_lock(&server->lock);
-        if (!stops)
-            take_turn(server, false);
+        take_turn(server, false);
         pthread_mutex_unlock(&server->lock);
+        rest(server, fmin(rest_times * (hn_now_ms() - before_ms), longest_rest_ms));
     }
     return NULL;
 }
