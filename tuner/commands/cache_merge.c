@@ -61,16 +61,18 @@ static enum hn_status merge_one(const struct hn_cache_command *command, const ch
         status = hn_tuned_pairs_make(before, &theirs, command->threshold, false, &pairs, err);
     if (status == HN_OK)
         status = hn_cache_import_file(command, path, &imported, err);
-    if (status == HN_OK)
+    if (status == HN_OK && !imported.known)
         status = hn_store_list_problem(command->store, NULL, NULL, &after, err);
     if (status == HN_OK) {
-        add_remarks(&after, &pairs);
+        add_remarks(imported.known ? before : &after, &pairs);
         status = report(command, path, &imported, &pairs, files, err);
     }
     free(pairs.items);
     hn_tuned_list_free(&theirs);
-    hn_tuned_list_free(before);
-    *before = after;
+    if (!imported.known) {
+        hn_tuned_list_free(before);
+        *before = after;
+    }
     return status;
 }
 
