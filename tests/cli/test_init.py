@@ -35,6 +35,15 @@ class Init(hone.Case):
                     written += 1
         self.assertGreaterEqual(written, 20)
 
+    def test_tensor_maps_are_over_buffers(self):
+        config = self.folder / "transpose_tma.yaml"
+        self.hone("init", TEMPLATES / "transpose_tma.cu", "-o", config, "--quiet")
+        text = config.read_text()
+        self.assertIn("{name: in_map, tensor_map: in_map_data, dims: 65536, box: 32}  # TODO: dims, strides in bytes", text)
+        self.assertIn("\n  arguments: [in_map, out_map, ROWS, COLUMNS]\n", text)
+        compiled = self.hone("compile", config, "--arch", "sm_90", "--json")
+        self.assertIn('"ok"', compiled.stdout)
+
     def test_compiles_as_it_stands(self):
         for name in COMPILED:
             with self.subTest(name):

@@ -26,6 +26,9 @@ struct hn_draft_size {
     bool is_extent; /* how much work there is; else some other number */
 };
 
+/* Elements under a tensor map, until somebody says how many there are. */
+enum { HN_DRAFT_MAPPED = 65536 };
+
 enum hn_draft_role { HN_DRAFT_INPUT, HN_DRAFT_OUTPUT, HN_DRAFT_INOUT };
 
 struct hn_draft_argument {
@@ -33,6 +36,7 @@ struct hn_draft_argument {
     const char *type;  /* as configs name it */
     bool type_is_known;
     bool texture;
+    bool map; /* a CUtensorMap, or a structure of the source's in its place */
     enum hn_draft_role role;
     bool role_is_known;
 };

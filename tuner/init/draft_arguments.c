@@ -163,6 +163,13 @@ static void guess_role(const struct hn_draft *draft, struct hn_draft_argument *a
         argument->role = HN_DRAFT_INOUT;
 }
 
+/* CUtensorMap, or a structure of the source's that stands for it. */
+static bool is_map(const struct hn_kernel_argument *declared)
+{
+    return !declared->pointer && (strstr(declared->type, "ensorMap") != NULL ||
+                                  strstr(declared->type, "ensor_map") != NULL);
+}
+
 enum hn_status hn_draft_arguments(struct hn_draft *draft, struct hn_error *err)
 {
     const struct hn_kernel *kernel = draft->kernel;
@@ -176,6 +183,7 @@ enum hn_status hn_draft_arguments(struct hn_draft *draft, struct hn_error *err)
         argument->declared = &kernel->arguments[i];
         argument->texture = strcmp(argument->declared->type, "cudaTextureObject_t") == 0 ||
                             strcmp(argument->declared->type, "CUtexObject") == 0;
+        argument->map = is_map(argument->declared);
         argument->type = find_type(argument->declared->type);
         argument->type_is_known = argument->type != NULL;
         if (argument->type == NULL && is_type_parameter(kernel, argument->declared->type))
@@ -183,7 +191,7 @@ enum hn_status hn_draft_arguments(struct hn_draft *draft, struct hn_error *err)
         if (argument->type == NULL)
             argument->type = argument->declared->pointer ? "uint8" : "uint64";
         guess_role(draft, argument);
-        written = written || argument->role != HN_DRAFT_INPUT;
+        written = written || argument->map || argument->role != HN_DRAFT_INPUT;
     }
     /* Pointers that are not const but only read by name may be written where that does not show. */
     for (size_t i = draft->argument_count; !written && i > 0; i--) {

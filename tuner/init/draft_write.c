@@ -264,6 +264,28 @@ static const char *first_input(const struct hn_draft *draft)
     return NULL;
 }
 
+static void write_map(const char *name, struct hn_text *text)
+{
+    hn_text_printf(text,
+                   "  - {name: %s_data, type: float32, count: %d, role: inout}  # TODO: what is "
+                   "the buffer under %s?\n"
+                   "  - {name: %s, tensor_map: %s_data, dims: %d, box: 32}  # TODO: dims, "
+                   "strides in bytes, box, swizzle (docs/tensor-maps.md)\n",
+                   name, HN_DRAFT_MAPPED, name, name, name, HN_DRAFT_MAPPED);
+}
+
+/* What a step has to list where not all arguments of the plan are the kernel's. */
+static void write_passed(const struct hn_draft *draft, struct hn_text *text)
+{
+    bool any = false;
+    for (size_t i = 0; i < draft->argument_count; i++)
+        any = any || draft->arguments[i].map;
+    for (size_t i = 0; any && i < draft->argument_count; i++)
+        hn_text_printf(text, "%s%s", i == 0 ? "  arguments: [" : ", ",
+                       draft->arguments[i].declared->name);
+    hn_text_append(text, any ? "]\n" : "");
+}
+
 static void write_arguments(const struct hn_draft *draft, struct hn_text *text)
 {
     hn_text_append(text, "\n# In the order of the signature. TODO: how many elements has each "
@@ -273,6 +295,8 @@ static void write_arguments(const struct hn_draft *draft, struct hn_text *text)
         if (argument->texture && first_input(draft) != NULL)
             hn_text_printf(text, "  - {name: %s, texture: %s}  # TODO: over which buffer?\n",
                            argument->declared->name, first_input(draft));
+        else if (argument->map)
+            write_map(argument->declared->name, text);
         else if (argument->declared->pointer)
             write_buffer(draft, argument, text);
         else
@@ -293,7 +317,9 @@ static void write_launch(const struct hn_draft *draft, struct hn_text *text)
                          "blocks?\n");
     if (!draft->block_is_known && bounds != NULL)
         hn_text_printf(text, "# The source has __launch_bounds__(%s).\n", bounds);
-    hn_text_append(text, "launch:\n  block: [");
+    hn_text_append(text, "launch:\n");
+    write_passed(draft, text);
+    hn_text_append(text, "  block: [");
     for (int axis = 0; axis < draft->dimensions; axis++)
         hn_text_printf(text, "%s%s", axis > 0 ? ", " : "", draft->block[axis]);
     hn_text_append(text, "]\n  grid: [");
@@ -320,6 +346,9 @@ static void write_metrics(const struct hn_draft *draft, struct hn_text *text)
               "times under the roofs.\nmetrics:\n  bytes: ");
     for (size_t i = 0; i < draft->argument_count; i++) {
         const struct hn_draft_argument *argument = &draft->arguments[i];
+        if (argument->map)
+            hn_text_printf(text, "%s2 * sizeof(float32) * %d", separator, HN_DRAFT_MAPPED);
+        separator = argument->map ? " + " : separator;
         if (!argument->declared->pointer)
             continue;
         hn_text_printf(text, "%s%ssizeof(%s) * (", separator,

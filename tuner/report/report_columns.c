@@ -138,6 +138,15 @@ static json_t *occupancy(const struct hn_record *r)
 {
     return known(r->resources.known, r->resources.occupancy);
 }
+static json_t *warnings(const struct hn_record *r)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_warnings_append(&text, r->resources.warnings);
+    json_t *list = text.length > 0 ? json_string(text.data) : json_null();
+    hn_text_finish(&text);
+    return list;
+}
 static json_t *compile_ms(const struct hn_record *r)
 {
     return number(tenths(r->costs.compile_ms));
@@ -168,6 +177,7 @@ static const struct {
     {"shared", shared},
     {"spills", spills},
     {"occupancy", occupancy},
+    {"warnings", warnings},
     {"compile_ms", compile_ms},
     {"run_ms", run_ms},
 };

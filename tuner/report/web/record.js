@@ -25,6 +25,7 @@ function rows(tuning, i) {
     ["registers", get("registers")], ["shared memory", get("shared") === null ? "" : `${bytes(get("shared"))} a block`],
     ["spills", get("spills") === null ? "" : bytes(get("spills"))],
     ["occupancy", get("occupancy") === null ? "" : `${percent(get("occupancy"))}, theoretical`],
+    ["compiler's warnings", get("warnings")],
     ["verified", verified === 0 ? "no" : verified === 3 ? "not recorded" : verified === 1 ? `against the default point: ${error}` : error],
     ["cost", `compiled in ${figure(get("compile_ms"), 3)} ms, verified and measured in ${figure(get("run_ms"), 3)} ms`],
     ["measured by", get("card") === null ? "" : `${tuning.cards[get("card")].card} of host ${tuning.cards[get("card")].host}${apart}`],
