@@ -169,8 +169,10 @@ extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
             }
         }
         __syncwarp();
-        if (FINISH == FINISH_cluster)
-            cluster_synchronize(), cluster_synchronize();
+        if (FINISH == FINISH_cluster) { // when the consumers' sums are there, and when all have been read
+            cluster_synchronize();
+            cluster_synchronize();
+        }
     } else {
 #if PRODUCER_REGISTERS > 0
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(consumer_registers));
@@ -204,7 +206,8 @@ extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
                 !add_up_splits(found, partial, done, (int *)(shared + flags_at) + consumer, tile, part, consumer))
                 continue;
 #if STORE == STORE_tma
-            store_by_boxes(found, shared + chunks_at + consumer * (C_BUFFERS * chunk_bytes), next, &C_map, tile, row, consumer);
+            store_by_boxes(found, shared + chunks_at + consumer * (C_BUFFERS * chunk_bytes), next, &C_map, tile, row,
+                           consumer);
 #else
             store_directly(found, C, all, tile, row);
 #endif

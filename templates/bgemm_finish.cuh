@@ -138,7 +138,8 @@ __device__ __forceinline__ void store_four(c_type *C, const sizes &size, const p
         const int down = row + sum_row(j), right = column + sum_column(j);
         const int m = tile.m + (EXCHANGE ? right : down), n = tile.n + (EXCHANGE ? down : right);
         c_type *const to = C + (size_t)m * size.n + n;
-        store_two(m < size.m && n < size.n, m + EXCHANGE < size.m && n < size.n, to, EXCHANGE ? size.n : 1, sum[j], sum[j + 1]);
+        store_two(m < size.m && n < size.n, m + EXCHANGE < size.m && n < size.n, to, EXCHANGE ? size.n : 1, sum[j],
+                  sum[j + 1]);
     }
 }
 

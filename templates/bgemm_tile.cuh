@@ -50,7 +50,7 @@ constexpr int sums = wide_columns / 2;                                 // of a t
 constexpr int producer_threads = PRODUCER_REGISTERS > 0 ? 128 : 32;
 constexpr int threads = CONSUMERS * 128 + producer_threads;
 // What the producer gives away of its registers, consumers take: of 65,536 a multiprocessor, by eights.
-constexpr int consumer_registers = (512 - PRODUCER_REGISTERS) / CONSUMERS / 8 * 8 < 240 ? (512 - PRODUCER_REGISTERS) / CONSUMERS / 8 * 8 : 240;
+constexpr int given = (512 - PRODUCER_REGISTERS) / CONSUMERS / 8 * 8, consumer_registers = given < 240 ? given : 240;
 
 constexpr int cluster_blocks = CLUSTER_M * CLUSTER_N;
 constexpr int stage_bytes = operand_a::bytes + operand_b::bytes;

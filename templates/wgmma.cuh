@@ -36,7 +36,8 @@ template <int count> __device__ __forceinline__ void sums_are_there(float (&sums
 }
 
 // The operands of an instruction are numbered: the sums first, eight for 16 columns.
-#define WGMMA_8(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
+#define WGMMA_4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define WGMMA_8(i) WGMMA_4(i), WGMMA_4(i + 4)
 #define WGMMA_NAMES_8 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define WGMMA_NAMES_16 WGMMA_NAMES_8 ", " "%8, %9, %10, %11, %12, %13, %14, %15"
 #define WGMMA_NAMES_24 WGMMA_NAMES_16 ", " "%16, %17, %18, %19, %20, %21, %22, %23"
@@ -70,17 +71,17 @@ template <int count> __device__ __forceinline__ void sums_are_there(float (&sums
 #define WGMMA_SUMS_120 WGMMA_SUMS_112, WGMMA_8(112)
 #define WGMMA_SUMS_128 WGMMA_SUMS_120, WGMMA_8(120)
 
-// sums = tall wide, or with `add` sums + tall wide. Where an operand lies across, k is not the direction of its lines.
-#define WGMMA(columns, count, tall_operand, wide_operand, add_operand, tall_across_operand, wide_across_operand)                \
-    template <bool tall_across, bool wide_across>                                                                          \
-    __device__ __forceinline__ void wgmma(float (&d)[count], unsigned long long tall, unsigned long long wide, int add)   \
-    {                                                                                                                      \
-        asm volatile("{ .reg .pred add; setp.ne.s32 add, %" #add_operand ", 0; "                                           \
-                     "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." WGMMA_TYPE "." WGMMA_TYPE                     \
-                     " {" WGMMA_NAMES_##count "}, %" #tall_operand ", %" #wide_operand                                     \
-                     ", add, 1, 1, %" #tall_across_operand ", %" #wide_across_operand "; }"                                \
-                     : WGMMA_SUMS_##count                                                                                  \
-                     : "l"(tall), "l"(wide), "r"(add), "n"((int)tall_across), "n"((int)wide_across));                      \
+// sums = tall wide, or with `add` sums + tall wide. Where an operand lies across, k is not the direction of its lines. The
+// last five arguments are the numbers of the operands tall, wide, add, tall_across and wide_across.
+#define WGMMA(columns, count, a, b, c, ta, tb)                                                                         \
+    template <bool tall_across, bool wide_across>                                                                      \
+    __device__ __forceinline__ void wgmma(float (&d)[count], unsigned long long tall, unsigned long long wide, int add) \
+    {                                                                                                                  \
+        asm volatile("{ .reg .pred add; setp.ne.s32 add, %" #c ", 0; wgmma.mma_async.sync.aligned.m64n" #columns       \
+                     "k16.f32." WGMMA_TYPE "." WGMMA_TYPE " {" WGMMA_NAMES_##count "}, %" #a ", %" #b                  \
+                     ", add, 1, 1, %" #ta ", %" #tb "; }"                                                              \
+                     : WGMMA_SUMS_##count                                                                              \
+                     : "l"(tall), "l"(wide), "r"(add), "n"((int)tall_across), "n"((int)wide_across));                  \
     }
 WGMMA(16, 8, 8, 9, 10, 11, 12)
 WGMMA(32, 16, 16, 17, 18, 19, 20)

@@ -4,20 +4,29 @@
 #define HONE_BENCH_CUBLASLT_PEER_CUH
 
 #include <cublasLt.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 #include "cublas_peer.cuh"
 
-// C = A B of row-major float32 matrices, m x k times k x n, without TF32: C^T = B^T A^T, as cublasLt has columns.
-class lt_product
+static inline cudaDataType_t cuda_type(const float *) { return CUDA_R_32F; }
+static inline cudaDataType_t cuda_type(const __half *) { return CUDA_R_16F; }
+static inline cudaDataType_t cuda_type(const __nv_bfloat16 *) { return CUDA_R_16BF; }
+
+// C = A B of row-major matrices, m x k times k x n, summed in float32 without TF32: C^T = B^T A^T, as cublasLt has columns.
+// B may be column-major.
+template <typename In, typename Out> class lt_product
 {
   public:
-    lt_product(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k) : A(A), B(B), C(C)
+    lt_product(const In *A, const In *B, Out *C, int64_t m, int64_t n, int64_t k, bool trans_b = false) : A(A), B(B), C(C)
     {
+        const cublasOperation_t operation_b = trans_b ? CUBLAS_OP_T : CUBLAS_OP_N;
         check_cublas(cublasLtCreate(&handle));
         check_cublas(cublasLtMatmulDescCreate(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F));
-        check_cublas(cublasLtMatrixLayoutCreate(&layout_a, CUDA_R_32F, k, m, k));
-        check_cublas(cublasLtMatrixLayoutCreate(&layout_b, CUDA_R_32F, n, k, n));
-        check_cublas(cublasLtMatrixLayoutCreate(&layout_c, CUDA_R_32F, n, m, n));
+        check_cublas(cublasLtMatmulDescSetAttribute(product, CUBLASLT_MATMUL_DESC_TRANSA, &operation_b, sizeof operation_b));
+        check_cublas(cublasLtMatrixLayoutCreate(&layout_a, cuda_type(A), k, m, k));
+        check_cublas(cublasLtMatrixLayoutCreate(&layout_b, cuda_type(B), trans_b ? k : n, trans_b ? n : k, trans_b ? k : n));
+        check_cublas(cublasLtMatrixLayoutCreate(&layout_c, cuda_type(C), n, m, n));
         workspace = allocate<char>(workspace_bytes);
     }
 
@@ -53,8 +62,8 @@ class lt_product
   private:
     static constexpr int most_algorithms = 100;
     const size_t workspace_bytes = 64u << 20;
-    const float *A, *B;
-    float *C;
+    const In *A, *B;
+    Out *C;
     char *workspace;
     cublasLtHandle_t handle;
     cublasLtMatmulDesc_t product;

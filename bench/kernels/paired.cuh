@@ -144,17 +144,17 @@ class pairing
     // Prints a line: the peer's time, the tuned kernel's, and the ratio of the tuned time to the peer's, which is to stay
     // within `most`. bytes are what one launch has to move.
     template <typename Peer, typename Tuned>
-    void compare(const char *what, const char *peer_name, double bytes, double most, Peer peer, Tuned tuned)
+    void compare(const char *what, const char *peer_name, double bytes, double most, Peer peer, Tuned tuned, bool warm = false)
     {
         std::vector<double> peer_us, tuned_us, ratio;
         for (int round = -3; round < rounds; ++round) { // the first three warm up
             double of_peer, of_tuned;
             if (round % 2 == 0) {
-                of_peer = measure(peer);
-                of_tuned = measure(tuned);
+                of_peer = measure(peer, warm);
+                of_tuned = measure(tuned, warm);
             } else {
-                of_tuned = measure(tuned);
-                of_peer = measure(peer);
+                of_tuned = measure(tuned, warm);
+                of_peer = measure(peer, warm);
             }
             if (round < 0)
                 continue;
@@ -171,18 +171,22 @@ class pairing
         std::fflush(stdout);
     }
 
-    // Microseconds that one run takes, with a cold L2 cache.
-    template <typename Candidate> double measure(Candidate candidate)
+    // Microseconds that one run takes, with a cold L2 cache; or warm one of ten behind another, queued while the flush runs.
+    template <typename Candidate> double measure(Candidate candidate, bool warm = false)
     {
+        const int runs = warm ? 10 : 1;
         float ms = 0;
         read_all<<<1024, 256>>>(flush, flush_count, (float *)flush);
+        if (warm)
+            candidate();
         CHECK(cudaEventRecord(start));
-        candidate();
+        for (int i = 0; i < runs; ++i)
+            candidate();
         CHECK(cudaEventRecord(stop));
         CHECK(cudaGetLastError());
         CHECK(cudaEventSynchronize(stop));
         CHECK(cudaEventElapsedTime(&ms, start, stop));
-        return ms * 1000.0;
+        return ms * 1000.0 / runs;
     }
 
   private:

@@ -6,6 +6,8 @@
 #define HONE_SGEMM_APPLY
 #include "sgemm_tuned.h"
 #include "../../templates/sgemm.cu"
+#undef GENERAL // which the reference finds out by itself
+#undef TRANS_A
 #include "../../templates/reference/sgemm.cu"
 
 // How many times as fast as cublasSgemm a tuned kernel is to be; elsewhere 0.97.
@@ -70,7 +72,7 @@ int main()
     const size_t tiles = (size_t)ceil_div(M, BM) * ceil_div(N, BN);
     auto *A = allocate<float>(m * k), *B = allocate<float>(k * n), *C = allocate<float>(m * n);
     auto *expected = allocate<float>(m * n), *of_cublas = allocate<float>(m * n), *of_lt = allocate<float>(m * n);
-    auto *partial = allocate<float>(groups * tiles * BM * BN);
+    auto *partial = allocate<char>(hone_sgemm_size(HONE_SGEMM_CONFIG, HONE_SGEMM_TUNED_PROBLEM).partial_size);
     auto *done = allocate<unsigned>(2 * tiles * CLUSTER);
     fill_reals<<<1024, 256>>>(A, m * k);
     fill_reals<<<1024, 256>>>(B, k * n, m * k);
@@ -83,7 +85,7 @@ int main()
         check_cublas(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, (int)n, (int)m, (int)k, &one, B, (int)n, A, (int)k,
                                  &zero, of_cublas, (int)n));
     };
-    auto tuned = [=] { launch_sgemm(A, B, C, partial, done); };
+    auto tuned = [=] { launch_sgemm(A, B, C, (float *)partial, done); };
     pairing pairs((double)m * n * k < 1e10 ? 101 : (double)m * n * k < 1e11 ? 41 : 15);
     lt_product lt(A, B, of_lt, m, n, k);
     const int algorithms = lt.choose([&](auto run) { return pairs.measure(run); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// C = A B of 16-bit numbers, summed up in float64. A block computes 32 elements of a row; its threads' second index cuts k
-// into slices.
+// C = A B of 16-bit numbers, summed up in float64. A block computes 32 elements of a row; 32 threads share the steps of k of
+// each.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -32,24 +32,26 @@ using result = __nv_bfloat16;
 extern "C" __global__ void bgemm_reference(const element *A, const element *B, result *C, int rows, int columns, int depth)
 {
     __shared__ double sums[32][33];
-    const int lane = threadIdx.x, part = threadIdx.y, row = blockIdx.y;
-    const int column = min((int)blockIdx.x * 32 + lane, columns - 1);
-    const element *const a = A + (size_t)row * depth;
-#if TRANS_B == TRANS_B_t
-    const element *const b = B + (size_t)column * depth;
-    const size_t step = 1;
+#if TRANS_B == TRANS_B_t // neighbouring threads read neighbours
+    const int part = threadIdx.x, in_block = threadIdx.y;
+    const size_t apart = depth, step = 1;
 #else
-    const element *const b = B + column;
-    const size_t step = columns;
+    const int part = threadIdx.y, in_block = threadIdx.x;
+    const size_t apart = 1, step = columns;
 #endif
+    const int row = blockIdx.y, first = blockIdx.x * 32;
+    const element *const a = A + (size_t)row * depth;
+    const element *const b = B + min(first + in_block, columns - 1) * apart;
     double sum = 0;
     for (int k = part; k < depth; k += 32)
         sum += (double)(float)a[k] * (double)(float)b[k * step];
-    sums[part][lane] = sum;
+    sums[part][in_block] = sum;
     __syncthreads();
-    if (part != 0 || row >= rows || (int)blockIdx.x * 32 + lane >= columns)
+    const int lane = threadIdx.x;
+    if (threadIdx.y != 0 || row >= rows || first + lane >= columns)
         return;
-    for (int i = 1; i < 32; ++i)
+    sum = 0;
+    for (int i = 0; i < 32; ++i)
         sum += sums[i][lane];
-    C[(size_t)row * columns + column] = (result)(float)sum;
+    C[(size_t)row * columns + first + lane] = (result)(float)sum;
 }
