@@ -52,10 +52,9 @@ static void kernels_are_given_maps(void **state)
     assert_true(expect("BOX=16,FAULT=0,PROMOTION=256,SWIZZLE=64", HN_OUTCOME_OK, "") > 1);
     expect("BOX=64,FAULT=0,PROMOTION=0,SWIZZLE=0", HN_OUTCOME_OK, "");
     expect("BOX=32,FAULT=1,PROMOTION=0,SWIZZLE=128", HN_OUTCOME_WRONG_RESULT, "elements differ");
-    expect(
-        "BOX=64,FAULT=0,PROMOTION=0,SWIZZLE=128", HN_OUTCOME_INVALID_LAUNCH,
-        "tensor map 'x_map' over 'x': box[0] is 64 elements of float32, 256 bytes; expected at "
-        "most the 128 bytes of swizzle");
+    expect("BOX=64,FAULT=0,PROMOTION=0,SWIZZLE=128", HN_OUTCOME_INVALID_LAUNCH,
+           "tensor map 'x_map' over 'x': box[0] is 64 elements of float32, 256 bytes; expected at "
+           "most the 128 bytes of swizzle");
     bench_fixture_close(&matrix);
 }
 
