@@ -70,7 +70,8 @@ class Two(unittest.TestCase):
         config = self.folder / "sgemm.yaml"
         lines = (ROOT / "configs" / "sgemm.yaml").read_text().replace("../", f"{ROOT}/").splitlines(keepends=True)
         first = lines.index("problem:\n") + 1
-        config.write_text("".join(lines[:first + PROBLEMS] + lines[first + 21:]))
+        last = next(i for i in range(first, len(lines)) if not lines[i].startswith("  - {"))
+        config.write_text("".join(lines[:first + PROBLEMS] + lines[last:]))
         seconds, times = {}, {}
         for gpus in (1, GPUS):
             command = [HONE, "tune", config, "--json", "--quiet", "--budget", f"{PROBLEM_S}s", "--workers", f"local: gpus={gpus}", "--cache",
