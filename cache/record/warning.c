@@ -50,9 +50,9 @@ static void build_warnings(struct hn_builder *object, const struct hn_field *fie
                            const void *member)
 {
     unsigned warnings = *(const unsigned *)member;
-    struct hn_builder array = hn_build_array();
     if (warnings == 0)
         return;
+    struct hn_builder array = hn_build_array();
     for (int i = 0; i < HN_WARNING_COUNT; i++)
         if ((warnings >> i & 1) != 0)
             hn_build_append(&array, json_string(hn_warning_names[i]));

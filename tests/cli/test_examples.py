@@ -134,7 +134,7 @@ int main(void)
         """They are made of the buffers that a launch is given; a size that they can not serve is none of the configuration's."""
         usable = "hone_tensor_usable(0, {}, (struct hone_tensor_problem){{.ROWS = {}, .COLUMNS = {}}})"
         self.launch("tensor", "BOX=32,SWIZZLE=128,FAULT=0", "{.ROWS = 64, .COLUMNS = 64}", "x, y",
-                    "out[i] == (i / 64 < 63 && i % 64 < 63 ? in[i + 65] : 0)",
+                    "out[i] == (i / 64 < 63 && i % 64 < 60 ? in[i + 68] : 0)",
                     f"if (!{usable.format(90, 64, 64)} || {usable.format(90, 64, 63)} || {usable.format(89, 64, 64)}) return 5;\n"
                     "    CUtensorMap map;\n"
                     "    if (hone_tensor_x_map(0, problem, (void *)(uintptr_t)8, cuTensorMapEncodeTiled, &map) != CUDA_ERROR_INVALID_VALUE ||\n"

@@ -101,7 +101,7 @@ static void *find(const struct double_map *map, const int64_t *at)
     return double_is_valid(map->address + place, map->size) ? (void *)(map->address + place) : NULL;
 }
 
-/* Moves it by a row and a column, and more by the template's table. */
+/* Moves it by a row and four columns, or eight by the template's table. */
 CUresult double_tensor(struct double_device *device, struct double_function *function,
                        const struct double_geometry *geometry, void **parameters)
 {
@@ -117,7 +117,7 @@ CUresult double_tensor(struct double_device *device, struct double_function *fun
         for (int64_t x = 0; x < columns; x++) {
             const float zero = 0.0f;
             const float *from =
-                find(&in, (const int64_t[]){x + 1 + function->module->table[1], y + 1});
+                find(&in, (const int64_t[]){x + 4 + 4 * function->module->table[1], y + 1});
             float *to = find(&out, (const int64_t[]){x, y});
             if (to != NULL)
                 memcpy(to, from == NULL ? &zero : from, sizeof *to);
@@ -140,7 +140,7 @@ CUresult double_tensor_reference(struct double_device *device, struct double_fun
     for (int y = 0; y < rows; y++)
         for (int x = 0; x < columns; x++)
             out[y * columns + x] =
-                y + 1 < rows && x + 1 < columns ? in[(y + 1) * columns + x + 1] : 0.0f;
+                y + 1 < rows && x + 4 < columns ? in[(y + 1) * columns + x + 4] : 0.0f;
     device->now_us += 100.0;
     return CUDA_SUCCESS;
 }

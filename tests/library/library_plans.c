@@ -240,7 +240,7 @@ void structures_are_passed_by_value(void **state)
 
 enum { SIDE = 64 };
 
-/* Each moved by a row and a column, zero beyond. */
+/* Each moved by a row and four columns, zero beyond. */
 static void expect_moved(CUdeviceptr x, CUdeviceptr y)
 {
     static float before[SIDE][SIDE], after[SIDE][SIDE];
@@ -250,7 +250,7 @@ static void expect_moved(CUdeviceptr x, CUdeviceptr y)
     for (int i = 0; i < SIDE; i++)
         for (int j = 0; j < SIDE; j++)
             assert_true(after[i][j] ==
-                        (i + 1 < SIDE && j + 1 < SIDE ? before[i + 1][j + 1] : 0.0f));
+                        (i + 1 < SIDE && j + 4 < SIDE ? before[i + 1][j + 4] : 0.0f));
 }
 
 /* More buffers than a kernel keeps maps of; the caller's own map goes before one that is made. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Moves a matrix by one row and one column, box by box, through a tensor map over each side: what is read outside is
-// zero, and what would be written outside is not. FAULT 1 moves it by two columns.
+// Moves a matrix by one row and four columns, box by box, through a tensor map over each side: what is read outside is
+// zero, and what would be written outside is not. FAULT 1 moves it by eight columns.
 struct alignas(64) tensor_map {
     unsigned long long words[16];
 };
@@ -19,19 +19,25 @@ extern "C" __global__ void tensor(const __grid_constant__ tensor_map x_map, cons
     __shared__ alignas(1024) float box[ROWS_OF_BOX * BOX];
     __shared__ alignas(8) unsigned long long arrived;
     const int column = blockIdx.x * BOX, row = blockIdx.y * ROWS_OF_BOX;
-    if (threadIdx.x != 0)
-        return;
     const unsigned int bar = shared_address(&arrived), data = shared_address(box);
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(bar));
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"((unsigned int)sizeof box));
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
-                 ::"r"(data), "l"(&x_map), "r"(column + 1 + FAULT), "r"(row + 1), "r"(bar) : "memory");
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(bar) : "memory");
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"((unsigned int)sizeof box) : "memory");
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
+                     ::"r"(data), "l"(&x_map), "r"(column + 4 + 4 * FAULT), "r"(row + 1), "r"(bar) : "memory");
+    }
+    __syncthreads();
     int done = 0;
     while (!done)
         asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; selp.s32 %0, 1, 0, p; }"
                      : "=r"(done) : "r"(bar) : "memory");
-    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];"
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    if (threadIdx.x != 0)
+        return;
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];"
                  ::"l"(&y_map), "r"(column), "r"(row), "r"(data) : "memory");
-    asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;" ::: "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
