@@ -16,8 +16,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 HONE = os.path.abspath(os.environ.get("HONE", ROOT / "build" / "tuner" / "hone"))
 CONFIG = [str(ROOT / "configs" / "matmul.yaml"), "-p", "K=4096"]
 STEP_S = 45
-PROBLEMS = int(os.environ.get("HONE_PROBLEMS", "6"))
-PROBLEM_S = float(os.environ.get("HONE_PROBLEM_S", "4"))
+PROBLEMS = int(os.environ.get("HONE_PROBLEMS", "4"))
+PROBLEM_S = float(os.environ.get("HONE_PROBLEM_S", "10"))
 GPUS = int(os.environ.get("HONE_GPUS", "2"))
 
 
