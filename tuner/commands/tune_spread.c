@@ -2,13 +2,13 @@
 #include "tuner/commands/tune_spread.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/interrupt.h"
+#include "base/thread.h"
 #include "runtime/device/limits.h"
 #include "tuner/commands/open_cache.h"
 #include "tuner/workers/crews.h"
@@ -89,18 +89,6 @@ static void *run_search(void *pointer)
     return NULL;
 }
 
-/* Signals are the main thread's. */
-static int start_thread(struct running *running)
-{
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failure = pthread_create(&running->thread, NULL, run_search, running);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failure;
-}
-
 static void describe(const struct spread *spread, const struct hn_card *card,
                      struct running *running)
 {
@@ -165,7 +153,7 @@ static enum hn_status start_search(struct spread *spread, struct model *model, s
     running->search.workers = running->crew;
     item->progress = RUNNING;
     add_running(spread, running);
-    int failure = start_thread(running);
+    int failure = hn_thread_start(&running->thread, run_search, running);
     if (failure == 0)
         return HN_OK;
     /* As if it had run: there is nothing to join. */

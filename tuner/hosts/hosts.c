@@ -2,13 +2,13 @@
 #include "tuner/hosts/hosts.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "tuner/hosts/hosts_part.h"
 
 /* Limits and beats are looked at so often. */
@@ -16,26 +16,14 @@ static const int sleep_limit_ms = 250;
 /* Launchers that were told to end have so long for it. */
 static const int end_limit_ms = 500;
 
-static void signal_event(int event)
-{
-    const uint64_t one = 1;
-    (void)!write(event, &one, sizeof one);
-}
-
-static void clear_event(int event)
-{
-    uint64_t count;
-    (void)!read(event, &count, sizeof count);
-}
-
 void hn_hosts_wake(struct hn_hosts *hosts)
 {
-    signal_event(hosts->wake);
+    hn_event_signal(hosts->wake);
 }
 
 void hn_hosts_tell_owner(struct hn_hosts *hosts)
 {
-    signal_event(hosts->wakeup);
+    hn_event_signal(hosts->wakeup);
 }
 
 /* Milliseconds until a launcher is tried again. */
@@ -102,7 +90,7 @@ static void *relay(void *pointer)
         size_t count = gather_descriptors(hosts);
         pthread_mutex_unlock(&hosts->lock);
         poll(hosts->fds, count, timeout);
-        clear_event(hosts->wake);
+        hn_event_clear(hosts->wake);
         pthread_mutex_lock(&hosts->lock);
     }
     end_launchers(hosts);
@@ -125,18 +113,6 @@ static enum hn_status copy_options(struct hn_hosts *hosts, const struct hn_host_
             return hn_fail_memory(err);
     }
     return HN_OK;
-}
-
-/* Signals are the main thread's; and a closed stream is an error of write(). */
-static int start_thread(struct hn_hosts *hosts)
-{
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failure = pthread_create(&hosts->thread, NULL, relay, hosts);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failure;
 }
 
 static void free_hosts(struct hn_hosts *hosts)
@@ -169,7 +145,7 @@ enum hn_status hn_hosts_start(const struct hn_host_options *options, size_t coun
         status = hn_fail(err, HN_ERUN, "eventfd: %s", strerror(errno));
     if (status == HN_OK)
         status = copy_options(hosts, options, err);
-    int failure = status == HN_OK ? start_thread(hosts) : 0;
+    int failure = status == HN_OK ? hn_thread_start(&hosts->thread, relay, hosts) : 0;
     if (failure != 0)
         status = hn_fail(err, HN_ERUN, "a thread can not be started: %s", strerror(failure));
     if (status != HN_OK) {
@@ -209,5 +185,5 @@ int hn_hosts_wakeup(const struct hn_hosts *hosts)
 
 void hn_hosts_clear(struct hn_hosts *hosts)
 {
-    clear_event(hosts->wakeup);
+    hn_event_clear(hosts->wakeup);
 }

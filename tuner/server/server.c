@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "tuner/server/send.h"
 #include "tuner/server/server_tables.h"
 
@@ -295,18 +295,6 @@ static void *follow(void *pointer)
     return NULL;
 }
 
-/* Signals are the main thread's. */
-static int start_thread(struct hn_server *server)
-{
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failure = pthread_create(&server->thread, NULL, follow, server);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failure;
-}
-
 enum hn_status hn_server_follow(struct hn_server *server, struct hn_error *err)
 {
     enum hn_status status = hn_store_open(server->copy, HN_STORE_READ, &server->outgoing, err);
@@ -318,7 +306,7 @@ enum hn_status hn_server_follow(struct hn_server *server, struct hn_error *err)
         return status;
     hn_connection_set_patience(server->connection, short_patience_ms);
     server->renewed_ms = hn_now_ms();
-    int failure = start_thread(server);
+    int failure = hn_thread_start(&server->thread, follow, server);
     if (failure != 0)
         return hn_fail(err, HN_ERUN, "no thread can be started to send what is recorded: %s",
                        strerror(failure));

@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "tuner/workers/compile_pool_part.h"
 
 /* Of what the whole run depends on. */
@@ -101,16 +102,9 @@ enum hn_status hn_compile_pool_lend(struct hn_compile_pool *pool, struct hn_host
     return hn_compile_staff_lend(pool->staff, hosts, err);
 }
 
-static void signal_event(int event)
-{
-    const uint64_t one = 1;
-    if (event >= 0)
-        (void)!write(event, &one, sizeof one);
-}
-
 void hn_compile_pool_tell(const struct hn_compile_pool *pool)
 {
-    signal_event(pool->wakeup);
+    hn_event_signal(pool->wakeup);
 }
 
 void hn_compile_pool_end(const struct hn_compile_pool *pool)
@@ -271,7 +265,7 @@ static void queue(struct hn_compile_pool *pool, struct hn_compile_job *job, enum
     pool->pending += !job->ahead;
     pool->unfinished += !job->ahead;
     if (is_guest(pool))
-        signal_event(pool->staff->wake);
+        hn_event_signal(pool->staff->wake);
 }
 
 static enum hn_status submit(struct hn_compile_pool *pool, uint64_t id,

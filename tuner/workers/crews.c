@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/workers/crews.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -60,18 +61,6 @@ void hn_crews_destroy(struct hn_crews *crews)
     close(crews->wake);
     free(crews->fds);
     free(crews);
-}
-
-static void signal_event(int event)
-{
-    const uint64_t one = 1;
-    (void)!write(event, &one, sizeof one);
-}
-
-static void clear_event(int event)
-{
-    uint64_t count;
-    (void)!read(event, &count, sizeof count);
 }
 
 static size_t number_of(const struct hn_crews *crews, const struct hn_card *card)
@@ -226,8 +215,8 @@ void hn_crews_sleep(struct hn_crews *crews)
     poll(crews->fds, count, timeout);
     if (hosts->revents != 0)
         for (size_t i = 0; i < crews->count; i++)
-            signal_event(crews->items[i]->wakeup);
-    clear_event(crews->wake);
+            hn_event_signal(crews->items[i]->wakeup);
+    hn_event_clear(crews->wake);
     hn_hosts_clear(workers->hosts);
     hn_compile_pool_clear(workers->pool);
 }
@@ -279,7 +268,7 @@ static void join(struct hn_crews *crews, struct hn_workers *crew, struct hn_card
     pthread_mutex_lock(&crew->lock);
     crew->joining[crew->joining_count++] = card;
     pthread_mutex_unlock(&crew->lock);
-    signal_event(crew->wakeup);
+    hn_event_signal(crew->wakeup);
 }
 
 enum hn_status hn_crew_start(struct hn_crews *crews, struct hn_card *card, struct hn_workers **out,
@@ -336,7 +325,7 @@ void hn_crew_leave(struct hn_workers *crew)
 
 void hn_crews_wake(const struct hn_crews *crews)
 {
-    signal_event(crews->wake);
+    hn_event_signal(crews->wake);
 }
 
 void hn_crew_end(struct hn_crews *crews, struct hn_workers *crew, bool *lost)
