@@ -56,14 +56,23 @@ class Server:
         assert result.returncode == 0, f"{program}: {result.stdout}{result.stderr}"
 
     def start(self):
-        """Until it answers. What a process writes outlives it also without fsync, which only a power cut needs."""
+        self.launch()
+        self.wait()
+
+    def launch(self):
+        """What a process writes outlives it also without fsync, which only a power cut needs."""
         with open(self.folder / "log", "a") as log:
             self.process = subprocess.Popen(
                 [find("postgres"), "-D", self.data, "-k", self.folder, "-c", "listen_addresses=", "-c", "fsync=off",
                  "-c", "max_connections=80"], user=user(), cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        end = time.monotonic() + 30
+
+    def wait(self):
+        """Until it answers. One that was killed may leave memory for a moment, for which the next ends at once."""
+        end = time.monotonic() + 60
         while self.query("SELECT 1", check=False) != ["1"]:
-            assert self.process.poll() is None and time.monotonic() < end, (self.folder / "log").read_text()
+            assert time.monotonic() < end, (self.folder / "log").read_text()
+            if self.process.poll() is not None:
+                self.launch()
             time.sleep(0.05)
 
     def kill(self):

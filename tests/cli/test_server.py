@@ -40,8 +40,7 @@ class Case(double.Case):
 
     def setUp(self):
         super().setUp()
-        if server.process.poll() is not None:
-            server.start()  # a test that failed left it so
+        server.wait()  # a test that failed may have left it dead
         self.database = f"site{next(self.numbers)}"
         server.query(f"CREATE DATABASE {self.database}")
         self.uri = server.uri(self.database)
