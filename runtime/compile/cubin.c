@@ -284,6 +284,6 @@ void hn_cubin_read_log(const char *log, const char *const *entries, size_t entry
         free(line);
         at += length + (at[length] == '\n');
     }
-    if (resources->spill_store_bytes + resources->spill_load_bytes > 0)
+    if (resources->spill_store_bytes > 0 || resources->spill_load_bytes > 0)
         resources->warnings |= 1u << HN_WARNING_SPILLS;
 }
