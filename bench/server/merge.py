@@ -15,7 +15,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -96,15 +95,7 @@ def main():
     parser.add_argument("--caches", type=int, default=64)
     parser.add_argument("--records", type=int, default=1000000)
     options = parser.parse_args()
-    reason = postgres.why_not()
-    if reason is not None:
-        sys.exit(reason)
-    server = postgres.Server()
-    try:
-        with tempfile.TemporaryDirectory() as name:
-            measure(server, pathlib.Path(name), options)
-    finally:
-        server.stop()
+    postgres.with_server(lambda server, folder: measure(server, folder, options))
 
 
 def measure(server, folder, options):

@@ -14,7 +14,6 @@ import pathlib
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -66,15 +65,7 @@ def main():
     parser.add_argument("--points", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    reason = postgres.why_not()
-    if reason is not None:
-        sys.exit(reason)
-    server = postgres.Server()
-    try:
-        with tempfile.TemporaryDirectory() as name:
-            measure(server, pathlib.Path(name), options)
-    finally:
-        server.stop()
+    postgres.with_server(lambda server, folder: measure(server, folder, options))
 
 
 def measure(server, folder, options):

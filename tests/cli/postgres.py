@@ -8,6 +8,7 @@ import pwd
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -35,6 +36,19 @@ def user():
         except KeyError:
             pass
     return None
+
+
+def with_server(work):
+    """Calls work(server, folder); ends with the reason where no server can be started."""
+    reason = why_not()
+    if reason is not None:
+        sys.exit(reason)
+    server = Server()
+    try:
+        with tempfile.TemporaryDirectory() as name:
+            work(server, pathlib.Path(name))
+    finally:
+        server.stop()
 
 
 class Server:

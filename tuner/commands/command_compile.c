@@ -226,15 +226,6 @@ static enum hn_status compile_batch(struct batch *batch, struct hn_error *err)
     return status;
 }
 
-static void add_warnings(struct hn_table *table, const struct hn_resources *resources)
-{
-    struct hn_text text;
-    hn_text_init(&text);
-    hn_warnings_append(&text, resources->warnings);
-    hn_table_cell(table, "%s", text.data != NULL ? text.data : "");
-    hn_text_finish(&text);
-}
-
 static void add_row(struct hn_table *table, const struct batch *batch, uint64_t i, bool warned)
 {
     const struct hn_image *image = &batch->images[i];
@@ -253,7 +244,7 @@ static void add_row(struct hn_table *table, const struct batch *batch, uint64_t 
     }
     hn_table_cell(table, "%.0f", image->compile_ms);
     if (warned)
-        add_warnings(table, resources);
+        hn_table_warnings(table, resources->warnings);
     hn_table_cell(table, "%s", hn_outcome_name(image->outcome));
     hn_table_point(table, plan->parameters, plan->parameter_count, &batch->points[i]);
 }

@@ -85,15 +85,6 @@ static void add_resources(struct hn_table *table, const struct hn_resources *res
     hn_table_cell(table, "%d%%", hn_format_percent(resources->occupancy));
 }
 
-static void add_warnings(struct hn_table *table, const struct hn_resources *resources)
-{
-    struct hn_text text;
-    hn_text_init(&text);
-    hn_warnings_append(&text, resources->warnings);
-    hn_table_cell(table, "%s", text.data != NULL ? text.data : "");
-    hn_text_finish(&text);
-}
-
 static void add_row(struct hn_table *table, const struct scale *scale,
                     const struct hn_record *record, const char *mark, bool warned)
 {
@@ -112,7 +103,7 @@ static void add_row(struct hn_table *table, const struct scale *scale,
     add_roof(table, scale, record, timed);
     add_resources(table, &record->resources);
     if (warned)
-        add_warnings(table, &record->resources);
+        hn_table_warnings(table, record->resources.warnings);
     hn_table_point(table, scale->plan->parameters, scale->plan->parameter_count, &record->point);
 }
 

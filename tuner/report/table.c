@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache/record/warning.h"
 #include "tuner/report/terminal.h"
 
 enum { GAP = 2, NARROWEST = 8 };
@@ -131,6 +132,15 @@ void hn_table_point(struct hn_table *table, char *const *names, size_t count,
         hn_table_cell(table, "%s", text.data != NULL ? text.data : "-");
         hn_text_finish(&text);
     }
+}
+
+void hn_table_warnings(struct hn_table *table, unsigned warnings)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_warnings_append(&text, warnings);
+    hn_table_cell(table, "%s", text.data != NULL ? text.data : "");
+    hn_text_finish(&text);
 }
 
 void hn_table_highlight(struct hn_table *table, size_t tied)

@@ -25,6 +25,8 @@ void hn_table_cell(struct hn_table *table, const char *format, ...) __attribute_
 /* A column for each parameter, "=" of those headings; and the next cells of a row: the point's values for them. */
 void hn_table_parameters(struct hn_table *table, char *const *names, size_t count);
 void hn_table_point(struct hn_table *table, char *const *names, size_t count, const struct hn_bindings *point);
+/* The next cell: the names of a set of warnings, nothing of none. */
+void hn_table_warnings(struct hn_table *table, unsigned warnings);
 /* The first row is the best, and `tied` rows can not be told from it, itself among them: they stand out in colour. */
 void hn_table_highlight(struct hn_table *table, size_t tied);
 /* indent: blanks before each line. What is printed to standard output fits its width; where that is a terminal, with colour. */
