@@ -175,7 +175,7 @@ static bool steps_are_fixed(const struct hn_plan *plan)
     return true;
 }
 
-/* The low end of all numbers, or beyond the high one, with the words of the problem. */
+/* The low end of all numbers, or beyond the high one, with what the program has of the problem. */
 static enum hn_status make_corner(const struct hn_lib_choice *choice, bool high,
                                   struct hn_bindings *corner, struct hn_error *err)
 {
@@ -186,7 +186,8 @@ static enum hn_status make_corner(const struct hn_lib_choice *choice, bool high,
         double end = high ? value->high + 1 : value->low;
         struct hn_value number =
             hn_rule_value_is_whole(value) ? hn_integer((int64_t)end) : hn_real(end);
-        if (value->word_count == 0)
+        if (value->word_count == 0 &&
+            !hn_plan_is_frozen(choice->plan->plan, choice->point, value->name, &number))
             status = hn_bindings_set(corner, value->name, &number, err);
     }
     return status;
@@ -215,15 +216,4 @@ bool hn_lib_program_is_shared(const struct hn_lib_choice *choice)
         configuration->program = shared ? HN_PROGRAM_SHARED : HN_PROGRAM_OWN;
     }
     return configuration->program == HN_PROGRAM_SHARED;
-}
-
-enum hn_status hn_lib_words(const struct hn_bindings *problem, struct hn_bindings *words,
-                            struct hn_error *err)
-{
-    enum hn_status status = HN_OK;
-    hn_bindings_init(words);
-    for (size_t i = 0; status == HN_OK && i < problem->count; i++)
-        if (problem->values[i].type == HN_WORD)
-            status = hn_bindings_set(words, problem->names[i], &problem->values[i], err);
-    return status;
 }

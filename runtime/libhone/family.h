@@ -17,7 +17,7 @@ struct hn_lib_module {
     struct hn_lib_module *next;
     const struct hone_cache *cache;
     CUcontext context;
-    struct hn_bindings words; /* of the problem: part of its program */
+    struct hn_bindings values; /* of the problem: part of its program */
     struct hn_image image;
         CUmodule module;
     bool is_checked; /* its kernels take what the plan passes */
@@ -68,10 +68,8 @@ enum hone_status hn_lib_rule_may_be_tuned(struct hone_cache *cache, struct hn_li
 void hn_lib_family_forget_known(struct hone_cache *cache, const char *kernel);
 void hn_lib_family_finish(struct hn_lib_family *family);
 
-/* The words of a problem, which are always part of a program. */
-enum hn_status hn_lib_words(const struct hn_bindings *problem, struct hn_bindings *words, struct hn_error *err);
-/* Whether one program serves all problems of the family that have the same words. It is kept for all of them as the image of a
- * task that has these words alone as its problem. */
+/* Whether one program serves all problems of the family that have the same words and frozen values (hn_plan_program_values).
+ * It is kept for all of them as the image of a task that has these alone as its problem. */
 bool hn_lib_program_is_shared(const struct hn_lib_choice *choice);
 
 /* The module that was loaded for another problem with the choice's program, or NULL. */

@@ -35,19 +35,21 @@ bool hn_lib_program_is_same(const struct hn_lib_choice *choice, const struct hn_
     return same;
 }
 
-/* The task with whose image the cache keeps the program of the choice. Borrows all but `words`.
+/* The task with whose image the cache keeps the program of the choice. Borrows all but `values`.
  * False: none does. */
 static bool find_task(const struct hn_lib_choice *choice, struct hn_identity *task,
-                      struct hn_bindings *words)
+                      struct hn_bindings *values)
 {
     *task = choice->tuned->identity;
-    hn_bindings_init(words);
+    hn_bindings_init(values);
     if (choice->configuration == NULL)
         return hn_bindings_equal(&task->problem, choice->problem) ||
                hn_lib_program_is_same(choice, choice->problem, &task->problem);
-    if (!hn_lib_program_is_shared(choice) || hn_lib_words(choice->problem, words, NULL) != HN_OK)
+    if (!hn_lib_program_is_shared(choice) ||
+        hn_plan_program_values(choice->plan->plan, choice->point, choice->problem, values, NULL) !=
+            HN_OK)
         return false;
-    task->problem = *words;
+    task->problem = *values;
     return true;
 }
 
@@ -56,16 +58,16 @@ static bool read_kept(struct hone_cache *cache, const struct hn_lib_choice *choi
 {
     char *entries = NULL;
     struct hn_identity task;
-    struct hn_bindings words;
+    struct hn_bindings values;
     if (choice->tuned == NULL || cache->store == NULL ||
         choice->tuned->identity.device.capability != choice->device->identity.capability)
         return false;
-    bool taken = find_task(choice, &task, &words) &&
+    bool taken = find_task(choice, &task, &values) &&
                  hn_store_get_image(cache->store, &task, &choice->tuned->version, choice->point,
                                     &image->cubin, &image->size, &entries, NULL) == HN_OK &&
                  hn_image_set_entries(image, entries, NULL) == HN_OK;
     image->outcome = HN_OUTCOME_OK;
-    hn_bindings_finish(&words);
+    hn_bindings_finish(&values);
     free(entries);
     return taken;
 }

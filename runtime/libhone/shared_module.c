@@ -14,17 +14,17 @@ void hn_lib_module_destroy(struct hn_lib_module *module)
         hn_lib_leave(module->cache, outside);
     }
     hn_image_finish(&module->image);
-    hn_bindings_finish(&module->words);
+    hn_bindings_finish(&module->values);
     free(module->functions);
     free(module);
 }
 
-/* Whether the words are those of the problem. */
-static bool has_words(const struct hn_bindings *problem, const struct hn_bindings *words)
+/* Whether the values are those of the problem. */
+static bool has_values(const struct hn_bindings *problem, const struct hn_bindings *values)
 {
-    for (size_t i = 0; i < words->count; i++) {
-        const struct hn_value *value = hn_bindings_get(problem, words->names[i]);
-        if (value == NULL || !hn_value_equal(value, &words->values[i]))
+    for (size_t i = 0; i < values->count; i++) {
+        const struct hn_value *value = hn_bindings_get(problem, values->names[i]);
+        if (value == NULL || !hn_value_equal(value, &values->values[i]))
             return false;
     }
     return true;
@@ -36,7 +36,7 @@ struct hn_lib_module *hn_lib_module_find(const struct hn_lib_choice *choice)
                                        ? NULL
                                        : choice->configuration->modules;
     while (module != NULL &&
-           (module->context != choice->context || !has_words(choice->problem, &module->words)))
+           (module->context != choice->context || !has_values(choice->problem, &module->values)))
         module = module->next;
     return module;
 }
@@ -54,7 +54,10 @@ enum hone_status hn_lib_module_add(struct hone_cache *cache, const struct hn_lib
     made->image = *image;
     hn_image_init(image);
     enum hone_status status =
-        hn_lib_take(err, hn_lib_words(choice->problem, &made->words, &reason), &reason);
+        hn_lib_take(err,
+                    hn_plan_program_values(choice->plan->plan, choice->point, choice->problem,
+                                           &made->values, &reason),
+                    &reason);
     made->functions = calloc(made->image.entry_count + 1, sizeof *made->functions);
     if (status == HONE_OK && made->functions == NULL)
         status = hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");

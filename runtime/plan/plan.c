@@ -140,6 +140,18 @@ bool hn_plan_is_frozen(const struct hn_plan *plan, const struct hn_bindings *poi
     return false;
 }
 
+enum hn_status hn_plan_program_values(const struct hn_plan *plan, const struct hn_bindings *point,
+                                      const struct hn_bindings *problem, struct hn_bindings *values,
+                                      struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    hn_bindings_init(values);
+    for (size_t i = 0; i < problem->count && status == HN_OK; i++)
+        if (hn_plan_is_frozen(plan, point, problem->names[i], &problem->values[i]))
+            status = hn_bindings_set(values, problem->names[i], &problem->values[i], err);
+    return status;
+}
+
 enum hn_status hn_word_list_add(struct hn_word_list *list, const char *word, struct hn_error *err)
 {
     for (size_t i = 0; i < list->count; i++)

@@ -239,5 +239,10 @@ bool hn_plan_freezes(const struct hn_plan *plan, const struct hn_bindings *point
 /* Whether the template sees this problem value as a constant at that point (then it is no kernel argument by convention). */
 bool hn_plan_is_frozen(const struct hn_plan *plan, const struct hn_bindings *point, const char *name,
                        const struct hn_value *value);
+/* Those values of a problem that are so, with copies of their words: problems that share them share the program, as far as
+ * `freeze` and words decide. */
+enum hn_status hn_plan_program_values(const struct hn_plan *plan, const struct hn_bindings *point,
+                                      const struct hn_bindings *problem, struct hn_bindings *values,
+                                      struct hn_error *err);
 
 #endif

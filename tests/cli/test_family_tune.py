@@ -4,6 +4,7 @@ BLOCK 256 and ITEMS 4, is the best for each size, so that the rule has nothing t
 
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -173,6 +174,38 @@ int main(void)
         self.hone("tune", "--family", self.config, "--budget", "6s", "--held-out", "1", "--quiet")
         [rule] = self.rules()
         self.assertEqual({point["FROZEN"] for point in rule["configurations"]}, {0})
+
+    def test_two_values_that_are_always_frozen(self):
+        """A program for each, of which libhone and the header take the one that fits, and a third value gets none."""
+        for old, new in ((FAMILY, "family: {n: {range: [1, 1000000]}, WIDTH: [1, 4]}"), ("parameters:", "freeze: [WIDTH]\nparameters:")):
+            self.spoil(self.config, old, new)
+        self.hone("tune", "--family", self.config, "--budget", "3s", "--held-out", "1", "--quiet")
+        [rule] = self.rules()
+        kept = self.sql("SELECT task.problem, count(*) FROM image JOIN task ON task.id = image.task_id WHERE task.problem LIKE 'WIDTH=_'"
+                        " GROUP BY task.problem ORDER BY task.problem")
+        self.assertEqual(kept, [(f"WIDTH={width}", len(rule["configurations"])) for width in (1, 4)])
+        command = [pathlib.Path(BUILD) / "bench" / "family" / "bench_family", "scale", f"chosen={self.cache}", "--rounds", "5"]
+        asked = "".join(json.dumps({"n": n, "WIDTH": width}) + "\n" for width in (1, 4, 2) for n in (777, 70001))
+        said = subprocess.run(command, input=asked, env=self.environment(), capture_output=True, text=True)
+        sides = [json.loads(line) for line in said.stdout.splitlines()]
+        self.assertEqual([line.get("sides", {}).get("chosen", {}).get("grade") for line in sides[:4]], [4] * 4, said.stdout + said.stderr)
+        self.assertIn("forbid_compile", sides[4]["failure"])
+        self.hone("export", "scale", "-o", "scale_tuned.h")
+        self.write("choose.c", """#include "scale_tuned.h"
+int main(void)
+{
+    for (int64_t n = 1; n <= 1000000; n *= 10)
+        for (int64_t width = 1; width <= 4; width++) {
+            const struct hone_scale_problem problem = {.n = n, .WIDTH = width};
+            const int config = hone_scale_choose(problem, 0), served = width == 1 || width == 4;
+            if (served ? config < 0 || !hone_scale_fits(config, problem) : config >= 0)
+                return 1;
+        }
+    return 0;
+}
+""")
+        subprocess.run(["cc", "-std=c11", "-Wall", "-Werror", "choose.c", "-o", "choose"], cwd=self.folder, check=True)
+        subprocess.run([self.folder / "choose"], check=True)
 
 
 class Interrupted(Case):

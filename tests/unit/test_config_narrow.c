@@ -113,15 +113,19 @@ static void thawed_is_what_serves_any_size(void **state)
     hn_config_destroy(config);
 }
 
+/* One of two is no more than a fixed one: a program for each. */
 static void what_does_not_vary_may_be_frozen(void **state)
 {
     (void)state;
-    struct hn_config *config = load("frozen_fixed.yaml");
-    assert_int_equal(hn_config_thaw(config, NULL), HN_OK);
-    take_problem(config, "M=1000,N=64,S=3");
-    assert_int_equal(count_points(config), 12);
-    assert_default(config, "FROZEN=1,TILE=16,WORD=1");
-    hn_config_destroy(config);
+    static const char *const paths[] = {"frozen_fixed.yaml", "frozen_two.yaml"};
+    for (size_t i = 0; i < 2; i++) {
+        struct hn_config *config = load(paths[i]);
+        assert_int_equal(hn_config_thaw(config, NULL), HN_OK);
+        take_problem(config, "M=1000,N=64,S=3");
+        assert_int_equal(count_points(config), 12);
+        assert_default(config, "FROZEN=1,TILE=16,WORD=1");
+        hn_config_destroy(config);
+    }
 }
 
 static void what_is_always_frozen_can_not_be_thawed(void **state)

@@ -59,14 +59,18 @@ enum hn_status hn_config_build_only(const struct hn_config *config, size_t probl
     return status;
 }
 
-/* A value that varies within the family, of those that `freeze` names; NULL: none does. */
+/* A program for each of so many values is no more than one for each of two words. */
+enum { FROZEN_MOST = 2 };
+
+/* A value that varies too much within the family, of those that `freeze` names; NULL: none does. */
 static const char *find_frozen(const struct hn_config *config)
 {
     const struct hn_family *family = config->family;
     for (size_t i = 0; i < family->value_count; i++)
         for (size_t f = 0; f < config->plan->freeze_count; f++)
             if (strcmp(config->plan->freeze[f], family->values[i].name) == 0 &&
-                (family->values[i].kind == HN_FAMILY_RANGE || family->values[i].count > 1))
+                (family->values[i].kind == HN_FAMILY_RANGE ||
+                 family->values[i].count > FROZEN_MOST))
                 return family->values[i].name;
     return NULL;
 }

@@ -61,18 +61,46 @@ static bool has_values(const struct hn_rule *rule, const struct hn_bindings *pro
     return same;
 }
 
-/* The variant's words, as the digits of its number. */
-static enum hn_status set_words(const struct hn_rule *rule, size_t variant,
-                                struct hn_bindings *problem, struct hn_error *err)
+/* Whether some configuration has this number as a constant. Then it is one of two: its ends. */
+static bool is_frozen(const struct hn_plan *plan, const struct hn_rule *rule,
+                      const struct hn_rule_value *value)
+{
+    const struct hn_value low = hn_real(value->low);
+    bool frozen = false;
+    for (size_t i = 0; plan != NULL && i < rule->configuration_count && !frozen; i++)
+        frozen = hn_plan_is_frozen(plan, &rule->configurations[i], value->name, &low);
+    return frozen;
+}
+
+/* In how many ways a value can be part of a program. */
+static size_t count_ways(const struct hn_plan *plan, const struct hn_rule *rule,
+                         const struct hn_rule_value *value)
+{
+    if (value->word_count > 0)
+        return value->word_count;
+    return value->high > value->low && is_frozen(plan, rule, value) ? 2 : 1;
+}
+
+static struct hn_value way_of(const struct hn_rule_value *value, size_t way)
+{
+    double end = way == 0 ? value->low : value->high;
+    if (value->word_count > 0)
+        return value->words[way];
+    return hn_rule_value_is_whole(value) ? hn_integer((int64_t)end) : hn_real(end);
+}
+
+/* The variant's words and frozen numbers, as the digits of its number. */
+static enum hn_status set_ways(const struct hn_plan *plan, const struct hn_rule *rule,
+                               size_t variant, struct hn_bindings *problem, struct hn_error *err)
 {
     enum hn_status status = HN_OK;
     for (size_t i = 0; status == HN_OK && i < rule->value_count; i++) {
         const struct hn_rule_value *value = &rule->values[i];
-        if (value->word_count == 0)
-            continue;
-        status =
-            hn_bindings_set(problem, value->name, &value->words[variant % value->word_count], err);
-        variant /= value->word_count;
+        size_t ways = count_ways(plan, rule, value);
+        const struct hn_value own = way_of(value, variant % ways);
+        if (ways > 1 || value->word_count > 0)
+            status = hn_bindings_set(problem, value->name, &own, err);
+        variant /= ways;
     }
     return status;
 }
@@ -109,8 +137,8 @@ static void leave_others_out(struct hn_export *export, const struct hn_rule *rul
     export->result_count = kept;
 }
 
-static enum hn_status make_problems(const struct hn_tuned *first, struct hn_export_family *family,
-                                    struct hn_error *err)
+static enum hn_status make_problems(const struct hn_plan *plan, const struct hn_tuned *first,
+                                    struct hn_export_family *family, struct hn_error *err)
 {
     const struct hn_rule *rule = &family->stored->rule;
     enum hn_status status = HN_OK;
@@ -120,7 +148,7 @@ static enum hn_status make_problems(const struct hn_tuned *first, struct hn_expo
     for (size_t i = 0; status == HN_OK && i < family->variants; i++) {
         status = hn_bindings_copy(&family->problems[i], &first->identity.problem, err);
         if (status == HN_OK)
-            status = set_words(rule, i, &family->problems[i], err);
+            status = set_ways(plan, rule, i, &family->problems[i], err);
     }
     return status;
 }
@@ -175,7 +203,7 @@ static enum hn_status make_rows(const struct hn_plan *plan, const struct hn_tune
     family->config_of = calloc(family->row_count, sizeof *family->config_of);
     enum hn_status status = family->rows == NULL || family->config_of == NULL
                                 ? hn_fail_memory(err)
-                                : make_problems(first, family, err);
+                                : make_problems(plan, first, family, err);
     for (size_t i = 0; status == HN_OK && i < family->row_count; i++) {
         struct hn_tuned *row = &family->rows[i];
         row->identity = first->identity;
@@ -200,7 +228,7 @@ static enum hn_status take(struct hn_export *export, struct hn_export_family *fa
     enum hn_status status = HN_OK;
     family->variants = 1;
     for (size_t i = 0; fits && i < rule->value_count; i++) {
-        family->variants *= rule->values[i].word_count > 0 ? rule->values[i].word_count : 1;
+        family->variants *= count_ways(export->plan, rule, &rule->values[i]);
         fits = family->variants * rule->configuration_count <= ROWS_MOST;
     }
     if (!fits)

@@ -401,23 +401,11 @@ static enum hn_status keep_image(const struct hn_measuring *measuring, const str
     return status;
 }
 
-/* The words of a problem: they are part of any program. */
-static enum hn_status words_of(const struct hn_bindings *problem, struct hn_bindings *words,
-                               struct hn_error *err)
-{
-    enum hn_status status = HN_OK;
-    hn_bindings_init(words);
-    for (size_t i = 0; i < problem->count && status == HN_OK; i++)
-        if (problem->values[i].type == HN_WORD)
-            status = hn_bindings_set(words, problem->names[i], &problem->values[i], err);
-    return status;
-}
-
-/* A task of the family itself, or of its part with these words, whose identity has no other
+/* A task of the family itself, or of its part with these values, whose identity has no other
  * problem; its session. */
 static enum hn_status begin(struct hn_measuring *measuring, const struct hn_bindings *problem,
-                            const struct hn_bindings *words, struct hn_task *task, int64_t *session,
-                            struct hn_error *err)
+                            const struct hn_bindings *values, struct hn_task *task,
+                            int64_t *session, struct hn_error *err)
 {
     const struct hn_family_options *options = measuring->options;
     enum hn_status status = hn_config_take_problem(measuring->config, problem, err);
@@ -428,7 +416,7 @@ static enum hn_status begin(struct hn_measuring *measuring, const struct hn_bind
     hn_task_set_device(task, &options->workers->lead->device.identity,
                        options->workers->lead->device.driver, measuring->nvrtc);
     hn_bindings_finish(&task->identity.problem);
-    status = hn_bindings_merge(&task->identity.problem, words, err);
+    status = hn_bindings_merge(&task->identity.problem, values, err);
     if (status == HN_OK)
         status = hn_task_begin(task, options->store, options->command, false, session, err);
     if (status != HN_OK)
@@ -436,34 +424,70 @@ static enum hn_status begin(struct hn_measuring *measuring, const struct hn_bind
     return status;
 }
 
-static enum hn_status keep_images(struct hn_measuring *measuring, const struct hn_rule *rule,
-                                  const struct hn_bindings *problem,
-                                  const struct hn_bindings *words, struct hn_error *err)
-{
-    struct hn_task task;
-    int64_t session;
-    enum hn_status status = begin(measuring, problem, words, &task, &session, err);
-    if (status != HN_OK)
-        return status;
-    for (size_t i = 0; i < rule->configuration_count && status == HN_OK; i++)
-        status = keep_image(measuring, &task, session, i, &rule->configurations[i], err);
-    hn_task_finish(&task);
-    return status;
-}
-
 static bool is_first_with(const struct hn_matrix *matrix, size_t size,
-                          const struct hn_bindings *words)
+                          const struct hn_bindings *values)
 {
     for (size_t s = 0; s < size; s++) {
         bool same = true;
-        for (size_t i = 0; i < words->count; i++)
-            same =
-                same && hn_value_equal(&words->values[i],
-                                       hn_bindings_get(&matrix->sizes[s].problem, words->names[i]));
+        for (size_t i = 0; i < values->count; i++)
+            same = same &&
+                   hn_value_equal(&values->values[i],
+                                  hn_bindings_get(&matrix->sizes[s].problem, values->names[i]));
         if (same)
             return false;
     }
     return true;
+}
+
+/* What images are being kept for: a part of the family that shares programs. */
+struct keeping {
+    struct hn_measuring *measuring;
+    struct hn_task task;
+    int64_t session;
+    bool is_begun;
+};
+
+static void end_keeping(struct keeping *keeping)
+{
+    if (keeping->is_begun)
+        hn_task_finish(&keeping->task);
+    keeping->is_begun = false;
+}
+
+/* The image of a configuration for all sizes whose program has these values, which this size is the
+ * first with. */
+static enum hn_status keep_for(struct keeping *keeping, const struct hn_bindings *problem,
+                               const struct hn_bindings *values, size_t number,
+                               const struct hn_bindings *point, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    if (keeping->is_begun && !hn_bindings_equal(&keeping->task.identity.problem, values))
+        end_keeping(keeping);
+    if (!keeping->is_begun) {
+        status = begin(keeping->measuring, problem, values, &keeping->task, &keeping->session, err);
+        keeping->is_begun = status == HN_OK;
+    }
+    return status == HN_OK ? keep_image(keeping->measuring, &keeping->task, keeping->session,
+                                        number, point, err)
+                           : status;
+}
+
+static enum hn_status keep_images(struct keeping *keeping, const struct hn_rule *rule, size_t size,
+                                  struct hn_error *err)
+{
+    const struct hn_measuring *measuring = keeping->measuring;
+    const struct hn_bindings *problem = &measuring->matrix->sizes[size].problem;
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < rule->configuration_count && status == HN_OK; i++) {
+        const struct hn_bindings *point = &rule->configurations[i];
+        struct hn_bindings values;
+        status = hn_plan_program_values(measuring->config->plan, point, problem, &values, err);
+        if (status == HN_OK && is_first_with(measuring->matrix, size, &values))
+            status = keep_for(keeping, problem, &values, i, point, err);
+        hn_bindings_finish(&values);
+    }
+    end_keeping(keeping);
+    return status;
 }
 
 enum hn_status hn_measuring_keep(struct hn_measuring *measuring, const struct hn_rule *rule,
@@ -478,13 +502,9 @@ enum hn_status hn_measuring_keep(struct hn_measuring *measuring, const struct hn
     if (status != HN_OK)
         return status;
     hn_task_finish(&task);
-    for (size_t s = 0; s < matrix->size_count && status == HN_OK; s++) {
-        struct hn_bindings words;
-        status = words_of(&matrix->sizes[s].problem, &words, err);
-        if (status == HN_OK && is_first_with(matrix, s, &words))
-            status = keep_images(measuring, rule, &matrix->sizes[s].problem, &words, err);
-        hn_bindings_finish(&words);
-    }
+    struct keeping keeping = {.measuring = measuring};
+    for (size_t s = 0; s < matrix->size_count && status == HN_OK; s++)
+        status = keep_images(&keeping, rule, s, err);
     return status == HN_OK ? hn_store_put_rule(measuring->options->store, session, rule, err)
                            : status;
 }
