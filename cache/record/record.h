@@ -8,6 +8,7 @@
 
 #include "base/bindings.h"
 #include "base/hash.h"
+#include "cache/record/conditions.h"
 #include "cache/record/outcome.h"
 #include "cache/record/warning.h"
 
@@ -97,6 +98,7 @@ struct hn_record {
     struct hn_timing timing;
     struct hn_costs costs;
     struct hn_staging staging;
+    struct hn_conditions conditions; /* of what was measured; none in records that older versions made */
     struct hn_bindings metrics; /* name = number, as evaluated; time is not among them */
     double objective;           /* the value that is compared: lower is better, whatever the direction */
     bool final;                 /* took part in the final race: the timing is that of the race */

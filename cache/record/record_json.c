@@ -109,6 +109,11 @@ static bool is_staged(const void *record)
     return ((const struct hn_record *)record)->staging.chunks != 0;
 }
 
+static bool has_conditions(const void *record)
+{
+    return hn_conditions_are_known(&((const struct hn_record *)record)->conditions);
+}
+
 static void clean(char *text)
 {
     if (text != NULL)
@@ -142,6 +147,9 @@ static const struct hn_field record_fields[] = {
      .told = is_compiled},
     {.key = "timing", HN_STRUCT(hn_record, timing, timing_structure), .told = is_measured},
     {.key = "staging", HN_STRUCT(hn_record, staging, staging_structure), .told = is_staged},
+    {.key = "conditions",
+     HN_STRUCT(hn_record, conditions, hn_conditions_structure),
+     .told = has_conditions},
     {IF_ANY(hn_record, host, HN_FIELD_CHARS), .most = sizeof((struct hn_record *)NULL)->host - 1},
     {IF_ANY(hn_record, card, HN_FIELD_CHARS), .most = sizeof((struct hn_record *)NULL)->card - 1},
     {IF_ANY(hn_record, ratio, HN_FIELD_AMOUNT)},

@@ -11,6 +11,7 @@
 
 /* NVML's interface as far as we use it: toolkits and wheels do not always bring its header. */
 enum { NVML_SUCCESS = 0, NVML_PROCESSES = 64 };
+enum { NVML_SM_CLOCK = 1, NVML_MEMORY_CLOCK = 2, NVML_GPU_SENSOR = 0 };
 struct nvml_process {
     unsigned int pid;
     unsigned long long used_memory;
@@ -26,22 +27,17 @@ struct hn_health_watch {
     int (*init)(void);
     int (*shutdown)(void);
     int (*get_device)(const char *uuid, void **device);
+    struct hn_conditions last;
     int (*get_reasons)(void *device, unsigned long long *reasons);
+    int (*get_clock)(void *device, int type, unsigned int *mhz);
+    int (*get_power)(void *device, unsigned int *milliwatts);
+    int (*get_temperature)(void *device, int sensor, unsigned int *degrees);
     int (*get_processes)(void *device, unsigned int *count, struct nvml_process *processes);
     int (*get_name)(unsigned int pid, char *name, unsigned int size);
 };
 
 static const double look_interval_ms = 100;
 enum { LOOKS_A_PROCESS_LIST = 20 };
-
-/* Clocks event reasons that take speed away; idle and application clocks do not. */
-static const struct {
-    unsigned bit;
-    const char *name;
-} slowdowns[] = {
-    {0x04, "the power cap"},   {0x08, "a hardware slowdown"}, {0x20, "the temperature"},
-    {0x40, "the temperature"}, {0x80, "the power supply"},
-};
 
 struct hn_health_watch *hn_health_watch_create(const char *uuid)
 {
@@ -54,6 +50,9 @@ struct hn_health_watch *hn_health_watch_create(const char *uuid)
         {"nvmlShutdown", &watch->shutdown, false},
         {"nvmlDeviceGetHandleByUUID", &watch->get_device, false},
         {"nvmlDeviceGetCurrentClocksThrottleReasons", &watch->get_reasons, false},
+        {"nvmlDeviceGetClockInfo", &watch->get_clock, true},
+        {"nvmlDeviceGetPowerUsage", &watch->get_power, true},
+        {"nvmlDeviceGetTemperature", &watch->get_temperature, true},
         {"nvmlDeviceGetComputeRunningProcesses_v3", &watch->get_processes, true},
         {"nvmlSystemGetProcessName", &watch->get_name, true},
     };
@@ -117,10 +116,31 @@ static void look_at_processes(struct hn_health_watch *watch, struct hn_health *h
     describe_process(watch, other, health->process, sizeof health->process);
 }
 
+static int read_clock(const struct hn_health_watch *watch, int type)
+{
+    unsigned int mhz = 0;
+    if (watch->get_clock == NULL || watch->get_clock(watch->device, type, &mhz) != NVML_SUCCESS)
+        return 0;
+    return (int)mhz;
+}
+
+static struct hn_conditions read_conditions(const struct hn_health_watch *watch)
+{
+    unsigned int milliwatts = 0;
+    unsigned int degrees = 0;
+    struct hn_conditions seen = {.sm_mhz = read_clock(watch, NVML_SM_CLOCK),
+                                 .memory_mhz = read_clock(watch, NVML_MEMORY_CLOCK)};
+    if (watch->get_power != NULL && watch->get_power(watch->device, &milliwatts) == NVML_SUCCESS)
+        seen.power_w = milliwatts * 1e-3;
+    if (watch->get_temperature != NULL &&
+        watch->get_temperature(watch->device, NVML_GPU_SENSOR, &degrees) == NVML_SUCCESS)
+        seen.temperature_c = (int)degrees;
+    return seen;
+}
+
 void hn_health_look(struct hn_health_watch *watch, struct hn_health *health)
 {
     unsigned long long reasons = 0;
-    unsigned slow = 0;
     if (watch == NULL)
         return;
     double now_ms = hn_now_ms();
@@ -128,15 +148,22 @@ void hn_health_look(struct hn_health_watch *watch, struct hn_health *health)
     if (watch->looks > 0 && now_ms - watch->looked_ms < look_interval_ms)
         return;
     watch->looked_ms = now_ms;
+    /* First what falls soonest once nothing runs. */
+    bool told = watch->get_reasons(watch->device, &reasons) == NVML_SUCCESS;
+    watch->last = read_conditions(watch);
+    watch->last.held_down = told ? hn_slowdowns_of(reasons) : 0;
     if (watch->looks++ % LOOKS_A_PROCESS_LIST == 0)
         look_at_processes(watch, health);
-    if (watch->get_reasons(watch->device, &reasons) != NVML_SUCCESS)
+    if (!told)
         return;
-    for (size_t i = 0; i < sizeof slowdowns / sizeof *slowdowns; i++)
-        slow |= (unsigned)reasons & slowdowns[i].bit;
     health->checks++;
-    health->held_down += slow != 0;
-    health->reasons |= slow;
+    health->held_down += watch->last.held_down != 0;
+    health->reasons |= watch->last.held_down;
+}
+
+struct hn_conditions hn_health_conditions(const struct hn_health_watch *watch)
+{
+    return watch == NULL ? (struct hn_conditions){.sm_mhz = 0} : watch->last;
 }
 
 void hn_health_add(struct hn_health *health, const struct hn_health *more)
@@ -148,22 +175,5 @@ void hn_health_add(struct hn_health *health, const struct hn_health *more)
     if (more->other_processes > health->other_processes) {
         health->other_processes = more->other_processes;
         memcpy(health->process, more->process, sizeof health->process);
-    }
-}
-
-void hn_health_reasons(unsigned reasons, char *text, size_t size)
-{
-    size_t length = 0;
-    const char *last = "";
-    text[0] = '\0';
-    for (size_t i = 0; i < sizeof slowdowns / sizeof *slowdowns; i++) {
-        if ((reasons & slowdowns[i].bit) == 0 || strcmp(slowdowns[i].name, last) == 0)
-            continue;
-        int n = snprintf(text + length, size - length, "%s%s", length > 0 ? ", " : "",
-                         slowdowns[i].name);
-        last = slowdowns[i].name;
-        length += n > 0 ? (size_t)n : 0;
-        if (length >= size)
-            return;
     }
 }

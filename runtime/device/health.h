@@ -5,13 +5,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cache/record/conditions.h"
+
 /* What else is going on with the GPU while we measure, as NVML tells: clocks held down, and other processes on it. NVML
  * (libnvidia-ml.so.1) is loaded at run time; without it nothing is watched, which `watching` says. */
 struct hn_health {
     bool watching;
     unsigned checks;
     unsigned held_down;      /* checks in which a cap or a slowdown held the clocks down */
-    unsigned reasons;        /* NVML's clocks event reasons, all that were seen */
+    unsigned reasons;        /* all slowdowns that were seen: hn_slowdowns_of */
     unsigned other_processes; /* most seen at once */
     char process[128];       /* one of them: "python3 (pid 1234)" */
 };
@@ -23,14 +25,12 @@ struct hn_health_watch;
 struct hn_health_watch *hn_health_watch_create(const char *uuid);
 void hn_health_watch_destroy(struct hn_health_watch *watch);
 
-/* Adds a look at the clocks, and now and then at the processes, to health. A look costs a driver call, so that looks
+/* Adds a look at the clocks, and now and then at the processes, to health. A look costs some driver calls, so that looks
  * come 100 ms apart at least: more often the call does nothing. */
 void hn_health_look(struct hn_health_watch *watch, struct hn_health *health);
+/* What the last look saw; all zero where there was none, or watch is NULL. */
+struct hn_conditions hn_health_conditions(const struct hn_health_watch *watch);
 
 /* Adds what another process has seen. */
 void hn_health_add(struct hn_health *health, const struct hn_health *more);
-
-/* "the power cap, the temperature": what held the clocks down, in words; "" for nothing. */
-void hn_health_reasons(unsigned reasons, char *text, size_t size);
-
 #endif

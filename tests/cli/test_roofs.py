@@ -2,9 +2,11 @@
 """What a device can do at best: measured once, kept in the cache, and what times are set against."""
 
 import json
+import signal
 import unittest
 
 import double
+import hone
 
 
 class Roofs(double.Case):
@@ -25,6 +27,40 @@ class Roofs(double.Case):
         self.assertEqual(self.devices()[0]["roofs"], roofs)
         self.assertRegex(self.hone("device").stdout, r"at best +copy \d{4} GB/s, L2 \d{4} GB/s, FP32 20 TFLOP/s, "
                          r"launch 1\.5 us, measured \d{4}-\d\d-\d\d with driver CUDA 13\.0\n")
+
+    def with_nvml(self, *arguments, **settings):
+        return hone.Case.hone(self, *arguments, **self.own_folders(), HONE_DOUBLE_NVML="90",
+                              LD_LIBRARY_PATH=f"{double.DOUBLE}/nvml:{double.DOUBLE}", **settings)
+
+    def test_watched(self):
+        line = r"\d\d:\d\d:\d\d  GPU 0  SM at 1500 MHz, memory at 3201 MHz, 412 W, 54 °C; held down by the power cap\n"
+        self.assertRegex(self.with_nvml("device", "--watch", "--for", "1.5", HONE_DOUBLE_HELD="4").stdout, f"^{line}{line}$")
+        seen = json.loads(self.with_nvml("device", "--watch", "--for", "1", "--json").stdout)
+        self.assertEqual((seen["sm_mhz"], seen["power_w"], "held_down_by" in seen), (1980, 412.5, False))
+        self.assertIn("NVML", self.hone("device", "--watch", expect=1).stderr)
+        self.assertIn("--watch", self.hone("device", "--for", "1", expect=2).stderr)
+
+    def test_a_watch_ends_at_a_signal(self):
+        process = self.start("device", "--watch", HONE_DOUBLE_NVML="90",
+                             LD_LIBRARY_PATH=f"{double.DOUBLE}/nvml:{double.DOUBLE}")
+        self.assertIn("GPU 0", process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(10), 130)
+
+    def test_records_say_what_held_the_clocks_down(self):
+        command = ["tune", self.config, "--quiet", "-s", "ITEMS=1,2"]
+        printed = self.with_nvml(*command, HONE_DOUBLE_HELD="4").stdout
+        self.assertRegex(printed, r"the clocks were held down by the power cap in (\d+) of \1\s+looks,\s+and while the best "
+                                  r"was measured \(1500 MHz\)")
+        shown = self.with_nvml("cache", "show", "scale").stdout
+        self.assertRegex(shown, r"SM at 1500 MHz at least, memory at 3201 MHz, 412 W and 54 °C at most; "
+                                r"the power cap held the clocks down for (\d+) of \1 points\n")
+        records = json.loads(self.with_nvml("cache", "show", "scale", "--json").stdout)["tunings"][0]["records"]
+        measured = [record for record in records if "timing" in record]
+        expected = {"sm_mhz": 1500, "memory_mhz": 3201, "power_w": 412.5, "temperature_c": 54, "held_down_by": ["power_cap"]}
+        self.assertEqual([record["conditions"] for record in measured], [expected] * len(measured))
+        self.with_nvml("cache", "export", "scale", self.folder / "scale.json")
+        self.assertIn("held_down_by", (self.folder / "scale.json").read_text())
 
     def test_a_cache_that_can_not_be_used(self):
         broken = self.folder / "broken.db"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* libnvidia-ml.so.1 without a GPU: HONE_DOUBLE_NVML names the compute capabilities of its devices,
- * "90" or "90,80"; the first is the driver double's device. Its clocks are never held down. */
+ * "90" or "90,80"; the first is the driver double's device. HONE_DOUBLE_HELD=REASONS
+ * (decimal, NVML's bits) says what holds its clocks down; else nothing does. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NVML_SUCCESS = 0, NVML_NOT_FOUND = 6, MOST_DEVICES = 8 };
+enum { NVML_SUCCESS = 0, NVML_INVALID_ARGUMENT = 2, NVML_NOT_FOUND = 6, MOST_DEVICES = 8 };
 
 int nvmlInit_v2(void);
 int nvmlShutdown(void);
@@ -15,6 +16,9 @@ int nvmlDeviceGetHandleByUUID(const char *uuid, void **device);
 int nvmlDeviceGetCudaComputeCapability(void *device, int *major, int *minor);
 int nvmlDeviceGetUUID(void *device, char *uuid, unsigned int size);
 int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons);
+int nvmlDeviceGetClockInfo(void *device, int type, unsigned int *mhz);
+int nvmlDeviceGetPowerUsage(void *device, unsigned int *milliwatts);
+int nvmlDeviceGetTemperature(void *device, int sensor, unsigned int *degrees);
 
 static struct {
     int capability;
@@ -81,7 +85,31 @@ int nvmlDeviceGetUUID(void *device, char *uuid, unsigned int size)
 
 int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons)
 {
+    const char *held = getenv("HONE_DOUBLE_HELD");
     (void)device;
-    *reasons = 0;
+    *reasons = held == NULL ? 0 : strtoull(held, NULL, 10);
     return NVML_SUCCESS;
+}
+
+/* SM and memory, with different clocks where they are held down. */
+int nvmlDeviceGetClockInfo(void *device, int type, unsigned int *mhz)
+{
+    unsigned long long reasons = 0;
+    nvmlDeviceGetCurrentClocksThrottleReasons(device, &reasons);
+    *mhz = type == 2 ? 3201 : reasons != 0 ? 1500 : 1980;
+    return type == 1 || type == 2 ? NVML_SUCCESS : NVML_INVALID_ARGUMENT;
+}
+
+int nvmlDeviceGetPowerUsage(void *device, unsigned int *milliwatts)
+{
+    (void)device;
+    *milliwatts = 412500;
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetTemperature(void *device, int sensor, unsigned int *degrees)
+{
+    (void)device;
+    *degrees = 54;
+    return sensor == 0 ? NVML_SUCCESS : NVML_INVALID_ARGUMENT;
 }

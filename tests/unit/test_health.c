@@ -13,14 +13,14 @@ static void names_what_held_the_clocks_down(void **state)
 {
     (void)state;
     char text[128];
-    hn_health_reasons(0, text, sizeof text);
+    hn_slowdowns_describe(0, text, sizeof text);
     assert_string_equal(text, "");
-    hn_health_reasons(0x04, text, sizeof text);
+    hn_slowdowns_describe(0x04, text, sizeof text);
     assert_string_equal(text, "the power cap");
-    hn_health_reasons(0x04 | 0x20 | 0x40, text, sizeof text);
+    hn_slowdowns_describe(0x04 | 0x20 | 0x40, text, sizeof text);
     assert_string_equal(text, "the power cap, the temperature");
     char small[8];
-    hn_health_reasons(0x04 | 0x08, small, sizeof small);
+    hn_slowdowns_describe(0x04 | 0x08, small, sizeof small);
     assert_string_equal(small, "the pow");
 }
 

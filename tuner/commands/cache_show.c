@@ -206,6 +206,33 @@ static void print_best(const struct view *view)
         puts("  tied: the interval overlaps that of the best");
 }
 
+/* Of all that was measured, from and to what. */
+static void print_conditions(const struct view *view)
+{
+    const struct hn_conditions *low = NULL, *high = NULL;
+    unsigned held_down = 0;
+    size_t measured = 0, held = 0;
+    char reasons[HN_FORMAT_SIZE * 2];
+    for (size_t i = 0; i < view->records.count; i++) {
+        const struct hn_conditions *one = &view->records.items[i].conditions;
+        if (!hn_conditions_are_known(one))
+            continue;
+        measured++;
+        held += one->held_down != 0;
+        held_down |= one->held_down;
+        low = low == NULL || one->sm_mhz < low->sm_mhz ? one : low;
+        high = high == NULL || one->power_w > high->power_w ? one : high;
+    }
+    if (measured == 0)
+        return;
+    printf("  SM at %d MHz at least, memory at %d MHz, %.0f W and %d °C at most", low->sm_mhz,
+           low->memory_mhz, high->power_w, high->temperature_c);
+    hn_slowdowns_describe(held_down, reasons, sizeof reasons);
+    if (held > 0)
+        printf("; %s held the clocks down for %zu of %zu points", reasons, held, measured);
+    putchar('\n');
+}
+
 static void print_view(const struct view *view)
 {
     uint64_t counts[HN_OUTCOME_COUNT];
@@ -222,6 +249,7 @@ static void print_view(const struct view *view)
         separator = ", ";
     }
     putchar('\n');
+    print_conditions(view);
     hn_outcomes_explain(counts, stdout);
 }
 

@@ -195,6 +195,13 @@ static void print_record(const struct hn_task *task, const struct hn_record *rec
                record->timing.sample_count, task->identity.regime, merit[0] != '\0' ? ", " : "",
                merit);
     }
+    if (hn_conditions_are_known(&record->conditions)) {
+        struct hn_text conditions;
+        hn_text_init(&conditions);
+        hn_conditions_append(&conditions, &record->conditions);
+        printf("  conditions   %s\n", conditions.failed ? "" : conditions.data);
+        hn_text_finish(&conditions);
+    }
     hn_staging_print(record, "  pipeline     ", stdout);
     if (record->resources.known)
         printf("  resources    %d registers, %lld B shared, %d B spilled, occupancy %d%%\n",
@@ -227,6 +234,8 @@ static enum hn_status run_on_bench(struct once *once, struct hn_task *task, stru
     if (status == HN_OK)
         status = evaluate(once, task, bench, &record, &beside, err);
     hn_health_look(watch, &health);
+    if (record.timing.sample_count > 0)
+        record.conditions = hn_health_conditions(watch);
     if (status == HN_OK && !once->options.json)
         print_record(task, &record);
     else if (status == HN_OK &&

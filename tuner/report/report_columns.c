@@ -104,6 +104,15 @@ static json_t *clock_mhz(const struct hn_record *r)
 {
     return known(has_time(r) && r->timing.clock_mhz > 0, round(r->timing.clock_mhz));
 }
+static json_t *conditions(const struct hn_record *r)
+{
+    struct hn_text text;
+    hn_text_init(&text);
+    hn_conditions_append(&text, &r->conditions);
+    json_t *line = text.length > 0 ? json_string(text.data) : json_null();
+    hn_text_finish(&text);
+    return line;
+}
 /* How much longer its card takes than the first of several. */
 static json_t *ratio(const struct hn_record *r)
 {
@@ -169,6 +178,7 @@ static const struct {
     {"samples", sample_count},
     {"batch", batch},
     {"clock", clock_mhz},
+    {"conditions", conditions},
     {"ratio", ratio},
     {"verification", verification},
     {"max_error", max_error},

@@ -331,13 +331,16 @@ static void print_cards(const struct hn_usage *usage, FILE *file)
 }
 
 /* What may have bent the times. */
-static void print_health(const struct hn_health *health, FILE *file)
+static void print_health(const struct hn_health *health, const struct hn_record *best, FILE *file)
 {
     char reasons[HN_FORMAT_SIZE * 2];
     if (health->held_down > 0) {
-        hn_health_reasons(health->reasons, reasons, sizeof reasons);
-        fprintf(file, "  the clocks were held down by %s in %u of %u looks\n", reasons,
+        hn_slowdowns_describe(health->reasons, reasons, sizeof reasons);
+        fprintf(file, "  the clocks were held down by %s in %u of %u looks", reasons,
                 health->held_down, health->checks);
+        if (best != NULL && best->conditions.held_down != 0)
+            fprintf(file, ", and while the best was measured (%d MHz)", best->conditions.sm_mhz);
+        fputc('\n', file);
     }
     if (health->other_processes > 0)
         fprintf(file, "  %u other process%s used this GPU meanwhile, one of them %s\n",
@@ -465,7 +468,7 @@ enum hn_status hn_summary_print(const struct hn_session *session, const struct h
         print_time(state, text);
         hn_waits_print(session, text);
         print_cards(&state->usage, text);
-        print_health(&state->usage.health, text);
+        print_health(&state->usage.health, state->best, text);
     }
     hn_sentences_close(&sentences);
     hn_ranking_finish(&ranking);

@@ -14,7 +14,7 @@
 json_t *hn_health_to_json(const struct hn_health *health)
 {
     char reasons[HN_FORMAT_SIZE * 2];
-    hn_health_reasons(health->reasons, reasons, sizeof reasons);
+    hn_slowdowns_describe(health->reasons, reasons, sizeof reasons);
     return json_pack("{sb si si ss si}", "watching", health->watching, "checks",
                      (int)health->checks, "held_down", (int)health->held_down, "held_down_by",
                      reasons, "other_processes", (int)health->other_processes);

@@ -263,6 +263,7 @@ static enum hn_status take_timing(struct hn_record *record, const double *sample
     timing->low_us = interval.low;
     timing->high_us = interval.high;
     timing->host_us = raced->timing.host_us;
+    record->conditions = raced->conditions;
     memcpy(record->host, raced->host, sizeof record->host);
     memcpy(record->card, raced->card, sizeof record->card);
     record->ratio = raced->ratio;

@@ -219,6 +219,13 @@ static enum hn_status warm_up(struct gpu *gpu, const struct hn_message *request,
     return status;
 }
 
+/* Behind the last launch, and mostly of a look that was taken for a record before. */
+static void note_conditions(struct gpu *gpu, struct hn_record *record)
+{
+    hn_health_look(gpu->watch, &gpu->health);
+    record->conditions = hn_health_conditions(gpu->watch);
+}
+
 static enum hn_status evaluate(struct gpu *gpu, const struct hn_message *request,
                                struct hn_message *reply, struct hn_error *err)
 {
@@ -235,6 +242,8 @@ static enum hn_status evaluate(struct gpu *gpu, const struct hn_message *request
     if (status != HN_OK)
         return status;
     status = hn_bench_evaluate(gpu->bench, &image, &wanted, &record, err);
+    if (record.timing.sample_count > 0)
+        note_conditions(gpu, &record);
     if (status == HN_OK)
         json_object_set_new(reply->json, "record", hn_record_to_json(&record));
     if (record.timing.sample_count > 0)
@@ -363,6 +372,8 @@ static enum hn_status race(struct gpu *gpu, const struct hn_message *request,
         status = hn_bench_race(gpu->bench, field.candidates, field.count, &rules, field.samples,
                                &done, field.records, err);
     gpu->busy_ms = hn_now_ms();
+    for (size_t i = 0; status == HN_OK && i < field.count; i++)
+        note_conditions(gpu, &field.records[i]);
     if (status == HN_OK)
         report_race(&field, rules.max_rounds, done, reply);
     finish_field(&field);

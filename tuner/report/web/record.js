@@ -27,6 +27,7 @@ function rows(tuning, i) {
     ["occupancy", get("occupancy") === null ? "" : `${percent(get("occupancy"))}, theoretical`],
     ["compiler's warnings", get("warnings")],
     ["verified", verified === 0 ? "no" : verified === 3 ? "not recorded" : verified === 1 ? `against the default point: ${error}` : error],
+    ["conditions", get("conditions")],
     ["cost", `compiled in ${figure(get("compile_ms"), 3)} ms, verified and measured in ${figure(get("run_ms"), 3)} ms`],
     ["measured by", get("card") === null ? "" : `${tuning.cards[get("card")].card} of host ${tuning.cards[get("card")].host}${apart}`],
     ["made", get("at") === null ? "" : `${date(tuning.started + get("at"), true)}, after ${duration(get("at"))}`],
