@@ -223,7 +223,7 @@ static void looks_less_where_points_compile_slowly(void **state)
     static struct run plain, quick, slow;
     size_t dear = 0;
     size_t priced = 0;
-    for (uint64_t seed = 1; seed <= 5; seed++) {
+    for (uint64_t seed = 1; seed <= 15; seed++) {
         const struct plan unknown = {"model", seed, 1, 30, NULL, 0, false, 0};
         const struct plan noise = {"model", seed, 1, 30, NULL, 0, false, 290};
         const struct plan costly = {"model", seed, 1, 30, NULL, 0, false, 8000};
@@ -378,10 +378,45 @@ static void booleans_are_numbers(void **state)
     hn_space_destroy(space);
 }
 
+/* Powers of two say it by their logarithm. */
+static void numbers_have_their_twos(void **state)
+{
+    (void)state;
+    struct hn_encoding encoding;
+    const int64_t blocks[] = {16, 48, 64, 96, 128};
+    struct hn_value values[5];
+    struct hn_space *space = hn_space_create();
+    for (size_t i = 0; i < 5; i++)
+        values[i] = hn_integer((int64_t)1 << i);
+    assert_int_equal(hn_space_add_parameter(space, "POWERS", values, 5, NULL), HN_OK);
+    for (size_t i = 0; i < 5; i++)
+        values[i] = hn_integer(blocks[i]);
+    assert_int_equal(hn_space_add_parameter(space, "BLOCK", values, 5, NULL), HN_OK);
+    for (size_t i = 0; i < 5; i++)
+        values[i] = hn_integer(2 * (int64_t)i + 1);
+    assert_int_equal(hn_space_add_parameter(space, "ODD", values, 5, NULL), HN_OK);
+    assert_int_equal(hn_space_build(space, NULL), HN_OK);
+    assert_int_equal(hn_encoding_init(&encoding, space, NULL), HN_OK);
+    
+    assert_int_equal(encoding.plain, 3);
+    assert_int_equal(encoding.count, 4);
+    const uint16_t choice[] = {0, 3, 0};
+    double features[4];
+    hn_encoding_apply(&encoding, choice, features);
+    assert_true(features[0] == 0.0);
+    assert_float_equal(features[1], log2(6) / 3, 1e-12);
+    assert_true(features[3] == 1.0); /* 96 is a whole number of warps */
+    assert_float_equal(encoding.values[3][0], 0.8, 1e-12);
+    assert_true(encoding.values[3][0] == encoding.values[3][1]);
+    hn_encoding_finish(&encoding);
+    hn_space_destroy(space);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(booleans_are_numbers),
+        cmocka_unit_test(numbers_have_their_twos),
         cmocka_unit_test(finds_the_best_of_few),
         cmocka_unit_test(looks_ahead_without_harm),
         cmocka_unit_test(has_more_in_flight_with_a_longer_look_ahead),

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+enum { TWOS_MOST = 5 };
+
 /* False for a word. */
 static bool as_number(const struct hn_value *value, double *number)
 {
@@ -30,7 +32,16 @@ static void scale(double *values, size_t count)
     }
 }
 
-static bool add_feature(struct hn_encoding *encoding, size_t parameter)
+static void add_feature(struct hn_encoding *encoding, size_t parameter, double *values,
+                        bool category)
+{
+    encoding->values[encoding->varied] = values;
+    encoding->category[encoding->varied] = category;
+    encoding->parameters[encoding->varied] = parameter;
+    encoding->count = ++encoding->varied;
+}
+
+static bool add_place(struct hn_encoding *encoding, size_t parameter)
 {
     size_t count = hn_space_value_count(encoding->space, parameter);
     double *values = calloc(count, sizeof *values);
@@ -43,10 +54,43 @@ static bool add_feature(struct hn_encoding *encoding, size_t parameter)
         scale(values, count);
     for (size_t i = 0; i < count && !numbers; i++)
         values[i] = (double)i;
-    encoding->values[encoding->varied] = values;
-    encoding->category[encoding->varied] = !numbers;
-    encoding->parameters[encoding->varied] = parameter;
-    encoding->count = ++encoding->varied;
+    add_feature(encoding, parameter, values, !numbers);
+    return true;
+}
+
+/* How often 2 divides a whole number, up to a warp's 32; false for what is none. */
+static bool count_twos(const struct hn_value *value, double *twos)
+{
+    if (value->type != HN_INTEGER || value->integer < 0)
+        return false;
+    int64_t rest = value->integer;
+    for (*twos = 0; *twos < TWOS_MOST && rest % 2 == 0; rest /= 2)
+        ++*twos;
+    return true;
+}
+
+/* Warps, vectors, sectors and banks come in powers of two: 48 and 80 have in common what 64 has
+ * not. Between powers of two the logarithm says as much. */
+static bool add_twos(struct hn_encoding *encoding, size_t parameter)
+{
+    size_t count = hn_space_value_count(encoding->space, parameter);
+    double *values = calloc(count, sizeof *values);
+    if (values == NULL)
+        return false;
+    bool powers = true;
+    bool differ = false;
+    bool whole = true;
+    for (size_t i = 0; i < count && whole; i++) {
+        const struct hn_value *value = hn_space_value(encoding->space, parameter, i);
+        whole = count_twos(value, &values[i]);
+        powers = powers && whole && (value->integer & (value->integer - 1)) == 0;
+        values[i] /= TWOS_MOST;
+        differ = differ || values[i] < values[0] || values[i] > values[0];
+    }
+    if (whole && differ && !powers)
+        add_feature(encoding, parameter, values, false);
+    else
+        free(values);
     return true;
 }
 
@@ -55,15 +99,18 @@ enum hn_status hn_encoding_init(struct hn_encoding *encoding, const struct hn_sp
 {
     size_t parameters = hn_space_parameter_count(space);
     *encoding = (struct hn_encoding){.space = space};
-    encoding->parameters = calloc(parameters + 1, sizeof *encoding->parameters);
-    encoding->values = calloc(parameters + 1, sizeof *encoding->values);
-    encoding->category = calloc(parameters + 1, sizeof *encoding->category);
+    encoding->parameters = calloc(2 * parameters + 1, sizeof *encoding->parameters);
+    encoding->values = calloc(2 * parameters + 1, sizeof *encoding->values);
+    encoding->category = calloc(2 * parameters + 1, sizeof *encoding->category);
     bool fine =
         encoding->parameters != NULL && encoding->values != NULL && encoding->category != NULL;
     for (size_t i = 0; i < parameters && fine; i++) {
         if (hn_space_value_count(space, i) > 1)
-            fine = add_feature(encoding, i);
+            fine = add_place(encoding, i);
     }
+    encoding->plain = encoding->varied;
+    for (size_t i = 0; i < encoding->plain && fine; i++)
+        fine = add_twos(encoding, encoding->parameters[i]);
     if (fine)
         return HN_OK;
     hn_encoding_finish(encoding);

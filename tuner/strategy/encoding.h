@@ -6,12 +6,13 @@
 
 /* Points as vectors for a regression: one feature for each parameter with more than one value. Numbers are scaled to
  * 0 .. 1, by their logarithm where they span a factor of four or more; words are their index, and `category` says that
- * only equality counts. */
+ * only equality counts. Whole numbers that are not all powers of two have another one: how often 2 divides them. */
 struct hn_encoding {
     const struct hn_space *space; /* borrowed */
     size_t count;                 /* features */
-    size_t varied;                /* of them, parameters: the first ones */
-    size_t *parameters;           /* of those */
+    size_t varied;                /* of them, of values of parameters: the first ones */
+    size_t plain;                 /* of those, one for each parameter: the first ones */
+    size_t *parameters;           /* of the varied */
     double **values;              /* values[feature][index of the value] */
     bool *category;
     struct hn_prior_model *prior; /* gives one more feature, the last; NULL: none */

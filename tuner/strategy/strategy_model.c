@@ -134,7 +134,7 @@ static bool take_given(struct hn_strategy *strategy, uint16_t *choice)
 static double distance(const struct hn_encoding *encoding, const double *a, const double *b)
 {
     double sum = 0;
-    for (size_t f = 0; f < encoding->varied; f++)
+    for (size_t f = 0; f < encoding->plain; f++)
         sum += encoding->category[f] ? a[f] < b[f] || a[f] > b[f] : fabs(a[f] - b[f]);
     return sum;
 }
