@@ -78,7 +78,7 @@ _hone_value() {
     --strategy)
         _hone_words "auto model genetic differential_evolution simulated_annealing particle_swarm tabu_greywolf exhaustive random"
         ;;
-    --regime) _hone_words "cold warm" ;;
+    --regime) _hone_words "cold warm stream graph graph10" ;;
     --format)
         if [[ ${words[1]} == cache ]]; then
             _hone_words "recording t4"

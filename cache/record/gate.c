@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/text.h"
+#include "cache/record/regime.h"
 
 enum { SIGNATURE_MOST = 1 << 16, LINE_MOST = 1024 };
 enum { JSON_MOST = 8000000, OBJECT_WEIGHT = 4 };
@@ -83,9 +84,11 @@ enum hn_status hn_gate_identity(const struct hn_identity *identity, struct hn_er
     if (!hn_text_is_word(identity->kernel))
         return hn_fail(err, HN_EFORMAT, "the kernel is named '%.60s', expected a word",
                        identity->kernel);
-    if (strcmp(identity->regime, "cold") != 0 && strcmp(identity->regime, "warm") != 0 &&
+    enum hn_regime regime;
+    if (!hn_regime_parse(identity->regime, &regime) &&
         strcmp(identity->regime, HN_REGIME_UNKNOWN) != 0)
-        return hn_fail(err, HN_EFORMAT, "the regime is '%.60s', expected cold, warm or unknown",
+        return hn_fail(err, HN_EFORMAT,
+                       "the regime is '%.60s', expected " HN_REGIMES_EXPECTED ", or unknown",
                        identity->regime);
     if (!is_objective(identity->objective))
         return hn_fail(err, HN_EFORMAT,

@@ -20,7 +20,7 @@ struct hn_identity {
     char *kernel;
     char *signature; /* argument names, types and roles in order */
     struct hn_bindings problem;
-    char *regime;    /* "cold", "warm" or HN_REGIME_UNKNOWN */
+    char *regime;    /* a name of regime.h, or HN_REGIME_UNKNOWN */
     char *objective; /* "time" or "<metric> minimize|maximize" */
     struct hn_device_identity device;
 };

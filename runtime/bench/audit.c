@@ -232,6 +232,10 @@ enum hn_status hn_audit(struct hn_sampler *sampler, const struct hn_work *work,
     struct leg leg = {.work = work, .variant = variant, .memory = memory || work->issued};
     struct hn_arena *arena = sampler->arena;
     double estimate_us = 0.0;
+    const enum hn_regime regime = sampler->regime;
+    /* Single launches tell, without what launching them costs, which differs more. */
+    if (hn_regime_is_deployed(regime))
+        sampler->regime = HN_WARM;
     enum hn_status status = hn_sampler_choose_batch(sampler, work, &leg.batch, &estimate_us, err);
     if (sampler->regime == HN_WARM)
         leg.batch = 1;
@@ -240,5 +244,6 @@ enum hn_status hn_audit(struct hn_sampler *sampler, const struct hn_work *work,
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK && leg.batch > 1)
         status = look_into_sets(sampler, &leg, record, err);
     variant->compared_set = 0;
+    sampler->regime = regime;
     return status == HN_OK ? hn_arena_fill(arena, arena->seed, err) : status;
 }

@@ -9,6 +9,25 @@
 #include "runtime/bench/bench_internal.h"
 #include "runtime/bench/pipeline_run.h"
 
+/* What a graph replays has to be what a launch leaves; a pipeline also waits for the host. */
+static enum hn_status check_regime(const struct hn_plan *plan, enum hn_regime regime,
+                                   struct hn_error *err)
+{
+    if (regime >= HN_GRAPH && plan->pipeline != NULL)
+        return hn_fail(
+            err, HN_ECONFIG,
+            "a plan with a pipeline is not replayed as a graph: measure it cold, warm or "
+            "as a stream");
+    for (size_t i = 0; regime == HN_GRAPH10 && i < plan->argument_count; i++)
+        if (!hn_argument_is_repeatable(&plan->arguments[i]))
+            return hn_fail(err, HN_ECONFIG,
+                           "launches can not follow one another in a graph of ten: argument '%s' "
+                           "has to be as it was before each; measure single launches (--regime "
+                           "graph)",
+                           plan->arguments[i].name);
+    return HN_OK;
+}
+
 static enum hn_status make_arena(struct hn_bench *bench, uint64_t seed, struct hn_error *err)
 {
     struct hn_value *values = NULL;
@@ -35,6 +54,9 @@ enum hn_status hn_bench_create(const struct hn_driver *driver, const struct hn_d
                                struct hn_error *err)
 {
     *bench = NULL;
+    enum hn_status status = check_regime(plan, options->regime, err);
+    if (status != HN_OK)
+        return status;
     struct hn_bench *made = calloc(1, sizeof *made);
     if (made == NULL)
         return hn_fail_memory(err);
@@ -42,7 +64,7 @@ enum hn_status hn_bench_create(const struct hn_driver *driver, const struct hn_d
     made->problem = problem;
     made->device = device;
     made->regime = options->regime;
-    enum hn_status status = hn_context_init(&made->context, driver, device, err);
+    status = hn_context_init(&made->context, driver, device, err);
     if (status == HN_OK)
         status = hn_support_init(&made->support, &made->context, support, err);
     if (status == HN_OK)
@@ -124,17 +146,27 @@ static enum hn_status prepare_sample(void *subject, size_t sets, enum hn_outputs
                : hn_arena_rewrite(variant->arena, HN_ROLE_OUTPUT, sets, err);
 }
 
+static enum hn_status check_launch(struct hn_variant *variant, CUresult result,
+                                   struct hn_error *err)
+{
+    char what[512];
+    if (result == CUDA_SUCCESS)
+        return HN_OK;
+    hn_variant_describe(variant, what, sizeof what);
+    variant->rejected = !hn_driver_result_is_fatal(result);
+    return hn_context_check(variant->arena->context, result, what, err);
+}
+
 static enum hn_status launch_sample(void *subject, size_t set, struct hn_error *err)
 {
     struct hn_variant *variant = subject;
-    struct hn_context *context = variant->arena->context;
-    CUresult result = hn_variant_launch(variant, set);
-    if (result == CUDA_SUCCESS)
-        return HN_OK;
-    char what[512];
-    hn_variant_describe(variant, what, sizeof what);
-    variant->rejected = !hn_driver_result_is_fatal(result);
-    return hn_context_check(context, result, what, err);
+    return check_launch(variant, hn_variant_launch(variant, set), err);
+}
+
+static enum hn_status replay_sample(void *subject, size_t launches, struct hn_error *err)
+{
+    struct hn_variant *variant = subject;
+    return check_launch(variant, hn_variant_replay(variant, launches), err);
 }
 
 struct hn_work hn_bench_work(const struct hn_bench *bench, struct hn_variant *variant)
@@ -143,6 +175,7 @@ struct hn_work hn_bench_work(const struct hn_bench *bench, struct hn_variant *va
         .subject = variant,
         .prepare = prepare_sample,
         .launch = launch_sample,
+        .replay = replay_sample,
         .what = variant->what,
         .batchable = hn_variant_is_repeatable(variant),
         .issued = variant->launch.flow != NULL,

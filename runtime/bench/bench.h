@@ -2,7 +2,7 @@
 #ifndef HONE_RUNTIME_BENCH_BENCH_H
 #define HONE_RUNTIME_BENCH_BENCH_H
 
-#include "runtime/bench/regime.h"
+#include "cache/record/regime.h"
 #include "runtime/bench/request.h"
 #include "runtime/device/driver.h"
 #include "runtime/compile/image.h"

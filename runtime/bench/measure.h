@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "runtime/bench/arena.h"
-#include "runtime/bench/regime.h"
+#include "cache/record/regime.h"
 #include "runtime/bench/request.h"
 #include "runtime/bench/stopping.h"
 
@@ -12,13 +12,16 @@
  * is what poison is, to what looks at them nothing has changed. */
 enum hn_outputs_before { HN_OUTPUTS_LEFT, HN_OUTPUTS_REWRITTEN, HN_OUTPUTS_POISONED };
 
-/* What is timed. A sample is: prepare; flush the L2 cache (cold); spin; event; `batch` launches; event. */
+/* What is timed. A sample is: prepare; flush the L2 cache (cold); spin; event; `batch` launches; event. Where launching is
+ * in the time, the device waits for the host after the spin, and some launches come before the first event. */
 struct hn_work {
     void *subject;
     /* Before each sample, outside of its time: the outputs of so many sets are made what `before` says. */
     enum hn_status (*prepare)(void *subject, size_t sets, enum hn_outputs_before before, struct hn_error *err);
     /* Queues one launch on a set of the arguments; the last launch of a sample is on set 0. */
     enum hn_status (*launch)(void *subject, size_t set, struct hn_error *err);
+    /* Queues so many launches on the first set as a graph, for the regimes of graphs; NULL: they are launched. */
+    enum hn_status (*replay)(void *subject, size_t launches, struct hn_error *err);
     bool rewritten;    /* outputs of samples that are not compared are rewritten; else left */
     bool issued;       /* what issuing a launch costs belongs to its time: samples are taken one by one, with nothing before
                           the launch that would hide it, and the host's clock is read beside the events */

@@ -53,7 +53,7 @@ static enum hn_status line_up(struct hn_bench *bench, const struct hn_bench_cand
     runner->work = hn_bench_work(bench, &runner->variant);
     runner->compared_us = INFINITY;
     /* Where caches are warm, what is compared must not be told by what poison displaced. */
-    runner->work.rewritten = bench->regime == HN_WARM;
+    runner->work.rewritten = bench->regime != HN_COLD;
     status = hn_bench_find_outputs(bench, candidate->point, &runner->outputs, err);
     if (status == HN_OK && runner->outputs == &bench->own_outputs)
         runner->outputs = NULL;

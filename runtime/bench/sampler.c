@@ -13,6 +13,10 @@ static const uint64_t SPIN_NS_PER_KERNEL = 4000;
 /* Shorter launches are timed in batches that take about as long as SAMPLE_US. */
 static const double SHORT_US = 20.0;
 static const double SAMPLE_US = 50.0;
+/* Where launching is in the time: how long a sample takes, of how many launches at most, and how
+ * many come before it. */
+static const double DEPLOYED_US = 400.0;
+enum { MOST_DEPLOYED = 200, LAUNCHES_AHEAD = HN_GRAPH_CHAIN };
 /* By what was queued before it, a sample may take longer. */
 static const double DISTURBANCE_US = 1.5;
 /* What cuda.h promises of events, us. */
@@ -144,6 +148,20 @@ static enum hn_status flush(struct hn_arena *arena, struct hn_error *err)
                            : status;
 }
 
+/* As a graph or one by one; with a graph of ten where so many launches are whole ones. */
+static enum hn_status queue_deployed(struct hn_sampler *sampler, const struct hn_work *work,
+                                     size_t count, struct hn_error *err)
+{
+    bool chained = sampler->regime == HN_GRAPH10 && count % HN_GRAPH_CHAIN == 0;
+    size_t chain = chained ? HN_GRAPH_CHAIN : 1;
+    bool replayed = sampler->regime != HN_STREAM && work->replay != NULL;
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; i < count && status == HN_OK; i += replayed ? chain : 1)
+        status = replayed ? work->replay(work->subject, chain, err)
+                          : work->launch(work->subject, 0, err);
+    return status;
+}
+
 /* All that comes before the first event of a sample. */
 static enum hn_status queue_before(struct hn_sampler *sampler, const struct hn_work *work,
                                    size_t sets, bool compared, size_t slot, uint64_t spin_ns,
@@ -229,6 +247,31 @@ static enum hn_status take_issued(struct hn_sampler *sampler, const struct hn_wo
     return status;
 }
 
+/* The first launches, as those of a program that has just begun, are in no time: the event behind
+ * them is recorded when host and device keep step. */
+static enum hn_status take_deployed(struct hn_sampler *sampler, const struct hn_work *work,
+                                    size_t batch, bool compared, struct hn_sample *sample,
+                                    struct hn_error *err)
+{
+    struct hn_context *context = sampler->arena->context;
+    size_t ahead = batch == 1 ? 0 : batch < LAUNCHES_AHEAD ? batch : LAUNCHES_AHEAD;
+    enum hn_status status = queue_before(sampler, work, 1, compared, 0, SPIN_NS, err);
+    if (status == HN_OK)
+        status = hn_context_synchronize(context, work->what, err);
+    if (status == HN_OK)
+        status = queue_deployed(sampler, work, ahead, err);
+    if (status == HN_OK)
+        status = record(sampler, sampler->starts[0], err);
+    if (status == HN_OK)
+        status = queue_deployed(sampler, work, batch, err);
+    if (status == HN_OK)
+        status = record(sampler, sampler->ends[0], err);
+    if (status == HN_OK)
+        status = hn_context_check(context, context->driver->p_cuEventSynchronize(sampler->ends[0]),
+                                  work->what, err);
+    return status == HN_OK ? read_samples(sampler, batch, 1, false, sample, err) : status;
+}
+
 static enum hn_status take_queued(struct hn_sampler *sampler, const struct hn_work *work,
                                   size_t batch, size_t count, size_t compared,
                                   struct hn_sample *samples, struct hn_error *err)
@@ -255,10 +298,13 @@ enum hn_status hn_sampler_take(struct hn_sampler *sampler, const struct hn_work 
                                struct hn_error *err)
 {
     enum hn_status status = HN_OK;
-    if (!work->issued)
+    bool deployed = hn_regime_is_deployed(sampler->regime);
+    if (!work->issued && !deployed)
         status = take_queued(sampler, work, batch, count, compared, samples, err);
-    for (size_t i = 0; work->issued && i < count && status == HN_OK; i++)
-        status = take_issued(sampler, work, i + compared >= count, &samples[i], err);
+    for (size_t i = 0; (work->issued || deployed) && i < count && status == HN_OK; i++)
+        status = work->issued
+                     ? take_issued(sampler, work, i + compared >= count, &samples[i], err)
+                     : take_deployed(sampler, work, batch, i + compared >= count, &samples[i], err);
     for (size_t i = count - compared; i < count; i++)
         samples[i].compared = true;
     return status;
@@ -277,6 +323,32 @@ double hn_sampler_slack_us(const struct hn_sampler *sampler, size_t batch)
     return (sampler->resolution_us + DISTURBANCE_US) / (double)batch;
 }
 
+/* Long enough that neither the events nor the beginning count. */
+static size_t deployed_batch_for(enum hn_regime regime, double launch_us)
+{
+    double batch = fmin(ceil(DEPLOYED_US / fmax(launch_us, 0.1)), MOST_DEPLOYED);
+    if (regime == HN_GRAPH10)
+        batch = HN_GRAPH_CHAIN * ceil(batch / HN_GRAPH_CHAIN);
+    return (size_t)batch;
+}
+
+/* The first estimate is of one launch alone, with all that it waits for. */
+static enum hn_status choose_deployed_batch(struct hn_sampler *sampler, const struct hn_work *work,
+                                            size_t *batch, double *estimate_us,
+                                            struct hn_error *err)
+{
+    struct hn_sample sample = {0};
+    enum hn_status status = HN_OK;
+    for (int round = 0; round < 2 && status == HN_OK && work->batchable; round++) {
+        *batch = deployed_batch_for(sampler->regime, *estimate_us);
+        status = hn_sampler_take(sampler, work, *batch, 1, 0, &sample, err);
+        *estimate_us = sample.time_us;
+    }
+    if (status == HN_OK && work->batchable)
+        *batch = deployed_batch_for(sampler->regime, *estimate_us);
+    return status;
+}
+
 static size_t batch_for(double launch_us)
 {
     double batch = ceil(SAMPLE_US / fmax(launch_us, 0.1));
@@ -293,6 +365,8 @@ enum hn_status hn_sampler_choose_batch(struct hn_sampler *sampler, const struct 
         status = hn_sampler_take(sampler, work, 1, 1, 0, &sample, err);
         *estimate_us = sample.time_us;
     }
+    if (status == HN_OK && hn_regime_is_deployed(sampler->regime))
+        return choose_deployed_batch(sampler, work, batch, estimate_us, err);
     /* What a single launch costs on top is a large part of a short one: a first batch tells better
      * how long it takes. */
     for (int round = 0; round < 2; round++) {

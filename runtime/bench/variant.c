@@ -151,10 +151,7 @@ bool hn_variant_is_repeatable(const struct hn_variant *variant)
     if (variant->launch.flow != NULL)
         return false;
     for (size_t i = 0; i < plan->argument_count; i++) {
-        const struct hn_argument *argument = &plan->arguments[i];
-        bool counter = argument->role == HN_ROLE_COUNTER && argument->zero == HN_ZERO_OUTSIDE;
-        if (argument->role == HN_ROLE_INOUT || argument->role == HN_ROLE_METRIC || counter ||
-            argument->changes)
+        if (!hn_argument_is_repeatable(&plan->arguments[i]))
             return false;
     }
     return true;
@@ -193,6 +190,7 @@ void hn_variant_finish(struct hn_variant *variant)
 {
     if (variant->arena != NULL)
         hn_l2_leave(variant->arena->context, variant);
+    hn_variant_drop_graphs(variant);
     if (variant->module != NULL)
         variant->arena->context->driver->p_cuModuleUnload(variant->module);
     hn_launch_finish(&variant->launch);

@@ -19,6 +19,13 @@ struct hn_staged {
     uint64_t unit;                 /* bytes of a unit of the extent; 0: it is not cut */
 };
 
+/* Launches on the first set as a graph. */
+struct hn_variant_graph {
+    CUgraphExec exec;       /* NULL: not made yet */
+    CUdeviceptr *addresses; /* of the arguments, as they were captured */
+};
+enum { HN_VARIANT_GRAPHS = 2 }; /* of one launch, and of a chain */
+
 /* A variant (or a reference) ready to be launched: module loaded, functions found, geometry and scalars evaluated. */
 struct hn_variant {
     struct hn_arena *arena;
@@ -36,6 +43,7 @@ struct hn_variant {
     CUdeviceptr *addresses; /* one an argument: of the set being launched */
     void **map_places;      /* one an argument: where the tensor map of that set lies */
     struct hn_variant_map *maps; /* HN_MAX_SETS of each tensor map; NULL: none was asked for */
+    struct hn_variant_graph graphs[HN_VARIANT_GRAPHS];
     void **parameters;     /* room for the arguments of the longest step */
     size_t compared_set;   /* whose outputs the next check compares */
     double *metric_values; /* one a metric argument: the mean of its elements, as last checked */
@@ -82,6 +90,13 @@ CUresult hn_variant_map(struct hn_variant *variant, size_t set, size_t argument,
  * as they are. */
 CUresult hn_variant_launch_step(struct hn_variant *variant, size_t number, const struct hn_launch_step *step,
                                 uint64_t *scalars, CUstream stream);
+
+/* Finds out where the arguments of a set are: the addresses and maps. */
+CUresult hn_variant_locate(struct hn_variant *variant, size_t set);
+/* Queues so many launches on the first set as a graph, 1 or HN_GRAPH_CHAIN, which is made the first time. Not of a
+ * pipeline. */
+CUresult hn_variant_replay(struct hn_variant *variant, size_t launches);
+void hn_variant_drop_graphs(struct hn_variant *variant);
 
 /* Queues all steps on a set of the arguments; of a pipeline everything, and it waits for what is pageable. */
 CUresult hn_variant_launch(struct hn_variant *variant, size_t set);

@@ -69,12 +69,18 @@ static CUresult launch_steps(struct hn_variant *variant)
     return result;
 }
 
-CUresult hn_variant_launch(struct hn_variant *variant, size_t set)
+CUresult hn_variant_locate(struct hn_variant *variant, size_t set)
 {
     const struct hn_plan *plan = variant->arena->plan;
     CUresult result = CUDA_SUCCESS;
     for (size_t i = 0; i < plan->argument_count && result == CUDA_SUCCESS; i++)
         result = locate(variant, set, i);
+    return result;
+}
+
+CUresult hn_variant_launch(struct hn_variant *variant, size_t set)
+{
+    CUresult result = hn_variant_locate(variant, set);
     if (result == CUDA_SUCCESS)
         result = zero_counters(variant);
     if (result != CUDA_SUCCESS)

@@ -54,6 +54,12 @@
     X(cuFuncSetAttribute)                                                                                              \
     X(cuLaunchKernel)                                                                                                  \
     X(cuLaunchKernelEx)                                                                                                \
+    X(cuStreamBeginCapture)                                                                                            \
+    X(cuStreamEndCapture)                                                                                              \
+    X(cuGraphInstantiate)                                                                                              \
+    X(cuGraphLaunch)                                                                                                   \
+    X(cuGraphExecDestroy)                                                                                              \
+    X(cuGraphDestroy)                                                                                                  \
     X(cuTexObjectCreate)                                                                                               \
     X(cuTexObjectDestroy)                                                                                              \
     X(cuTensorMapEncodeTiled)                                                                                          \

@@ -104,7 +104,7 @@ static bool is_other(const char *asked, const char *own)
     return asked != NULL && strcmp(asked, own) != 0;
 }
 
-/* 0: it does not count. The regimes stand in order: cold comes before warm. */
+/* 0: it does not count. The regimes stand in order: cold comes before the others. */
 static int rank_rule(const struct hn_identity *identity, const struct hn_device *device,
                      const struct hone_options *options)
 {

@@ -131,7 +131,7 @@ struct hone_options {
     enum hone_miss on_miss;
     int forbid_compile;       /* never compile: HONE_NEEDS_COMPILER where the cache has no machine code that fits */
     int separate;             /* a handle of its own: symbols that it sets are seen by no other */
-    const char *regime;       /* "cold", "warm"; NULL: cold before warm */
+    const char *regime;       /* "cold", "warm", "stream", "graph", "graph10"; NULL: cold before others */
     const char *objective;    /* as the config names it; NULL: time before others */
     double tune_seconds;      /* of HONE_MISS_TUNE; 0: 30 */
     const char *tune_command; /* `hone`, which tunes and compiles in processes of its own; NULL: $HONE_COMMAND, else
@@ -181,7 +181,7 @@ struct hone_info {
     const char *stale_because; /* "driver 580.82 -> 580.159"; "" when not stale */
     const char *tuned_problem;
     const char *device;
-    const char *regime;       /* "cold", "warm"; "unknown" of what Kernel Tuner measured */
+    const char *regime;       /* as above; "unknown" of what Kernel Tuner measured */
     const char *objective;
     const char *verification; /* "verified", "self-verified", "unverified", "not recorded" */
     const char *driver;

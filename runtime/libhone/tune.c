@@ -20,7 +20,7 @@ extern char **environ;
 static const double GRACE_S = 120;
 static const double DEFAULT_S = 30;
 
-/* hone tune CONFIG --cache PATH --device UUID --budget 30s --quiet [--warm] -p NAME=VALUE … */
+/* hone tune CONFIG --cache PATH --device UUID --budget 30s --quiet [--regime NAME] -p NAME=VALUE … */
 struct command_line {
     char **words; /* owned */
     size_t count;
@@ -52,8 +52,10 @@ static bool make_line(struct command_line *line, const struct hone_cache *cache,
     add_word(line, strdup("--budget"));
     add_word(line, asprintf(&budget, "%.3fs", seconds) < 0 ? NULL : budget);
     add_word(line, strdup("--quiet"));
-    if (options->regime != NULL && strcmp(options->regime, "warm") == 0)
-        add_word(line, strdup("--warm"));
+    if (options->regime != NULL) {
+        add_word(line, strdup("--regime"));
+        add_word(line, strdup(options->regime));
+    }
     for (size_t i = 0; i < problem->count; i++) {
         struct hn_text text;
         hn_text_init(&text);

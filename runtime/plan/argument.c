@@ -153,6 +153,13 @@ bool hn_argument_is_compared(const struct hn_argument *argument)
     return argument->role == HN_ROLE_OUTPUT || argument->role == HN_ROLE_INOUT;
 }
 
+bool hn_argument_is_repeatable(const struct hn_argument *argument)
+{
+    bool counter = argument->role == HN_ROLE_COUNTER && argument->zero == HN_ZERO_OUTSIDE;
+    return argument->role != HN_ROLE_INOUT && argument->role != HN_ROLE_METRIC && !counter &&
+           !argument->changes;
+}
+
 bool hn_argument_is_filled(const struct hn_argument *argument)
 {
     return argument->role == HN_ROLE_INPUT || argument->role == HN_ROLE_INOUT ||

@@ -131,6 +131,8 @@ bool hn_argument_is_passed(const struct hn_argument *argument);
 bool hn_argument_is_buffer(const struct hn_argument *argument);
 /* Whether kernels write it and it is compared. */
 bool hn_argument_is_compared(const struct hn_argument *argument);
+/* Whether launches can follow one another on what it was before the first. */
+bool hn_argument_is_repeatable(const struct hn_argument *argument);
 /* Whether it is a buffer whose contents the config gives. */
 bool hn_argument_is_filled(const struct hn_argument *argument);
 /* NULL when a texture can read that buffer, or what is to be otherwise. */

@@ -45,7 +45,7 @@ class CacheCommand(hone.Case):
         self.assertEqual([line.rstrip() for line in self.hone("cache", "show", "example").stdout.split("\n")], [
             "example  N=4096",
             "  device     NVIDIA Example (compute capability 9.0, 132 SMs)",
-            "  measured   L2 cold, objective time, driver 580.1, NVRTC 13.0",
+            "  measured   cold L2, objective time, driver 580.1, NVRTC 13.0",
             f"  origin     imported from example.json on {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}",
             "  #      time  spread  registers   shared  occupancy  remarks  PAD  TILE",
             "  1  2.500 ms   ±2.5%         64  8.0 KiB        50%             1    16",

@@ -116,7 +116,7 @@ class Completions(hone.Case):
         for shell in self.shells():
             for form in (("--strategy", ""), ("--strategy=",)):
                 self.assertEqual(self.offered(shell, "tune", "saxpy.yaml", *form), strategies)
-            self.assertEqual(self.offered(shell, "tune", "--regime", ""), ["cold", "warm"])
+            self.assertEqual(self.offered(shell, "tune", "--regime", ""), ["cold", "warm", "stream", "graph", "graph10"])
             formats = self.offered(shell, "export", "--format", "")
             for name in formats:
                 self.assertIn(name, self.hone("export", "--help").stdout)

@@ -142,7 +142,7 @@ class Explain(hone.Case):
                    "`hone cache list` shows what there is", "explain", config, "--device-name", "A100")
 
     def test_wrong_usage(self):
-        self.misused("--regime: found 'tepid', expected cold or warm", "explain", "--regime", "tepid")
+        self.misused("--regime: found 'tepid', expected cold, warm, stream, graph or graph10", "explain", "--regime", "tepid")
         self.misused("expected the path of a config", "explain")
 
 

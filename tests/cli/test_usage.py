@@ -106,7 +106,7 @@ class Usage(hone.Case):
             self.misused(f"--look-ahead: found '{wrong}', expected a whole number from 1 to 4096", "tune", "a.yaml",
                          "--look-ahead", wrong)
         self.misused("--seed: found '-1', expected a whole number from 0", "tune", "a.yaml", "--seed=-1")
-        self.misused("--regime: found 'hot', expected cold or warm", "tune", "a.yaml", "--regime", "hot")
+        self.misused("--regime: found 'hot', expected cold, warm, stream, graph or graph10", "tune", "a.yaml", "--regime", "hot")
         self.misused("--run-timeout: found 'soon', expected seconds, more than 0", "run", "a.yaml", "--run-timeout",
                      "soon")
         self.misused("--format: found 'jsn', expected header, driver-header, json, csv, source, cubin or cubin-header; nearest "

@@ -56,6 +56,12 @@ void double_stream_end(CUstream stream);
 bool double_streams_left(void);
 void double_streams_free(void);
 
+/* graph.c. Whether the stream is being captured, and so the graph has taken it. Parameters as of double_stream_defer. */
+bool double_graph_takes_kernel(CUstream stream, struct double_function *function,
+                               const struct double_geometry *geometry, void **parameters);
+bool double_graph_takes_memset(CUstream stream, void *to, unsigned char value, size_t bytes);
+bool double_graphs_left(void);
+
 /* host.c: page-locked memory. */
 bool double_is_pinned(const void *data, size_t bytes);
 bool double_host_left(void);

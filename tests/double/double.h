@@ -14,7 +14,7 @@
  *   HONE_DOUBLE_FAIL=N        the N-th call of the driver fails, with CUDA_ERROR_UNKNOWN or
  *   HONE_DOUBLE_ERROR=CODE    this result
  *   HONE_DOUBLE_THROTTLE=N    every N-th spin finds the SM clock at half of its maximum
- *   HONE_DOUBLE_STRICT=1      releasing a context that still has memory, modules or events in it aborts
+ *   HONE_DOUBLE_STRICT=1      releasing a context that still has memory, modules, events or graphs in it aborts
  *   HONE_DOUBLE_COUNT=N       how many devices there are (1)
  *   HONE_DOUBLE_NAME=NAME     what they are called
  *   HONE_DOUBLE_NO_L2=1       nothing of the L2 cache can be set aside

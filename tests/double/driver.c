@@ -208,13 +208,14 @@ CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice device)
 {
     (void)device;
     bool left = double_memory_left() || double_modules_left() || double_streams_left() ||
-                double_host_left() || double_textures_left() || state.device.set_aside != 0;
+                double_host_left() || double_textures_left() || double_graphs_left() ||
+                state.device.set_aside != 0;
     if (left && state.strict && state.device.fault == CUDA_SUCCESS) {
         fprintf(stderr, "driver double: the context was released with%s%s%s%s%s in it\n",
                 double_memory_left() ? " memory" : "", double_modules_left() ? " modules" : "",
                 double_streams_left() || double_host_left() ? " events, streams or host memory"
                                                             : "",
-                double_textures_left() ? " textures" : "",
+                double_textures_left() || double_graphs_left() ? " textures or graphs" : "",
                 state.device.set_aside != 0 ? " L2 cache set aside" : "");
         abort();
     }

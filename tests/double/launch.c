@@ -48,6 +48,8 @@ static CUresult launch(CUstream stream, CUfunction function, const struct double
     struct double_device *device = double_the_device();
     if (device->pending != CUDA_SUCCESS || device->hangs)
         return CUDA_SUCCESS;
+    if (double_graph_takes_kernel(stream, own, geometry, parameters))
+        return CUDA_SUCCESS;
     if (double_stream_defer(stream, own, geometry, parameters))
         return CUDA_SUCCESS;
     double_stream_begin(stream);

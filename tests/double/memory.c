@@ -168,9 +168,10 @@ CUresult CUDAAPI cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t byte
 CUresult CUDAAPI cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream)
 {
     ENTER();
-    (void)stream;
     if (!double_is_valid(to, bytes))
         return CUDA_ERROR_INVALID_VALUE;
+    if (double_graph_takes_memset(stream, at(to), value, bytes))
+        return CUDA_SUCCESS;
     memset(at(to), value, bytes);
     double_the_device()->now_us += 1.0;
     return CUDA_SUCCESS;

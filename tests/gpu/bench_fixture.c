@@ -243,8 +243,8 @@ void bench_fixture_expect(struct bench_fixture *fixture, const char *point,
 }
 
 /* Whether the failure of call number `call` was noticed. */
-static bool run_with_failing_call(struct bench_fixture *fixture, const char *point,
-                                  const struct hn_image *image,
+static bool run_with_failing_call(struct bench_fixture *fixture, enum hn_regime regime,
+                                  const char *point, const struct hn_image *image,
                                   const struct hn_bench_request *request, int call)
 {
     char number[16];
@@ -254,7 +254,7 @@ static bool run_with_failing_call(struct bench_fixture *fixture, const char *poi
     setenv("HONE_DOUBLE_FAIL", number, 1);
     hn_record_init(&record);
     hn_bindings_parse(point, &record.point, NULL);
-    enum hn_status status = bench_fixture_open(fixture, HN_COLD, &err);
+    enum hn_status status = bench_fixture_open(fixture, regime, &err);
     if (status == HN_OK)
         status = hn_bench_evaluate(fixture->bench, image, request, &record, &err);
     bench_fixture_close(fixture);
@@ -268,8 +268,9 @@ static bool run_with_failing_call(struct bench_fixture *fixture, const char *poi
     return failed;
 }
 
-int bench_fixture_fail_calls(struct bench_fixture *fixture, const char *point,
-                             const struct hn_bench_request *request, int first, int passes)
+int bench_fixture_fail_calls(struct bench_fixture *fixture, enum hn_regime regime,
+                             const char *point, const struct hn_bench_request *request, int first,
+                             int passes)
 {
     enum { TOO_MANY = 2000 };
     static const char *const codes[] = {"999", "2"};
@@ -281,7 +282,9 @@ int bench_fixture_fail_calls(struct bench_fixture *fixture, const char *point,
         int call = first;
         setenv("HONE_DOUBLE_ERROR", codes[c], 1);
         for (int passed = 0; passed < passes && call < TOO_MANY; call++)
-            passed = run_with_failing_call(fixture, point, &image, request, call) ? 0 : passed + 1;
+            passed = run_with_failing_call(fixture, regime, point, &image, request, call)
+                         ? 0
+                         : passed + 1;
         assert_true(call < TOO_MANY);
         least = call < least ? call : least;
     }

@@ -53,7 +53,7 @@ void bench_fixture_expect(struct bench_fixture *fixture, const char *point, cons
  * calls failing each time, with a fault of the device and then with a plain rejection, until `passes` runs in a row
  * passed (the calls that only release something come last and fail without a trace). Each run has to end in a status or
  * an outcome with a message. Returns the smaller number of the call at which it ended. */
-int bench_fixture_fail_calls(struct bench_fixture *fixture, const char *point, const struct hn_bench_request *request,
-                             int first, int passes);
+int bench_fixture_fail_calls(struct bench_fixture *fixture, enum hn_regime regime, const char *point,
+                             const struct hn_bench_request *request, int first, int passes);
 
 #endif

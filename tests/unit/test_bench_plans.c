@@ -107,6 +107,55 @@ static void steps_and_a_reference_that_depends_on_a_parameter(void **state)
     bench_fixture_close(&twice);
 }
 
+static double measure_us(enum hn_regime regime, const char *point)
+{
+    struct hn_error err = {.message = ""};
+    if (bench_fixture_open(&twice, regime, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    struct hn_record record = bench_fixture_evaluate(&twice, point, &both);
+    bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
+    double median_us = record.timing.median_us;
+    assert_true(regime == HN_COLD || record.timing.batch >= 10);
+    hn_record_finish(&record);
+    bench_fixture_expect(&twice, "BLOCK=128,FACTOR=2,FAULT=4,ITEMS=1", &both,
+                         HN_OUTCOME_WRONG_RESULT, NULL);
+    bench_fixture_close(&twice);
+    return median_us;
+}
+
+/* The double takes 2 us for each launch of a graph. */
+static void regimes_of_programs_have_launches_in_their_time(void **state)
+{
+    (void)state;
+    const char *point = "BLOCK=128,FACTOR=2,FAULT=0,ITEMS=1";
+    double stream_us = measure_us(HN_STREAM, point);
+    double graph_us = measure_us(HN_GRAPH, point);
+    double chained_us = measure_us(HN_GRAPH10, point);
+    assert_true(fabs(graph_us - stream_us - 2.0) < 0.05);
+    assert_true(fabs(chained_us - stream_us - 0.2) < 0.05);
+}
+
+/* Arguments that a launch changes are restored before each graph, and not within. */
+static void a_graph_of_what_has_to_be_restored_is_one_launch(void **state)
+{
+    (void)state;
+    struct hn_error err = {.message = ""};
+    if (bench_fixture_open(&accumulate, HN_GRAPH, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    for (int i = 0; i < 2; i++) {
+        const char *points[] = {"SCRATCH=1024", "SCRATCH=4096"};
+        struct hn_record record = bench_fixture_evaluate(&accumulate, points[i], &both);
+        bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
+        assert_int_equal(record.timing.batch, 1);
+        hn_record_finish(&record);
+    }
+    bench_fixture_close(&accumulate);
+    assert_int_equal(bench_fixture_open(&accumulate, HN_GRAPH10, &err), HN_ECONFIG);
+    assert_non_null(strstr(err.message, "argument 'y' has to be as it was"));
+    assert_true(bench_fixture_fail_calls(&accumulate, HN_GRAPH, "SCRATCH=4096", &both, 200, 100) >
+                300);
+}
+
 static void a_plan_that_does_not_fit_gets_a_table(void **state)
 {
     (void)state;
@@ -143,7 +192,8 @@ static void a_faulty_reference_is_a_run_failure(void **state)
 static void every_failing_call_ends_cleanly(void **state)
 {
     (void)state;
-    assert_true(bench_fixture_fail_calls(&accumulate, "SCRATCH=4096", &both, 1, 100) > 300);
+    assert_true(bench_fixture_fail_calls(&accumulate, HN_COLD, "SCRATCH=4096", &both, 1, 100) >
+                300);
 }
 
 int main(void)
@@ -151,6 +201,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_role_is_restored_between_launches),
         cmocka_unit_test(steps_and_a_reference_that_depends_on_a_parameter),
+        cmocka_unit_test(regimes_of_programs_have_launches_in_their_time),
+        cmocka_unit_test(a_graph_of_what_has_to_be_restored_is_one_launch),
         cmocka_unit_test(a_plan_that_does_not_fit_gets_a_table),
         cmocka_unit_test(a_faulty_reference_is_a_run_failure),
         cmocka_unit_test(every_failing_call_ends_cleanly),

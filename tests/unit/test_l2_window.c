@@ -144,7 +144,7 @@ static void cold_samples_find_nothing_persisting(void **state)
 static void every_failing_call_ends_cleanly(void **state)
 {
     (void)state;
-    assert_true(bench_fixture_fail_calls(&windows, WHOLE, &verify_only, 1, 30) > 100);
+    assert_true(bench_fixture_fail_calls(&windows, HN_COLD, WHOLE, &verify_only, 1, 30) > 100);
 }
 
 static void keys_tell_windows_apart(void **state)

@@ -310,7 +310,7 @@ static void every_failing_call_ends_cleanly(void **state)
     (void)state;
     for (size_t i = 0; i < 3; i++) {
         make_point(memories[i], point);
-        assert_true(bench_fixture_fail_calls(&smooth, point, &verify_only, 100, 60) > 260);
+        assert_true(bench_fixture_fail_calls(&smooth, HN_COLD, point, &verify_only, 100, 60) > 260);
     }
 }
 

@@ -101,6 +101,7 @@ static void print_heading(const struct view *view)
     const struct hn_identity *identity = &tuned->identity;
     const struct hn_device_identity *device = &identity->device;
     const struct hn_version *version = &tuned->version;
+    char regime[HN_FORMAT_SIZE];
     char *problem = hn_cache_problem_text(&identity->problem);
     printf("%s  %s\n", identity->kernel, problem == NULL ? "" : problem);
     if (hn_cache_is_kernel_tuners(tuned)) {
@@ -114,8 +115,9 @@ static void print_heading(const struct view *view)
     printf("  device     %s (compute capability %d.%d, %d SMs%s%s)\n", device->name,
            device->capability / 10, device->capability % 10, device->sm_count,
            device->mig_profile[0] == '\0' ? "" : ", MIG ", device->mig_profile);
-    printf("  measured   L2 %s, objective %s, driver %s, NVRTC %s%s\n", identity->regime,
-           identity->objective, version->driver[0] == '\0' ? "unknown" : version->driver,
+    hn_format_regime(identity->regime, regime);
+    printf("  measured   %s, objective %s, driver %s, NVRTC %s%s\n", regime, identity->objective,
+           version->driver[0] == '\0' ? "unknown" : version->driver,
            version->nvrtc[0] == '\0' ? "unknown" : version->nvrtc,
            tuned->simulated ? ", SIMULATED from a recording" : "");
     print_origin(tuned);

@@ -34,7 +34,7 @@ static const struct argp_option own_options[] = {
      1},
     {"device-name", KEY_DEVICE_NAME, "NAME", 0,
      "Only what was measured on this device, or on one with this in its name", 1},
-    {"regime", KEY_REGIME, "cold|warm", 0, "Of this regime (default cold)", 1},
+    {"regime", KEY_REGIME, HN_REGIMES, 0, "Of this regime (default cold)", 1},
     {0},
 };
 
@@ -49,9 +49,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         explain->device_name = argument;
         return 0;
     case KEY_REGIME:
-        if (strcmp(argument, "cold") != 0 && strcmp(argument, "warm") != 0)
-            argp_error(state, "--regime: found '%s', expected cold or warm", argument);
-        explain->regime = strcmp(argument, "warm") == 0 ? HN_WARM : HN_COLD;
+        if (!hn_regime_parse(argument, &explain->regime))
+            argp_error(state, "--regime: found '%s', expected " HN_REGIMES_EXPECTED, argument);
         return 0;
     case ARGP_KEY_ARG:
         if (explain->path != NULL)

@@ -72,7 +72,7 @@ static const struct argp_option own_options[] = {
      "else the only one",
      1},
     {"prefix", KEY_PREFIX, "NAME", 0, "Start names with NAME instead of HONE_<KERNEL>", 1},
-    {"regime", KEY_REGIME, "cold|warm", 0,
+    {"regime", KEY_REGIME, HN_REGIMES, 0,
      "Only results of this regime (default: cold where there is a choice)", 1},
     {"config", KEY_CONFIG, "CONFIG", 0,
      "Take plan and template from CONFIG: for imported and recorded results that have none", 1},
@@ -183,8 +183,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         add_recorded(arguments, argument, state);
         return 0;
     case KEY_REGIME:
-        if (strcmp(argument, "cold") != 0 && strcmp(argument, "warm") != 0)
-            argp_error(state, "--regime: found '%s', expected cold or warm", argument);
+        if (!hn_regime_parse(argument, &(enum hn_regime){HN_COLD}))
+            argp_error(state, "--regime: found '%s', expected " HN_REGIMES_EXPECTED, argument);
         arguments->regime = argument;
         return 0;
     case ARGP_KEY_ARG:

@@ -313,7 +313,7 @@ static enum hn_status replay_problem(struct replay *replay, size_t problem, stru
     struct hn_backend *backend = NULL;
     struct hn_live_options live = {.seed = replay->options.seed};
     enum hn_status status =
-        hn_task_make(replay->config, problem, replay->options.warm ? HN_WARM : HN_COLD, &task, err);
+        hn_task_make(replay->config, problem, replay->options.regime, &task, err);
     if (status != HN_OK)
         return status;
     status = hn_backend_live(&task, replay->workers, &live, &backend, err);

@@ -174,6 +174,7 @@ static void print_record(const struct hn_task *task, const struct hn_record *rec
     char time[HN_FORMAT_SIZE];
     char spread[HN_FORMAT_SIZE];
     char merit[HN_FORMAT_SIZE];
+    char regime[HN_FORMAT_SIZE];
     struct hn_text text;
     hn_text_init(&text);
     hn_bindings_append(&text, task->problem);
@@ -191,9 +192,9 @@ static void print_record(const struct hn_task *task, const struct hn_record *rec
         hn_format_time(record->timing.median_us, time);
         hn_format_spread(&record->timing, spread);
         hn_format_merit(task->plan, record, merit);
-        printf("  time         %s ±%s (%zu samples, %s L2)%s%s\n", time, spread,
-               record->timing.sample_count, task->identity.regime, merit[0] != '\0' ? ", " : "",
-               merit);
+        hn_format_regime(task->identity.regime, regime);
+        printf("  time         %s ±%s (%zu samples, %s)%s%s\n", time, spread,
+               record->timing.sample_count, regime, merit[0] != '\0' ? ", " : "", merit);
     }
     if (hn_conditions_are_known(&record->conditions)) {
         struct hn_text conditions;
@@ -252,7 +253,7 @@ static enum hn_status run_problem(struct once *once, size_t problem, struct hn_e
     struct hn_task task;
     struct hn_image support;
     struct hn_bench *bench = NULL;
-    enum hn_regime regime = once->options.warm ? HN_WARM : HN_COLD;
+    enum hn_regime regime = once->options.regime;
     struct hn_bench_options options = {.regime = regime, .seed = once->options.seed};
     enum hn_status status = hn_task_make(once->config, problem, regime, &task, err);
     if (status != HN_OK)

@@ -302,7 +302,7 @@ static enum hn_status tune_family(struct tune *tune, struct hn_error *err)
         .workers = tune->workers,
         .store = tune->store,
         .strategy = tune->strategy,
-        .regime = tune->options.warm ? HN_WARM : HN_COLD,
+        .regime = tune->options.regime,
         .look_ahead = tune->options.look_ahead,
         .seed = tune->options.seed,
         .budget_s = tune->options.budget_s,

@@ -70,8 +70,10 @@ static const struct argp_option search_options[] = {
 static const struct argp_option device_options[] = {
     {0, 0, 0, 0, "Device:", 4},
     {"device", KEY_DEVICE, "N|UUID", 0, "Which GPU (default 0); `hone device` lists them", 4},
-    {"regime", KEY_REGIME, "cold|warm", 0,
-     "L2 cache flushed between launches (cold, the default) or left as it is", 4},
+    {"regime", KEY_REGIME, HN_REGIMES, 0,
+     "L2 cache flushed between launches (cold, the default) or left as it is; or as programs "
+     "launch, and what that costs is in the time: in a stream, as a graph, as graphs of ten",
+     4},
     {"run-timeout", KEY_RUN_TIMEOUT, "SECONDS", 0, "Limit for running one variant (default 10)", 4},
     {0},
 };
@@ -252,9 +254,8 @@ static void set_stop_chance(struct hn_options *options, const char *text, struct
 
 static void set_regime(struct hn_options *options, const char *text, struct argp_state *state)
 {
-    options->warm = strcmp(text, "warm") == 0;
-    if (!options->warm && strcmp(text, "cold") != 0)
-        argp_error(state, "--regime: found '%s', expected cold or warm", text);
+    if (!hn_regime_parse(text, &options->regime))
+        argp_error(state, "--regime: found '%s', expected " HN_REGIMES_EXPECTED, text);
 }
 
 /* argp_error ends the process with the exit code for wrong usage. */

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cache/record/regime.h"
 #include "tuner/config/config.h"
 
 /* The options that commands share, parsed by glibc's argp: a command's own parser names hn_options_argp among its
@@ -34,7 +35,7 @@ struct hn_options {
     const char *events;
     bool quiet;
     const char *architecture; /* --arch; NULL */
-    bool warm;                /* --regime warm */
+    enum hn_regime regime;    /* --regime */
     bool retry_failed;
     double compile_timeout_s;
     double run_timeout_s;

@@ -183,12 +183,13 @@ static enum hn_status replay_tuned(struct replay_all *replay, const char *path,
 {
     struct hn_config *config = NULL;
     struct hn_task task;
-    bool warm = strcmp(tuned->identity.regime, hn_regime_name(HN_WARM)) == 0;
+    enum hn_regime regime = HN_COLD;
+    (void)hn_regime_parse(tuned->identity.regime, &regime);
     enum hn_status status = hn_options_config(replay->options, path, &config, err);
     if (status == HN_OK)
         status = hn_config_take_problem(config, &tuned->identity.problem, err);
     if (status == HN_OK)
-        status = hn_task_make(config, 0, warm ? HN_WARM : HN_COLD, &task, err);
+        status = hn_task_make(config, 0, regime, &task, err);
     if (status == HN_OK) {
         status = replay_task(replay, tuned, &task, err);
         hn_task_finish(&task);

@@ -130,7 +130,7 @@ enum hn_status hn_replay_family(const struct hn_options *options, const char *pa
         .workers = replay.workers,
         .store = replay.store,
         .strategy = hn_strategy_find("auto"),
-        .regime = options->warm ? HN_WARM : HN_COLD,
+        .regime = options->regime,
         .seed = options->seed,
         .budget_s = options->budget_s,
         .held_out = held_out,

@@ -212,7 +212,7 @@ static enum hn_status tune_task(struct hn_tune_search *search, struct hn_task *t
 enum hn_status hn_tune_search_run(struct hn_tune_search *search, struct hn_error *err)
 {
     struct hn_task task;
-    enum hn_regime regime = search->options->warm ? HN_WARM : HN_COLD;
+    enum hn_regime regime = search->options->regime;
     enum hn_status status = hn_task_make(search->config, search->problem, regime, &task, err);
     if (status != HN_OK)
         return status;

@@ -46,6 +46,12 @@ void hn_format_regime(const char *regime, char text[HN_FORMAT_SIZE])
 {
     if (strcmp(regime, HN_REGIME_UNKNOWN) == 0)
         snprintf(text, HN_FORMAT_SIZE, "L2 state not recorded");
+    else if (strcmp(regime, "stream") == 0)
+        snprintf(text, HN_FORMAT_SIZE, "back to back in a stream");
+    else if (strcmp(regime, "graph") == 0)
+        snprintf(text, HN_FORMAT_SIZE, "replayed as a graph");
+    else if (strcmp(regime, "graph10") == 0)
+        snprintf(text, HN_FORMAT_SIZE, "in graphs of ten");
     else
         snprintf(text, HN_FORMAT_SIZE, "%s L2", regime);
 }

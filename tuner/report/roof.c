@@ -57,7 +57,7 @@ bool hn_roof_shares_find(const struct hn_roofs *roofs, const struct hn_device *d
     *shares = (struct hn_roof_shares){.bytes = bytes, .flops = flops};
     if (roofs == NULL || (bytes == 0.0 && flops == 0.0) || !(time_us > 0.0))
         return false;
-    shares->cached = regime == HN_WARM && bytes <= device->l2_bytes / 2.0;
+    shares->cached = regime != HN_COLD && bytes <= device->l2_bytes / 2.0;
     shares->bytes_share =
         share_of(bytes, shares->cached ? roofs->l2_gb_per_s : roofs->copy_gb_per_s, time_us);
     shares->flops_share = share_of(flops, roofs->fp32_gflops, time_us);

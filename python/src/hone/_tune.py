@@ -34,7 +34,8 @@ def tune(config: Config, *, problem: Optional[Mapping[str, Value]] = None, restr
     problem: values that replace those of the config, as {"n": 4096}; without it every problem of the config is tuned.
     restrict: parameters with the values that they may have, as {"BLOCK": [128, 256]}.
     budget: evaluations, or a time as "60s".
-    regime: "cold" (the L2 cache is flushed between launches; the default) or "warm".
+    regime: "cold" (the L2 cache is flushed between launches; the default), "warm", or as programs launch: "stream", "graph",
+        "graph10".
     simulate: a recording, or a folder of them, that times are taken from instead of a GPU.
     cache: the cache file; without it that of the user.
     reference: computes what is expected from the inputs that Hone generated: called with `Inputs` (NumPy arrays by their names;

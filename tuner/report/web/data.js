@@ -120,7 +120,8 @@ class Tuning {
   }
 
   get regimeText() {
-    return this.regime === "unknown" ? "L2 state not recorded" : `${this.regime} L2`;
+    const texts = {unknown: "L2 state not recorded", stream: "back to back in a stream", graph: "replayed as a graph", graph10: "in graphs of ten"};
+    return texts[this.regime] ?? `${this.regime} L2`;
   }
 
   get title() {
@@ -174,7 +175,7 @@ class Tuning {
     const moved = this.metrics.bytes === undefined ? 0 : this.metric("bytes")[i] ?? 0;
     const computed = this.metrics.flops === undefined ? 0 : this.metric("flops")[i] ?? 0;
     if (roofs === null || (moved === 0 && computed === 0)) return null;
-    const memory = this.regime === "warm" ? ["L2", moved / roofs.l2_gb_per_s / 1e3] : ["copy", moved / roofs.copy_gb_per_s / 1e3];
+    const memory = this.regime !== "cold" ? ["L2", moved / roofs.l2_gb_per_s / 1e3] : ["copy", moved / roofs.copy_gb_per_s / 1e3];
     const bounds = [["launch", roofs.launch_us], memory,
                     ["FP32", computed / roofs.fp32_gflops / 1e3]];
     const [name, us] = bounds.reduce((longest, other) => (other[1] > longest[1] ? other : longest));
@@ -215,7 +216,7 @@ class Tuning {
     if (this.recorded) words.push("--recorded", this.source);
     if (this.config !== null) words.push("--config", this.config);
     words.push("--device-name", this.device.name);
-    if (this.regime === "warm") words.push("--regime", "warm");
+    if (!["cold", "unknown"].includes(this.regime)) words.push("--regime", this.regime);
     return [...words, "-o", `${this.kernel}_tuned.h`].map(quote).join(" ");
   }
 
@@ -224,7 +225,7 @@ class Tuning {
     const words = ["hone", "run", this.config ?? `${this.kernel}.yaml`, ...this.problemWords];
     const set = this.parameters.map((parameter, p) => `${parameter.name}=${this.value(p, i)}`);
     if (set.length > 0) words.push("-s", set.join(","));
-    if (this.regime === "warm") words.push("--regime", "warm");
+    if (!["cold", "unknown"].includes(this.regime)) words.push("--regime", this.regime);
     return words.map(quote).join(" ");
   }
 }

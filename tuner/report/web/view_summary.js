@@ -6,6 +6,12 @@ import {state, watch, showTuning} from "./state.js";
 
 const TOP = 10;
 
+const REGIMES = {
+  unknown: "not recorded", cold: "cold: L2 flushed before each launch", warm: "warm: L2 left as the launch before left it",
+  stream: "stream: launches back to back, what launching costs included",
+  graph: "graph: a graph of one launch, replayed back to back", graph10: "graph10: a graph of ten launches, a tenth of it",
+};
+
 function warnings(tuning) {
   const list = [];
   const best = tuning.best;
@@ -93,7 +99,7 @@ function provenance(tuning) {
     ["device", deviceText(tuning.device)],
     ["driver, NVRTC", `${version.driver || "unknown"}, ${version.nvrtc || "unknown"}`],
     ["measured", `${date(tuning.started, true)}${took}`],
-    ["regime", tuning.regime === "unknown" ? "not recorded" : tuning.regime === "cold" ? "cold: L2 flushed before each launch" : "warm: L2 left as the launch before left it"],
+    ["regime", REGIMES[tuning.regime]],
     ["protocol", protocolText(tuning)],
     ["objective", tuning.objective],
     ["problem", tuning.problemText || "none"],
