@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "cache/store/store_base_part.h"
+#include "cache/store/store_best.h"
 #include "cache/store/store_history.h"
 #include "cache/store/store_internal.h"
-#include "cache/store/store_newest.h"
 
 void hn_tuned_list_free(struct hn_tuned_list *list)
 {
@@ -17,34 +17,23 @@ void hn_tuned_list_free(struct hn_tuned_list *list)
     *list = (struct hn_tuned_list){.items = NULL};
 }
 
-/* The best record of each session that counts among all of the task and version, and of these the
- * best: by an index, in the order of which the first one that counts ends the search. Of sessions
- * that were before the record's own only an unverified one has anything to fear (HN_PLACE), so that
- * their records are not looked at: many may have measured the same. */
-#define BEFORE(session) "(" session ".source <> '', -" session ".started, -" session ".id)"
-#define COUNTS                                                                                     \
-    "NOT EXISTS(SELECT 1 FROM session n JOIN record o ON o.session_id = n.id"                      \
-    " WHERE n.task_id = ?1 AND n.version_id = ?2 AND n.simulated = ?3"                             \
-    " AND (c.verification = 0 OR " BEFORE("n") " <= " BEFORE(                                      \
-        "s") ")"                                                                                   \
-             " AND o.point = c.point AND (" HN_PLACE("o", "n") ") < (" HN_PLACE("c", "s") "))"
-static const char best[] = "SELECT " HN_RECORD_COLUMNS(
-    "r.") ", s.id, s.machine, s.source, s.imported,"
-          " CASE WHEN ?4 THEN (SELECT count(DISTINCT a.point) FROM record a"
-          " JOIN session n ON n.id = a.session_id"
-          " WHERE n.task_id = ?1 AND n.version_id = ?2 AND n.simulated = ?3) ELSE 0 END"
-          " FROM session s JOIN record r ON r.id = (SELECT c.id FROM record c"
-          " WHERE c.session_id = s.id AND c.outcome = 'ok' AND c.objective IS NOT NULL AND " COUNTS
-          " ORDER BY c.final DESC, c.objective, c.point LIMIT 1)"
-          " WHERE s.task_id = ?1 AND s.version_id = ?2 AND s.simulated = ?3"
-          " ORDER BY s.source <> '', r.final DESC, CASE WHEN r.final THEN s.started END DESC,"
-          " CASE WHEN r.final THEN s.id END DESC, r.objective, r.point LIMIT 1";
+/* A record by its id with the origin of its session; ?2: with how many points were measured of the
+ * task and version. */
+/* clang-format off */
+static const char record[] =
+    "SELECT " HN_RECORD_COLUMNS("r.") ", s.id, s.machine, s.source, s.imported,"
+    " CASE WHEN ?2 THEN (SELECT count(DISTINCT a.point) FROM session n"
+    " JOIN record a ON a.session_id = n.id WHERE n.task_id = s.task_id"
+    " AND n.version_id = s.version_id AND n.simulated = s.simulated) ELSE 0 END"
+    " FROM record r JOIN session s ON s.id = r.session_id WHERE r.id = ?1";
+/* clang-format on */
 
 /* What is being listed. */
 struct listing {
     struct hn_store *store;
     struct hn_statement *tasks;
-    struct hn_statement *best;
+    struct hn_store_best best;
+    struct hn_statement *record;
     bool count; /* the points of each task */
     struct hn_tuned_list *list;
     size_t capacity;
@@ -53,7 +42,7 @@ struct listing {
 static enum hn_status read_best(const struct listing *listing, struct hn_tuned *tuned,
                                 struct hn_error *err)
 {
-    struct hn_statement *statement = listing->best;
+    struct hn_statement *statement = listing->record;
     tuned->session_id = hn_column_integer(statement, HN_RECORD_COLUMN_COUNT);
     tuned->points = hn_column_integer(statement, HN_RECORD_COLUMN_COUNT + 4);
     enum hn_status status = hn_store_read_record(listing->store, statement,
@@ -66,10 +55,17 @@ static enum hn_status read_best(const struct listing *listing, struct hn_tuned *
 static enum hn_status find_best(const struct listing *listing, struct hn_tuned *tuned, bool *found,
                                 struct hn_error *err)
 {
-    for (int i = 0; i < 3; i++)
-        hn_bind_integer(listing->best, hn_column_integer(listing->tasks, i));
-    hn_bind_integer(listing->best, listing->count);
-    enum hn_status status = hn_statement_step(listing->best, found, err);
+    int64_t id = 0;
+    struct hn_statement *tasks = listing->tasks;
+    const struct hn_store_scope scope = {hn_column_integer(tasks, 0), hn_column_integer(tasks, 1),
+                                         hn_column_integer(tasks, 2) != 0};
+    enum hn_status status = hn_store_best_find(&listing->best, &scope, &id, err);
+    *found = false;
+    if (status != HN_OK || id == 0)
+        return status;
+    hn_bind_integer(listing->record, id);
+    hn_bind_integer(listing->record, listing->count);
+    status = hn_statement_step(listing->record, found, err);
     return status == HN_OK && *found ? read_best(listing, tuned, err) : status;
 }
 
@@ -117,37 +113,27 @@ static enum hn_status append_tuned(struct listing *listing, struct hn_error *err
 /* A row for each task, measured and simulated apart, with the version of its newest session that
  * has an ok record (?2: or each version that has one), and whether a still newer session had
  * another version. With ?3 of that problem only. */
+/* clang-format off */
 static const char tasks[] =
-    "WITH ranked AS (SELECT s.task_id, s.version_id, s.simulated, " HN_SESSION_INTACT(
-        "s.") " AS intact,"
-              " EXISTS(SELECT 1 FROM record r WHERE r.session_id = s.id AND r.outcome = 'ok') AS "
-              "good,"
-              " ROW_NUMBER() OVER (PARTITION BY s.task_id, s.simulated ORDER BY s.source <> '', "
-              "s.started DESC, "
-              "s.id DESC)"
-              " AS age FROM session s"
-              " WHERE ?3 IS NULL OR s.task_id IN (SELECT id FROM task WHERE kernel = ?1 AND "
-              "problem = ?3)),"
-              " best AS (SELECT *, ROW_NUMBER() OVER (PARTITION BY task_id, simulated ORDER BY "
-              "age) AS place,"
-              " ROW_NUMBER() OVER (PARTITION BY task_id, simulated, version_id ORDER BY age) AS "
-              "version_place"
-              " FROM ranked WHERE good)"
-              " SELECT t.id, v.id, b.simulated, EXISTS(SELECT 1 FROM ranked n WHERE n.task_id = "
-              "t.id"
-              " AND n.simulated = b.simulated AND n.age < b.age AND n.version_id <> b.version_id),"
-              " t.kernel, t.signature, t.problem, t.regime, t.objective, t.device, t.capability, "
-              "t.sm_count,"
-              " t.mig_profile, v.template_hash, v.options_hash, v.plan_hash, v.driver, v.nvrtc, "
-              "v.protocol,"
-              " b.intact AND " HN_TASK_INTACT("t.") " AND " HN_VERSION_INTACT(
-                  "v.") " FROM best b JOIN task t ON t.id = b.task_id JOIN version v ON v.id = "
-                        "b.version_id"
-                        " WHERE (b.place = 1 OR (?2 AND b.version_place = 1)) AND (?1 IS NULL OR "
-                        "t.kernel = ?1)"
-                        " ORDER BY t.kernel, t.device, t.capability, t.sm_count, t.mig_profile, "
-                        "t.problem, t.regime,"
-                        " t.objective, t.signature, b.simulated, b.age";
+    "WITH ranked AS (SELECT s.task_id, s.version_id, s.simulated, " HN_SESSION_INTACT("s.") " AS intact,"
+    " EXISTS(SELECT 1 FROM record r WHERE r.session_id = s.id AND r.outcome = 'ok') AS good,"
+    " ROW_NUMBER() OVER (PARTITION BY s.task_id, s.simulated"
+    " ORDER BY s.source <> '', s.started DESC, s.id DESC) AS age"
+    " FROM task k CROSS JOIN session s ON s.task_id = k.id"
+    " WHERE (?1 IS NULL OR k.kernel = ?1) AND (?3 IS NULL OR k.problem = ?3)),"
+    " best AS (SELECT *, ROW_NUMBER() OVER (PARTITION BY task_id, simulated ORDER BY age) AS place,"
+    " ROW_NUMBER() OVER (PARTITION BY task_id, simulated, version_id ORDER BY age) AS version_place"
+    " FROM ranked WHERE good)"
+    " SELECT t.id, v.id, b.simulated, EXISTS(SELECT 1 FROM ranked n WHERE n.task_id = t.id"
+    " AND n.simulated = b.simulated AND n.age < b.age AND n.version_id <> b.version_id),"
+    " t.kernel, t.signature, t.problem, t.regime, t.objective, t.device, t.capability, t.sm_count,"
+    " t.mig_profile, v.template_hash, v.options_hash, v.plan_hash, v.driver, v.nvrtc, v.protocol,"
+    " b.intact AND " HN_TASK_INTACT("t.") " AND " HN_VERSION_INTACT("v.")
+    " FROM best b JOIN task t ON t.id = b.task_id JOIN version v ON v.id = b.version_id"
+    " WHERE b.place = 1 OR (?2 AND b.version_place = 1)"
+    " ORDER BY t.kernel, t.device, t.capability, t.sm_count, t.mig_profile, t.problem, t.regime,"
+    " t.objective, t.signature, b.simulated, b.age";
+/* clang-format on */
 
 static enum hn_status list_tasks(struct listing *listing, const char *kernel, const char *problem,
                                  bool versions, struct hn_error *err)
@@ -157,7 +143,9 @@ static enum hn_status list_tasks(struct listing *listing, const char *kernel, co
     *listing->list = (struct hn_tuned_list){.items = NULL};
     enum hn_status status = hn_database_prepare(database, tasks, &listing->tasks, err);
     if (status == HN_OK)
-        status = hn_database_prepare(database, best, &listing->best, err);
+        status = hn_store_best_prepare(database, &listing->best, err);
+    if (status == HN_OK)
+        status = hn_database_prepare(database, record, &listing->record, err);
     if (status == HN_OK) {
         hn_bind_text(listing->tasks, kernel);
         hn_bind_integer(listing->tasks, versions);
@@ -169,7 +157,8 @@ static enum hn_status list_tasks(struct listing *listing, const char *kernel, co
         if (status == HN_OK)
             status = hn_statement_step(listing->tasks, &row, err);
     }
-    hn_statement_finish(listing->best);
+    hn_statement_finish(listing->record);
+    hn_store_best_finish(&listing->best);
     hn_statement_finish(listing->tasks);
     if (status != HN_OK)
         hn_tuned_list_free(listing->list);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tuner/commands/cache_compare.h"
 
@@ -48,42 +49,87 @@ static enum hn_status report(const struct hn_cache_command *command, const char 
     return HN_OK;
 }
 
-/* *before: what the cache has; it is what it has then. */
+static bool comes_earlier(const struct hn_tuned_list *list, size_t i)
+{
+    const struct hn_identity *own = &list->items[i].identity;
+    for (size_t n = 0; n < i; n++) {
+        const struct hn_identity *other = &list->items[n].identity;
+        if (strcmp(other->kernel, own->kernel) == 0 &&
+            hn_bindings_equal(&other->problem, &own->problem))
+            return true;
+    }
+    return false;
+}
+
+/* Takes the items of `more`. */
+static enum hn_status append(struct hn_tuned_list *list, struct hn_tuned_list *more,
+                             struct hn_error *err)
+{
+    struct hn_tuned *items =
+        realloc(list->items, (list->count + more->count + 1) * sizeof *list->items);
+    if (items == NULL) {
+        hn_tuned_list_free(more);
+        return hn_fail_memory(err);
+    }
+    for (size_t i = 0; i < more->count; i++)
+        items[list->count++] = more->items[i];
+    list->items = items;
+    free(more->items);
+    return HN_OK;
+}
+
+/* What the cache has of the problems of another: of all that it has, a merge asks for no more. */
+static enum hn_status list_same_problems(struct hn_store *store, const struct hn_tuned_list *theirs,
+                                         struct hn_tuned_list *list, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    *list = (struct hn_tuned_list){.items = NULL};
+    for (size_t i = 0; status == HN_OK && i < theirs->count; i++) {
+        struct hn_tuned_list part;
+        const struct hn_identity *identity = &theirs->items[i].identity;
+        if (comes_earlier(theirs, i))
+            continue;
+        status = hn_store_list_problem(store, identity->kernel, &identity->problem, &part, err);
+        if (status == HN_OK)
+            status = append(list, &part, err);
+    }
+    return status;
+}
+
 static enum hn_status merge_one(const struct hn_cache_command *command, const char *path,
-                                struct hn_tuned_list *before, json_t *files, struct hn_error *err)
+                                json_t *files, struct hn_error *err)
 {
     struct hn_tuned_list theirs = {.items = NULL};
+    struct hn_tuned_list before = {.items = NULL};
     struct hn_tuned_list after = {.items = NULL};
     struct hn_tuned_pairs pairs = {.items = NULL};
     struct hn_cache_imported imported = {.known = false};
     enum hn_status status = hn_cache_list_of(command, path, &theirs, err);
     if (status == HN_OK)
-        status = hn_tuned_pairs_make(before, &theirs, command->threshold, false, &pairs, err);
+        status = list_same_problems(command->store, &theirs, &before, err);
+    if (status == HN_OK)
+        status = hn_tuned_pairs_make(&before, &theirs, command->threshold, false, &pairs, err);
     if (status == HN_OK)
         status = hn_cache_import_file(command, path, &imported, err);
     if (status == HN_OK && !imported.known)
-        status = hn_store_list_problem(command->store, NULL, NULL, &after, err);
+        status = list_same_problems(command->store, &theirs, &after, err);
     if (status == HN_OK) {
-        add_remarks(imported.known ? before : &after, &pairs);
+        add_remarks(imported.known ? &before : &after, &pairs);
         status = report(command, path, &imported, &pairs, files, err);
     }
     free(pairs.items);
     hn_tuned_list_free(&theirs);
-    if (!imported.known) {
-        hn_tuned_list_free(before);
-        *before = after;
-    }
+    hn_tuned_list_free(&before);
+    hn_tuned_list_free(&after);
     return status;
 }
 
 enum hn_status hn_cache_merge(const struct hn_cache_command *command, struct hn_error *err)
 {
-    struct hn_tuned_list list;
+    enum hn_status status = HN_OK;
     json_t *files = json_array();
-    enum hn_status status = hn_store_list_problem(command->store, NULL, NULL, &list, err);
     for (size_t i = 0; status == HN_OK && i < command->argument_count; i++)
-        status = merge_one(command, command->arguments[i], &list, files, err);
-    hn_tuned_list_free(&list);
+        status = merge_one(command, command->arguments[i], files, err);
     if (status == HN_OK && command->options.json)
         return hn_cache_print_json(json_pack("{s:s, s:o}", "cache", command->path, "files", files),
                                    err);
