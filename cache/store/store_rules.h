@@ -7,8 +7,8 @@
 
 /* Rules of families. A rule belongs to a session whose identity has no problem values: that is the task of the family, beside
  * the tasks of its problems. Images that are put into that session are those of the rule's configurations, for every
- * problem of the family. Words of a problem are part of every program: where there are some, the images of each way to choose
- * them go into a session of the same version whose identity has these words alone as its problem. */
+ * problem of the family. Words and frozen values of a problem are part of every program: where there are some, the images of
+ * each way to choose them go into a session of the same version whose identity has these alone as its problem. */
 
 struct hn_stored_rule {
     struct hn_identity identity; /* without a problem */

@@ -67,6 +67,8 @@
     X(cuStreamDestroy)                                                                                                 \
     X(cuStreamSynchronize)                                                                                             \
     X(cuStreamWaitEvent)                                                                                               \
+    X(cuStreamIsCapturing)                                                                                             \
+    X(cuThreadExchangeStreamCaptureMode)                                                                               \
     X(cuEventCreate)                                                                                                   \
     X(cuEventDestroy)                                                                                                  \
     X(cuEventRecord)                                                                                                   \

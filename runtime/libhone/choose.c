@@ -7,6 +7,7 @@
 #include "runtime/libhone/family.h"
 #include "runtime/libhone/index.h"
 #include "runtime/libhone/kernel.h"
+#include "runtime/libhone/race.h"
 
 /* Which point serves a problem: by what the cache holds, and by what the caller wants when it holds
  * nothing. */
@@ -129,6 +130,12 @@ static bool is_usable_by_rule(int configuration, void *context)
     return search->options->forbid_compile == 0 || hn_lib_image_is_kept(search->cache, &choice);
 }
 
+static bool takes_nearest(const struct search *search)
+{
+    return search->options->on_miss == HONE_MISS_NEAREST ||
+           search->options->on_miss == HONE_MISS_RACE;
+}
+
 /* What the rule says, where that is no miss or the nearest is asked for. A rule of another device
  * is never sure. False: it does not tell. */
 static bool choose_by_rule(struct search *search, struct hn_lib_choice *choice)
@@ -139,7 +146,7 @@ static bool choose_by_rule(struct search *search, struct hn_lib_choice *choice)
     int configuration = hn_rule_choose(&search->rule->stored->rule, search->problem,
                                        is_usable_by_rule, search, &sure);
     sure = sure && search->is_own_rule;
-    if (configuration < 0 || (!sure && search->options->on_miss != HONE_MISS_NEAREST))
+    if (configuration < 0 || (!sure && !takes_nearest(search)))
         return false;
     *choice = choice_of_rule(search, search->rule->plan, configuration);
     choice->sure = sure;
@@ -289,7 +296,7 @@ static enum hone_status choose(struct search *search, struct hn_lib_choice *choi
     bool is_of_other = tuned == NULL || rank.grade < HN_GRADE_PROBLEM;
     if (is_of_other && choose_by_rule(search, choice))
         return HONE_OK;
-    if (tuned != NULL && (rank.grade == HN_GRADE_EXACT || on_miss == HONE_MISS_NEAREST))
+    if (tuned != NULL && (rank.grade == HN_GRADE_EXACT || takes_nearest(search)))
         return choose_tuned(search, tuned, rank.grade, choice, err);
     if (on_miss == HONE_MISS_TUNE)
         return tune(search, choice, err);
@@ -322,21 +329,22 @@ static enum hone_status find_image(struct search *search, const struct hn_lib_ch
     return hn_lib_module_add(search->cache, choice, image, shared, err);
 }
 
+/* *image: what was loaded, where the module is the handle's own; the caller's to finish. */
 static enum hone_status load(struct search *search, const struct hn_lib_choice *choice,
-                             struct hone_kernel **handle, struct hone_error *err)
+                             struct hone_kernel **handle, struct hn_image *image,
+                             struct hone_error *err)
 {
-    struct hn_image image;
     struct hn_lib_module *shared = NULL;
     bool compiled = false;
+    hn_image_init(image);
     if (choice->plan->has_pipeline)
         return hn_lib_fail(err, HONE_UNSUPPORTED,
                            "the plan of %s is a pipeline between host and device, which the "
                            "library does not launch; `hone run` does",
                            search->kernel);
-    hn_image_init(&image);
-    enum hone_status status = find_image(search, choice, &image, &shared, &compiled, err);
+    enum hone_status status = find_image(search, choice, image, &shared, &compiled, err);
     if (status == HONE_OK)
-        status = hn_lib_kernel_make(search->cache, choice, shared != NULL ? &shared->image : &image,
+        status = hn_lib_kernel_make(search->cache, choice, shared != NULL ? &shared->image : image,
                                     shared, handle, err);
     if (status == HONE_OK)
         status = hn_lib_info_make(*handle, choice, compiled, err);
@@ -344,6 +352,81 @@ static enum hone_status load(struct search *search, const struct hn_lib_choice *
         hn_lib_kernel_destroy(*handle);
         *handle = NULL;
     }
+    return status;
+}
+
+/* Adds a point that can be launched for the problem as it is, and needs no compiler. */
+static void add_racer(struct search *search, struct hn_lib_race *race, struct hn_lib_choice *choice)
+{
+    struct hn_image image;
+    struct hone_kernel *kernel = NULL;
+    if (!can_launch(search, choice->plan, choice->point) ||
+        !hn_lib_image_is_kept(search->cache, choice))
+        return;
+    choice->launch = &search->launch;
+    choice->values = search->values;
+    if (load(search, choice, &kernel, &image, NULL) == HONE_OK &&
+        !hn_lib_race_add(race, kernel, &image))
+        hn_lib_kernel_destroy(kernel);
+    hn_image_finish(&image);
+}
+
+static void add_racers_of_rule(struct search *search, struct hn_lib_race *race,
+                               const struct hn_lib_choice *own)
+{
+    int likely[HN_LIB_RACERS_LIKELY];
+    size_t count =
+        hn_lib_racers_of_rule(&search->rule->stored->rule, search->problem,
+                              (int)(own->configuration - search->rule->configurations), likely);
+    for (size_t i = 0; i < count && hn_lib_race_count(race) < HN_LIB_RACERS_MOST; i++) {
+        struct hn_lib_choice choice = choice_of_rule(search, search->rule->plan, likely[i]);
+        add_racer(search, race, &choice);
+    }
+}
+
+static void add_racers_of_results(struct search *search, struct hn_lib_race *race,
+                                  const struct hn_lib_choice *own)
+{
+    const struct hn_tuned *likely[HN_LIB_RACERS_LIKELY];
+    const struct hn_lookup_query query = query_of(search, false);
+    size_t count = hn_lib_racers_of_results(&search->index->list, &query, own->tuned, likely);
+    for (size_t i = 0; i < count && hn_lib_race_count(race) < HN_LIB_RACERS_MOST; i++) {
+        struct hn_lib_choice choice = choice_of(search, own->plan, likely[i]);
+        add_racer(search, race, &choice);
+    }
+}
+
+/* Where the choice is not sure, others are raced with it. Without memory for that there is no race.
+ */
+static void start_race(struct search *search, const struct hn_lib_choice *own,
+                       struct hone_kernel *handle, struct hn_image *image)
+{
+    if (search->options->on_miss != HONE_MISS_RACE || own->sure || own->grade == HN_GRADE_EXACT ||
+        handle->is_watched || !hn_lib_race_can_be(own))
+        return;
+    struct hn_lib_race *race =
+        hn_lib_race_make(handle, own->tuned, search->options->race_cache, image);
+    if (race == NULL)
+        return;
+    if (own->configuration != NULL)
+        add_racers_of_rule(search, race, own);
+    else if (search->index != NULL)
+        add_racers_of_results(search, race, own);
+    if (hn_lib_race_count(race) > 1) {
+        handle->race = race;
+        handle->is_watched = true;
+    } else {
+        hn_lib_race_destroy(race);
+    }
+}
+
+static enum hone_status load_chosen(struct search *search, const struct hn_lib_choice *choice,
+                                    struct hone_kernel **handle, struct hone_error *err)
+{
+    struct hn_image image;
+    enum hone_status status = load(search, choice, handle, &image, err);
+    if (status == HONE_OK)
+        start_race(search, choice, *handle, &image);
     hn_image_finish(&image);
     return status;
 }
@@ -448,7 +531,7 @@ enum hone_status hn_lib_choose(struct hone_cache *cache, CUcontext context, cons
     if (status == HONE_OK)
         status = choose_fast(&search, &list, &choice, err);
     if (status == HONE_OK)
-        status = load(&search, &choice, handle, err);
+        status = load_chosen(&search, &choice, handle, err);
     forget_launch(&search);
     hn_bindings_finish(&search.whole);
     hn_tuned_list_free(&list);

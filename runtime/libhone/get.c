@@ -28,7 +28,7 @@ static enum hone_status check(const struct hn_lib_request *request, struct hone_
                                i);
     }
     int on_miss = (int)request->options->on_miss;
-    if (on_miss < HONE_MISS_NEAREST || on_miss > HONE_MISS_TUNE)
+    if (on_miss < HONE_MISS_NEAREST || on_miss > HONE_MISS_RACE)
         return hn_lib_fail(err, HONE_INVALID, "hone_get: options.on_miss is %d, no hone_miss",
                            on_miss);
     int trust = (int)request->options->trust;

@@ -53,7 +53,8 @@ const char *hone_version(void);
 struct hone_cache;
 
 /* path: a cache file (hone.db), a folder of recorded tunings (*.json, *.json.gz), or NULL for the cache that `hone`
- * uses ($HONE_CACHE, else $XDG_CACHE_HOME/hone/hone.db, else ~/.cache/hone/hone.db). It is only read. HONE_CAPTURE is
+ * uses ($HONE_CACHE, else $XDG_CACHE_HOME/hone/hone.db, else ~/.cache/hone/hone.db). It is only read, but for what
+ * HONE_MISS_TUNE and options.race_cache add. HONE_CAPTURE is
  * looked up here (docs/library.md). HONE_NOT_FOUND, HONE_BAD_FILE, HONE_SYSTEM. */
 enum hone_status hone_open(const char *path, struct hone_cache **cache, struct hone_error *err);
 /* Frees the cache with all its kernels and their device memory. Wait for what was launched first, and close before the
@@ -116,7 +117,9 @@ enum hone_miss {
     HONE_MISS_NEAREST = 0, /* what the rule of a family says, else the nearest tuned result that is valid for the problem; if none is, the default */
     HONE_MISS_FAIL = 1,    /* HONE_NOT_FOUND */
     HONE_MISS_DEFAULT = 2, /* the template's default point */
-    HONE_MISS_TUNE = 3     /* run `hone tune` on this cache, for tune_seconds, and remember what it finds */
+    HONE_MISS_TUNE = 3,    /* run `hone tune` on this cache, for tune_seconds, and remember what it finds */
+    HONE_MISS_RACE = 4     /* as HONE_MISS_NEAREST, and up to three other points that may be faster take turns in the handle's
+                              launches until it is known which is the fastest: hone_kernel_race */
 };
 
 /* Whose kernels are run: machine code and templates of a cache are somebody's programs. */
@@ -138,7 +141,9 @@ struct hone_options {
                                  bin/hone beside the library, else on the PATH */
     const char *tune_config;  /* path of the config; NULL: where it was when the cache was written */
     enum hone_trust trust;
-    uint64_t reserved[3];     /* zero: room for options of later versions */
+    const char *race_cache;   /* of HONE_MISS_RACE: the cache file into which the result is written, made where it is missing;
+                                 it may be the one that is open. NULL: it is not kept */
+    uint64_t reserved[2];     /* zero: room for options of later versions */
 };
 
 struct hone_kernel;
@@ -199,6 +204,23 @@ struct hone_info {
 };
 /* NULL for NULL. */
 const struct hone_info *hone_kernel_info(const struct hone_kernel *kernel);
+
+/* How the race of a handle stands that was asked for with HONE_MISS_RACE. */
+struct hone_race {
+    size_t points;     /* that take part, the handle's own among them: 2 to 4 */
+    uint64_t launches; /* that were timed so far, by events on their streams; some ten of each point */
+    int finished;      /* the fastest is known: all launches are of it from now on */
+    int recorded;      /* the result is in options.race_cache */
+    const char *point; /* the fastest so far: "BLOCK=256,ITEMS=4"; lives as long as the handle */
+    double median_us;  /* of its launches in the race; 0: not known yet */
+    const char *message; /* why the result is not recorded; "" */
+    uint64_t reserved[4];
+};
+/* HONE_NOT_FOUND: it is not raced, since its choice is sure, or there is nothing to race it against, or it can not be: kernels
+ * that change what they read (arguments of role inout), or have symbols or metrics. HONE_INVALID: an argument is NULL. Each
+ * launch is carried out once, by one of the points; each of these was verified by the tuning that found it and is valid for
+ * the problem, so that outputs differ by rounding alone. */
+enum hone_status hone_kernel_race(const struct hone_kernel *kernel, struct hone_race *race);
 
 /* An argument of a launch by its name in the config. */
 enum hone_argument_kind {

@@ -54,6 +54,7 @@ void hn_lib_kernel_destroy(struct hone_kernel *kernel)
 {
     if (kernel == NULL)
         return;
+    hn_lib_race_destroy(kernel->race);
     unload(kernel);
     hn_lib_maps_free(kernel);
     for (size_t i = 0; i < sizeof kernel->strings / sizeof *kernel->strings; i++)
@@ -195,6 +196,7 @@ enum hone_status hn_lib_kernel_make(struct hone_cache *cache, const struct hn_li
     made->plan = choice->plan;
     made->device = choice->device;
     made->configuration = choice->configuration;
+    made->is_watched = cache->capture_folder != NULL;
     hn_bindings_init(&made->problem);
     hn_bindings_init(&made->point);
     enum hone_status status = evaluate(made, choice, &own, err);

@@ -7,6 +7,7 @@
 
 struct hn_lib_configuration;
 struct hn_lib_map;
+struct hn_lib_race;
 struct hn_lib_rule;
 
 /* A kernel that can be launched. Nothing of it changes after it was made, but what is atomic. */
@@ -76,6 +77,8 @@ struct hone_kernel {
     size_t symbols_to_set;
     atomic_bool symbols_are_set;
     bool has_zeroed; /* arguments or symbols */
+    bool is_watched; /* its launches are captured or raced */
+    struct hn_lib_race *race; /* race.h; NULL: it has none */
     _Atomic(struct hn_lib_map *) maps[128]; /* by address */
     uint64_t workspace_bytes;
     _Atomic(struct hn_lib_workspace *) workspaces;
@@ -116,6 +119,13 @@ void hn_lib_maps_free(struct hone_kernel *kernel);
  * it is made). */
 enum hone_status hn_lib_launch_steps(struct hone_kernel *kernel, CUstream stream, uint64_t *values,
                                      struct hone_error *err);
+
+/* Of a kernel that is raced: a launch, whose arguments were found right (`values` are those of its own slots); the scratch
+ * memory of the others; all that there is beside the kernel itself is freed (NULL is fine). race.h has how it is made. */
+enum hone_status hn_lib_race_launch(struct hone_kernel *kernel, CUstream stream, const struct hone_argument *arguments,
+                                    size_t count, uint64_t *values, struct hone_error *err);
+enum hone_status hn_lib_race_prepare(struct hone_kernel *kernel, CUstream stream, struct hone_error *err);
+void hn_lib_race_destroy(struct hn_lib_race *race);
 
 /* Writes what a launch is given, before it takes place, where the cache captures and the handle's share is not used up. */
 enum hone_status hn_lib_capture(struct hone_kernel *kernel, CUstream stream, const uint64_t *values,

@@ -192,8 +192,10 @@ enum hone_status hone_launch(struct hone_kernel *kernel, CUstream stream,
         status = place_owned(kernel, stream, owned, values, err);
     if (status != HONE_OK)
         return status;
-    if (kernel->cache->capture_folder == NULL)
+    if (!kernel->is_watched)
         return hn_lib_launch_steps(kernel, stream, values, err);
+    if (kernel->race != NULL)
+        return hn_lib_race_launch(kernel, stream, arguments, count, values, err);
     enum hone_status captured = hn_lib_capture(kernel, stream, values, err);
     status = hn_lib_launch_steps(kernel, stream, values, err);
     return status == HONE_OK ? captured : status;

@@ -95,6 +95,9 @@ enum hone_status hone_prepare(struct hone_kernel *kernel, CUstream stream, struc
     CUdeviceptr address = 0;
     if (kernel == NULL)
         return hn_lib_fail(err, HONE_INVALID, "hone_prepare: 'kernel' is NULL");
-    return kernel->workspace_bytes == 0 ? HONE_OK
-                                        : hn_lib_workspace_get(kernel, stream, &address, err);
+    enum hone_status status = kernel->workspace_bytes == 0
+                                  ? HONE_OK
+                                  : hn_lib_workspace_get(kernel, stream, &address, err);
+    return status != HONE_OK || kernel->race == NULL ? status
+                                                     : hn_lib_race_prepare(kernel, stream, err);
 }

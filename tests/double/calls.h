@@ -23,6 +23,7 @@ CUresult double_enter(void);
 
 /* Waiting for an endless kernel takes for ever; a fault shows at the first wait after it. */
 CUresult double_wait(void);
+uint64_t double_waits(void); /* how often the host has waited so far */
 struct double_device *double_the_device(void);
 
 /* memory.c: device memory, of which there are `bytes`. */

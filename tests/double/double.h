@@ -18,6 +18,7 @@
  *   HONE_DOUBLE_COUNT=N       how many devices there are (1)
  *   HONE_DOUBLE_NAME=NAME     what they are called
  *   HONE_DOUBLE_NO_L2=1       nothing of the L2 cache can be set aside
+ *   HONE_DOUBLE_CAPTURING=1   streams are being captured, as far as who asks is told; looked up when somebody asks
  *   HONE_DOUBLE_LATE=1        kernels of all but the first stream run as late as they may; there is no time then
  * They are read by cuInit. */
 

@@ -21,6 +21,7 @@ static struct {
     int visible[64]; /* the numbers of those that CUDA_VISIBLE_DEVICES leaves */
     struct double_device device;
     bool initialised;
+    uint64_t waits;
 } state;
 
 static _Thread_local CUcontext current;
@@ -60,8 +61,14 @@ CUresult double_enter(void)
     return state.device.fault;
 }
 
+uint64_t double_waits(void)
+{
+    return state.waits;
+}
+
 CUresult double_wait(void)
 {
+    state.waits++;
     /* Real time that a wait takes, for tests of what is done meanwhile. */
     long wait_us = setting("HONE_DOUBLE_WAIT_US", 0);
     if (wait_us > 0)

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <pthread.h>
 
-#include "shared_cache.h"
+#include "family_fixture.h"
 
 #include "base/clock.h"
 #include "cache/store/database.h"
-#include "cache/store/store_rules.h"
 #include "runtime/libhone/family.h"
 #include "runtime/libhone/kernel.h"
-#include "tests/unit/rule_fixture.h"
 
 /* Sizes of `scale` that nobody tuned, by a rule: of two configurations one has machine code for all
  * sizes. The cache has one tuned size, 65536, on the driver double. */
@@ -26,86 +24,10 @@ static const char rule_of_scale[] =
     " 'predicted': {'mean': 0.019, 'worst': 0.07, 'sizes': 24},"
     " 'measured': {'mean': 0.021, 'worst': 0.09, 'sizes': 40}}";
 
-static void store_ok(enum hn_status status, const struct hn_error *err)
-{
-    if (status != HN_OK)
-        fail_msg("%s", err->message);
-}
-
-/* With the image that was kept of the tuned size. */
-static void learn(struct hn_store *store, const struct hn_tuned *tuned, const struct hn_rule *rule,
-                  const struct hn_device_identity *device)
-{
-    struct hn_error err = {""};
-    struct hn_identity identity = tuned->identity;
-    struct hn_stored_plan stored;
-    struct hn_store_file files[8];
-    void *cubin = NULL;
-    char *entry = NULL;
-    size_t size = 0;
-    int64_t session = 0;
-    hn_bindings_init(&identity.problem);
-    identity.device = *device;
-    store_ok(hn_store_get_plan(store, "scale", &tuned->version, &stored, &err), &err);
-    assert_true(stored.file_count <= 8);
-    for (size_t i = 0; i < stored.file_count; i++)
-        files[i] = (struct hn_store_file){stored.files[i].name, stored.files[i].text};
-    const struct hn_store_plan plan = {stored.json, files, stored.file_count};
-    const struct hn_store_session begun = {
-        .identity = &identity, .version = &tuned->version, .plan = &plan, .command = "hone tune"};
-    store_ok(hn_store_begin(store, &begun, &session, &err), &err);
-    store_ok(hn_store_get_image(store, &tuned->identity, &tuned->version, &rule->configurations[0],
-                                &cubin, &size, &entry, &err),
-             &err);
-    store_ok(hn_store_put_image(store, session, &rule->configurations[0], cubin, size, entry, &err),
-             &err);
-    store_ok(hn_store_put_rule(store, session, rule, &err), &err);
-    free(cubin);
-    free(entry);
-    hn_stored_plan_free(&stored);
-}
-
-static void learn_on(const char *device_name)
-{
-    struct hn_store *store;
-    struct hn_tuned_list list;
-    struct hn_rule rule;
-    struct hn_error err = {""};
-    read_rule(rule_of_scale, &rule);
-    store_ok(hn_store_open(getenv("HONE_TEST_CACHE"), HN_STORE_WRITE, &store, &err), &err);
-    store_ok(hn_store_list(store, "scale", &list, &err), &err);
-    struct hn_device_identity device = list.items[0].identity.device;
-    if (device_name != NULL)
-        snprintf(device.name, sizeof device.name, "%s", device_name);
-    learn(store, &list.items[0], &rule, &device);
-    hn_tuned_list_free(&list);
-    hn_store_close(store);
-    hn_rule_finish(&rule);
-}
-
 static int set_up_family(void **state)
 {
-    learn_on(NULL);
+    learn_on(rule_of_scale, 1, NULL);
     return set_up(state);
-}
-
-static void expect_launch(struct hone_kernel *kernel, int64_t n)
-{
-    float *host = calloc((size_t)n, sizeof *host);
-    CUdeviceptr x = new_buffer(NULL, (size_t)n * sizeof *host);
-    CUdeviceptr y = new_buffer(NULL, (size_t)n * sizeof *host);
-    for (int64_t i = 0; i < n; i++)
-        host[i] = (float)(i % 100);
-    CHECK_CUDA(cuMemcpyHtoD(x, host, (size_t)n * sizeof *host));
-    assert_int_equal(launch(kernel, x, y), HONE_OK);
-    CHECK_CUDA(cuCtxSynchronize());
-    CHECK_CUDA(cuMemcpyDtoH(host, y, (size_t)n * sizeof *host));
-    for (int64_t i = 0; i < n; i++)
-        if (host[i] != 2.5f * (float)(i % 100))
-            fail_msg("element %lld of %lld is wrong", (long long)i, (long long)n);
-    CHECK_CUDA(cuMemFree(x));
-    CHECK_CUDA(cuMemFree(y));
-    free(host);
 }
 
 static void expect_info(const struct hone_kernel *kernel, enum hone_grade grade, int sure,

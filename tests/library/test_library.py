@@ -230,6 +230,20 @@ class Programs(Case):
         if (PROGRAM.parent / "test_families_tsan").exists():
             self.check(PROGRAM.parent / "test_families_tsan", "*threads*", TSAN_OPTIONS="halt_on_error=1")
 
+    def test_points_that_are_raced(self):
+        self.tune_all()
+        for point in ("BLOCK=32,ITEMS=1", "BLOCK=128,ITEMS=2"):  # with machine code that is kept, as the best point has
+            self.hone("tune", self.config, *(word for value in point.split(",") for word in ("-s", value)), "--quiet")
+        tuned = self.cache.read_bytes()
+        self.check(PROGRAM.parent / "test_race", HONE_DOUBLE_STRICT="1")
+        self.assertNotIn("n=5002", self.hone("cache", "list").stdout)
+        self.hone("cache", "merge", "raced.db")
+        self.assertIn("n=5002", self.hone("cache", "list").stdout)
+        self.assertIn("is whole", self.hone("cache", "check").stdout)
+        if (PROGRAM.parent / "test_race_tsan").exists():
+            self.cache.write_bytes(tuned)
+            self.check(PROGRAM.parent / "test_race_tsan", "*threads*", TSAN_OPTIONS="halt_on_error=1")
+
     @unittest.skipIf(double.ON_GPU, "the programs are not in the bundle")
     def test_threads(self):
         for name in ("test_threads", "test_threads_tsan"):

@@ -321,22 +321,24 @@ class Cache:
         self._kernels: dict[int, Kernel] = {}
 
     def kernel(self, name: str, /, *, on_miss: str = "nearest", forbid_compile: bool = False, trust: bool = False,
-               tune_seconds: float = 0, tune_config: Optional[str] = None, regime: Optional[str] = None, **problem: Value) -> Kernel:
+               tune_seconds: float = 0, tune_config: Optional[str] = None, regime: Optional[str] = None, race_cache: Optional[str] = None,
+               **problem: Value) -> Kernel:
         """The kernel of that name for a problem, all of whose values are given: cache.kernel("sgemm", M=512, N=512, K=512). In the
         current context: make an array, or call `hone.use_device`, before.
 
         on_miss: where nothing was tuned for this very problem on a device like this one: "nearest" takes what is nearest, "fail"
-            raises LibraryError, "default" takes the template's default point, "tune" runs `hone tune` for tune_seconds (30).
+            raises LibraryError, "default" takes the template's default point, "tune" runs `hone tune` for tune_seconds (30), "race" is "nearest", and a few
+            points take turns in its launches until it is known which is the fastest; race_cache is the file for the result.
         forbid_compile: take only what the cache has machine code of.
         trust: run kernels of a cache that others can write to.
         A problem value that has the name of one of these is given by `kernel_for`.
         """
         return self.kernel_for(name, problem, on_miss=on_miss, forbid_compile=forbid_compile, trust=trust, tune_seconds=tune_seconds,
-                               tune_config=tune_config, regime=regime)
+                               tune_config=tune_config, regime=regime, race_cache=race_cache)
 
     def kernel_for(self, name: str, problem: Mapping[str, Value], *, on_miss: str = "nearest", forbid_compile: bool = False,
                    trust: bool = False, tune_seconds: float = 0, tune_config: Optional[str] = None,
-                   regime: Optional[str] = None) -> Kernel:
+                   regime: Optional[str] = None, race_cache: Optional[str] = None) -> Kernel:
         """`kernel`, with the problem as a dict."""
         if self._handle is None:
             raise Error("the cache is closed")
@@ -345,7 +347,8 @@ class Cache:
         values = (_library.CValue * max(1, len(problem)))(*(_make_value(key, value) for key, value in problem.items()))
         options = _library.COptions(on_miss=_library.MISSES[on_miss], forbid_compile=forbid_compile, trust=trust,
                                     tune_seconds=tune_seconds, tune_config=tune_config.encode() if tune_config else None,
-                                    regime=regime.encode() if regime else None)
+                                    regime=regime.encode() if regime else None,
+                                    race_cache=os.fsencode(race_cache) if race_cache else None)
         handle, error = c_void_p(), _library.CError()
         status = _library.load().hone_get(self._handle, name.encode(), values, len(problem), byref(options), byref(handle), byref(error))
         _library.check(status, error)

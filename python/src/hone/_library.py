@@ -18,7 +18,7 @@ BUFFER, TEXTURE, BYTES = 1, 2, 3
 SCALARS = {4: "int8", 5: "int16", 6: "int32", 7: "int64", 8: "uint8", 9: "uint16", 10: "uint32", 11: "uint64", 12: "float32",
            13: "float64", 14: "float16", 15: "bfloat16"}
 REQUIRED, FIXED, OPTIONAL, OWNED = 1, 2, 3, 4
-MISSES = {"nearest": 0, "fail": 1, "default": 2, "tune": 3}
+MISSES = {"nearest": 0, "fail": 1, "default": 2, "tune": 3, "race": 4}
 GRADES = ("default", "any", "architecture", "problem", "family", "exact")
 
 
@@ -37,7 +37,7 @@ class CValue(Structure):
 class COptions(Structure):
     _fields_ = [("on_miss", c_int), ("forbid_compile", c_int), ("separate", c_int), ("regime", c_char_p), ("objective", c_char_p),
                 ("tune_seconds", c_double), ("tune_command", c_char_p), ("tune_config", c_char_p), ("trust", c_int),
-                ("reserved", c_uint64 * 3)]
+                ("race_cache", c_char_p), ("reserved", c_uint64 * 2)]
 
 
 class CLoss(Structure):

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/libhone/race.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/c_locale.h"
+#include "base/statistics.h"
+#include "runtime/libhone/family.h"
+
+enum {
+    SAMPLES = 9,    /* of each, until it is known */
+    FIRST_LOOK = 3, /* samples after which one may be given up */
+    PAIRS = 8       /* launches that are timed and not looked at yet */
+};
+static const double HOPELESS = 1.5; /* times the best */
+static const double MARGIN =
+    0.99; /* of the handle's own time: what is not faster than this is no gain */
+
+/* A timed launch on its way. */
+struct pair {
+    CUevent begin, end;
+    size_t racer;
+    bool used;
+};
+
+struct racer {
+    struct hone_kernel *kernel; /* the first is the handle */
+    struct hn_image image;      /* of a module of its own */
+    double samples_us[SAMPLES];
+    size_t count;
+    size_t given; /* timed launches, the first among them */
+    bool warm;    /* the first was looked at, whose time does not count */
+    bool out;
+};
+
+struct hn_lib_race {
+    pthread_mutex_t lock; /* before the cache's */
+    struct racer racers[HN_LIB_RACERS_MOST];
+    size_t count;
+    struct pair pairs[PAIRS];
+    uint64_t own_slots; /* slots that mean something else to each: with them given the handle's own
+                           point is launched */
+    atomic_size_t leader;
+    atomic_bool finished;
+    uint64_t timed;
+    struct hn_identity identity;
+    struct hn_version version;
+    char *path; /* of the cache for the result; NULL: it is not kept */
+    bool recorded;
+    struct hn_error failure; /* why it is not */
+};
+
+bool hn_lib_race_can_be(const struct hn_lib_choice *choice)
+{
+    const struct hn_plan *plan = choice->plan->plan;
+    return choice->tuned != NULL && strcmp(choice->tuned->identity.objective, "time") == 0 &&
+           !choice->plan->has_pipeline && !hn_plan_has_role(plan, HN_ROLE_INOUT) &&
+           !hn_plan_has_role(plan, HN_ROLE_METRIC) && !hn_plan_has_role(plan, HN_ROLE_SYMBOL);
+}
+
+static bool make_pairs(struct hn_lib_race *race, const struct hn_driver *driver)
+{
+    bool made = true;
+    for (size_t i = 0; i < PAIRS && made; i++)
+        made = driver->p_cuEventCreate(&race->pairs[i].begin, CU_EVENT_DEFAULT) == CUDA_SUCCESS &&
+               driver->p_cuEventCreate(&race->pairs[i].end, CU_EVENT_DEFAULT) == CUDA_SUCCESS;
+    return made;
+}
+
+static void destroy_pairs(struct hn_lib_race *race, const struct hone_kernel *own)
+{
+    CUcontext outside;
+    if (!hn_lib_enter(own->cache, own->context, &outside))
+        return;
+    for (size_t i = 0; i < PAIRS; i++) {
+        if (race->pairs[i].begin != NULL)
+            own->cache->driver.p_cuEventDestroy(race->pairs[i].begin);
+        if (race->pairs[i].end != NULL)
+            own->cache->driver.p_cuEventDestroy(race->pairs[i].end);
+    }
+    hn_lib_leave(own->cache, outside);
+}
+
+/* The problem is the handle's, the driver that of now. */
+static bool take_identity(struct hn_lib_race *race, const struct hone_kernel *own,
+                          const struct hn_tuned *tuned)
+{
+    struct hn_identity *identity = &race->identity;
+    race->version = tuned->version;
+    snprintf(race->version.driver, sizeof race->version.driver, "%s", own->device->driver);
+    if (hn_identity_copy(identity, &tuned->identity, NULL) != HN_OK)
+        return false;
+    identity->device = own->device->identity;
+    hn_bindings_finish(&identity->problem);
+    free(identity->regime);
+    identity->regime = strdup(HN_REGIME_UNKNOWN);
+    return hn_bindings_copy(&identity->problem, &own->problem, NULL) == HN_OK &&
+           identity->regime != NULL;
+}
+
+struct hn_lib_race *hn_lib_race_make(struct hone_kernel *own, const struct hn_tuned *tuned,
+                                     const char *path, struct hn_image *image)
+{
+    struct hn_lib_race *race = calloc(1, sizeof *race);
+    if (race == NULL)
+        return NULL;
+    pthread_mutex_init(&race->lock, NULL);
+    hn_identity_init(&race->identity);
+    race->racers[0] = (struct racer){.kernel = own, .image = *image};
+    hn_image_init(image);
+    race->count = 1;
+    race->path = path == NULL ? NULL : strdup(path);
+    if (make_pairs(race, &own->cache->driver) && take_identity(race, own, tuned) &&
+        (path == NULL || race->path != NULL))
+        return race;
+    hn_lib_race_destroy(race);
+    return NULL;
+}
+
+void hn_lib_race_destroy(struct hn_lib_race *race)
+{
+    if (race == NULL)
+        return;
+    destroy_pairs(race, race->racers[0].kernel);
+    for (size_t i = 0; i < race->count; i++) {
+        if (i > 0)
+            hn_lib_kernel_destroy(race->racers[i].kernel);
+        hn_image_finish(&race->racers[i].image);
+    }
+    hn_identity_finish(&race->identity);
+    pthread_mutex_destroy(&race->lock);
+    free(race->path);
+    free(race);
+}
+
+size_t hn_lib_race_count(const struct hn_lib_race *race)
+{
+    return race->count;
+}
+
+/* Whether what callers give to the handle is right for the other one, too. */
+static bool takes_the_same(const struct hn_lib_slot *own, const struct hn_lib_slot *other)
+{
+    return other->need != HONE_REQUIRED ||
+           (own->need == HONE_REQUIRED && other->bytes <= own->bytes &&
+            (other->below_align & ~own->below_align) == 0);
+}
+
+/* Whether an argument that may be left out is not the same when it is given. */
+static bool is_own(const struct hn_lib_slot *own, const struct hn_lib_slot *other)
+{
+    if (own->need == HONE_FIXED || other->need == HONE_FIXED)
+        return own->need != other->need || own->preset != other->preset;
+    return own->need == HONE_OWNED || other->need == HONE_OWNED;
+}
+
+bool hn_lib_race_add(struct hn_lib_race *race, struct hone_kernel *kernel, struct hn_image *image)
+{
+    const struct hone_kernel *own = race->racers[0].kernel;
+    bool fits = race->count < HN_LIB_RACERS_MOST && own->plan == kernel->plan &&
+                own->slot_count == kernel->slot_count;
+    for (size_t i = 0; fits && i < own->slot_count; i++)
+        fits = takes_the_same(&own->slots[i], &kernel->slots[i]);
+    if (!fits)
+        return false;
+    for (size_t i = 0; i < own->slot_count; i++)
+        if (is_own(&own->slots[i], &kernel->slots[i]))
+            race->own_slots |= (uint64_t)1 << i;
+    race->racers[race->count++] = (struct racer){.kernel = kernel, .image = *image};
+    hn_image_init(image);
+    return true;
+}
+
+static double median_of(const struct racer *racer)
+{
+    double samples[SAMPLES];
+    memcpy(samples, racer->samples_us, sizeof samples);
+    return hn_median(samples, racer->count);
+}
+
+/* The fastest of those that are known a little, and gives up what can hardly be it. The handle's
+ * own stays where nothing is faster by more than the margin. */
+static size_t find_best(struct hn_lib_race *race)
+{
+    size_t best = 0;
+    double best_us = 0, own_us = 0;
+    for (size_t i = 0; i < race->count; i++) {
+        if (race->racers[i].out || race->racers[i].count < FIRST_LOOK)
+            continue;
+        double median_us = median_of(&race->racers[i]);
+        own_us = i == 0 ? median_us : own_us;
+        if (best_us <= 0 || median_us < best_us) {
+            best = i;
+            best_us = median_us;
+        }
+    }
+    for (size_t i = 0; i < race->count && best_us > 0; i++)
+        race->racers[i].out =
+            race->racers[i].out || (race->racers[i].count >= FIRST_LOOK &&
+                                    median_of(&race->racers[i]) > HOPELESS * best_us);
+    return own_us > 0 && best_us >= MARGIN * own_us ? 0 : best;
+}
+
+static void take_sample(struct hn_lib_race *race, struct pair *pair, const struct hn_driver *driver)
+{
+    struct racer *racer = &race->racers[pair->racer];
+    float ms = 0;
+    CUresult result = driver->p_cuEventQuery(pair->end);
+    if (result == CUDA_ERROR_NOT_READY)
+        return;
+    pair->used = false;
+    if (result == CUDA_SUCCESS)
+        result = driver->p_cuEventElapsedTime(&ms, pair->begin, pair->end);
+    if (result != CUDA_SUCCESS || !(ms > 0)) {
+        racer->given--;
+        return;
+    }
+    race->timed++;
+    if (racer->warm && racer->count < SAMPLES)
+        racer->samples_us[racer->count++] = 1e3 * (double)ms;
+    racer->warm = true;
+}
+
+static void record(struct hn_lib_race *race, struct hone_cache *cache)
+{
+    struct hn_lib_raced raced[HN_LIB_RACERS_MOST];
+    struct hn_c_locale locale;
+    size_t count = 0;
+    for (size_t i = 0; i < race->count; i++) {
+        struct racer *racer = &race->racers[i];
+        const struct hn_lib_module *shared = racer->kernel->shared;
+        if (racer->count >= FIRST_LOOK)
+            raced[count++] = (struct hn_lib_raced){&racer->kernel->point,
+                                                   shared != NULL ? &shared->image : &racer->image,
+                                                   racer->samples_us, racer->count};
+    }
+    hn_c_locale_enter(&locale);
+    pthread_mutex_lock(&cache->lock);
+    race->recorded =
+        hn_lib_race_record(race->path, &race->identity, &race->version,
+                           race->racers[0].kernel->plan, raced, count, &race->failure) == HN_OK;
+    pthread_mutex_unlock(&cache->lock);
+    hn_c_locale_leave(&locale);
+}
+
+/* Looks at what has ended meanwhile, and ends the race when all is known. */
+static void look(struct hn_lib_race *race, struct hone_cache *cache)
+{
+    bool known = true;
+    for (size_t i = 0; i < PAIRS; i++)
+        if (race->pairs[i].used)
+            take_sample(race, &race->pairs[i], &cache->driver);
+    size_t best = find_best(race);
+    atomic_store(&race->leader, best);
+    for (size_t i = 0; i < race->count; i++)
+        known = known && (race->racers[i].out || race->racers[i].count == SAMPLES);
+    if (!known)
+        return;
+    atomic_store(&race->finished, true);
+    if (race->path != NULL)
+        record(race, cache);
+}
+
+/* Whose turn it is; SIZE_MAX: all have been launched often enough. */
+static size_t find_next(const struct hn_lib_race *race)
+{
+    size_t next = SIZE_MAX;
+    for (size_t i = 0; i < race->count; i++) {
+        const struct racer *racer = &race->racers[i];
+        if (!racer->out && racer->given <= SAMPLES &&
+            (next == SIZE_MAX || racer->given < race->racers[next].given))
+            next = i;
+    }
+    return next;
+}
+
+static struct pair *find_pair(struct hn_lib_race *race)
+{
+    for (size_t i = 0; i < PAIRS; i++)
+        if (!race->pairs[i].used)
+            return &race->pairs[i];
+    return NULL;
+}
+
+/* What a launch is given. */
+struct launch {
+    CUstream stream;
+    const struct hone_argument *arguments;
+    size_t count;
+    uint64_t *values; /* of the handle's slots */
+};
+
+static enum hone_status launch_one(const struct hn_lib_race *race, size_t racer,
+                                   const struct launch *launch, struct hone_error *err)
+{
+    struct hone_kernel *kernel = race->racers[racer].kernel;
+    return racer == 0 ? hn_lib_launch_steps(kernel, launch->stream, launch->values, err)
+                      : hone_launch(kernel, launch->stream, launch->arguments, launch->count, err);
+}
+
+/* Where another point fails, as for want of scratch memory, the handle's own is launched. */
+static enum hone_status launch_safely(const struct hn_lib_race *race, size_t racer,
+                                      const struct launch *launch, bool *failed,
+                                      struct hone_error *err)
+{
+    enum hone_status status = launch_one(race, racer, launch, err);
+    *failed = status != HONE_OK && racer != 0;
+    return *failed ? launch_one(race, 0, launch, err) : status;
+}
+
+/* With the race's lock held. */
+static enum hone_status launch_timed(struct hn_lib_race *race, const struct hn_driver *driver,
+                                     const struct launch *launch, struct hone_error *err)
+{
+    size_t next = find_next(race);
+    struct pair *pair = next == SIZE_MAX ? NULL : find_pair(race);
+    bool failed = false;
+    if (pair == NULL)
+        return launch_safely(race, atomic_load(&race->leader), launch, &failed, err);
+    bool timed = driver->p_cuEventRecord(pair->begin, launch->stream) == CUDA_SUCCESS;
+    enum hone_status status = launch_safely(race, next, launch, &failed, err);
+    race->racers[next].out = race->racers[next].out || failed;
+    timed = timed && !failed && status == HONE_OK &&
+            driver->p_cuEventRecord(pair->end, launch->stream) == CUDA_SUCCESS;
+    pair->racer = next;
+    pair->used = timed;
+    race->racers[next].given += timed;
+    return status;
+}
+
+/* Events are no matter of a graph that is being captured, here or by another thread. */
+static bool may_time(const struct hn_driver *driver, CUstream stream)
+{
+    CUstreamCaptureStatus capturing = CU_STREAM_CAPTURE_STATUS_NONE;
+    return driver->p_cuStreamIsCapturing(stream, &capturing) == CUDA_SUCCESS &&
+           capturing == CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+static enum hone_status race_on(struct hn_lib_race *race, const struct hone_kernel *own,
+                                const struct launch *launch, struct hone_error *err)
+{
+    const struct hn_driver *driver = &own->cache->driver;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    bool failed = false;
+    bool relaxed = driver->p_cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
+    look(race, own->cache);
+    if (relaxed)
+        driver->p_cuThreadExchangeStreamCaptureMode(&mode);
+    if (atomic_load(&race->finished))
+        return launch_safely(race, atomic_load(&race->leader), launch, &failed, err);
+    return launch_timed(race, driver, launch, err);
+}
+
+static bool is_given(const struct hone_kernel *own, uint64_t slots, const struct launch *launch)
+{
+    for (size_t s = 0; s < own->slot_count; s++)
+        for (size_t i = 0; (slots >> s & 1) != 0 && i < launch->count; i++)
+            if (strcmp(launch->arguments[i].name, own->slots[s].name) == 0)
+                return true;
+    return false;
+}
+
+enum hone_status hn_lib_race_launch(struct hone_kernel *own, CUstream stream,
+                                    const struct hone_argument *arguments, size_t count,
+                                    uint64_t *values, struct hone_error *err)
+{
+    struct hn_lib_race *race = own->race;
+    const struct launch launch = {stream, arguments, count, values};
+    bool failed = false;
+    if (race->own_slots != 0 && is_given(own, race->own_slots, &launch))
+        return launch_one(race, 0, &launch, err);
+    if (atomic_load_explicit(&race->finished, memory_order_acquire) ||
+        !may_time(&own->cache->driver, stream) || pthread_mutex_trylock(&race->lock) != 0)
+        return launch_safely(race, atomic_load(&race->leader), &launch, &failed, err);
+    enum hone_status status = race_on(race, own, &launch, err);
+    pthread_mutex_unlock(&race->lock);
+    return status;
+}
+
+enum hone_status hn_lib_race_prepare(struct hone_kernel *own, CUstream stream,
+                                     struct hone_error *err)
+{
+    enum hone_status status = HONE_OK;
+    for (size_t i = 1; i < own->race->count && status == HONE_OK; i++)
+        status = hone_prepare(own->race->racers[i].kernel, stream, err);
+    return status;
+}
+
+enum hone_status hone_kernel_race(const struct hone_kernel *kernel, struct hone_race *told)
+{
+    struct hn_lib_race *race = kernel == NULL ? NULL : kernel->race;
+    if (told == NULL || kernel == NULL)
+        return HONE_INVALID;
+    *told = (struct hone_race){.point = "", .message = ""};
+    if (race == NULL)
+        return HONE_NOT_FOUND;
+    pthread_mutex_lock(&race->lock);
+    const struct racer *leader = &race->racers[atomic_load(&race->leader)];
+    told->points = race->count;
+    told->launches = race->timed;
+    told->finished = atomic_load(&race->finished);
+    told->recorded = race->recorded;
+    told->median_us = leader->count >= FIRST_LOOK ? median_of(leader) : 0;
+    told->point = hone_kernel_info(leader->kernel)->point;
+    told->message = race->failure.message;
+    pthread_mutex_unlock(&race->lock);
+    return HONE_OK;
+}

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+#include <pthread.h>
+#include <unistd.h>
+
+#include "family_fixture.h"
+
+#include "runtime/libhone/race.h"
+
+/* Points that take turns in the launches of `scale` for sizes that its rule is not sure of: of
+ * three configurations, all with machine code, the rule takes the slowest there, and the second is
+ * the best for each size. */
+
+enum { UNSURE = 5000, SURE = 70001, MOST_LAUNCHES = 60 };
+
+static char slow[64], others[64];
+static const char best[] = "BLOCK=256,FAULT=0,ITEMS=4";
+
+/* Of the tuned points with machine code the slowest and another one, which is not the best. */
+static void find_points(void)
+{
+    struct hn_store *store;
+    struct hn_tuned_list list;
+    struct hn_records records;
+    struct hn_error err = {""};
+    double slow_us = 0;
+    store_ok(hn_store_open(getenv("HONE_TEST_CACHE"), HN_STORE_READ, &store, &err), &err);
+    store_ok(hn_store_list(store, "scale", &list, &err), &err);
+    const struct hn_tuned *tuned = &list.items[0];
+    store_ok(hn_store_load(store, &tuned->identity, &tuned->version, false, &records, &err), &err);
+    for (size_t i = 0; i < records.count; i++) {
+        const struct hn_record *record = &records.items[i];
+        void *cubin = NULL;
+        char *entry = NULL;
+        size_t size = 0;
+        bool kept = hn_store_get_image(store, &tuned->identity, &tuned->version, &record->point,
+                                       &cubin, &size, &entry, NULL) == HN_OK;
+        free(cubin);
+        free(entry);
+        char *text = hn_bindings_text(&record->point);
+        if (kept && strcmp(text, best) != 0 && record->timing.median_us > slow_us) {
+            snprintf(others, sizeof others, "%s", slow);
+            snprintf(slow, sizeof slow, "%s", text);
+            slow_us = record->timing.median_us;
+        } else if (kept && strcmp(text, best) != 0 && others[0] == '\0') {
+            snprintf(others, sizeof others, "%s", text);
+        }
+        free(text);
+    }
+    hn_records_free(&records);
+    hn_tuned_list_free(&list);
+    hn_store_close(store);
+    assert_true(slow[0] != '\0' && others[0] != '\0');
+}
+
+/* "BLOCK=256,FAULT=0,ITEMS=4" as JSON with ' for ". */
+static void append_point(struct hn_text *text, const char *point)
+{
+    int block = 0, items = 0;
+    assert_int_equal(sscanf(point, "BLOCK=%d,FAULT=0,ITEMS=%d", &block, &items), 2);
+    hn_text_printf(text, "{'BLOCK': %d, 'FAULT': 0, 'ITEMS': %d}", block, items);
+}
+
+static int set_up_race(void **state)
+{
+    struct hn_text rule = {0};
+    find_points();
+    hn_text_append(&rule, "{'goal': 'mean', 'values': [{'name': 'n', 'low': 1, 'high': 1048576}],"
+                          " 'features': ['n'], 'nodes': [{'feature': 0, 'threshold': 10000,"
+                          " 'left': 1, 'right': 2}, {'configuration': 0, 'sure': false},"
+                          " {'configuration': 1, 'sure': true}], 'configurations': [");
+    append_point(&rule, slow);
+    hn_text_append(&rule, ", ");
+    append_point(&rule, best);
+    hn_text_append(&rule, ", ");
+    append_point(&rule, others);
+    hn_text_append(&rule,
+                   "], 'fallback': [0, 2, 1], 'predicted': {'mean': 0.2, 'worst': 0.7, 'sizes': 9},"
+                   " 'measured': {'mean': 0.2, 'worst': 0.9, 'sizes': 4}}");
+    learn_on(rule.data, 3, NULL);
+    hn_text_finish(&rule);
+    return set_up(state);
+}
+
+static struct hone_race race_of(const struct hone_kernel *kernel)
+{
+    struct hone_race race;
+    assert_int_equal(hone_kernel_race(kernel, &race), HONE_OK);
+    return race;
+}
+
+/* Until the race has ended; each launch is checked, and waited for. */
+static struct hone_race run_race(struct hone_kernel *kernel, int64_t n)
+{
+    struct hone_race race = race_of(kernel);
+    int launches = 0;
+    for (; !race.finished && launches < MOST_LAUNCHES; launches++) {
+        expect_launch(kernel, n);
+        race = race_of(kernel);
+    }
+    assert_true(race.finished);
+    assert_in_range(race.launches, 3 * 4, MOST_LAUNCHES);
+    return race;
+}
+
+static const struct hone_options racing = {.on_miss = HONE_MISS_RACE, .forbid_compile = 1};
+
+static void the_fastest_is_found_and_stays(void **state)
+{
+    struct shared *shared = *state;
+    struct hone_kernel *kernel = get_kernel(shared->cache, "scale", "n", UNSURE, &racing);
+    struct hone_race race = race_of(kernel);
+    assert_int_equal(race.points, 3);
+    assert_string_equal(race.point, slow);
+    assert_string_equal(hone_kernel_info(kernel)->point, slow);
+    assert_int_equal(hone_kernel_info(kernel)->grade, HONE_GRADE_FAMILY);
+    race = run_race(kernel, UNSURE);
+    assert_string_equal(race.point, best);
+    assert_true(race.median_us > 0 && !race.recorded);
+    assert_string_equal(race.message, "");
+    for (int i = 0; i < 5; i++)
+        expect_launch(kernel, UNSURE);
+    assert_int_equal(race_of(kernel).launches, race.launches);
+    assert_ptr_equal(get_kernel(shared->cache, "scale", "n", UNSURE, &racing), kernel);
+}
+
+static void who_did_not_ask_is_not_raced(void **state)
+{
+    struct shared *shared = *state;
+    struct hone_race race;
+    static const enum hone_miss others_than_race[] = {HONE_MISS_NEAREST, HONE_MISS_DEFAULT};
+    for (size_t i = 0; i < 2; i++) {
+        const struct hone_options options = {.on_miss = others_than_race[i]};
+        struct hone_kernel *kernel = get_kernel(shared->cache, "scale", "n", UNSURE, &options);
+        assert_int_equal(hone_kernel_race(kernel, &race), HONE_NOT_FOUND);
+        assert_false(kernel->is_watched);
+    }
+    struct hone_kernel *sure = get_kernel(shared->cache, "scale", "n", SURE, &racing);
+    assert_int_equal(hone_kernel_race(sure, &race), HONE_NOT_FOUND);
+    struct hone_kernel *exact = get_kernel(shared->cache, "scale", "n", 65536, &racing);
+    assert_int_equal(hone_kernel_race(exact, &race), HONE_NOT_FOUND);
+    assert_int_equal(hone_kernel_info(exact)->grade, HONE_GRADE_EXACT);
+    assert_int_equal(hone_kernel_race(NULL, &race), HONE_INVALID);
+    assert_int_equal(hone_kernel_race(sure, NULL), HONE_INVALID);
+}
+
+static void what_changes_its_inputs_is_not_raced(void **state)
+{
+    struct shared *shared = *state;
+    const struct hn_tuned by_time = {.identity.objective = "time"};
+    const struct hn_tuned by_energy = {.identity.objective = "energy minimize"};
+    struct hone_kernel *scale = get_kernel(shared->cache, "scale", "n", UNSURE, NULL);
+    struct hone_kernel *adds = get_kernel(shared->cache, "accumulate", "n", UNSURE, NULL);
+    struct hn_lib_choice choice = {.plan = scale->plan, .tuned = &by_time};
+    assert_true(hn_lib_race_can_be(&choice));
+    choice.tuned = &by_energy;
+    assert_false(hn_lib_race_can_be(&choice));
+    choice = (struct hn_lib_choice){.plan = adds->plan, .tuned = &by_time};
+    assert_false(hn_lib_race_can_be(&choice));
+}
+
+/* Into the very cache, or into one of its own: who asks next finds what was found. */
+static void results_are_recorded(void **state)
+{
+    struct shared *shared = *state;
+    const char *const paths[] = {getenv("HONE_TEST_CACHE"), "raced.db"};
+    for (int i = 0; i < 2; i++) {
+        struct hone_options options = racing;
+        struct hone_cache *cache = NULL;
+        options.race_cache = paths[i];
+        struct hone_kernel *kernel =
+            get_kernel(shared->cache, "scale", "n", UNSURE + 1 + i, &options);
+        struct hone_race race = run_race(kernel, UNSURE + 1 + i);
+        if (!race.recorded)
+            fail_msg("%s", race.message);
+        assert_int_equal(hone_open(paths[i], &cache, NULL), HONE_OK);
+        kernel = get_kernel(cache, "scale", "n", UNSURE + 1 + i, &racing);
+        const struct hone_info *info = hone_kernel_info(kernel);
+        assert_int_equal(info->grade, HONE_GRADE_EXACT);
+        assert_string_equal(info->point, best);
+        assert_string_equal(info->regime, "unknown");
+        assert_string_equal(info->verification, "unverified");
+        assert_true(info->low_us <= race.median_us && race.median_us <= info->high_us);
+        expect_launch(kernel, UNSURE + 1 + i);
+        hone_close(cache);
+    }
+}
+
+static void a_cache_that_can_not_be_written_is_told(void **state)
+{
+    struct shared *shared = *state;
+    struct hone_options options = racing;
+    options.race_cache = "/dev/null/raced.db";
+    struct hone_kernel *kernel = get_kernel(shared->cache, "scale", "n", UNSURE + 10, &options);
+    struct hone_race race = run_race(kernel, UNSURE + 10);
+    assert_false(race.recorded);
+    assert_non_null(strstr(race.message, "/dev/null"));
+}
+
+static void nothing_is_timed_while_a_graph_is_captured(void **state)
+{
+    struct shared *shared = *state;
+    struct hone_kernel *kernel = get_kernel(shared->cache, "scale", "n", UNSURE + 20, &racing);
+    expect_launch(kernel, UNSURE + 20);
+    expect_launch(kernel, UNSURE + 20);
+    uint64_t before = race_of(kernel).launches;
+    setenv("HONE_DOUBLE_CAPTURING", "1", 1);
+    for (int i = 0; i < 5; i++)
+        expect_launch(kernel, UNSURE + 20);
+    unsetenv("HONE_DOUBLE_CAPTURING");
+    assert_int_equal(race_of(kernel).launches, before);
+    run_race(kernel, UNSURE + 20);
+}
+
+/* --- many threads
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+static void *launch_often(void *pointer)
+{
+    struct shared *shared = pointer;
+    struct hone_kernel *kernel = NULL;
+    const struct hone_value problem[] = {hone_integer("n", N)};
+    CUdeviceptr y = 0;
+    float host[N];
+    bool good = cuCtxSetCurrent(shared->context) == CUDA_SUCCESS &&
+                cuMemAlloc(&y, sizeof host) == CUDA_SUCCESS &&
+                hone_get(shared->cache, "scale", problem, 1, &racing, &kernel, NULL) == HONE_OK;
+    for (int i = 0; good && i < MOST_LAUNCHES; i++)
+        good = cuMemsetD8Async(y, 0xff, sizeof host, NULL) == CUDA_SUCCESS &&
+               launch(kernel, shared->x, y) == HONE_OK &&
+               cuMemcpyDtoH(host, y, sizeof host) == CUDA_SUCCESS && host[N - 1] == 2.5f * 3;
+    cuMemFree(y);
+    return good ? shared : NULL;
+}
+
+static void threads_launch_what_is_raced(void **state)
+{
+    enum { THREADS = 4 };
+    struct shared *shared = *state;
+    pthread_t threads[THREADS];
+    float host[N];
+    for (int i = 0; i < N; i++)
+        host[i] = 3;
+    CHECK_CUDA(cuMemcpyHtoD(shared->x, host, sizeof host));
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, launch_often, shared), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *result = NULL;
+        pthread_join(threads[i], &result);
+        assert_ptr_equal(result, shared);
+    }
+    assert_true(race_of(get_kernel(shared->cache, "scale", "n", N, &racing)).finished);
+}
+
+/* --- who is raced
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+static struct hn_tuned tuned_of(int64_t n, int64_t block)
+{
+    struct hn_tuned tuned = {.identity = {.regime = "cold", .objective = "time"}};
+    const struct hn_value values[] = {hn_integer(n), hn_integer(block)};
+    hn_bindings_init(&tuned.identity.problem);
+    assert_int_equal(hn_bindings_set(&tuned.identity.problem, "n", &values[0], NULL), HN_OK);
+    hn_bindings_init(&tuned.best.point);
+    assert_int_equal(hn_bindings_set(&tuned.best.point, "BLOCK", &values[1], NULL), HN_OK);
+    tuned.best.outcome = HN_OUTCOME_OK;
+    tuned.best.verdict.kind = HN_VERIFIED;
+    return tuned;
+}
+
+static void the_nearest_that_were_verified_are_raced(void **state)
+{
+    (void)state;
+    enum { COUNT = 8 };
+    struct hn_tuned tuned[COUNT] = {tuned_of(1000, 64),  tuned_of(9000, 128), tuned_of(1100, 256),
+                                    tuned_of(1001, 512), tuned_of(1002, 32),  tuned_of(1003, 1024),
+                                    tuned_of(1004, 96),  tuned_of(1200, 256)};
+    struct hn_tuned_list list = {tuned, COUNT};
+    const struct hn_tuned *racers[HN_LIB_RACERS_LIKELY];
+    struct hn_bindings problem;
+    const struct hn_value n = hn_integer(1000);
+    hn_bindings_init(&problem);
+    assert_int_equal(hn_bindings_set(&problem, "n", &n, NULL), HN_OK);
+    const struct hn_lookup_query query = {.problem = &problem};
+    tuned[3].best.verdict.kind = HN_UNVERIFIED;
+    tuned[4].simulated = true;
+    tuned[5].version.template_hash[0] = 'x';
+    tuned[6].identity.device.capability = 80;
+    assert_int_equal(hn_lib_racers_of_results(&list, &query, &tuned[0], racers), 2);
+    assert_ptr_equal(racers[0], &tuned[2]);
+    assert_ptr_equal(racers[1], &tuned[1]);
+    for (size_t i = 0; i < COUNT; i++) {
+        hn_bindings_finish(&tuned[i].identity.problem);
+        hn_bindings_finish(&tuned[i].best.point);
+    }
+    hn_bindings_finish(&problem);
+}
+
+static void what_the_rule_says_beside_comes_first(void **state)
+{
+    (void)state;
+    struct hn_rule rule;
+    int configurations[HN_LIB_RACERS_LIKELY];
+    struct hn_bindings problem;
+    const struct hn_value values[] = {hn_integer(300), hn_integer(200), hn_word("row")};
+    static const char *const names[] = {"M", "N", "ORDER"};
+    read_rule(rule_text, &rule);
+    hn_bindings_init(&problem);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(hn_bindings_set(&problem, names[i], &values[i], NULL), HN_OK);
+    /* 60,000 elements are of configuration 0, twice as many of 2; the fallback begins with 1. */
+    assert_int_equal(hn_lib_racers_of_rule(&rule, &problem, 0, configurations), 2);
+    assert_int_equal(configurations[0], 2);
+    assert_int_equal(configurations[1], 1);
+    hn_bindings_finish(&problem);
+    hn_rule_finish(&rule);
+}
+
+/* --- each call of the driver fails in turn; HONE_DOUBLE_STRICT sees to what is left behind
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+static bool start(CUcontext *context, CUdeviceptr *x, CUdeviceptr *y)
+{
+    float host[N];
+    for (int i = 0; i < N; i++)
+        host[i] = 3;
+    *x = *y = 0;
+    return cuInit(0) == CUDA_SUCCESS && cuDevicePrimaryCtxRetain(context, 0) == CUDA_SUCCESS &&
+           cuCtxSetCurrent(*context) == CUDA_SUCCESS &&
+           cuMemAlloc(x, sizeof host) == CUDA_SUCCESS &&
+           cuMemAlloc(y, sizeof host) == CUDA_SUCCESS &&
+           cuMemcpyHtoD(*x, host, sizeof host) == CUDA_SUCCESS;
+}
+
+/* As far as calls let. *good: how many launches could be looked at. */
+static bool launch_some(struct hone_cache *cache, CUdeviceptr x, CUdeviceptr y, int *good)
+{
+    float host[N];
+    struct hone_kernel *kernel = NULL;
+    const struct hone_value problem[] = {hone_integer("n", N)};
+    bool right = true;
+    if (hone_get(cache, "scale", problem, 1, &racing, &kernel, NULL) != HONE_OK)
+        return true;
+    for (int i = 0; i < 20; i++)
+        if (cuMemsetD8Async(y, 0xff, sizeof host, NULL) == CUDA_SUCCESS &&
+            launch(kernel, x, y) == HONE_OK && cuMemcpyDtoH(host, y, sizeof host) == CUDA_SUCCESS) {
+            right = right && host[0] == 2.5f * 3 && host[N - 1] == 2.5f * 3;
+            ++*good;
+        }
+    return right;
+}
+
+static void whatever_fails_nothing_is_wrong(void **state)
+{
+    enum { CALLS = 170 }; /* fewer than there are before the cache is closed */
+    int good = 0;
+    (void)state;
+    for (int call = 1; call < CALLS; call++) {
+        CUcontext context;
+        CUdeviceptr x, y;
+        char number[16];
+        snprintf(number, sizeof number, "%d", call);
+        setenv("HONE_DOUBLE_FAIL", number, 1);
+        bool started = start(&context, &x, &y);
+        struct hone_cache *cache = open_cache();
+        bool right = !started || launch_some(cache, x, y, &good);
+        hone_close(cache);
+        if (x != 0)
+            cuMemFree(x);
+        if (y != 0)
+            cuMemFree(y);
+        cuDevicePrimaryCtxRelease(0);
+        if (!right)
+            fail_msg("a launch is wrong where call %d of the driver fails", call);
+    }
+    unsetenv("HONE_DOUBLE_FAIL");
+    assert_in_range(good, 10 * CALLS, 20 * CALLS);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_fastest_is_found_and_stays),
+        cmocka_unit_test(who_did_not_ask_is_not_raced),
+        cmocka_unit_test(what_changes_its_inputs_is_not_raced),
+        cmocka_unit_test(results_are_recorded),
+        cmocka_unit_test(a_cache_that_can_not_be_written_is_told),
+        cmocka_unit_test(nothing_is_timed_while_a_graph_is_captured),
+        cmocka_unit_test(threads_launch_what_is_raced),
+        cmocka_unit_test(the_nearest_that_were_verified_are_raced),
+        cmocka_unit_test(what_the_rule_says_beside_comes_first),
+    };
+    const struct CMUnitTest failures[] = {cmocka_unit_test(whatever_fails_nothing_is_wrong)};
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, set_up_race, tear_down) +
+           cmocka_run_group_tests(failures, NULL, NULL);
+}
