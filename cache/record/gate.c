@@ -227,6 +227,9 @@ static enum hn_status gate_amounts(const struct hn_record *record, struct hn_err
     enum hn_status status = HN_OK;
     for (size_t i = 0; status == HN_OK && i < sizeof amounts / sizeof *amounts; i++)
         status = hn_gate_amount(amounts[i].name, amounts[i].amount, err);
+    for (size_t i = 0; status == HN_OK && i < record->counters.count; i++)
+        status = hn_gate_amount(record->counters.names[i],
+                                hn_value_number(&record->counters.values[i]), err);
     return status == HN_OK ? hn_gate_moment("time", record->time, err) : status;
 }
 

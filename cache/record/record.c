@@ -24,12 +24,14 @@ void hn_record_init(struct hn_record *record)
     *record = (struct hn_record){.outcome = HN_OUTCOME_OK};
     hn_bindings_init(&record->point);
     hn_bindings_init(&record->metrics);
+    hn_bindings_init(&record->counters);
 }
 
 void hn_record_finish(struct hn_record *record)
 {
     hn_bindings_finish(&record->point);
     hn_bindings_finish(&record->metrics);
+    hn_bindings_finish(&record->counters);
     free(record->message);
     free(record->original);
     free(record->timing.samples_us);
@@ -59,6 +61,7 @@ enum hn_status hn_record_copy(struct hn_record *to, const struct hn_record *from
     copy.original = NULL;
     hn_bindings_init(&copy.point);
     hn_bindings_init(&copy.metrics);
+    hn_bindings_init(&copy.counters);
     const struct hn_timing *timing = &from->timing;
     copy.timing.samples_us = NULL;
     bool copied = copy_string(&copy.message, from->message) &&
@@ -66,7 +69,8 @@ enum hn_status hn_record_copy(struct hn_record *to, const struct hn_record *from
                   copy_bytes(&copy.timing.samples_us, timing->samples_us,
                              timing->sample_count * sizeof *timing->samples_us) &&
                   hn_bindings_copy(&copy.point, &from->point, err) == HN_OK &&
-                  hn_bindings_copy(&copy.metrics, &from->metrics, err) == HN_OK;
+                  hn_bindings_copy(&copy.metrics, &from->metrics, err) == HN_OK &&
+                  hn_bindings_copy(&copy.counters, &from->counters, err) == HN_OK;
     if (!copied)
         hn_record_finish(&copy);
     *to = copy;

@@ -86,7 +86,7 @@ struct hn_costs {
     double measure_ms;
 };
 
-/* All that is known of one variant. Owns its point, message, metrics, values and samples. */
+/* All that is known of one variant. Owns its point, message, metrics, counters, values and samples. */
 struct hn_record {
     struct hn_bindings point; /* parameters only, not the problem */
     enum hn_outcome outcome;
@@ -100,6 +100,7 @@ struct hn_record {
     struct hn_staging staging;
     struct hn_conditions conditions; /* of what was measured; none in records that older versions made */
     struct hn_bindings metrics; /* name = number, as evaluated; time is not among them */
+    struct hn_bindings counters; /* name = number, as cache/record/counters.h has them; empty: not counted */
     double objective;           /* the value that is compared: lower is better, whatever the direction */
     bool final;                 /* took part in the final race: the timing is that of the race */
     double time;                /* seconds since the epoch, UTC, when the record was made */

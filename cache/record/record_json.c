@@ -114,6 +114,11 @@ static bool has_conditions(const void *record)
     return hn_conditions_are_known(&((const struct hn_record *)record)->conditions);
 }
 
+static bool is_counted(const void *record)
+{
+    return ((const struct hn_record *)record)->counters.count != 0;
+}
+
 static void clean(char *text)
 {
     if (text != NULL)
@@ -137,6 +142,7 @@ static const struct hn_field record_fields[] = {
     {.key = "verdict", HN_STRUCT(hn_record, verdict, verdict_structure)},
     {.key = "costs", HN_STRUCT(hn_record, costs, costs_structure)},
     {.key = "metrics", HN_OWN(hn_record, metrics, hn_bindings_field)},
+    {.key = "counters", HN_OWN(hn_record, counters, hn_bindings_field), .told = is_counted},
     {ALWAYS(hn_record, objective, HN_FIELD_REAL)},
     {ALWAYS(hn_record, final, HN_FIELD_FLAG)},
     {ALWAYS(hn_record, time, HN_FIELD_REAL)},

@@ -84,6 +84,7 @@ void hn_bench_destroy(struct hn_bench *bench)
     if (bench == NULL)
         return;
     hn_bench_drop_references(bench);
+    hn_profiler_destroy(bench->profiler);
     hn_outputs_finish(&bench->own_outputs);
     hn_sampler_finish(&bench->sampler);
     hn_arena_finish(&bench->arena);
@@ -425,6 +426,8 @@ enum hn_status hn_bench_evaluate(struct hn_bench *bench, const struct hn_image *
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK && request->parts &&
         variant.launch.flow != NULL)
         status = hn_bench_measure_parts(bench, image, record, err);
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK && request->counters)
+        status = hn_bench_count(bench, &variant, record, err);
     status = hn_bench_settle(bench, &variant, status, record, err);
     hn_variant_finish(&variant);
     if (status == HN_OK && !bench->context.dead)

@@ -5,6 +5,7 @@
 #include "runtime/bench/bench.h"
 #include "runtime/bench/measure.h"
 #include "runtime/bench/verify.h"
+#include "runtime/counters/profiler.h"
 
 /* The inside of a bench, for bench.c, reference.c and race.c. */
 
@@ -32,6 +33,7 @@ struct hn_bench {
     bool unchecked;
     /* Of a plan without a reference: the outputs of the variant's own first launch. */
     struct hn_outputs own_outputs;
+    struct hn_profiler *profiler; /* NULL: no counters were asked for, or there are none */
 };
 
 /* Makes the variant of a point ready. Limits that it exceeds are its outcome in record. */
@@ -63,6 +65,11 @@ void hn_bench_drop_references(struct hn_bench *bench);
 /* Of a plan with a pipeline: times its parts alone in one chunk and one stream, into record->staging. */
 enum hn_status hn_bench_measure_parts(struct hn_bench *bench, const struct hn_image *image, struct hn_record *record,
                                       struct hn_error *err);
+
+/* Of a variant that was verified: what the GPU counts of its launch, each from the state that a sample begins with, into record->counters.
+ * Where there are no counters to be had, record->message says in one line why. Nothing is timed or compared. */
+enum hn_status hn_bench_count(struct hn_bench *bench, struct hn_variant *variant, struct hn_record *record,
+                              struct hn_error *err);
 
 struct hn_work hn_bench_work(const struct hn_bench *bench, struct hn_variant *variant);
 

@@ -66,6 +66,10 @@ double hn_sampler_step(double *times_us, size_t count);
  * resolution, and by what was queued before a sample, which moves it by up to 1.1 us on an H200. */
 double hn_sampler_slack_us(const struct hn_sampler *sampler, size_t batch);
 
+/* What comes before the launches of a sample but for the spin: so many sets of the arguments are made ready, and in the cold
+ * regime the L2 cache is flushed. */
+enum hn_status hn_sampler_prepare(struct hn_sampler *sampler, const struct hn_work *work, size_t sets,
+                                  enum hn_outputs_before before, struct hn_error *err);
 /* `count` samples, at most HN_MAX_STAMPS, queued together; waits for them once. So many of the last of them are prepared
  * so that they can be compared. */
 enum hn_status hn_sampler_take(struct hn_sampler *sampler, const struct hn_work *work, size_t batch, size_t count,

@@ -9,6 +9,7 @@ static const struct hn_field request_fields[] = {
     {.key = "audit_memory", .kind = HN_FIELD_FLAG, HN_AT(hn_bench_request, audit_memory)},
     {.key = "repeat_ms", .kind = HN_FIELD_AMOUNT, HN_AT(hn_bench_request, repeat_ms)},
     {.key = "parts", .kind = HN_FIELD_FLAG, HN_AT(hn_bench_request, parts)},
+    {.key = "counters", .kind = HN_FIELD_FLAG, HN_AT(hn_bench_request, counters)},
     {.key = "censor_us", .kind = HN_FIELD_AMOUNT, HN_AT(hn_bench_request, censor_us)},
     {.key = "censor_clock_mhz", .kind = HN_FIELD_AMOUNT, HN_AT(hn_bench_request, censor_clock_mhz)},
     {.key = "target", .kind = HN_FIELD_AMOUNT, HN_AT(hn_bench_request, target)},

@@ -17,6 +17,7 @@ struct hn_bench_request {
                         * remembers what he has often seen. Of a pipeline always */
     double repeat_ms; /* launch and compare it again and again for so long, HN_MOST_REPEATS times at most; 0: not */
     bool parts;       /* of a plan with a pipeline, what its parts take alone; nothing for others */
+    bool counters;    /* what the GPU counts of a launch, into the record; where it can not be had, the message says why */
     double censor_us; /* stop early once the variant's lower end is clearly above this; 0: nothing to beat yet */
     double censor_clock_mhz; /* the SM clock that this was measured at; 0: not known */
     double target;    /* relative half width of the interval to reach, 0: the default of 0.005 */

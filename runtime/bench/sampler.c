@@ -162,6 +162,13 @@ static enum hn_status queue_deployed(struct hn_sampler *sampler, const struct hn
     return status;
 }
 
+enum hn_status hn_sampler_prepare(struct hn_sampler *sampler, const struct hn_work *work,
+                                  size_t sets, enum hn_outputs_before before, struct hn_error *err)
+{
+    enum hn_status status = work->prepare(work->subject, sets, before, err);
+    return status == HN_OK && sampler->regime == HN_COLD ? flush(sampler->arena, err) : status;
+}
+
 /* All that comes before the first event of a sample. */
 static enum hn_status queue_before(struct hn_sampler *sampler, const struct hn_work *work,
                                    size_t sets, bool compared, size_t slot, uint64_t spin_ns,
@@ -171,9 +178,7 @@ static enum hn_status queue_before(struct hn_sampler *sampler, const struct hn_w
     enum hn_outputs_before before = compared          ? HN_OUTPUTS_POISONED
                                     : work->rewritten ? HN_OUTPUTS_REWRITTEN
                                                       : HN_OUTPUTS_LEFT;
-    enum hn_status status = work->prepare(work->subject, sets, before, err);
-    if (status == HN_OK && sampler->regime == HN_COLD)
-        status = flush(arena, err);
+    enum hn_status status = hn_sampler_prepare(sampler, work, sets, before, err);
     if (status == HN_OK)
         status = hn_support_spin(arena->support, spin_ns,
                                  arena->stamps + slot * sizeof(struct hn_stamp), err);

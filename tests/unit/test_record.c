@@ -41,6 +41,7 @@ static void make_record(struct hn_record *record)
     record->costs = (struct hn_costs){145.25, 3.5, 0.1};
     record->staging = (struct hn_staging){16, 4, 120.5, 3, 700.5, 640, 320.25, 1700};
     set(&record->metrics, "gflops", hn_real(51234.5));
+    set(&record->counters, "dram_read_bytes", hn_real(268445696));
     record->objective = 2674.1 / 3;
     record->final = true;
     record->time = 1763697600.123456;
@@ -61,6 +62,7 @@ static void assert_records_equal(const struct hn_record *a, const struct hn_reco
 {
     assert_true(hn_bindings_equal(&a->point, &b->point));
     assert_true(hn_bindings_equal(&a->metrics, &b->metrics));
+    assert_true(hn_bindings_equal(&a->counters, &b->counters));
     assert_int_equal(a->outcome, b->outcome);
     assert_string_equal(a->message, b->message);
     assert_string_equal(a->original, b->original);

@@ -2,7 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "tuner/commands/command.h"
+#include "tuner/commands/explain_counters.h"
 #include "tuner/commands/open_cache.h"
 #include "tuner/commands/options.h"
 #include "tuner/commands/output.h"
@@ -12,7 +14,7 @@
 
 extern const struct hn_command hn_command_explain;
 
-enum { KEY_SIMULATE = 1, KEY_DEVICE_NAME, KEY_REGIME };
+enum { KEY_SIMULATE = 1, KEY_DEVICE_NAME, KEY_REGIME, KEY_COUNTERS };
 
 struct explain {
     const char *path;
@@ -35,6 +37,8 @@ static const struct argp_option own_options[] = {
     {"device-name", KEY_DEVICE_NAME, "NAME", 0,
      "Only what was measured on this device, or on one with this in its name", 1},
     {"regime", KEY_REGIME, HN_REGIMES, 0, "Of this regime (default cold)", 1},
+    {"counters", KEY_COUNTERS, NULL, 0,
+     "First read what this machine's GPU counts of the best point, where that is not known", 1},
     {0},
 };
 
@@ -52,6 +56,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         if (!hn_regime_parse(argument, &explain->regime))
             argp_error(state, "--regime: found '%s', expected " HN_REGIMES_EXPECTED, argument);
         return 0;
+    case KEY_COUNTERS:
+        explain->options.counters = true;
+        return 0;
     case ARGP_KEY_ARG:
         if (explain->path != NULL)
             argp_error(state, "found a second config '%s'; explain them one by one", argument);
@@ -60,6 +67,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_END:
         if (explain->path == NULL)
             argp_error(state, "expected the path of a config");
+        if (explain->options.counters && explain->recording != NULL)
+            argp_error(state, "--counters reads a GPU's, and --simulate a recording: leave one of "
+                              "them out");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -70,8 +80,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 static enum hn_status open_store(struct explain *explain, struct hn_error *err)
 {
     struct hn_error ignored;
-    enum hn_status status = hn_cache_open(&explain->options, HN_STORE_READ, &explain->store,
-                                          explain->recording != NULL ? &ignored : err);
+    enum hn_status status =
+        hn_cache_open(&explain->options, explain->options.counters ? HN_STORE_WRITE : HN_STORE_READ,
+                      &explain->store, explain->recording != NULL ? &ignored : err);
     return explain->recording != NULL ? HN_OK : status;
 }
 
@@ -196,6 +207,10 @@ static enum hn_status execute(struct explain *explain, struct hn_error *err)
     if (status != HN_OK)
         return status;
     explain->results = json_array();
+    if (explain->options.counters) {
+        hn_interrupt_install();
+        status = hn_explain_count(explain->config, explain->regime, explain->store, err);
+    }
     for (size_t i = 0; status == HN_OK && i < explain->config->problem_count; i++)
         status = show_problem(explain, i, err);
     if (status == HN_OK && explain->found == 0)
@@ -220,7 +235,8 @@ static enum hn_status run(int argc, char **argv, struct hn_error *err)
         .arguments = "CONFIG",
         .summary = "Says what the measured points of CONFIG tell: which parameters matter, what "
                    "the best points have in common, what bounds the best, what to try next.",
-        .details = "Reads the cache, or with --simulate a recorded tuning; needs no GPU.",
+        .details = "Reads the cache, or with --simulate a recorded tuning; needs no GPU but for "
+                   "--counters.",
         .groups = HN_OPTIONS_SPACE | HN_OPTIONS_CACHE | HN_OPTIONS_OUTPUT,
         .own = own_options,
         .parse = parse,

@@ -11,13 +11,14 @@
 #include "tuner/commands/run_document.h"
 #include "tuner/commands/run_judge.h"
 #include "tuner/commands/single_point.h"
+#include "tuner/report/findings.h"
 #include "tuner/report/format.h"
 #include "tuner/report/staging.h"
 #include "tuner/workers/turn.h"
 
 extern const struct hn_command hn_command_run;
 
-enum { KEY_VERIFY_ONLY = 1, KEY_SEED };
+enum { KEY_VERIFY_ONLY = 1, KEY_SEED, KEY_COUNTERS };
 
 /* All in one process, with no worker between: what a profiler or compute-sanitizer is to see. */
 struct once {
@@ -31,12 +32,16 @@ struct once {
     char architecture[16];
     int lock; /* of the GPU, beside tuners that work on it; -1: none */
     bool wrong;
-    json_t *results; /* with --json, where each point is judged */
+    char no_counters[256]; /* why there are none of the point that is printed; "": there are, or
+                              nobody asked */
+    json_t *results;       /* with --json, where each point is judged */
 };
 
 static const struct argp_option own_options[] = {
     {"verify-only", KEY_VERIFY_ONLY, 0, 0, "Launch once and compare; take no times", 1},
     {"seed", KEY_SEED, "S", 0, "Seed of the inputs (default 1); with --json a drawn one too", 1},
+    {"counters", KEY_COUNTERS, NULL, 0,
+     "Read what the GPU counts of a launch, behind all that is timed", 1},
     {0},
 };
 
@@ -46,6 +51,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     switch (key) {
     case KEY_VERIFY_ONLY:
         once->verify_only = true;
+        return 0;
+    case KEY_COUNTERS:
+        once->options.counters = true;
         return 0;
     case KEY_SEED:
         if (!hn_options_read_count(argument, &once->options.seed))
@@ -118,9 +126,30 @@ static bool is_judged(const struct once *once)
     return once->options.json && !once->verify_only;
 }
 
-static enum hn_status work(const struct once *once, const struct hn_task *task,
-                           struct hn_bench *bench, const struct hn_image *image,
-                           struct hn_record *record, struct hn_beside *beside, struct hn_error *err)
+/* Moves what was counted into the record. */
+static enum hn_status count(struct once *once, struct hn_bench *bench, const struct hn_image *image,
+                            struct hn_record *record, struct hn_error *err)
+{
+    const struct hn_bench_request request = {.counters = true};
+    struct hn_record counted;
+    hn_record_init(&counted);
+    enum hn_status status = hn_bindings_copy(&counted.point, &record->point, err);
+    if (status == HN_OK)
+        status = hn_bench_evaluate(bench, image, &request, &counted, err);
+    snprintf(once->no_counters, sizeof once->no_counters, "%s",
+             counted.message != NULL ? counted.message : "");
+    if (status == HN_OK) {
+        const struct hn_bindings none = record->counters;
+        record->counters = counted.counters;
+        counted.counters = none;
+    }
+    hn_record_finish(&counted);
+    return status;
+}
+
+static enum hn_status work(struct once *once, const struct hn_task *task, struct hn_bench *bench,
+                           const struct hn_image *image, struct hn_record *record,
+                           struct hn_beside *beside, struct hn_error *err)
 {
     const struct hn_bench_request request = {
         .verify = true, .measure = !once->verify_only, .full = true, .parts = !once->verify_only};
@@ -129,10 +158,12 @@ static enum hn_status work(const struct once *once, const struct hn_task *task,
         status = hn_metrics_evaluate(task->plan, task->problem, record, err);
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK && is_judged(once))
         status = hn_run_judge(bench, task->plan, image, record, beside, err);
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK && once->options.counters)
+        status = count(once, bench, image, record, err);
     return status;
 }
 
-static enum hn_status evaluate(const struct once *once, const struct hn_task *task,
+static enum hn_status evaluate(struct once *once, const struct hn_task *task,
                                struct hn_bench *bench, struct hn_record *record,
                                struct hn_beside *beside, struct hn_error *err)
 {
@@ -167,6 +198,25 @@ static enum hn_status evaluate(const struct once *once, const struct hn_task *ta
     }
     hn_image_finish(&image);
     return status;
+}
+
+static void print_counters(const struct once *once, const struct hn_record *record)
+{
+    struct hn_findings findings;
+    char bound[128];
+    if (once->no_counters[0] != '\0')
+        printf("  no counters  %s\n", once->no_counters);
+    hn_findings_make(record, NULL, &findings);
+    if (!findings.known)
+        return;
+    hn_findings_bound(&findings, bound, sizeof bound);
+    printf("  bound by     %s\n", bound);
+    hn_findings_print(&findings, record, "               ", SIZE_MAX, stdout);
+    for (int i = 0; i < HN_COUNTER_COUNT; i++) {
+        const struct hn_value *value = hn_bindings_get(&record->counters, hn_counter_names[i]);
+        if (value != NULL)
+            printf("  %-28s %.6g\n", hn_counter_names[i], hn_value_number(value));
+    }
 }
 
 static void print_record(const struct hn_task *task, const struct hn_record *record)
@@ -225,8 +275,8 @@ static enum hn_status run_on_bench(struct once *once, struct hn_task *task, stru
     struct hn_beside beside = {.rounds = 0};
     struct hn_health health = {.checks = 0};
     struct hn_health_watch *watch = hn_health_watch_create(once->device.uuid);
-    const struct hn_run_result result = {task,    &once->device, &record,
-                                         &beside, &health,       !once->verify_only};
+    const struct hn_run_result result = {task,    &once->device,      &record,          &beside,
+                                         &health, !once->verify_only, once->no_counters};
     hn_record_init(&record);
     enum hn_status status = hn_single_point(&once->options, task, &record.point, err);
     if (status == HN_OK)
@@ -237,11 +287,13 @@ static enum hn_status run_on_bench(struct once *once, struct hn_task *task, stru
     hn_health_look(watch, &health);
     if (record.timing.sample_count > 0)
         record.conditions = hn_health_conditions(watch);
-    if (status == HN_OK && !once->options.json)
+    if (status == HN_OK && !once->options.json) {
         print_record(task, &record);
-    else if (status == HN_OK &&
-             json_array_append_new(once->results, hn_run_result_to_json(&result)) != 0)
+        print_counters(once, &record);
+    } else if (status == HN_OK &&
+               json_array_append_new(once->results, hn_run_result_to_json(&result)) != 0) {
         status = hn_fail_memory(err);
+    }
     once->wrong = once->wrong || (status == HN_OK && record.outcome != HN_OUTCOME_OK);
     hn_health_watch_destroy(watch);
     hn_record_finish(&record);

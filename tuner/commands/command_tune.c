@@ -21,7 +21,7 @@
 
 extern const struct hn_command hn_command_tune;
 
-enum { KEY_CAPTURE = 1, KEY_REFERENCE, KEY_FAMILY, KEY_LOSS, KEY_HELD_OUT };
+enum { KEY_CAPTURE = 1, KEY_REFERENCE, KEY_FAMILY, KEY_LOSS, KEY_HELD_OUT, KEY_COUNTERS };
 
 struct tune {
     const char *path;
@@ -63,6 +63,8 @@ static const struct argp_option own_options[] = {
     {"held-out", KEY_HELD_OUT, "COUNT", 0,
      "Of a family: sizes that are tuned each on its own at the end, to measure what the rule loses",
      1},
+    {"counters", KEY_COUNTERS, NULL, 0,
+     "Read what the GPU counts of the finalists' launches: bytes, conflicts, stalls", 1},
     {0},
 };
 
@@ -94,6 +96,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return add_expected(tune, argument);
     case KEY_CAPTURE:
         tune->capture_path = argument;
+        return 0;
+    case KEY_COUNTERS:
+        tune->options.counters = true;
         return 0;
     case KEY_FAMILY:
         tune->family = true;

@@ -23,6 +23,7 @@ struct hn_options {
     double stop_chance;
     bool has_stop_chance;  /* it was given */
     bool full;
+    bool counters; /* --counters, of the commands that have it */
     const char *device;
     const char *workers; /* --workers; NULL: here */
     bool install;        /* --install */

@@ -6,6 +6,7 @@
 #include "cache/record/record_json.h"
 #include "runtime/bench/arena.h"
 #include "runtime/compile/compile.h"
+#include "tuner/report/findings.h"
 #include "tuner/report/staging.h"
 #include "tuner/report/summary.h"
 
@@ -86,10 +87,14 @@ static json_t *clocks_to_json(const struct hn_run_result *result)
 json_t *hn_run_result_to_json(const struct hn_run_result *result)
 {
     const struct hn_record *record = result->record;
+    struct hn_findings findings;
     json_t *record_json = hn_record_to_json(record);
     if (record_json == NULL)
         return NULL;
     hn_staging_add_json(record, record_json);
+    hn_findings_make(record, NULL, &findings);
+    if (findings.known)
+        (void)json_object_set_new(record_json, "counted", hn_findings_to_json(&findings));
     json_t *json = json_pack(
         "{s:o, s:o, s:s, s:o, s:o, s:s, s:o, s:o}", "problem",
         hn_bindings_to_json(result->task->problem), "point", hn_bindings_to_json(&record->point),
@@ -101,6 +106,8 @@ json_t *hn_run_result_to_json(const struct hn_run_result *result)
         json_decref(json);
         json = NULL;
     }
+    if (json != NULL && result->no_counters[0] != '\0')
+        (void)json_object_set_new(json, "no_counters", json_string(result->no_counters));
     json_decref(record_json);
     return json;
 }

@@ -19,6 +19,7 @@ struct hn_run_result {
     const struct hn_beside *beside;
     const struct hn_health *health;
     bool timed; /* times were asked for */
+    const char *no_counters; /* why there are none, where they were asked for; else "" */
 };
 json_t *hn_run_result_to_json(const struct hn_run_result *result); /* NULL when out of memory */
 

@@ -170,6 +170,7 @@ static enum hn_status tune_in_turn(struct hn_tune_search *search, struct hn_task
         .budget_count = search->options->budget_count,
         .stop_chance = search->options->stop_chance,
         .full = search->options->full,
+        .counters = search->options->counters,
         .retry_failed = search->options->retry_failed,
         .events = search->events,
         .command = search->command,

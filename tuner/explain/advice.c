@@ -110,6 +110,15 @@ static void advise_warnings(struct hn_explanation *explanation, const char *comm
             serialised, command);
 }
 
+/* What the counters say comes before what is inferred. */
+static void advise_counted(struct hn_explanation *explanation)
+{
+    const struct hn_findings *findings = &explanation->findings;
+    for (size_t i = 0; i < findings->count && i < MOST_OF_A_KIND; i++)
+        add(explanation, "counters", "%s: %s (counted: %s)", findings->items[i].text,
+            findings->items[i].remedy, findings->items[i].counted);
+}
+
 /* What a roof leaves to be gained, or that none explains the time. */
 static void advise_bound(struct hn_explanation *explanation, const char *command)
 {
@@ -132,14 +141,14 @@ static void advise_bound(struct hn_explanation *explanation, const char *command
                                                : "");
         return;
     }
-    if (bounds->share > HN_FAR_FROM_ROOF)
+    if (bounds->share > HN_FAR_FROM_ROOF || explanation->findings.known)
         return;
     if (bounds->launch_known && bounds->occupancy < 0.5 && bounds->limiter != HN_LIMITER_NONE &&
         bounds->limiter != HN_LIMITER_BLOCK)
         add(explanation, "occupancy",
             "let more warps in, if they wait for memory: occupancy is %d%%, held by %s (%d "
             "registers a thread, %lld bytes of shared memory a block), and no roof is nearer than "
-            "%.0f%%",
+            "%.0f%% (inferred)",
             hn_format_percent(bounds->occupancy), hn_limiter_name(bounds->limiter),
             bounds->resources.registers, (long long)bounds->shared_bytes, bounds->share * 100);
     struct hn_text point;
@@ -148,9 +157,11 @@ static void advise_bound(struct hn_explanation *explanation, const char *command
         &point, &hn_evidence_record(&explanation->evidence, explanation->evidence.best)->point);
     if (!point.failed)
         add(explanation, "profile",
-            "the nearest roof (%s) explains %.0f%% of the time; a profiler says what the rest is: "
-            "ncu hone run %s -s %s",
-            bounds->bound, bounds->share * 100, command, point.data != NULL ? point.data : "");
+            "the nearest roof (%s) explains %.0f%% of the time; counters say what the rest is: "
+            "hone "
+            "explain --counters %s, or ncu hone run %s -s %s",
+            bounds->bound, bounds->share * 100, command, command,
+            point.data != NULL ? point.data : "");
     hn_text_finish(&point);
 }
 
@@ -309,6 +320,7 @@ enum hn_status hn_explain_advise(const struct hn_explain_input *input,
     }
     if (explanation->evidence.best != SIZE_MAX) {
         advise_widening(explanation);
+        advise_counted(explanation);
         advise_spills(explanation);
         advise_warnings(explanation, input->config);
         advise_grid(explanation);

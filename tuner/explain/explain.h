@@ -8,6 +8,7 @@
 #include "tuner/explain/bounds.h"
 #include "tuner/explain/common.h"
 #include "tuner/report/edges.h"
+#include "tuner/report/findings.h"
 #include "tuner/explain/effects.h"
 #include "tuner/explain/warned.h"
 
@@ -16,7 +17,7 @@
 
 /* A next thing to try, with what speaks for it. */
 struct hn_advice {
-    const char *kind; /* "widen", "spills", "warnings", "grid", "roof", "occupancy", "profile", "budget", "drop", "constrain" */
+    const char *kind; /* "widen", "spills", "warnings", "grid", "roof", "occupancy", "counters", "profile", "budget", "drop", "constrain" */
     char *text;
 };
 
@@ -31,6 +32,7 @@ struct hn_explanation {
     struct hn_effects effects;
     struct hn_common common;
     struct hn_bounds bounds; /* of the best */
+    struct hn_findings findings; /* what its counters say, if they were read */
     struct hn_warned warned;
     struct hn_edges edges;
     struct hn_advice *advice;

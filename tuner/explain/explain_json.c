@@ -102,14 +102,15 @@ static json_t *bounds_to_json(const struct hn_explanation *explanation)
 {
     const struct hn_bounds *bounds = &explanation->bounds;
     const struct hn_resources *resources = &bounds->resources;
-    return json_pack("{so sf sf sf sf sf sf sf so so so so}", "bound",
-                     bounds->bound != NULL ? json_string(bounds->bound) : json_null(), "bytes",
-                     bounds->bytes, "flops", bounds->flops, "gb_per_s", bounds->gb_per_s, "gflops",
-                     bounds->gflops, "bytes_share", bounds->bytes_share, "flops_share",
-                     bounds->flops_share, "launch_share", bounds->launch_share, "launch",
-                     launch_to_json(bounds), "registers", count(resources, resources->registers),
-                     "spill_store_bytes", count(resources, resources->spill_store_bytes),
-                     "spill_load_bytes", count(resources, resources->spill_load_bytes));
+    return json_pack("{so so* sf sf sf sf sf sf sf so so so so}", "bound",
+                     bounds->bound != NULL ? json_string(bounds->bound) : json_null(), "counted",
+                     hn_findings_to_json(&explanation->findings), "bytes", bounds->bytes, "flops",
+                     bounds->flops, "gb_per_s", bounds->gb_per_s, "gflops", bounds->gflops,
+                     "bytes_share", bounds->bytes_share, "flops_share", bounds->flops_share,
+                     "launch_share", bounds->launch_share, "launch", launch_to_json(bounds),
+                     "registers", count(resources, resources->registers), "spill_store_bytes",
+                     count(resources, resources->spill_store_bytes), "spill_load_bytes",
+                     count(resources, resources->spill_load_bytes));
 }
 
 static json_t *warned_to_json(const struct hn_warned *warned)

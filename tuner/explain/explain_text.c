@@ -10,7 +10,7 @@
 #include "tuner/report/table.h"
 #include "tuner/report/terminal.h"
 
-enum { EFFECTS_SHOWN = 8, PAIRS_SHOWN = 4 };
+enum { EFFECTS_SHOWN = 8, PAIRS_SHOWN = 4, FINDINGS_SHOWN = 3 };
 /* Interactions below are not worth a line. */
 static const double least_share = 0.01;
 
@@ -292,11 +292,29 @@ static void print_roof(const struct hn_explanation *explanation, FILE *file)
     }
 }
 
+/* What was counted counts before what metrics and roofs lead to. */
+static void print_counted(const struct hn_explanation *explanation, FILE *file)
+{
+    const struct hn_evidence *evidence = &explanation->evidence;
+    const struct hn_findings *findings = &explanation->findings;
+    char bound[128];
+    hn_findings_bound(findings, bound, sizeof bound);
+    fprintf(file, ": %s\n", bound);
+    hn_findings_print(findings, hn_evidence_record(evidence, evidence->best), "  ", FINDINGS_SHOWN,
+                      file);
+    fputs("  by metrics and roofs", file);
+}
+
 static void print_bounds(const struct hn_explanation *explanation, FILE *file)
 {
     const struct hn_bounds *bounds = &explanation->bounds;
     fputs("\nwhat bounds the best", file);
+    if (explanation->findings.known)
+        print_counted(explanation, file);
     print_roof(explanation, file);
+    if (!explanation->findings.known && explanation->task->plan->pipeline == NULL)
+        fputs("  inferred from metrics, roofs and the launch; --counters reads what the GPU counts\n",
+              file);
     if (!bounds->launch_known)
         return;
     fprintf(file, "  occupancy %d%%", hn_format_percent(bounds->occupancy));

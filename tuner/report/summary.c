@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/plan/launch.h"
+#include "tuner/report/findings.h"
 #include "tuner/report/format.h"
 #include "tuner/report/outcomes.h"
 #include "tuner/report/phases.h"
@@ -360,6 +361,24 @@ static void print_copy(const struct hn_session_state *state, FILE *file)
         rate, rate / state->copy_gb_per_s * 100, state->copy_gb_per_s);
 }
 
+enum { FINDINGS_SHOWN = 3 };
+
+/* With --counters; or why there are none. */
+static void print_counted(const struct hn_session_state *state, const struct scale *scale,
+                          const struct hn_record *best, FILE *file)
+{
+    struct hn_findings findings;
+    char bound[128];
+    if (state->no_counters[0] != '\0')
+        fprintf(file, "  no counters: %s\n", state->no_counters);
+    hn_findings_make(best, scale->roofs, &findings);
+    if (!findings.known)
+        return;
+    hn_findings_bound(&findings, bound, sizeof bound);
+    fprintf(file, "  bound by %s\n", bound);
+    hn_findings_print(&findings, best, "  ", FINDINGS_SHOWN, file);
+}
+
 /* How many are shown: of those that have a time, the first few. */
 static size_t count_shown(const struct hn_session *session, const struct hn_ranking *ranking)
 {
@@ -424,6 +443,7 @@ static enum hn_status print_found(const struct hn_session *session,
         print_copy(hn_session_state(session), text);
         print_roofs(scale, text);
         print_beyond(scale, &best, text);
+        print_counted(hn_session_state(session), scale, &best.records[0], text);
         hn_sentences_close(&sentences);
     }
     finish_shown(&best);

@@ -3,6 +3,7 @@
 
 #include "cache/record/record_json.h"
 #include "runtime/bench/roofs.h"
+#include "tuner/report/findings.h"
 #include "tuner/report/format.h"
 #include "tuner/report/phases.h"
 #include "tuner/report/roof.h"
@@ -48,8 +49,12 @@ static json_t *record_to_json(const struct hn_backend *backend, const struct hn_
                               const struct hn_record *record)
 {
     struct hn_roof roof;
+    struct hn_findings findings;
     json_t *json = hn_record_to_json(record);
     hn_staging_add_json(record, json);
+    hn_findings_make(record, roofs, &findings);
+    if (json != NULL && findings.known)
+        json_object_set_new(json, "counted", hn_findings_to_json(&findings));
     if (json != NULL && roofs != NULL && hn_roof_of(roofs, backend, record, &roof))
         json_object_set_new(json, "roof",
                             json_pack("{ss sf ss*}", "name", roof.name, "share", roof.share,
@@ -94,7 +99,7 @@ static json_t *session_to_json(const struct hn_session *session, const struct hn
     const struct hn_session_state *state = hn_session_state(session);
     const struct hn_identity *identity = &backend->task->identity;
     return json_pack(
-        "{ss so ss ss si sb so sI sI so so sb sb si sf so so sO so so so so}", "kernel",
+        "{ss so ss ss si sb so sI sI so so sb sb si sf ss* so so sO so so so so}", "kernel",
         identity->kernel, "problem", hn_bindings_to_json(&identity->problem), "regime",
         identity->regime, "device", identity->device.name, "compute_capability",
         identity->device.capability, "simulated", backend->simulated, "points",
@@ -104,7 +109,8 @@ static json_t *session_to_json(const struct hn_session *session, const struct hn
         counts_to_json(state), "chance",
         isnan(state->chance) ? json_null() : json_real(state->chance), "stopped", state->stopped,
         "unraced", state->unraced, "tied", (int)tied, "copy_gb_per_s", state->copy_gb_per_s,
-        "roofs", roofs != NULL ? hn_roofs_to_json(roofs) : json_null(), "best",
+        "no_counters", state->no_counters[0] != '\0' ? state->no_counters : NULL, "roofs",
+        roofs != NULL ? hn_roofs_to_json(roofs) : json_null(), "best",
         tied > 0 ? json_incref(json_array_get(records, 0)) : json_null(), "records", records,
         "time", time_to_json(state), "health", hn_health_to_json(&state->usage.health), "edges",
         hn_edges_to_json(edges), "cards", cards_to_json(&state->usage));

@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "base/statistics.h"
 #include "runtime/plan/launch.h"
-#include "tuner/session/session_internal.h"
+#include "tuner/session/finals_part.h"
 
 /* Images of so many of the best are kept, so that a replay needs no compiler. */
 static const size_t kept_images = 3;
@@ -20,22 +20,7 @@ static const double repeat_share = 0.01;
 static const double most_slowed = 1.1;
 static const double most_slowed_alone = 1.3;
 
-struct finals {
-    struct hn_session *session;
-    size_t numbers[HN_FINALIST_LIMIT]; /* tickets that are left */
-    size_t count;
-    size_t held[HN_FINALIST_LIMIT]; /* all that there were */
-    size_t held_count;
-    bool raced; /* their times are the race's */
-};
-
-static struct hn_flight *flight_of(const struct finals *finals, size_t i)
-{
-    return finals->session->tickets.items[finals->numbers[i]].flight;
-}
-
-/* Finds them and holds them in flight. */
-static enum hn_status gather(struct finals *finals, struct hn_error *err)
+enum hn_status hn_finals_gather(struct hn_finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     enum hn_status status =
@@ -50,7 +35,7 @@ static enum hn_status gather(struct finals *finals, struct hn_error *err)
     return status;
 }
 
-static void let_go(struct finals *finals)
+static void let_go(struct hn_finals *finals)
 {
     for (size_t i = 0; i < finals->held_count; i++) {
         struct hn_flight *flight = finals->session->tickets.items[finals->held[i]].flight;
@@ -62,7 +47,7 @@ static void let_go(struct finals *finals)
 
 /* Waits for an event of this kind; other kinds belong to what is measured after all. The event is
  * HN_EVENT_NONE when a signal came or the time is up. */
-static enum hn_status wait_for(struct finals *finals, enum hn_event_kind kind,
+static enum hn_status wait_for(struct hn_finals *finals, enum hn_event_kind kind,
                                struct hn_backend_event *event, struct hn_error *err)
 {
     for (;;) {
@@ -76,17 +61,16 @@ static enum hn_status wait_for(struct finals *finals, enum hn_event_kind kind,
     }
 }
 
-/* Compiles the finalists that came from the cache or whose images were dropped. */
-static enum hn_status ensure_images(struct finals *finals, struct hn_error *err)
+enum hn_status hn_finals_ensure_images(struct hn_finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     const struct hn_backend_kind *kind = session->backend->kind;
     size_t wanted = 0;
     for (size_t i = 0; i < finals->count; i++) {
-        if (flight_of(finals, i)->image.cubin != NULL)
+        if (hn_finals_flight(finals, i)->image.cubin != NULL)
             continue;
         enum hn_status status = kind->compile(session->backend, finals->numbers[i],
-                                              &flight_of(finals, i)->record.point, err);
+                                              &hn_finals_flight(finals, i)->record.point, err);
         if (status != HN_OK)
             return status;
         wanted++;
@@ -163,7 +147,7 @@ static enum hn_status settle_fall(struct hn_session *session, size_t fallen, str
 }
 
 /* A finalist loses its ok; `where` is the end of its message. */
-static enum hn_status fall(struct finals *finals, size_t i, const struct hn_record *verdict,
+static enum hn_status fall(struct hn_finals *finals, size_t i, const struct hn_record *verdict,
                            const char *where, bool *again, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
@@ -178,13 +162,12 @@ static enum hn_status fall(struct finals *finals, size_t i, const struct hn_reco
     return status == HN_OK ? settle_fall(session, finals->numbers[i], err) : status;
 }
 
-/* HN_OUTCOME_SKIPPED when a signal came or the time is up. */
-static enum hn_status check_one(struct finals *finals, size_t i,
-                                const struct hn_bench_request *request, struct hn_record *verdict,
-                                struct hn_error *err)
+enum hn_status hn_finals_check(struct hn_finals *finals, size_t i,
+                               const struct hn_bench_request *request, struct hn_record *verdict,
+                               struct hn_error *err)
 {
     struct hn_session *session = finals->session;
-    const struct hn_flight *flight = flight_of(finals, i);
+    const struct hn_flight *flight = hn_finals_flight(finals, i);
     struct hn_backend_event event;
     verdict->outcome = HN_OUTCOME_SKIPPED;
     if (flight->image.cubin == NULL) {
@@ -204,7 +187,7 @@ static enum hn_status check_one(struct finals *finals, size_t i,
 /* Verifies all finalists on a second seed, which nobody could prepare for; those that fail leave
  * the field. Where the time is short the race gets half of what is left, and who was not verified
  * by then leaves it too, the best being the first that are. */
-static enum hn_status verify_again(struct finals *finals, bool *again, struct hn_error *err)
+static enum hn_status verify_again(struct hn_finals *finals, bool *again, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     const struct hn_bench_request request = {.verify = true};
@@ -223,14 +206,14 @@ static enum hn_status verify_again(struct finals *finals, bool *again, struct hn
          i++) {
         struct hn_record verdict;
         hn_record_init(&verdict);
-        status = check_one(finals, i, &request, &verdict, err);
+        status = hn_finals_check(finals, i, &request, &verdict, err);
         if (status == HN_OK && verdict.outcome == HN_OUTCOME_SKIPPED) {
             hn_record_finish(&verdict);
             break;
         }
         if (status == HN_OK && verdict.outcome == HN_OUTCOME_OK) {
-            flight_of(finals, i)->record.verdict.seeds = 2;
-            flight_of(finals, i)->record.verdict.launches += verdict.verdict.launches;
+            hn_finals_flight(finals, i)->record.verdict.seeds = 2;
+            hn_finals_flight(finals, i)->record.verdict.launches += verdict.verdict.launches;
             finals->numbers[left++] = finals->numbers[i];
         } else if (status == HN_OK) {
             char where[64];
@@ -281,12 +264,12 @@ static double race_median(const struct hn_race_result *result, size_t racer)
 
 /* How much longer than in the search a racer may have taken: as the one of the others that was
  * least slowed, and some more. Alone it may have been slowed by a lower clock. */
-static double credible_slowdown(const struct finals *finals, const struct hn_race_result *result,
+static double credible_slowdown(const struct hn_finals *finals, const struct hn_race_result *result,
                                 size_t racer)
 {
     double least = INFINITY;
     for (size_t i = 0; i < result->count; i++) {
-        double searched_us = flight_of(finals, i)->record.timing.median_us;
+        double searched_us = hn_finals_flight(finals, i)->record.timing.median_us;
         if (i != racer && result->records[i].outcome == HN_OUTCOME_OK && searched_us > 0)
             least = fmin(least, race_median(result, i) / searched_us);
     }
@@ -295,15 +278,16 @@ static double credible_slowdown(const struct finals *finals, const struct hn_rac
 
 /* The race is run on inputs that are new in every round: who is slower there may have known those
  * of the search. */
-static bool is_doubtful(const struct finals *finals, const struct hn_race_result *result, size_t i)
+static bool is_doubtful(const struct hn_finals *finals, const struct hn_race_result *result,
+                        size_t i)
 {
-    const struct hn_record *searched = &flight_of(finals, i)->record;
+    const struct hn_record *searched = &hn_finals_flight(finals, i)->record;
     return !searched->final && result->rounds > 0 && result->records[i].outcome == HN_OUTCOME_OK &&
            race_median(result, i) > credible_slowdown(finals, result, i) * searched->timing.high_us;
 }
 
 /* Or else the device was, or what ran between: the audit tells these apart. */
-static enum hn_status doubt_search(struct finals *finals, struct hn_race_result *result,
+static enum hn_status doubt_search(struct hn_finals *finals, struct hn_race_result *result,
                                    struct hn_error *err)
 {
     const struct hn_bench_request request = {.audit = true, .audit_memory = true};
@@ -316,7 +300,7 @@ static enum hn_status doubt_search(struct finals *finals, struct hn_race_result 
             continue;
         struct hn_record verdict;
         hn_record_init(&verdict);
-        status = check_one(finals, i, &request, &verdict, err);
+        status = hn_finals_check(finals, i, &request, &verdict, err);
         if (status == HN_OK && verdict.outcome != HN_OUTCOME_OK &&
             verdict.outcome != HN_OUTCOME_SKIPPED)
             hn_record_fail(&result->records[i], verdict.outcome, "%s",
@@ -326,13 +310,13 @@ static enum hn_status doubt_search(struct finals *finals, struct hn_race_result 
     return status;
 }
 
-static enum hn_status take_result(struct finals *finals, struct hn_race_result *result, bool *again,
-                                  struct hn_error *err)
+static enum hn_status take_result(struct hn_finals *finals, struct hn_race_result *result,
+                                  bool *again, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     enum hn_status status = doubt_search(finals, result, err);
     for (size_t i = 0; status == HN_OK && i < result->count; i++) {
-        struct hn_record *record = &flight_of(finals, i)->record;
+        struct hn_record *record = &hn_finals_flight(finals, i)->record;
         if (result->records[i].outcome != HN_OUTCOME_OK) {
             status = fall(finals, i, &result->records[i], "(in the final race)", again, err);
             continue;
@@ -352,18 +336,19 @@ static enum hn_status take_result(struct finals *finals, struct hn_race_result *
 
 /* What the race said counts once the best has passed its audit: one that a signal or the clock cut
  * short is run again by the next session. */
-static enum hn_status keep_results(const struct finals *finals, bool passed, struct hn_error *err)
+static enum hn_status keep_results(const struct hn_finals *finals, bool passed,
+                                   struct hn_error *err)
 {
     enum hn_status status = HN_OK;
     for (size_t i = 0; status == HN_OK && finals->raced && i < finals->count; i++) {
-        flight_of(finals, i)->record.final = passed;
+        hn_finals_flight(finals, i)->record.final = passed;
         status = passed ? hn_session_keep(finals->session, finals->numbers[i], err)
                         : hn_session_note_result(finals->session, finals->numbers[i], err);
     }
     return status;
 }
 
-static enum hn_status race(struct finals *finals, bool *again, struct hn_error *err)
+static enum hn_status race(struct hn_finals *finals, bool *again, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     struct hn_racer *racers = calloc(finals->count + 1, sizeof *racers);
@@ -371,8 +356,8 @@ static enum hn_status race(struct finals *finals, bool *again, struct hn_error *
     if (racers == NULL)
         return hn_fail_memory(err);
     for (size_t i = 0; i < finals->count; i++)
-        racers[i] =
-            (struct hn_racer){&flight_of(finals, i)->record.point, &flight_of(finals, i)->image};
+        racers[i] = (struct hn_racer){&hn_finals_flight(finals, i)->record.point,
+                                      &hn_finals_flight(finals, i)->image};
     enum hn_status status =
         session->backend->kind->race(session->backend, racers, finals->count, &result, err);
     free(racers);
@@ -386,7 +371,7 @@ static enum hn_status race(struct finals *finals, bool *again, struct hn_error *
 enum check { CHECK_PASSED, CHECK_FELL, CHECK_CUT_SHORT };
 
 /* The best is audited, and launched again and again, each time compared. */
-static enum hn_status check_best(struct finals *finals, enum check *check, struct hn_error *err)
+static enum hn_status check_best(struct hn_finals *finals, enum check *check, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     double elapsed_ms = hn_now_ms() - session->started_ms;
@@ -396,7 +381,7 @@ static enum hn_status check_best(struct finals *finals, enum check *check, struc
                                                  fmax(least_repeat_ms, repeat_share * elapsed_ms)};
     struct hn_record verdict;
     hn_record_init(&verdict);
-    enum hn_status status = check_one(finals, 0, &request, &verdict, err);
+    enum hn_status status = hn_finals_check(finals, 0, &request, &verdict, err);
     bool fell = verdict.outcome != HN_OUTCOME_OK && verdict.outcome != HN_OUTCOME_SKIPPED;
     *check = verdict.outcome == HN_OUTCOME_OK ? CHECK_PASSED : fell ? CHECK_FELL : CHECK_CUT_SHORT;
     if (status == HN_OK && fell)
@@ -405,28 +390,28 @@ static enum hn_status check_best(struct finals *finals, enum check *check, struc
     return status;
 }
 
-static void sort_by_time(struct finals *finals)
+void hn_finals_sort(struct hn_finals *finals)
 {
     qsort_r(finals->numbers, finals->count, sizeof *finals->numbers, hn_session_compare,
             finals->session);
 }
 
-static void drop_fallen(struct finals *finals)
+static void drop_fallen(struct hn_finals *finals)
 {
     size_t left = 0;
     for (size_t i = 0; i < finals->count; i++)
-        if (flight_of(finals, i)->record.outcome == HN_OUTCOME_OK)
+        if (hn_finals_flight(finals, i)->record.outcome == HN_OUTCOME_OK)
             finals->numbers[left++] = finals->numbers[i];
     finals->count = left;
 }
 
 /* Whoever is the best after the race has to pass: where one falls, the next one does. */
-static enum hn_status find_winner(struct finals *finals, bool *again, struct hn_error *err)
+static enum hn_status find_winner(struct hn_finals *finals, bool *again, struct hn_error *err)
 {
     enum check check = CHECK_FELL;
     enum hn_status status = HN_OK;
     drop_fallen(finals);
-    sort_by_time(finals);
+    hn_finals_sort(finals);
     while (status == HN_OK && check == CHECK_FELL && finals->count > 0 &&
            !hn_session_is_over(finals->session)) {
         status = check_best(finals, &check, err);
@@ -452,21 +437,22 @@ static enum hn_status keep_image(struct hn_session *session, const struct hn_fli
     return status;
 }
 
-static enum hn_status keep_images(struct finals *finals, struct hn_error *err)
+static enum hn_status keep_images(struct hn_finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     enum hn_status status = HN_OK;
     for (size_t i = 0; status == HN_OK && i < finals->count && i < kept_images; i++)
-        status = keep_image(session, flight_of(finals, i), err);
+        status = keep_image(session, hn_finals_flight(finals, i), err);
     return status;
 }
 
 /* What the best moves per second is set against a memcpy of as much, in the same run. A plan says
  * how much that is by a metric named bytes. */
-static enum hn_status measure_copy(struct finals *finals, struct hn_error *err)
+static enum hn_status measure_copy(struct hn_finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
-    const struct hn_value *bytes = hn_bindings_get(&flight_of(finals, 0)->record.metrics, "bytes");
+    const struct hn_value *bytes =
+        hn_bindings_get(&hn_finals_flight(finals, 0)->record.metrics, "bytes");
     double moved = bytes != NULL ? hn_value_number(bytes) : 0;
     if (moved < 2 || session->backend->kind->copy_rate == NULL ||
         session->backend->task->plan->pipeline != NULL)
@@ -476,10 +462,10 @@ static enum hn_status measure_copy(struct finals *finals, struct hn_error *err)
 }
 
 /* What the parts of the best pipeline take alone: its time is set against them. */
-static enum hn_status measure_parts(struct finals *finals, struct hn_error *err)
+static enum hn_status measure_parts(struct hn_finals *finals, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
-    struct hn_flight *flight = flight_of(finals, 0);
+    struct hn_flight *flight = hn_finals_flight(finals, 0);
     struct hn_bench_request request = {.parts = true};
     struct hn_backend_event event;
     if (session->backend->task->plan->pipeline == NULL || flight->image.cubin == NULL)
@@ -499,7 +485,7 @@ static enum hn_status measure_parts(struct finals *finals, struct hn_error *err)
     return status;
 }
 
-static enum hn_status hold(struct finals *finals, bool *again, struct hn_error *err)
+static enum hn_status hold(struct hn_finals *finals, bool *again, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     hn_session_forget_races(session);
@@ -509,7 +495,7 @@ static enum hn_status hold(struct finals *finals, bool *again, struct hn_error *
         hn_session_show(session, "verifying the finalists on a second seed");
     enum hn_status status = hn_session_prepare(session, err);
     if (status == HN_OK)
-        status = ensure_images(finals, err);
+        status = hn_finals_ensure_images(finals, err);
     if (status == HN_OK && !one_seed && !hn_session_is_over(session))
         status = verify_again(finals, again, err);
     if (status != HN_OK || *again || finals->count == 0 || hn_session_is_over(session))
@@ -527,20 +513,24 @@ static enum hn_status hold(struct finals *finals, bool *again, struct hn_error *
         status = measure_copy(finals, err);
     if (status == HN_OK && !*again && finals->count > 0 && !hn_session_is_over(session))
         status = measure_parts(finals, err);
+    if (status == HN_OK && !*again)
+        status = hn_finals_count(finals, err);
     return status;
 }
 
 enum hn_status hn_session_finals(struct hn_session *session, bool *again, struct hn_error *err)
 {
-    struct finals finals = {.session = session};
+    struct hn_finals finals = {.session = session};
     bool settled = false;
     *again = false;
     if (session->backend->kind->race == NULL)
         return hn_session_find_best(session, err);
     enum hn_status status = hn_session_is_settled(session, &settled, err);
+    if (status == HN_OK && settled && session->options.counters)
+        status = hn_finals_count_again(&finals, err);
     if (status == HN_OK && !settled)
-        status = gather(&finals, err);
-    if (status == HN_OK && finals.count > 0)
+        status = hn_finals_gather(&finals, err);
+    if (status == HN_OK && !settled && finals.count > 0)
         status = hold(&finals, again, err);
     /* The finals leave the second seed's inputs behind. */
     if (status == HN_OK && *again && !hn_session_is_over(session))

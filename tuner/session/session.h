@@ -27,6 +27,7 @@ struct hn_session_options {
     /* Only these are evaluated, each in full unless they are hasty: no ladder, no strategy. Those that are not valid are left out. Borrowed. */
     const struct hn_bindings *points;
     size_t point_count; /* 0: the strategy proposes */
+    bool counters;      /* of the best finalists it is also read what the GPU counts of a launch */
     bool hasty;         /* points that can not be the best are stopped early */
     double race_within; /* results within this share of the best take part in the race as well as who can not be told from it */
 };
@@ -61,6 +62,7 @@ struct hn_session_state {
     struct hn_usage usage; /* zero when not known */
     double noise;      /* relative; 0 when not measured */
     double copy_gb_per_s; /* of a device-to-device memcpy of what the best moves; 0 when not measured */
+    char no_counters[256]; /* why there are no counters, where they were asked for; "": there are, or nobody asked */
     const char *phase; /* "preparing", "searching", "racing 5 finalists" */
     double chance;     /* that a point exists that is better by 2%, as the strategy estimated last; NAN: unknown */
     bool stopped;      /* because the chance was low */

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/report/findings.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+/* Name and number, up to a NULL. */
+struct counted {
+    const char *name;
+    double value;
+};
+
+static void add(struct hn_record *record, const struct counted *counted)
+{
+    for (; counted->name != NULL; counted++) {
+        struct hn_value value = hn_real(counted->value);
+        assert_int_equal(hn_bindings_set(&record->counters, counted->name, &value, NULL), HN_OK);
+    }
+}
+
+/* A copy of 64 MiB that nothing is wrong with, as an H200 counts it, but for its DRAM, which is not
+ * busy. */
+static const struct counted good[] = {
+    {"cycles", 80000},
+    {"active_cycles", 59000},
+    {"longest_cycles", 60000},
+    {"dram_read_bytes", 67108864},
+    {"dram_written_bytes", 67108864},
+    {"dram_percent", 22.5},
+    {"l2_percent", 15},
+    {"l2_sm_sectors", 4194304},
+    {"load_requests", 524288},
+    {"load_sectors", 2097152},
+    {"load_bytes", 67108864},
+    {"store_requests", 524288},
+    {"store_sectors", 2097152},
+    {"store_bytes", 67108864},
+    {"threads_per_instruction", 32},
+    {"issue_percent", 10},
+    {"occupancy_percent", 80},
+    {"warps_per_issue", 100},
+    {"stall_selected", 1},
+    {NULL, 0},
+};
+
+static void make(struct hn_record *record, const struct counted *changes)
+{
+    hn_record_init(record);
+    add(record, good);
+    add(record, changes);
+}
+
+/* What is named first, of the good copy but for these counters; "" for nothing. */
+static const char *first(const struct counted *changes)
+{
+    struct hn_record record;
+    struct hn_findings findings;
+    make(&record, changes);
+    hn_findings_make(&record, NULL, &findings);
+    hn_record_finish(&record);
+    for (size_t i = 1; i < findings.count; i++)
+        assert_true(findings.items[i - 1].share >= findings.items[i].share);
+    for (size_t i = 0; i < findings.count; i++)
+        assert_true(findings.items[i].counted[0] != '\0' && findings.items[i].remedy != NULL);
+    return findings.count > 0 ? findings.items[0].kind : "";
+}
+
+#define CHANGED(...) ((const struct counted[]){__VA_ARGS__, {NULL, 0}})
+
+static void nothing_is_found_where_nothing_is_wrong(void **state)
+{
+    (void)state;
+    assert_string_equal(first(CHANGED({"stall_selected", 1})), "");
+}
+
+static void each_fault_is_told_by_its_counters(void **state)
+{
+    (void)state;
+    assert_string_equal(first(CHANGED({"load_sectors", 16777216}, {"stall_long_scoreboard", 90})),
+                        "uncoalesced");
+    /* Widths that are not known excuse half of them. */
+    assert_string_equal(
+        first(CHANGED({"store_sectors", 16777216}, {"store_bytes", 0}, {"stall_lg_throttle", 90})),
+        "uncoalesced");
+    assert_string_equal(first(CHANGED({"shared_load_wavefronts", 64e6},
+                                      {"shared_load_conflicts", 62e6}, {"stall_mio_throttle", 80})),
+                        "conflicts");
+    assert_string_equal(first(CHANGED({"occupancy_percent", 5}, {"stall_long_scoreboard", 90})),
+                        "occupancy");
+    assert_string_equal(first(CHANGED({"stall_long_scoreboard", 90})), "loads");
+    assert_string_equal(first(CHANGED({"local_load_sectors", 2e7}, {"local_store_sectors", 1e7},
+                                      {"stall_long_scoreboard", 90})),
+                        "local");
+    assert_string_equal(first(CHANGED({"reduction_requests", 524288}, {"l2_atomic_percent", 80},
+                                      {"stall_long_scoreboard", 40})),
+                        "atomics");
+    assert_string_equal(first(CHANGED({"active_cycles", 6000}, {"stall_wait", 50})), "idle");
+    assert_string_equal(first(CHANGED({"threads_per_instruction", 2}, {"issue_percent", 80})),
+                        "divergence");
+    assert_string_equal(first(CHANGED({"stall_barrier", 90})), "barrier");
+    assert_string_equal(first(CHANGED({"stall_wait", 75}, {"occupancy_percent", 6})), "dependency");
+}
+
+/* A unit that is busy all the time leaves nothing to be gained by waiting less. */
+static void waiting_costs_nothing_beside_a_busy_unit(void **state)
+{
+    (void)state;
+    assert_string_equal(first(CHANGED({"dram_percent", 75}, {"stall_long_scoreboard", 90})), "");
+}
+
+static void rates_are_by_the_measured_time_and_the_roof(void **state)
+{
+    (void)state;
+    const struct hn_roofs roofs = {.copy_gb_per_s = 4000};
+    struct hn_record record;
+    struct hn_findings findings;
+    struct hn_value bytes = hn_real(1e8);
+    char bound[128];
+    make(&record, CHANGED({"dram_read_bytes", 1.5e8}, {"dram_written_bytes", 0.5e8}));
+    assert_int_equal(hn_bindings_set(&record.metrics, "bytes", &bytes, NULL), HN_OK);
+    record.timing.median_us = 62.5;
+    hn_findings_make(&record, &roofs, &findings);
+    assert_true(fabs(findings.dram_gb_per_s - 3200) < 1e-6);
+    assert_true(fabs(findings.effective_gb_per_s - 1600) < 1e-6);
+    assert_true(fabs(findings.dram_share - 0.8) < 1e-9);
+    hn_findings_bound(&findings, bound, sizeof bound);
+    assert_string_equal(bound, "DRAM, 80% of what a copy gives");
+    assert_string_equal(findings.items[0].kind, "traffic");
+    /* Without a roof: of what the memory can do, over the time that an SM was active. */
+    hn_findings_make(&record, NULL, &findings);
+    assert_true(fabs(findings.dram_share - 0.225 * 80000 / 60000) < 1e-9);
+    hn_findings_bound(&findings, bound, sizeof bound);
+    assert_string_equal(bound, "latency, no unit is busier than 30% (DRAM)");
+    hn_record_finish(&record);
+}
+
+static void what_was_not_counted_says_nothing(void **state)
+{
+    (void)state;
+    struct hn_record record;
+    struct hn_findings findings;
+    hn_record_init(&record);
+    hn_findings_make(&record, NULL, &findings);
+    assert_false(findings.known);
+    assert_int_equal(findings.count, 0);
+    assert_null(hn_findings_to_json(&findings));
+    hn_record_finish(&record);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_found_where_nothing_is_wrong),
+        cmocka_unit_test(each_fault_is_told_by_its_counters),
+        cmocka_unit_test(waiting_costs_nothing_beside_a_busy_unit),
+        cmocka_unit_test(rates_are_by_the_measured_time_and_the_roof),
+        cmocka_unit_test(what_was_not_counted_says_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/report/findings.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+const char *const hn_unit_names[HN_UNIT_COUNT] = {
+    [HN_UNIT_DRAM] = "DRAM",
+    [HN_UNIT_L2] = "L2",
+    [HN_UNIT_L1] = "L1 and shared memory",
+    [HN_UNIT_ISSUE] = "issue slots",
+    [HN_UNIT_FMA] = "FP32 units",
+    [HN_UNIT_ALU] = "integer units",
+    [HN_UNIT_FP64] = "FP64 units",
+    [HN_UNIT_SPECIAL] = "special functions",
+    [HN_UNIT_TENSOR] = "tensor cores",
+};
+
+/* What costs less than this is not worth a word. */
+static const double least_share = 0.05;
+/* From here on more warps do not help where loads do. */
+static const double enough_occupancy = 0.5;
+enum { WARP = 32 };
+
+/* A launch as its counters tell it, while findings are made of them. */
+struct view {
+    const struct hn_counters *counters;
+    struct hn_findings *findings;
+    double idle;    /* what the busiest unit leaves: only of that waiting can cost something */
+    double memory;  /* of the warps, the share that waits for global and local memory */
+    double shared;  /* and for shared memory */
+    double sectors; /* of loads and stores of global and local memory */
+};
+
+static double count(const struct view *view, enum hn_counter counter)
+{
+    return hn_counter(view->counters, counter);
+}
+
+static double stall(const struct view *view, enum hn_counter counter)
+{
+    return hn_counters_stall(view->counters, counter);
+}
+
+static double busy(const struct view *view, enum hn_unit unit)
+{
+    return view->findings->busy[unit];
+}
+
+/* A finding with its text; the caller says what was counted. NULL where it costs too little. */
+static struct hn_finding *find(const struct view *view, const char *kind, double share,
+                               const char *remedy, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+static struct hn_finding *find(const struct view *view, const char *kind, double share,
+                               const char *remedy, const char *format, ...)
+{
+    struct hn_findings *findings = view->findings;
+    if (!(share >= least_share) || findings->count == HN_FINDINGS_MOST)
+        return NULL;
+    struct hn_finding *finding = &findings->items[findings->count++];
+    va_list arguments;
+    *finding = (struct hn_finding){.kind = kind, .share = fmin(share, 1), .remedy = remedy};
+    va_start(arguments, format);
+    (void)vsnprintf(finding->text, sizeof finding->text, format, arguments);
+    va_end(arguments);
+    return finding;
+}
+
+static void tell(struct hn_finding *finding, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void tell(struct hn_finding *finding, const char *format, ...)
+{
+    va_list arguments;
+    if (finding == NULL)
+        return;
+    va_start(arguments, format);
+    (void)vsnprintf(finding->counted, sizeof finding->counted, format, arguments);
+    va_end(arguments);
+}
+
+/* The share of the sectors that nobody asked for. Without the bytes that threads ask for only what
+ * no width of an access explains counts: 16 sectors are the 512 bytes of a warp of 16-byte
+ * accesses. */
+static double excess_of(const struct view *view, enum hn_counter sectors, enum hn_counter requests,
+                        enum hn_counter bytes)
+{
+    const double widest = 16;
+    double moved = count(view, sectors);
+    double asked = count(view, bytes) / HN_SECTOR_BYTES;
+    if (moved <= 0)
+        return 0;
+    if (asked <= 0)
+        asked = moved > widest * count(view, requests) ? widest * count(view, requests) / 4 : moved;
+    return fmax(0, 1 - asked / moved);
+}
+
+/* What is moved in vain weighs by how busy the way is, or how long warps wait at it. */
+static double way_of_memory(const struct view *view)
+{
+    return fmax(fmax(busy(view, HN_UNIT_DRAM), busy(view, HN_UNIT_L2)),
+                fmax(busy(view, HN_UNIT_L1), view->memory));
+}
+
+static void find_uncoalesced(const struct view *view)
+{
+    const struct {
+        const char *what;
+        enum hn_counter sectors, requests, bytes;
+    } ways[] = {
+        {"loads", HN_COUNTER_LOAD_SECTORS, HN_COUNTER_LOAD_REQUESTS, HN_COUNTER_LOAD_BYTES},
+        {"stores", HN_COUNTER_STORE_SECTORS, HN_COUNTER_STORE_REQUESTS, HN_COUNTER_STORE_BYTES},
+    };
+    for (size_t i = 0; view->sectors > 0 && i < sizeof ways / sizeof *ways; i++) {
+        double excess = excess_of(view, ways[i].sectors, ways[i].requests, ways[i].bytes);
+        double weight = count(view, ways[i].sectors) / view->sectors;
+        tell(find(view, "uncoalesced", excess * weight * way_of_memory(view),
+                  "let neighbouring threads touch neighbouring addresses, through shared memory "
+                  "where the order has to change",
+                  "%s of global memory are not coalesced: %.0f%% of what they move was not asked "
+                  "for",
+                  ways[i].what, excess * 100),
+             "%.1f sectors a request of a warp (%.4g sectors, %.4g requests, %.4g bytes asked for)",
+             hn_counter_ratio(view->counters, ways[i].sectors, ways[i].requests),
+             count(view, ways[i].sectors), count(view, ways[i].requests),
+             count(view, ways[i].bytes));
+    }
+}
+
+static void find_conflicts(const struct view *view)
+{
+    double conflicts = count(view, HN_COUNTER_SHARED_LOAD_CONFLICTS) +
+                       count(view, HN_COUNTER_SHARED_STORE_CONFLICTS);
+    double wavefronts = count(view, HN_COUNTER_SHARED_LOAD_WAVEFRONTS) +
+                        count(view, HN_COUNTER_SHARED_STORE_WAVEFRONTS);
+    double excess = wavefronts > 0 ? fmin(conflicts / wavefronts, 1) : 0;
+    tell(find(view, "conflicts", excess * fmax(busy(view, HN_UNIT_L1), view->shared),
+              "pad the rows of the tile, or swizzle its columns",
+              "bank conflicts: %.0f%% of the passes through shared memory repeat others",
+              excess * 100),
+         "%.4g conflicts of %.4g wavefronts; %.0f%% of the warps wait for shared memory", conflicts,
+         wavefronts, view->shared * 100);
+}
+
+static void find_spills(const struct view *view)
+{
+    double local =
+        count(view, HN_COUNTER_LOCAL_LOAD_SECTORS) + count(view, HN_COUNTER_LOCAL_STORE_SECTORS);
+    double share = view->sectors > 0 ? local / view->sectors : 0;
+    tell(find(view, "local", share * way_of_memory(view),
+              "smaller tiles or less unrolling, a looser __launch_bounds__, constant indices into "
+              "arrays of a thread",
+              "local memory (spills, arrays without registers): %.0f%% of what threads move",
+              share * 100),
+         "%.4g of %.4g sectors between SMs and L1 are local", local, view->sectors);
+}
+
+/* One address takes its atomics one after another, in the slice of L2 that has it. */
+static void find_atomics(const struct view *view)
+{
+    double atomics =
+        count(view, HN_COUNTER_ATOMIC_REQUESTS) + count(view, HN_COUNTER_REDUCTION_REQUESTS);
+    double requests =
+        atomics + count(view, HN_COUNTER_LOAD_REQUESTS) + count(view, HN_COUNTER_STORE_REQUESTS);
+    double part = requests > 0 ? atomics / requests : 0;
+    double slice = count(view, HN_COUNTER_L2_ATOMIC_PERCENT) / 100;
+    tell(find(view, "atomics", atomics > 0 ? fmax(slice, part * view->memory) : 0,
+              "add up in registers, a warp or shared memory first; spread what is added to over "
+              "more addresses",
+              "atomics wait for each other: the busiest slice of L2 spends %.0f%% of the time on "
+              "them",
+              slice * 100),
+         "%.4g requests are atomics, of %.4g; %.0f%% of the warps wait for memory", atomics,
+         requests, view->memory * 100);
+}
+
+static void find_idle_multiprocessors(const struct view *view)
+{
+    double active =
+        hn_counter_ratio(view->counters, HN_COUNTER_ACTIVE_CYCLES, HN_COUNTER_LONGEST_CYCLES);
+    tell(find(view, "idle", active > 0 ? 1 - active : 0,
+              "more and smaller blocks, of like work; a grid that fills whole waves",
+              "multiprocessors have no work for %.0f%% of the time: too few blocks, a last wave "
+              "that is not full, or blocks that take much longer than others",
+              (1 - active) * 100),
+         "an SM is active for %.4g cycles in the mean, the busiest for %.4g",
+         count(view, HN_COUNTER_ACTIVE_CYCLES), count(view, HN_COUNTER_LONGEST_CYCLES));
+}
+
+/* Whether more warps or more loads of each would help is a matter of how many warps there are. */
+static void find_waiting(const struct view *view)
+{
+    double occupancy = count(view, HN_COUNTER_OCCUPANCY_PERCENT) / 100;
+    double waits = fmin(view->memory + view->shared, 1);
+    bool few = occupancy > 0 && occupancy < enough_occupancy;
+    tell(find(view, "occupancy", few ? view->idle * (1 - occupancy) * waits : 0,
+              "fewer registers or less shared memory a block, or blocks that fill the SM",
+              "low occupancy: %.0f%% of the warps that fit are there, and they wait",
+              occupancy * 100),
+         "%.0f%% achieved occupancy; %.0f%% of the warps wait for memory, %.0f%% for shared memory",
+         occupancy * 100, view->memory * 100, view->shared * 100);
+    tell(find(view, "loads", view->idle * occupancy * stall(view, HN_COUNTER_STALL_LONG_SCOREBOARD),
+              "wider loads, several before the first is used (unrolling, prefetching, asynchronous "
+              "copies)",
+              "too few loads in flight: warps wait for memory that is not busy"),
+         "%.0f%% of the warps wait for a load (long scoreboard); DRAM is %.0f%% busy, L2 %.0f%%",
+         stall(view, HN_COUNTER_STALL_LONG_SCOREBOARD) * 100, busy(view, HN_UNIT_DRAM) * 100,
+         busy(view, HN_UNIT_L2) * 100);
+}
+
+static void find_stalls(const struct view *view)
+{
+    const struct {
+        const char *kind, *text, *counter, *remedy;
+        enum hn_counter stall;
+    } reasons[] = {
+        {"barrier", "warps wait for others of their block", "barrier",
+         "smaller blocks, fewer __syncthreads, like work for all warps", HN_COUNTER_STALL_BARRIER},
+        {"dependency", "instructions wait for the result of the one before",
+         "wait: a fixed latency",
+         "more independent work of a thread (unrolling, several sums), or more warps",
+         HN_COUNTER_STALL_WAIT},
+        {"fetch", "instructions come too slowly: the code is larger than its caches, or jumps",
+         "no instruction", "less unrolling", HN_COUNTER_STALL_NO_INSTRUCTION},
+        {"branches", "warps wait for their branches", "branch resolving",
+         "fewer branches in the inner loop", HN_COUNTER_STALL_BRANCH},
+        {"fences", "warps wait at memory fences", "membar", "fewer or narrower fences",
+         HN_COUNTER_STALL_MEMBAR},
+        {"constants", "constants are not in their cache", "immediate constant miss",
+         "constants that all threads of a warp read at the same address, and fewer of them",
+         HN_COUNTER_STALL_CONSTANT},
+        {"tensor", "warps wait for the tensor cores they have given work to", "gmma",
+         "more tiles in flight, so that others can be prepared meanwhile", HN_COUNTER_STALL_TENSOR},
+    };
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+        double share = stall(view, reasons[i].stall);
+        tell(find(view, reasons[i].kind, view->idle * share, reasons[i].remedy, "%s",
+                  reasons[i].text),
+             "%.0f%% of the warps (%s)", share * 100, reasons[i].counter);
+    }
+}
+
+/* Instructions that are issued for a few threads of a warp. */
+static void find_divergence(const struct view *view)
+{
+    double threads = count(view, HN_COUNTER_THREADS_PER_INSTRUCTION);
+    double used = 0;
+    for (int unit = HN_UNIT_ISSUE; unit <= HN_UNIT_SPECIAL; unit++)
+        used = fmax(used, busy(view, (enum hn_unit)unit));
+    tell(find(view, "divergence", threads > 0 ? used * (1 - fmin(threads / WARP, 1)) : 0,
+              "let the threads of a warp go the same way: sort the work, or branch by warp",
+              "divergent warps: an instruction is for %.1f threads of %d", threads, WARP),
+         "%.1f active threads an instruction; issue slots are %.0f%% busy", threads,
+         busy(view, HN_UNIT_ISSUE) * 100);
+}
+
+static void find_traffic(const struct view *view)
+{
+    const struct hn_findings *findings = view->findings;
+    double ratio =
+        findings->dram_gb_per_s > 0 ? findings->effective_gb_per_s / findings->dram_gb_per_s : 0;
+    /* Behind what may be its cause. */
+    const double behind = 0.9;
+    tell(find(view, "traffic",
+              ratio > 0 ? behind * fmax(0, 1 - ratio) * busy(view, HN_UNIT_DRAM) : 0,
+              "blocks that run at the same time should share what they read (order, tiles), and "
+              "write whole sectors",
+              "memory moves %.2f times what the metric `bytes` says", 1 / fmax(ratio, 1e-9)),
+         "%.4g bytes read and %.4g written", count(view, HN_COUNTER_DRAM_READ),
+         count(view, HN_COUNTER_DRAM_WRITTEN));
+}
+
+static double metric(const struct hn_record *record, const char *name)
+{
+    const struct hn_value *value = hn_bindings_get(&record->metrics, name);
+    return value != NULL ? hn_value_number(value) : 0;
+}
+
+/* What is counted begins before the first block and ends behind the last one, by some 20 us on an
+ * H200: what is told of all of that time says less of the launch. */
+static double stretch_of(const struct hn_counters *counters)
+{
+    double stretch = hn_counter_ratio(counters, HN_COUNTER_CYCLES, HN_COUNTER_LONGEST_CYCLES);
+    return stretch > 0 ? stretch : 1;
+}
+
+static void find_rates(const struct hn_record *record, const struct hn_roofs *roofs,
+                       const struct hn_counters *counters, struct hn_findings *findings)
+{
+    double time_us = record->timing.median_us > 0 ? record->timing.median_us
+                                                  : hn_counter(counters, HN_COUNTER_TIME) / 1e3;
+    double per_us = time_us > 0 ? 1e-3 / time_us : 0;
+    findings->time_us = time_us;
+    findings->dram_gb_per_s = hn_counters_dram_bytes(counters) * per_us;
+    findings->effective_gb_per_s = metric(record, "bytes") * per_us;
+    findings->by_roof = roofs != NULL && roofs->copy_gb_per_s > 0 && findings->dram_gb_per_s > 0;
+    findings->dram_share = findings->by_roof ? findings->dram_gb_per_s / roofs->copy_gb_per_s
+                                             : hn_counter(counters, HN_COUNTER_DRAM_PERCENT) / 100 *
+                                                   stretch_of(counters);
+}
+
+static void find_units(const struct hn_counters *counters, struct hn_findings *findings)
+{
+    static const enum hn_counter percents[HN_UNIT_COUNT] = {
+        [HN_UNIT_DRAM] = HN_COUNTER_DRAM_PERCENT,
+        [HN_UNIT_L2] = HN_COUNTER_L2_PERCENT,
+        [HN_UNIT_L1] = HN_COUNTER_L1_PERCENT,
+        [HN_UNIT_ISSUE] = HN_COUNTER_ISSUE_PERCENT,
+        [HN_UNIT_FMA] = HN_COUNTER_FMA_PERCENT,
+        [HN_UNIT_ALU] = HN_COUNTER_ALU_PERCENT,
+        [HN_UNIT_FP64] = HN_COUNTER_FP64_PERCENT,
+        [HN_UNIT_SPECIAL] = HN_COUNTER_SPECIAL_PERCENT,
+        [HN_UNIT_TENSOR] = HN_COUNTER_TENSOR_PERCENT,
+    };
+    double active = hn_counter_ratio(counters, HN_COUNTER_ACTIVE_CYCLES, HN_COUNTER_LONGEST_CYCLES);
+    for (int unit = 0; unit < HN_UNIT_COUNT; unit++) {
+        double percent = hn_counter(counters, percents[unit]) / 100;
+        bool within_sm = unit >= HN_UNIT_L1;
+        findings->busy[unit] = fmin(percent * (within_sm ? active : stretch_of(counters)), 1);
+    }
+    findings->busy[HN_UNIT_DRAM] = fmin(findings->dram_share, 1);
+    for (int unit = 0; unit < HN_UNIT_COUNT; unit++)
+        if (findings->busy[unit] > findings->busy[findings->busiest])
+            findings->busiest = (enum hn_unit)unit;
+}
+
+static int compare_shares(const void *a, const void *b)
+{
+    double first = ((const struct hn_finding *)a)->share;
+    double second = ((const struct hn_finding *)b)->share;
+    return (first < second) - (first > second);
+}
+
+void hn_findings_make(const struct hn_record *record, const struct hn_roofs *roofs,
+                      struct hn_findings *findings)
+{
+    struct hn_counters counters;
+    struct view view = {.counters = &counters, .findings = findings};
+    *findings = (struct hn_findings){.known = false};
+    hn_counters_read(&record->counters, &counters);
+    if (!counters.known)
+        return;
+    findings->known = true;
+    find_rates(record, roofs, &counters, findings);
+    find_units(&counters, findings);
+    view.idle = fmax(0, 1 - findings->busy[findings->busiest]);
+    view.memory =
+        fmin(stall(&view, HN_COUNTER_STALL_LONG_SCOREBOARD) +
+                 stall(&view, HN_COUNTER_STALL_LG_THROTTLE) + stall(&view, HN_COUNTER_STALL_DRAIN),
+             1);
+    view.shared = fmin(stall(&view, HN_COUNTER_STALL_SHORT_SCOREBOARD) +
+                           stall(&view, HN_COUNTER_STALL_MIO_THROTTLE),
+                       1);
+    view.sectors = count(&view, HN_COUNTER_LOAD_SECTORS) + count(&view, HN_COUNTER_STORE_SECTORS) +
+                   count(&view, HN_COUNTER_LOCAL_LOAD_SECTORS) +
+                   count(&view, HN_COUNTER_LOCAL_STORE_SECTORS);
+    find_uncoalesced(&view);
+    find_conflicts(&view);
+    find_spills(&view);
+    find_atomics(&view);
+    find_divergence(&view);
+    find_idle_multiprocessors(&view);
+    find_waiting(&view);
+    find_stalls(&view);
+    find_traffic(&view);
+    qsort(findings->items, findings->count, sizeof *findings->items, compare_shares);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_REPORT_FINDINGS_H
+#define HONE_TUNER_REPORT_FINDINGS_H
+
+#include "cache/record/counters.h"
+#include "cache/record/record.h"
+#include "cache/store/store_roofs.h"
+
+/* What the counters say of a launch: which unit is busiest, and what keeps it from doing more, each with the figures that say so. */
+
+/* The units that can bound a launch. */
+enum hn_unit {
+    HN_UNIT_DRAM,
+    HN_UNIT_L2,
+    HN_UNIT_L1,
+    HN_UNIT_ISSUE,
+    HN_UNIT_FMA,
+    HN_UNIT_ALU,
+    HN_UNIT_FP64,
+    HN_UNIT_SPECIAL,
+    HN_UNIT_TENSOR,
+    HN_UNIT_COUNT,
+};
+extern const char *const hn_unit_names[HN_UNIT_COUNT];
+
+/* From this on a unit bounds a launch; below, waiting does. */
+#define HN_UNIT_BUSY 0.6
+
+struct hn_finding {
+    const char *kind;  /* one word, for programs: "uncoalesced", "conflicts", … */
+    double share;      /* of the time, by estimate, that it may cost at most; findings are sorted by it */
+    char text[200];    /* what is found */
+    char counted[256]; /* by which counters */
+    const char *remedy;
+};
+
+enum { HN_FINDINGS_MOST = 16 };
+
+struct hn_findings {
+    bool known;                 /* there are counters */
+    double time_us;             /* that rates are by: the measured one, or where there is none that of the counted launch */
+    double dram_gb_per_s;       /* what crossed the memory's bus in that time */
+    double dram_share;          /* of what a copy gives (the roof), or where there is no roof of what the memory can do at best */
+    bool by_roof;
+    double effective_gb_per_s;  /* by the metric `bytes`; 0: there is none */
+    double busy[HN_UNIT_COUNT]; /* 0 to 1, over the whole launch */
+    enum hn_unit busiest;
+    struct hn_finding items[HN_FINDINGS_MOST];
+    size_t count;
+};
+
+/* roofs may be NULL. */
+void hn_findings_make(const struct hn_record *record, const struct hn_roofs *roofs, struct hn_findings *findings);
+
+/* "DRAM, 98% of what a copy gives", or "latency, no unit is busier than 34% (L2)". */
+void hn_findings_bound(const struct hn_findings *findings, char *text, size_t size);
+/* Lines that begin with `indent`: rates, units, and the first `most` findings. Nothing where nothing was counted. */
+void hn_findings_print(const struct hn_findings *findings, const struct hn_record *record, const char *indent, size_t most,
+                       FILE *file);
+/* {"bound": …, "dram_gb_per_s": …, "busy": {…}, "findings": […]}; NULL where nothing was counted. */
+json_t *hn_findings_to_json(const struct hn_findings *findings);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_TUNER_SESSION_FINALS_PART_H
+#define HONE_TUNER_SESSION_FINALS_PART_H
+
+#include "tuner/session/session_internal.h"
+
+/* The field of the finals. */
+struct hn_finals {
+    struct hn_session *session;
+    size_t numbers[HN_FINALIST_LIMIT]; /* tickets that are left */
+    size_t count;
+    size_t held[HN_FINALIST_LIMIT]; /* all that there were */
+    size_t held_count;
+    bool raced; /* their times are the race's */
+};
+
+static inline struct hn_flight *hn_finals_flight(const struct hn_finals *finals, size_t i)
+{
+    return finals->session->tickets.items[finals->numbers[i]].flight;
+}
+
+/* Finds them and holds them in flight. */
+enum hn_status hn_finals_gather(struct hn_finals *finals, struct hn_error *err);
+/* The best first. */
+void hn_finals_sort(struct hn_finals *finals);
+/* Compiles the finalists that came from the cache or whose images were dropped. */
+enum hn_status hn_finals_ensure_images(struct hn_finals *finals, struct hn_error *err);
+/* What the bench says of one of them; HN_OUTCOME_SKIPPED when a signal came or the time is up. */
+enum hn_status hn_finals_check(struct hn_finals *finals, size_t i, const struct hn_bench_request *request,
+                               struct hn_record *verdict, struct hn_error *err);
+
+/* With --counters: reads what the GPU counts of the best finalists' launches, into their records. Behind all that is timed,
+ * since counting slows launches. Why it can not be done is told once, in the session's state. */
+enum hn_status hn_finals_count(struct hn_finals *finals, struct hn_error *err);
+/* The same for finals that were held before: their winner stays, and is counted now. */
+enum hn_status hn_finals_count_again(struct hn_finals *finals, struct hn_error *err);
+
+#endif
