@@ -2,7 +2,7 @@
 // C = A B of 16-bit numbers, summed in fp32 by the tensor cores of Hopper (sm_90a): A is M x K, row-major, B is K x N, row-
 // major or column-major. A warp of the block, the producer, has tiles of A and B copied into stages in shared memory;
 // warpgroups, the consumers, multiply what is there. Both meet by barriers alone. Tuned: the tile and its stages, who works
-// on what and in which order, what blocks share, and how the sums come to C.
+// on what and in which order, what blocks share, and how the sums come to C = alpha A B + beta D + bias.
 #ifndef TYPE // of A and B
 #define TYPE___nv_bfloat16 1
 #define TYPE_half 2
@@ -18,6 +18,14 @@
 #define TRANS_B_n 1
 #define TRANS_B_t 2
 #define TRANS_B TRANS_B_t
+#endif
+#ifndef BETA
+#define BETA 0.0
+#endif
+#ifndef BIAS // one for each column of C
+#define BIAS_none 1
+#define BIAS_columns 2
+#define BIAS BIAS_none
 #endif
 
 #ifndef BM // the tile: BM x BN of C, BK steps of k a stage
@@ -79,6 +87,7 @@
 #include "bgemm_tile.cuh"
 #include "bgemm_load.cuh"
 #include "bgemm_finish.cuh"
+#include "bgemm_lines.cuh"
 
 // Consumers in turn: one begins to read stages when the one before has seen the last of its own arrive. Else it could take
 // an end of the same parity, two phases before, for that of its own.
@@ -127,12 +136,13 @@ __device__ __forceinline__ void multiply(float (&all)[tall_blocks][sums], unsign
 
 extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
     bgemm(const __grid_constant__ tensor_map A_map, const __grid_constant__ tensor_map B_map,
-          const __grid_constant__ tensor_map C_map, c_type *C, float *partial, unsigned *done, int rows, int columns,
-          int depth)
+          const __grid_constant__ tensor_map C_map, c_type *C, const c_type *D, const c_type *bias, float alpha,
+          float *partial, unsigned *done, int rows, int columns, int depth)
 {
     extern __shared__ __align__(1024) unsigned char shared[];
     mbarrier *const full = (mbarrier *)(shared + barriers_at), *const empty = full + STAGES;
     const sizes all = {rows, columns, depth};
+    const addends added = {D, bias, alpha};
     const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), consumer = warp / 4;
     const int rank = cluster_blocks > 1 ? cluster_rank() : 0;
     const int first = blockIdx.x / cluster_blocks, clusters = gridDim.x / cluster_blocks;
@@ -159,6 +169,7 @@ extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(PRODUCER_REGISTERS));
 #endif
         if (threadIdx.x == CONSUMERS * 128) {
+            wait_for_step_before(); // it may still be copying lines
             for (int work = first; work < works(all); work += clusters) {
                 const place tile = place_of(all, work, rank);
 #pragma unroll 1
@@ -200,16 +211,16 @@ extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
             multiply(found, tall_matrix, wide_matrix, at, tile.steps, full, empty, rank, consumer,
                      work + clusters < works(all));
 #if FINISH == FINISH_cluster
-            add_up_cluster(found, shared, C, all, tile, row, part);
+            add_up_cluster(found, shared, C, added, all, tile, row, part);
 #else
             if (FINISH == FINISH_last_block &&
                 !add_up_splits(found, partial, done, (int *)(shared + flags_at) + consumer, tile, part, consumer))
                 continue;
 #if STORE == STORE_tma
-            store_by_boxes(found, shared + chunks_at + consumer * (C_BUFFERS * chunk_bytes), next, &C_map, tile, row,
-                           consumer);
+            store_by_boxes(found, shared + chunks_at + consumer * (C_BUFFERS * chunk_bytes), next, &C_map, added, all,
+                           tile, row, consumer);
 #else
-            store_directly(found, C, all, tile, row);
+            store_directly(found, C, added, all, tile, row);
 #endif
 #endif
         }

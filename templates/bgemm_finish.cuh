@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From the sums in registers to C, for bgemm.cu: added up over the blocks that share a tile; then stored by the threads
-// themselves, or by way of shared memory in boxes.
+// From the sums in registers to C, for bgemm.cu: added up over the blocks that share a tile; with beta D and the bias added;
+// then stored by the threads themselves, or by way of shared memory in boxes.
 #ifndef HONE_BGEMM_FINISH_CUH
 #define HONE_BGEMM_FINISH_CUH
 
@@ -32,7 +32,66 @@ __device__ __forceinline__ void store_if(bool wanted, void *to, unsigned bits)
                  : "memory");
 }
 
-// Two sums: neighbours, or `apart` elements.
+// An element as a number, or 0. Without a branch.
+__device__ __forceinline__ float load_if(bool wanted, const c_type *from)
+{
+#if OUT == OUT_float
+    float number;
+    asm volatile("{ .reg .pred wanted; setp.ne.s32 wanted, %1, 0; mov.f32 %0, 0f00000000; @wanted ld.global.f32 %0, [%2]; }"
+                 : "=f"(number)
+                 : "r"((int)wanted), "l"(from)
+                 : "memory");
+    return number;
+#else
+    unsigned short bits;
+    asm volatile("{ .reg .pred wanted; setp.ne.s32 wanted, %1, 0; mov.u16 %0, 0; @wanted ld.global.u16 %0, [%2]; }"
+                 : "=h"(bits)
+                 : "r"((int)wanted), "l"(from)
+                 : "memory");
+#if OUT == OUT_half
+    float number;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(number) : "h"(bits));
+    return number;
+#else
+    return __uint_as_float((unsigned)bits << 16);
+#endif
+#endif
+}
+
+// What C has beside the sums: C = alpha A B + beta D + bias. D may be C.
+struct addends {
+    const c_type *D, *bias;
+    float alpha;
+};
+
+// A thread's four sums of 8 columns.
+__device__ __forceinline__ void finish_four(float *sum, const addends &added, const sizes &size, const place &tile,
+                                            int row, int column)
+{
+    constexpr float beta = BETA;
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+        const int down = row + sum_row(j), right = column + sum_column(j);
+        const int m = tile.m + (EXCHANGE ? right : down), n = tile.n + (EXCHANGE ? down : right);
+        sum[j] *= added.alpha;
+        if (beta != 0)
+            sum[j] += beta * load_if(m < size.m && n < size.n, added.D + (size_t)m * size.n + n);
+        if (BIAS == BIAS_columns)
+            sum[j] += load_if(n < size.n, added.bias + n);
+    }
+}
+
+// Of 64 x chunk sums a thread's part, so that what is added is there for all of them at once, and takes few registers.
+__device__ __forceinline__ void finish_chunk(float *sum, const addends &added, const sizes &size, const place &tile, int row,
+                                             int column)
+{
+#pragma unroll
+    for (int j = 0; j < chunk / 2; j += 4)
+        finish_four(sum + j, added, size, tile, row, column + 2 * j);
+}
+
+// Two sums: neighbours, or `apart` elements; where lines have an odd length, no two lie in one word.
+template <bool even>
 __device__ __forceinline__ void store_two(bool first_wanted, bool second_wanted, c_type *to, int apart, float first,
                                           float second)
 {
@@ -41,7 +100,7 @@ __device__ __forceinline__ void store_two(bool first_wanted, bool second_wanted,
     store_if(second_wanted, to + apart, __float_as_uint(second));
 #else
     const unsigned both = packed(first, second); // one alone makes ptxas serialise the products
-    if (apart == 1) {
+    if (even && !EXCHANGE) {
         store_if(first_wanted, to, both);
     } else {
         store_if(first_wanted, to, (unsigned short)both);
@@ -107,14 +166,16 @@ __device__ __forceinline__ void write_chunk(unsigned char *buffer, const float *
 
 // Chunk by chunk through shared memory; the copy engine leaves out what is beyond the edges. `next` is the buffer whose turn
 // it is.
-__device__ __forceinline__ void store_by_boxes(const float (&all)[tall_blocks][sums], unsigned char *buffers, int &next,
-                                               const tensor_map *C_map, const place &tile, int row, int consumer)
+__device__ __forceinline__ void store_by_boxes(float (&all)[tall_blocks][sums], unsigned char *buffers, int &next,
+                                               const tensor_map *C_map, const addends &added, const sizes &size,
+                                               const place &tile, int row, int consumer)
 {
 #pragma unroll
     for (int i = 0; i < tall_blocks; ++i)
 #pragma unroll
         for (int column = 0; column < wide_columns; column += chunk) {
             unsigned char *const buffer = buffers + next * chunk_bytes;
+            finish_chunk(&all[i][column / 2], added, size, tile, row + i * 64, column);
             if (threadIdx.x % 128 == 0)
                 wait_for_reads_of_stores<C_BUFFERS - 1>();
             meet(consumer);
@@ -130,27 +191,43 @@ __device__ __forceinline__ void store_by_boxes(const float (&all)[tall_blocks][s
 }
 
 // A thread's four sums of 8 columns, two neighbours of a row at a time.
+template <bool even>
 __device__ __forceinline__ void store_four(c_type *C, const sizes &size, const place &tile, int row, int column,
-                                           const float (&sum)[4])
+                                           const float *sum)
 {
 #pragma unroll
     for (int j = 0; j < 4; j += 2) {
         const int down = row + sum_row(j), right = column + sum_column(j);
         const int m = tile.m + (EXCHANGE ? right : down), n = tile.n + (EXCHANGE ? down : right);
         c_type *const to = C + (size_t)m * size.n + n;
-        store_two(m < size.m && n < size.n, m + EXCHANGE < size.m && n < size.n, to, EXCHANGE ? size.n : 1, sum[j],
-                  sum[j + 1]);
+        store_two<even>(m < size.m && n < size.n, m + EXCHANGE < size.m && n + !EXCHANGE < size.n, to,
+                        EXCHANGE ? size.n : 1, sum[j], sum[j + 1]);
     }
 }
 
-__device__ __forceinline__ void store_directly(const float (&all)[tall_blocks][sums], c_type *C, const sizes &size,
-                                               const place &tile, int row)
+template <bool even>
+__device__ __forceinline__ void store_chunk(const float *sum, c_type *C, const sizes &size, const place &tile, int row,
+                                            int column)
+{
+#pragma unroll
+    for (int j = 0; j < chunk / 2; j += 4)
+        store_four<even>(C, size, tile, row, column + 2 * j, sum + j);
+}
+
+__device__ __forceinline__ void store_directly(float (&all)[tall_blocks][sums], c_type *C, const addends &added,
+                                               const sizes &size, const place &tile, int row)
 {
 #pragma unroll
     for (int i = 0; i < tall_blocks; ++i)
 #pragma unroll
-        for (int j = 0; j < sums; j += 4)
-            store_four(C, size, tile, row + i * 64, 2 * j, {all[i][j], all[i][j + 1], all[i][j + 2], all[i][j + 3]});
+        for (int column = 0; column < wide_columns; column += chunk) {
+            float *const sum = &all[i][column / 2];
+            finish_chunk(sum, added, size, tile, row + i * 64, column);
+            if (size.n % 2 == 0)
+                store_chunk<true>(sum, C, size, tile, row + i * 64, column);
+            else
+                store_chunk<false>(sum, C, size, tile, row + i * 64, column);
+        }
 }
 
 __device__ __forceinline__ float4 operator+(float4 a, float4 b)
@@ -201,7 +278,8 @@ __device__ __forceinline__ bool add_up_splits(float (&all)[tall_blocks][sums], f
 // before; and store what they found.
 #if FINISH == FINISH_cluster
 __device__ __forceinline__ void add_up_cluster(const float (&all)[tall_blocks][sums], unsigned char *shared, c_type *C,
-                                               const sizes &size, const place &tile, int row, int part)
+                                               const addends &added, const sizes &size, const place &tile, int row,
+                                               int part)
 {
     constexpr int words = tall_blocks * sums / 4, share = ceil_div(words, SPLIT_K);
     static_assert(words * 128 * sharing * 16 <= STAGES * stage_bytes, "sums fit where stages were");
@@ -222,7 +300,13 @@ __device__ __forceinline__ void add_up_cluster(const float (&all)[tall_blocks][s
 #pragma unroll
         for (int rank = 0; rank < SPLIT_K; ++rank)
             total = total + read_of_rank((const float *)(kept + word * 128), rank);
-        store_four(C, size, tile, row + word / (sums / 4) * 64, word % (sums / 4) * 8, {total.x, total.y, total.z, total.w});
+        const int down = row + word / (sums / 4) * 64, right = word % (sums / 4) * 8;
+        float sum[4] = {total.x, total.y, total.z, total.w};
+        finish_four(sum, added, size, tile, down, right);
+        if (size.n % 2 == 0)
+            store_four<true>(C, size, tile, down, right, sum);
+        else
+            store_four<false>(C, size, tile, down, right, sum);
     }
     cluster_synchronize(); // none ends while another reads its shared memory
 }

@@ -6,6 +6,9 @@
 #include "cluster.cuh"
 #include "tensor_copy.cuh"
 
+// What the kernel before this one in the stream wrote is there, where this one may have begun before the other's end.
+__device__ __forceinline__ void wait_for_step_before() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
 // One of `blocks` that need the same tile fetches a share of each panel's lines for all of them.
 template <typename operand, int blocks>
 __device__ __forceinline__ void load_operand(unsigned char *stage, const tensor_map *map, int row, int k, int share,

@@ -110,7 +110,7 @@ __device__ __forceinline__ place place_of(const sizes &all, int work, int rank)
     const int height = min(RASTER, clusters_m(all) - group * RASTER);
     const int tile_m = (group * RASTER + in_group % height) * CLUSTER_M + rank / CLUSTER_N;
     const int tile_n = in_group / height * CLUSTER_N + rank % CLUSTER_N;
-    const int steps = ceil_div(all.k, BK), share = steps / SPLIT_K, more = steps % SPLIT_K;
+    const int steps = max(1, ceil_div(all.k, BK)), share = steps / SPLIT_K, more = steps % SPLIT_K;
     return {tile_m * BM, tile_n * BN, (split * share + min(split, more)) * BK, share + (split < more),
             tile_m * clusters_n(all) * CLUSTER_N + tile_n, split};
 }

@@ -69,6 +69,7 @@ int main()
     const struct hone_bgemm_sizes size = hone_bgemm_size(HONE_BGEMM_CONFIG, problem);
     auto *A = allocate<element>(m * k), *B = allocate<element>(k * n);
     auto *C = allocate<result>(m * n), *of_cublas = allocate<result>(m * n), *of_lt = allocate<result>(m * n);
+    auto *A_lines = allocate<char>(size.A_lines_size), *B_lines = allocate<char>(size.B_lines_size);
     auto *partial = allocate<char>(size.partial_size), *done = allocate<char>(size.done_size);
     fill_normal<<<1024, 256>>>(A, m * k, 0);
     fill_normal<<<1024, 256>>>(B, k * n, m * k);
@@ -78,7 +79,8 @@ int main()
     check_driver(hone_bgemm_load(HONE_BGEMM_CONFIG, &kernel), "hone_bgemm_load");
     auto tuned = [=] {
         check_driver(hone_bgemm_launch(kernel.functions, HONE_BGEMM_CONFIG, nullptr, problem, (CUdeviceptr)A,
-                                       (CUdeviceptr)B, (CUdeviceptr)C, (CUdeviceptr)partial, (CUdeviceptr)done),
+                                       (CUdeviceptr)B, (CUdeviceptr)C, 0, 0, (CUdeviceptr)A_lines, (CUdeviceptr)B_lines,
+                                       (CUdeviceptr)partial, (CUdeviceptr)done),
                      "hone_bgemm_launch");
     };
     cublasHandle_t handle;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// C = A B of 16-bit numbers, summed up in float64. A block computes 32 elements of a row; 32 threads share the steps of k of
+// C = alpha A B + beta D + bias of 16-bit numbers, summed up in float64. A block computes 32 elements of a row; 32 threads share the steps of k of
 // each.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -14,6 +14,8 @@
 #define OUT OUT___nv_bfloat16
 #define TRANS_B_t 2
 #define TRANS_B TRANS_B_t
+#define BIAS_columns 2
+#define BIAS 1
 #endif
 
 #if TYPE == TYPE_half
@@ -29,7 +31,8 @@ using result = __half;
 using result = __nv_bfloat16;
 #endif
 
-extern "C" __global__ void bgemm_reference(const element *A, const element *B, result *C, int rows, int columns, int depth)
+extern "C" __global__ void bgemm_reference(const element *A, const element *B, result *C, const result *D,
+                                           const result *bias, float alpha, float beta, int rows, int columns, int depth)
 {
     __shared__ double sums[32][33];
 #if TRANS_B == TRANS_B_t // neighbouring threads read neighbours
@@ -53,5 +56,10 @@ extern "C" __global__ void bgemm_reference(const element *A, const element *B, r
     sum = 0;
     for (int i = 0; i < 32; ++i)
         sum += sums[i][lane];
+    sum *= alpha;
+    if (beta != 0)
+        sum += (double)beta * (float)D[(size_t)row * columns + first + lane];
+    if (BIAS == BIAS_columns)
+        sum += (float)bias[first + lane];
     C[(size_t)row * columns + first + lane] = (result)(float)sum;
 }

@@ -23,9 +23,17 @@ PROBLEMS = {
               "M=1 N=1000 K=777", "M=700 N=3 K=4096", "M=17 N=16 K=1", "M=1003 N=502 K=333", "M=501 N=5 K=1000"],
     "sgemm_blas": ["M=1000 N=996 K=132 TRANS_B=t GAP_A=4 GAP_B=8", "M=131 N=67 K=333 TRANS_A=t TRANS_B=t GAP_A=3 GAP_C=5 ALPHA=0.5 BETA=2.0",
                    "M=12 N=8 K=5120 TRANS_A=t BETA=1.0", "M=5 N=7 K=0 GAP_C=1 BETA=0.5"],
-    "bgemm": ["M=517 N=776 K=1032 TRANS_B=t TYPE=__nv_bfloat16 OUT=__nv_bfloat16", "M=1100 N=2056 K=1032 TRANS_B=n TYPE=half OUT=float",
-              "M=17 N=4104 K=2048 TRANS_B=n TYPE=__nv_bfloat16 OUT=__nv_bfloat16", "M=1 N=8 K=8 TRANS_B=t TYPE=half OUT=half",
-              "M=8 N=520 K=8192 TRANS_B=t TYPE=__nv_bfloat16 OUT=float", "M=2100 N=24 K=520 TRANS_B=t TYPE=half OUT=half"],
+    "bgemm": [f"M={m} N={n} K={k} TRANS_B={trans} TYPE={t} OUT={out} {added}" for plain in ["ALPHA=1.0 BETA=0.0 BIAS=none"]
+              for m, n, k, trans, t, out, added in (
+                  (517, 776, 1032, "t", "__nv_bfloat16", "__nv_bfloat16", plain),
+                  (1100, 2056, 1032, "n", "half", "float", "ALPHA=-1.5 BETA=0.0 BIAS=columns"),
+                  (17, 4104, 2048, "n", "__nv_bfloat16", "__nv_bfloat16", "ALPHA=0.5 BETA=1.0 BIAS=columns"),
+                  (8, 520, 8192, "t", "__nv_bfloat16", "float", plain), (2100, 24, 520, "t", "half", "half", plain),
+                  # Lines are copied: of both, of A, of B.
+                  (511, 1023, 2047, "t", "__nv_bfloat16", "__nv_bfloat16", plain),
+                  (131, 264, 777, "n", "half", "float", "ALPHA=0.5 BETA=-1.0 BIAS=columns"),
+                  (130, 77, 2056, "n", "__nv_bfloat16", "__nv_bfloat16", plain),
+                  (1, 1, 1, "t", "half", "half", plain), (5, 8, 0, "n", "half", "half", "ALPHA=1.0 BETA=0.5 BIAS=columns"))],
     "transpose": ["ROWS=1000 COLUMNS=999", "ROWS=132 COLUMNS=260", "ROWS=1 COLUMNS=1", "ROWS=1001 COLUMNS=1003", "ROWS=1002 COLUMNS=1006",
                   "ROWS=1000003 COLUMNS=3", "ROWS=31 COLUMNS=100001", "ROWS=1 COLUMNS=1000003", "ROWS=2200003 COLUMNS=33"],
     "transpose_tma": ["ROWS=1000 COLUMNS=996", "ROWS=132 COLUMNS=260", "ROWS=4 COLUMNS=4", "ROWS=1000004 COLUMNS=12"],
@@ -58,6 +66,9 @@ PROBLEMS = {
 }
 
 
+POINTS = {"bgemm": 50}  # of a problem, where not 100: its points take a second each to compile
+
+
 def draw_product():
     """Sizes of C = A B, log-uniform; K is 0 at times, and N and K are multiples of 4 in every third."""
     while True:
@@ -76,11 +87,11 @@ def draw_call():
             f"BETA={random.choice((0.0, 1.0, -0.5))}")
 
 
-def tune(hone, config, problem, restriction, cache):
+def tune(hone, config, problem, restriction, points, cache):
     options = [option for value in problem.split() for option in ("-p", value)]
     if restriction:
         options += ["-s", restriction]
-    command = [hone, "tune", config, *options, "--strategy", "random", "--budget", "100", "--json", "--quiet",
+    command = [hone, "tune", config, *options, "--strategy", "random", "--budget", str(points), "--json", "--quiet",
                "--cache", cache]
     result = subprocess.run(command, text=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=300)
     if result.returncode != 0:
@@ -116,7 +127,7 @@ def main():
             if options.kernels and kernel not in options.kernels:
                 continue
             for problem in problems:
-                message = tune(options.hone, str(options.configs / f"{kernel}.yaml"), problem, options.set,
+                message = tune(options.hone, str(options.configs / f"{kernel}.yaml"), problem, options.set, POINTS.get(kernel, 100),
                                os.path.join(folder, "hone.db"))
                 print(f"{kernel} {problem}: {message or 'ok'}", flush=True)
                 failed += message is not None
