@@ -221,7 +221,7 @@ static void harden(struct hn_database *database)
         {SQLITE_LIMIT_SQL_LENGTH, 16 << 10},
         {SQLITE_LIMIT_COLUMN, 32},
         {SQLITE_LIMIT_EXPR_DEPTH, 50},
-        {SQLITE_LIMIT_COMPOUND_SELECT, 8},
+        {SQLITE_LIMIT_COMPOUND_SELECT, 9},
         {SQLITE_LIMIT_VDBE_OP, 25000},
         {SQLITE_LIMIT_FUNCTION_ARG, 16},
         {SQLITE_LIMIT_ATTACHED, 1},

@@ -105,9 +105,14 @@ static const char altered[] = "SELECT 'task ' || id FROM task WHERE NOT (" HN_TA
                                                 " UNION ALL SELECT 'a roof of driver ' || driver "
                                                 "FROM roof WHERE NOT (" HN_ROOF_INTACT(
                                                     "") ")"
-                                                        " UNION ALL SELECT 'the rule of session ' "
-                                                        "|| session_id FROM rule WHERE NOT "
-                                                        "(" HN_RULE_INTACT("") ")";
+                                                        " UNION ALL SELECT 'a tensor roof of '"
+                                                        "|| 'driver ' || driver FROM tensor_roof "
+                                                        "WHERE NOT (" HN_TENSOR_ROOF_INTACT(
+                                                            "") ")"
+                                                                " UNION ALL SELECT 'the rule of "
+                                                                "session ' "
+                                                                "|| session_id FROM rule WHERE NOT "
+                                                                "(" HN_RULE_INTACT("") ")";
 
 enum hn_status hn_store_check(struct hn_store *store, struct hn_text *report, struct hn_error *err)
 {

@@ -41,7 +41,7 @@ void hn_store_tell(const struct hn_store *store);
 
 /* The version of the schema, kept in user_version; application_id says that a database is ours.
  * Caches from the oldest on are read, and brought to this one when they are opened for writing. */
-enum { HN_SCHEMA_VERSION = 5, HN_SCHEMA_OLDEST = 4 };
+enum { HN_SCHEMA_VERSION = 6, HN_SCHEMA_OLDEST = 4 };
 
 /* Makes the tables in a new database, and those that an older one lacks: in a file that is only read
  * they are there as well, empty, and nothing of it is written. HN_EFORMAT for one of another program, of another version, or

@@ -3,6 +3,8 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cache/record/gate.h"
 #include "cache/store/store_internal.h"
@@ -13,6 +15,33 @@ static void bind_device(struct hn_statement *statement, const struct hn_device_i
     hn_bind_integer(statement, device->capability);
     hn_bind_integer(statement, device->sm_count);
     hn_bind_text(statement, device->mig_profile);
+}
+
+/* Where something is known: what is not does not take the place of what was. */
+static enum hn_status put_tensor_roofs(struct hn_store *store,
+                                       const struct hn_device_identity *device,
+                                       const struct hn_roofs *roofs, struct hn_error *err)
+{
+    struct hn_statement *statement;
+    json_t *json = hn_tensor_roofs_to_json(&roofs->tensor);
+    char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT);
+    json_decref(json);
+    if (text == NULL)
+        return HN_OK;
+    enum hn_status status =
+        hn_database_prepare(store->database,
+                            "INSERT OR REPLACE INTO tensor_roof VALUES(?1, ?2, ?3, ?4, ?5, ?6,"
+                            " checksum(?1, ?2, ?3, ?4, ?5, ?6))",
+                            &statement, err);
+    if (status == HN_OK) {
+        bind_device(statement, device);
+        hn_bind_text(statement, roofs->driver);
+        hn_bind_text(statement, text);
+        status = hn_statement_run(statement, err);
+        hn_statement_finish(statement);
+    }
+    free(text);
+    return status;
 }
 
 enum hn_status hn_store_put_roofs(struct hn_store *store, const struct hn_device_identity *device,
@@ -35,7 +64,7 @@ enum hn_status hn_store_put_roofs(struct hn_store *store, const struct hn_device
     hn_bind_real(statement, roofs->launch_us);
     status = hn_statement_run(statement, err);
     hn_statement_finish(statement);
-    return status;
+    return status == HN_OK ? put_tensor_roofs(store, device, roofs, err) : status;
 }
 
 static enum hn_status read_roofs(struct hn_statement *statement, struct hn_roofs *roofs,
@@ -57,6 +86,48 @@ static enum hn_status read_roofs(struct hn_statement *statement, struct hn_roofs
     if (hn_gate_moment("measured", roofs->measured, err) != HN_OK)
         return HN_EFORMAT;
     return hn_gate_line("the driver's version", roofs->driver, sizeof roofs->driver, err);
+}
+
+static enum hn_status read_tensor_roofs(const struct hn_store *store,
+                                        struct hn_statement *statement,
+                                        struct hn_tensor_roofs *roofs, struct hn_error *err)
+{
+    const char *text = hn_column_text(statement, 0);
+    enum hn_status status =
+        hn_store_expect_intact(store, statement, 1, "what tensor cores can do at best", err);
+    if (status == HN_OK)
+        status = hn_gate_json(text, strlen(text), err);
+    if (status != HN_OK)
+        return status;
+    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    status = hn_tensor_roofs_from_json(json, roofs, err);
+    json_decref(json);
+    return status;
+}
+
+/* Of the driver that the roofs are of. */
+static enum hn_status get_tensor_roofs(struct hn_store *store,
+                                       const struct hn_device_identity *device,
+                                       struct hn_roofs *roofs, struct hn_error *err)
+{
+    struct hn_statement *statement;
+    bool row = false;
+    enum hn_status status = hn_database_prepare(
+        store->database,
+        "SELECT json, " HN_TENSOR_ROOF_INTACT(
+            "") " FROM tensor_roof"
+                " WHERE device = ? AND capability = ? AND sm_count = ? AND mig_profile = ?"
+                " AND driver = ?",
+        &statement, err);
+    if (status != HN_OK)
+        return status;
+    bind_device(statement, device);
+    hn_bind_text(statement, roofs->driver);
+    status = hn_statement_step(statement, &row, err);
+    if (status == HN_OK && row)
+        status = read_tensor_roofs(store, statement, &roofs->tensor, err);
+    hn_statement_finish(statement);
+    return status;
 }
 
 enum hn_status hn_store_get_roofs(struct hn_store *store, const struct hn_device_identity *device,
@@ -82,6 +153,8 @@ enum hn_status hn_store_get_roofs(struct hn_store *store, const struct hn_device
     if (status == HN_OK && row)
         status = read_roofs(statement, roofs, err);
     hn_statement_finish(statement);
+    if (status == HN_OK && row)
+        status = get_tensor_roofs(store, device, roofs, err);
     if (status == HN_OK && !row && store->base != NULL)
         return hn_store_get_roofs(store->base, device, driver, roofs, err);
     if (status == HN_OK && !row)

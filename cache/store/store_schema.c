@@ -55,13 +55,18 @@ static const char *const schema[] = {
     /* From format 5 on. */
     "CREATE TABLE rule(session_id INTEGER PRIMARY KEY REFERENCES session(id),"
     " json TEXT NOT NULL, checksum INTEGER NOT NULL) STRICT",
+    /* From format 6 on. */
+    "CREATE TABLE tensor_roof(device TEXT NOT NULL, capability INTEGER NOT NULL,"
+    " sm_count INTEGER NOT NULL, mig_profile TEXT NOT NULL, driver TEXT NOT NULL,"
+    " json TEXT NOT NULL, checksum INTEGER NOT NULL,"
+    " PRIMARY KEY(device, capability, sm_count, mig_profile, driver)) STRICT",
 };
 enum { SCHEMA_COUNT = sizeof schema / sizeof *schema };
 
 /* How many of them a format has. */
 static size_t count_of_format(int64_t version)
 {
-    return version < 5 ? SCHEMA_COUNT - 1 : SCHEMA_COUNT;
+    return version < 5 ? SCHEMA_COUNT - 2 : version < 6 ? SCHEMA_COUNT - 1 : SCHEMA_COUNT;
 }
 
 struct header {

@@ -23,5 +23,7 @@
 #define HN_ROOF_INTACT(t)                                                                                              \
     HN_INTACT(t, t "device, " t "capability, " t "sm_count, " t "mig_profile, " t "driver, " t "measured, "            \
                  t "copy_gb_per_s, " t "l2_gb_per_s, " t "fp32_gflops, " t "launch_us")
+#define HN_TENSOR_ROOF_INTACT(t)                                                                                       \
+    HN_INTACT(t, t "device, " t "capability, " t "sm_count, " t "mig_profile, " t "driver, " t "json")
 
 #endif

@@ -6,14 +6,27 @@
 
 #include "base/clock.h"
 #include "base/statistics.h"
+#include "runtime/device/health.h"
 
-enum { KERNEL_FP32, KERNEL_L2, KERNEL_LAUNCH, KERNELS };
-const char *const hn_roofs_entries[] = {"hone_roof_fp32", "hone_roof_l2", "hone_roof_launch"};
+enum { KERNEL_FP32, KERNEL_L2, KERNEL_LAUNCH, KERNEL_TENSOR };
+enum { KERNELS = KERNEL_TENSOR + HN_PIPE_COUNT };
+const char *const hn_roofs_entries[] = {"hone_roof_fp32", "hone_roof_l2", "hone_roof_launch",
+#define X(identifier, key, name, bytes) "hone_roof_" key,
+                                        HN_TENSOR_PIPES(X)
+#undef X
+};
+static const int element_bytes[] = {
+#define X(identifier, key, name, bytes) bytes,
+    HN_TENSOR_PIPES(X)
+#undef X
+};
 const size_t hn_roofs_entry_count = KERNELS;
 
 enum { RUNS = 9, THREADS = 256, BLOCKS_PER_SM = 8, LAUNCHES = 32 };
 /* A round of hone_roof_fp32 has four multiply-adds of each of 16 chains. */
 static const double OPERATIONS_A_ROUND = 2.0 * 4 * 16;
+/* Those on the tensor cores multiply 2 x 64 rows by 256 columns, along 128 bytes of both. */
+static const double TENSOR_OPERATIONS_A_ROUND = 2.0 * 128 * 256 * 128;
 static const double WARM_UP_MS = 100.0;
 static const uint64_t COPY_BYTES = 1u << 30;
 
@@ -25,6 +38,7 @@ struct roofer {
     CUevent start;
     CUevent end;
     CUdeviceptr buffer; /* two halves of `half` bytes */
+    int pipe;           /* of the tensor cores, whose turn it is */
     uint64_t half;
     unsigned int blocks;
 };
@@ -69,6 +83,17 @@ static enum hn_status queue_l2(struct roofer *roofer, double *amount, struct hn_
     void *parameters[] = {&roofer->buffer, &count, &rounds, &sink};
     *amount = 16.0 * (double)count * rounds;
     return launch(roofer, KERNEL_L2, roofer->blocks, parameters, err);
+}
+
+/* A block a multiprocessor; cycles and nanoseconds of one go to the buffer. */
+static enum hn_status queue_products(struct roofer *roofer, double *amount, struct hn_error *err)
+{
+    int rounds = 1024;
+    CUdeviceptr clocks = roofer->buffer + roofer->half;
+    void *parameters[] = {&roofer->buffer, &rounds, &clocks};
+    unsigned int blocks = roofer->blocks / BLOCKS_PER_SM;
+    *amount = TENSOR_OPERATIONS_A_ROUND / element_bytes[roofer->pipe] * rounds * blocks;
+    return launch(roofer, KERNEL_TENSOR + roofer->pipe, blocks, parameters, err);
 }
 
 static enum hn_status queue_copy(struct roofer *roofer, double *amount, struct hn_error *err)
@@ -146,6 +171,46 @@ static enum hn_status warm_up(struct roofer *roofer, struct hn_error *err)
     return status;
 }
 
+bool hn_roofs_have_pipe(int capability, enum hn_tensor_pipe pipe)
+{
+    if (capability / 10 == 10 || capability / 10 == 11)
+        return false;
+    return capability >= (pipe == HN_PIPE_FP8 ? 89 : 80);
+}
+
+static enum hn_status measure_pipe(struct roofer *roofer, struct hn_tensor_roof *roof,
+                                   struct hn_error *err)
+{
+    uint64_t clocks[2] = {0, 0}; /* cycles, nanoseconds */
+    double rate = 0.0;
+    enum hn_status status = measure_rate(roofer, queue_products, &rate, err);
+    if (status == HN_OK)
+        status = check(roofer,
+                       roofer->context->driver->p_cuMemcpyDtoH(
+                           clocks, roofer->buffer + roofer->half, sizeof clocks),
+                       "cuMemcpyDtoH", err);
+    *roof = (struct hn_tensor_roof){
+        .gflops = rate / 1e3,
+        .clock_mhz = clocks[1] == 0 ? 0.0 : 1e3 * (double)clocks[0] / (double)clocks[1]};
+    return status;
+}
+
+static enum hn_status measure_tensor_cores(struct roofer *roofer, struct hn_tensor_roofs *roofs,
+                                           struct hn_error *err)
+{
+    const struct hn_device *device = roofer->context->device;
+    enum hn_status status = HN_OK;
+    for (int pipe = 0; pipe < HN_PIPE_COUNT && status == HN_OK; pipe++) {
+        roofer->pipe = pipe;
+        if (hn_roofs_have_pipe(device->identity.capability, (enum hn_tensor_pipe)pipe))
+            status = measure_pipe(roofer, &roofs->pipes[pipe], err);
+    }
+    struct hn_health_watch *watch = hn_health_watch_create(device->uuid);
+    roofs->power_limit_w = hn_health_power_limit(watch);
+    hn_health_watch_destroy(watch);
+    return status;
+}
+
 static enum hn_status measure_all(struct roofer *roofer, struct hn_roofs *roofs,
                                   struct hn_error *err)
 {
@@ -163,7 +228,7 @@ static enum hn_status measure_all(struct roofer *roofer, struct hn_roofs *roofs,
     if (status == HN_OK)
         status = measure_rate(roofer, queue_launches, &rate, err);
     roofs->launch_us = rate > 0.0 ? 1.0 / rate : 0.0;
-    return status;
+    return status == HN_OK ? measure_tensor_cores(roofer, &roofs->tensor, err) : status;
 }
 
 /* A GiB, or what fits. */
@@ -255,10 +320,10 @@ enum hn_status hn_roofs_measure(struct hn_context *context, const struct hn_imag
 
 json_t *hn_roofs_to_json(const struct hn_roofs *roofs)
 {
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:s}", "copy_gb_per_s", roofs->copy_gb_per_s,
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:s, s:o*}", "copy_gb_per_s", roofs->copy_gb_per_s,
                      "l2_gb_per_s", roofs->l2_gb_per_s, "fp32_gflops", roofs->fp32_gflops,
                      "launch_us", roofs->launch_us, "measured", roofs->measured, "driver",
-                     roofs->driver);
+                     roofs->driver, "tensor", hn_tensor_roofs_to_json(&roofs->tensor));
 }
 
 enum hn_status hn_roofs_from_json(const json_t *json, struct hn_roofs *roofs, struct hn_error *err)
@@ -277,5 +342,5 @@ enum hn_status hn_roofs_from_json(const json_t *json, struct hn_roofs *roofs, st
     if (driver == NULL)
         return hn_fail(err, HN_EFORMAT, "the roofs have no 'driver'");
     snprintf(roofs->driver, sizeof roofs->driver, "%s", driver);
-    return HN_OK;
+    return hn_tensor_roofs_from_json(json_object_get(json, "tensor"), &roofs->tensor, err);
 }

@@ -31,6 +31,7 @@ struct hn_health_watch {
     int (*get_reasons)(void *device, unsigned long long *reasons);
     int (*get_clock)(void *device, int type, unsigned int *mhz);
     int (*get_power)(void *device, unsigned int *milliwatts);
+    int (*get_power_limit)(void *device, unsigned int *milliwatts);
     int (*get_temperature)(void *device, int sensor, unsigned int *degrees);
     int (*get_processes)(void *device, unsigned int *count, struct nvml_process *processes);
     int (*get_name)(unsigned int pid, char *name, unsigned int size);
@@ -52,6 +53,7 @@ struct hn_health_watch *hn_health_watch_create(const char *uuid)
         {"nvmlDeviceGetCurrentClocksThrottleReasons", &watch->get_reasons, false},
         {"nvmlDeviceGetClockInfo", &watch->get_clock, true},
         {"nvmlDeviceGetPowerUsage", &watch->get_power, true},
+        {"nvmlDeviceGetEnforcedPowerLimit", &watch->get_power_limit, true},
         {"nvmlDeviceGetTemperature", &watch->get_temperature, true},
         {"nvmlDeviceGetComputeRunningProcesses_v3", &watch->get_processes, true},
         {"nvmlSystemGetProcessName", &watch->get_name, true},
@@ -74,6 +76,15 @@ void hn_health_watch_destroy(struct hn_health_watch *watch)
     watch->shutdown();
     hn_library_close(watch->library);
     free(watch);
+}
+
+double hn_health_power_limit(const struct hn_health_watch *watch)
+{
+    unsigned int milliwatts = 0;
+    if (watch == NULL || watch->get_power_limit == NULL ||
+        watch->get_power_limit(watch->device, &milliwatts) != NVML_SUCCESS)
+        return 0;
+    return milliwatts * 1e-3;
 }
 
 static void describe_process(const struct hn_health_watch *watch, unsigned pid, char *text,

@@ -31,6 +31,9 @@ void hn_health_look(struct hn_health_watch *watch, struct hn_health *health);
 /* What the last look saw; all zero where there was none, or watch is NULL. */
 struct hn_conditions hn_health_conditions(const struct hn_health_watch *watch);
 
+/* Watts that the GPU may draw; 0: not known, or watch is NULL. */
+double hn_health_power_limit(const struct hn_health_watch *watch);
+
 /* Adds what another process has seen. */
 void hn_health_add(struct hn_health *health, const struct hn_health *more);
 #endif

@@ -136,6 +136,7 @@ int main(void)
     def test_a_cache_of_the_format_before(self):
         with sqlite3.connect(self.cache) as database:
             database.execute("DROP TABLE rule")
+            database.execute("DROP TABLE tensor_roof")
             database.execute("PRAGMA user_version = 4")
         database.close()
         self.assertNotIn("family of", self.hone("cache", "list").stdout)

@@ -3,6 +3,7 @@
 
 import json
 import signal
+import sqlite3
 import unittest
 
 import double
@@ -16,6 +17,9 @@ class Roofs(double.Case):
     def assert_double(self, roofs):
         for name, expected in (("fp32_gflops", 20000), ("l2_gb_per_s", 6000), ("launch_us", 1.5)):
             self.assertAlmostEqual(roofs[name] / expected, 1, delta=0.02, msg=name)
+        for name, expected in (("fp8", 800e3), ("bf16", 400e3), ("fp16", 400e3), ("tf32", 200e3)):
+            self.assertAlmostEqual(roofs["tensor"][name]["gflops"] / expected, 1, delta=0.02, msg=name)
+            self.assertAlmostEqual(roofs["tensor"][name]["clock_mhz"], 1500, delta=1)
         self.assertEqual(roofs["driver"], "CUDA 13.0")
 
     def test_measured_when_asked(self):
@@ -26,7 +30,10 @@ class Roofs(double.Case):
         self.assert_double(roofs)
         self.assertEqual(self.devices()[0]["roofs"], roofs)
         self.assertRegex(self.hone("device").stdout, r"at best +copy \d{4} GB/s, L2 \d{4} GB/s, FP32 20 TFLOP/s, "
-                         r"launch 1\.5 us, measured \d{4}-\d\d-\d\d with driver CUDA 13\.0\n")
+                         r"launch 1\.5 us, measured \d{4}-\d\d-\d\d with driver CUDA 13\.0\n +tensor cores at best +FP8 "
+                         r"\S+ TFLOP/s at 1500 MHz, BF16 \S+ TFLOP/s at 1500 MHz, FP16 [^;]+TF32 \S+ TFLOP/s at 1500 MHz\n")
+        measured = json.loads(self.with_nvml("device", "--measure", "--json").stdout)["devices"][0]["roofs"]
+        self.assertEqual(measured["tensor"]["power_limit_w"], 700)
 
     def with_nvml(self, *arguments, **settings):
         return hone.Case.hone(self, *arguments, **self.own_folders(), HONE_DOUBLE_NVML="90",
@@ -100,6 +107,19 @@ class Roofs(double.Case):
                              rf"check `{metric}`")
             self.assertEqual(self.tune()[0]["best"]["roof"]["beyond"], metric)
             self.config.write_text(text)
+
+    def test_what_tensor_cores_compute(self):
+        self.spoil(self.config, "metrics: {bytes: 8 * n", "metrics: {flops_bf16: 20000 * n, bytes: 8 * n")
+        self.hone("device", "--measure")
+        with sqlite3.connect(self.cache) as database:  # as an older Hone left it
+            database.execute("DELETE FROM tensor_roof")
+        database.close()
+        printed = self.hone("tune", self.config, "--quiet").stdout
+        self.assertRegex(printed, r"\d+% BF16 ")
+        self.assertRegex(printed, r"\n  of tensor cores: FP8 .* at 1500 MHz")
+        tuned, = self.tune()
+        self.assertEqual(tuned["best"]["roof"]["name"], "BF16")
+        self.assertIn("% of the roof)", self.hone("explain", self.config).stdout)
 
     def test_nothing_to_set_against_them(self):
         self.spoil(self.config, "metrics: {bytes: 8 * n, gbps: bytes / time_us / 1000}",

@@ -18,6 +18,7 @@ int nvmlDeviceGetUUID(void *device, char *uuid, unsigned int size);
 int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons);
 int nvmlDeviceGetClockInfo(void *device, int type, unsigned int *mhz);
 int nvmlDeviceGetPowerUsage(void *device, unsigned int *milliwatts);
+int nvmlDeviceGetEnforcedPowerLimit(void *device, unsigned int *milliwatts);
 int nvmlDeviceGetTemperature(void *device, int sensor, unsigned int *degrees);
 
 static struct {
@@ -104,6 +105,13 @@ int nvmlDeviceGetPowerUsage(void *device, unsigned int *milliwatts)
 {
     (void)device;
     *milliwatts = 412500;
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetEnforcedPowerLimit(void *device, unsigned int *milliwatts)
+{
+    (void)device;
+    *milliwatts = 700000;
     return NVML_SUCCESS;
 }
 

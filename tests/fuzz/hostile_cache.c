@@ -62,7 +62,13 @@ static void fill(const char *path)
     char *cubin = NULL;
     size_t size = 0;
     const struct hn_origin from = {"node7", "idle.json", 1763697600};
-    const struct hn_roofs roofs = {3772, 5992, 20000, 1.5, 1763697600, "CUDA 13.0"};
+    const struct hn_roofs roofs = {3772,
+                                   5992,
+                                   20000,
+                                   1.5,
+                                   1763697600,
+                                   "CUDA 13.0",
+                                   {.pipes = {[HN_PIPE_BF16] = {400e3, 1500}}}};
     const struct hn_value larger = hn_integer(8192);
     fuzz_require(hn_recording_load(HONE_FUZZ_BASE "/idle.json", &recording, &err) == HN_OK &&
                      hn_text_read_file(HONE_FUZZ_BASE "/idle.cubin", 1 << 20, &cubin, &size,

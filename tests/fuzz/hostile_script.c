@@ -124,7 +124,7 @@ static void add_other(struct hn_text *line, struct fuzz_random *random)
         "!apart",
         "!unsealed",
         "PRAGMA user_version = -1",
-        "PRAGMA user_version = 6",
+        "PRAGMA user_version = 7",
         "PRAGMA application_id = 0",
         "CREATE VIEW v AS SELECT 1",
         "CREATE TABLE t(a)",

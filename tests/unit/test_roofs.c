@@ -12,7 +12,7 @@ static const struct hn_device_identity slice = {"NVIDIA H200", 90, 16, "1g.18gb"
 
 static struct hn_roofs make_roofs(const char *driver, double measured)
 {
-    struct hn_roofs roofs = {4000, 8000, 50000, 2, measured, ""};
+    struct hn_roofs roofs = {4000, 8000, 50000, 2, measured, "", {.power_limit_w = 0}};
     snprintf(roofs.driver, sizeof roofs.driver, "%s", driver);
     return roofs;
 }
@@ -25,6 +25,11 @@ static void assert_same(const struct hn_roofs *found, const struct hn_roofs *exp
     assert_true(found->launch_us == expected->launch_us);
     assert_true(found->measured == expected->measured);
     assert_string_equal(found->driver, expected->driver);
+    for (int i = 0; i < HN_PIPE_COUNT; i++) {
+        assert_true(found->tensor.pipes[i].gflops == expected->tensor.pipes[i].gflops);
+        assert_true(found->tensor.pipes[i].clock_mhz == expected->tensor.pipes[i].clock_mhz);
+    }
+    assert_true(found->tensor.power_limit_w == expected->tensor.power_limit_w);
 }
 
 static void the_newest_of_a_driver_is_kept(void **state)
@@ -37,6 +42,8 @@ static void the_newest_of_a_driver_is_kept(void **state)
     struct hn_roofs found;
     struct hn_error err = {""};
     second.copy_gb_per_s = 4100;
+    second.tensor.pipes[HN_PIPE_BF16] = (struct hn_tensor_roof){700e3, 1600};
+    second.tensor.power_limit_w = 700;
     assert_int_equal(hn_store_get_roofs(store, &h200, NULL, &found, &err), HN_ENOTFOUND);
     assert_string_equal(err.message, "nothing was measured of what NVIDIA H200 can do at best");
     assert_int_equal(hn_store_put_roofs(store, &h200, &first, NULL), HN_OK);
@@ -55,6 +62,14 @@ static void the_newest_of_a_driver_is_kept(void **state)
     assert_int_equal(hn_store_get_roofs(store, &slice, NULL, &found, NULL), HN_ENOTFOUND);
     hn_store_close(store);
     assert_int_equal(query(fixture->path, "SELECT count(*) FROM roof"), 2);
+
+    /* Who knows nothing of tensor cores takes nothing away. */
+    store = open_store(fixture->path, HN_STORE_WRITE);
+    assert_int_equal(hn_store_put_roofs(store, &h200, &first, NULL), HN_OK);
+    first.tensor = second.tensor;
+    assert_int_equal(hn_store_get_roofs(store, &h200, "580.1", &found, NULL), HN_OK);
+    assert_same(&found, &first);
+    hn_store_close(store);
 }
 
 static void json_is_exact_both_ways(void **state)
@@ -64,6 +79,10 @@ static void json_is_exact_both_ways(void **state)
                                           "launch_us",     "measured",    "driver"};
     struct hn_roofs roofs = make_roofs("580.1", 1.0 / 3);
     struct hn_roofs found;
+    struct hn_error reason = {""};
+    for (int i = 0; i < HN_PIPE_COUNT; i++)
+        roofs.tensor.pipes[i] = (struct hn_tensor_roof){1000.0 / (i + 3), 1600};
+    roofs.tensor.power_limit_w = 700;
     json_t *json = hn_roofs_to_json(&roofs);
     assert_int_equal(hn_roofs_from_json(json, &found, NULL), HN_OK);
     assert_same(&found, &roofs);
@@ -77,6 +96,14 @@ static void json_is_exact_both_ways(void **state)
         assert_string_equal(err.message, message);
         json_decref(wrong);
     }
+    json_object_set_new(json_object_get(json_object_get(json, "tensor"), "tf32"), "gflops",
+                        json_real(-1));
+    assert_int_equal(hn_roofs_from_json(json, &found, &reason), HN_EFORMAT);
+    assert_string_equal(reason.message,
+                        "the roofs of tensor cores: 'gflops' is not a number from 0 on");
+    json_object_del(json, "tensor");
+    assert_int_equal(hn_roofs_from_json(json, &found, NULL), HN_OK);
+    assert_true(found.tensor.pipes[HN_PIPE_TF32].gflops == 0);
     json_object_set_new(json, "copy_gb_per_s", json_real(-1));
     assert_int_equal(hn_roofs_from_json(json, &found, NULL), HN_EFORMAT);
     assert_int_equal(hn_roofs_from_json(NULL, &found, NULL), HN_EFORMAT);
@@ -107,6 +134,11 @@ static void a_device_is_measured(void **state)
     assert_true(roofs.copy_gb_per_s > 1000 && roofs.copy_gb_per_s < 5000);
     assert_string_equal(roofs.driver, device.driver);
     assert_true(roofs.measured > 1.7e9);
+    assert_near(roofs.tensor.pipes[HN_PIPE_FP8].gflops, 800e3);
+    assert_near(roofs.tensor.pipes[HN_PIPE_BF16].gflops, 400e3);
+    assert_near(roofs.tensor.pipes[HN_PIPE_FP16].gflops, 400e3);
+    assert_near(roofs.tensor.pipes[HN_PIPE_TF32].gflops, 200e3);
+    assert_near(roofs.tensor.pipes[HN_PIPE_BF16].clock_mhz, 1500);
     hn_driver_close(&driver);
 }
 
@@ -177,6 +209,39 @@ static void what_takes_longest_is_the_roof(void **state)
     hn_record_finish(&record);
 }
 
+static void tensor_cores_have_their_own_roofs(void **state)
+{
+    (void)state;
+    struct hn_roofs roofs = make_roofs("580.1", 1);
+    struct hn_device device = {.l2_bytes = 60 << 20};
+    struct hn_metric metrics[] = {{.name = (char *)"bytes"}, {.name = (char *)"flops_fp16"}};
+    const struct hn_plan plan = {.metrics = metrics, .metric_count = 2};
+    struct hn_roof_shares shares;
+    struct hn_record record;
+    hn_record_init(&record);
+    record.outcome = HN_OUTCOME_OK;
+    record.timing.median_us = record.timing.high_us = 20;
+    set_metric(&record, "flops_fp16", 4e9);
+    assert_int_equal(hn_roof_pipe(&plan), HN_PIPE_FP16);
+    assert_true(hn_roof_is_known(&plan));
+    /* Not known: no share of it, and nothing that it would be beyond. */
+    assert_true(hn_roof_shares_find(&roofs, &device, HN_COLD, &record, &shares));
+    assert_true(shares.flops == 4e9 && shares.flops_share == 0);
+    assert_null(shares.beyond);
+    roofs.tensor.pipes[HN_PIPE_FP16].gflops = 400e3;
+    assert_true(hn_roof_shares_find(&roofs, &device, HN_COLD, &record, &shares));
+    assert_string_equal(shares.flops_name, "FP16");
+    assert_near(shares.flops_share, 0.5);
+    assert_true(shares.flops_rate == 400e3);
+    set_metric(&record, "flops_fp16", 1e10);
+    assert_true(hn_roof_shares_find(&roofs, &device, HN_COLD, &record, &shares));
+    assert_string_equal(shares.beyond, "flops_fp16");
+    hn_record_finish(&record);
+    assert_true(hn_roofs_have_pipe(90, HN_PIPE_FP8) && hn_roofs_have_pipe(80, HN_PIPE_BF16));
+    assert_false(hn_roofs_have_pipe(80, HN_PIPE_FP8) || hn_roofs_have_pipe(75, HN_PIPE_FP16));
+    assert_false(hn_roofs_have_pipe(100, HN_PIPE_BF16));
+}
+
 static void roofs_have_a_text(void **state)
 {
     (void)state;
@@ -188,6 +253,14 @@ static void roofs_have_a_text(void **state)
     assert_string_equal(text.data, "copy 4000 GB/s, L2 8000 GB/s, FP32 61.2 TFLOP/s, launch 2 us, "
                                    "measured 2026-11-21 with driver 580.82");
     hn_text_finish(&text);
+    hn_text_init(&text);
+    roofs.tensor.pipes[HN_PIPE_BF16] = (struct hn_tensor_roof){712345, 1612.3};
+    roofs.tensor.pipes[HN_PIPE_TF32] = (struct hn_tensor_roof){356e3, 0};
+    roofs.tensor.power_limit_w = 700;
+    hn_tensor_roofs_append(&text, &roofs.tensor);
+    assert_string_equal(text.data,
+                        "BF16 712 TFLOP/s at 1612 MHz, TF32 356 TFLOP/s; power limit 700 W");
+    hn_text_finish(&text);
 }
 
 int main(void)
@@ -198,6 +271,7 @@ int main(void)
         cmocka_unit_test(a_device_is_measured),
         cmocka_unit_test(a_program_that_does_not_fit_is_refused),
         cmocka_unit_test(what_takes_longest_is_the_roof),
+        cmocka_unit_test(tensor_cores_have_their_own_roofs),
         cmocka_unit_test(roofs_have_a_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -302,7 +302,7 @@ static void newer_format_is_refused(void **state)
     hn_store_close(open_store(fixture->path, HN_STORE_WRITE));
     run_sql(fixture->path, "PRAGMA user_version = 99");
     assert_refused(fixture->path, HN_STORE_WRITE, HN_EFORMAT,
-                   "has format 99, this Hone knows up to 5; it was not touched");
+                   "has format 99, this Hone knows up to 6; it was not touched");
     assert_refused(fixture->path, HN_STORE_READ, HN_EFORMAT, "has format 99");
     assert_int_equal(query(fixture->path, "PRAGMA user_version"), 99);
 }

@@ -174,6 +174,11 @@ static void print_roofs(const struct hn_roofs *roofs)
     hn_roofs_append(&text, roofs);
     printf("  %-20s %s\n", "at best", text.failed ? "" : text.data);
     hn_text_finish(&text);
+    hn_text_init(&text);
+    hn_tensor_roofs_append(&text, &roofs->tensor);
+    if (text.length > 0 && !text.failed)
+        printf("  %-20s %s\n", "tensor cores at best", text.data);
+    hn_text_finish(&text);
 }
 
 /* Those measured now, or with whatever driver before. HN_ENOTFOUND: there are none. */

@@ -11,9 +11,11 @@
 static enum hn_status compile(const struct hn_device *device, struct hn_image *image,
                               struct hn_error *err)
 {
-    char architecture[16];
+    char number[16];
+    char architecture[HN_ARCHITECTURE_SIZE];
     struct hn_nvrtc nvrtc;
-    snprintf(architecture, sizeof architecture, "sm_%d", device->identity.capability);
+    snprintf(number, sizeof number, "sm_%d", device->identity.capability);
+    hn_architecture_name(number, true, architecture);
     const struct hn_compile_request request = {
         .name = "hone/roofs.cu",
         .text = hn_roofs_source,

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "cache/store/store_roofs.h"
+#include "runtime/bench/roofs.h"
 #include "tuner/commands/sharing.h"
 #include "tuner/report/roof.h"
 #include "tuner/report/summary.h"
@@ -35,6 +36,14 @@ static enum hn_status make_backend(struct hn_tune_search *search, struct hn_task
     return status;
 }
 
+/* An older Hone did not measure tensor cores. */
+static bool lacks_pipe(const struct hn_backend *backend, const struct hn_roofs *roofs)
+{
+    enum hn_tensor_pipe pipe = hn_roof_pipe(backend->task->plan);
+    return pipe < HN_PIPE_COUNT && !(roofs->tensor.pipes[pipe].gflops > 0) &&
+           hn_roofs_have_pipe(backend->device.identity.capability, pipe);
+}
+
 /* From the cache, or measured now where the GPU is at work anyway: once for a device and its
  * driver. Without them the report has a column less. */
 static bool find_roofs(struct hn_tune_search *search, const struct hn_session *session,
@@ -46,11 +55,12 @@ static bool find_roofs(struct hn_tune_search *search, const struct hn_session *s
     struct hn_error ignored;
     if (!hn_roof_is_known(backend->task->plan))
         return false;
-    if (hn_store_get_roofs(search->store, device, driver, roofs, &ignored) == HN_OK)
+    bool known = hn_store_get_roofs(search->store, device, driver, roofs, &ignored) == HN_OK;
+    if (known && (search->workers == NULL || !lacks_pipe(backend, roofs)))
         return true;
     if (search->workers == NULL || state->finished == state->reused || hn_interrupted() != 0 ||
         hn_backend_live_roofs(backend, roofs, &ignored) != HN_OK)
-        return false;
+        return known;
     hn_store_put_roofs(search->store, device, roofs, &ignored);
     return true;
 }

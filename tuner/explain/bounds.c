@@ -19,6 +19,7 @@ static void find_roof(const struct hn_task *task, const struct hn_device *device
                                      task->regime, record, &shares);
     bounds->bytes = shares.bytes;
     bounds->flops = shares.flops;
+    bounds->flops_rate = shares.flops_rate;
     if (time_us > 0) {
         bounds->gb_per_s = bounds->bytes / time_us / 1e3;
         bounds->gflops = bounds->flops / time_us / 1e3;

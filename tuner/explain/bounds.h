@@ -22,6 +22,7 @@ struct hn_bounds {
     double flops;
     double gb_per_s;
     double gflops;
+    double flops_rate; /* the roof of what computes them, in GFLOP/s; 0: not known */
     /* The time that its roof alone would take over the time it took; 0: not known. */
     double bytes_share;
     double flops_share;

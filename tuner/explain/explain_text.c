@@ -244,17 +244,17 @@ static void print_rates(const struct hn_explanation *explanation, FILE *file)
         fprintf(file, " (%.0f%% of the roof)", bounds->bytes_share * 100);
     if (bounds->flops > 0)
         fprintf(file, "%s%.0f GFLOP/s", bounds->bytes > 0 ? ", " : "", bounds->gflops);
-    if (bounds->flops > 0 && bounds->bound != NULL)
+    if (bounds->flops > 0 && bounds->flops_rate > 0 && bounds->bound != NULL)
         fprintf(file, " (%.0f%% of the roof)", bounds->flops_share * 100);
     if (bounds->bytes > 0 && bounds->flops > 0) {
         fputs(", ", file);
         print_intensity(file, bounds->flops / bounds->bytes);
         fputs(" operations a byte", file);
     }
-    if (bounds->bound != NULL && bounds->bytes > 0 && bounds->flops > 0 &&
+    if (bounds->bound != NULL && bounds->bytes > 0 && bounds->flops > 0 && bounds->flops_rate > 0 &&
         explanation->roofs->copy_gb_per_s > 0) {
         fputs(" (the roofs meet at ", file);
-        print_intensity(file, explanation->roofs->fp32_gflops / explanation->roofs->copy_gb_per_s);
+        print_intensity(file, bounds->flops_rate / explanation->roofs->copy_gb_per_s);
         fputc(')', file);
     }
     fputc('\n', file);

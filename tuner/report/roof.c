@@ -5,16 +5,41 @@
 #include <string.h>
 #include <time.h>
 
+/* Where several are given, the first counts. */
+static const struct {
+    const char *metric;
+    enum hn_tensor_pipe pipe; /* HN_PIPE_COUNT: none of the tensor cores' */
+} computing[] = {
+#define X(identifier, key, name, bytes) {"flops_" key, identifier},
+    HN_TENSOR_PIPES(X)
+#undef X
+        {"flops", HN_PIPE_COUNT},
+};
+enum { COMPUTING = sizeof computing / sizeof *computing };
+
+static bool has_metric(const struct hn_plan *plan, const char *name)
+{
+    for (size_t i = 0; i < plan->metric_count; i++)
+        if (strcmp(plan->metrics[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 /* Those of a pipeline are what crosses the bus. */
 bool hn_roof_is_known(const struct hn_plan *plan)
 {
-    if (plan->pipeline != NULL)
-        return false;
-    for (size_t i = 0; i < plan->metric_count; i++)
-        if (strcmp(plan->metrics[i].name, "bytes") == 0 ||
-            strcmp(plan->metrics[i].name, "flops") == 0)
-            return true;
-    return false;
+    bool known = has_metric(plan, "bytes");
+    for (int i = 0; i < COMPUTING; i++)
+        known = known || has_metric(plan, computing[i].metric);
+    return known && plan->pipeline == NULL;
+}
+
+enum hn_tensor_pipe hn_roof_pipe(const struct hn_plan *plan)
+{
+    int i = 0;
+    while (i < COMPUTING - 1 && !has_metric(plan, computing[i].metric))
+        i++;
+    return computing[i].pipe;
 }
 
 static double metric(const struct hn_record *record, const char *name)
@@ -33,9 +58,25 @@ static double share_of(double amount, double rate, double time_us)
 /* What the device needs at least is less than what a roof says: see roof.h. */
 static const double roof_margin = 1.1;
 
+/* The place among what computes; what a launch of it computes, by whom, how fast at best. */
+static int find_computing(const struct hn_roofs *roofs, const struct hn_record *record,
+                          struct hn_roof_shares *shares)
+{
+    int i = 0;
+    while (i < COMPUTING - 1 && metric(record, computing[i].metric) == 0.0)
+        i++;
+    enum hn_tensor_pipe pipe = computing[i].pipe;
+    bool is_tensor = pipe < HN_PIPE_COUNT;
+    shares->flops = metric(record, computing[i].metric);
+    shares->flops_name = is_tensor ? hn_tensor_pipe_names[pipe] : "FP32";
+    if (roofs != NULL)
+        shares->flops_rate = is_tensor ? roofs->tensor.pipes[pipe].gflops : roofs->fp32_gflops;
+    return i;
+}
+
 static const char *find_beyond(const struct hn_roofs *roofs, const struct hn_device *device,
-                               const struct hn_roof_shares *shares, enum hn_regime regime,
-                               const struct hn_record *record)
+                               const struct hn_roof_shares *shares, const char *flops,
+                               enum hn_regime regime, const struct hn_record *record)
 {
     double high_us = record->timing.high_us * roof_margin;
     double moved = fmax(shares->bytes - (double)device->l2_bytes, 0.0);
@@ -44,7 +85,7 @@ static const char *find_beyond(const struct hn_roofs *roofs, const struct hn_dev
     if (share_of(moved, roofs->copy_gb_per_s, high_us) > 1.0 ||
         share_of(shares->bytes, roofs->l2_gb_per_s, high_us) > 1.0)
         return "bytes";
-    return share_of(shares->flops, roofs->fp32_gflops, high_us) > 1.0 ? "flops" : NULL;
+    return share_of(shares->flops, shares->flops_rate, high_us) > 1.0 ? flops : NULL;
 }
 
 bool hn_roof_shares_find(const struct hn_roofs *roofs, const struct hn_device *device,
@@ -53,16 +94,16 @@ bool hn_roof_shares_find(const struct hn_roofs *roofs, const struct hn_device *d
 {
     double time_us = record->timing.median_us;
     double bytes = metric(record, "bytes");
-    double flops = metric(record, "flops");
-    *shares = (struct hn_roof_shares){.bytes = bytes, .flops = flops};
-    if (roofs == NULL || (bytes == 0.0 && flops == 0.0) || !(time_us > 0.0))
+    *shares = (struct hn_roof_shares){.bytes = bytes};
+    int who = find_computing(roofs, record, shares);
+    if (roofs == NULL || (bytes == 0.0 && shares->flops == 0.0) || !(time_us > 0.0))
         return false;
     shares->cached = regime != HN_COLD && bytes <= device->l2_bytes / 2.0;
     shares->bytes_share =
         share_of(bytes, shares->cached ? roofs->l2_gb_per_s : roofs->copy_gb_per_s, time_us);
-    shares->flops_share = share_of(flops, roofs->fp32_gflops, time_us);
+    shares->flops_share = share_of(shares->flops, shares->flops_rate, time_us);
     shares->launch_share = roofs->launch_us / time_us;
-    shares->beyond = find_beyond(roofs, device, shares, regime, record);
+    shares->beyond = find_beyond(roofs, device, shares, computing[who].metric, regime, record);
     return true;
 }
 
@@ -77,7 +118,7 @@ void hn_roof_nearest(const struct hn_roof_shares *shares, struct hn_roof *roof)
     *roof = (struct hn_roof){NULL, 0.0};
     take_larger(roof, "launch", shares->launch_share);
     take_larger(roof, shares->cached ? "L2" : "copy", shares->bytes_share);
-    take_larger(roof, "FP32", shares->flops_share);
+    take_larger(roof, shares->flops_name, shares->flops_share);
 }
 
 bool hn_roof_of(const struct hn_roofs *roofs, const struct hn_backend *backend,

@@ -7,9 +7,9 @@
 
 /* How near a time is to what the device can do at best (Williams, Waterman and Patterson, "Roofline", 2009): the time
  * that the device needs at least for what a launch moves and computes, by the metrics named bytes and flops, over the
- * time that it took. */
+ * time that it took. What tensor cores compute is named flops_bf16, flops_fp16, flops_tf32 or flops_fp8. */
 struct hn_roof {
-    const char *name; /* what bounds it: copy, L2, FP32 or launch */
+    const char *name; /* what bounds it: copy, L2, FP32, launch, or the type of the tensor cores' numbers: BF16 */
     double share;     /* of the bound that was reached */
 };
 
@@ -17,11 +17,13 @@ struct hn_roof {
 struct hn_roof_shares {
     double bytes; /* of a launch, by the metrics named so; 0: not said */
     double flops;
+    const char *flops_name; /* what computes them: FP32, BF16, … */
+    double flops_rate;      /* its roof in GFLOP/s; 0: not known */
     bool cached; /* the bytes are set against the L2 cache: in a warm regime what fits half of it */
     double bytes_share;
     double flops_share;
     double launch_share;
-    /* The metric ("bytes" or "flops") that can not be true of what was measured; NULL: both can. The whole interval of the
+    /* The metric ("bytes", "flops" or "flops_bf16", …) that can not be true of what was measured; NULL: both can. The whole interval of the
      * time lies below what the device needs for so much, of which the L2 cache may have kept its size for later, at 1.1
      * times its measured rates: reads alone are up to 8% faster than a copy. */
     const char *beyond;
@@ -29,6 +31,8 @@ struct hn_roof_shares {
 
 /* Whether the plan says how much that is. */
 bool hn_roof_is_known(const struct hn_plan *plan);
+/* The tensor cores that the plan's metrics name, HN_PIPE_COUNT: none. */
+enum hn_tensor_pipe hn_roof_pipe(const struct hn_plan *plan);
 /* False when the record has no time or no such metric, or no roofs are given (NULL): then only bytes and flops are set. */
 bool hn_roof_shares_find(const struct hn_roofs *roofs, const struct hn_device *device, enum hn_regime regime,
                          const struct hn_record *record, struct hn_roof_shares *shares);

@@ -398,6 +398,13 @@ static void print_roofs(const struct scale *scale, FILE *file)
     hn_roofs_append(&text, scale->roofs);
     fprintf(file, "  roofs: %s\n", text.failed ? "" : text.data);
     hn_text_finish(&text);
+    if (hn_roof_pipe(scale->plan) == HN_PIPE_COUNT)
+        return;
+    hn_text_init(&text);
+    hn_tensor_roofs_append(&text, &scale->roofs->tensor);
+    fprintf(file, "  of tensor cores: %s\n",
+            text.failed || text.length == 0 ? "not known on this device" : text.data);
+    hn_text_finish(&text);
 }
 
 /* A time that can not be is no record to be proud of. It was measured twice, in the search and in
@@ -413,7 +420,10 @@ static void print_beyond(const struct scale *scale, const struct shown *best, FI
                 "check "
                 "`%s`%s\n",
                 metric, best->records[0].timing.median_us, metric,
-                strcmp(metric, "flops") == 0 ? ", or whether it uses more than FP32 units" : "");
+                strcmp(metric, "flops") == 0
+                    ? ", or whether it uses more than FP32 units: what tensor cores compute is "
+                      "named `flops_bf16`, `flops_fp16`, `flops_tf32` or `flops_fp8`"
+                    : "");
 }
 
 static enum hn_status print_found(const struct hn_session *session,

@@ -344,6 +344,7 @@ static enum hn_status compile_roofs(struct hn_live *live, struct hn_image *image
 {
     struct hn_template template = {.path = (char *)"hone/roofs.cu"};
     struct hn_source source = {.template = &template,
+                               .arch_specific = true,
                                .text = (char *)hn_roofs_source,
                                .entries = (char **)hn_roofs_entries,
                                .entry_count = hn_roofs_entry_count};

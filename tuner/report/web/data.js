@@ -2,6 +2,9 @@
 // The data of the page: tunings, whose records are kept as columns.
 import {figure, time, date, spread, NONE} from "./format.js";
 
+/** Of tensor cores, in the order in which metrics are looked for. */
+const TENSOR_TYPES = ["fp8", "bf16", "fp16", "tf32"];
+
 /** One tuning. Records are numbered in the order in which they were made. */
 class Tuning {
   constructor(raw, outcomes, number) {
@@ -12,7 +15,8 @@ class Tuning {
     [this.objectiveName, this.direction] = this.objective.split(" ");
     this.timed = this.objectiveName === "time";
     this.lowerIsBetter = this.direction !== "maximize";
-    this.rates = Object.keys(this.metrics).filter(name => !["bytes", "flops", this.objectiveName].includes(name));
+    this.rates = Object.keys(this.metrics).filter(name =>
+      !["bytes", "flops", ...TENSOR_TYPES.map(type => `flops_${type}`), this.objectiveName].includes(name));
     this.merit ??= this.rates.at(-1) ?? null; // where no config says which it is
     this.outcome = this.column("outcome").map(index => outcomes[index]);
     this.time = this.column("time");
@@ -167,17 +171,31 @@ class Tuning {
     ].filter(([holds]) => holds).map(([, remark]) => remark);
   }
 
+  /** What computes, as the first of these metrics says that there is: tensor cores by the type of their numbers, else FP32;
+   * and its roof in GFLOP/s, 0 where that is not known. */
+  get computing() {
+    const type = TENSOR_TYPES.find(type => this.metrics[`flops_${type}`] !== undefined &&
+      this.metric(`flops_${type}`).some(value => value > 0));
+    return type === undefined ? {metric: "flops", name: "FP32", rate: this.roofs?.fp32_gflops ?? 0}
+      : {metric: `flops_${type}`, name: type.toUpperCase(), rate: this.roofs?.tensor?.[type]?.gflops ?? 0};
+  }
+
+  computed(i) {
+    const {metric} = this.computing;
+    return this.metrics[metric] === undefined ? 0 : this.metric(metric)[i] ?? 0;
+  }
+
   /** What a launch takes at least on this device, by its metrics bytes and flops (the roofline model of Williams,
    * Waterman and Patterson, 2009), and what bounds it; null where that is not known. With a warm L2 cache nothing moves
    * faster than from there. */
   bound(i) {
     const roofs = this.roofs;
     const moved = this.metrics.bytes === undefined ? 0 : this.metric("bytes")[i] ?? 0;
-    const computed = this.metrics.flops === undefined ? 0 : this.metric("flops")[i] ?? 0;
+    const computed = this.computed(i);
     if (roofs === null || (moved === 0 && computed === 0)) return null;
     const memory = this.regime !== "cold" ? ["L2", moved / roofs.l2_gb_per_s / 1e3] : ["copy", moved / roofs.copy_gb_per_s / 1e3];
     const bounds = [["launch", roofs.launch_us], memory,
-                    ["FP32", computed / roofs.fp32_gflops / 1e3]];
+                    [this.computing.name, this.computing.rate > 0 ? computed / this.computing.rate / 1e3 : 0]];
     const [name, us] = bounds.reduce((longest, other) => (other[1] > longest[1] ? other : longest));
     return {name, us};
   }
@@ -189,9 +207,9 @@ class Tuning {
     if (roofs === null || this.regime !== "cold" || this.outcome[i] !== "ok" || this.time[i] === null) return null;
     const us = 1.1 * Math.max(this.time[i], this.column("high")[i] ?? 0);
     const moved = this.metrics.bytes === undefined ? 0 : this.metric("bytes")[i] ?? 0;
-    const computed = this.metrics.flops === undefined ? 0 : this.metric("flops")[i] ?? 0;
+    const {metric, rate} = this.computing;
     if (Math.max(moved - 2 ** 27, 0) > us * 1e3 * roofs.copy_gb_per_s || moved > us * 1e3 * roofs.l2_gb_per_s) return "bytes";
-    return computed > us * 1e3 * roofs.fp32_gflops ? "flops" : null;
+    return rate > 0 && this.computed(i) > us * 1e3 * rate ? metric : null;
   }
 
   roofText(i) {

@@ -9,16 +9,17 @@ import {frame, axes, label, drawPoints, marks, ring, inspect, describeRecord, po
 /** How the tuning says its work: both bytes and flops give an intensity; one alone an amount. */
 function kindOfWork(tuning) {
   const has = name => tuning.metrics[name] !== undefined && tuning.metric(name).some(value => value > 0);
-  if (has("bytes") && has("flops")) return "both";
-  return has("bytes") ? "bytes" : has("flops") ? "flops" : null;
+  const computes = has(tuning.computing.metric) && (tuning.roofs === null || tuning.computing.rate > 0);
+  if (has("bytes") && computes) return "both";
+  return has("bytes") ? "bytes" : computes ? "flops" : null;
 }
 
 const KINDS = {
-  both: {x: i => t => t.metric("flops")[i] / t.metric("bytes")[i], y: i => t => t.metric("flops")[i] / t.time[i] / 1e3,
+  both: {x: i => t => t.computed(i) / t.metric("bytes")[i], y: i => t => t.computed(i) / t.time[i] / 1e3,
          xLabel: "arithmetic intensity, FLOP/byte", yLabel: "GFLOP/s", xText: "FLOP/byte"},
   bytes: {x: i => t => t.metric("bytes")[i] / 1e6, y: i => t => t.metric("bytes")[i] / t.time[i] / 1e3,
           xLabel: "bytes moved by a launch, MB", yLabel: "GB/s", xText: "MB"},
-  flops: {x: i => t => t.metric("flops")[i] / 1e6, y: i => t => t.metric("flops")[i] / t.time[i] / 1e3,
+  flops: {x: i => t => t.computed(i) / 1e6, y: i => t => t.computed(i) / t.time[i] / 1e3,
           xLabel: "operations of a launch, MFLOP", yLabel: "GFLOP/s", xText: "MFLOP"},
 };
 
@@ -40,14 +41,14 @@ function placesOf(tuning, kind) {
 
 /** Lines of roofs: {name, text, at(x)} in the plot's units. */
 function roofLines(tuning, kind) {
-  const {roofs} = tuning;
+  const {roofs, computing} = tuning;
   if (roofs === null) return [];
   const lines = {
-    both: [["copy", `copy ${figure(roofs.copy_gb_per_s)} GB/s`, x => Math.min(x * roofs.copy_gb_per_s, roofs.fp32_gflops)],
-           ["l2", `L2 ${figure(roofs.l2_gb_per_s)} GB/s`, x => Math.min(x * roofs.l2_gb_per_s, roofs.fp32_gflops)]],
+    both: [["copy", `copy ${figure(roofs.copy_gb_per_s)} GB/s`, x => Math.min(x * roofs.copy_gb_per_s, computing.rate)],
+           ["l2", `L2 ${figure(roofs.l2_gb_per_s)} GB/s`, x => Math.min(x * roofs.l2_gb_per_s, computing.rate)]],
     bytes: [["copy", `copy ${figure(roofs.copy_gb_per_s)} GB/s`, x => Math.min(roofs.copy_gb_per_s, x * 1e3 / roofs.launch_us)],
             ["l2", `L2 ${figure(roofs.l2_gb_per_s)} GB/s`, x => Math.min(roofs.l2_gb_per_s, x * 1e3 / roofs.launch_us)]],
-    flops: [["copy", `FP32 ${figure(roofs.fp32_gflops / 1e3, 3)} TFLOP/s`, x => Math.min(roofs.fp32_gflops, x * 1e3 / roofs.launch_us)]],
+    flops: [["copy", `${computing.name} ${figure(computing.rate / 1e3, 3)} TFLOP/s`, x => Math.min(computing.rate, x * 1e3 / roofs.launch_us)]],
   };
   return lines[kind].map(([name, text, at]) => ({name, text, at}));
 }
@@ -55,7 +56,7 @@ function roofLines(tuning, kind) {
 function domains(tuning, kind, places, others) {
   const lines = roofLines(tuning, kind);
   const xs = [...places, ...others].map(({x}) => x);
-  const ridge = kind === "both" && tuning.roofs ? tuning.roofs.fp32_gflops / tuning.roofs.copy_gb_per_s : null;
+  const ridge = kind === "both" && tuning.roofs ? tuning.computing.rate / tuning.roofs.copy_gb_per_s : null;
   const [low, high] = extent(ridge === null ? xs : [...xs, ridge / 4, ridge], "log", 0); // so that slopes can be seen
   const x = [low / 3, high * 3];
   const tops = lines.map(line => line.at(x[1]));
@@ -85,8 +86,9 @@ function nameRoofs(plot, x, y, lines, kind, tuning) {
     label(plot, group, line.text, kind === "both" ? along : flat, {name: `roof-name ${line.name}`});
   }
   if (kind === "both") {
-    const top = y(tuning.roofs.fp32_gflops);
-    label(plot, group, `FP32 ${figure(tuning.roofs.fp32_gflops / 1e3, 3)} TFLOP/s`,
+    const {name, rate} = tuning.computing;
+    const top = y(rate);
+    label(plot, group, `${name} ${figure(rate / 1e3, 3)} TFLOP/s`,
       [-6, 13].map(off => ({x: plot.area.right - 4, y: top + off, anchor: "end"})), {name: "roof-name copy"});
   }
   plot.root.append(group);
@@ -126,7 +128,8 @@ function verdict(tuning) {
   const bound = best === null ? null : tuning.bound(best);
   if (bound === null) return null;
   const share = bound.us / tuning.time[best];
-  const what = {launch: "the launch of a kernel", copy: "memory bandwidth", L2: "bandwidth of the L2 cache", FP32: "FP32 arithmetic"}[bound.name];
+  const what = {launch: "the launch of a kernel", copy: "memory bandwidth", L2: "bandwidth of the L2 cache", FP32: "FP32 arithmetic"}[bound.name] ??
+    `${bound.name} on tensor cores`;
   return html("p", {class: "finding"}, `The best takes ${time(tuning.time[best])}; by ${what} it would need ${time(bound.us)} at least: `,
     html("strong", {}, `${(share * 100).toFixed(1)}% of the ${bound.name} roof`), ".",
     tuning.beyond(best) !== null ? ` Faster than the roof: check the metric ${tuning.beyond(best)}.` : share > 1 ? BEYOND : "");

@@ -87,7 +87,8 @@ function protocolText(tuning) {
 function roofsText(roofs) {
   if (roofs === null) return "not known: hone device --measure";
   const parts = [`copy ${figure(roofs.copy_gb_per_s)} GB/s`, `L2 ${figure(roofs.l2_gb_per_s)} GB/s`,
-    `FP32 ${figure(roofs.fp32_gflops / 1000, 3)} TFLOP/s`, `launch ${figure(roofs.launch_us, 3)} µs`];
+    `FP32 ${figure(roofs.fp32_gflops / 1000, 3)} TFLOP/s`, ...Object.entries(roofs.tensor ?? {}).filter(([, roof]) => roof.gflops > 0)
+      .map(([type, {gflops}]) => `${type.toUpperCase()} ${figure(gflops / 1000, 3)} TFLOP/s`), `launch ${figure(roofs.launch_us, 3)} µs`];
   return `${parts.join(", ")}; measured ${date(roofs.measured)} with driver ${roofs.driver}`;
 }
 
