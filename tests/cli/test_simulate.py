@@ -170,6 +170,15 @@ class Simulate(hone.Case):
         document = self.scores(*spaces, CONV6, *priors, "--runs", 1)
         self.assertEqual([space["priors"] for space in document["strategies"][0]["spaces"]], [4362, 4362, 0])
 
+    def test_estimate(self):
+        """The first points are those that it says are best; an unknown name ends with a message."""
+        estimate = "abs(block_size_x - 64) + abs(block_size_y - 2) + 1"
+        guided = evaluated(self.traces(CONV6, "--runs", 3, "--estimate", estimate))
+        keys = list(json.loads(gzip.open(CONV6).read())["cache"])
+        self.assertEqual({tuple(keys[row].split(",")[:2]) for *_, rows in guided for row in rows[:2]}, {("64", "2")})
+        finished = self.hone("simulate", CONV6, "--estimate", "block_size", expect=2)
+        self.assertIn("--estimate 'block_size', of conv6-a6000: unknown name 'block_size'; nearest is 'block_size_", finished.stderr)
+
     def test_interrupted(self):
         path = self.folder / "t.jsonl"
         process = subprocess.Popen([hone.HONE, "simulate", CONV6, "--strategy", "random", "--runs", "1000000",

@@ -150,6 +150,10 @@ static void a_plan_holds_all_but_the_space(void **state)
     assert_string_equal(plan->objective, "gflops");
     assert_true(plan->maximize);
     assert_int_equal(config->look_ahead, 128);
+    assert_string_equal(hn_expression_text(config->prior),
+                        "1.0 * M * N / (TILE * sm_count) * (1 if VARIANT == tiled else 2)");
+    assert_bindings(&config->prior_limits, "sm_count=132");
+    assert_null(hn_bindings_get(&config->problems[0], "sm_count"));
     assert_bindings(&plan->defaults, "FACTOR=1,FUSE=false,LOAD=plain,PAD=0,TILE=16,VARIANT=tiled");
     hn_config_destroy(config);
 }
@@ -284,6 +288,7 @@ static void what_is_left_out_has_a_default(void **state)
     assert_string_equal(plan->objective, "time");
     assert_false(plan->maximize);
     assert_int_equal(config->look_ahead, HN_LOOK_AHEAD);
+    assert_null(config->prior);
     assert_bindings(&plan->defaults, "TILE=8");
     struct hn_error err = {""};
     assert_int_equal(hn_config_check_files(config, &err), HN_ECONFIG);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/space/space.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -51,6 +52,31 @@ static char *point_text(const struct hn_space *space, uint64_t index)
     hn_bindings_append(&text, &point);
     hn_bindings_finish(&point);
     return hn_text_take(&text);
+}
+
+static void points_have_estimates(void **state)
+{
+    (void)state;
+    struct hn_space *space = small_space();
+    struct hn_value n = hn_integer(64);
+    struct hn_error err = {""};
+    struct hn_expression *good, *bad;
+    assert_int_equal(hn_expression_parse("(N / TILE - 2) * (3 if LOAD == ldg else 1)", &good, NULL),
+                     HN_OK);
+    assert_int_equal(hn_expression_parse("TIEL", &bad, NULL), HN_OK);
+    assert_int_equal(hn_space_add_constant(space, "N", &n, NULL), HN_OK);
+    assert_false(hn_space_has_estimate(space));
+    assert_int_equal(hn_space_set_estimate(space, bad, &err), HN_ECONFIG);
+    assert_string_equal(err.message, "unknown name 'TIEL'; nearest is 'TILE'");
+    assert_int_equal(hn_space_set_estimate(space, good, NULL), HN_OK);
+    hn_expression_destroy(good);
+    hn_expression_destroy(bad);
+    assert_true(hn_space_has_estimate(space));
+    const uint16_t small[] = {1, 0, 0, 2};
+    const uint16_t large[] = {0, 1, 0, 0};
+    assert_float_equal(hn_space_estimate(space, small), log(6), 1e-12);
+    assert_true(isnan(hn_space_estimate(space, large))); /* not above 0 */
+    hn_space_destroy(space);
 }
 
 static void points_come_in_declared_order(void **state)
@@ -455,6 +481,7 @@ static void published_spaces_have_their_counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(points_have_estimates),
         cmocka_unit_test(points_come_in_declared_order),
         cmocka_unit_test(finds_its_points_and_no_others),
         cmocka_unit_test(long_lists_take_two_bytes),

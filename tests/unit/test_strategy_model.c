@@ -358,6 +358,46 @@ static void doubt_falls(void **state)
     hn_space_destroy(space);
 }
 
+static void estimate(struct hn_space *space, const char *text)
+{
+    struct hn_expression *expression;
+    assert_int_equal(hn_expression_parse(text, &expression, NULL), HN_OK);
+    assert_int_equal(hn_space_set_estimate(space, expression, NULL), HN_OK);
+    hn_expression_destroy(expression);
+}
+
+/* What is estimated to be best comes first; an estimate that is far off delays the best, and hides
+ * it not. */
+static void begins_where_it_is_told_to(void **state)
+{
+    (void)state;
+    static const char *const good = "10 + (A - 12) ** 2 / 16 + (log2(B) - 5 * C) ** 2";
+    struct hn_space *space = make_space();
+    static struct run plain, guided, misled;
+    size_t without = 0;
+    size_t with = 0;
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        const struct plan plan = {"model", seed, 1, 80, NULL, 0, false, 0};
+        struct hn_space *told = make_space();
+        struct hn_space *wrong = make_space();
+        estimate(told, good);
+        estimate(wrong, "A + B");
+        run(space, &plan, &plain);
+        run(told, &plan, &guided);
+        run(wrong, &plan, &misled);
+        for (size_t i = 0; i < 4; i++)
+            assert_in_range(guided.proposals[i][0], 8, 14);
+        assert_int_equal(misled.proposals[0][0] + misled.proposals[0][1], 0);
+        assert_in_range(misled.to_best, 1, 80);
+        without += plain.to_best;
+        with += guided.to_best;
+        hn_space_destroy(told);
+        hn_space_destroy(wrong);
+    }
+    assert_true(with < without);
+    hn_space_destroy(space);
+}
+
 /* Of a boolean only one byte is set. */
 static void booleans_are_numbers(void **state)
 {
@@ -397,7 +437,7 @@ static void numbers_have_their_twos(void **state)
     assert_int_equal(hn_space_add_parameter(space, "ODD", values, 5, NULL), HN_OK);
     assert_int_equal(hn_space_build(space, NULL), HN_OK);
     assert_int_equal(hn_encoding_init(&encoding, space, NULL), HN_OK);
-    
+
     assert_int_equal(encoding.plain, 3);
     assert_int_equal(encoding.count, 4);
     const uint16_t choice[] = {0, 3, 0};
@@ -417,6 +457,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(booleans_are_numbers),
         cmocka_unit_test(numbers_have_their_twos),
+        cmocka_unit_test(begins_where_it_is_told_to),
         cmocka_unit_test(finds_the_best_of_few),
         cmocka_unit_test(looks_ahead_without_harm),
         cmocka_unit_test(has_more_in_flight_with_a_longer_look_ahead),

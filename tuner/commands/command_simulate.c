@@ -26,6 +26,7 @@ enum {
     KEY_LOOK_AHEAD,
     KEY_CORES,
     KEY_PRIOR,
+    KEY_ESTIMATE,
     KEY_JOBS
 };
 enum { RUNS_MOST = 1000000, LOOK_AHEAD_MOST = 65536, JOBS_MOST = 1024 };
@@ -49,6 +50,10 @@ static const struct argp_option own_options[] = {
      "A recorded tuning that strategies know before they start, most relevant first; may be "
      "repeated. A space never knows itself",
      1},
+    {"estimate", KEY_ESTIMATE, "EXPRESSION", 0,
+     "What a point is expected to take, over the parameters of the files, as `prior` of a config "
+     "says it",
+     1},
     {"traces", KEY_TRACES, "FILE", 0, "Write what was evaluated, a JSON line a run; .gz packs", 1},
     {"chances", KEY_CHANCES, 0, 0,
      "Write with the traces what the strategy says of the chance that a point better by 2% exists",
@@ -65,6 +70,7 @@ struct simulate {
     size_t prior_count;
     const char *strategies;
     const char *traces;
+    const char *estimate;
     bool score;
     struct hn_batch batch;
     struct hn_options options;
@@ -115,6 +121,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_PRIOR:
         return add_path(&simulate->priors, &simulate->prior_count, argument);
+    case KEY_ESTIMATE:
+        simulate->estimate = argument;
+        return 0;
     case KEY_TRACES:
         simulate->traces = argument;
         return 0;
@@ -249,6 +258,8 @@ static enum hn_status simulate_all(struct simulate *simulate, struct hn_error *e
         status = check_traces(simulate->traces, err);
     if (status == HN_OK)
         status = hn_batch_load(batch, simulate->paths, simulate->path_count, err);
+    if (status == HN_OK && simulate->estimate != NULL)
+        status = hn_batch_set_estimate(batch, simulate->estimate, err);
     if (status == HN_OK && simulate->prior_count > 0)
         status = hn_batch_load_priors(batch, simulate->priors, simulate->prior_count, err);
     double loaded_ms = hn_now_ms();

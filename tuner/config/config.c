@@ -39,6 +39,8 @@ void hn_config_destroy(struct hn_config *config)
     free(config->typed);
     free(config->ladder);
     hn_bindings_finish(&config->defaults);
+    hn_expression_destroy(config->prior);
+    hn_bindings_finish(&config->prior_limits);
     hn_family_destroy(config->family);
     hn_plan_destroy(config->plan);
     free(config->path);
@@ -51,6 +53,7 @@ static struct hn_config *create(const char *path)
     if (config == NULL)
         return NULL;
     hn_bindings_init(&config->defaults);
+    hn_bindings_init(&config->prior_limits);
     config->look_ahead = HN_LOOK_AHEAD;
     config->plan = hn_plan_create();
     config->path = strdup(path);
@@ -156,10 +159,10 @@ static void read_kernel_parts(struct hn_config_reader *reader, const struct hn_y
 static void read_root(struct hn_config_reader *reader)
 {
     static const char *const keys[] = {
-        "hone",      "kernel",     "template", "entry",     "problem",     "family",
-        "freeze",    "parameters", "defaults", "let",       "constraints", "promising",
-        "arguments", "symbols",    "launch",   "pipeline",  "compile",     "reference",
-        "compare",   "ladder",     "metrics",  "objective", "direction",   "look_ahead"};
+        "hone",       "kernel",    "template",   "entry",       "problem",   "family",    "freeze",
+        "parameters", "defaults",  "let",        "constraints", "promising", "arguments", "symbols",
+        "launch",     "pipeline",  "compile",    "reference",   "compare",   "ladder",    "metrics",
+        "objective",  "direction", "look_ahead", "prior"};
     const struct hn_yaml *template = hn_yaml_get(reader->root, "template");
     hn_config_expect_kind(reader, reader->root, HN_YAML_MAPPING,
                           "a mapping with kernel and parameters");
@@ -171,6 +174,7 @@ static void read_root(struct hn_config_reader *reader)
     else
         read_kernel_parts(reader, template);
     hn_config_check(reader);
+    hn_config_read_prior(reader);
 }
 
 /* What the plan tells those who have no config: which points are valid, and where the config is. */
@@ -333,7 +337,11 @@ enum hn_status hn_config_space(const struct hn_config *config, size_t problem,
     if (status == HN_OK)
         status = add_problem(&config->problems[problem], made, err);
     if (status == HN_OK)
+        status = add_problem(&config->prior_limits, made, err);
+    if (status == HN_OK)
         status = add_words(config->plan, made, err);
+    if (status == HN_OK && config->prior != NULL)
+        status = hn_space_set_estimate(made, config->prior, err);
     for (size_t i = 0; config->only == NULL && i < config->constraint_count && status == HN_OK; i++)
         status = hn_space_add_expression(made, config->constraints[i].expression,
                                          config->constraints[i].where, err);

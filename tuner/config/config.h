@@ -52,6 +52,8 @@ struct hn_config {
     size_t typed_count;
     struct hn_bindings *only; /* points of which alone spaces are made, as far as the plan allows them; NULL: all */
     size_t only_count;
+    struct hn_expression *prior; /* estimates what a point costs; no part of the plan, as look_ahead; NULL: none */
+    struct hn_bindings prior_limits; /* of the device, that it names and problems do not have */
     unsigned look_ahead; /* of a search; no part of the plan, since it says nothing of what is measured */
 };
 

@@ -287,7 +287,7 @@ static void try_plan(const struct trial *trial)
     try_compare(trial, &plan->compare);
 }
 
-static char *describe_default(struct hn_config_reader *reader, size_t problem)
+char *hn_config_describe_default(struct hn_config_reader *reader, size_t problem)
 {
     const struct hn_config *config = reader->config;
     struct hn_text text;
@@ -308,7 +308,7 @@ static void try_problem(struct hn_config_reader *reader, size_t problem)
     struct hn_error reason = {""};
     if (find_broken(reader, problem, &config->plan->defaults) != NULL || reader->status != HN_OK)
         return;
-    trial.where = describe_default(reader, problem);
+    trial.where = hn_config_describe_default(reader, problem);
     if (trial.where == NULL)
         return;
     enum hn_status status = hn_plan_values(config->plan, &config->problems[problem],

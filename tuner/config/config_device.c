@@ -11,6 +11,11 @@
 /* For who wants nothing that depends on the device: those of an H200. */
 static const int64_t nominal[HN_DEVICE_LIMITS] = {132, 1024, 232448, 52428800};
 
+int64_t hn_config_nominal_limit(size_t limit)
+{
+    return nominal[limit];
+}
+
 static bool has_key(const struct hn_config_reader *reader, const char *key, const char *name)
 {
     const struct hn_yaml *mapping = hn_yaml_get(reader->root, key);
@@ -47,7 +52,7 @@ static const struct hn_yaml *find_use_in_config(const struct hn_config_reader *r
 }
 
 /* 0: not known. */
-static int64_t look_up(struct hn_config_reader *reader, size_t limit, struct hn_error *reason)
+int64_t hn_config_find_limit(struct hn_config_reader *reader, size_t limit, struct hn_error *reason)
 {
     const struct hn_config_for *use = reader->use;
     const struct hn_value *given = hn_bindings_get(use->problem, hn_device_limit_names[limit]);
@@ -65,7 +70,7 @@ static int64_t find_value(struct hn_config_reader *reader, const struct hn_yaml 
     struct hn_error reason = {""};
     if (reader->use == NULL)
         return nominal[limit];
-    int64_t value = look_up(reader, limit, &reason);
+    int64_t value = hn_config_find_limit(reader, limit, &reason);
     if (value <= 0)
         hn_config_fail(reader, node,
                        "'%s' is the device's, which is not known here%s%s; give it by -p %s=%lld, "

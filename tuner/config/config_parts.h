@@ -49,6 +49,14 @@ const char *hn_config_default_relative(enum hn_element element);
 void hn_config_read_types(struct hn_config_reader *reader);
 /* What only holds or fails once all is read: names in expressions, the default point, launches at it. */
 void hn_config_check(struct hn_config_reader *reader);
+/* After it: the prior is tried at the default point, too. */
+void hn_config_read_prior(struct hn_config_reader *reader);
+/* A limit of the device that the reader reads for, as found; 0: not known, and why. */
+int64_t hn_config_find_limit(struct hn_config_reader *reader, size_t limit, struct hn_error *reason);
+/* Those of an H200, for who wants nothing that depends on the device. */
+int64_t hn_config_nominal_limit(size_t limit);
+/* "M=4096,TILE_WIDTH=16": a problem and the default point. Free it; NULL: the reader has failed. */
+char *hn_config_describe_default(struct hn_config_reader *reader, size_t problem);
 
 /* `sizes` of a family whose values and conditions are there. */
 void hn_config_read_sizes(struct hn_config_reader *reader, const struct hn_yaml *node, struct hn_family *family);

@@ -94,6 +94,23 @@ static enum hn_status make_priors(void *context, size_t task, struct hn_error *e
                           &batch->priors[task], err);
 }
 
+enum hn_status hn_batch_set_estimate(struct hn_batch *batch, const char *text, struct hn_error *err)
+{
+    struct hn_expression *expression = NULL;
+    struct hn_error reason = {""};
+    enum hn_status status = hn_expression_parse(text, &expression, &reason);
+    if (status != HN_OK)
+        return hn_fail(err, HN_EUSAGE, "--estimate '%s': %.3000s", text, reason.message);
+    for (size_t i = 0; i < batch->space_count && status == HN_OK; i++) {
+        status = hn_space_set_estimate(batch->spaces[i].space, expression, &reason);
+        if (status != HN_OK)
+            hn_fail(err, HN_EUSAGE, "--estimate '%s', of %s: %.3000s", text, batch->spaces[i].name,
+                    reason.message);
+    }
+    hn_expression_destroy(expression);
+    return status == HN_OK ? HN_OK : HN_EUSAGE;
+}
+
 enum hn_status hn_batch_load_priors(struct hn_batch *batch, const char *const *paths, size_t count,
                                     struct hn_error *err)
 {

@@ -28,6 +28,8 @@ struct hn_batch {
 
 /* Loads the files into spaces and scales, in parallel. Two of one name: HN_EUSAGE. */
 enum hn_status hn_batch_load(struct hn_batch *batch, const char *const *paths, size_t count, struct hn_error *err);
+/* Tells all spaces what their points are estimated to cost. HN_EUSAGE: no expression of what is in each; after hn_batch_load. */
+enum hn_status hn_batch_set_estimate(struct hn_batch *batch, const char *text, struct hn_error *err);
 /* Loads the files whose points the strategies are told of before they start, the most relevant first; after
  * hn_batch_load. A space is not told of itself. */
 enum hn_status hn_batch_load_priors(struct hn_batch *batch, const char *const *paths, size_t count,

@@ -65,6 +65,7 @@ void hn_space_destroy(struct hn_space *space)
     }
     for (size_t i = 0; i < space->word_count; i++)
         free(space->words[i]);
+    hn_expression_destroy(space->estimate);
     free(space->words);
     free(space->parameters);
     free(space->constants);

@@ -39,6 +39,14 @@ enum hn_status hn_space_add_constraint(struct hn_space *space, const char *text,
 enum hn_status hn_space_add_expression(struct hn_space *space, const struct hn_expression *expression,
                                        const char *where, struct hn_error *err);
 
+/* What a point is expected to cost, from an expression over parameters and constants, which are all there; it is copied, and its binding
+ * does not matter. It says nothing of which points are valid. HN_ECONFIG: an unknown name. */
+enum hn_status hn_space_set_estimate(struct hn_space *space, const struct hn_expression *expression,
+                                     struct hn_error *err);
+bool hn_space_has_estimate(const struct hn_space *space);
+/* The logarithm of it; NAN where it has no value above 0. */
+double hn_space_estimate(const struct hn_space *space, const uint16_t *choice);
+
 /* Finds the valid points, on all cores where that takes long. An error in a constraint (division by zero) counts only where
  * all constraints written before it hold: HN_ECONFIG with where, the constraint and the point; also when too many values
  * were tried without getting to a point. HN_ENOTFOUND when no point is valid: names the constraint that rejects most. */

@@ -65,6 +65,7 @@ struct hn_space {
     size_t word_count;
     struct hn_space_constraint *constraints;
     size_t constraint_count;
+    struct hn_expression *estimate; /* NULL: none */
 
     /* what hn_space_build made */
     size_t *group_of;  /* by parameter; SIZE_MAX: has the one value fixed[parameter] */

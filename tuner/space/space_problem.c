@@ -48,24 +48,39 @@ static enum hn_status bind_all(struct hn_space *space, const struct hn_scope *sc
     return HN_OK;
 }
 
-static enum hn_status bind_constraints(struct hn_space *space, struct hn_error *err)
+enum hn_status hn_space_scope_init(const struct hn_space *space, struct hn_scope *scope,
+                                   struct hn_error *err)
 {
     size_t name_count = space->parameter_count + space->constant_count;
     const char **names = calloc(name_count + 1, sizeof *names);
     const char **words = calloc(count_words(space) + 1, sizeof *words);
-    enum hn_status status = HN_ENOMEM;
+    *scope = (struct hn_scope){names, name_count, words, 0};
     if (names == NULL || words == NULL) {
-        hn_fail_memory(err);
-    } else {
-        for (size_t i = 0; i < space->parameter_count; i++)
-            names[i] = space->parameters[i].name;
-        for (size_t i = 0; i < space->constant_count; i++)
-            names[space->parameter_count + i] = space->constants[i].name;
-        const struct hn_scope scope = {names, name_count, words, list_words(space, words)};
-        status = bind_all(space, &scope, err);
+        hn_space_scope_finish(scope);
+        return hn_fail_memory(err);
     }
-    free(words);
-    free(names);
+    for (size_t i = 0; i < space->parameter_count; i++)
+        names[i] = space->parameters[i].name;
+    for (size_t i = 0; i < space->constant_count; i++)
+        names[space->parameter_count + i] = space->constants[i].name;
+    scope->word_count = list_words(space, words);
+    return HN_OK;
+}
+
+void hn_space_scope_finish(struct hn_scope *scope)
+{
+    free((void *)scope->names);
+    free((void *)scope->words);
+}
+
+static enum hn_status bind_constraints(struct hn_space *space, struct hn_error *err)
+{
+    struct hn_scope scope;
+    enum hn_status status = hn_space_scope_init(space, &scope, err);
+    if (status != HN_OK)
+        return status;
+    status = bind_all(space, &scope, err);
+    hn_space_scope_finish(&scope);
     return status;
 }
 

@@ -8,6 +8,10 @@
 /* What the constraints of a space demand, for space*.c only. Slots of constraints: parameters in declared order, then
  * constants. */
 
+/* What names in expressions mean, in that order. The lists are the caller's, what is in them the space's. HN_ENOMEM. */
+enum hn_status hn_space_scope_init(const struct hn_space *space, struct hn_scope *scope, struct hn_error *err);
+void hn_space_scope_finish(struct hn_scope *scope);
+
 /* All conjuncts of the constraints, as written; source is the number of the constraint. */
 struct hn_space_demands {
     const struct hn_space *space;

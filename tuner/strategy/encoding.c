@@ -4,7 +4,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { TWOS_MOST = 5 };
+enum { TWOS_MOST = 5, SAMPLE = 256 };
+
+/* Estimates beyond it, which the median is half way to, are equal. */
+static const double worst = 2;
 
 /* False for a word. */
 static bool as_number(const struct hn_value *value, double *number)
@@ -94,6 +97,42 @@ static bool add_twos(struct hn_encoding *encoding, size_t parameter)
     return true;
 }
 
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The scale of estimates, by a sample: 0 is the least, 1 the median. */
+static void add_estimate(struct hn_encoding *encoding)
+{
+    const struct hn_space *space = encoding->space;
+    struct hn_random random = hn_random_seeded(0);
+    uint16_t drawn[hn_space_parameter_count(space) + 1];
+    double estimates[SAMPLE];
+    size_t count = 0;
+    for (int i = 0; i < SAMPLE; i++) {
+        hn_space_sample(space, &random, drawn);
+        estimates[count] = hn_space_estimate(space, drawn);
+        count += isfinite(estimates[count]);
+    }
+    if (count == 0)
+        return;
+    qsort(estimates, count, sizeof *estimates, ascending);
+    encoding->least_estimate = estimates[0];
+    encoding->estimate_span = estimates[count / 2] - estimates[0];
+    if (encoding->estimate_span > 0)
+        encoding->category[encoding->count++] = false;
+}
+
+/* How bad the bad ones are is not what an estimate is good for. */
+static double apply_estimate(const struct hn_encoding *encoding, const uint16_t *choice)
+{
+    double estimate = hn_space_estimate(encoding->space, choice) - encoding->least_estimate;
+    return isnan(estimate) ? worst : fmin(estimate / encoding->estimate_span, worst);
+}
+
 enum hn_status hn_encoding_init(struct hn_encoding *encoding, const struct hn_space *space,
                                 struct hn_error *err)
 {
@@ -101,7 +140,7 @@ enum hn_status hn_encoding_init(struct hn_encoding *encoding, const struct hn_sp
     *encoding = (struct hn_encoding){.space = space};
     encoding->parameters = calloc(2 * parameters + 1, sizeof *encoding->parameters);
     encoding->values = calloc(2 * parameters + 1, sizeof *encoding->values);
-    encoding->category = calloc(2 * parameters + 1, sizeof *encoding->category);
+    encoding->category = calloc(2 * parameters + 2, sizeof *encoding->category);
     bool fine =
         encoding->parameters != NULL && encoding->values != NULL && encoding->category != NULL;
     for (size_t i = 0; i < parameters && fine; i++) {
@@ -111,6 +150,8 @@ enum hn_status hn_encoding_init(struct hn_encoding *encoding, const struct hn_sp
     encoding->plain = encoding->varied;
     for (size_t i = 0; i < encoding->plain && fine; i++)
         fine = add_twos(encoding, encoding->parameters[i]);
+    if (fine && hn_space_has_estimate(space))
+        add_estimate(encoding);
     if (fine)
         return HN_OK;
     hn_encoding_finish(encoding);
@@ -139,8 +180,11 @@ enum hn_status hn_encoding_add_prior(struct hn_encoding *encoding, const struct 
 
 void hn_encoding_apply(const struct hn_encoding *encoding, const uint16_t *choice, double *features)
 {
-    for (size_t i = 0; i < encoding->varied; i++)
+    size_t count = encoding->varied;
+    for (size_t i = 0; i < count; i++)
         features[i] = encoding->values[i][choice[encoding->parameters[i]]];
+    if (encoding->estimate_span > 0)
+        features[count++] = apply_estimate(encoding, choice);
     if (encoding->prior != NULL)
-        features[encoding->varied] = hn_prior_model_ask(encoding->prior, features);
+        features[count] = hn_prior_model_ask(encoding->prior, features);
 }

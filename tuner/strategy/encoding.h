@@ -6,7 +6,8 @@
 
 /* Points as vectors for a regression: one feature for each parameter with more than one value. Numbers are scaled to
  * 0 .. 1, by their logarithm where they span a factor of four or more; words are their index, and `category` says that
- * only equality counts. Whole numbers that are not all powers of two have another one: how often 2 divides them. */
+ * only equality counts. Whole numbers that are not all powers of two have another one: how often 2 divides them. Then
+ * come what the space estimates that a point costs, and what was measured before. */
 struct hn_encoding {
     const struct hn_space *space; /* borrowed */
     size_t count;                 /* features */
@@ -16,6 +17,8 @@ struct hn_encoding {
     double **values;              /* values[feature][index of the value] */
     bool *category;
     struct hn_prior_model *prior; /* gives one more feature, the last; NULL: none */
+    double least_estimate;        /* where the space has estimates, they give the feature behind the varied */
+    double estimate_span;
 };
 
 enum hn_status hn_encoding_init(struct hn_encoding *encoding, const struct hn_space *space, struct hn_error *err);

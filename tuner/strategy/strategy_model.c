@@ -5,6 +5,7 @@
 
 #include "tuner/strategy/candidates.h"
 #include "tuner/strategy/doubt.h"
+#include "tuner/strategy/guesses.h"
 #include "tuner/strategy/moves.h"
 #include "tuner/strategy/prices.h"
 #include "tuner/strategy/screen.h"
@@ -28,6 +29,7 @@ enum {
     USUAL = 32,     /* with a longer look-ahead in proportion */
     SPREAD_DRAWS = 20,
     GIVEN = 4,        /* best points of the priors that are proposed first */
+    GUESSED = 4,      /* and of those that the space estimates to be best */
     CANDIDATES = 512, /* at most */
     THINNED = 384,    /* of them, left before new ones come */
     PLENTY = 150,     /* with fewer candidates, many random ones are added */
@@ -45,7 +47,7 @@ struct hn_strategy {
     struct hn_candidates candidates;
     struct hn_prices prices;
     struct hn_screen *screen; /* NULL: everything is measured */
-    uint16_t *given;          /* best points of the priors */
+    uint16_t *given;          /* best points of the priors, above what is estimated to be best */
     size_t given_count;       /* that were not proposed yet; the last is the best */
     uint32_t expanded[BEST];  /* points whose neighbours were added last */
     size_t pending;           /* distinct points proposed and not told */
@@ -82,10 +84,15 @@ static enum hn_status create(const struct hn_search *search, struct hn_strategy 
                              &strategy->surrogate.gaussian, CANDIDATES) ||
          !hn_prices_init(&strategy->prices, search->look_ahead, CANDIDATES)))
         status = hn_fail_memory(err);
+    strategy->given =
+        calloc((GUESSED + GIVEN) * strategy->trail.width + 1, sizeof *strategy->given);
+    if (status == HN_OK && strategy->given == NULL)
+        status = hn_fail_memory(err);
     if (status != HN_OK) {
         destroy(strategy);
         return status;
     }
+    strategy->given_count = hn_guesses(search, GUESSED, strategy->given);
     *out = strategy;
     return HN_OK;
 }
@@ -105,19 +112,17 @@ static enum hn_status create_informed(const struct hn_search *search, struct hn_
     if (status != HN_OK)
         return status;
     struct hn_strategy *strategy = *out;
-    strategy->given = calloc(GIVEN * strategy->trail.width + 1, sizeof *strategy->given);
-    status = strategy->given != NULL ? HN_OK : hn_fail_memory(err);
+    status =
+        hn_screen_create(&strategy->trail, &strategy->surrogate.encoding, &strategy->screen, err);
     if (status == HN_OK)
-        status = hn_screen_create(&strategy->trail, &strategy->surrogate.encoding,
-                                  &strategy->screen, err);
-    if (status == HN_OK)
-        strategy->given_count = hn_seeds(search, GIVEN, strategy->given);
+        strategy->given_count += hn_seeds(
+            search, GIVEN, strategy->given + strategy->given_count * strategy->trail.width);
     else
         destroy(strategy);
     return status;
 }
 
-/* The next of the priors' best points that was not proposed yet. */
+/* The next of the best points known or guessed that was not proposed yet. */
 static bool take_given(struct hn_strategy *strategy, uint16_t *choice)
 {
     const struct hn_trail *trail = &strategy->trail;
