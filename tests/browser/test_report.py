@@ -118,6 +118,7 @@ class Recorded(Page):
         self.assertIn(f"{100 * bound_ms / self.best['time']:.1f}% of the FP32 roof", text)
         self.assertIn("copy 4233 GB/s", text)
         self.assertIn("GFLOP/s", text)
+        self.assertIn("That is inferred from the metrics", text)
         self.assertIn("arithmetic intensity, FLOP/byte", text)
         names = self.browser.evaluate("[...document.querySelectorAll('#roofline svg text.halo')].map(e => e.textContent)")
         self.assertEqual(names, ["K=32"])
@@ -563,6 +564,30 @@ class Odd(Page):
         self.document = recordings.recording({"BLOCK": [128]})
         self.look()
         self.assertIn("No parameter has more than one value", self.browser.text("#effects"))
+
+    def test_what_the_gpu_counted(self):
+        """What crossed each level, in words, in a table and under the roofs."""
+        for row in self.rows:
+            row["hone"]["counters"] = {"dram_read_bytes": 2e7, "dram_written_bytes": 1e7, "l2_sectors": 6e6, "load_sectors": 3e7,
+                                       "load_requests": 31250, "load_bytes": 4e6, "warps_per_issue": 20, "stall_long_scoreboard": 18,
+                                       "occupancy_percent": 70, "cycles": 5000, "active_cycles": 4900, "longest_cycles": 5000}
+        self.look()
+        text = self.browser.text("#counted")
+        self.assertIn("bound by latency, no unit is busier than", text)
+        self.assertIn("loads of global memory are not coalesced", text)
+        self.assertEqual(self.browser.texts("#counted tbody td:first-child"), ["DRAM", "L2", "L1"])
+        device = {"name": "NVIDIA Test 100", "capability": 90, "sm_count": 132, "mig_profile": ""}
+        roofs = {"copy_gb_per_s": 4000.0, "l2_gb_per_s": 8000.0, "fp32_gflops": 60000.0, "launch_us": 1.5, "measured": 1795168800,
+                 "driver": "580.1"}
+        given = self.folder / "given.json"
+        given.write_text(json.dumps({"devices": [dict(device, roofs=roofs)]}))
+        self.report(self.folder / "odd.json", "--roofs", given)
+        self.browser.requests.clear()
+        self.browser.open(self.page)
+        names = self.browser.evaluate("[...document.querySelectorAll('#roofline svg text.halo')].map(e => e.textContent)")
+        self.assertIn("DRAM, counted", names)  # a label without room is left out
+        self.assertEqual(self.browser.evaluate("document.querySelector('#roofline .mark.other').getAttribute('d').split('M').length - 1"), 3)
+        self.assertIn("of roof", self.browser.text("#counted"))
 
     def test_lower_bounds_are_no_best(self):
         for row in self.rows[1:]:

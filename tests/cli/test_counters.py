@@ -42,6 +42,10 @@ class Counters(double.Case):
         self.assertAlmostEqual(tuning["best"]["counted"]["dram_gb_per_s"], 6e6 / tuning["best"]["timing"]["median_us"] / 1e3)
         explained = self.hone("explain", self.config).stdout
         self.assertIn("(counted: 80% of the warps wait for a load", " ".join(explained.split()))
+        self.hone("report", "scale", "-o", self.folder / "page.html")
+        page = (self.folder / "page.html").read_text()
+        (shown,) = json.loads(page.split('id="data">')[1].split("</script>")[0])["tunings"]
+        self.assertEqual(shown["counted"]["levels"], {"DRAM": 6e6, "L2": 6e6, "L1": 6e6})
 
     def test_an_earlier_tuning_is_counted_later_and_not_measured_again(self):
         (before,) = self.tune("-s", "ITEMS=1")

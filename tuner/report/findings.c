@@ -366,5 +366,8 @@ void hn_findings_make(const struct hn_record *record, const struct hn_roofs *roo
     find_waiting(&view);
     find_stalls(&view);
     find_traffic(&view);
+    findings->dram_bytes = hn_counters_dram_bytes(&counters);
+    findings->l2_bytes = HN_SECTOR_BYTES * count(&view, HN_COUNTER_L2_SECTORS);
+    findings->l1_bytes = HN_SECTOR_BYTES * view.sectors;
     qsort(findings->items, findings->count, sizeof *findings->items, compare_shares);
 }

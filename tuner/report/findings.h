@@ -43,6 +43,9 @@ struct hn_findings {
     double dram_share;          /* of what a copy gives (the roof), or where there is no roof of what the memory can do at best */
     bool by_roof;
     double effective_gb_per_s;  /* by the metric `bytes`; 0: there is none */
+    double dram_bytes;          /* of a launch, that crossed each level: L1 is what threads and L1 exchange */
+    double l2_bytes;
+    double l1_bytes;
     double busy[HN_UNIT_COUNT]; /* 0 to 1, over the whole launch */
     enum hn_unit busiest;
     struct hn_finding items[HN_FINDINGS_MOST];

@@ -86,8 +86,9 @@ json_t *hn_findings_to_json(const struct hn_findings *findings)
                                                finding->share, "text", finding->text, "counted",
                                                finding->counted, "remedy", finding->remedy));
     }
-    return json_pack("{ss sf sf sf sb so so}", "bound", bound, "effective_gb_per_s",
+    return json_pack("{ss sf sf sf sb s{sf sf sf} so so}", "bound", bound, "effective_gb_per_s",
                      findings->effective_gb_per_s, "dram_gb_per_s", findings->dram_gb_per_s,
-                     "dram_share", findings->dram_share, "by_roof", findings->by_roof, "busy", busy,
-                     "findings", items);
+                     "dram_share", findings->dram_share, "by_roof", findings->by_roof, "levels",
+                     "DRAM", findings->dram_bytes, "L2", findings->l2_bytes, "L1",
+                     findings->l1_bytes, "busy", busy, "findings", items);
 }

@@ -5,6 +5,7 @@
 
 #include "cache/record/record_json.h"
 #include "runtime/bench/roofs.h"
+#include "tuner/report/findings.h"
 #include "tuner/report/report.h"
 #include "tuner/report/staging.h"
 
@@ -101,6 +102,17 @@ static json_t *staging_to_json(const struct hn_report_tuning *tuning)
     return staging;
 }
 
+/* Of the best, what the GPU counted. */
+static json_t *counted_to_json(const struct hn_report_tuning *tuning)
+{
+    struct hn_findings findings;
+    if (tuning->best == SIZE_MAX)
+        return json_null();
+    hn_findings_make(&tuning->records.items[tuning->best],
+                     tuning->has_roofs ? &tuning->roofs : NULL, &findings);
+    return findings.known ? hn_findings_to_json(&findings) : json_null();
+}
+
 static json_t *tuning_to_json(const struct hn_report_tuning *tuning)
 {
     const struct hn_identity *identity = &tuning->identity;
@@ -122,6 +134,7 @@ static json_t *tuning_to_json(const struct hn_report_tuning *tuning)
     failed |= json_object_set_new(json, "family", hn_report_string(tuning->family));
     failed |= json_object_set_new(json, "roofs", roofs_to_json(tuning));
     failed |= json_object_set_new(json, "staging", staging_to_json(tuning));
+    failed |= json_object_set_new(json, "counted", counted_to_json(tuning));
     failed |= json_object_set_new(json, "ladder", ladder_to_json(tuning));
     failed |= hn_report_add_columns(tuning, json);
     failed |= hn_report_add_samples(tuning, json);

@@ -4,6 +4,7 @@ import {html, svg, section, replace, tableAlternative} from "./dom.js";
 import {figure, time, NONE} from "./format.js";
 import {state, watch} from "./state.js";
 import {scale, extent} from "./scale.js";
+import {countedBlock, levelsOf} from "./counted.js";
 import {frame, axes, label, drawPoints, marks, ring, inspect, describeRecord, pointLegend} from "./chart.js";
 
 /** How the tuning says its work: both bytes and flops give an intensity; one alone an amount. */
@@ -118,6 +119,16 @@ function drawOthers(plot, others, x, y) {
   plot.root.append(group);
 }
 
+/** The best by what the GPU counted at each level, where the metrics say what was asked for: the same rate of operations, at another
+ * intensity; or another amount of bytes. */
+function placesOfLevels(tuning, kind) {
+  if (kind === "flops") return [];
+  const {best} = tuning;
+  return levelsOf(tuning).map(level => ({name: `${level.name}, counted`,
+    x: kind === "both" ? tuning.metric("flops")[best] / level.bytes : level.bytes / 1e6,
+    y: kind === "both" ? KINDS.both.y(best)(tuning) : level.gbPerS})).filter(found => found.x > 0 && found.y > 0);
+}
+
 const BEYOND = " Beyond 100%: it beats what the roof was measured with, its data was still in a cache, or it does less than the " +
   "metrics say.";
 const NO_ROOFS = "No roofs are known of this device, so that there is nothing to set the points against: run hone device --measure on it, " +
@@ -132,6 +143,7 @@ function verdict(tuning) {
     `${bound.name} on tensor cores`;
   return html("p", {class: "finding"}, `The best takes ${time(tuning.time[best])}; by ${what} it would need ${time(bound.us)} at least: `,
     html("strong", {}, `${(share * 100).toFixed(1)}% of the ${bound.name} roof`), ".",
+    tuning.counted ? "" : " That is inferred from the metrics; with --counters the GPU tells.",
     tuning.beyond(best) !== null ? ` Faster than the roof: check the metric ${tuning.beyond(best)}.` : share > 1 ? BEYOND : "");
 }
 
@@ -139,15 +151,16 @@ function draw(body, tuning) {
   const kind = kindOfWork(tuning);
   replace(body);
   if (kind !== null && tuning.roofs === null) {
-    body.append(html("p", {class: "empty"}, NO_ROOFS));
+    body.append(html("p", {class: "empty"}, NO_ROOFS), countedBlock(tuning) ?? "");
     return;
   }
   if (kind === null) {
-    body.append(html("p", {class: "empty"}, "The config names no metric bytes or flops, so that no roof can be set against the times."));
+    body.append(html("p", {class: "empty"}, "The config names no metric bytes or flops, so that no roof can be set against the times."),
+      countedBlock(tuning) ?? "");
     return;
   }
   const places = placesOf(tuning, kind);
-  const others = bestOfOthers(tuning, kind);
+  const others = [...bestOfOthers(tuning, kind), ...placesOfLevels(tuning, kind)];
   const {x: xDomain, y: yDomain, lines} = domains(tuning, kind, places, others);
   const title = `Roofline: ${places.length} points of ${tuning.kernel}, ${KINDS[kind].yLabel} against ${KINDS[kind].xLabel}.`;
   const plot = frame(body, {height: 340, title, margin: {left: 66}});
@@ -163,8 +176,8 @@ function draw(body, tuning) {
   nameRoofs(plot, x, y, lines, kind, tuning);
   drawOthers(plot, others, x, y); 
   inspect(plot, pixels, i => [...describeRecord(tuning, i), `${figure(place(tuning, kind, i).y)} ${KINDS[kind].yLabel}, ${tuning.roofText(i)}`]);
-  pointLegend(body, tuning, others.length > 0 ? [["other dash", "the best of other problems"]] : []);
-  body.append(verdict(tuning) ?? "");
+  pointLegend(body, tuning, others.length > 0 ? [["other dash", tuning.counted ? "the best of other problems; the best by counted bytes" : "the best of other problems"]] : []);
+  body.append(verdict(tuning) ?? "", countedBlock(tuning) ?? "");
   body.append(tableAlternative(() => ["The best points and their place under the roofs",
     [">#", tuning.timed ? ">time" : `>${tuning.objectiveName}`, `>${KINDS[kind].yLabel}`, `>${KINDS[kind].xText}`, ">of roof", "~point"],
     tuning.ranked.slice(0, 50).map((i, k) => [String(k + 1), tuning.costText(i), figure(place(tuning, kind, i)?.y ?? NaN),
