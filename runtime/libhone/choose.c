@@ -79,7 +79,7 @@ static struct hn_lib_choice choice_of(const struct search *search, const struct 
         .plan = plan,
         .tuned = tuned,
         .problem = search->problem,
-        .point = tuned == NULL ? &plan->plan->defaults : &tuned->best.point,
+        .point = tuned == NULL ? hn_plan_default(plan->plan, search->problem) : &tuned->best.point,
         .device = search->device,
         .context = search->context,
         .options = search->options,
@@ -207,6 +207,8 @@ static enum hone_status choose_default(struct search *search, struct hn_lib_choi
     if (status != HONE_OK)
         return status;
     *choice = choice_of(search, plan, NULL);
+    if (!can_launch(search, plan, choice->point))
+        choice->point = &plan->plan->defaults;
     if (!can_launch(search, plan, choice->point))
         return hn_lib_fail(err, HONE_NOT_FOUND,
                            "the default point of %s is not valid for this problem on %s, and "

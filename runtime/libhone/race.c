@@ -241,6 +241,8 @@ static void record(struct hn_lib_race *race, struct hone_cache *cache)
     race->recorded =
         hn_lib_race_record(race->path, &race->identity, &race->version,
                            race->racers[0].kernel->plan, raced, count, &race->failure) == HN_OK;
+    if (race->recorded)
+        race->failure.message[0] = '\0';
     pthread_mutex_unlock(&cache->lock);
     hn_c_locale_leave(&locale);
 }

@@ -109,6 +109,12 @@ struct hn_word_list {
     bool types; /* the words are types of CUDA C++, and stand in the program for themselves */
 };
 
+/* A default point for problems of which a condition holds. */
+struct hn_default {
+    struct hn_expression *condition; /* of problem values */
+    struct hn_bindings point;        /* complete */
+};
+
 struct hn_plan {
     char *kernel;
     char *template_path; /* absolute */
@@ -146,6 +152,8 @@ struct hn_plan {
     char *objective; /* "time" or the name of a metric */
     bool maximize;
     struct hn_bindings defaults; /* the default point, complete: the self reference's */
+    struct hn_default *other_defaults; /* in the order in which they are asked */
+    size_t other_default_count;
     struct hn_expression **constraints; /* that points have to satisfy; none in plans that were kept before they were */
     size_t constraint_count;
     char *config; /* absolute path of the config that it was read from; NULL: not known */
@@ -196,6 +204,10 @@ bool hn_plan_uses(const struct hn_plan *plan, const struct hn_expression *expres
 /* A parameter, or a problem value, on which its value depends, or NULL. */
 const char *hn_plan_parameter_used(const struct hn_plan *plan, const struct hn_expression *expression);
 const char *hn_plan_problem_used(const struct hn_plan *plan, const struct hn_expression *expression);
+
+/* The default point for a problem: the first of the others whose condition holds and which the constraints allow, else
+ * `defaults`. Borrowed from the plan. */
+const struct hn_bindings *hn_plan_default(const struct hn_plan *plan, const struct hn_bindings *problem);
 
 /* The values of plan->names and pitches for a point of a problem, in slot order, with room for the extra slots of metrics
  * (time_us, metric arguments, metrics). A name that neither point nor problem has takes the plan's default (a reference

@@ -586,6 +586,12 @@ static const struct hn_field word_list_fields[] = {
 static const struct hn_structure word_list_structure =
     HN_STRUCTURE(hn_word_list, word_list_fields, NULL);
 
+static const struct hn_field default_fields[] = {
+    {.key = "if", .needed = true, EXPRESSION(hn_default, condition), .tag = HN_SEES_NAMES},
+    {.key = "point", .needed = true, HN_OWN(hn_default, point, hn_bindings_field)},
+};
+static const struct hn_structure default_structure = HN_STRUCTURE(hn_default, default_fields, NULL);
+
 /* Whatever others refer to comes before them. */
 static const struct hn_field plan_fields[] = {
     {.key = "kernel", .needed = true, .kind = HN_FIELD_WORD, HN_AT(hn_plan, kernel)},
@@ -619,6 +625,8 @@ static const struct hn_field plan_fields[] = {
     {.key = "objective", .needed = true, .kind = HN_FIELD_WORD, HN_AT(hn_plan, objective)},
     {.key = "maximize", .needed = true, .kind = HN_FIELD_FLAG, HN_AT(hn_plan, maximize)},
     {.key = "defaults", .needed = true, HN_OWN(hn_plan, defaults, hn_bindings_field)},
+    {.key = "other_defaults",
+     HN_LIST(hn_plan, other_defaults, other_default_count, default_structure)},
     {.key = "constraints", HN_LIST(hn_plan, constraints, constraint_count, hn_expression_list)},
     {.key = "config", .kind = HN_FIELD_TEXT, HN_AT(hn_plan, config)},
 };

@@ -165,6 +165,31 @@ enum hn_status hn_plan_allows(const struct hn_plan *plan, const struct hn_bindin
     return status;
 }
 
+static bool is_for(const struct hn_plan *plan, const struct hn_default *other,
+                   const struct hn_value *values, const struct hn_bindings *problem)
+{
+    struct hn_value holds = hn_boolean(false);
+    bool allowed = false;
+    return hn_expression_evaluate(other->condition, values, &holds, NULL) == HN_OK &&
+           hn_value_truth(&holds) &&
+           hn_plan_allows(plan, problem, &other->point, &allowed, NULL) == HN_OK && allowed;
+}
+
+const struct hn_bindings *hn_plan_default(const struct hn_plan *plan,
+                                          const struct hn_bindings *problem)
+{
+    const struct hn_bindings *found = &plan->defaults;
+    struct hn_value *values = NULL;
+    if (plan->other_default_count == 0 ||
+        hn_plan_values(plan, problem, &plan->defaults, &values, NULL) != HN_OK)
+        return found;
+    for (size_t i = 0; i < plan->other_default_count && found == &plan->defaults; i++)
+        if (is_for(plan, &plan->other_defaults[i], values, problem))
+            found = &plan->other_defaults[i].point;
+    free(values);
+    return found;
+}
+
 size_t hn_plan_slot_count(const struct hn_plan *plan)
 {
     return plan->name_count + plan->pitch_count + (plan->pipeline == NULL ? 0 : HN_CHUNK_NAMES);

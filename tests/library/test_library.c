@@ -374,6 +374,22 @@ static void a_compiler_bomb_is_a_status(void **state)
     hone_close(cache);
 }
 
+static void a_problem_may_have_a_default_of_its_own(void **state)
+{
+    (void)state;
+    struct hone_error err = {.message = ""};
+    struct hone_cache *cache = open_cache();
+    struct hone_kernel *kernel = NULL;
+    struct hone_value problem[] = {hone_integer("n", 777), hone_integer("DEEP", 0)};
+    struct hone_options options = {.on_miss = HONE_MISS_DEFAULT};
+    expect_ok(hone_get(cache, "bomb", problem, 2, &options, &kernel, &err), &err);
+    assert_string_equal(hone_kernel_info(kernel)->point, "BLOCK=64,FAULT=0,ITEMS=1");
+    problem[0].as.integer = 778;
+    expect_ok(hone_get(cache, "bomb", problem, 2, &options, &kernel, &err), &err);
+    assert_string_equal(hone_kernel_info(kernel)->point, "BLOCK=128,FAULT=0,ITEMS=1");
+    hone_close(cache);
+}
+
 static void what_others_can_write_is_not_run(void **state)
 {
     (void)state;
@@ -585,6 +601,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_missing_compiler_is_a_status),
         cmocka_unit_test(a_missing_command_is_a_status),
         cmocka_unit_test(a_compiler_bomb_is_a_status),
+        cmocka_unit_test(a_problem_may_have_a_default_of_its_own),
         cmocka_unit_test(what_others_can_write_is_not_run),
         cmocka_unit_test(a_folder_of_recordings_is_compiled),
         cmocka_unit_test(a_plan_of_another_signature_is_refused),

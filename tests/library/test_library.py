@@ -96,10 +96,12 @@ class Case(double.Case):
         return self.write("halves.yaml", text)
 
     def bomb(self):
-        """A config whose template ends the compiler for every other problem than that it is tuned for."""
+        """A config whose template ends the compiler for every other DEEP than that it is tuned for; with a default point of its own for
+        one size."""
         text = (self.folder / "scale.yaml").read_text()
         for old, new in (("kernel: scale", "kernel: bomb"), ("template: scale.cu", "template: bomb.cu"),
-                         ("problem: {n: 65536}", "problem: {n: 65536, DEEP: 0}\nfreeze: [DEEP]")):
+                         ("problem: {n: 65536}", "problem: {n: 65536, DEEP: 0}\nfreeze: [DEEP]"),
+                         ("defaults: {", "defaults:\n- {if: n == 777, BLOCK: 64}\n- {")):
             self.assertIn(old, text)
             text = text.replace(old, new, 1)
         kernel = (self.folder / "scale.cu").read_text()

@@ -172,6 +172,7 @@ static void results_are_recorded(void **state)
         struct hone_race race = run_race(kernel, UNSURE + 1 + i);
         if (!race.recorded)
             fail_msg("%s", race.message);
+        assert_string_equal(race.message, "");
         assert_int_equal(hone_open(paths[i], &cache, NULL), HONE_OK);
         kernel = get_kernel(cache, "scale", "n", UNSURE + 1 + i, &racing);
         const struct hone_info *info = hone_kernel_info(kernel);

@@ -297,6 +297,39 @@ static void what_is_left_out_has_a_default(void **state)
     hn_config_destroy(config);
 }
 
+static void assert_default_of(const struct hn_plan *plan, const char *problem_text,
+                              const char *expected)
+{
+    struct hn_bindings problem;
+    hn_bindings_init(&problem);
+    assert_int_equal(hn_bindings_parse(problem_text, &problem, NULL), HN_OK);
+    assert_bindings(hn_plan_default(plan, &problem), expected);
+    hn_bindings_finish(&problem);
+}
+
+/* The first whose condition holds; not one that the constraints do not allow; a plan that was kept
+ * knows them too. */
+static void a_default_point_may_be_for_some_problems(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("good/defaults.yaml");
+    struct hn_plan *kept;
+    json_t *json = hn_plan_to_json(config->plan);
+    assert_int_equal(hn_plan_from_json(json, &kept, NULL), HN_OK);
+    const struct hn_plan *const plans[] = {config->plan, kept};
+    for (size_t i = 0; i < 2; i++) {
+        assert_bindings(&plans[i]->defaults, "LOAD=plain,TILE=8");
+        assert_default_of(plans[i], "M=4,N=64", "LOAD=ldg,TILE=8");
+        assert_default_of(plans[i], "M=64,N=64", "LOAD=plain,TILE=16");
+        assert_default_of(plans[i], "M=64,N=1", "LOAD=ldg,TILE=16");
+        assert_default_of(plans[i], "M=9,N=1", "LOAD=plain,TILE=8");
+        assert_default_of(plans[i], "M=8,N=1", "LOAD=plain,TILE=8");
+    }
+    json_decref(json);
+    hn_plan_destroy(kept);
+    hn_config_destroy(config);
+}
+
 static void each_problem_has_its_space(void **state)
 {
     (void)state;
@@ -531,6 +564,7 @@ int main(void)
         cmocka_unit_test(words_are_numbered_as_declared),
         cmocka_unit_test(a_space_alone_is_enough),
         cmocka_unit_test(what_is_left_out_has_a_default),
+        cmocka_unit_test(a_default_point_may_be_for_some_problems),
         cmocka_unit_test(each_problem_has_its_space),
         cmocka_unit_test(a_partial_point_is_completed),
         cmocka_unit_test(a_restricted_parameter_keeps_some_values),

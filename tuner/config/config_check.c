@@ -95,6 +95,36 @@ static void complete_defaults(struct hn_config_reader *reader)
     }
 }
 
+/* It says nothing of points, and is right for each problem that it is for. */
+static void check_other_default(struct hn_config_reader *reader, struct hn_default *other)
+{
+    const struct hn_config *config = reader->config;
+    const struct hn_plan *plan = config->plan;
+    struct hn_bindings whole;
+    const char *parameter = hn_plan_parameter_used(plan, other->condition);
+    if (parameter != NULL)
+        hn_config_fail(reader, hn_config_place(reader, other->condition),
+                       "'%s' is a parameter; expected an expression of problem values, since it "
+                       "says which problems the point is for",
+                       parameter);
+    hn_bindings_init(&whole);
+    if (hn_config_take(reader, hn_bindings_copy(&whole, &plan->defaults, reader->err)))
+        hn_config_take(reader, hn_bindings_merge(&whole, &other->point, reader->err));
+    hn_bindings_finish(&other->point);
+    other->point = whole;
+    for (size_t i = 0; i < config->problem_count && reader->status == HN_OK; i++) {
+        struct hn_value *values = NULL, holds = hn_boolean(false);
+        if (hn_plan_values(plan, &config->problems[i], &plan->defaults, &values, NULL) == HN_OK &&
+            hn_expression_evaluate(other->condition, values, &holds, NULL) == HN_OK &&
+            hn_value_truth(&holds)) {
+            const struct hn_config_constraint *broken = find_broken(reader, i, &other->point);
+            if (broken != NULL)
+                fail_default(reader, i, broken);
+        }
+        free(values);
+    }
+}
+
 /* An entry that no problem can have is a mistake; one that only some have is left to those. */
 static void check_ladder_entry(struct hn_config_reader *reader, const struct hn_yaml *node,
                                const struct hn_bindings *entry)
@@ -389,6 +419,8 @@ void hn_config_check(struct hn_config_reader *reader)
         complete_defaults(reader);
     if (!has_template || reader->status != HN_OK)
         return;
+    for (size_t i = 0; i < config->plan->other_default_count && reader->status == HN_OK; i++)
+        check_other_default(reader, &config->plan->other_defaults[i]);
     hn_config_check_pipeline(reader);
     check_reference(reader);
     check_ladder(reader);

@@ -47,14 +47,53 @@ static void read_choice(struct hn_config_reader *reader, const struct hn_yaml *n
         hn_config_take(reader, hn_bindings_set(point, parameter->name, listed, reader->err));
 }
 
-/* A point, maybe partial. */
+/* A point, maybe partial, without what is said of it. */
 static void read_point(struct hn_config_reader *reader, const struct hn_yaml *node,
-                       struct hn_bindings *point)
+                       const struct hn_yaml *beside, struct hn_bindings *point)
 {
     hn_config_expect_kind(reader, node, HN_YAML_MAPPING, "a mapping of parameters to values");
     for (const struct hn_yaml *child = hn_config_first(reader, node); child != NULL;
          child = hn_config_next(reader, child))
-        read_choice(reader, child, point);
+        if (child != beside)
+            read_choice(reader, child, point);
+}
+
+/* One for problems of which `if` holds. */
+static void read_other(struct hn_config_reader *reader, const struct hn_yaml *node)
+{
+    struct hn_plan *plan = reader->config->plan;
+    const struct hn_yaml *condition =
+        node->kind == HN_YAML_MAPPING ? hn_yaml_get(node, "if") : NULL;
+    struct hn_default *other = &plan->other_defaults[plan->other_default_count++];
+    hn_bindings_init(&other->point);
+    if (condition == NULL)
+        hn_config_fail(reader, node,
+                       "expected 'if' here: of several default points only the last is for all "
+                       "problems of which no condition holds");
+    else
+        hn_config_read_expression(reader, condition, &other->condition);
+    read_point(reader, node, condition, &other->point);
+}
+
+/* A point, or a list of points, of which the last has no condition. */
+static void read_defaults(struct hn_config_reader *reader, const struct hn_yaml *node)
+{
+    struct hn_plan *plan = reader->config->plan;
+    if (node == NULL || node->kind != HN_YAML_SEQUENCE) {
+        read_point(reader, node, NULL, &reader->config->defaults);
+        return;
+    }
+    plan->other_defaults = hn_config_allocate(reader, node->count, sizeof *plan->other_defaults);
+    for (const struct hn_yaml *item = hn_config_first(reader, node); item != NULL;
+         item = hn_config_next(reader, item))
+        if (item->next != NULL)
+            read_other(reader, item);
+        else if (item->kind == HN_YAML_MAPPING && hn_yaml_get(item, "if") != NULL)
+            hn_config_fail(reader, hn_yaml_get(item, "if")->key,
+                           "the last of several default points is for all other problems; put one "
+                           "without 'if' behind it");
+        else
+            read_point(reader, item, NULL, &reader->config->defaults);
 }
 
 void hn_config_read_points(struct hn_config_reader *reader)
@@ -62,9 +101,9 @@ void hn_config_read_points(struct hn_config_reader *reader)
     struct hn_config *config = reader->config;
     const struct hn_yaml *ladder = hn_yaml_get(reader->root, "ladder");
     const struct hn_yaml *family = hn_yaml_get(reader->root, "family");
-    read_point(reader, hn_yaml_get(reader->root, "defaults"), &config->defaults);
+    read_defaults(reader, hn_yaml_get(reader->root, "defaults"));
     if (config->family != NULL)
-        read_point(reader, hn_yaml_get(family, "defaults"), &config->family->defaults);
+        read_point(reader, hn_yaml_get(family, "defaults"), NULL, &config->family->defaults);
     if (ladder == NULL ||
         !hn_config_expect_kind(reader, ladder, HN_YAML_SEQUENCE, "a list of points"))
         return;
@@ -73,7 +112,7 @@ void hn_config_read_points(struct hn_config_reader *reader)
          item = hn_config_next(reader, item)) {
         struct hn_bindings *point = &config->ladder[config->ladder_count++];
         hn_bindings_init(point);
-        read_point(reader, item, point);
+        read_point(reader, item, NULL, point);
     }
 }
 

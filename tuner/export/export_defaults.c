@@ -27,8 +27,18 @@ static enum hn_status fill(const struct hn_config *config, const struct hn_bindi
     return status == HN_OK ? hn_bindings_copy(&tuned->best.point, point, err) : status;
 }
 
-static enum hn_status list(const struct hn_config *config, const struct hn_bindings *point,
-                           struct hn_export *export, struct hn_error *err)
+/* The default point for the problem; what the family has instead comes before. */
+static enum hn_status find_point(const struct hn_config *config, const struct hn_bindings *problem,
+                                 struct hn_bindings *point, struct hn_error *err)
+{
+    enum hn_status status = hn_bindings_copy(point, hn_plan_default(config->plan, problem), err);
+    return status == HN_OK && config->family != NULL
+               ? hn_bindings_merge(point, &config->family->defaults, err)
+               : status;
+}
+
+static enum hn_status list(const struct hn_config *config, struct hn_export *export,
+                           struct hn_error *err)
 {
     enum hn_status status = HN_OK;
     export->all.items = calloc(config->problem_count + 1, sizeof *export->all.items);
@@ -36,28 +46,19 @@ static enum hn_status list(const struct hn_config *config, const struct hn_bindi
         return hn_fail_memory(err);
     for (size_t i = 0; i < config->problem_count && status == HN_OK; i++) {
         const struct hn_bindings *problem = &config->problems[i];
+        struct hn_bindings point;
         bool allows = false;
-        status = hn_plan_allows(config->plan, problem, point, &allows, err);
+        status = find_point(config, problem, &point, err);
+        if (status == HN_OK)
+            status = hn_plan_allows(config->plan, problem, &point, &allows, err);
         if (status == HN_OK && allows)
-            status = fill(config, problem, point, &export->all.items[export->all.count++], err);
+            status = fill(config, problem, &point, &export->all.items[export->all.count++], err);
+        hn_bindings_finish(&point);
     }
     if (status == HN_OK && export->all.count == 0)
         return hn_fail(err, HN_ENOTFOUND,
                        "--defaults: the default point of '%s' is valid for none of its problems",
                        config->path);
-    return status;
-}
-
-static enum hn_status list_at_defaults(const struct hn_config *config, struct hn_export *export,
-                                       struct hn_error *err)
-{
-    struct hn_bindings point;
-    enum hn_status status = hn_bindings_copy(&point, &config->plan->defaults, err);
-    if (status == HN_OK && config->family != NULL)
-        status = hn_bindings_merge(&point, &config->family->defaults, err);
-    if (status == HN_OK)
-        status = list(config, &point, export, err);
-    hn_bindings_finish(&point);
     return status;
 }
 
@@ -76,7 +77,7 @@ enum hn_status hn_export_list_defaults(struct hn_export *export,
     if (status == HN_OK)
         status = hn_config_take_problem(config, request->problem, err);
     if (status == HN_OK)
-        status = list_at_defaults(config, export, err);
+        status = list(config, export, err);
     hn_config_destroy(config);
     return status;
 }

@@ -207,13 +207,18 @@ static bool serves_some(const struct tuning *tuning, const struct hn_bindings *p
     return serves;
 }
 
-/* What who wrote the config would try: the last first, since a ladder gets better downwards. */
+/* What who wrote the config would try: default points for some problems, then the ladder, the last
+ * first, since a ladder gets better downwards. */
 static enum hn_status add_ladder(struct tuning *tuning, struct hn_error *err)
 {
     size_t place;
     enum hn_status status = HN_OK;
     const struct hn_config *config = tuning->measuring.config;
     struct hn_matrix *matrix = tuning->measuring.matrix;
+    for (size_t i = 0; i < config->plan->other_default_count && status == HN_OK; i++)
+        if (serves_some(tuning, &config->plan->other_defaults[i].point))
+            status =
+                hn_matrix_add_point(matrix, &config->plan->other_defaults[i].point, &place, err);
     for (size_t i = config->ladder_count; i-- > 0 && status == HN_OK;)
         if (matrix->point_count < LADDER_MOST && serves_some(tuning, &config->ladder[i]))
             status = hn_matrix_add_point(matrix, &config->ladder[i], &place, err);
