@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -59,4 +60,31 @@ FILE *hn_plain_file_stream(const char *path, const char **reason)
     *reason = strerror(errno);
     close(fd);
     return NULL;
+}
+
+static bool hash_open(int fd, struct hn_hash *hash)
+{
+    struct stat about;
+    if (fstat(fd, &about) != 0)
+        return false;
+    size_t size = (size_t)about.st_size;
+    void *bytes = size == 0 ? NULL : mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (bytes == MAP_FAILED)
+        return false;
+    *hash = hn_hash_bytes(size == 0 ? "" : bytes, size);
+    if (size > 0)
+        munmap(bytes, size);
+    return true;
+}
+
+bool hn_plain_file_hash(const char *path, struct hn_hash *hash, const char **reason)
+{
+    int fd = hn_plain_file_open(path, reason);
+    if (fd < 0)
+        return false;
+    bool read = hash_open(fd, hash);
+    if (!read)
+        *reason = strerror(errno);
+    close(fd);
+    return read;
 }

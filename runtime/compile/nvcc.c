@@ -19,7 +19,7 @@
 #include "runtime/compile/cubin_kernels.h"
 #include "runtime/compile/entry_marker.h"
 #include "runtime/compile/nvcc_program.h"
-#include "runtime/compile/scratch.h"
+#include "base/scratch.h"
 #include "runtime/plan/option_list.h"
 
 enum { LOG_LIMIT = 16 << 20, CUBIN_LIMIT = 1 << 30, OWN_OPTIONS = 12 };

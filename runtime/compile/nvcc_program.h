@@ -3,7 +3,7 @@
 #define HONE_RUNTIME_COMPILE_NVCC_PROGRAM_H
 
 #include "runtime/compile/compile_request.h"
-#include "runtime/compile/scratch.h"
+#include "base/scratch.h"
 
 #define HN_NVCC_PROGRAM "program.cu"
 /* Where what stands in front of the template is said to be. */

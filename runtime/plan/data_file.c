@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -189,28 +188,8 @@ void hn_data_file_close(struct hn_data_file *file)
 
 enum hn_status hn_data_file_hash(const char *path, struct hn_hash *hash, struct hn_error *err)
 {
-    struct stat about;
     const char *reason = NULL;
-    int fd = hn_plain_file_open(path, &reason);
-    if (fd < 0)
-        return fail_file(path, reason, err);
-    enum hn_status status = HN_OK;
-    if (fstat(fd, &about) != 0) {
-        status = fail_file(path, strerror(errno), err);
-    } else if (about.st_size == 0) {
-        *hash = hn_hash_bytes("", 0);
-    } else {
-        size_t size = (size_t)about.st_size;
-        void *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (bytes == MAP_FAILED)
-            status = fail_file(path, strerror(errno), err);
-        else
-            *hash = hn_hash_bytes(bytes, size);
-        if (bytes != MAP_FAILED)
-            munmap(bytes, size);
-    }
-    close(fd);
-    return status;
+    return hn_plain_file_hash(path, hash, &reason) ? HN_OK : fail_file(path, reason, err);
 }
 
 enum hn_status hn_npy_create(const char *path, enum hn_element element, const uint64_t *shape,

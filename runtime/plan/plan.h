@@ -238,6 +238,18 @@ size_t hn_plan_source(const struct hn_plan *plan, size_t argument);
 /* The path of a data file, in whose name {n} stands for the problem's n. HN_ECONFIG: it names something else. Free it. */
 enum hn_status hn_plan_data_path(const struct hn_plan *plan, const char *file, const struct hn_value *values,
                                  char **path, struct hn_error *err);
+/* The files that arguments are filled from, and compared with, in this order. */
+struct hn_plan_file {
+    char **name; /* in the plan */
+    char *path;  /* for the problem; owned */
+};
+struct hn_plan_files {
+    struct hn_plan_file *items;
+    size_t count;
+};
+enum hn_status hn_plan_list_files(const struct hn_plan *plan, const struct hn_bindings *problem, struct hn_plan_files *files,
+                                  struct hn_error *err);
+void hn_plan_files_finish(struct hn_plan_files *files);
 /* The hash of all files that arguments are filled from, and compared with, after one of the plan. HN_ECONFIG when one can
  * not be read. */
 enum hn_status hn_plan_add_data_hash(const struct hn_plan *plan, const struct hn_bindings *problem,

@@ -56,31 +56,54 @@ enum hn_status hn_plan_data_path(const struct hn_plan *plan, const char *file,
     return status;
 }
 
-static enum hn_status add_hash(const struct hn_plan *plan, const char *file,
-                               const struct hn_value *values, struct hn_hash *hash,
+static enum hn_status add_file(const struct hn_plan *plan, char **name,
+                               const struct hn_value *values, struct hn_plan_files *files,
                                struct hn_error *err)
 {
-    struct hn_hash own;
-    char *path = NULL;
-    enum hn_status status = hn_plan_data_path(plan, file, values, &path, err);
-    if (status == HN_OK)
-        status = hn_data_file_hash(path, &own, err);
-    if (status == HN_OK)
-        *hash = hn_hash_join(hash, &own);
-    free(path);
+    struct hn_plan_file *items = realloc(files->items, (files->count + 1) * sizeof *items);
+    if (items == NULL)
+        return hn_fail_memory(err);
+    files->items = items;
+    items[files->count] = (struct hn_plan_file){name, NULL};
+    return hn_plan_data_path(plan, *name, values, &items[files->count++].path, err);
+}
+
+enum hn_status hn_plan_list_files(const struct hn_plan *plan, const struct hn_bindings *problem,
+                                  struct hn_plan_files *files, struct hn_error *err)
+{
+    struct hn_value *values = NULL;
+    *files = (struct hn_plan_files){NULL, 0};
+    enum hn_status status = hn_plan_values(plan, problem, &plan->defaults, &values, err);
+    for (size_t i = 0; i < plan->argument_count && status == HN_OK; i++)
+        if (plan->arguments[i].fill.file != NULL)
+            status = add_file(plan, &plan->arguments[i].fill.file, values, files, err);
+    for (size_t i = 0; i < plan->reference.file_count && status == HN_OK; i++)
+        status = add_file(plan, &plan->reference.files[i].file, values, files, err);
+    free(values);
+    if (status != HN_OK)
+        hn_plan_files_finish(files);
     return status;
+}
+
+void hn_plan_files_finish(struct hn_plan_files *files)
+{
+    for (size_t i = 0; i < files->count; i++)
+        free(files->items[i].path);
+    free(files->items);
+    *files = (struct hn_plan_files){NULL, 0};
 }
 
 enum hn_status hn_plan_add_data_hash(const struct hn_plan *plan, const struct hn_bindings *problem,
                                      struct hn_hash *hash, struct hn_error *err)
 {
-    struct hn_value *values = NULL;
-    enum hn_status status = hn_plan_values(plan, problem, &plan->defaults, &values, err);
-    for (size_t i = 0; i < plan->argument_count && status == HN_OK; i++)
-        if (plan->arguments[i].fill.file != NULL)
-            status = add_hash(plan, plan->arguments[i].fill.file, values, hash, err);
-    for (size_t i = 0; i < plan->reference.file_count && status == HN_OK; i++)
-        status = add_hash(plan, plan->reference.files[i].file, values, hash, err);
-    free(values);
+    struct hn_hash own;
+    struct hn_plan_files files;
+    enum hn_status status = hn_plan_list_files(plan, problem, &files, err);
+    for (size_t i = 0; i < files.count && status == HN_OK; i++) {
+        status = hn_data_file_hash(files.items[i].path, &own, err);
+        if (status == HN_OK)
+            *hash = hn_hash_join(hash, &own);
+    }
+    hn_plan_files_finish(&files);
     return status;
 }

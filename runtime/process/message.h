@@ -15,7 +15,7 @@
 #define HN_MESSAGE_LIMIT (64u << 20)
 
 /* Raised with every change of a message, or of what carries it (tuner/hosts/link.h); hello carries it, and the build, so that no worker of another Hone is used. */
-#define HN_PROTOCOL 4
+#define HN_PROTOCOL 5
 
 struct hn_blob {
     void *data;

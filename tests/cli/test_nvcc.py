@@ -59,7 +59,7 @@ class Nvcc(double.Case):
         self.assertEqual(again["reused"], len(first["records"]))
         result = self.hone("run", self.config, "-s", "BLOCK=256,ITEMS=4", "--json")
         self.assertEqual(json.loads(result.stdout)["versions"]["nvrtc"], version)
-        self.assertEqual([path.name for path in self.folder.glob("hone-nvcc-*")], [])
+        self.assertEqual([path.name for path in self.folder.glob("hone-scratch-*")], [])
 
     def test_a_compiler_that_hangs_costs_the_point(self):
         self.by_nvcc()
@@ -73,7 +73,7 @@ class Nvcc(double.Case):
             time.sleep(0.02)
         self.assertEqual(still_sleeping(), [])
         self.hone("compile", "--arch", "sm_90", self.config)
-        self.assertEqual([path.name for path in self.folder.glob("hone-nvcc-*")], [])
+        self.assertEqual([path.name for path in self.folder.glob("hone-scratch-*")], [])
 
     @unittest.skipIf(os.environ.get("HONE_SANITIZE") == "1", "sanitizers take more memory than any limit")
     def test_memory_is_limited(self):

@@ -117,23 +117,36 @@ class Places(hosts.Workers):
         self.assertIn("--install is an option of --workers", result.stderr)
 
     def test_data_files(self):
-        """Those of the host, which have to be those that are here."""
+        """Read where they are the same as here; what a host lacks goes over, and is gone with the agent."""
         config = self.folder / "inputs.yaml"
-        config.write_text(config.read_text().replace("inputs.bin", '"own{n}.bin"'))
+        config.write_text(config.read_text().replace("count: 4, file: inputs.bin", 'count: 2000000, file: "own{n}.bin"'))
         (self.folder / "own5000.bin").symlink_to("/proc/self/cwd/inputs.bin")  # each process has its own
-        there = self.folder / "there"
+        data = random.Random(1).randbytes(4000000)
+        (self.folder / "inputs.bin").write_bytes(data)
+        there, temporary = self.folder / "there", self.folder / "temporary"
         there.mkdir()
-        workers = self.list_hosts({"run": f"env -C {there}", "gpus": 1, "compile": 1})
-        arguments = ("tune", config, "--quiet", "--workers", workers)
-        text = "hone: host [^ ]+ does not have the data files of the config as they are where hone runs \\(%s\\): copy them there, under the same path\n$"
-        result = self.hone(*arguments, expect=2)
-        self.assertRegex(result.stderr, text % ".*own5000.bin.*No such file or directory")
-        data = (self.folder / "inputs.bin").read_bytes()
-        (there / "inputs.bin").write_bytes(data[::-1])
-        result = self.hone(*arguments, expect=2)
-        self.assertRegex(result.stderr, text % "their contents differ")
+        temporary.mkdir()
+        sent = self.folder / "sent"
+        run = self.launcher("counted", f"cd {there}\ntee {sent} | env TMPDIR=\"$ELSEWHERE\" \"$@\"\n")
+        workers = self.list_hosts({"run": run, "gpus": 1, "compile": 1})
+
+        def tune(expect=0, temporary=temporary):
+            return self.hone("tune", config, "--quiet", "--workers", workers, "--cache", self.folder / f"{time.monotonic()}.db", expect=expect,
+                             ELSEWHERE=temporary)
+
+        for found in (None, data[::-1]):
+            if found is not None:
+                (there / "inputs.bin").write_bytes(found)
+            self.assertIn("2 ok", tune().stdout)
+            self.assertEqual(sent.read_bytes().count(data[-1000:]), 1)
+            self.assertEqual(list(temporary.iterdir()), [])
+        text = "hone: host [^ ]+ does not have the data files of the config as they are where hone runs \\(%s\\): see that its TMPDIR has room, or "
+        self.assertRegex(tune(2, "/nowhere").stderr, text % "their contents differ")
+        (there / "inputs.bin").unlink()
+        self.assertRegex(tune(2, "/nowhere").stderr, text % ".*No such file or directory")
         (there / "inputs.bin").write_bytes(data)
-        self.assertIn("2 ok", self.hone(*arguments).stdout)
+        self.assertIn("2 ok", tune().stdout)
+        self.assertEqual(sent.read_bytes().count(data[-1000:]), 0)
 
     def test_mistakes(self):
         cases = (

@@ -267,7 +267,7 @@ static void what_a_killed_one_left_is_removed(void **state)
     char left[64];
     char file[80];
     char version[16];
-    snprintf(left, sizeof left, "%s/hone-nvcc-gone00", folder);
+    snprintf(left, sizeof left, "%s/hone-scratch-gone00", folder);
     snprintf(file, sizeof file, "%s/program.cu", left);
     assert_int_equal(mkdir(left, 0700), 0);
     assert_int_equal(hn_text_write_file(file, "x", 1, NULL), HN_OK);

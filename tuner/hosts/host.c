@@ -32,6 +32,7 @@ void hn_host_lose(struct hn_host *host, bool forever, const char *reason)
     double now = hn_now_ms();
     bool lasted = host->state == HN_HOST_UP && now - host->since_ms > lasting_ms;
     hn_host_workers_lose(host);
+    hn_host_files_lose(host);
     hn_link_finish(&host->link);
     hn_process_kill(&host->launcher);
     host->failures = lasted ? 1 : host->failures + 1;
@@ -165,7 +166,9 @@ static bool take_frames(struct hn_host *host)
         case HN_LINK_FRAME:
             break;
         }
-        if (!hn_host_worker_take(host, &frame)) {
+        if (frame.kind == HN_LINK_HAS) {
+            hn_host_files_answer(host, &frame);
+        } else if (!hn_host_worker_take(host, &frame)) {
             hn_host_lose(host, false, "out of memory");
             return false;
         }
@@ -225,7 +228,8 @@ void hn_host_move(struct hn_host *host, double now_ms)
     listen_to(host);
     if (host->launcher.pid == 0)
         return;
-    if (!hn_host_workers_move(host)) {
+    bool fine = !is_greeted(host) || hn_host_files_move(host);
+    if (!fine || !hn_host_workers_move(host)) {
         hn_host_lose(host, false, "out of memory");
         return;
     }
@@ -344,9 +348,19 @@ void hn_host_fail(struct hn_host *host, bool forever, const char *reason)
     hn_hosts_wake(host->hosts);
 }
 
+bool hn_host_share(struct hn_host *host, const char *path, const struct hn_hash *hash)
+{
+    pthread_mutex_lock(&host->hosts->lock);
+    bool added = hn_host_file_add(host, path, hash);
+    pthread_mutex_unlock(&host->hosts->lock);
+    hn_hosts_wake(host->hosts);
+    return added;
+}
+
 void hn_host_finish(struct hn_host *host)
 {
     hn_host_workers_lose(host);
+    hn_host_files_finish(host);
     while (host->workers != NULL) {
         struct hn_host_worker *worker = host->workers;
         host->workers = worker->next;

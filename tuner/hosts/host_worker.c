@@ -95,6 +95,9 @@ bool hn_host_worker_take(struct hn_host *host, const struct hn_link_frame *frame
     case HN_LINK_END:
     case HN_LINK_PIECE:
     case HN_LINK_NAMED:
+    case HN_LINK_FILE:
+    case HN_LINK_HAS:
+    case HN_LINK_PART:
     case HN_LINK_KINDS:
         break;
     }
@@ -105,7 +108,7 @@ bool hn_host_worker_take(struct hn_host *host, const struct hn_link_frame *frame
 static bool send_up(struct hn_host *host, struct hn_host_worker *worker)
 {
     char data[HN_LINK_CHUNK];
-    while (!worker->left && worker->channel >= 0 &&
+    while (!worker->left && worker->channel >= 0 && !hn_host_files_wait(host) &&
            hn_bytes_size(&host->link.output) < queued_most) {
         ssize_t n = recv(worker->channel, data, sizeof data, MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -167,7 +170,8 @@ void hn_host_workers_lose(struct hn_host *host)
 size_t hn_host_workers_poll(const struct hn_host *host, struct pollfd *fds)
 {
     size_t count = 0;
-    short readable = hn_bytes_size(&host->link.output) < queued_most ? POLLIN : 0;
+    bool takes = hn_bytes_size(&host->link.output) < queued_most && !hn_host_files_wait(host);
+    short readable = takes ? POLLIN : 0;
     for (const struct hn_host_worker *worker = host->workers; worker != NULL; worker = worker->next)
         if (worker->channel >= 0)
             fds[count++] = (struct pollfd){

@@ -4,11 +4,12 @@
 
 #include <pthread.h>
 
+#include "base/hash.h"
 #include "tuner/hosts/greeting.h"
 #include "tuner/hosts/hosts.h"
 #include "tuner/hosts/link.h"
 
-/* What hosts.c (the thread, and what others ask of it), host.c (one host) and host_worker.c (its workers) share. All of it is
+/* What hosts.c (the thread, and what others ask of it), host.c (one host), host_file.c (files for it) and host_worker.c (its workers) share. All of it is
  * under hosts->lock. */
 
 /* A worker at a host: this side of its channel and of its output. */
@@ -43,6 +44,7 @@ struct hn_host {
     char reason[700];
     uint32_t next_number;
     struct hn_host_worker *workers;
+    struct hn_host_file *files;
 };
 
 struct hn_hosts {
@@ -69,6 +71,16 @@ void hn_host_lose(struct hn_host *host, bool forever, const char *reason);
 void hn_host_finish(struct hn_host *host);
 size_t hn_host_poll(const struct hn_host *host, struct pollfd *fds); /* room for 3 and 2 a worker */
 size_t hn_host_poll_most(const struct hn_host *host);
+
+/* host_file.c: what workers there are to read. False: no memory. */
+bool hn_host_file_add(struct hn_host *host, const char *path, const struct hn_hash *hash);
+/* Whether some are still to get there: what workers are told waits for that. */
+bool hn_host_files_wait(const struct hn_host *host);
+bool hn_host_files_move(struct hn_host *host);
+void hn_host_files_answer(struct hn_host *host, const struct hn_link_frame *frame);
+/* With the host: it will be offered them anew. */
+void hn_host_files_lose(struct hn_host *host);
+void hn_host_files_finish(struct hn_host *host);
 
 /* host_worker.c */
 /* False: no memory. */

@@ -24,6 +24,9 @@ enum hn_link_kind {
     HN_LINK_ENDED,  /* from a host: i32, the status of waitpid() */
     HN_LINK_PIECE,  /* data, to be known from now on */
     HN_LINK_NAMED,  /* data that is known: the hashes of up to HN_LINK_NAMES pieces, 32 digits each */
+    HN_LINK_FILE,   /* to a host: it will be asked for the file of this hash, 32 digits, which is at the path behind it */
+    HN_LINK_HAS,    /* from a host, to each of these: one byte, whether it has it already */
+    HN_LINK_PART,   /* to a host that has not: some of the file; none: that was all */
     HN_LINK_KINDS,
 };
 

@@ -14,6 +14,7 @@
 #include "runtime/process/process.h"
 #include "tuner/hosts/greeting.h"
 #include "tuner/hosts/link.h"
+#include "tuner/hosts/node_files.h"
 
 static const int sleep_limit_ms = 500;
 /* As of the other end (host_worker.c). */
@@ -30,6 +31,7 @@ struct node_worker {
 
 struct node {
     struct hn_link link;
+    struct hn_node_files files;
     struct node_worker *workers;
     size_t count;
     struct pollfd *fds; /* room for 2 and 2 a worker */
@@ -134,8 +136,14 @@ static bool take_frame(struct node *node, const struct hn_link_frame *frame)
     case HN_LINK_DATA:
         return worker == NULL || (hn_bytes_size(&worker->pending) + frame->size <= pending_most &&
                                   hn_bytes_append(&worker->pending, frame->data, frame->size));
+    case HN_LINK_FILE:
+        return hn_node_files_offered(&node->files, &node->link, frame);
+    case HN_LINK_PART:
+        hn_node_files_take(&node->files, frame);
+        return true;
     case HN_LINK_BEAT:
         return true;
+    case HN_LINK_HAS:
     case HN_LINK_OUTPUT:
     case HN_LINK_ENDED:
     case HN_LINK_PIECE:
@@ -271,6 +279,7 @@ enum hn_status hn_node_run(int gpus, struct hn_error *err)
         return hn_fail(err, HN_ERUN, "its standard streams are closed");
     signal(SIGPIPE, SIG_IGN);
     hn_link_init(&node.link, in, out);
+    hn_node_files_init(&node.files);
     node.fds = calloc(2, sizeof *node.fds);
     bool connected = node.fds != NULL && greet(&node, gpus) && hn_link_write(&node.link);
     while (connected) {
@@ -279,6 +288,7 @@ enum hn_status hn_node_run(int gpus, struct hn_error *err)
     }
     while (node.workers != NULL)
         remove_worker(&node, node.workers);
+    hn_node_files_finish(&node.files);
     hn_link_finish(&node.link);
     free(node.fds);
     return HN_OK;

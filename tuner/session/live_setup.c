@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 #include "cache/record/record_json.h"
 #include "runtime/bench/roofs.h"
 #include "runtime/bench/support.h"
+#include "runtime/plan/data_file.h"
 #include "tuner/session/live.h"
 
 /* The numbers of compilations that belong to no ticket. */
@@ -67,18 +69,35 @@ static enum hn_status take_support(struct hn_live *live, struct hn_image *image,
     return status;
 }
 
+static enum hn_status add_file(const char *path, json_t *list, struct hn_error *err)
+{
+    struct hn_hash hash;
+    enum hn_status status = hn_data_file_hash(path, &hash, err);
+    if (status != HN_OK)
+        return status;
+    /* Workers elsewhere are in other folders. */
+    char *folder = path[0] == '/' ? strdup("") : getcwd(NULL, 0);
+    json_t *file = folder == NULL ? NULL
+                                  : json_pack("{s:s++, s:s}", "path", folder,
+                                              path[0] == '/' ? "" : "/", path, "hash", hash.hex);
+    free(folder);
+    return json_array_append_new(list, file) == 0 ? HN_OK : hn_fail_memory(err);
+}
+
 /* Data files are read where the card is: they have to be those that are here. */
 static enum hn_status add_data(const struct hn_live *live, struct hn_message *bench,
                                struct hn_error *err)
 {
     const struct hn_task *task = live->base.task;
-    const struct hn_hash none = hn_hash_string("");
-    struct hn_hash data = none;
+    struct hn_plan_files files;
     if (live->workers->hosts == NULL)
         return HN_OK;
-    enum hn_status status = hn_plan_add_data_hash(task->plan, task->problem, &data, err);
-    if (status == HN_OK && strcmp(data.hex, none.hex) != 0)
-        json_object_set_new(bench->json, "data", json_string(data.hex));
+    enum hn_status status = hn_plan_list_files(task->plan, task->problem, &files, err);
+    json_t *list = json_array();
+    for (size_t i = 0; i < files.count && status == HN_OK; i++)
+        status = add_file(files.items[i].path, list, err);
+    hn_plan_files_finish(&files);
+    json_object_set_new(bench->json, "data", list);
     return status;
 }
 

@@ -176,12 +176,32 @@ static void end_request(struct hn_gpu_client *client, struct hn_gpu_result *resu
     hn_gpu_client_drop_request(client);
 }
 
+/* What the worker will read of this machine gets to its host before the message. */
+static bool share_data(const struct hn_gpu_client *client, const struct hn_message *message)
+{
+    size_t i;
+    json_t *file;
+    bool shared = true;
+    if (client->host == NULL)
+        return true;
+    json_array_foreach(json_object_get(message->json, "data"), i, file)
+    {
+        struct hn_hash hash = {.hex = ""};
+        const char *path = json_string_value(json_object_get(file, "path"));
+        snprintf(hash.hex, sizeof hash.hex, "%s", json_string_value(json_object_get(file, "hash")));
+        shared = shared && hn_host_share(client->host, path, &hash);
+    }
+    return shared;
+}
+
 /* A failure to send shows as a closed channel, with the reason in the worker's end; but what is too
  * long for a message never gets there. */
 static enum hn_status send(struct hn_gpu_client *client, const struct hn_message *message,
                            struct hn_gpu_result *result, struct hn_error *err)
 {
     struct hn_error reason;
+    if (!share_data(client, message))
+        return hn_fail_memory(err);
     enum hn_status status = hn_channel_send(&client->process.channel, message, &reason);
     if (status != HN_EFORMAT && status != HN_ENOMEM)
         return HN_OK;

@@ -5,6 +5,8 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/plain_file.h"
+#include "base/text.h"
 #include "cache/record/record_json.h"
 #include "runtime/bench/bench.h"
 #include "runtime/bench/roofs.h"
@@ -12,6 +14,7 @@
 #include "runtime/device/health.h"
 #include "runtime/device/nvml.h"
 #include "runtime/process/worker.h"
+#include "tuner/hosts/node_files.h"
 #include "tuner/workers/turn.h"
 #include "tuner/workers/worker_gpu.h"
 
@@ -109,22 +112,61 @@ static enum hn_status get_image(const struct hn_message *request, const char *ke
     return hn_message_get_image(request, json_object_get(request->json, key), image, err);
 }
 
-/* What is measured with other data, or held against other results, is another problem. */
-static enum hn_status check_data(const struct gpu *gpu, const char *wanted, struct hn_error *err)
+static enum hn_status lacks(const char *reason, struct hn_error *err)
 {
     char host[64] = "";
-    struct hn_error reason = {.message = ""};
-    struct hn_hash data = hn_hash_string("");
+    (void)gethostname(host, sizeof host - 1);
+    return hn_fail(
+        err, HN_ECONFIG,
+        "host %s does not have the data files of the config as they are where hone runs "
+        "(%.300s): see that its TMPDIR has room, or copy them there, under the same path",
+        host, reason);
+}
+
+/* Where it is on this host: under its own path, or as it came over the link. */
+static enum hn_status find_file(const char *path, const char *hash, char **found,
+                                struct hn_error *err)
+{
+    const char *folder = getenv(HN_NODE_FILES);
+    struct hn_text sent;
+    struct hn_hash own;
+    const char *reason = NULL;
+    const char *ignored = NULL;
+    hn_text_init(&sent);
+    hn_text_printf(&sent, "%s/%s", folder != NULL ? folder : "", hash);
+    *found = NULL;
+    bool read = hn_plain_file_hash(path, &own, &reason);
+    if (read && strcmp(own.hex, hash) == 0)
+        *found = strdup(path);
+    else if (folder != NULL && !sent.failed && hn_plain_file_hash(sent.data, &own, &ignored))
+        *found = strdup(sent.data);
+    hn_text_finish(&sent);
+    return *found != NULL ? HN_OK : lacks(read ? "their contents differ" : reason, err);
+}
+
+/* What is measured with other data, or held against other results, is another problem. NULL: hone
+ * runs here. */
+static enum hn_status find_data(struct gpu *gpu, const json_t *wanted, struct hn_error *err)
+{
+    struct hn_plan_files files;
     if (wanted == NULL)
         return HN_OK;
-    enum hn_status status = hn_plan_add_data_hash(gpu->plan, &gpu->problem, &data, &reason);
-    if (status == HN_OK && strcmp(data.hex, wanted) == 0)
-        return HN_OK;
-    (void)gethostname(host, sizeof host - 1);
-    return hn_fail(err, HN_ECONFIG,
-                   "host %s does not have the data files of the config as they are where hone runs "
-                   "(%.300s): copy them there, under the same path",
-                   host, status != HN_OK ? reason.message : "their contents differ");
+    enum hn_status status = hn_plan_list_files(gpu->plan, &gpu->problem, &files, err);
+    for (size_t i = 0; i < files.count && status == HN_OK; i++) {
+        const char *path;
+        const char *hash;
+        char *found = NULL;
+        if (json_unpack(json_array_get(wanted, i), "{s:s, s:s}", "path", &path, "hash", &hash) != 0)
+            status = lacks("their list is not that of the plan", err);
+        else
+            status = find_file(path, hash, &found, err);
+        if (status == HN_OK) {
+            free(*files.items[i].name);
+            *files.items[i].name = found;
+        }
+    }
+    hn_plan_files_finish(&files);
+    return status;
 }
 
 static enum hn_status make_bench(struct gpu *gpu, const struct hn_message *request,
@@ -141,7 +183,7 @@ static enum hn_status make_bench(struct gpu *gpu, const struct hn_message *reque
     if (status == HN_OK)
         status = hn_bindings_from_json(json_object_get(json, "problem"), &gpu->problem, err);
     if (status == HN_OK)
-        status = check_data(gpu, json_string_value(json_object_get(json, "data")), err);
+        status = find_data(gpu, json_object_get(json, "data"), err);
     if (status != HN_OK)
         return status;
     gpu->watch = hn_health_watch_create(gpu->device.uuid);

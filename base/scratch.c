@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/compile/scratch.h"
+#include "base/scratch.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char prefix[] = "hone-nvcc-";
+static const char prefix[] = "hone-scratch-";
 
 static const char *base_folder(void)
 {
@@ -45,7 +45,7 @@ static int lock_folder(int base, const char *name)
     return -1;
 }
 
-/* What a killed compilation left has no lock. */
+/* What a killed process left has no lock. */
 static void remove_stale(const char *path)
 {
     DIR *base = opendir(path);
@@ -87,7 +87,7 @@ enum hn_status hn_scratch_make(struct hn_scratch *scratch, struct hn_error *err)
             return HN_OK;
     }
     return hn_fail(err, HN_ERUN,
-                   "no folder for the files of nvcc can be made in %s: %s; set TMPDIR to a folder "
+                   "no folder for temporary files can be made in %s: %s; set TMPDIR to a folder "
                    "with room",
                    base, strerror(errno));
 }
