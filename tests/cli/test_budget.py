@@ -40,9 +40,9 @@ class Budget(double.Case):
         self.spoil(self.config, "FAULT: 0}", f"FAULT: {default}}}")
         self.spoil(self.config, "\narguments:", "\nconstraints: [FAULT == 0 or BLOCK == 128 and ITEMS == 1]\n\narguments:")
 
-    def tune_within(self, budget_s, *arguments, problems=1, expect=0):
+    def tune_within(self, budget_s, *arguments, problems=1, expect=0, jobs=2):
         started = time.monotonic()
-        result = self.hone("tune", self.config, "--quiet", "--jobs", "2", "--strategy", "exhaustive", "--run-timeout", "60", "--json",
+        result = self.hone("tune", self.config, "--quiet", "--jobs", jobs, "--strategy", "exhaustive", "--run-timeout", "60", "--json",
                            "--budget", f"{budget_s}s", *arguments, expect=expect)
         self.assertLess(time.monotonic() - started, problems * budget_s + LATE_S)
         return result
@@ -80,8 +80,15 @@ class Budget(double.Case):
         for tuning in tunings:
             self.check(tuning)
 
+    def test_what_compiles_does_not_wait_for_the_default_point(self):
+        """Which never compiles: from the middle of the budget on others come first."""
+        self.plant(20, default=20)
+        tuning, = json.loads(self.tune_within(4, jobs=3).stdout)
+        self.assertGreaterEqual(tuning["outcomes"].get("ok", 0), 1)
+
     def test_nothing_was_measured(self):
         self.plant(20, default=20)
+        self.spoil(self.config, "FAULT: [0, 20]", "FAULT: [20]")
         result = self.tune_within(2, expect=3)
         self.assertEqual(json.loads(result.stdout)[0]["best"], None)
         self.assertIn("hone: the budget of 2 s ended before a variant was measured; points were under way: give it more",

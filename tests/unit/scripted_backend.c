@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "tuner/session/session_internal.h"
 
 static struct scripted *scripted_of(const struct hn_backend *backend)
@@ -44,7 +45,7 @@ static void start(struct scripted *scripted, const struct hn_backend_event *even
     assert_non_null(queue);
     scripted->queue = queue;
     queue[scripted->queue_count++] =
-        (struct scripted_job){*event, point, scripted->clock + 1 + delay};
+        (struct scripted_job){*event, point, scripted->clock + 1 + delay, 0};
 }
 
 static enum hn_status compile(struct hn_backend *backend, uint64_t ticket,
@@ -144,6 +145,8 @@ static enum hn_status evaluate(struct hn_backend *backend, uint64_t ticket,
         measure(fate, request, &event.record);
     scripted->evaluating = true;
     start(scripted, &event, number, 0);
+    if (fate->slow_ms > 0)
+        scripted->queue[scripted->queue_count - 1].due_ms = hn_now_ms() + fate->slow_ms;
     return HN_OK;
 }
 
@@ -178,6 +181,10 @@ static enum hn_status wait_event(struct hn_backend *backend, int timeout_ms,
     }
     size_t chosen = choose(scripted);
     struct scripted_job *job = &scripted->queue[chosen];
+    if (job->due_ms > hn_now_ms()) {
+        poll(NULL, 0, 1);
+        return HN_OK;
+    }
     *event = job->event;
     if (event->kind == HN_EVENT_EVALUATED)
         scripted->evaluating = false;

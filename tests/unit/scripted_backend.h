@@ -17,6 +17,7 @@ struct fate {
     int code;  /* points of the same code have the same machine code; 0: its own */
     int delay; /* waits that its compilation takes */
     bool stuck; /* its compilation never ends */
+    double slow_ms; /* that its evaluation really takes */
 };
 
 struct scripted_evaluation {
@@ -29,6 +30,7 @@ struct scripted_job {
     struct hn_backend_event event;
     int point;
     int due;
+    double due_ms; /* as hn_now_ms; 0: at once */
 };
 
 struct scripted {

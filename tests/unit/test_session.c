@@ -171,6 +171,24 @@ static void a_slow_compilation_holds_up_nobody(void **state)
     finish_grid(&grid);
 }
 
+/* Nor does the ladder hold up itself where somebody is told of what comes behind it, which waits
+ * for all of it. */
+static void a_slow_step_of_the_ladder_holds_up_no_other(void **state)
+{
+    (void)state;
+    struct grid grid;
+    struct hn_session_options options = exhaustive();
+    options.strategy = hn_strategy_find("model");
+    options.budget_count = 6;
+    make_grid(&grid, NULL);
+    grid.backend.fates[0].delay = 200;
+    struct hn_session *session = run_session(&grid, NULL, &options);
+    assert_int_equal(grid.backend.evaluated[0].point, 380);
+    assert_int_equal(grid.backend.evaluated[1].point, 0);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+}
+
 static void duplicates_of_a_failure_fail(void **state)
 {
     (void)state;
@@ -310,6 +328,27 @@ static void budget_of_time_ends_the_search(void **state)
     assert_int_equal(hn_session_state(session)->finished, 0);
     assert_null(hn_session_state(session)->best);
     assert_int_equal(grid.backend.compiled_count + grid.backend.races, GRID_LADDER);
+    hn_session_destroy(session);
+    finish_grid(&grid);
+}
+
+/* What was compiled in time is the result of a search that would have none. */
+static void the_first_result_is_waited_for(void **state)
+{
+    (void)state;
+    struct grid grid;
+    struct hn_session_options options = exhaustive();
+    options.budget_s = 0.1;
+    make_grid(&grid, NULL);
+    for (int i = 0; i < GRID_POINTS; i++)
+        grid.backend.fates[i].slow_ms = 300;
+    struct hn_session *session = run_session(&grid, NULL, &options);
+    const struct hn_session_state *end = hn_session_state(session);
+    assert_int_equal(end->finished, 1);
+    assert_non_null(end->best);
+    assert_true(end->unraced);
+    assert_int_equal(grid.backend.races, 0);
+    assert_true(end->elapsed_s > 0.3 && end->elapsed_s < 5);
     hn_session_destroy(session);
     finish_grid(&grid);
 }
@@ -456,6 +495,8 @@ int main(void)
         cmocka_unit_test(duplicates_of_a_failure_fail),
         cmocka_unit_test(early_stops_look_back),
         cmocka_unit_test(full_stops_nothing),
+        cmocka_unit_test(a_slow_step_of_the_ladder_holds_up_no_other),
+        cmocka_unit_test(the_first_result_is_waited_for),
         cmocka_unit_test(ladder_is_first_and_measured_in_full),
         cmocka_unit_test(budget_counts_evaluations),
         cmocka_unit_test(budget_of_time_ends_the_search),

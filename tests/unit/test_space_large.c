@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -190,6 +191,60 @@ static void first_point_has_what_is_wanted(void **state)
         assert_int_equal(choice[i], i == 2 ? 6 : i == 4 ? 4 : 0);
     wanted[3] = 4; /* 5 beside 7 */
     assert_false(hn_space_first(space, wanted, choice));
+    hn_space_destroy(space);
+}
+
+/* What may be asked while the points are looked for, and that there are the same. */
+static void a_thread_builds_the_same(void **state)
+{
+    (void)state;
+    struct hn_space *built = chain_space(), *begun = chain_space();
+    uint16_t choice[LINKS];
+    int wanted[LINKS] = {0};
+    assert_int_equal(hn_space_build(built, NULL), HN_OK);
+    assert_int_equal(hn_space_begin(begun, NULL), HN_OK);
+    assert_true(hn_space_first(begun, wanted, choice));
+    assert_true(hn_space_contains(begun, choice));
+    choice[1] = 6, choice[2] = 4; /* 7 beside 5 */
+    assert_false(hn_space_contains(begun, choice));
+    assert_int_equal(hn_space_wait(begun, NULL), HN_OK);
+    assert_true(hn_space_is_built(begun));
+    assert_false(hn_space_contains(begun, choice));
+    assert_true(hn_space_valid(begun, NULL) == hn_space_valid(built, NULL));
+    struct hn_random one = hn_random_seeded(3), other = hn_random_seeded(3);
+    for (int i = 0; i < 100; i++) {
+        uint16_t same[LINKS];
+        hn_space_sample(built, &one, choice);
+        hn_space_sample(begun, &other, same);
+        assert_memory_equal(choice, same, sizeof choice);
+    }
+    hn_space_destroy(built);
+    hn_space_destroy(begun);
+}
+
+/* Whoever does not wait does not wait for it to end either. */
+static void what_was_begun_can_be_let_go(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        struct hn_space *space = chain_space();
+        assert_int_equal(hn_space_begin(space, NULL), HN_OK);
+        usleep((unsigned)i * 2000);
+        hn_space_destroy(space);
+    }
+}
+
+static void a_thread_says_that_there_is_no_point(void **state)
+{
+    (void)state;
+    struct hn_error err = {""};
+    struct hn_space *space = hn_space_create();
+    add_range(space, "A", 1, 20);
+    add_range(space, "B", 1, 20);
+    constrain(space, "A * B > 400", 0, 0);
+    assert_int_equal(hn_space_begin(space, NULL), HN_OK);
+    assert_int_equal(hn_space_wait(space, &err), HN_ENOTFOUND);
+    assert_non_null(strstr(err.message, "A * B > 400"));
     hn_space_destroy(space);
 }
 
@@ -440,6 +495,9 @@ int main(void)
         cmocka_unit_test(draws_are_uniform),
         cmocka_unit_test(draws_without_counts_are_nearly_uniform),
         cmocka_unit_test(first_point_has_what_is_wanted),
+        cmocka_unit_test(a_thread_builds_the_same),
+        cmocka_unit_test(what_was_begun_can_be_let_go),
+        cmocka_unit_test(a_thread_says_that_there_is_no_point),
         cmocka_unit_test(groups_multiply),
         cmocka_unit_test(strategies_cope),
         cmocka_unit_test(divisors_and_multiples_are_all_found),

@@ -276,6 +276,9 @@ static enum hn_status tune_all(struct tune *tune, struct hn_error *err)
 {
     const size_t count = tune->config->problem_count;
     bool *later = calloc(count + 1, sizeof *later);
+    /* Problems whose values are no constants of the program have programs in common. */
+    if (count > 1 && tune->workers != NULL)
+        hn_compile_pool_remember(tune->workers->pool);
     enum hn_status status = later == NULL ? hn_fail_memory(err) : HN_OK;
     for (size_t i = 0; status == HN_OK && i < count; i++)
         status = tune_problem(tune, i, false, &later[i], err);

@@ -97,7 +97,7 @@ static void print_start(const struct hn_tune_search *search, const struct hn_tas
     fprintf(stderr, "tuning %s%s%s on %s%s", task->identity.kernel,
             search->label[0] != '\0' ? " " : "", search->label, task->identity.device.name,
             search->place);
-    if (hn_space_enumerated(task->space))
+    if (state->points != UINT64_MAX)
         fprintf(stderr, ": %llu points", (unsigned long long)state->points);
     if (state->sources > 0)
         fprintf(stderr, "; %u earlier tuning%s of it lead%s the search", state->sources,
@@ -106,11 +106,28 @@ static void print_start(const struct hn_tune_search *search, const struct hn_tas
     hn_progress_board_release(search->board);
 }
 
+/* The progress of a search, whose beginning is told once its points are known. */
+struct watch {
+    const struct hn_tune_search *search;
+    const struct hn_task *task;
+    struct hn_progress progress;
+    bool told;
+};
+
+static void show(void *watcher, const struct hn_session_state *state)
+{
+    struct watch *watch = watcher;
+    if (!watch->told && !watch->search->options->quiet && state->planned)
+        print_start(watch->search, watch->task, state);
+    watch->told = watch->told || state->planned;
+    hn_progress_show(&watch->progress, state);
+}
+
 static enum hn_status run_session(const struct hn_tune_search *search, struct hn_session *session,
                                   const struct hn_backend *backend, struct hn_error *err)
 {
     const struct hn_options *options = search->options;
-    struct hn_progress progress;
+    struct watch watch = {.search = search, .task = backend->task};
     struct hn_roofs roofs;
     struct hn_error ignored;
     bool known = hn_roof_is_known(backend->task->plan) &&
@@ -127,9 +144,9 @@ static enum hn_status run_session(const struct hn_tune_search *search, struct hn
     const char *device = search->names_device ? backend->device.identity.name : "";
     snprintf(label, sizeof label, "%s%s%s", search->label,
              search->label[0] != '\0' && device[0] != '\0' ? " on " : "", device);
-    hn_progress_begin(&progress, search->board, &view, label);
-    enum hn_status status = hn_session_run(session, hn_progress_show, &progress, err);
-    hn_progress_end(&progress);
+    hn_progress_begin(&watch.progress, search->board, &view, label);
+    enum hn_status status = hn_session_run(session, show, &watch, err);
+    hn_progress_end(&watch.progress);
     return status;
 }
 
@@ -141,8 +158,6 @@ static enum hn_status run_and_report(struct hn_tune_search *search, struct hn_ba
     enum hn_status status = hn_session_create(backend, search->store, options, &session, err);
     if (status != HN_OK)
         return status;
-    if (!search->options->quiet)
-        print_start(search, backend->task, hn_session_state(session));
     status = run_session(search, session, backend, err);
     struct hn_error ignored;
     enum hn_status reported =
@@ -223,8 +238,11 @@ static enum hn_status tune_task(struct hn_tune_search *search, struct hn_task *t
 enum hn_status hn_tune_search_run(struct hn_tune_search *search, struct hn_error *err)
 {
     struct hn_task task;
-    enum hn_regime regime = search->options->regime;
-    enum hn_status status = hn_task_make(search->config, search->problem, regime, &task, err);
+    const enum hn_regime regime = search->options->regime;
+    enum hn_status status =
+        search->options->simulate != NULL
+            ? hn_task_make(search->config, search->problem, regime, &task, err)
+            : hn_task_make_search(search->config, search->problem, regime, &task, err);
     if (status != HN_OK)
         return status;
     status = tune_task(search, &task, err);

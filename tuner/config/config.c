@@ -322,12 +322,10 @@ static enum hn_status add_words(const struct hn_plan *plan, struct hn_space *spa
     return status;
 }
 
-enum hn_status hn_config_space(const struct hn_config *config, size_t problem,
-                               struct hn_space **space, struct hn_error *err)
+/* All but its points. */
+static enum hn_status fill_space(const struct hn_config *config, size_t problem,
+                                 struct hn_space *made, struct hn_error *err)
 {
-    struct hn_space *made = hn_space_create();
-    if (made == NULL)
-        return hn_fail_memory(err);
     enum hn_status status = HN_OK;
     for (size_t i = 0; i < config->parameter_count && status == HN_OK; i++) {
         const struct hn_config_parameter *parameter = &config->parameters[i];
@@ -345,12 +343,45 @@ enum hn_status hn_config_space(const struct hn_config *config, size_t problem,
     for (size_t i = 0; config->only == NULL && i < config->constraint_count && status == HN_OK; i++)
         status = hn_space_add_expression(made, config->constraints[i].expression,
                                          config->constraints[i].where, err);
-    if (status == HN_OK)
-        status = config->only != NULL ? hn_config_build_only(config, problem, made, err)
-                                      : hn_space_build(made, err);
+    return status;
+}
+
+/* What only a built space can say is told at once: that it is empty, and where that is unknown. */
+static enum hn_status begin(const struct hn_config *config, struct hn_space *space,
+                            struct hn_error *err)
+{
+    enum hn_status status = hn_space_begin(space, err);
+    if (status == HN_OK && !hn_config_has_defaults(config, space))
+        status = hn_space_wait(space, err);
+    return status;
+}
+
+static enum hn_status make_space(const struct hn_config *config, size_t problem, bool waits,
+                                 struct hn_space **space, struct hn_error *err)
+{
+    struct hn_space *made = hn_space_create();
+    if (made == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = fill_space(config, problem, made, err);
+    if (status == HN_OK && config->only != NULL)
+        status = hn_config_build_only(config, problem, made, err);
+    else if (status == HN_OK)
+        status = waits ? hn_space_build(made, err) : begin(config, made, err);
     if (status == HN_OK)
         *space = made;
     else
         hn_space_destroy(made);
     return status;
+}
+
+enum hn_status hn_config_space(const struct hn_config *config, size_t problem,
+                               struct hn_space **space, struct hn_error *err)
+{
+    return make_space(config, problem, true, space, err);
+}
+
+enum hn_status hn_config_begin_space(const struct hn_config *config, size_t problem,
+                                     struct hn_space **space, struct hn_error *err)
+{
+    return make_space(config, problem, false, space, err);
 }

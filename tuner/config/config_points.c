@@ -181,6 +181,21 @@ static int choose(const struct hn_space *space, size_t parameter, const struct h
     return -1;
 }
 
+bool hn_config_has_defaults(const struct hn_config *config, const struct hn_space *space)
+{
+    size_t count = hn_space_parameter_count(space);
+    uint16_t *choice = calloc(count + 1, sizeof *choice);
+    bool has = choice != NULL;
+    for (size_t i = 0; has && i < count; i++) {
+        int chosen = choose(space, i, &config->defaults);
+        has = chosen >= 0;
+        choice[i] = has ? (uint16_t)chosen : 0;
+    }
+    has = has && hn_space_contains(space, choice);
+    free(choice);
+    return has;
+}
+
 enum hn_status hn_config_default_point(const struct hn_config *config, const struct hn_space *space,
                                        struct hn_bindings *point, struct hn_error *err)
 {

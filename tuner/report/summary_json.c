@@ -103,8 +103,7 @@ static json_t *session_to_json(const struct hn_session *session, const struct hn
         identity->kernel, "problem", hn_bindings_to_json(&identity->problem), "regime",
         identity->regime, "device", identity->device.name, "compute_capability",
         identity->device.capability, "simulated", backend->simulated, "points",
-        hn_space_enumerated(backend->task->space) ? json_integer((json_int_t)state->points)
-                                                  : json_null(),
+        state->points != UINT64_MAX ? json_integer((json_int_t)state->points) : json_null(),
         "reused", (json_int_t)state->reused, "cut", (json_int_t)state->cut, "outcomes",
         counts_to_json(state), "chance",
         isnan(state->chance) ? json_null() : json_real(state->chance), "stopped", state->stopped,

@@ -55,6 +55,7 @@ struct hn_usage {
     double gpu_busy_s;     /* the GPU worker had its turn */
     double working_s;      /* either of the two */
     int under_way;         /* points that are being compiled */
+    size_t compiled;       /* points that are compiled, and not asked for yet */
     double longest_s;      /* that the first of them has been compiled for */
     bool cores_busy;       /* all that compile have something to do */
     const char *holder; /* who else has the GPU while it is waited for: "process 4711 has it since 12:03:04"; NULL: none */
@@ -108,6 +109,7 @@ struct hn_backend {
     char note[128]; /* what people should know of its measurements; "" for nothing */
     double spread;  /* relative: what times of several cards, brought to one, differ by; 0: there is one */
     double end_ms;  /* nothing is waited for beyond it, as hn_now_ms; 0: no limit. The owner's to set */
+    bool hurries;   /* the owner's to set: the clocks warm up with what is there, not with the default point */
     bool all_asked; /* the owner's to set: nothing will be compiled but what is asked for already */
     /* Called while prepare blocks; may call compile and room. The owner's to set; NULL: nothing is to be done. */
     enum hn_status (*meanwhile)(void *owner, struct hn_error *err);

@@ -223,6 +223,7 @@ static void read_usage(const struct hn_live *live, struct hn_usage *usage)
     struct hn_compile_load load = hn_compile_pool_load(live->pool, now);
     *usage = (struct hn_usage){
         .under_way = load.own,
+        .compiled = hn_compile_pool_pending(live->pool) - hn_compile_pool_unfinished(live->pool),
         .longest_s = load.longest_ms / 1e3,
         .cores_busy = load.busy > 0 && load.busy >= hn_compile_pool_jobs(live->pool),
         .compile_cpu_s = hn_compile_pool_cpu_ms(live->pool) / 1e3,

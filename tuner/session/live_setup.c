@@ -40,6 +40,21 @@ static enum hn_status take(struct hn_live *live, enum own_job job, struct hn_ima
     return status;
 }
 
+/* The default point's, with which clocks are warmed up, unless there is no time to wait for it. */
+static enum hn_status take_default(struct hn_live *live, struct hn_image *image, bool *taken,
+                                   struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    *taken = hn_compile_pool_take_one(live->pool, number_of(OWN_DEFAULT), image);
+    while (status == HN_OK && !*taken && !live->base.hurries) {
+        status = hn_live_sleep(live, err);
+        *taken = hn_compile_pool_take_one(live->pool, number_of(OWN_DEFAULT), image);
+    }
+    if (!*taken)
+        hn_compile_pool_disclaim(live->pool, number_of(OWN_DEFAULT));
+    return status;
+}
+
 static enum hn_status start_support(struct hn_live *live, struct hn_error *err)
 {
     char options[HN_SUPPORT_OPTIONS][24];
@@ -323,12 +338,27 @@ static enum hn_status make_context(struct hn_live *live, struct hn_error *err)
     return status;
 }
 
+static enum hn_status try_default(struct hn_live *live, const struct hn_bindings *point,
+                                  double *noise, struct hn_error *err)
+{
+    struct hn_image image;
+    bool taken;
+    hn_image_init(&image);
+    enum hn_status status = take_default(live, &image, &taken, err);
+    bool compiled = status == HN_OK && taken && image.outcome == HN_OUTCOME_OK;
+    if (compiled)
+        status = hn_task_check_default(live->base.task, point, &image, err);
+    if (compiled && status == HN_OK)
+        status = warm_up(live, point, &image, noise, err);
+    hn_image_finish(&image);
+    return status;
+}
+
 enum hn_status hn_live_prepare(struct hn_backend *backend, double *noise, struct hn_error *err)
 {
     struct hn_live *live = (struct hn_live *)backend;
     struct hn_task *task = backend->task;
     struct hn_bindings point;
-    struct hn_image image;
     *noise = 0;
     hn_bindings_init(&point);
     enum hn_status status = hn_config_default_point(task->config, task->space, &point, err);
@@ -341,14 +371,7 @@ enum hn_status hn_live_prepare(struct hn_backend *backend, double *noise, struct
     if (status == HN_OK)
         status = ensure_reference(live, &point, true, err);
     if (status == HN_OK)
-        status = take(live, OWN_DEFAULT, &image, err);
-    if (status == HN_OK) {
-        if (image.outcome == HN_OUTCOME_OK)
-            status = hn_task_check_default(task, &point, &image, err);
-        if (status == HN_OK && image.outcome == HN_OUTCOME_OK)
-            status = warm_up(live, &point, &image, noise, err);
-        hn_image_finish(&image);
-    }
+        status = try_default(live, &point, noise, err);
     hn_bindings_finish(&point);
     live->prepared = status == HN_OK;
     if (live->prepared)

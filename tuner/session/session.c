@@ -10,6 +10,8 @@
 #include "tuner/session/knowledge.h"
 
 static const double watch_interval_ms = 100;
+/* So often is looked whether the space is built. */
+static const int building_interval_ms = 5;
 
 unsigned hn_session_look_ahead(const struct hn_task *task, const struct hn_session_options *options)
 {
@@ -23,7 +25,8 @@ static enum hn_status create_strategy(struct hn_session *session, struct hn_erro
     enum hn_status status = HN_OK;
     if (options->strategy->uses_priors && session->store != NULL)
         status = hn_knowledge_collect(session->store, session->task, session->backend->simulated,
-                                      session->cached.earliest, &knowledge, err);
+                                      fmin(session->cached.earliest, session->created_s),
+                                      &knowledge, err);
     if (status != HN_OK)
         return status;
     session->state.sources = knowledge.sources;
@@ -35,8 +38,27 @@ static enum hn_status create_strategy(struct hn_session *session, struct hn_erro
         .prior_count = knowledge.count,
     };
     status = options->strategy->create(&search, &session->strategy, err);
+    session->state.planned = status == HN_OK;
     hn_knowledge_finish(&knowledge);
     return status;
+}
+
+/* The ladder needs no more than constraints, so that it does not wait for this. */
+enum hn_status hn_session_begin_search(struct hn_session *session, struct hn_error *err)
+{
+    struct hn_space *space = session->task->space;
+    enum hn_status status = hn_space_wait(space, err);
+    if (status != HN_OK)
+        return status;
+    session->state.points = hn_space_size(space);
+    hn_space_count_text(space, session->state.points_text);
+    return create_strategy(session, err);
+}
+
+/* What is told of the start are the points, too. */
+static bool has_to_wait(const struct hn_session *session)
+{
+    return session->options.events != NULL || hn_space_is_built(session->task->space);
 }
 
 enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *store,
@@ -56,8 +78,9 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
     session->best = SIZE_MAX;
     session->censor = SIZE_MAX;
     hn_session_start_clock(session);
-    session->state.points = hn_space_size(task->space);
-    hn_space_count_text(task->space, session->state.points_text);
+    session->created_s = hn_session_epoch_s();
+    session->state.points = UINT64_MAX;
+    snprintf(session->state.points_text, sizeof session->state.points_text, "so far uncounted");
     session->state.phase = "preparing";
     session->state.chance = NAN;
     session->choice = calloc(hn_space_parameter_count(task->space) + 1, sizeof *session->choice);
@@ -67,8 +90,8 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
         status = hn_points_init(&session->points, task->space, err);
     if (status == HN_OK)
         status = hn_session_load_cached(session, err);
-    if (status == HN_OK)
-        status = create_strategy(session, err);
+    if (status == HN_OK && has_to_wait(session))
+        status = hn_session_begin_search(session, err);
     if (status != HN_OK) {
         hn_session_destroy(session);
         return status;
@@ -120,6 +143,7 @@ enum hn_status hn_session_commit(struct hn_session *session, struct hn_error *er
 static enum hn_status go_on(void *owner, struct hn_error *err)
 {
     struct hn_session *session = owner;
+    hn_session_mind_clock(session);
     if (hn_now_ms() - session->watched_ms >= watch_interval_ms)
         hn_session_show(session, session->state.phase);
     enum hn_status status = hn_session_propose(session, err);
@@ -141,6 +165,7 @@ enum hn_status hn_session_prepare(struct hn_session *session, struct hn_error *e
     if (status == HN_OK)
         status = session->backend->kind->prepare(session->backend, &session->state.noise, err);
     session->backend->meanwhile = NULL;
+    session->warm = status == HN_OK;
     session->state.phase = "searching";
     return status;
 }
@@ -178,7 +203,7 @@ enum hn_status hn_session_step(struct hn_session *session, struct hn_backend_eve
                                struct hn_error *err)
 {
     int due = session->store != NULL ? hn_store_due_ms(session->store) : -1;
-    int timeout = (int)watch_interval_ms;
+    int timeout = session->strategy != NULL ? (int)watch_interval_ms : building_interval_ms;
     if (due >= 0 && due < timeout)
         timeout = due;
     enum hn_status status = wait_for_event(session, timeout, event, err);
@@ -299,6 +324,7 @@ enum hn_status hn_session_loop(struct hn_session *session, struct hn_error *err)
     hn_session_show(session, "searching");
     for (;;) {
         struct hn_backend_event event;
+        hn_session_mind_clock(session);
         if (hn_session_search_is_over(session))
             return hn_session_halt(session, err);
         /* What the event before this made known, then what is proposed because of it. */
@@ -316,11 +342,10 @@ enum hn_status hn_session_loop(struct hn_session *session, struct hn_error *err)
         }
         if (status != HN_OK || hn_session_is_over(session))
             return status;
-        if (all_finished(session)) {
-            if (session->exhausted)
-                return HN_OK;
+        if (all_finished(session) && session->exhausted)
+            return HN_OK;
+        if (all_finished(session) && session->strategy != NULL)
             continue;
-        }
         status = hn_session_step(session, &event, err);
         if (status == HN_OK)
             status = hn_session_take_event(session, &event, err);
@@ -365,7 +390,7 @@ enum hn_status hn_session_run(struct hn_session *session, hn_session_watch *watc
     if (status == HN_EINTERRUPTED)
         status = HN_OK;
     hn_session_tell(session);
-    if (session->options.strategy->chance != NULL)
+    if (session->options.strategy->chance != NULL && session->strategy != NULL)
         session->state.chance = session->options.strategy->chance(session->strategy);
     /* What was finished is kept whatever happened; the first failure is the one that is told. */
     enum hn_status committed = hn_session_commit(session, status == HN_OK ? err : NULL);

@@ -42,6 +42,7 @@ struct hn_waits {
 
 /* Where the session stands, for the progress line and the summary. */
 struct hn_session_state {
+    bool planned;      /* the space is built and there is a strategy: before, points and sources are not known */
     uint64_t points;   /* of the space; UINT64_MAX: too many to be numbered */
     char points_text[HN_SPACE_COUNT_TEXT];
     uint64_t proposed; /* distinct points */

@@ -47,7 +47,10 @@ static enum hn_status add_proposals(struct hn_points_ahead *ahead, const struct 
     uint16_t *choice = calloc(hn_space_parameter_count(task->space) + 1, sizeof *choice);
     if (choice == NULL)
         return hn_fail_memory(err);
-    enum hn_status status = kind->create(&search, &strategy, err);
+    enum hn_status status = hn_space_wait(task->space, err);
+    if (status == HN_OK)
+        status = kind->create(&search, &strategy, err);
+    bool created = status == HN_OK;
     for (uint64_t t = 0; status == HN_OK && t < most && ahead->count < limit; t++) {
         struct hn_bindings point;
         ahead->complete = !kind->propose(strategy, t, choice);
@@ -58,7 +61,7 @@ static enum hn_status add_proposals(struct hn_points_ahead *ahead, const struct 
             status = add(ahead, &point, err);
         hn_bindings_finish(&point);
     }
-    if (status == HN_OK)
+    if (created)
         kind->destroy(strategy);
     free(choice);
     return status;
@@ -79,7 +82,8 @@ enum hn_status hn_points_ahead_make(struct hn_points_ahead *ahead, const struct 
     if (ahead->points == NULL)
         return hn_fail_memory(err);
     status = add_ladder(ahead, task, limit, err);
-    if (status == HN_OK)
+    /* What is known now is enough to begin with. */
+    if (status == HN_OK && hn_space_is_built(task->space))
         status = add_proposals(ahead, task, options, limit, err);
     if (status != HN_OK)
         hn_points_ahead_finish(ahead);

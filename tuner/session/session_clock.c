@@ -15,8 +15,17 @@ static const double expected_finalists = 8;
 static const double audit_launches = 14;
 static const double rest_ms = 500;
 
+/* A search that has measured nothing when its time is up, but has something compiled, gets the
+ * first of it measured: for as long again, but at least so long. */
+static const double extension_least_ms = 5000;
+/* What is waited for looks at the clock at least this often. */
+static const double extension_ahead_ms = 200;
+
 static double finals_ms(const struct hn_session *session)
 {
+    /* Without a result there is nothing to hold finals of. */
+    if (session->best == SIZE_MAX)
+        return 0;
     const struct hn_session_state *state = &session->state;
     double whole_ms = session->options.budget_s * 1e3;
     uint64_t measured = state->finished - state->reused;
@@ -46,9 +55,46 @@ bool hn_session_is_over(const struct hn_session *session)
     return hn_interrupted() != 0 || hn_session_left_ms(session) <= 0;
 }
 
+static bool is_at_hand(const struct hn_ticket *ticket)
+{
+    return ticket->state == HN_TICKET_COMPILED || ticket->state == HN_TICKET_EVALUATING;
+}
+
+/* Whether a variant is compiled and may be the first to be measured, or soon will be: where the
+ * default point has been, the others are worth waiting for. */
+static bool has_compiled(const struct hn_session *session)
+{
+    const struct hn_backend_kind *kind = session->backend->kind;
+    struct hn_usage usage = {0};
+    if (kind->usage != NULL)
+        kind->usage(session->backend, &usage);
+    bool has = usage.compiled > 0 || (session->warm && usage.under_way > 0);
+    for (size_t i = session->next_settled; i < session->tickets.count && !has; i++)
+        has = is_at_hand(&session->tickets.items[i]);
+    return has;
+}
+
 bool hn_session_search_is_over(const struct hn_session *session)
 {
-    return session->options.budget_s > 0 && hn_session_left_ms(session) <= finals_ms(session);
+    if (session->options.budget_s <= 0)
+        return false;
+    if (session->extended)
+        return session->best != SIZE_MAX || hn_session_left_ms(session) <= 0 ||
+               !has_compiled(session);
+    return hn_session_left_ms(session) <= finals_ms(session);
+}
+
+void hn_session_mind_clock(struct hn_session *session)
+{
+    const double budget_ms = session->options.budget_s * 1e3;
+    double left_ms = hn_session_left_ms(session);
+    if (budget_ms <= 0 || session->extended || session->best != SIZE_MAX ||
+        left_ms > budget_ms / 2 || !has_compiled(session))
+        return;
+    session->backend->hurries = true;
+    session->extended = left_ms < extension_ahead_ms;
+    if (session->extended)
+        session->backend->end_ms += fmax(budget_ms, extension_least_ms);
 }
 
 static bool is_quiet(const struct hn_session *session)
@@ -73,6 +119,8 @@ static enum hn_status wait_for_gpu(struct hn_session *session, struct hn_error *
 enum hn_status hn_session_halt(struct hn_session *session, struct hn_error *err)
 {
     session->exhausted = true;
+    if (session->extended)
+        session->backend->end_ms = fmin(session->backend->end_ms, hn_now_ms());
     if (session->backend->kind->halt != NULL)
         session->backend->kind->halt(session->backend);
     return wait_for_gpu(session, err);

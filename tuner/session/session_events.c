@@ -43,8 +43,9 @@ enum hn_status hn_session_tell_start(struct hn_session *session, struct hn_error
                   session->backend->simulated, "strategy", session->options.strategy->name, "seed",
                   (json_int_t)session->options.seed, "look_ahead", (json_int_t)session->look_ahead,
                   "points",
-                  hn_space_enumerated(task->space) ? json_integer((json_int_t)session->state.points)
-                                                   : json_null(),
+                  session->state.points != UINT64_MAX
+                      ? json_integer((json_int_t)session->state.points)
+                      : json_null(),
                   "budget",
                   session->options.budget_count > 0
                       ? json_integer((json_int_t)session->options.budget_count)

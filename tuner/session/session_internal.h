@@ -27,26 +27,30 @@ struct hn_session {
     void *watcher;
     double started_ms;
     double watched_ms;
+    double created_s; /* since the epoch */
 
-    struct hn_strategy *strategy;
+    struct hn_strategy *strategy; /* NULL while the space is built */
     struct hn_points points;
     struct hn_tickets tickets;
     struct hn_cached cached;
     uint16_t *choice;    /* room for one point */
     size_t ladder_count; /* tickets of the ladder, the first ones */
     size_t given_count;  /* tickets before the strategy's first: ladder and incumbent */
+    bool extended;       /* the budget has ended, and the first result is waited for */
     bool exhausted;      /* the strategy has no more proposals, or the budget is used up */
     uint64_t repeats;    /* proposals since the last new point */
     uint64_t next_doubt; /* points proposed when the strategy is asked next whether to go on */
     bool fresh;          /* something was found out that the cache did not have */
     bool compiles;       /* something was given to the compile workers */
     bool prepared;
+    bool warm; /* preparing has come to its end */
     bool begun; /* session_id is valid */
     int64_t session_id;
 
     uint64_t told_compiled; /* strategy tickets told so far */
     uint64_t told_finished;
-    size_t next_register; /* first ticket whose machine code is not yet looked up */
+    size_t next_given;    /* no given ticket below it is being compiled */
+    size_t next_register; /* first ticket whose machine code is not yet looked up, but for given ones that are being compiled */
     size_t next_dispatch; /* no ticket below it waits for the GPU */
     size_t next_settled;  /* all tickets below it are finished, as of hn_session_settle */
     size_t censor_next;   /* tickets below it have been looked at for the censor */
@@ -86,6 +90,8 @@ enum hn_status hn_session_tell_end(struct hn_session *session, struct hn_error *
 /* session.c */
 /* Of a session with these options. */
 unsigned hn_session_look_ahead(const struct hn_task *task, const struct hn_session_options *options);
+/* Waits for the space, and makes the strategy. */
+enum hn_status hn_session_begin_search(struct hn_session *session, struct hn_error *err);
 enum hn_status hn_session_prepare(struct hn_session *session, struct hn_error *err);
 enum hn_status hn_session_loop(struct hn_session *session, struct hn_error *err);
 /* Waits for one event (or nothing), commits what is due, shows progress. */
@@ -103,6 +109,9 @@ double hn_session_left_ms(const struct hn_session *session);
 bool hn_session_is_over(const struct hn_session *session);
 /* What is left of the time belongs to the finals. */
 bool hn_session_search_is_over(const struct hn_session *session);
+/* Where nothing is measured though something is compiled: from the middle of the budget on nothing else is waited for, and at its
+ * end it is extended up to the first result. */
+void hn_session_mind_clock(struct hn_session *session);
 /* Ends the search before its time: what is compiling is killed, what the GPU is at is waited for. Points that come to
  * nothing so are no failures: they stay unfinished. */
 enum hn_status hn_session_halt(struct hn_session *session, struct hn_error *err);

@@ -244,16 +244,35 @@ enum hn_status hn_session_register_ticket(struct hn_session *session, size_t num
     return hn_session_finish_ticket(session, number, err);
 }
 
+/* Whether one of the given tickets is still being compiled. */
+static bool given_compile(struct hn_session *session)
+{
+    const struct hn_ticket *tickets = session->tickets.items;
+    while (session->next_given < session->given_count &&
+           tickets[session->next_given].state != HN_TICKET_COMPILING)
+        session->next_given++;
+    return session->next_given < session->given_count;
+}
+
+/* Whether the look-up of this ticket's machine code has to wait. A strategy that needs feedback
+ * waits for compilations anyway, and must find the same duplicates whatever the machine; but nobody
+ * is told of the given tickets, which are looked up as they come. */
+static bool has_to_wait(struct hn_session *session, size_t number)
+{
+    const struct hn_ticket *ticket = &session->tickets.items[number];
+    bool compiles = ticket->state == HN_TICKET_COMPILING;
+    if (number < session->given_count)
+        return false;
+    if (session->options.strategy->needs_feedback)
+        return compiles || given_compile(session);
+    return compiles && hn_now_ms() - ticket->flight->compiling_since_ms < patience_ms;
+}
+
 enum hn_status hn_session_register(struct hn_session *session, struct hn_error *err)
 {
     while (session->next_register < session->tickets.count) {
         size_t number = session->next_register;
-        const struct hn_ticket *ticket = &session->tickets.items[number];
-        /* A strategy that needs feedback waits for it anyway, and must find the same duplicates
-         * whatever the machine. */
-        if (ticket->state == HN_TICKET_COMPILING &&
-            (session->options.strategy->needs_feedback ||
-             hn_now_ms() - ticket->flight->compiling_since_ms < patience_ms))
+        if (has_to_wait(session, number))
             return HN_OK;
         session->next_register++;
         enum hn_status status = hn_session_register_ticket(session, number, err);

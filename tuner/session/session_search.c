@@ -356,9 +356,21 @@ static enum hn_status propose(struct hn_session *session, struct hn_error *err)
     return HN_OK;
 }
 
+/* Whether there is a strategy to ask, now that the space may be built. */
+static bool may_propose(struct hn_session *session, enum hn_status *status, struct hn_error *err)
+{
+    *status = HN_OK;
+    session->exhausted = session->exhausted || budget_is_used(session);
+    if (session->strategy == NULL && !session->exhausted && hn_space_is_built(session->task->space))
+        *status = hn_session_begin_search(session, err);
+    return *status == HN_OK && session->strategy != NULL;
+}
+
 enum hn_status hn_session_propose(struct hn_session *session, struct hn_error *err)
 {
-    enum hn_status status = propose(session, err);
+    enum hn_status status;
+    if (may_propose(session, &status, err))
+        status = propose(session, err);
     session->backend->all_asked = session->exhausted;
     return status;
 }

@@ -51,9 +51,14 @@ static enum hn_status identify(struct hn_task *task, bool measures, struct hn_er
     return status == HN_OK ? hn_bindings_copy(&identity->problem, task->problem, err) : status;
 }
 
-/* measures: with the data that arguments are filled from. */
+enum purpose {
+    COMPILES, /* not with the data that arguments are filled from */
+    MEASURES,
+    SEARCHES, /* with other things to do while the space is built */
+};
+
 static enum hn_status make(const struct hn_config *config, size_t problem, enum hn_regime regime,
-                           bool measures, struct hn_task *task, struct hn_error *err)
+                           enum purpose purpose, struct hn_task *task, struct hn_error *err)
 {
     *task = (struct hn_task){.config = config,
                              .plan = config->plan,
@@ -65,12 +70,13 @@ static enum hn_status make(const struct hn_config *config, size_t problem, enum 
         task->plan = task->own_plan;
     if (status == HN_OK)
         status = load_templates(task, err);
-    if (status == HN_OK && measures)
+    if (status == HN_OK && purpose != COMPILES)
         status = hn_config_check_data(config, problem, err);
     if (status == HN_OK)
-        status = hn_config_space(config, problem, &task->space, err);
+        status = purpose == SEARCHES ? hn_config_begin_space(config, problem, &task->space, err)
+                                     : hn_config_space(config, problem, &task->space, err);
     if (status == HN_OK)
-        status = identify(task, measures, err);
+        status = identify(task, purpose != COMPILES, err);
     if (status != HN_OK)
         hn_task_finish(task);
     return status;
@@ -79,13 +85,20 @@ static enum hn_status make(const struct hn_config *config, size_t problem, enum 
 enum hn_status hn_task_make(const struct hn_config *config, size_t problem, enum hn_regime regime,
                             struct hn_task *task, struct hn_error *err)
 {
-    return make(config, problem, regime, true, task, err);
+    return make(config, problem, regime, MEASURES, task, err);
+}
+
+enum hn_status hn_task_make_search(const struct hn_config *config, size_t problem,
+                                   enum hn_regime regime, struct hn_task *task,
+                                   struct hn_error *err)
+{
+    return make(config, problem, regime, SEARCHES, task, err);
 }
 
 enum hn_status hn_task_make_sources(const struct hn_config *config, size_t problem,
                                     struct hn_task *task, struct hn_error *err)
 {
-    return make(config, problem, HN_COLD, false, task, err);
+    return make(config, problem, HN_COLD, COMPILES, task, err);
 }
 
 void hn_task_finish(struct hn_task *task)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/space/space_internal.h"
+#include "tuner/space/space_begin.h"
 
 static const struct hn_space_limits limits = {
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
@@ -47,7 +47,7 @@ static void free_values(struct hn_value *values, size_t count)
 
 void hn_space_destroy(struct hn_space *space)
 {
-    if (space == NULL)
+    if (space == NULL || hn_space_abandon(space))
         return;
     hn_space_clear(space);
     pthread_mutex_destroy(&space->lock);

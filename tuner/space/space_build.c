@@ -4,23 +4,18 @@
 #include <string.h>
 
 #include "base/interrupt.h"
+#include "tuner/space/space_begin.h"
 #include "tuner/space/space_open.h"
 
 /* Estimates of so many times the limit, or so small a part of it, are believed. */
 static const double clearly_more = 20;
-static const double clearly_fewer = 4;
+static const double clearly_fewer = 2;
 /* Steps of such an estimate. */
 static const uint64_t most_probed = 100000000;
 /* 1 GiB, twice while they are sorted. */
 static const uint64_t most_key_words = (uint64_t)1 << 27;
 
-/* What open groups refer to. */
-struct hn_space_basis {
-    struct hn_space_demands demands;
-    struct hn_space_problem problem;
-};
-
-static void destroy_basis(struct hn_space_basis *basis)
+void hn_space_basis_destroy(struct hn_space_basis *basis)
 {
     if (basis == NULL)
         return;
@@ -38,7 +33,7 @@ void hn_space_clear(struct hn_space *space)
     }
     for (size_t i = 0; i < space->block_count; i++)
         hn_space_table_finish(&space->blocks[i].table);
-    destroy_basis(space->basis);
+    hn_space_basis_destroy(space->basis);
     free(space->groups);
     free(space->blocks);
     free(space->group_of);
@@ -236,14 +231,28 @@ static bool has_open(const struct hn_space *space)
     return false;
 }
 
-static enum hn_status build(struct hn_space *space, struct hn_space_basis *basis,
-                            struct hn_error *err)
+enum hn_status hn_space_basis_make(struct hn_space *space, struct hn_space_basis **basis,
+                                   struct hn_error *err)
+{
+    hn_space_clear(space);
+    *basis = calloc(1, sizeof **basis);
+    if (*basis == NULL)
+        return hn_fail_memory(err);
+    enum hn_status status = hn_space_demands_init(&(*basis)->demands, space, err);
+    if (status != HN_OK) {
+        hn_space_basis_destroy(*basis);
+        *basis = NULL;
+    }
+    return status;
+}
+
+enum hn_status hn_space_solve(struct hn_space *space, struct hn_space_basis *basis,
+                              struct hn_error *err)
 {
     struct hn_space_demands *demands = &basis->demands;
     struct hn_space_problem *problem = &basis->problem;
-    enum hn_status status = hn_space_demands_init(demands, space, err);
-    if (status == HN_OK)
-        status = hn_space_problem_init(problem, demands, demands->conjuncts.count, SIZE_MAX, err);
+    enum hn_status status =
+        hn_space_problem_init(problem, demands, demands->conjuncts.count, SIZE_MAX, err);
     if (status == HN_OK)
         status = check_failing(problem, err);
     if (status == HN_OK && problem->empty)
@@ -251,20 +260,26 @@ static enum hn_status build(struct hn_space *space, struct hn_space_basis *basis
     return status == HN_OK ? solve_parts(space, problem, err) : status;
 }
 
+void hn_space_take_basis(struct hn_space *space, struct hn_space_basis *basis,
+                         enum hn_status solved)
+{
+    if (solved == HN_OK && has_open(space)) {
+        space->basis = basis;
+        return;
+    }
+    if (solved != HN_OK)
+        hn_space_clear(space);
+    hn_space_basis_destroy(basis);
+}
+
 enum hn_status hn_space_build(struct hn_space *space, struct hn_error *err)
 {
-    hn_space_clear(space);
-    struct hn_space_basis *basis = calloc(1, sizeof *basis);
-    if (basis == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status = build(space, basis, err);
-    if (status == HN_OK && has_open(space)) {
-        space->basis = basis;
-        return HN_OK;
-    }
+    struct hn_space_basis *basis = NULL;
+    enum hn_status status = hn_space_basis_make(space, &basis, err);
     if (status != HN_OK)
-        hn_space_clear(space);
-    destroy_basis(basis);
+        return status;
+    status = hn_space_solve(space, basis, err);
+    hn_space_take_basis(space, basis, status);
     return status;
 }
 

@@ -3,6 +3,7 @@
 #define HONE_TUNER_SPACE_SPACE_INTERNAL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/expression/expression.h"
 #include "tuner/space/space.h"
@@ -71,6 +72,8 @@ struct hn_space {
     size_t *group_of;  /* by parameter; SIZE_MAX: has the one value fixed[parameter] */
     uint16_t *fixed;
     struct hn_space_basis *basis; /* where a group is open */
+    struct hn_space_building *building; /* by a thread, which alone has what is here; NULL: none does */
+    _Atomic(bool) abandoned; /* nobody wants it any more */
     struct hn_space_group *groups; /* by their first parameter */
     size_t group_count;
     struct hn_space_block *blocks;

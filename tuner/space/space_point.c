@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tuner/space/space_begin.h"
 #include "tuner/space/space_open.h"
 
 uint64_t hn_space_size(const struct hn_space *space)
@@ -93,6 +94,8 @@ bool hn_space_group_contains(const struct hn_space *space, size_t number, const 
 
 bool hn_space_contains(const struct hn_space *space, const uint16_t *choice)
 {
+    if (space->building != NULL)
+        return hn_space_admits(space, choice);
     bool contained = space->size > 0 && has_fixed(space, choice);
     for (size_t i = 0; i < space->group_count && contained; i++)
         contained = hn_space_group_contains(space, i, choice);
@@ -122,9 +125,22 @@ static bool first_of_group(const struct hn_space_group *group, const int *wanted
     return row != UINT64_MAX;
 }
 
+/* Of a space that is being built: the point that is wanted, where nothing is left open. */
+static bool take_wanted(const struct hn_space *space, const int *wanted, uint16_t *choice)
+{
+    for (size_t i = 0; i < space->parameter_count; i++) {
+        if (wanted == NULL || wanted[i] < 0)
+            return false;
+        choice[i] = (uint16_t)wanted[i];
+    }
+    return hn_space_admits(space, choice);
+}
+
 bool hn_space_first(const struct hn_space *space, const int *wanted, uint16_t *choice)
 {
     bool found = true;
+    if (space->building != NULL)
+        return take_wanted(space, wanted, choice);
     if (space->size == 0)
         return false;
     memcpy(choice, space->fixed, space->parameter_count * sizeof *choice);

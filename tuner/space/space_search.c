@@ -261,7 +261,8 @@ static bool append_points(struct hn_space_search *search, size_t depth)
 
 static bool is_too_long(const struct hn_space_search *search, const struct hn_walk_limits *limits)
 {
-    return search->steps > limits->steps + 4 * search->point_count || hn_interrupted() != 0;
+    return search->steps > limits->steps + 4 * search->point_count || hn_interrupted() != 0 ||
+           atomic_load(&search->plan->problem->demands->space->abandoned);
 }
 
 enum hn_walk hn_space_walk(struct hn_space_search *search, size_t depth,

@@ -235,8 +235,7 @@ struct hn_compile_job *hn_compile_pool_next_job(struct hn_compile_staff *staff)
 /* Whether the job's image is remembered: then the job is finished. */
 static bool recall(struct hn_compile_pool *pool, struct hn_compile_job *job)
 {
-    const struct hn_image *known =
-        pool->remembers ? hn_compile_memory_find(&pool->memory, job->request.json) : NULL;
+    const struct hn_image *known = hn_compile_memory_find(&pool->memory, job->request.json);
     if (known == NULL)
         return false;
     if (hn_image_copy(&job->image, known, NULL) != HN_OK) {
@@ -278,6 +277,7 @@ static enum hn_status submit(struct hn_compile_pool *pool, uint64_t id,
         return status;
     job->pool = pool;
     job->weight = weight;
+    job->remembered = place == PLACE_FIRST || pool->remembers;
     job->timeout_ms =
         place == PLACE_FIRST ? fmax(pool->timeout_ms, first_timeout_ms) : pool->timeout_ms;
     lock(pool);
@@ -320,20 +320,40 @@ static struct hn_compile_job *find_begun(const struct hn_compile_pool *pool, uin
     return NULL;
 }
 
+/* A job that is not taken yet, wherever it is; NULL: there is none. */
+static struct hn_compile_job *find(const struct hn_compile_pool *pool, uint64_t id, bool *finished)
+{
+    struct hn_compile_job *job = hn_compile_queue_find(&pool->finished, id);
+    *finished = job != NULL;
+    if (job == NULL)
+        job = hn_compile_queue_find(&pool->waiting, id);
+    return job != NULL ? job : find_begun(pool, id);
+}
+
 static bool claim(struct hn_compile_pool *pool, uint64_t ahead, uint64_t id)
 {
-    struct hn_compile_job *finished = hn_compile_queue_find(&pool->finished, ahead);
-    struct hn_compile_job *job =
-        finished != NULL ? finished : hn_compile_queue_find(&pool->waiting, ahead);
-    if (job == NULL)
-        job = find_begun(pool, ahead);
+    bool finished;
+    struct hn_compile_job *job = find(pool, ahead, &finished);
     if (job == NULL || !job->ahead || job->cancelled)
         return false;
     job->id = id;
     job->ahead = false;
     pool->pending++;
-    pool->unfinished += finished == NULL;
+    pool->unfinished += !finished;
     return true;
+}
+
+void hn_compile_pool_disclaim(struct hn_compile_pool *pool, uint64_t id)
+{
+    bool finished;
+    lock(pool);
+    struct hn_compile_job *job = find(pool, id, &finished);
+    if (job != NULL && !job->ahead && !job->cancelled) {
+        job->ahead = true;
+        pool->pending--;
+        pool->unfinished -= !finished;
+    }
+    unlock(pool);
 }
 
 bool hn_compile_pool_claim(struct hn_compile_pool *pool, uint64_t ahead, uint64_t id)

@@ -65,7 +65,8 @@ void hn_compile_pool_remember(struct hn_compile_pool *pool);
  * their order. */
 enum hn_status hn_compile_pool_submit(struct hn_compile_pool *pool, uint64_t id, const struct hn_source *source,
                                       const char *architecture, double weight, struct hn_error *err);
-/* The same before all that waits, with a time limit of at least 60 s: what the whole run depends on. */
+/* The same before all that waits, with a time limit of at least 60 s: what the whole run depends on. Always kept, as by
+ * hn_compile_pool_remember. */
 enum hn_status hn_compile_pool_submit_first(struct hn_compile_pool *pool, uint64_t id, const struct hn_source *source,
                                             const char *architecture, struct hn_error *err);
 
@@ -78,6 +79,8 @@ void hn_compile_pool_prefer_heavy(struct hn_compile_pool *pool, bool prefers);
 enum hn_status hn_compile_pool_submit_ahead(struct hn_compile_pool *pool, uint64_t id, const struct hn_source *source,
                                             const char *architecture, double weight, struct hn_error *err);
 bool hn_compile_pool_claim(struct hn_compile_pool *pool, uint64_t ahead, uint64_t id);
+/* The other way round: nobody asks for the job any more. */
+void hn_compile_pool_disclaim(struct hn_compile_pool *pool, uint64_t id);
 /* Forgets all jobs, or those that nobody has claimed; what is being compiled comes to nothing. */
 void hn_compile_pool_cancel(struct hn_compile_pool *pool, bool ahead_only);
 /* Forgets all jobs and kills the workers that are at one. */

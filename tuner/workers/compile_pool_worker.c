@@ -34,7 +34,7 @@ static void finish_job(struct hn_compile_worker *worker)
         return;
     if (pool->timeline != NULL)
         hn_timeline_add(pool->timeline, "compile", worker->started_ms, now);
-    if (pool->remembers)
+    if (job->remembered)
         hn_compile_memory_add(&pool->memory, job->request.json, &job->image);
     pool->unfinished -= !job->ahead;
     hn_compile_queue_push(&pool->finished, job);

@@ -21,6 +21,7 @@ struct hn_compile_job {
     double weight;  /* heavier ones first */
     bool ahead;     /* nobody has asked for it yet */
     bool cancelled; /* nobody will */
+    bool remembered; /* its image is, for who asks for the same later */
     struct hn_compile_job *next;
 };
 
