@@ -40,7 +40,8 @@ class Start(double.Case):
         phases = {phase["what"]: phase for phase in tuned["time"]["phases"]}
         self.assertEqual(sum(tuned["outcomes"].values()), 24)
         self.assertLess(phases["compile"]["from_s"], phases["open"]["to_s"])
-        self.assertEqual(phases["compile"]["count"], 24 + 4)
+        # The default point's program is there already if it is proposed late.
+        self.assertIn(phases["compile"]["count"], (24 + 3, 24 + 4))
 
     def test_a_wrong_guess_is_thrown_away(self):
         right, _ = self.tune_guessing("90")
@@ -92,7 +93,8 @@ class Start(double.Case):
         self.assertIn("context", whats[0])
         self.assertNotIn("open", whats[1])
         self.assertNotIn("context", whats[1])
-        self.assertEqual(whats[1][:3], ["compile", "bench", "reference"])
+        self.assertEqual(whats[1][:2], ["bench", "reference"])
+        self.assertNotIn("compile", whats[1], "n is no constant of the programs: they are those of the first")
 
 
 if __name__ == "__main__":

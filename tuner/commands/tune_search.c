@@ -30,6 +30,7 @@ static enum hn_status make_backend(struct hn_tune_search *search, struct hn_task
         .ahead = ahead.points,
         .ahead_count = ahead.count,
         .ahead_is_all = ahead.complete,
+        .measures = ahead.fresh,
     };
     status = hn_backend_live(task, search->workers, &live, backend, err);
     hn_points_ahead_finish(&ahead);

@@ -124,6 +124,7 @@ struct hn_live_options {
     const struct hn_bindings *ahead;
     size_t ahead_count;
     bool ahead_is_all; /* there are no others */
+    bool measures;     /* something, for sure: what that takes is compiled before the device is, too */
 };
 
 struct hn_workers;

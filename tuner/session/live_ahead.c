@@ -64,12 +64,13 @@ enum hn_status hn_live_start_ahead(struct hn_live *live, struct hn_error *err)
     struct hn_device device;
     int guess = hn_gpu_client_guess(live->workers->lead->gpu);
     if (live->workers->lead->known || live->own_started || guess == 0 ||
-        live->options.ahead_count == 0)
+        (live->options.ahead_count == 0 && !live->options.measures))
         return HN_OK;
     snprintf(live->architecture, sizeof live->architecture, "sm_%d", guess);
     /* One that we do not know is left to the driver. */
     if (hn_device_for_architecture(live->architecture, &device, NULL) != HN_OK) {
         live->options.ahead_count = 0;
+        live->options.measures = false;
         return HN_OK;
     }
     hn_compile_pool_prefer_heavy(live->pool, live->options.any_order && live->options.ahead_is_all);

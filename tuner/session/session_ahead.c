@@ -78,6 +78,7 @@ enum hn_status hn_points_ahead_make(struct hn_points_ahead *ahead, const struct 
         store != NULL ? hn_store_knows(store, &task->version, &known, err) : HN_OK;
     if (status != HN_OK || known)
         return status;
+    ahead->fresh = true;
     ahead->points = calloc(limit + 1, sizeof *ahead->points);
     if (ahead->points == NULL)
         return hn_fail_memory(err);

@@ -10,6 +10,7 @@ struct hn_points_ahead {
     struct hn_bindings *points;
     size_t count;
     bool complete; /* it will ask for no others */
+    bool fresh;    /* the cache holds none of them, whatever the device: something will be measured */
 };
 
 /* At most `limit` points; none where the cache may hold some of them, whatever the device. */

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/space/space_begin.h"
 
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/thread.h"
 
 /* As much as the compile workers, beside which it runs. */
 static const int niceness = 5;
+
+/* What takes no longer is waited for at once. */
+static const long quick_ns = 20000000;
 
 /* Whoever comes second, the thread's end or the space's, cleans up. */
 enum state { RUNNING, DONE, ABANDONED };
@@ -19,6 +24,7 @@ struct hn_space_building {
     struct hn_space_basis *basis;
     pthread_t thread;
     _Atomic(int) state;
+    sem_t ended;
     enum hn_status status;
     struct hn_error err;
 };
@@ -37,6 +43,7 @@ static enum hn_status take(struct hn_space_building *building, struct hn_error *
         *err = building->err;
     space->building = NULL;
     hn_space_take_basis(space, building->basis, status);
+    sem_destroy(&building->ended);
     free(building);
     return status;
 }
@@ -48,11 +55,24 @@ static void *build(void *pointer)
     const id_t self = (id_t)gettid();
     setpriority(PRIO_PROCESS, self, getpriority(PRIO_PROCESS, self) + niceness);
     building->status = hn_space_solve(space, building->basis, &building->err);
-    if (change(building, DONE))
+    if (change(building, DONE)) {
+        sem_post(&building->ended);
         return NULL;
+    }
     (void)take(building, NULL);
     hn_space_destroy(space);
     return NULL;
+}
+
+/* Most spaces are small. */
+static bool was_quick(struct hn_space_building *building)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += quick_ns;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    return sem_timedwait(&building->ended, &until) == 0;
 }
 
 enum hn_status hn_space_begin(struct hn_space *space, struct hn_error *err)
@@ -67,8 +87,9 @@ enum hn_status hn_space_begin(struct hn_space *space, struct hn_error *err)
     }
     building->space = space;
     space->building = building;
+    sem_init(&building->ended, 0, 0);
     if (hn_thread_start(&building->thread, build, building) == 0)
-        return HN_OK;
+        return was_quick(building) ? hn_space_wait(space, err) : HN_OK;
     /* Without a thread it takes no longer than it would have anyway. */
     building->status = hn_space_solve(space, building->basis, &building->err);
     return take(building, err);
