@@ -89,6 +89,15 @@
 #include "bgemm_finish.cuh"
 #include "bgemm_lines.cuh"
 
+// What the producer has initialised. It goes on at once.
+__device__ __forceinline__ void wait_for_barriers(bool is_producer)
+{
+    if (is_producer)
+        asm volatile("bar.arrive 7, %0;" ::"n"(threads) : "memory");
+    else
+        asm volatile("bar.sync 7, %0;" ::"n"(threads) : "memory");
+}
+
 // Consumers in turn: one begins to read stages when the one before has seen the last of its own arrive. Else it could take
 // an end of the same parity, two phases before, for that of its own.
 __device__ __forceinline__ void wait_for_turn(int consumer)
@@ -150,18 +159,17 @@ extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
     if (threadIdx.x == CONSUMERS * 128) {
         prefetch_map(&A_map);
         prefetch_map(&B_map);
-    }
-    if (threadIdx.x == 0) {
         for (int stage = 0; stage < STAGES; ++stage) {
             barrier_init(&full[stage], 1);
             barrier_init(&empty[stage], releases);
         }
         barriers_are_ready();
     }
+    __syncwarp();
     if (cluster_blocks > 1)
         cluster_synchronize();
     else
-        __syncthreads();
+        wait_for_barriers(consumer == CONSUMERS);
 
     ring at;
     if (consumer == CONSUMERS) {

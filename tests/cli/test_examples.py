@@ -44,6 +44,13 @@ class Examples(hone.Case):
         self.assertEqual(text, "configuration 0, tuned on NVIDIA H200 for 268435456 numbers\n"
                                "sum 497, expected 497: right\n")
 
+    @unittest.skipUnless(shutil.which("cmake"), "there is no cmake")
+    def test_bgemm(self):
+        """A header with tensor maps; the double knows no such kernel."""
+        self.build("bgemm", f"-DCUDA_DRIVER={double.DOUBLE}/libcuda.so", f"-DCUDA_INCLUDE={self.cuda_include()}", f"-DCMAKE_C_FLAGS={WARNINGS}")
+        self.assertIn("hone_bgemm_A_lines_map(", (self.folder / "b" / "hone_tuned" / "bgemm_embedded.h").read_text())
+        self.run_all(["b/bgemm", "0", "200", "300"], LD_LIBRARY_PATH=double.DOUBLE, expect=2)
+
     def test_embedded_cubin_in_cpp(self):
         self.hone("export", "reduce", "--format", "cubin-header", "--config", hone.SOURCE / "configs" / "reduce.yaml",
                   "--recorded", RECORDED, "--arch", "sm_90", "-o", "reduce_embedded.h")

@@ -74,6 +74,19 @@ class Examples(Case):
         self.sum_up()
 
     @unittest.skipUnless(CC, "there is no C compiler")
+    def test_bgemm(self):
+        if self.capability != "sm_90":
+            self.skipTest("the kernel is for compute capability 9.0")
+        self.hone("export", "bgemm", "--config", hone.SOURCE / "configs" / "bgemm.yaml", "--defaults", "--format", "cubin-header", "--arch",
+                  "sm_90", "--quiet", "-o", self.folder / "bgemm_embedded.h")
+        self.run_one(CC, "-std=c11", "-O2", "-Wall", "-Werror", "-I.", "-isystem", self.include, "-o", "bgemm",
+                     *(EXAMPLES / path for path in ("bgemm/main.c", "bgemm/cublaslt.c", "sgemm/gpu.c")), self.driver, "-ldl", "-lm")
+        for shape in ((1024, 1024, 1024), (511, 1023, 2047), (1, 1, 1)):
+            text = self.run_one("./bgemm", *shape)
+            print(f"bgemm {'x'.join(map(str, shape))}: {text.strip()}")
+            self.assertIn(": right\n", text)
+
+    @unittest.skipUnless(CC, "there is no C compiler")
     @unittest.skipUnless(any(RECORDED.glob("sgemm-*")), "there are no recordings of sgemm")
     def test_sgemm(self):
         nvrtc = sorted(self.include.parent.glob("lib*/libnvrtc.so*"))
