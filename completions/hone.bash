@@ -86,6 +86,7 @@ _hone_value() {
             _hone_words "header driver-header json csv source cubin cubin-header"
         fi
         ;;
+    --objective) _hone_words "time energy energy_delay" ;;
     --arch) _hone_words "sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a sm_100 sm_103 sm_110 sm_120" ;;
     --config) _hone_files .yaml .yml ;;
     --cache) _hone_files .db ;;

@@ -9,6 +9,7 @@
 #include "base/bindings.h"
 #include "base/hash.h"
 #include "cache/record/conditions.h"
+#include "cache/record/energy.h"
 #include "cache/record/outcome.h"
 #include "cache/record/warning.h"
 
@@ -99,6 +100,7 @@ struct hn_record {
     struct hn_costs costs;
     struct hn_staging staging;
     struct hn_conditions conditions; /* of what was measured; none in records that older versions made */
+    struct hn_energy energy; /* of finalists, where it was asked for */
     struct hn_bindings metrics; /* name = number, as evaluated; time is not among them */
     struct hn_bindings counters; /* name = number, as cache/record/counters.h has them; empty: not counted */
     double objective;           /* the value that is compared: lower is better, whatever the direction */

@@ -119,6 +119,11 @@ static bool is_counted(const void *record)
     return ((const struct hn_record *)record)->counters.count != 0;
 }
 
+static bool has_energy(const void *record)
+{
+    return ((const struct hn_record *)record)->energy.windows != 0;
+}
+
 static void clean(char *text)
 {
     if (text != NULL)
@@ -153,6 +158,7 @@ static const struct hn_field record_fields[] = {
      .told = is_compiled},
     {.key = "timing", HN_STRUCT(hn_record, timing, timing_structure), .told = is_measured},
     {.key = "staging", HN_STRUCT(hn_record, staging, staging_structure), .told = is_staged},
+    {.key = "energy", HN_STRUCT(hn_record, energy, hn_energy_structure), .told = has_energy},
     {.key = "conditions",
      HN_STRUCT(hn_record, conditions, hn_conditions_structure),
      .told = has_conditions},

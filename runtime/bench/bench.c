@@ -7,6 +7,7 @@
 
 #include "runtime/bench/audit.h"
 #include "runtime/bench/bench_internal.h"
+#include "runtime/bench/energy.h"
 #include "runtime/bench/pipeline_run.h"
 
 /* What a graph replays has to be what a launch leaves; a pipeline also waits for the host. */
@@ -83,6 +84,7 @@ void hn_bench_destroy(struct hn_bench *bench)
 {
     if (bench == NULL)
         return;
+    hn_energy_meter_destroy(bench->meter);
     hn_bench_drop_references(bench);
     hn_profiler_destroy(bench->profiler);
     hn_outputs_finish(&bench->own_outputs);
@@ -380,6 +382,20 @@ static enum hn_status check(struct hn_bench *bench, struct hn_variant *variant,
     return status;
 }
 
+static enum hn_status measure_energy(struct hn_bench *bench, struct hn_variant *variant,
+                                     double seconds, struct hn_record *record, struct hn_error *err)
+{
+    const struct hn_work work = hn_bench_work(bench, variant);
+    if (bench->meter == NULL)
+        bench->meter = hn_energy_meter_create(bench->device->uuid);
+    if (bench->meter == NULL)
+        return HN_OK;
+    /* What it may have damaged in all these launches is found by the next check. */
+    bench->unchecked = true;
+    return hn_energy_measure(&bench->sampler, &work, bench->meter, seconds, &bench->idle_w,
+                             &record->energy, err);
+}
+
 static enum hn_status run(struct hn_bench *bench, struct hn_variant *variant,
                           const struct hn_bench_request *request, struct hn_record *record,
                           struct hn_error *err)
@@ -391,11 +407,14 @@ static enum hn_status run(struct hn_bench *bench, struct hn_variant *variant,
     if (status == HN_OK)
         status = check(bench, variant, outputs, request, &first, record, err);
     record->costs.verify_ms += hn_now_ms() - started_ms;
-    if (status != HN_OK || record->outcome != HN_OUTCOME_OK || !request->measure)
+    if (status != HN_OK || record->outcome != HN_OUTCOME_OK)
         return status;
     started_ms = hn_now_ms();
-    status = measure(bench, variant, outputs, request, first, record, err);
-    record->costs.measure_ms += hn_now_ms() - started_ms;
+    if (request->measure)
+        status = measure(bench, variant, outputs, request, first, record, err);
+    record->costs.measure_ms += request->measure ? hn_now_ms() - started_ms : 0;
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK && request->energy_s > 0.0)
+        status = measure_energy(bench, variant, request->energy_s, record, err);
     return status;
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/bench/measure.h"
 #include "runtime/bench/verify.h"
 #include "runtime/counters/profiler.h"
+#include "runtime/device/energy_meter.h"
 
 /* The inside of a bench, for bench.c, reference.c and race.c. */
 
@@ -31,6 +32,8 @@ struct hn_bench {
     /* The last variant was launched after it was checked, and stopped early: what it may have damaged since is found by
      * the next check. */
     bool unchecked;
+    struct hn_energy_meter *meter; /* NULL: not asked for yet, or there is none */
+    double idle_w;                 /* of the GPU, once it was measured */
     /* Of a plan without a reference: the outputs of the variant's own first launch. */
     struct hn_outputs own_outputs;
     struct hn_profiler *profiler; /* NULL: no counters were asked for, or there are none */

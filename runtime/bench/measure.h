@@ -74,6 +74,9 @@ enum hn_status hn_sampler_prepare(struct hn_sampler *sampler, const struct hn_wo
  * so that they can be compared. */
 enum hn_status hn_sampler_take(struct hn_sampler *sampler, const struct hn_work *work, size_t batch, size_t count,
                                size_t compared, struct hn_sample *samples, struct hn_error *err);
+/* Queues launches as the regime has them, one behind the other, cold ones over so many sets of the arguments in turn. */
+enum hn_status hn_sampler_queue(struct hn_sampler *sampler, const struct hn_work *work, size_t sets, size_t count,
+                                struct hn_error *err);
 /* Whether poison costs so little, beside samples of so many microseconds, that it may as well come before all of them:
  * then none is told from another. */
 bool hn_poison_is_cheap(const struct hn_work *work, size_t batch, double sample_us);

@@ -8,6 +8,7 @@ static const struct hn_field request_fields[] = {
     {.key = "audit", .kind = HN_FIELD_FLAG, HN_AT(hn_bench_request, audit)},
     {.key = "audit_memory", .kind = HN_FIELD_FLAG, HN_AT(hn_bench_request, audit_memory)},
     {.key = "repeat_ms", .kind = HN_FIELD_AMOUNT, HN_AT(hn_bench_request, repeat_ms)},
+    {.key = "energy_s", .kind = HN_FIELD_AMOUNT, HN_AT(hn_bench_request, energy_s)},
     {.key = "parts", .kind = HN_FIELD_FLAG, HN_AT(hn_bench_request, parts)},
     {.key = "counters", .kind = HN_FIELD_FLAG, HN_AT(hn_bench_request, counters)},
     {.key = "censor_us", .kind = HN_FIELD_AMOUNT, HN_AT(hn_bench_request, censor_us)},

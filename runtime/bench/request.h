@@ -16,6 +16,7 @@ struct hn_bench_request {
     bool audit_memory; /* of an audit: between the launches of a pair come more and more on the same inputs, for who
                         * remembers what he has often seen. Of a pipeline always */
     double repeat_ms; /* launch and compare it again and again for so long, HN_MOST_REPEATS times at most; 0: not */
+    double energy_s; /* what launches of it consume, in a window of so many seconds; 0: not asked for */
     bool parts;       /* of a plan with a pipeline, what its parts take alone; nothing for others */
     bool counters;    /* what the GPU counts of a launch, into the record; where it can not be had, the message says why */
     double censor_us; /* stop early once the variant's lower end is clearly above this; 0: nothing to beat yet */

@@ -169,6 +169,17 @@ enum hn_status hn_sampler_prepare(struct hn_sampler *sampler, const struct hn_wo
     return status == HN_OK && sampler->regime == HN_COLD ? flush(sampler->arena, err) : status;
 }
 
+enum hn_status hn_sampler_queue(struct hn_sampler *sampler, const struct hn_work *work, size_t sets,
+                                size_t count, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    if (hn_regime_is_deployed(sampler->regime))
+        return queue_deployed(sampler, work, count, err);
+    for (size_t i = 0; i < count && status == HN_OK; i++)
+        status = work->launch(work->subject, i % sets, err);
+    return status;
+}
+
 /* All that comes before the first event of a sample. */
 static enum hn_status queue_before(struct hn_sampler *sampler, const struct hn_work *work,
                                    size_t sets, bool compared, size_t slot, uint64_t spin_ns,

@@ -32,6 +32,7 @@ struct hn_health_watch {
     int (*get_clock)(void *device, int type, unsigned int *mhz);
     int (*get_power)(void *device, unsigned int *milliwatts);
     int (*get_power_limit)(void *device, unsigned int *milliwatts);
+    int (*get_energy)(void *device, unsigned long long *millijoules);
     int (*get_temperature)(void *device, int sensor, unsigned int *degrees);
     int (*get_processes)(void *device, unsigned int *count, struct nvml_process *processes);
     int (*get_name)(unsigned int pid, char *name, unsigned int size);
@@ -54,6 +55,7 @@ struct hn_health_watch *hn_health_watch_create(const char *uuid)
         {"nvmlDeviceGetClockInfo", &watch->get_clock, true},
         {"nvmlDeviceGetPowerUsage", &watch->get_power, true},
         {"nvmlDeviceGetEnforcedPowerLimit", &watch->get_power_limit, true},
+        {"nvmlDeviceGetTotalEnergyConsumption", &watch->get_energy, true},
         {"nvmlDeviceGetTemperature", &watch->get_temperature, true},
         {"nvmlDeviceGetComputeRunningProcesses_v3", &watch->get_processes, true},
         {"nvmlSystemGetProcessName", &watch->get_name, true},
@@ -175,6 +177,15 @@ void hn_health_look(struct hn_health_watch *watch, struct hn_health *health)
 struct hn_conditions hn_health_conditions(const struct hn_health_watch *watch)
 {
     return watch == NULL ? (struct hn_conditions){.sm_mhz = 0} : watch->last;
+}
+
+bool hn_health_energy(const struct hn_health_watch *watch, double *joules)
+{
+    unsigned long long millijoules = 0;
+    if (watch->get_energy == NULL || watch->get_energy(watch->device, &millijoules) != NVML_SUCCESS)
+        return false;
+    *joules = 1e-3 * (double)millijoules;
+    return true;
 }
 
 void hn_health_add(struct hn_health *health, const struct hn_health *more)

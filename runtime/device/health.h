@@ -33,6 +33,9 @@ struct hn_conditions hn_health_conditions(const struct hn_health_watch *watch);
 
 /* Watts that the GPU may draw; 0: not known, or watch is NULL. */
 double hn_health_power_limit(const struct hn_health_watch *watch);
+/* What the GPU has consumed since the driver was loaded, a driver call of 2 to 15 ms; false where that is not counted. May be
+ * called by another thread than looks. */
+bool hn_health_energy(const struct hn_health_watch *watch, double *joules);
 
 /* Adds what another process has seen. */
 void hn_health_add(struct hn_health *health, const struct hn_health *more);

@@ -117,6 +117,7 @@ class Completions(hone.Case):
             for form in (("--strategy", ""), ("--strategy=",)):
                 self.assertEqual(self.offered(shell, "tune", "saxpy.yaml", *form), strategies)
             self.assertEqual(self.offered(shell, "tune", "--regime", ""), ["cold", "warm", "stream", "graph", "graph10"])
+            self.assertEqual(self.offered(shell, "export", "--objective", ""), ["time", "energy", "energy_delay"])
             formats = self.offered(shell, "export", "--format", "")
             for name in formats:
                 self.assertIn(name, self.hone("export", "--help").stdout)

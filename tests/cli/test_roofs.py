@@ -69,6 +69,30 @@ class Roofs(double.Case):
         self.with_nvml("cache", "export", "scale", self.folder / "scale.json")
         self.assertIn("held_down_by", (self.folder / "scale.json").read_text())
 
+    def test_energy_of_finalists(self):
+        """The double's GPU takes 400 W, whatever it does."""
+        command = ["tune", self.config, "--quiet", "-s", "ITEMS=4,BLOCK=256", "--energy=0.4"]
+        tuned, = json.loads(self.with_nvml(*command, "--json").stdout)
+        energy = tuned["best"]["energy"]
+        self.assertEqual((tuned["front"], energy["windows"], energy["temperature_c"]), ([0], 2, 54))
+        self.assertGreaterEqual(energy["seconds"], 0.8)
+        self.assertAlmostEqual(energy["joules"] / (400e-6 * energy["launch_us"]), 1, delta=0.08)
+        self.assertAlmostEqual(energy["launch_us"] / tuned["best"]["timing"]["median_us"], 1, delta=0.05)
+        self.assertAlmostEqual(energy["idle_w"] / 400, 1, delta=0.08)
+        printed = self.with_nvml(*command).stdout
+        self.assertRegex(printed, r"energy\n +1 .* mJ\n")
+        self.assertRegex(printed, r"front of time and energy: 1; each in\s+2\s+windows")
+        for objective in ("energy", "energy_delay"):
+            header = self.with_nvml("export", "scale", "--objective", objective).stdout
+            self.assertRegex(header, r"energy     0\.02\d+ J a launch, at (39|40|41)\d W")
+
+    def test_energy_that_can_not_be_had(self):
+        printed = self.hone("tune", self.config, "--quiet", "-s", "ITEMS=4,BLOCK=256", "--energy").stdout
+        self.assertIn("energy was not measured", printed)
+        self.assertIn("hone tune CONFIG --energy", self.hone("export", "scale", "--objective", "energy", expect=3).stderr)
+        self.assertIn("found '9', expected seconds", self.hone("tune", self.config, "--energy=9", expect=2).stderr)
+        self.assertIn("--simulate", self.hone("tune", self.config, "--energy", "--simulate", "x", expect=2).stderr)
+
     def test_a_cache_that_can_not_be_used(self):
         broken = self.folder / "broken.db"
         broken.write_bytes(b"no cache" * 512)

@@ -19,6 +19,7 @@ enum {
     KEY_DEVICE_NAME,
     KEY_PREFIX,
     KEY_REGIME,
+    KEY_OBJECTIVE,
     KEY_JSON,
     KEY_CONFIG,
     KEY_RECORDED,
@@ -46,6 +47,7 @@ struct arguments {
     const char *device_name;
     const char *prefix;
     const char *regime;
+    enum hn_front_by by;
     enum format format;
     bool quiet;
     bool defaults;
@@ -72,6 +74,10 @@ static const struct argp_option own_options[] = {
      "else the only one",
      1},
     {"prefix", KEY_PREFIX, "NAME", 0, "Start names with NAME instead of HONE_<KERNEL>", 1},
+    {"objective", KEY_OBJECTIVE, "time|energy|energy_delay", 0,
+     "Choose by this among what was measured (default time); energy is measured by `hone tune "
+     "--energy`",
+     1},
     {"regime", KEY_REGIME, HN_REGIMES, 0,
      "Only results of this regime (default: cold where there is a choice)", 1},
     {"config", KEY_CONFIG, "CONFIG", 0,
@@ -140,6 +146,18 @@ static void check_defaults(const struct arguments *arguments, struct argp_state 
                    format_names[arguments->format]);
 }
 
+static enum hn_front_by read_objective(const char *argument, struct argp_state *state)
+{
+    static const char *const names[] = {[HN_FRONT_TIME] = "time",
+                                        [HN_FRONT_ENERGY] = "energy",
+                                        [HN_FRONT_ENERGY_DELAY] = "energy_delay"};
+    for (int i = HN_FRONT_TIME; i <= HN_FRONT_ENERGY_DELAY; i++)
+        if (strcmp(argument, names[i]) == 0)
+            return (enum hn_front_by)i;
+    argp_error(state, "--objective: found '%s', expected time, energy or energy_delay", argument);
+    return HN_FRONT_TIME;
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct arguments *arguments = state->input;
@@ -181,6 +199,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_RECORDED:
         add_recorded(arguments, argument, state);
+        return 0;
+    case KEY_OBJECTIVE:
+        arguments->by = read_objective(argument, state);
         return 0;
     case KEY_REGIME:
         if (!hn_regime_parse(argument, &(enum hn_regime){HN_COLD}))
@@ -378,6 +399,7 @@ static enum hn_status export_from(struct hn_store *store, const struct arguments
                                               .present = has_device ? &present.identity : NULL,
                                               .problem = &arguments->problem,
                                               .regime = arguments->regime,
+                                              .by = arguments->by,
                                               .config = arguments->config,
                                               .recorded = arguments->recorded,
                                               .recorded_count = arguments->recorded_count,

@@ -21,7 +21,7 @@
 
 extern const struct hn_command hn_command_tune;
 
-enum { KEY_CAPTURE = 1, KEY_REFERENCE, KEY_FAMILY, KEY_LOSS, KEY_HELD_OUT, KEY_COUNTERS };
+enum { KEY_CAPTURE = 1, KEY_REFERENCE, KEY_FAMILY, KEY_LOSS, KEY_HELD_OUT, KEY_COUNTERS, KEY_ENERGY };
 
 struct tune {
     const char *path;
@@ -45,6 +45,7 @@ struct tune {
     double started_ms;
     bool family;       /* --family */
     double loss;       /* --loss; 0: the config's */
+    double energy_s;   /* --energy; 0: not asked for */
     unsigned held_out; /* --held-out; 0: as many as suit the family */
 };
 
@@ -65,6 +66,8 @@ static const struct argp_option own_options[] = {
      1},
     {"counters", KEY_COUNTERS, NULL, 0,
      "Read what the GPU counts of the finalists' launches: bytes, conflicts, stalls", 1},
+    {"energy", KEY_ENERGY, "SECONDS", OPTION_ARG_OPTIONAL,
+     "Measure what the fastest consume, in two windows of so many seconds each (default 2)", 1},
     {0},
 };
 
@@ -76,6 +79,17 @@ static double read_percent(const char *argument, struct argp_state *state)
         percent > 1000)
         argp_error(state, "--loss: found '%s', expected a percentage above 0, as 3%%", argument);
     return percent;
+}
+
+static double read_energy(const char *argument, struct argp_state *state)
+{
+    char *end;
+    if (argument == NULL)
+        return 2;
+    double seconds = hn_c_strtod(argument, &end);
+    if (end == argument || *end != '\0' || !(seconds >= 0.2 && seconds <= 5))
+        argp_error(state, "--energy: found '%s', expected seconds from 0.2 to 5", argument);
+    return seconds;
 }
 
 static error_t add_expected(struct tune *tune, const char *argument)
@@ -105,6 +119,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_LOSS:
         tune->loss = read_percent(argument, state) / 100;
+        return 0;
+    case KEY_ENERGY:
+        tune->energy_s = read_energy(argument, state);
         return 0;
     case KEY_HELD_OUT:
         tune->held_out = hn_options_held_out(argument, state);
@@ -247,6 +264,7 @@ static struct hn_tune_search search_of(struct tune *tune, size_t problem)
         .jobs = jobs_of(tune),
         .board = &tune->board,
         .problem = problem,
+        .energy_s = tune->energy_s,
         .label = "",
         .place = "",
         .follows = &tune->follows,
@@ -330,6 +348,10 @@ static enum hn_status check_family(const struct tune *tune, struct hn_error *err
     if (!tune->family && (tune->loss > 0 || tune->held_out > 0))
         return hn_fail(err, HN_EUSAGE, "%s is an option of --family",
                        tune->loss > 0 ? "--loss" : "--held-out");
+    if (tune->energy_s > 0 && (tune->family || tune->options.simulate != NULL))
+        return hn_fail(err, HN_EUSAGE,
+                       "--energy is measured of one problem's finalists on a GPU: it goes with "
+                       "neither --family nor --simulate");
     return tune->family ? hn_tune_family_check(&source, tune->config, &single, err) : HN_OK;
 }
 

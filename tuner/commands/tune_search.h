@@ -23,6 +23,7 @@ struct hn_tune_search {
     int jobs;                   /* that may compile at once */
     struct hn_progress_board *board;
     size_t problem;
+    double energy_s; /* of a window in which a finalist's energy is measured; 0: it is not */
     double started_ms;
     const char *label; /* which of several it is; "": the only one */
     const char *place; /* " (GPU 1 of host gpu7)" behind the device's name; "": none */

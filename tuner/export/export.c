@@ -3,6 +3,7 @@
 #include "tuner/export/export_family_part.h"
 #include "tuner/export/export_parts.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -144,6 +145,47 @@ enum hn_status hn_export_read_plan(struct hn_export *export, struct hn_error *er
     return status;
 }
 
+/* Puts in the place of a result's best the one that costs least. */
+static enum hn_status choose_by(struct hn_store *store, enum hn_front_by by, struct hn_tuned *tuned,
+                                bool *found, struct hn_error *err)
+{
+    struct hn_records records;
+    size_t least = 0;
+    enum hn_status status =
+        hn_store_load(store, &tuned->identity, &tuned->version, tuned->simulated, &records, err);
+    if (status != HN_OK)
+        return status;
+    for (size_t i = 1; i < records.count; i++)
+        if (hn_front_cost(&records.items[i], by) < hn_front_cost(&records.items[least], by))
+            least = i;
+    if (records.count > 0 && isfinite(hn_front_cost(&records.items[least], by))) {
+        hn_record_finish(&tuned->best);
+        status = hn_record_copy(&tuned->best, &records.items[least], err);
+        *found = true;
+    }
+    hn_records_free(&records);
+    return status;
+}
+
+/* Of problems whose energy was not measured the fastest is left. */
+static enum hn_status choose_all_by(struct hn_store *store, const struct hn_export_request *request,
+                                    struct hn_export *export, struct hn_error *err)
+{
+    bool found = false;
+    enum hn_status status = HN_OK;
+    if (request->by == HN_FRONT_TIME)
+        return HN_OK;
+    if (store == NULL)
+        return hn_fail(err, HN_EUSAGE, "--objective chooses among results of a cache");
+    for (size_t i = 0; status == HN_OK && i < export->all.count; i++)
+        status = choose_by(store, request->by, &export->all.items[i], &found, err);
+    return status != HN_OK || found
+               ? status
+               : hn_fail(err, HN_ENOTFOUND,
+                         "the energy of '%s' was not measured: run 'hone tune CONFIG --energy'",
+                         request->kernel);
+}
+
 static enum hn_status list_results(struct hn_store *store, const struct hn_export_request *request,
                                    struct hn_export *export, struct hn_error *err)
 {
@@ -157,7 +199,9 @@ static enum hn_status list_results(struct hn_store *store, const struct hn_expor
             continue; /* nothing was recorded yet */
         status = hn_recording_list(request->recorded[i], request->kernel, &export->all, err);
     }
-    if (status != HN_OK || export->all.count > 0)
+    if (status == HN_OK && export->all.count > 0)
+        return choose_all_by(store, request, export, err);
+    if (status != HN_OK)
         return status;
     if (store != NULL)
         return nothing_cached(store, request->kernel, err);

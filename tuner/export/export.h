@@ -2,6 +2,7 @@
 #ifndef HONE_TUNER_EXPORT_EXPORT_H
 #define HONE_TUNER_EXPORT_EXPORT_H
 
+#include "cache/record/front.h"
 #include "cache/store/store.h"
 #include "runtime/plan/plan.h"
 #include "runtime/compile/source.h"
@@ -44,6 +45,7 @@ struct hn_export_request {
     const struct hn_device_identity *present; /* the GPU of this machine; NULL: none */
     const struct hn_bindings *problem;        /* only problems with these values; empty: all */
     const char *regime;                       /* NULL: cold where there is a choice */
+    enum hn_front_by by;         /* among what was measured of each problem; of the cache alone */
     const char *config;          /* path: plan and template are taken from it; NULL: from the cache */
     const char *const *recorded; /* recordings, or folders of them, in place of the cache */
     size_t recorded_count;

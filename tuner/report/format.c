@@ -42,6 +42,17 @@ void hn_format_spread(const struct hn_timing *timing, char text[HN_FORMAT_SIZE])
         snprintf(text, HN_FORMAT_SIZE, "?");
 }
 
+void hn_format_energy(double joules, char text[HN_FORMAT_SIZE])
+{
+    static const char *const units[] = {"J", "mJ", "uJ"};
+    size_t unit = 0;
+    for (; unit < 2 && joules < 1; unit++)
+        joules *= 1e3;
+    text[0] = '\0';
+    if (joules > 0)
+        snprintf(text, HN_FORMAT_SIZE, "%.4g %s", joules, units[unit]);
+}
+
 void hn_format_regime(const char *regime, char text[HN_FORMAT_SIZE])
 {
     if (strcmp(regime, HN_REGIME_UNKNOWN) == 0)

@@ -113,6 +113,14 @@ static json_t *conditions(const struct hn_record *r)
     hn_text_finish(&text);
     return line;
 }
+static json_t *joules(const struct hn_record *r)
+{
+    return known(r->energy.windows > 0, r->energy.joules);
+}
+static json_t *watts(const struct hn_record *r)
+{
+    return known(r->energy.windows > 0, tenths(r->energy.power_w));
+}
 /* How much longer its card takes than the first of several. */
 static json_t *ratio(const struct hn_record *r)
 {
@@ -179,6 +187,8 @@ static const struct {
     {"batch", batch},
     {"clock", clock_mhz},
     {"conditions", conditions},
+    {"joules", joules},
+    {"watts", watts},
     {"ratio", ratio},
     {"verification", verification},
     {"max_error", max_error},

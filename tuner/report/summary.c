@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache/record/front.h"
 #include "runtime/plan/launch.h"
 #include "tuner/report/findings.h"
 #include "tuner/report/format.h"
@@ -43,7 +44,14 @@ struct scale {
         *roofs; /* NULL: not known, or the plan does not say what to set against them */
 };
 
-static struct hn_table *create_table(const struct scale *scale, const char *first, bool warned)
+/* What a table has beside what all have. */
+struct extras {
+    bool warned;
+    bool weighed;
+};
+
+static struct hn_table *create_table(const struct scale *scale, const char *first,
+                                     const struct extras *extras)
 {
     const char *merit = hn_format_merit_name(scale->plan);
     char heading[HN_FORMAT_SIZE];
@@ -53,7 +61,9 @@ static struct hn_table *create_table(const struct scale *scale, const char *firs
     const char *const with_roof[] = {first,   ">time",   ">±95%",   heading, ">of roof",
                                      ">regs", ">shared", ">occup.", NULL};
     struct hn_table *table = hn_table_create(scale->roofs != NULL ? with_roof : headings);
-    if (warned)
+    if (extras->weighed)
+        hn_table_column(table, ">", "energy");
+    if (extras->warned)
         hn_table_column(table, "", "warnings");
     hn_table_parameters(table, scale->plan->parameters, scale->plan->parameter_count);
     return table;
@@ -87,7 +97,7 @@ static void add_resources(struct hn_table *table, const struct hn_resources *res
 }
 
 static void add_row(struct hn_table *table, const struct scale *scale,
-                    const struct hn_record *record, const char *mark, bool warned)
+                    const struct hn_record *record, const char *mark, const struct extras *extras)
 {
     char text[HN_FORMAT_SIZE];
     bool timed = record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_DUPLICATE;
@@ -103,7 +113,11 @@ static void add_row(struct hn_table *table, const struct scale *scale,
         hn_table_cell(table, "%s", "");
     add_roof(table, scale, record, timed);
     add_resources(table, &record->resources);
-    if (warned)
+    if (extras->weighed) {
+        hn_format_energy(record->energy.joules, text);
+        hn_table_cell(table, "%s", text);
+    }
+    if (extras->warned)
         hn_table_warnings(table, record->resources.warnings);
     hn_table_point(table, scale->plan->parameters, scale->plan->parameter_count, &record->point);
 }
@@ -139,12 +153,43 @@ static void finish_shown(struct shown *shown)
     *shown = (struct shown){0};
 }
 
-static bool are_warned(const struct shown *shown)
+static struct extras extras_of(const struct shown *shown)
 {
-    for (size_t i = 0; i < shown->count; i++)
-        if (shown->records[i].resources.warnings != 0)
-            return true;
-    return false;
+    struct extras extras = {.warned = false};
+    for (size_t i = 0; i < shown->count; i++) {
+        extras.warned = extras.warned || shown->records[i].resources.warnings != 0;
+        extras.weighed = extras.weighed || shown->records[i].energy.windows > 0;
+    }
+    return extras;
+}
+
+/* What is nowhere else: of those shown, which are no worse in both than another; and how it was
+ * measured. */
+static void print_energy(const struct shown *best, FILE *file)
+{
+    double spread = 0;
+    const char *separator = " ";
+    const struct hn_energy *any = NULL;
+    for (size_t i = 0; i < best->count; i++) {
+        const struct hn_energy *one = &best->records[i].energy;
+        any = one->windows > 0 && any == NULL ? one : any;
+        spread = fmax(spread, one->spread);
+    }
+    if (any == NULL)
+        return;
+    fputs("  front of time and energy:", file);
+    for (size_t i = 0; i < best->count; i++) {
+        if (!hn_front_has(best->records, best->count, i))
+            continue;
+        fprintf(file, "%s%zu", separator, i + 1);
+        separator = ", ";
+    }
+    fprintf(
+        file,
+        "; each in %d windows of %.1f s that differ by ±%.2f%% at most, the first at %.0f W and "
+        "%d °C; the idle GPU takes %.0f W\n",
+        any->windows, any->seconds / any->windows, spread * 100, any->power_w, any->temperature_c,
+        any->idle_w);
 }
 
 static enum hn_status read_shown(const struct hn_session *session, const struct hn_task *task,
@@ -166,12 +211,12 @@ static enum hn_status read_shown(const struct hn_session *session, const struct 
 
 static void print_best(const struct scale *scale, const struct shown *best, size_t tied, FILE *file)
 {
-    bool warned = are_warned(best);
-    struct hn_table *table = create_table(scale, ">#", warned);
+    const struct extras extras = extras_of(best);
+    struct hn_table *table = create_table(scale, ">#", &extras);
     for (size_t i = 0; i < best->count; i++) {
         char mark[HN_FORMAT_SIZE];
         snprintf(mark, sizeof mark, "%zu%s", i + 1, tied > 1 && i < tied ? "=" : " ");
-        add_row(table, scale, &best->records[i], mark, warned);
+        add_row(table, scale, &best->records[i], mark, &extras);
     }
     hn_table_highlight(table, tied);
     hn_table_print(table, file, 2);
@@ -180,6 +225,7 @@ static void print_best(const struct scale *scale, const struct shown *best, size
         fprintf(file,
                 "  = tied: the best %zu can not be told apart; the first in the race is taken\n",
                 tied);
+    print_energy(best, file);
     const char *note = verification_note(scale->plan, &best->records[0]);
     if (note != NULL)
         fprintf(file, "  %s\n", note);
@@ -198,12 +244,12 @@ static void print_ladder(const struct scale *scale, const struct shown *ladder, 
 {
     if (ladder->count == 0)
         return;
-    bool warned = are_warned(ladder);
-    struct hn_table *table = create_table(scale, ">ladder", warned);
+    const struct extras extras = extras_of(ladder);
+    struct hn_table *table = create_table(scale, ">ladder", &extras);
     for (size_t i = 0; i < ladder->count; i++) {
         char mark[HN_FORMAT_SIZE];
         snprintf(mark, sizeof mark, "%zu", i + 1);
-        add_row(table, scale, &ladder->records[i], mark, warned);
+        add_row(table, scale, &ladder->records[i], mark, &extras);
     }
     fputc('\n', file);
     hn_table_print(table, file, 2);
@@ -348,6 +394,15 @@ static void print_health(const struct hn_health *health, const struct hn_record 
                 health->other_processes, health->other_processes > 1 ? "es" : "", health->process);
 }
 
+static void print_unweighed(const struct hn_session_state *state, FILE *file)
+{
+    if (state->unweighed)
+        fputs("  energy was not measured: NVML has no energy counter of this GPU, or the launches "
+              "of this plan can not "
+              "follow one another\n",
+              file);
+}
+
 static void print_copy(const struct hn_session_state *state, FILE *file)
 {
     const struct hn_value *bytes =
@@ -489,6 +544,7 @@ enum hn_status hn_summary_print(const struct hn_session *session, const struct h
     print_outcomes(state, text);
     print_cut(state, text);
     print_chance(state, text);
+    print_unweighed(state, text);
     if (status == HN_OK)
         status = print_edges(session, backend, text, err);
     if (status == HN_OK)

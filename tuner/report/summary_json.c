@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <stdlib.h>
 
+#include "cache/record/front.h"
 #include "cache/record/record_json.h"
 #include "runtime/bench/roofs.h"
 #include "tuner/report/findings.h"
@@ -66,17 +68,25 @@ static enum hn_status records_to_json(const struct hn_session *session,
                                       const struct hn_backend *backend,
                                       const struct hn_roofs *roofs,
                                       const struct hn_ranking *ranking, json_t *array,
-                                      struct hn_error *err)
+                                      json_t *front, struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
+    /* Of each what decides on its place. */
+    struct hn_record *all = calloc(ranking->count + 1, sizeof *all);
+    enum hn_status status = all != NULL ? HN_OK : hn_fail_memory(err);
     for (size_t i = 0; status == HN_OK && i < ranking->count; i++) {
         struct hn_record record;
         status = hn_session_record(session, ranking->tickets[i], &record, err);
         if (status == HN_OK &&
             json_array_append_new(array, record_to_json(backend, roofs, &record)) != 0)
             status = hn_fail_memory(err);
+        all[i] = (struct hn_record){.outcome = record.outcome, .energy = record.energy};
+        all[i].timing.median_us = record.timing.median_us;
         hn_record_finish(&record);
     }
+    for (size_t i = 0; status == HN_OK && i < ranking->count; i++)
+        if (hn_front_has(all, ranking->count, i))
+            json_array_append_new(front, json_integer((json_int_t)i));
+    free(all);
     return status;
 }
 
@@ -94,12 +104,12 @@ static json_t *cards_to_json(const struct hn_usage *usage)
 
 static json_t *session_to_json(const struct hn_session *session, const struct hn_backend *backend,
                                const struct hn_roofs *roofs, const struct hn_edges *edges,
-                               size_t tied, json_t *records)
+                               size_t tied, json_t *records, json_t *front)
 {
     const struct hn_session_state *state = hn_session_state(session);
     const struct hn_identity *identity = &backend->task->identity;
     return json_pack(
-        "{ss so ss ss si sb so sI sI so so sb sb si sf ss* so so sO so so so so}", "kernel",
+        "{ss so ss ss si sb so sI sI so so sb sb si sf ss* so so sO so so so so sO}", "kernel",
         identity->kernel, "problem", hn_bindings_to_json(&identity->problem), "regime",
         identity->regime, "device", identity->device.name, "compute_capability",
         identity->device.capability, "simulated", backend->simulated, "points",
@@ -112,7 +122,7 @@ static json_t *session_to_json(const struct hn_session *session, const struct hn
         roofs != NULL ? hn_roofs_to_json(roofs) : json_null(), "best",
         tied > 0 ? json_incref(json_array_get(records, 0)) : json_null(), "records", records,
         "time", time_to_json(state), "health", hn_health_to_json(&state->usage.health), "edges",
-        hn_edges_to_json(edges), "cards", cards_to_json(&state->usage));
+        hn_edges_to_json(edges), "cards", cards_to_json(&state->usage), "front", front);
 }
 
 enum hn_status hn_summary_json(const struct hn_session *session, const struct hn_backend *backend,
@@ -121,18 +131,20 @@ enum hn_status hn_summary_json(const struct hn_session *session, const struct hn
     struct hn_ranking ranking;
     struct hn_edges edges = {0};
     json_t *records = json_array();
+    json_t *front = json_array();
     *json = NULL;
     enum hn_status status = hn_session_ranking(session, &ranking, err);
     if (status == HN_OK)
-        status = records_to_json(session, backend, roofs, &ranking, records, err);
+        status = records_to_json(session, backend, roofs, &ranking, records, front, err);
     if (status == HN_OK)
         status = hn_summary_edges(session, backend, &edges, err);
     if (status == HN_OK) {
-        *json = session_to_json(session, backend, roofs, &edges, ranking.tied, records);
+        *json = session_to_json(session, backend, roofs, &edges, ranking.tied, records, front);
         status = *json != NULL ? HN_OK : hn_fail_memory(err);
     }
     hn_edges_finish(&edges);
     hn_ranking_finish(&ranking);
     json_decref(records);
+    json_decref(front);
     return status;
 }

@@ -515,6 +515,8 @@ static enum hn_status hold(struct hn_finals *finals, bool *again, struct hn_erro
         status = measure_parts(finals, err);
     if (status == HN_OK && !*again)
         status = hn_finals_count(finals, err);
+    if (status == HN_OK && !*again)
+        status = hn_finals_weigh(finals, err);
     return status;
 }
 
@@ -526,6 +528,10 @@ enum hn_status hn_session_finals(struct hn_session *session, bool *again, struct
     if (session->backend->kind->race == NULL)
         return hn_session_find_best(session, err);
     enum hn_status status = hn_session_is_settled(session, &settled, err);
+    if (status == HN_OK && settled && session->options.energy_s > 0) {
+        status = hn_session_find_best(session, err);
+        settled = !hn_finals_lack_energy(session);
+    }
     if (status == HN_OK && settled && session->options.counters)
         status = hn_finals_count_again(&finals, err);
     if (status == HN_OK && !settled)

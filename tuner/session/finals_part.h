@@ -35,4 +35,9 @@ enum hn_status hn_finals_count(struct hn_finals *finals, struct hn_error *err);
 /* The same for finals that were held before: their winner stays, and is counted now. */
 enum hn_status hn_finals_count_again(struct hn_finals *finals, struct hn_error *err);
 
+/* With --energy: what launches of the fastest consume, into their records. */
+enum hn_status hn_finals_weigh(struct hn_finals *finals, struct hn_error *err);
+/* It was asked for, and not measured in the finals that were held. */
+bool hn_finals_lack_energy(const struct hn_session *session);
+
 #endif

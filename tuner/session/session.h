@@ -29,6 +29,7 @@ struct hn_session_options {
     size_t point_count; /* 0: the strategy proposes */
     bool counters;      /* of the best finalists it is also read what the GPU counts of a launch */
     bool hasty;         /* points that can not be the best are stopped early */
+    double energy_s;    /* what launches of the finalists consume, in two windows of so many seconds; 0: not asked for */
     double race_within; /* results within this share of the best take part in the race as well as who can not be told from it */
 };
 
@@ -43,6 +44,7 @@ struct hn_waits {
 /* Where the session stands, for the progress line and the summary. */
 struct hn_session_state {
     bool planned;      /* the space is built and there is a strategy: before, points and sources are not known */
+    bool unweighed;    /* energy was asked for, and there is no counter, or launches can not follow one another */
     uint64_t points;   /* of the space; UINT64_MAX: too many to be numbered */
     char points_text[HN_SPACE_COUNT_TEXT];
     uint64_t proposed; /* distinct points */

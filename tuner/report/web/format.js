@@ -13,6 +13,11 @@ export function figure(value, digits = 4) {
   return value.toFixed(Math.min(decimals, 8));
 }
 
+export function energy(joules) {
+  const [name, size] = [["J", 1], ["mJ", 1e-3], ["µJ", 1e-6]].find(([, unit]) => joules >= unit) ?? ["µJ", 1e-6];
+  return `${figure(joules / size)} ${name}`;
+}
+
 const UNITS = [["s", 1e6], ["ms", 1e3], ["µs", 1]];
 
 /** The unit in which so many microseconds are said: {name, size}. */

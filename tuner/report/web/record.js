@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // All that is known of one record, in a dialog.
 import {html, byId, replace, commandLine} from "./dom.js";
-import {bytes, date, duration, figure, percent, spread, time} from "./format.js";
+import {bytes, date, duration, energy, figure, percent, spread, time} from "./format.js";
 import {state} from "./state.js";
 
 function rows(tuning, i) {
@@ -20,6 +20,7 @@ function rows(tuning, i) {
     ["time", timed ? `${bound}${time(get("time"))} ${spread(get("low"), get("time"), get("high"))}` : ""],
     ["95% interval", timed ? `${time(get("low"))} to ${time(get("high"))}` : ""],
     ["samples", timed ? `${get("samples")}${launches}${clock}` : ""],
+    ["energy", get("joules") === null ? "" : `${energy(get("joules"))} a launch, at ${get("watts")} W`],
     ["of the roof", timed ? tuning.roofText(i) : ""],
     ...Object.keys(tuning.metrics).map(name => [name, figure(tuning.metric(name)[i] ?? NaN, 6)]),
     ["registers", get("registers")], ["shared memory", get("shared") === null ? "" : `${bytes(get("shared"))} a block`],

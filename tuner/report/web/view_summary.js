@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What was found, with what, and how far it can be trusted.
 import {html, section, replace, table, commandLine} from "./dom.js";
-import {date, duration, figure, percent, plural, time, bytes, NONE} from "./format.js";
+import {date, duration, energy, figure, percent, plural, time, bytes, NONE} from "./format.js";
 import {state, watch, showTuning} from "./state.js";
 
 const TOP = 10;
@@ -139,6 +139,18 @@ function pipelineParts(tuning) {
     ["~what", ">time"], rows, {class: "plain"});
 }
 
+/** Whose energy was measured, the fastest first, and whom no other is both as fast and as frugal as. */
+function energyTable(tuning) {
+  const joules = tuning.column("joules");
+  const weighed = tuning.ranked.filter(i => joules[i] !== null);
+  if (weighed.length === 0) return null;
+  const byTime = [...weighed].sort((a, b) => tuning.time[a] - tuning.time[b]);
+  const least = byTime.map((i, place) => Math.min(...byTime.slice(0, place).map(other => joules[other]), Infinity));
+  const rows = byTime.map((i, place) => [String(tuning.rank[i]), time(tuning.time[i]), energy(joules[i]), `${tuning.column("watts")[i]} W`,
+    joules[i] < least[place] ? "on the front" : ""]);
+  return html("div", {id: "energy"}, table("Time and energy of a launch", [">#", ">time", ">energy", ">power", "~"], rows, {class: "plain"}));
+}
+
 function topTable(tuning) {
   const merit = tuning.merit !== tuning.objectiveName ? tuning.merit : null;
   const best = tuning.ranked.filter(i => tuning.outcome[i] === "ok").slice(0, TOP);
@@ -158,7 +170,7 @@ export function summaryView() {
   watch("tuning", tuning => {
     document.title = `${tuning.kernel} – Hone report`;
     replace(body, warnings(tuning), figures(tuning),
-      html("div", {class: "columns"}, bestPoint(tuning), provenance(tuning)), pipelineParts(tuning), topTable(tuning));
+      html("div", {class: "columns"}, bestPoint(tuning), provenance(tuning)), pipelineParts(tuning), topTable(tuning), energyTable(tuning));
   });
 }
 

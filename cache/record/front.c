@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/record/front.h"
+
+#include <math.h>
+
+double hn_front_cost(const struct hn_record *record, enum hn_front_by by)
+{
+    double time_us = record->timing.median_us;
+    double joules = record->energy.joules;
+    if (record->outcome != HN_OUTCOME_OK || (by != HN_FRONT_TIME && !(joules > 0)))
+        return INFINITY;
+    if (by == HN_FRONT_TIME)
+        return time_us;
+    return by == HN_FRONT_ENERGY ? joules : joules * time_us;
+}
+
+bool hn_front_has(const struct hn_record *records, size_t count, size_t record)
+{
+    double time = hn_front_cost(&records[record], HN_FRONT_TIME);
+    double energy = hn_front_cost(&records[record], HN_FRONT_ENERGY);
+    for (size_t i = 0; i < count; i++) {
+        double other_time = hn_front_cost(&records[i], HN_FRONT_TIME);
+        double other_energy = hn_front_cost(&records[i], HN_FRONT_ENERGY);
+        if (other_time <= time && other_energy <= energy &&
+            (other_time < time || other_energy < energy))
+            return false;
+    }
+    return isfinite(energy);
+}

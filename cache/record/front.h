@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HONE_CACHE_RECORD_FRONT_H
+#define HONE_CACHE_RECORD_FRONT_H
+
+#include "cache/record/record.h"
+
+/* What is chosen by, of records whose energy was measured. */
+enum hn_front_by { HN_FRONT_TIME, HN_FRONT_ENERGY, HN_FRONT_ENERGY_DELAY };
+
+/* Joules, or joules times microseconds, of a launch; the time in microseconds. INFINITY of what is not ok, or was not
+ * measured. */
+double hn_front_cost(const struct hn_record *record, enum hn_front_by by);
+
+/* Whether no other of the records is at once as fast and as frugal, and better in one of the two (Pareto). False of those
+ * whose energy was not measured. */
+bool hn_front_has(const struct hn_record *records, size_t count, size_t record);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "cache/record/front.h"
+
+static void windows_are_averaged(void **state)
+{
+    (void)state;
+    struct hn_energy all = {.windows = 0};
+    const struct hn_energy windows[] = {
+        {.joules = 1.00, .power_w = 400, .launch_us = 10, .idle_w = 70, .seconds = 2, .windows = 1},
+        {.joules = 1.02, .power_w = 408, .launch_us = 10, .idle_w = 70, .seconds = 2, .windows = 1},
+        {.joules = 1.04,
+         .power_w = 416,
+         .launch_us = 10,
+         .idle_w = 71,
+         .seconds = 2,
+         .windows = 1}};
+    for (int i = 0; i < 3; i++)
+        hn_energy_add(&all, &windows[i]);
+    assert_true(fabs(all.joules - 1.02) < 1e-12 && fabs(all.power_w - 408) < 1e-9);
+    assert_true(fabs(all.spread - 0.02 / 1.02) < 1e-12);
+    assert_true(all.windows == 3 && all.seconds == 6 && all.idle_w == 71);
+}
+
+static struct hn_record made(enum hn_outcome outcome, double us, double joules)
+{
+    struct hn_record record = {.outcome = outcome, .energy = {.joules = joules}};
+    record.timing.median_us = us;
+    return record;
+}
+
+static void the_front_is_what_nobody_beats_in_both(void **state)
+{
+    (void)state;
+    const struct hn_record records[] = {
+        made(HN_OUTCOME_OK, 10, 5), made(HN_OUTCOME_OK, 11, 4), made(HN_OUTCOME_OK, 12, 4.5),
+        made(HN_OUTCOME_OK, 13, 4), made(HN_OUTCOME_OK, 9, 0),  made(HN_OUTCOME_WRONG_RESULT, 1, 1),
+        made(HN_OUTCOME_OK, 20, 3),
+    };
+    const bool expected[] = {true, true, false, false, false, false, true};
+    for (size_t i = 0; i < 7; i++)
+        assert_int_equal(hn_front_has(records, 7, i), expected[i]);
+    assert_true(hn_front_cost(&records[1], HN_FRONT_ENERGY_DELAY) == 44);
+    assert_true(isinf(hn_front_cost(&records[4], HN_FRONT_ENERGY)));
+    assert_true(isinf(hn_front_cost(&records[5], HN_FRONT_TIME)));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(windows_are_averaged),
+        cmocka_unit_test(the_front_is_what_nobody_beats_in_both),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

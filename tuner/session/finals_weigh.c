@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#include "tuner/session/finals_part.h"
+
+/* Of so many of the fastest. */
+static const size_t weighed_finalists = 6;
+
+/* A window of one; false where there was none. */
+static enum hn_status weigh_one(struct hn_finals *finals, size_t i, bool *told,
+                                struct hn_error *err)
+{
+    const struct hn_bench_request request = {.energy_s = finals->session->options.energy_s};
+    struct hn_record verdict;
+    hn_record_init(&verdict);
+    enum hn_status status = hn_finals_check(finals, i, &request, &verdict, err);
+    *told = status == HN_OK && verdict.energy.windows > 0;
+    if (*told)
+        hn_energy_add(&hn_finals_flight(finals, i)->record.energy, &verdict.energy);
+    hn_record_finish(&verdict);
+    return status;
+}
+
+/* One window of each, then another one in the order reversed, so that what warms up or cools down
+ * meanwhile adds as much to all. */
+static enum hn_status weigh(struct hn_finals *finals, size_t count, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    bool told = true;
+    for (size_t i = 0; i < count; i++)
+        hn_finals_flight(finals, i)->record.energy = (struct hn_energy){.windows = 0};
+    for (size_t i = 0; status == HN_OK && told && i < 2 * count; i++) {
+        if (hn_session_is_over(finals->session))
+            break;
+        status = weigh_one(finals, i < count ? i : 2 * count - 1 - i, &told, err);
+    }
+    return status;
+}
+
+enum hn_status hn_finals_weigh(struct hn_finals *finals, struct hn_error *err)
+{
+    struct hn_session *session = finals->session;
+    size_t count = finals->count < weighed_finalists ? finals->count : weighed_finalists;
+    bool weighed = false;
+    if (session->options.energy_s <= 0 || count == 0 || hn_session_is_over(session))
+        return HN_OK;
+    hn_session_show(session, "measuring the energy of the finalists");
+    enum hn_status status = weigh(finals, count, err);
+    for (size_t i = 0; status == HN_OK && i < count; i++) {
+        struct hn_energy *energy = &hn_finals_flight(finals, i)->record.energy;
+        /* Of a single window it is not known what it is worth. */
+        if (energy->windows < 2)
+            *energy = (struct hn_energy){.windows = 0};
+        else
+            status = hn_session_keep(session, finals->numbers[i], err);
+        weighed = weighed || energy->windows > 0;
+    }
+    session->state.unweighed = !weighed && !hn_session_is_over(session);
+    return status;
+}
+
+bool hn_finals_lack_energy(const struct hn_session *session)
+{
+    return session->options.energy_s > 0 && session->state.best != NULL &&
+           session->state.best->energy.windows == 0;
+}
