@@ -390,6 +390,32 @@ static void a_problem_may_have_a_default_of_its_own(void **state)
     hone_close(cache);
 }
 
+/* Each of the sizes that were tuned has another point, and there is no rule. */
+static void the_nearest_results_are_raced(void **state)
+{
+    (void)state;
+    enum { SIZE = 5000, MOST = 60 };
+    struct hone_cache *cache = open_cache();
+    const struct hone_options options = {.on_miss = HONE_MISS_RACE, .forbid_compile = 1};
+    struct hone_kernel *kernel = get_kernel(cache, "raced", "n", SIZE, &options);
+    struct scale scale = new_scale(SIZE);
+    struct hone_race race;
+    int launches = 0;
+    assert_int_equal(hone_kernel_race(kernel, &race), HONE_OK);
+    assert_int_equal(race.points, 3);
+    assert_int_equal(hone_kernel_info(kernel)->grade, HONE_GRADE_PROBLEM);
+    for (; !race.finished && launches < MOST; launches++) {
+        launch_scale(kernel, &scale, 0.5f);
+        check_scale(&scale, SIZE, 0.5f);
+        assert_int_equal(hone_kernel_race(kernel, &race), HONE_OK);
+    }
+    assert_true(race.finished && race.median_us > 0);
+    launch_scale(kernel, &scale, 1.5f);
+    check_scale(&scale, SIZE, 1.5f);
+    free_scale(&scale);
+    hone_close(cache);
+}
+
 static void what_others_can_write_is_not_run(void **state)
 {
     (void)state;
@@ -602,6 +628,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_missing_command_is_a_status),
         cmocka_unit_test(a_compiler_bomb_is_a_status),
         cmocka_unit_test(a_problem_may_have_a_default_of_its_own),
+        cmocka_unit_test(the_nearest_results_are_raced),
         cmocka_unit_test(what_others_can_write_is_not_run),
         cmocka_unit_test(a_folder_of_recordings_is_compiled),
         cmocka_unit_test(a_plan_of_another_signature_is_refused),

@@ -131,8 +131,17 @@ class Programs(Case):
         self.spoil(self.config, "{n: 65536}", "{n: 65536, MORE: 0}\nfreeze: [MORE]")
         self.spoil(self.config, "kernel: scale", "kernel: growing")
         self.hone("tune", self.config, "-s", "BLOCK=128", "-s", "ITEMS=1", "--quiet")
+        self.tune_raced()
         self.check(PROGRAM, HONE_TEST_RECORDINGS=str(recordings), HONE_TEST_SHIPPED=str(SHIPPED),
                    HONE_TEST_GROWING="1")
+
+    def tune_raced(self):
+        """One point for each of three sizes."""
+        raced = self.write("raced.yaml", (double.DATA / "scale.yaml").read_text().replace("kernel: scale", "kernel: raced")
+                           .replace("scale.cu", "raced.cu"))
+        shutil.copy(double.DATA / "scale.cu", self.folder / "raced.cu")
+        for n, block in ((4000, 64), (6000, 256), (65536, 512)):
+            self.hone("tune", raced, "-p", f"n={n}", "-s", f"BLOCK={block}", "-s", "ITEMS=4", "--quiet")
 
     def export_recordings(self):
         recordings = self.folder / "recordings"
@@ -232,6 +241,7 @@ class Programs(Case):
         if (PROGRAM.parent / "test_families_tsan").exists():
             self.check(PROGRAM.parent / "test_families_tsan", "*threads*", TSAN_OPTIONS="halt_on_error=1")
 
+    @unittest.skipIf(double.ON_GPU, "the programs are not in the bundle")
     def test_points_that_are_raced(self):
         self.tune_all()
         for point in ("BLOCK=32,ITEMS=1", "BLOCK=128,ITEMS=2"):  # with machine code that is kept, as the best point has
