@@ -79,6 +79,9 @@ class Counters(double.Case):
     def test_a_recording_has_no_gpu(self):
         self.misused("--counters reads a GPU's, and --simulate a recording: leave one of them out",
                      "explain", self.config, "--counters", "--simulate", "x.json")
+        for other in ("--family", "--simulate=x.json"):
+            self.fails(2, "hone: --counters reads what a GPU counts of one problem's finalists: leave "
+                          f"{other.split('=')[0]} out", "tune", self.config, "--counters", other)
 
 
 if __name__ == "__main__":

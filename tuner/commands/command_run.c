@@ -32,7 +32,7 @@ struct once {
     char architecture[16];
     int lock; /* of the GPU, beside tuners that work on it; -1: none */
     bool wrong;
-    char no_counters[256]; /* why there are none of the point that is printed; "": there are, or
+    char no_counters[512]; /* why there are none of the point that is printed; "": there are, or
                               nobody asked */
     json_t *results;       /* with --json, where each point is judged */
 };

@@ -430,10 +430,21 @@ static void report_hosts(const struct tune *tune)
     }
 }
 
+static enum hn_status check_counters(const struct tune *tune, struct hn_error *err)
+{
+    if (!tune->options.counters || (!tune->family && tune->options.simulate == NULL))
+        return HN_OK;
+    return hn_fail(err, HN_EUSAGE,
+                   "--counters reads what a GPU counts of one problem's finalists: leave %s out",
+                   tune->family ? "--family" : "--simulate");
+}
+
 static enum hn_status execute(struct tune *tune, struct hn_error *err)
 {
     tune->started_ms = hn_now_ms();
-    enum hn_status status = read_config(tune, err);
+    enum hn_status status = check_counters(tune, err);
+    if (status == HN_OK)
+        status = read_config(tune, err);
     if (status == HN_OK)
         status = check_family(tune, err);
     if (status == HN_OK)

@@ -65,7 +65,7 @@ struct hn_session_state {
     struct hn_usage usage; /* zero when not known */
     double noise;      /* relative; 0 when not measured */
     double copy_gb_per_s; /* of a device-to-device memcpy of what the best moves; 0 when not measured */
-    char no_counters[256]; /* why there are no counters, where they were asked for; "": there are, or nobody asked */
+    char no_counters[512]; /* why there are no counters, where they were asked for; "": there are, or nobody asked */
     const char *phase; /* "preparing", "searching", "racing 5 finalists" */
     double chance;     /* that a point exists that is better by 2%, as the strategy estimated last; NAN: unknown */
     bool stopped;      /* because the chance was low */
