@@ -49,6 +49,14 @@ static double busy(const struct view *view, enum hn_unit unit)
     return view->findings->busy[unit];
 }
 
+/* What is counted begins before the first block and ends behind the last one, by some 20 us on an
+ * H200: what is told of all of that time says less of the launch. */
+static double stretch_of(const struct hn_counters *counters)
+{
+    double stretch = hn_counter_ratio(counters, HN_COUNTER_CYCLES, HN_COUNTER_LONGEST_CYCLES);
+    return stretch > 0 ? stretch : 1;
+}
+
 /* A finding with its text; the caller says what was counted. NULL where it costs too little. */
 static struct hn_finding *find(const struct view *view, const char *kind, double share,
                                const char *remedy, const char *format, ...)
@@ -166,7 +174,8 @@ static void find_atomics(const struct view *view)
     double requests =
         atomics + count(view, HN_COUNTER_LOAD_REQUESTS) + count(view, HN_COUNTER_STORE_REQUESTS);
     double part = requests > 0 ? atomics / requests : 0;
-    double slice = count(view, HN_COUNTER_L2_ATOMIC_PERCENT) / 100;
+    double slice =
+        fmin(count(view, HN_COUNTER_L2_ATOMIC_PERCENT) / 100 * stretch_of(view->counters), 1);
     tell(find(view, "atomics", atomics > 0 ? fmax(slice, part * view->memory) : 0,
               "add up in registers, a warp or shared memory first; spread what is added to over "
               "more addresses",
@@ -205,7 +214,7 @@ static void find_waiting(const struct view *view)
     tell(find(view, "loads", view->idle * occupancy * stall(view, HN_COUNTER_STALL_LONG_SCOREBOARD),
               "wider loads, several before the first is used (unrolling, prefetching, asynchronous "
               "copies)",
-              "too few loads in flight: warps wait for memory that is not busy"),
+              "too few loads in flight: warps wait for memory that could give more"),
          "%.0f%% of the warps wait for a load (long scoreboard); DRAM is %.0f%% busy, L2 %.0f%%",
          stall(view, HN_COUNTER_STALL_LONG_SCOREBOARD) * 100, busy(view, HN_UNIT_DRAM) * 100,
          busy(view, HN_UNIT_L2) * 100);
@@ -277,14 +286,6 @@ static double metric(const struct hn_record *record, const char *name)
 {
     const struct hn_value *value = hn_bindings_get(&record->metrics, name);
     return value != NULL ? hn_value_number(value) : 0;
-}
-
-/* What is counted begins before the first block and ends behind the last one, by some 20 us on an
- * H200: what is told of all of that time says less of the launch. */
-static double stretch_of(const struct hn_counters *counters)
-{
-    double stretch = hn_counter_ratio(counters, HN_COUNTER_CYCLES, HN_COUNTER_LONGEST_CYCLES);
-    return stretch > 0 ? stretch : 1;
 }
 
 static void find_rates(const struct hn_record *record, const struct hn_roofs *roofs,
