@@ -21,11 +21,11 @@ FAULTS = ("uncoalesced_loads", "uncoalesced_stores", "conflicts", "occupancy", "
 
 class Planted(hone.Case):
     def run_fault(self, fault):
-        result = self.hone("run", HERE / "planted.yaml", "-s", f"FAULT={fault}", "--counters", "--json")
+        result = self.hone("run", HERE / "planted.yaml", "-s", f"FAULT={fault}", "--counters", "--verify-only", "--json")
         return json.loads(result.stdout)["problems"][0]
 
     def test_the_planted_fault_is_named_first(self):
-        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        with concurrent.futures.ThreadPoolExecutor(6) as pool:
             problems = dict(zip(FAULTS, pool.map(self.run_fault, FAULTS)))
         obstacle = problems[FAULTS[0]].get("no_counters")
         if obstacle:
