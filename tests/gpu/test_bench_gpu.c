@@ -186,6 +186,45 @@ static void an_illegal_address_is_a_device_fault(void **state)
     bench_fixture_close(&scale);
 }
 
+/* What launching costs is in the times; in a graph of ten it is shared. */
+static void launches_cost_what_programs_pay(void **state)
+{
+    (void)state;
+    double warm_us = measure_us("n=65536", HN_WARM);
+    double stream_us = measure_us("n=65536", HN_STREAM);
+    double graph_us = measure_us("n=65536", HN_GRAPH);
+    double chained_us = measure_us("n=65536", HN_GRAPH10);
+    assert_true(stream_us > 0.8 * warm_us && graph_us > 0.8 * chained_us);
+    assert_true(chained_us < stream_us && chained_us < graph_us);
+    open_bench(&scale, HN_GRAPH10);
+    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=128,FAULT=4,ITEMS=4", &both);
+    expect(&record, HN_OUTCOME_WRONG_RESULT);
+    hn_record_finish(&record);
+    bench_fixture_close(&scale);
+}
+
+/* A data centre's card under a plain kernel; other cards may have no counter. */
+static void a_launch_costs_joules(void **state)
+{
+    (void)state;
+    const struct hn_bench_request request = {.verify = true, .measure = true, .energy_s = 0.5};
+    set_problem(&scale, "n=67108864");
+    open_bench(&scale, HN_COLD);
+    struct hn_record record = bench_fixture_evaluate(&scale, "BLOCK=256,FAULT=0,ITEMS=4", &request);
+    expect(&record, HN_OUTCOME_OK);
+    const struct hn_energy *energy = &record.energy;
+    printf("energy %.4g J a launch of %.1f us, at %.0f W, idle %.0f W, %d degrees\n",
+           energy->joules, energy->launch_us, energy->power_w, energy->idle_w,
+           energy->temperature_c);
+    if (energy->windows > 0) {
+        assert_true(energy->power_w > energy->idle_w && energy->power_w < 2000.0);
+        assert_true(energy->launch_us > 0.8 * record.timing.median_us &&
+                    energy->launch_us < 1.5 * record.timing.median_us);
+    }
+    hn_record_finish(&record);
+    bench_fixture_close(&scale);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -193,6 +232,8 @@ int main(void)
         cmocka_unit_test(every_role_is_restored),
         cmocka_unit_test(a_warm_cache_is_faster),
         cmocka_unit_test(a_streaming_kernel_is_near_the_copy),
+        cmocka_unit_test(launches_cost_what_programs_pay),
+        cmocka_unit_test(a_launch_costs_joules),
         cmocka_unit_test(warm_up_finds_little_noise),
         cmocka_unit_test(an_illegal_address_is_a_device_fault),
     };

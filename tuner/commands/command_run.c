@@ -18,7 +18,7 @@
 
 extern const struct hn_command hn_command_run;
 
-enum { KEY_VERIFY_ONLY = 1, KEY_SEED, KEY_COUNTERS };
+enum { KEY_VERIFY_ONLY = 1, KEY_SEED, KEY_COUNTERS, KEY_ENERGY };
 
 /* All in one process, with no worker between: what a profiler or compute-sanitizer is to see. */
 struct once {
@@ -32,6 +32,7 @@ struct once {
     char architecture[16];
     int lock; /* of the GPU, beside tuners that work on it; -1: none */
     bool wrong;
+    double energy_s;       /* --energy; 0: not asked for */
     char no_counters[512]; /* why there are none of the point that is printed; "": there are, or
                               nobody asked */
     json_t *results;       /* with --json, where each point is judged */
@@ -42,6 +43,8 @@ static const struct argp_option own_options[] = {
     {"seed", KEY_SEED, "S", 0, "Seed of the inputs (default 1); with --json a drawn one too", 1},
     {"counters", KEY_COUNTERS, NULL, 0,
      "Read what the GPU counts of a launch, behind all that is timed", 1},
+    {"energy", KEY_ENERGY, "SECONDS", OPTION_ARG_OPTIONAL,
+     "Measure what launches consume, in two windows of so many seconds each (default 2)", 1},
     {0},
 };
 
@@ -51,6 +54,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     switch (key) {
     case KEY_VERIFY_ONLY:
         once->verify_only = true;
+        return 0;
+    case KEY_ENERGY:
+        once->energy_s = hn_options_energy(argument, state);
         return 0;
     case KEY_COUNTERS:
         once->options.counters = true;
@@ -147,6 +153,25 @@ static enum hn_status count(struct once *once, struct hn_bench *bench, const str
     return status;
 }
 
+static enum hn_status weigh(const struct once *once, struct hn_bench *bench,
+                            const struct hn_image *image, struct hn_record *record,
+                            struct hn_error *err)
+{
+    const struct hn_bench_request request = {.energy_s = once->energy_s};
+    enum hn_status status = HN_OK;
+    for (int i = 0; status == HN_OK && i < 2; i++) {
+        struct hn_record window;
+        hn_record_init(&window);
+        status = hn_bindings_copy(&window.point, &record->point, err);
+        if (status == HN_OK)
+            status = hn_bench_evaluate(bench, image, &request, &window, err);
+        if (status == HN_OK && window.energy.windows > 0)
+            hn_energy_add(&record->energy, &window.energy);
+        hn_record_finish(&window);
+    }
+    return status;
+}
+
 static enum hn_status work(struct once *once, const struct hn_task *task, struct hn_bench *bench,
                            const struct hn_image *image, struct hn_record *record,
                            struct hn_beside *beside, struct hn_error *err)
@@ -160,6 +185,8 @@ static enum hn_status work(struct once *once, const struct hn_task *task, struct
         status = hn_run_judge(bench, task->plan, image, record, beside, err);
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK && once->options.counters)
         status = count(once, bench, image, record, err);
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK && once->energy_s > 0)
+        status = weigh(once, bench, image, record, err);
     return status;
 }
 
@@ -252,6 +279,14 @@ static void print_record(const struct hn_task *task, const struct hn_record *rec
         hn_conditions_append(&conditions, &record->conditions);
         printf("  conditions   %s\n", conditions.failed ? "" : conditions.data);
         hn_text_finish(&conditions);
+    }
+    if (record->energy.windows > 0) {
+        const struct hn_energy *energy = &record->energy;
+        hn_format_energy(energy->joules, merit);
+        printf("  energy       %s ±%.2f%% a launch, at %.0f W; %d windows of %.1f s; the idle GPU "
+               "takes %.0f W\n",
+               merit, energy->spread * 100, energy->power_w, energy->windows,
+               energy->seconds / energy->windows, energy->idle_w);
     }
     hn_staging_print(record, "  pipeline     ", stdout);
     if (record->resources.known)

@@ -21,7 +21,15 @@
 
 extern const struct hn_command hn_command_tune;
 
-enum { KEY_CAPTURE = 1, KEY_REFERENCE, KEY_FAMILY, KEY_LOSS, KEY_HELD_OUT, KEY_COUNTERS, KEY_ENERGY };
+enum {
+    KEY_CAPTURE = 1,
+    KEY_REFERENCE,
+    KEY_FAMILY,
+    KEY_LOSS,
+    KEY_HELD_OUT,
+    KEY_COUNTERS,
+    KEY_ENERGY
+};
 
 struct tune {
     const char *path;
@@ -81,17 +89,6 @@ static double read_percent(const char *argument, struct argp_state *state)
     return percent;
 }
 
-static double read_energy(const char *argument, struct argp_state *state)
-{
-    char *end;
-    if (argument == NULL)
-        return 2;
-    double seconds = hn_c_strtod(argument, &end);
-    if (end == argument || *end != '\0' || !(seconds >= 0.2 && seconds <= 5))
-        argp_error(state, "--energy: found '%s', expected seconds from 0.2 to 5", argument);
-    return seconds;
-}
-
 static error_t add_expected(struct tune *tune, const char *argument)
 {
     const char **grown = realloc(tune->expected, (tune->expected_count + 1) * sizeof *grown);
@@ -121,7 +118,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         tune->loss = read_percent(argument, state) / 100;
         return 0;
     case KEY_ENERGY:
-        tune->energy_s = read_energy(argument, state);
+        tune->energy_s = hn_options_energy(argument, state);
         return 0;
     case KEY_HELD_OUT:
         tune->held_out = hn_options_held_out(argument, state);

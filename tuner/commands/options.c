@@ -198,6 +198,17 @@ unsigned hn_options_held_out(const char *text, struct argp_state *state)
     return (unsigned)count;
 }
 
+double hn_options_energy(const char *argument, struct argp_state *state)
+{
+    char *end;
+    if (argument == NULL)
+        return 2;
+    double seconds = hn_c_strtod(argument, &end);
+    if (end == argument || *end != '\0' || !(seconds >= 0.2 && seconds <= 5))
+        argp_error(state, "--energy: found '%s', expected seconds from 0.2 to 5", argument);
+    return seconds;
+}
+
 static void set_budget(struct hn_options *options, const char *text, struct argp_state *state)
 {
     bool had_unit = false;

@@ -83,5 +83,7 @@ enum hn_status hn_options_config(const struct hn_options *options, const char *p
 bool hn_options_read_count(const char *text, uint64_t *count);
 /* What --held-out says; argp_error for what it can not. */
 unsigned hn_options_held_out(const char *text, struct argp_state *state);
+/* Seconds of a window in which energy is measured; argument may be NULL. */
+double hn_options_energy(const char *argument, struct argp_state *state);
 
 #endif
