@@ -83,6 +83,7 @@ class Roofs(double.Case):
         self.assertRegex(printed, r"energy\n +1 .* mJ\n")
         self.assertRegex(printed, r"front of time and energy: 1; each in\s+2\s+windows")
         self.assertRegex(self.with_nvml("run", self.config, "--energy=0.2").stdout, r"energy +\d\S* mJ ±\d\S*% a launch, at \d+ W; 2 windows")
+        self.assertRegex(self.with_nvml("cache", "show", "scale").stdout, r"energy\n +1 .* mJ\n")
         for objective in ("energy", "energy_delay"):
             header = self.with_nvml("export", "scale", "--objective", objective).stdout
             self.assertRegex(header, r"energy     0\.02\d+ J a launch, at (39|40|41)\d W")

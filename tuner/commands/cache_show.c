@@ -149,6 +149,14 @@ static bool names_cards(const struct view *view)
     return false;
 }
 
+static bool is_weighed(const struct view *view)
+{
+    for (size_t i = 0; i < view->records.count; i++)
+        if (view->records.items[i].energy.windows > 0)
+            return true;
+    return false;
+}
+
 static void add_row(struct hn_table *table, const struct view *view, size_t index)
 {
     size_t count;
@@ -179,6 +187,10 @@ static void add_row(struct hn_table *table, const struct view *view, size_t inde
     if (names_cards(view))
         hn_table_cell(table, "%s %.12s", record->host, record->card);
     hn_table_cell(table, "%s", remarks.data == NULL ? "" : remarks.data);
+    if (is_weighed(view)) {
+        hn_format_energy(record->energy.joules, shared);
+        hn_table_cell(table, "%s", shared);
+    }
     hn_table_point(table, names, count, &record->point);
     hn_text_finish(&remarks);
 }
@@ -195,6 +207,8 @@ static void print_best(const struct view *view)
         return;
     struct hn_table *table = hn_table_create(names_cards(view) ? with_card : headings);
     char *const *names = list_parameters(view, &count);
+    if (is_weighed(view))
+        hn_table_column(table, ">", "energy");
     hn_table_parameters(table, names, count);
     for (size_t i = 0; i < view->ok_count && i < SHOWN; i++)
         add_row(table, view, i);
