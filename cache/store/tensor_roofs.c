@@ -58,7 +58,7 @@ void hn_tensor_roofs_append(struct hn_text *text, const struct hn_tensor_roofs *
     for (int i = 0; i < HN_PIPE_COUNT; i++) {
         if (!(roofs->pipes[i].gflops > 0))
             continue;
-        hn_text_printf(text, "%s%s %.3g TFLOP/s", separator, hn_tensor_pipe_names[i],
+        hn_text_printf(text, "%s%s %.0f TFLOP/s", separator, hn_tensor_pipe_names[i],
                        roofs->pipes[i].gflops / 1e3);
         if (roofs->pipes[i].clock_mhz > 0)
             hn_text_printf(text, " at %.0f MHz", roofs->pipes[i].clock_mhz);
