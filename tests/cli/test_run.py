@@ -53,6 +53,17 @@ class Verdict(double.Case):
         self.assertLessEqual(problem["speedup"]["low"], 1)
         self.assertGreaterEqual(problem["speedup"]["high"], 1)
 
+    def test_a_default_point_for_some_problems(self):
+        """It stands in for a tuned one, and a tune begins with it."""
+        self.spoil(self.config, "defaults: {", "defaults:\n  - {if: n > 60000, BLOCK: 512}\n  - {")
+        for n, block in ((65536, 512), (1000, 128)):
+            _, problem = self.judge(self.config, "-p", f"n={n}")
+            self.assertEqual(problem["record"]["point"], {"BLOCK": block, "FAULT": 0, "ITEMS": 1})
+        self.tune("--budget", "1", "--strategy", "random", "--events", self.events)
+        events = [json.loads(line) for line in self.events.read_text().splitlines()]
+        points = [event["record"]["point"] for event in events if event["event"] == "record"]
+        self.assertEqual(points[0], {"BLOCK": 512, "FAULT": 0, "ITEMS": 1})
+
     def test_a_wrong_point(self):
         document, problem = self.judge(self.folder / "faults.yaml", "-s", "FAULT=4", expect=3)
         self.assertEqual(document["outcome"], "wrong_result")

@@ -118,6 +118,19 @@ static enum hn_status admit_ladder(struct hn_session *session, struct hn_error *
     return HN_OK;
 }
 
+/* The default point that is for this problem and not for all. */
+static enum hn_status admit_default(struct hn_session *session, struct hn_error *err)
+{
+    const struct hn_task *task = session->task;
+    const struct hn_bindings *own = hn_plan_default(task->plan, task->problem);
+    struct hn_error invalid;
+    if (own == &task->plan->defaults ||
+        hn_space_choice(task->space, own, session->choice, &invalid) != HN_OK ||
+        !hn_space_contains(task->space, session->choice))
+        return HN_OK;
+    return admit(session, true, err);
+}
+
 /* The best of what is cached takes part in every final race, and the best of what was imported is
  * measured. */
 static enum hn_status admit_incumbent(struct hn_session *session, struct hn_error *err)
@@ -155,6 +168,8 @@ enum hn_status hn_session_admit_given(struct hn_session *session, struct hn_erro
         status = admit_points(session, err);
     else
         status = admit_ladder(session, err);
+    if (status == HN_OK && session->options.point_count == 0)
+        status = admit_default(session, err);
     if (status == HN_OK)
         status = admit_incumbent(session, err);
     session->given_count = session->tickets.count;
