@@ -151,6 +151,7 @@ class Programs(Case):
 
     def test_the_locale_of_a_program_changes_nothing(self):
         self.tune_all()
+        self.tune_raced()
         recordings = self.export_recordings()
         for settings in locales.make(self.folder):
             captured = self.folder / settings["LC_ALL"]
