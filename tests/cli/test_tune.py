@@ -61,6 +61,28 @@ class Tune(hone.Case):
             events = [json.loads(line) for line in path.read_text().splitlines()]
             self.assertEqual((events[0]["look_ahead"], events[-1]["reused"]), (expected, 16 if number else 0))
 
+    def test_prior(self):
+        """It says where a search begins, and is no part of what was measured: with another one all is reused."""
+        recorded = hone.SOURCE / "cache" / "recorded" / "nvidia-h200"
+        text = (hone.SOURCE / "configs" / "matmul.yaml").read_text().replace("../templates", str(hone.SOURCE / "templates"))
+        begins = []
+        for i, prior in enumerate(("TILE_WIDTH + UNROLL", "100 / (TILE_WIDTH + UNROLL) * sm_count")):
+            config = self.folder / f"{i}.yaml"
+            config.write_text(text.replace("ladder:", "# ") + f"prior: {prior}\n")
+            path = self.folder / f"{i}.jsonl"
+            self.hone("tune", config, "-p", "K=32", "--simulate", recorded, "--quiet", "--budget", 12, "--cache",
+                      self.folder / f"{i}.db", "--events", path)
+            events = [json.loads(line) for line in path.read_text().splitlines()]
+            self.assertNotIn("sm_count", events[0]["problem"])
+            points = [event["record"]["point"] for event in events if event["event"] == "record"]
+            begins.append({(point["TILE_WIDTH"], point["UNROLL"]) for point in points[:5]})
+            self.hone("tune", config, "-p", "K=32", "--simulate", recorded, "--quiet", "--budget", 12, "--cache",
+                      self.folder / "0.db", "--events", path)
+            end = json.loads(path.read_text().splitlines()[-1])
+            self.assertGreaterEqual(end["reused"], 1)
+        self.assertIn((8, 1), begins[0])
+        self.assertIn((32, 16), begins[1])
+
     def test_look_ahead_changes_what_is_searched(self):
         """The strategy has been told of exactly so many: the same again the same way, another look-ahead another way."""
         recorded = hone.SOURCE / "cache" / "recorded" / "nvidia-h200"
