@@ -98,9 +98,10 @@ static enum hn_status fetch_records(struct incoming *incoming, int64_t *count, s
         const char *const values[] = {incoming->origin, first, most};
         status = hn_connection_read(
             incoming->fetching->connection,
-            "SELECT r.position, r.json, r.checksum FROM hone.record r JOIN hone.session s"
-            " ON s.id = r.session_id WHERE s.origin = $1 AND r.position >= $2::bigint"
-            " ORDER BY r.position LIMIT $3::bigint",
+            /* No join: how many rows one gives a server without statistics guesses wrong. */
+            "SELECT position, json, checksum FROM hone.record WHERE session_id ="
+            " (SELECT id FROM hone.session WHERE origin = $1) AND position >= $2::bigint"
+            " ORDER BY position LIMIT $3::bigint",
             values, 3, &rows, err);
         if (status != HN_OK)
             return status;
