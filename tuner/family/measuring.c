@@ -80,6 +80,8 @@ struct errand {
     const struct hn_bindings *problem;
     const struct hn_bindings *points; /* NULL: a search */
     size_t point_count;
+    const struct hn_bindings *first; /* of a search: measured before anything else */
+    size_t first_count;
     double budget_s; /* 0: none */
     double races;    /* those within this share of the best too */
     bool hasty;      /* what can not be the best is stopped early */
@@ -99,12 +101,12 @@ static enum hn_status run_session(struct hn_measuring *measuring, struct hn_task
     const struct hn_family_options *options = measuring->options;
     struct hn_backend *backend = NULL;
     struct hn_session *session = NULL;
-    double started_ms = hn_now_ms();
     const struct hn_live_options live = {
         .seed = options->seed,
-        .end_ms = errand->budget_s > 0 ? started_ms + errand->budget_s * 1e3 : 0,
         .any_order = errand->points != NULL || !options->strategy->needs_feedback,
     };
+    enum hn_status status = hn_backend_live(task, options->workers, &live, &backend, err);
+    /* Driver and compiler are up. */
     const struct hn_session_options session_options = {
         .strategy = options->strategy,
         .look_ahead = options->look_ahead,
@@ -112,13 +114,14 @@ static enum hn_status run_session(struct hn_measuring *measuring, struct hn_task
         .budget_s = errand->budget_s,
         .events = options->events,
         .command = options->command,
-        .started_ms = started_ms,
+        .started_ms = hn_now_ms(),
         .points = errand->points,
         .point_count = errand->point_count,
+        .first = errand->first,
+        .first_count = errand->first_count,
         .race_within = errand->races,
         .hasty = errand->hasty,
     };
-    enum hn_status status = hn_backend_live(task, options->workers, &live, &backend, err);
     if (status == HN_OK) {
         snprintf(measuring->nvrtc, sizeof measuring->nvrtc, "%s", task->version.nvrtc);
         status = hn_session_create(backend, options->store, &session_options, &session, err);
@@ -245,8 +248,14 @@ static enum hn_status read_search(void *reader, const struct hn_session *session
 enum hn_status hn_measuring_tune(struct hn_measuring *measuring, size_t size, double budget_s,
                                  struct hn_error *err)
 {
+    const struct hn_matrix *matrix = measuring->matrix;
     struct at_size at = {measuring, size};
-    const struct errand errand = {.problem = &measuring->matrix->sizes[size].problem,
+    struct hn_bindings known[HN_MATRIX_POINTS]; /* borrow theirs; cells that are filled anyway */
+    for (size_t p = 0; p < matrix->point_count; p++)
+        known[p] = matrix->points[p].values;
+    const struct errand errand = {.problem = &matrix->sizes[size].problem,
+                                  .first = known,
+                                  .first_count = matrix->point_count,
                                   .budget_s = budget_s,
                                   .read = read_search,
                                   .reader = &at};

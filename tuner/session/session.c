@@ -55,12 +55,6 @@ enum hn_status hn_session_begin_search(struct hn_session *session, struct hn_err
     return create_strategy(session, err);
 }
 
-/* What is told of the start are the points, too. */
-static bool has_to_wait(const struct hn_session *session)
-{
-    return session->options.events != NULL || hn_space_is_built(session->task->space);
-}
-
 enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *store,
                                  const struct hn_session_options *options, struct hn_session **out,
                                  struct hn_error *err)
@@ -90,7 +84,7 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
         status = hn_points_init(&session->points, task->space, err);
     if (status == HN_OK)
         status = hn_session_load_cached(session, err);
-    if (status == HN_OK && has_to_wait(session))
+    if (status == HN_OK && hn_space_is_built(task->space))
         status = hn_session_begin_search(session, err);
     if (status != HN_OK) {
         hn_session_destroy(session);

@@ -27,6 +27,8 @@ struct hn_session_options {
     /* Only these are evaluated, each in full unless they are hasty: no ladder, no strategy. Those that are not valid are left out. Borrowed. */
     const struct hn_bindings *points;
     size_t point_count; /* 0: the strategy proposes */
+    const struct hn_bindings *first; /* that are valid are evaluated before what the strategy proposes; borrowed */
+    size_t first_count;
     bool counters;      /* of the best finalists it is also read what the GPU counts of a launch */
     bool hasty;         /* points that can not be the best are stopped early */
     double energy_s;    /* what launches of the finalists consume, in two windows of so many seconds; 0: not asked for */

@@ -16,8 +16,8 @@ static const double audit_launches = 14;
 static const double rest_ms = 500;
 
 /* A search that has measured nothing when its time is up, but has something compiled, gets the
- * first of it measured: for as long again, but at least so long. */
-static const double extension_least_ms = 5000;
+ * first of it measured, for so long. */
+static const double extension_ms = 1500;
 /* What is waited for looks at the clock at least this often. */
 static const double extension_ahead_ms = 200;
 
@@ -94,7 +94,7 @@ void hn_session_mind_clock(struct hn_session *session)
     session->backend->hurries = true;
     session->extended = left_ms < extension_ahead_ms;
     if (session->extended)
-        session->backend->end_ms += fmax(budget_ms, extension_least_ms);
+        session->backend->end_ms += extension_ms;
 }
 
 static bool is_quiet(const struct hn_session *session)

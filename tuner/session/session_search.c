@@ -146,30 +146,56 @@ static enum hn_status admit_incumbent(struct hn_session *session, struct hn_erro
     return status;
 }
 
-static enum hn_status admit_points(struct hn_session *session, struct hn_error *err)
+/* Those that are valid. */
+static enum hn_status admit_points(struct hn_session *session, const struct hn_bindings *points,
+                                   size_t count, bool full, struct hn_error *err)
+{
+    const struct hn_space *space = session->task->space;
+    enum hn_status status = HN_OK;
+    for (size_t i = 0; status == HN_OK && i < count; i++) {
+        struct hn_error invalid;
+        if (hn_space_choice(space, &points[i], session->choice, &invalid) == HN_OK &&
+            hn_space_contains(space, session->choice))
+            status = admit(session, full, err);
+    }
+    return status;
+}
+
+/* While the space is built there is something to measure, at least. */
+static enum hn_status admit_meanwhile(struct hn_session *session, struct hn_error *err)
+{
+    const struct hn_task *task = session->task;
+    struct hn_bindings point;
+    if (session->strategy != NULL || session->tickets.count > 0)
+        return HN_OK;
+    hn_bindings_init(&point);
+    enum hn_status status = hn_config_default_point(task->config, task->space, &point, err);
+    if (status == HN_OK)
+        status = admit_points(session, &point, 1, true, err);
+    hn_bindings_finish(&point);
+    return status;
+}
+
+static enum hn_status admit_before_search(struct hn_session *session, struct hn_error *err)
 {
     const struct hn_session_options *options = &session->options;
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; status == HN_OK && i < options->point_count; i++) {
-        struct hn_error invalid;
-        if (hn_space_choice(session->task->space, &options->points[i], session->choice, &invalid) ==
-                HN_OK &&
-            hn_space_contains(session->task->space, session->choice))
-            status = admit(session, !options->hasty, err);
-    }
-    session->exhausted = true;
-    return status;
+    enum hn_status status = admit_ladder(session, err);
+    if (status == HN_OK)
+        status = admit_default(session, err);
+    if (status == HN_OK)
+        status = admit_points(session, options->first, options->first_count, false, err);
+    return status == HN_OK ? admit_meanwhile(session, err) : status;
 }
 
 enum hn_status hn_session_admit_given(struct hn_session *session, struct hn_error *err)
 {
     enum hn_status status = HN_OK;
-    if (session->options.point_count > 0)
-        status = admit_points(session, err);
+    const struct hn_session_options *options = &session->options;
+    session->exhausted = options->point_count > 0;
+    if (session->exhausted)
+        status = admit_points(session, options->points, options->point_count, !options->hasty, err);
     else
-        status = admit_ladder(session, err);
-    if (status == HN_OK && session->options.point_count == 0)
-        status = admit_default(session, err);
+        status = admit_before_search(session, err);
     if (status == HN_OK)
         status = admit_incumbent(session, err);
     session->given_count = session->tickets.count;
