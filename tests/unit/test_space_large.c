@@ -222,6 +222,29 @@ static void a_thread_builds_the_same(void **state)
     hn_space_destroy(begun);
 }
 
+/* Of more points than are looked for in a moment none is numbered, and all else works. */
+static void haste_numbers_less(void **state)
+{
+    (void)state;
+    struct hn_space *space = hn_space_create();
+    uint16_t choice[5];
+    bool exact = true;
+    struct hn_random random = hn_random_seeded(5);
+    for (int i = 0; i < 5; i++)
+        add_range(space, (const char *[]){"A", "B", "C", "D", "E"}[i], 1, 40);
+    constrain(space, "(A + B + C + D + E) % 2 == 0 and A * B + C * D != E * 7 + %d", 1000, 0);
+    hn_space_make_hasty(space);
+    assert_int_equal(hn_space_begin(space, NULL), HN_OK);
+    assert_int_equal(hn_space_wait(space, NULL), HN_OK);
+    assert_false(hn_space_enumerated(space));
+    assert_true(hn_space_valid(space, &exact) > 45e6 && hn_space_valid(space, &exact) < 57e6);
+    for (int i = 0; i < 100; i++) {
+        hn_space_sample(space, &random, choice);
+        assert_true(hn_space_contains(space, choice));
+    }
+    hn_space_destroy(space);
+}
+
 /* Whoever does not wait does not wait for it to end either. */
 static void what_was_begun_can_be_let_go(void **state)
 {
@@ -496,6 +519,7 @@ int main(void)
         cmocka_unit_test(draws_without_counts_are_nearly_uniform),
         cmocka_unit_test(first_point_has_what_is_wanted),
         cmocka_unit_test(a_thread_builds_the_same),
+        cmocka_unit_test(haste_numbers_less),
         cmocka_unit_test(what_was_begun_can_be_let_go),
         cmocka_unit_test(a_thread_says_that_there_is_no_point),
         cmocka_unit_test(groups_multiply),

@@ -246,7 +246,7 @@ enum hn_status hn_tune_search_run(struct hn_tune_search *search, struct hn_error
     struct hn_task task;
     const enum hn_regime regime = search->options->regime;
     enum hn_status status =
-        search->options->simulate != NULL
+        search->options->simulate != NULL || !search->strategy->needs_feedback
             ? hn_task_make(search->config, search->problem, regime, &task, err)
             : hn_task_make_search(search->config, search->problem, regime, &task, err);
     if (status != HN_OK)

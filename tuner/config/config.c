@@ -350,6 +350,7 @@ static enum hn_status fill_space(const struct hn_config *config, size_t problem,
 static enum hn_status begin(const struct hn_config *config, struct hn_space *space,
                             struct hn_error *err)
 {
+    hn_space_make_hasty(space);
     enum hn_status status = hn_space_begin(space, err);
     if (status == HN_OK && !hn_config_has_defaults(config, space))
         status = hn_space_wait(space, err);

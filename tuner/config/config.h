@@ -106,7 +106,8 @@ enum hn_status hn_config_keep_points(struct hn_config *config, const struct hn_b
 /* The space of one problem, built. HN_ENOTFOUND when it is empty. */
 enum hn_status hn_config_space(const struct hn_config *config, size_t problem, struct hn_space **space,
                                struct hn_error *err);
-/* The same where the default point is known to be valid without it: for who has something to do until hn_space_wait(). */
+/* The same, hasty (hn_space_make_hasty), and where the default point is known to be valid without it for who has something to do until
+ * hn_space_wait(). */
 enum hn_status hn_config_begin_space(const struct hn_config *config, size_t problem, struct hn_space **space,
                                      struct hn_error *err);
 /* Whether the `defaults` are all there is to the default point, and are valid. */

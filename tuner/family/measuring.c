@@ -144,7 +144,9 @@ static enum hn_status run(struct hn_measuring *measuring, struct hn_config *conf
     struct hn_task task;
     enum hn_status status = hn_config_take_problem(config, errand->problem, err);
     if (status == HN_OK)
-        status = hn_task_make_search(config, 0, measuring->options->regime, &task, err);
+        status = measuring->options->strategy->needs_feedback
+                     ? hn_task_make_search(config, 0, measuring->options->regime, &task, err)
+                     : hn_task_make(config, 0, measuring->options->regime, &task, err);
     if (status == HN_ENOTFOUND)
         return HN_OK;
     if (status != HN_OK)

@@ -26,7 +26,7 @@ struct hn_task {
 /* HN_ECONFIG: no template in the config, a file that is missing; HN_ENOTFOUND: an empty space. */
 enum hn_status hn_task_make(const struct hn_config *config, size_t problem, enum hn_regime regime,
                             struct hn_task *task, struct hn_error *err);
-/* The same for a session on live workers, which waits for the space (hn_space_wait) when it needs its points: until then as
+/* The same for a session on live workers whose strategy draws points, which waits for the space (hn_space_wait) when it needs its points: until then as
  * hn_space_begin says. */
 enum hn_status hn_task_make_search(const struct hn_config *config, size_t problem, enum hn_regime regime,
                                    struct hn_task *task, struct hn_error *err);

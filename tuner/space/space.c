@@ -13,13 +13,25 @@ static const struct hn_space_limits limits = {
     .enough_points = 1000,
     .few_steps = 10000,
     .many_steps = 50000,
+    .clearly_more = 20,
 #else
     .points = 100000000,
     .steps = 1000000000,
     .enough_points = 1000000,
     .few_steps = 3000000,
     .many_steps = 60000000,
+    .clearly_more = 20,
 #endif
+};
+
+/* Looking for some ten million points takes half a second of a core. */
+static const struct hn_space_limits hasty_limits = {
+    .points = 10000000,
+    .steps = 1000000000,
+    .enough_points = 1000000,
+    .few_steps = 300000,
+    .many_steps = 300000,
+    .clearly_more = 2,
 };
 
 struct hn_space *hn_space_create(void)
@@ -30,6 +42,12 @@ struct hn_space *hn_space_create(void)
     space->limits = limits;
     pthread_mutex_init(&space->lock, NULL);
     return space;
+}
+
+void hn_space_make_hasty(struct hn_space *space)
+{
+    if (space->limits.points > hasty_limits.points)
+        space->limits = hasty_limits;
 }
 
 static void free_value(struct hn_value *value)

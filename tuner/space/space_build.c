@@ -7,8 +7,7 @@
 #include "tuner/space/space_begin.h"
 #include "tuner/space/space_open.h"
 
-/* Estimates of so many times the limit, or so small a part of it, are believed. */
-static const double clearly_more = 20;
+/* Estimates of so small a part of the limit are believed. */
 static const double clearly_fewer = 2;
 /* Steps of such an estimate. */
 static const uint64_t most_probed = 100000000;
@@ -126,7 +125,7 @@ static enum hn_status judge(struct hn_space_open *open, const struct hn_space_li
     if (walk == HN_WALK_DONE)
         *too_many = open->valid > points;
     else
-        *too_many = hn_space_open_estimate(open, most_probed) > clearly_more * points;
+        *too_many = hn_space_open_estimate(open, most_probed) > most->clearly_more * points;
     return HN_OK;
 }
 

@@ -55,6 +55,7 @@ struct hn_space_limits {
     uint64_t enough_points; /* when steps end with so many, there is something to draw from */
     uint64_t few_steps;     /* spent on counting before points are looked for */
     uint64_t many_steps;    /* and once it is clear that they are not to be kept */
+    double clearly_more;    /* estimates of so many times `points` are believed */
 };
 
 struct hn_space {
