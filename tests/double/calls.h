@@ -57,7 +57,8 @@ void double_stream_end(CUstream stream);
 bool double_streams_left(void);
 void double_streams_free(void);
 
-/* graph.c. Whether the stream is being captured, and so the graph has taken it. Parameters as of double_stream_defer. */
+/* graph.c. Whether the stream is being captured, and so the graph has taken it. Parameters as of double_stream_defer:
+ * the bench's are so, those of libhone are not. */
 bool double_graph_takes_kernel(CUstream stream, struct double_function *function,
                                const struct double_geometry *geometry, void **parameters);
 bool double_graph_takes_memset(CUstream stream, void *to, unsigned char value, size_t bytes);

@@ -42,49 +42,6 @@ void composite_plans_have_scratch_of_their_own(void **state)
     hone_close(cache);
 }
 
-/* All steps of a launch, and what is zeroed before them, replayed on other data in the same place.
- */
-void launches_are_captured_into_graphs(void **state)
-{
-    (void)state;
-    enum { COUNT = 4096 };
-    struct hone_error err = {.message = ""};
-    struct hone_cache *cache = open_cache();
-    static const char *const names[] = {"sum_two_pass", "sum_last_block"};
-    int host[COUNT] = {0};
-    CUdeviceptr x = new_buffer(host, sizeof host), result = new_buffer(host, sizeof(int));
-    const struct hone_argument arguments[] = {hone_buffer("x", x), hone_buffer("sum", result)};
-    CUstream stream;
-    CHECK_CUDA(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
-    for (size_t f = 0; f < 2; f++) {
-        CUgraph graph;
-        CUgraphExec exec;
-        struct hone_kernel *kernel = get_kernel(cache, names[f], "n", COUNT, NULL);
-        expect_ok(hone_prepare(kernel, stream, &err), &err);
-        CHECK_CUDA(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-        expect_ok(hone_launch(kernel, stream, arguments, 2, &err), &err);
-        CHECK_CUDA(cuStreamEndCapture(stream, &graph));
-        CHECK_CUDA(cuGraphInstantiate(&exec, graph, 0));
-        for (int i = 1; i < 4; i++) {
-            int found = -1;
-            for (int k = 0; k < COUNT; k++)
-                host[k] = i;
-            CHECK_CUDA(cuMemcpyHtoD(x, host, sizeof host));
-            CHECK_CUDA(cuMemcpyHtoD(result, &found, sizeof found));
-            CHECK_CUDA(cuGraphLaunch(exec, stream));
-            CHECK_CUDA(cuStreamSynchronize(stream));
-            CHECK_CUDA(cuMemcpyDtoH(&found, result, sizeof found));
-            assert_int_equal(found, i * COUNT);
-        }
-        CHECK_CUDA(cuGraphExecDestroy(exec));
-        CHECK_CUDA(cuGraphDestroy(graph));
-    }
-    CHECK_CUDA(cuStreamDestroy(stream));
-    CHECK_CUDA(cuMemFree(x));
-    CHECK_CUDA(cuMemFree(result));
-    hone_close(cache);
-}
-
 void scratch_can_be_the_callers(void **state)
 {
     (void)state;
