@@ -14,12 +14,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/scratch.h"
 #include "base/text.h"
 #include "runtime/compile/compile_log.h"
 #include "runtime/compile/cubin_kernels.h"
 #include "runtime/compile/entry_marker.h"
 #include "runtime/compile/nvcc_program.h"
-#include "base/scratch.h"
 #include "runtime/plan/option_list.h"
 
 enum { LOG_LIMIT = 16 << 20, CUBIN_LIMIT = 1 << 30, OWN_OPTIONS = 12 };

@@ -3,7 +3,7 @@
 
 #define STALL(id, reason)                                                                          \
     [HN_COUNTER_STALL_##id] = "smsp__average_warps_issue_stalled_" reason "_per_issue_active."     \
-                                                                          "ratio"
+                              "ratio"
 
 const char *const hn_counter_metrics[HN_COUNTER_COUNT] = {
     [HN_COUNTER_TIME] = "gpu__time_duration.sum",

@@ -20,7 +20,8 @@ extern char **environ;
 static const double GRACE_S = 120;
 static const double DEFAULT_S = 30;
 
-/* hone tune CONFIG --cache PATH --device UUID --budget 30s --quiet [--regime NAME] -p NAME=VALUE … */
+/* hone tune CONFIG --cache PATH --device UUID --budget 30s --quiet [--regime NAME] -p NAME=VALUE …
+ */
 struct command_line {
     char **words; /* owned */
     size_t count;

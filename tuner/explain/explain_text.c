@@ -313,8 +313,9 @@ static void print_bounds(const struct hn_explanation *explanation, FILE *file)
         print_counted(explanation, file);
     print_roof(explanation, file);
     if (!explanation->findings.known && explanation->task->plan->pipeline == NULL)
-        fputs("  inferred from metrics, roofs and the launch; --counters reads what the GPU counts\n",
-              file);
+        fputs(
+            "  inferred from metrics, roofs and the launch; --counters reads what the GPU counts\n",
+            file);
     if (!bounds->launch_known)
         return;
     fprintf(file, "  occupancy %d%%", hn_format_percent(bounds->occupancy));
