@@ -11,8 +11,6 @@
 #include "bgemm_embedded.h" /* hone export bgemm --format cubin-header; includes cuda.h */
 #include "cublaslt.h"
 
-enum { SAMPLES = 15 };
-
 struct product {
     struct hone_bgemm_problem problem;
     struct hone_bgemm_kernel kernel;
@@ -87,30 +85,16 @@ static double relative_error(const struct product *p, const uint16_t *a, const u
     return worst / largest;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Medians of launches that take turns, each with a cold L2 cache. */
 static void measure(const struct gpu *gpu, struct product *product, struct cublaslt *lt)
 {
-    double own[SAMPLES], theirs[SAMPLES];
-    for (int i = 0; i < SAMPLES; i++) {
-        own[i] = gpu_time_us(gpu, launch, product);
-        if (lt != NULL)
-            theirs[i] = gpu_time_us(gpu, cublaslt_launch, lt);
-    }
-    qsort(own, SAMPLES, sizeof *own, compare_doubles);
+    struct gpu_work own = {launch, product, 0}, other = {cublaslt_launch, lt, 0};
+    gpu_measure(gpu, &own, &other);
     const struct hone_bgemm_problem *p = &product->problem;
-    double us = own[SAMPLES / 2], flops = 2.0 * (double)p->M * (double)p->N * (double)p->K;
+    double us = own.us, flops = 2.0 * (double)p->M * (double)p->N * (double)p->K;
     printf("%.1f us, %.1f TFLOP/s", us, flops / us / 1e6);
-    if (lt != NULL) {
-        qsort(theirs, SAMPLES, sizeof *theirs, compare_doubles);
-        printf("; cublasLt's first choice %.1f us: %.2f times as fast as that", theirs[SAMPLES / 2],
-               theirs[SAMPLES / 2] / us);
-    }
+    if (lt != NULL)
+        printf("; cublasLt's first choice %.1f us: %.2f times as fast as that", other.us,
+               other.us / us);
     printf("\n");
 }
 

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { SAMPLES = 15 };
+
 void gpu_check(CUresult result, const char *what)
 {
     const char *text = "unknown error";
@@ -50,14 +52,34 @@ CUdeviceptr gpu_upload(const void *data, size_t bytes)
     return buffer;
 }
 
-double gpu_time_us(const struct gpu *gpu, void (*launch)(void *context), void *context)
+static double time_us(const struct gpu *gpu, const struct gpu_work *work)
 {
     float milliseconds = 0;
     gpu_check(cuMemsetD8Async(gpu->flush, 0, gpu->flush_size, NULL), "cuMemsetD8Async");
     gpu_check(cuEventRecord(gpu->start, NULL), "cuEventRecord");
-    launch(context);
+    work->launch(work->context);
     gpu_check(cuEventRecord(gpu->stop, NULL), "cuEventRecord");
     gpu_check(cuEventSynchronize(gpu->stop), "cuEventSynchronize");
     gpu_check(cuEventElapsedTime(&milliseconds, gpu->start, gpu->stop), "cuEventElapsedTime");
     return milliseconds * 1000.0;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void gpu_measure(const struct gpu *gpu, struct gpu_work *own, struct gpu_work *other)
+{
+    struct gpu_work *both[] = {own, other};
+    double samples[2][SAMPLES] = {{0}};
+    for (int i = 0; i < SAMPLES; i++)
+        for (int w = 0; w < 2; w++)
+            if (both[w]->context != NULL)
+                samples[w][i] = time_us(gpu, both[w]);
+    for (int w = 0; w < 2; w++) {
+        qsort(samples[w], SAMPLES, sizeof **samples, compare_doubles);
+        both[w]->us = samples[w][SAMPLES / 2];
+    }
 }

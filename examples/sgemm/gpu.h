@@ -21,7 +21,13 @@ void gpu_check(CUresult result, const char *what);
 void gpu_open(struct gpu *gpu);
 /* Device memory with a copy of data, or zeroed where that is NULL. */
 CUdeviceptr gpu_upload(const void *data, size_t bytes);
-/* How long what `launch` queues takes, with a cold L2 cache. */
-double gpu_time_us(const struct gpu *gpu, void (*launch)(void *context), void *context);
+/* What queues work, and the median of the times that it took. */
+struct gpu_work {
+    void (*launch)(void *context);
+    void *context; /* NULL: it is left out */
+    double us;
+};
+/* Two that take turns, each with a cold L2 cache. */
+void gpu_measure(const struct gpu *gpu, struct gpu_work *own, struct gpu_work *other);
 
 #endif

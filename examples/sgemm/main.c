@@ -12,8 +12,6 @@
 #include "gpu.h"
 #include "sgemm_tuned.h" /* hone export sgemm --format driver-header; includes cuda.h */
 
-enum { SAMPLES = 15 };
-
 struct sgemm {
     struct hone_sgemm_problem problem;
     int config;
@@ -98,30 +96,15 @@ static double relative_error(const struct sgemm *s, const float *a, const float 
     return row == NULL ? NAN : worst / largest;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Medians of launches that take turns, each with a cold L2 cache. */
 static void measure(const struct gpu *gpu, struct sgemm *sgemm, struct cublas *cublas)
 {
-    double own[SAMPLES], theirs[SAMPLES];
-    for (int i = 0; i < SAMPLES; i++) {
-        own[i] = gpu_time_us(gpu, launch, sgemm);
-        if (cublas != NULL)
-            theirs[i] = gpu_time_us(gpu, cublas_launch, cublas);
-    }
-    qsort(own, SAMPLES, sizeof *own, compare_doubles);
+    struct gpu_work own = {launch, sgemm, 0}, other = {cublas_launch, cublas, 0};
+    gpu_measure(gpu, &own, &other);
     const struct hone_sgemm_problem *p = &sgemm->problem;
-    double us = own[SAMPLES / 2], flops = 2.0 * (double)p->M * (double)p->N * (double)p->K;
+    double us = own.us, flops = 2.0 * (double)p->M * (double)p->N * (double)p->K;
     printf("%.1f us, %.0f GFLOP/s", us, flops / us / 1000);
-    if (cublas != NULL) {
-        qsort(theirs, SAMPLES, sizeof *theirs, compare_doubles);
-        printf("; cuBLAS %.1f us: %.2f times as fast as that", theirs[SAMPLES / 2],
-               theirs[SAMPLES / 2] / us);
-    }
+    if (cublas != NULL)
+        printf("; cuBLAS %.1f us: %.2f times as fast as that", other.us, other.us / us);
     printf("\n");
 }
 
