@@ -79,6 +79,30 @@ static void nothing_is_found_where_nothing_is_wrong(void **state)
     assert_string_equal(first(CHANGED({"stall_selected", 1})), "");
 }
 
+/* 128 MiB in 32 us are 4194 GB/s. */
+static void nothing_costs_more_than_memory_leaves(void **state)
+{
+    (void)state;
+    struct hn_record record;
+    struct hn_findings findings;
+    const struct hn_roofs roofs = {.copy_gb_per_s = 4660};
+    struct hn_value bytes = hn_real(134217728);
+    make(&record, CHANGED({"load_sectors", 16777216}, {"stall_long_scoreboard", 90}));
+    record.timing.median_us = 32;
+    for (int needed = 0; needed < 3; needed++) {
+        hn_findings_make(&record, &roofs, &findings);
+        assert_true(findings.count > 0);
+        assert_string_equal(findings.items[0].kind, "uncoalesced");
+        /* Not known, all of what was moved, half of it. */
+        const double most[] = {0.71, 0.101, 0.551}, least[] = {0.69, 0.099, 0.549};
+        assert_true(findings.items[0].share < most[needed]);
+        assert_true(findings.items[0].share > least[needed]);
+        assert_int_equal(hn_bindings_set(&record.metrics, "bytes", &bytes, NULL), HN_OK);
+        bytes = hn_real(67108864);
+    }
+    hn_record_finish(&record);
+}
+
 static void each_fault_is_told_by_its_counters(void **state)
 {
     (void)state;
@@ -157,6 +181,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_found_where_nothing_is_wrong),
+        cmocka_unit_test(nothing_costs_more_than_memory_leaves),
         cmocka_unit_test(each_fault_is_told_by_its_counters),
         cmocka_unit_test(waiting_costs_nothing_beside_a_busy_unit),
         cmocka_unit_test(rates_are_by_the_measured_time_and_the_roof),

@@ -28,6 +28,7 @@ enum { WARP = 32 };
 struct view {
     const struct hn_counters *counters;
     struct hn_findings *findings;
+    double most;    /* that anything can cost: what the problem has to move takes the rest */
     double idle;    /* what the busiest unit leaves: only of that waiting can cost something */
     double memory;  /* of the warps, the share that waits for global and local memory */
     double shared;  /* and for shared memory */
@@ -66,11 +67,12 @@ static struct hn_finding *find(const struct view *view, const char *kind, double
                                const char *remedy, const char *format, ...)
 {
     struct hn_findings *findings = view->findings;
+    share = fmin(share, view->most);
     if (!(share >= least_share) || findings->count == HN_FINDINGS_MOST)
         return NULL;
     struct hn_finding *finding = &findings->items[findings->count++];
     va_list arguments;
-    *finding = (struct hn_finding){.kind = kind, .share = fmin(share, 1), .remedy = remedy};
+    *finding = (struct hn_finding){.kind = kind, .share = share, .remedy = remedy};
     va_start(arguments, format);
     (void)vsnprintf(finding->text, sizeof finding->text, format, arguments);
     va_end(arguments);
@@ -328,6 +330,17 @@ static void find_units(const struct hn_counters *counters, struct hn_findings *f
             findings->busiest = (enum hn_unit)unit;
 }
 
+/* By the metric `bytes`, where memory did move them, and not a cache. */
+static double most_of(const struct hn_findings *findings)
+{
+    const double moved = 0.9;
+    double needed = findings->effective_gb_per_s;
+    double actual = findings->dram_gb_per_s;
+    if (!(needed > 0) || actual < moved * needed)
+        return 1;
+    return fmax(0, 1 - findings->dram_share * fmin(needed / actual, 1));
+}
+
 static int compare_shares(const void *a, const void *b)
 {
     double first = ((const struct hn_finding *)a)->share;
@@ -347,6 +360,7 @@ void hn_findings_make(const struct hn_record *record, const struct hn_roofs *roo
     findings->known = true;
     find_rates(record, roofs, &counters, findings);
     find_units(&counters, findings);
+    view.most = most_of(findings);
     view.idle = fmax(0, 1 - findings->busy[findings->busiest]);
     view.memory =
         fmin(stall(&view, HN_COUNTER_STALL_LONG_SCOREBOARD) +
