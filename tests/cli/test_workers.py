@@ -75,6 +75,20 @@ class Places(hosts.Workers):
         self.assertEqual(sorted((self.folder / "ssh.log").read_text().splitlines()),
                          [f"-T gpu{i} {hone.HONE} worker node count" for i in (7, 8)])
 
+    def test_containers(self):
+        """Stand-ins for what starts processes in containers: each takes what it is given for these, and nothing of the environment gets there."""
+        points = self.cheap_config(4, 4)
+        names = ("TMPDIR", "HONE_LOCKS", "LD_LIBRARY_PATH")
+        inside = " ".join(f"{name}={shlex.quote(self.environment()[name])}" for name in names)
+        runs = {"kubectl": ("exec -i pod-7 --", 4), "docker": ("run -i --rm --gpus all image", 6), "apptainer": ("exec --nv image.sif", 3)}
+        for name, (words, count) in runs.items():
+            self.write(name, f"#!/bin/sh\necho \"$*\" >> {self.folder}/{name}.log\nshift {count}\ncd /\nexec env -i PATH=/usr/bin:/bin {inside} \"$@\"\n").chmod(0o755)
+        workers = self.list_hosts(*({"run": f"{name} {words}", "gpus": int(name == "kubectl"), "compile": 1} for name, (words, _) in runs.items()))
+        result, = self.tune("--full", "--workers", workers, PATH=f"{self.folder}:{os.environ['PATH']}")
+        self.assertEqual(result["outcomes"], {"ok": points})
+        for name, (words, _) in runs.items():
+            self.assertEqual((self.folder / f"{name}.log").read_text(), f"{words} {hone.HONE} worker node\n")
+
     def test_the_first_is_none(self):
         """The next that has a GPU leads; a host without one compiles."""
         self.cheap_config(4, 4)
