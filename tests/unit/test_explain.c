@@ -278,6 +278,33 @@ static void test_common(void **state)
     end(&fixture);
 }
 
+/* Of points that failed, too, and of the same parameter whatever the objective says. */
+static void test_compile_times(void **state)
+{
+    (void)state;
+    struct hn_error err;
+    struct fixture fixture = begin(additive, 1);
+    struct hn_evidence evidence;
+    struct hn_effects effects;
+    for (size_t i = 0; i < fixture.records.count; i++) {
+        struct hn_record *record = &fixture.records.items[i];
+        double b = (double)hn_bindings_get(&record->point, "B")->integer;
+        record->outcome = i % 3 == 0 ? HN_OUTCOME_INVALID_LAUNCH : HN_OUTCOME_OK;
+        record->costs.compile_ms = i == 5 ? 0 : 100 * exp(b);
+    }
+    assert_int_equal(hn_evidence_of_compiling(fixture.space, &fixture.records, &evidence, &err),
+                     HN_OK);
+    assert_int_equal(evidence.count, fixture.records.count - 1);
+    assert_near(exp(evidence.values[evidence.best]), 100, 1e-9);
+    assert_int_equal(hn_effects_find(&evidence, 1, &effects, &err), HN_OK);
+    assert_true(effects.known);
+    assert_int_equal(effects.mains[0].parameter, 1);
+    assert_true(effects.mains[0].share > 0.9 && effects.mains[1].share < 0.1);
+    hn_effects_finish(&effects);
+    hn_evidence_finish(&evidence);
+    end(&fixture);
+}
+
 static void expect_next(struct hn_value edge, struct hn_value behind, struct hn_value third,
                         double expected)
 {
@@ -313,6 +340,7 @@ int main(void)
         cmocka_unit_test(test_failures_and_others_points),
         cmocka_unit_test(test_chance),
         cmocka_unit_test(test_common),
+        cmocka_unit_test(test_compile_times),
         cmocka_unit_test(test_what_would_follow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -128,8 +128,8 @@ static void find_best(struct hn_evidence *evidence)
     }
 }
 
-enum hn_status hn_evidence_make(const struct hn_space *space, const struct hn_records *records,
-                                struct hn_evidence *evidence, struct hn_error *err)
+static enum hn_status begin(const struct hn_space *space, const struct hn_records *records,
+                            struct hn_evidence *evidence, struct hn_error *err)
 {
     *evidence = (struct hn_evidence){
         .space = space,
@@ -137,10 +137,39 @@ enum hn_status hn_evidence_make(const struct hn_space *space, const struct hn_re
         .parameters = hn_space_parameter_count(space),
     };
     enum hn_status status = allocate(evidence, err);
-    if (status != HN_OK) {
+    if (status != HN_OK)
         hn_evidence_finish(evidence);
-        return status;
+    return status;
+}
+
+enum hn_status hn_evidence_of_compiling(const struct hn_space *space,
+                                        const struct hn_records *records,
+                                        struct hn_evidence *evidence, struct hn_error *err)
+{
+    enum hn_status status = begin(space, records, evidence, err);
+    evidence->best = SIZE_MAX;
+    for (size_t i = 0; status == HN_OK && i < records->count; i++) {
+        double ms = records->items[i].costs.compile_ms;
+        if (!(ms > 0) || !place(evidence, &records->items[i]))
+            continue;
+        if (evidence->best == SIZE_MAX || ms < evidence->values[evidence->best])
+            evidence->best = evidence->count;
+        evidence->values[evidence->count] = ms;
+        evidence->numbers[evidence->count++] = (uint32_t)i;
     }
+    if (status == HN_OK) {
+        sort(evidence);
+        take_logarithms(evidence);
+    }
+    return status;
+}
+
+enum hn_status hn_evidence_make(const struct hn_space *space, const struct hn_records *records,
+                                struct hn_evidence *evidence, struct hn_error *err)
+{
+    enum hn_status status = begin(space, records, evidence, err);
+    if (status != HN_OK)
+        return status;
     take_timed(evidence);
     take_failed(evidence);
     sort(evidence);

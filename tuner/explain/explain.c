@@ -72,6 +72,11 @@ enum hn_status hn_explain(const struct hn_explain_input *input, struct hn_explan
     if (status == HN_OK)
         status = hn_effects_find(evidence, seed, &explanation->effects, err);
     if (status == HN_OK)
+        status = hn_evidence_of_compiling(input->task->space, input->records,
+                                          &explanation->compiling, err);
+    if (status == HN_OK)
+        status = hn_effects_find(&explanation->compiling, seed, &explanation->compile_effects, err);
+    if (status == HN_OK)
         status = hn_common_find(evidence, &explanation->common, err);
     if (status == HN_OK && evidence->best != SIZE_MAX) {
         hn_bounds_find(input->task, &explanation->device, input->roofs,
@@ -91,6 +96,8 @@ void hn_explanation_finish(struct hn_explanation *explanation)
 {
     hn_evidence_finish(&explanation->evidence);
     hn_effects_finish(&explanation->effects);
+    hn_evidence_finish(&explanation->compiling);
+    hn_effects_finish(&explanation->compile_effects);
     hn_common_finish(&explanation->common);
     hn_edges_finish(&explanation->edges);
     for (size_t i = 0; i < explanation->advice_count; i++)

@@ -30,6 +30,8 @@ struct hn_explanation {
     struct hn_origin origin; /* of the tuning */
     struct hn_evidence evidence;
     struct hn_effects effects;
+    struct hn_evidence compiling; /* what compiling took, */
+    struct hn_effects compile_effects; /* and what it goes with */
     struct hn_common common;
     struct hn_bounds bounds; /* of the best */
     struct hn_findings findings; /* what its counters say, if they were read */

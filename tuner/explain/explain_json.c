@@ -10,10 +10,8 @@ static json_t *number(double value)
 }
 
 /* Against the best value of the parameter. */
-static json_t *values_to_json(const struct hn_explanation *explanation,
-                              const struct hn_effect *effect)
+static json_t *values_to_json(const struct hn_evidence *evidence, const struct hn_effect *effect)
 {
-    const struct hn_evidence *evidence = &explanation->evidence;
     json_t *values = json_array();
     double least = INFINITY;
     size_t count = hn_space_value_count(evidence->space, effect->parameter);
@@ -29,10 +27,9 @@ static json_t *values_to_json(const struct hn_explanation *explanation,
     return values;
 }
 
-static json_t *effects_to_json(const struct hn_explanation *explanation)
+static json_t *effects_to_json(const struct hn_evidence *evidence, const struct hn_effects *effects)
 {
-    const struct hn_effects *effects = &explanation->effects;
-    const struct hn_space *space = explanation->evidence.space;
+    const struct hn_space *space = evidence->space;
     json_t *parameters = json_array();
     json_t *interactions = json_array();
     if (!effects->known) {
@@ -48,7 +45,7 @@ static json_t *effects_to_json(const struct hn_explanation *explanation)
                       hn_space_parameter_name(space, effect->parameter), "share", effect->share,
                       "alone", "points", (json_int_t)effect->alone, "worst_ratio",
                       effect->alone > 0 ? number(effect->worst_alone) : json_null(), "values",
-                      values_to_json(explanation, effect)));
+                      values_to_json(evidence, effect)));
     }
     for (size_t i = 0; i < effects->pair_count; i++)
         json_array_append_new(
@@ -151,14 +148,16 @@ json_t *hn_explanation_to_json(const struct hn_explanation *explanation)
         json_array_append_new(next, json_pack("{ss ss}", "kind", explanation->advice[i].kind,
                                               "text", explanation->advice[i].text));
     return json_pack(
-        "{ss so ss ss sb sb so so s{sI sI sI sI} so so so so so so so}", "kernel", identity->kernel,
-        "problem", hn_bindings_to_json(&identity->problem), "regime", identity->regime, "device",
-        identity->device.name, "simulated", explanation->simulated, "stale", explanation->stale,
-        "origin", hn_origin_to_json(&explanation->origin), "valid", valid_to_json(evidence->space),
-        "points", "timed", (json_int_t)evidence->count, "lower_bounds",
-        (json_int_t)evidence->bounded, "failed", (json_int_t)evidence->failed, "foreign",
-        (json_int_t)evidence->foreign, "best", best_to_json(evidence), "effects",
-        effects_to_json(explanation), "common", common_to_json(explanation), "bounds",
-        bounds_to_json(explanation), "warnings", warned_to_json(&explanation->warned), "edges",
-        hn_edges_to_json(&explanation->edges), "next", next);
+        "{ss so ss ss sb sb so so s{sI sI sI sI} so so so so so so so so}", "kernel",
+        identity->kernel, "problem", hn_bindings_to_json(&identity->problem), "regime",
+        identity->regime, "device", identity->device.name, "simulated", explanation->simulated,
+        "stale", explanation->stale, "origin", hn_origin_to_json(&explanation->origin), "valid",
+        valid_to_json(evidence->space), "points", "timed", (json_int_t)evidence->count,
+        "lower_bounds", (json_int_t)evidence->bounded, "failed", (json_int_t)evidence->failed,
+        "foreign", (json_int_t)evidence->foreign, "best", best_to_json(evidence), "effects",
+        effects_to_json(evidence, &explanation->effects), "compiling",
+        effects_to_json(&explanation->compiling, &explanation->compile_effects), "common",
+        common_to_json(explanation), "bounds", bounds_to_json(explanation), "warnings",
+        warned_to_json(&explanation->warned), "edges", hn_edges_to_json(&explanation->edges),
+        "next", next);
 }

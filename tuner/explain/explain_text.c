@@ -10,9 +10,11 @@
 #include "tuner/report/table.h"
 #include "tuner/report/terminal.h"
 
-enum { EFFECTS_SHOWN = 8, PAIRS_SHOWN = 4, FINDINGS_SHOWN = 3 };
+enum { EFFECTS_SHOWN = 8, PAIRS_SHOWN = 4, COMPILING_SHOWN = 4, FINDINGS_SHOWN = 3 };
 /* Interactions below are not worth a line. */
 static const double least_share = 0.01;
+/* Of compile times: where none takes longer there is nothing to say. */
+static const double worth_telling_ms = 250;
 
 static void print_title(const struct hn_explanation *explanation, FILE *file)
 {
@@ -196,6 +198,44 @@ static void print_effects(const struct hn_explanation *explanation, FILE *file)
     hn_sentences_close(&sentences);
 }
 
+/* In milliseconds. */
+static double slowest_compilation(const struct hn_evidence *compiling)
+{
+    double slowest = 0;
+    for (size_t i = 0; i < compiling->count; i++)
+        slowest = fmax(slowest, exp(compiling->values[i]));
+    return slowest;
+}
+
+static void print_compiling(const struct hn_explanation *explanation, FILE *file)
+{
+    static const char *const headings[] = {">share", "parameter",
+                                           "~on average, quickest .. slowest value", NULL};
+    const struct hn_evidence *compiling = &explanation->compiling;
+    const struct hn_effects *effects = &explanation->compile_effects;
+    double slowest_ms = slowest_compilation(compiling);
+    if (!effects->known || slowest_ms < worth_telling_ms || effects->explained < 0.5 ||
+        effects->mains[0].share < least_share)
+        return;
+    fprintf(file, "\nwhat compile time goes with (%.3g to %.3g s a point, %zu points)\n",
+            exp(compiling->values[compiling->best]) / 1e3, slowest_ms / 1e3, compiling->count);
+    struct hn_table *table = hn_table_create(headings);
+    for (size_t i = 0; i < effects->parameter_count && i < COMPILING_SHOWN; i++) {
+        struct hn_text values;
+        const struct hn_effect *effect = &effects->mains[i];
+        if (effect->share < least_share)
+            break;
+        hn_text_init(&values);
+        append_values(&values, compiling, effect);
+        hn_table_cell(table, "%.1f%%", effect->share * 100);
+        hn_table_cell(table, "%s", hn_space_parameter_name(compiling->space, effect->parameter));
+        hn_table_cell(table, "%s", values.data != NULL ? values.data : "");
+        hn_text_finish(&values);
+    }
+    hn_table_print(table, file, 2);
+    hn_table_destroy(table);
+}
+
 static void print_common(const struct hn_explanation *explanation, FILE *file)
 {
     static const char *const headings[] = {"value", ">of the best", ">of all", NULL};
@@ -362,6 +402,7 @@ void hn_explanation_print(const struct hn_explanation *explanation, FILE *file)
         print_best(explanation, file);
         print_effects(explanation, file);
         print_common(explanation, file);
+        print_compiling(explanation, file);
         print_bounds(explanation, hn_sentences_open(&sentences, file));
         hn_sentences_close(&sentences);
     }
