@@ -88,3 +88,12 @@ bool hn_plain_file_hash(const char *path, struct hn_hash *hash, const char **rea
     close(fd);
     return read;
 }
+
+bool hn_plain_file_is(const char *path, const char *hash, const char **reason)
+{
+    struct hn_hash found;
+    if (!hn_plain_file_hash(path, &found, reason))
+        return false;
+    *reason = "its contents differ";
+    return strcmp(found.hex, hash) == 0;
+}

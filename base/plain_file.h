@@ -13,5 +13,7 @@ int hn_plain_file_open(const char *path, const char **reason);
 FILE *hn_plain_file_stream(const char *path, const char **reason);
 /* Of all that it holds. False, and *reason: it can not be read. */
 bool hn_plain_file_hash(const char *path, struct hn_hash *hash, const char **reason);
+/* Whether it can be read and that is its hash; where not, *reason. */
+bool hn_plain_file_is(const char *path, const char *hash, const char **reason);
 
 #endif

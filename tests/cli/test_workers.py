@@ -155,7 +155,7 @@ class Places(hosts.Workers):
             self.assertEqual(sent.read_bytes().count(data[-1000:]), 1)
             self.assertEqual(list(temporary.iterdir()), [])
         text = "hone: host [^ ]+ does not have the data files of the config as they are where hone runs \\(%s\\): see that its TMPDIR has room, or "
-        self.assertRegex(tune(2, "/nowhere").stderr, text % "their contents differ")
+        self.assertRegex(tune(2, "/nowhere").stderr, text % "its contents differ")
         (there / "inputs.bin").unlink()
         self.assertRegex(tune(2, "/nowhere").stderr, text % ".*No such file or directory")
         (there / "inputs.bin").write_bytes(data)

@@ -34,13 +34,6 @@ static bool is_hash(const char *text)
     return strspn(text, "0123456789abcdef") >= DIGITS;
 }
 
-static bool has(const char *path, const struct hn_hash *hash)
-{
-    struct hn_hash found;
-    const char *reason;
-    return hn_plain_file_hash(path, &found, &reason) && strcmp(found.hex, hash->hex) == 0;
-}
-
 static void path_of(const struct hn_node_files *files, char *path, size_t size)
 {
     hn_scratch_path(&files->folder, files->hash.hex, path, size);
@@ -51,6 +44,7 @@ bool hn_node_files_offered(struct hn_node_files *files, struct hn_link *link,
 {
     char text[DIGITS + PATH_MOST + 1];
     char own[640];
+    const char *reason;
     if (frame->size <= DIGITS || frame->size >= sizeof text)
         return false;
     memcpy(text, frame->data, frame->size);
@@ -64,7 +58,7 @@ bool hn_node_files_offered(struct hn_node_files *files, struct hn_link *link,
     files->fd = -1;
     path_of(files, own, sizeof own);
     /* What can not be kept is not wanted: who is to read it says what it lacks. */
-    char there = has(text + DIGITS, &files->hash) || !files->made;
+    char there = hn_plain_file_is(text + DIGITS, files->hash.hex, &reason) || !files->made;
     if (there == 0)
         files->fd = open(own, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     return hn_link_put(link, HN_LINK_HAS, 0, &there, 1);
@@ -85,6 +79,7 @@ static bool write_all(int fd, const char *data, size_t size)
 void hn_node_files_take(struct hn_node_files *files, const struct hn_link_frame *frame)
 {
     char own[640];
+    const char *reason;
     if (files->fd < 0)
         return;
     bool kept = write_all(files->fd, frame->data, frame->size);
@@ -93,6 +88,6 @@ void hn_node_files_take(struct hn_node_files *files, const struct hn_link_frame 
     path_of(files, own, sizeof own);
     close(files->fd);
     files->fd = -1;
-    if (!kept || !has(own, &files->hash))
+    if (!kept || !hn_plain_file_is(own, files->hash.hex, &reason))
         unlink(own);
 }

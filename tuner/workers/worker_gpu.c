@@ -128,20 +128,18 @@ static enum hn_status find_file(const char *path, const char *hash, char **found
                                 struct hn_error *err)
 {
     const char *folder = getenv(HN_NODE_FILES);
-    struct hn_text sent;
-    struct hn_hash own;
     const char *reason = NULL;
     const char *ignored = NULL;
+    struct hn_text sent;
     hn_text_init(&sent);
     hn_text_printf(&sent, "%s/%s", folder != NULL ? folder : "", hash);
     *found = NULL;
-    bool read = hn_plain_file_hash(path, &own, &reason);
-    if (read && strcmp(own.hex, hash) == 0)
+    if (hn_plain_file_is(path, hash, &reason))
         *found = strdup(path);
-    else if (folder != NULL && !sent.failed && hn_plain_file_hash(sent.data, &own, &ignored))
-        *found = strdup(sent.data);
+    else if (!sent.failed && hn_plain_file_is(sent.data, hash, &ignored))
+        *found = hn_text_take(&sent);
     hn_text_finish(&sent);
-    return *found != NULL ? HN_OK : lacks(read ? "their contents differ" : reason, err);
+    return *found != NULL ? HN_OK : lacks(reason != NULL ? reason : "out of memory", err);
 }
 
 /* What is measured with other data, or held against other results, is another problem. NULL: hone
