@@ -242,6 +242,7 @@ static enum hn_status dispatch(struct hn_session *session, size_t number, struct
         .verify = true,
         .measure = true,
         .full = session->options.full || ticket->full || !by_time,
+        .counters = session->options.count_all && session->state.no_counters[0] == '\0',
         .censor_us = censor != NULL ? censor->median_us : 0,
         .censor_clock_mhz = censor != NULL ? (double)censor->clock_mhz : 0,
     };
