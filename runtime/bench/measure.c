@@ -15,6 +15,8 @@ static const double LONG_US = 10e3;
 /* Samples that cost so much are taken one by one while an early stop may still come. */
 static const double DEAR_US = 1e3;
 static const double CLOCK_SHARE = 0.75;
+static const double STREAM_TARGET = 0.01;
+static const double STREAM_BUDGET_MS = 100.0;
 /* Of the groups before the last, one in so many is compared. */
 static const uint64_t COMPARED_ONE_IN = 8;
 /* Compared launches that are slower than all others by this make a variant suspect; then so many
@@ -359,6 +361,17 @@ static enum hn_status suspect(struct hn_sampler *sampler, const struct hn_work *
     return HN_OK;
 }
 
+/* In a stream the host's pace is in the time, which changes by about as much from one tenth of a
+ * second to the next: more samples tell no more. */
+static void mind_host(struct hn_stopping_rule *rule, const struct hn_sampler *sampler,
+                      const struct hn_bench_request *request)
+{
+    if (sampler->regime != HN_STREAM)
+        return;
+    rule->target = request->target > 0.0 ? request->target : STREAM_TARGET;
+    rule->budget_ms = STREAM_BUDGET_MS;
+}
+
 enum hn_status hn_measure(struct hn_sampler *sampler, const struct hn_work *work,
                           const struct hn_bench_request *request, struct hn_sample first,
                           struct hn_timing *timing, struct hn_measured *measured,
@@ -372,6 +385,7 @@ enum hn_status hn_measure(struct hn_sampler *sampler, const struct hn_work *work
         return status;
     struct hn_stopping_rule rule = hn_stopping_rule_for(first.time_us, request->target,
                                                         sampler->resolution_us / (double)batch);
+    mind_host(&rule, sampler, request);
     rule.clean = first.clean;
     rule.full = request->full;
     rule.censor_us = request->censor_us;

@@ -22,6 +22,8 @@ struct hn_work {
     enum hn_status (*launch)(void *subject, size_t set, struct hn_error *err);
     /* Queues so many launches on the first set as a graph, for the regimes of graphs; NULL: they are launched. */
     enum hn_status (*replay)(void *subject, size_t launches, struct hn_error *err);
+    /* Queues so many launches on the first set one behind the other, with nothing in between; NULL: they are launched one by one. */
+    enum hn_status (*row)(void *subject, size_t launches, struct hn_error *err);
     bool rewritten;    /* outputs of samples that are not compared are rewritten; else left */
     bool issued;       /* what issuing a launch costs belongs to its time: samples are taken one by one, with nothing before
                           the launch that would hide it, and the host's clock is read beside the events */

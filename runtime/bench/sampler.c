@@ -14,9 +14,16 @@ static const uint64_t SPIN_NS_PER_KERNEL = 4000;
 static const double SHORT_US = 20.0;
 static const double SAMPLE_US = 50.0;
 /* Where launching is in the time: how long a sample takes, of how many launches at most, and how
- * many come before it. */
-static const double DEPLOYED_US = 400.0;
-enum { MOST_DEPLOYED = 200, LAUNCHES_AHEAD = HN_GRAPH_CHAIN };
+ * many come before it. In a stream the host sets the pace, which takes some hundred microseconds to
+ * settle after a wait and is disturbed now and then: only a long row of launches has a program's
+ * mean. */
+struct row {
+    double sample_us;
+    double most;
+    size_t ahead;
+};
+static const struct row GRAPHS = {400.0, 200.0, HN_GRAPH_CHAIN};
+static const struct row STREAMS = {4000.0, 2000.0, 100};
 /* By what was queued before it, a sample may take longer. */
 static const double DISTURBANCE_US = 1.5;
 /* What cuda.h promises of events, us. */
@@ -148,6 +155,11 @@ static enum hn_status flush(struct hn_arena *arena, struct hn_error *err)
                            : status;
 }
 
+static const struct row *row_of(enum hn_regime regime)
+{
+    return regime == HN_STREAM ? &STREAMS : &GRAPHS;
+}
+
 /* As a graph or one by one; with a graph of ten where so many launches are whole ones. */
 static enum hn_status queue_deployed(struct hn_sampler *sampler, const struct hn_work *work,
                                      size_t count, struct hn_error *err)
@@ -156,6 +168,8 @@ static enum hn_status queue_deployed(struct hn_sampler *sampler, const struct hn
     size_t chain = chained ? HN_GRAPH_CHAIN : 1;
     bool replayed = sampler->regime != HN_STREAM && work->replay != NULL;
     enum hn_status status = HN_OK;
+    if (sampler->regime == HN_STREAM && work->row != NULL)
+        return work->row(work->subject, count, err);
     for (size_t i = 0; i < count && status == HN_OK; i += replayed ? chain : 1)
         status = replayed ? work->replay(work->subject, chain, err)
                           : work->launch(work->subject, 0, err);
@@ -270,7 +284,8 @@ static enum hn_status take_deployed(struct hn_sampler *sampler, const struct hn_
                                     struct hn_error *err)
 {
     struct hn_context *context = sampler->arena->context;
-    size_t ahead = batch == 1 ? 0 : batch < LAUNCHES_AHEAD ? batch : LAUNCHES_AHEAD;
+    const size_t most = row_of(sampler->regime)->ahead;
+    size_t ahead = batch == 1 ? 0 : batch < most ? batch : most;
     enum hn_status status = queue_before(sampler, work, 1, compared, 0, SPIN_NS, err);
     if (status == HN_OK)
         status = hn_context_synchronize(context, work->what, err);
@@ -342,7 +357,8 @@ double hn_sampler_slack_us(const struct hn_sampler *sampler, size_t batch)
 /* Long enough that neither the events nor the beginning count. */
 static size_t deployed_batch_for(enum hn_regime regime, double launch_us)
 {
-    double batch = fmin(ceil(DEPLOYED_US / fmax(launch_us, 0.1)), MOST_DEPLOYED);
+    const struct row *row = row_of(regime);
+    double batch = fmin(ceil(row->sample_us / fmax(launch_us, 0.1)), row->most);
     if (regime == HN_GRAPH10)
         batch = HN_GRAPH_CHAIN * ceil(batch / HN_GRAPH_CHAIN);
     return (size_t)batch;

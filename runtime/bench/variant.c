@@ -122,6 +122,7 @@ static enum hn_status allocate(struct hn_variant *variant, struct hn_error *err)
         if (variant->launch.steps[i].step->argument_count > longest)
             longest = variant->launch.steps[i].step->argument_count;
     variant->functions = calloc(variant->launch.step_count + 1, sizeof *variant->functions);
+    variant->shapes = calloc(variant->launch.step_count + 1, sizeof *variant->shapes);
     variant->scalars = calloc((chunks + 1) * arguments + 1, sizeof *variant->scalars);
     variant->staged = calloc(arguments + 1, sizeof *variant->staged);
     variant->addresses = calloc(arguments + 1, sizeof *variant->addresses);
@@ -130,10 +131,13 @@ static enum hn_status allocate(struct hn_variant *variant, struct hn_error *err)
     variant->symbols = calloc(arguments + 1, sizeof *variant->symbols);
     variant->zeroed = calloc(arguments + 1, sizeof *variant->zeroed);
     variant->metric_values = calloc(arguments + 1, sizeof *variant->metric_values);
-    if (variant->functions == NULL || variant->scalars == NULL || variant->addresses == NULL ||
-        variant->parameters == NULL || variant->symbols == NULL || variant->zeroed == NULL ||
-        variant->metric_values == NULL || variant->staged == NULL || variant->map_places == NULL)
+    if (variant->functions == NULL || variant->shapes == NULL || variant->scalars == NULL ||
+        variant->addresses == NULL || variant->parameters == NULL || variant->symbols == NULL ||
+        variant->zeroed == NULL || variant->metric_values == NULL || variant->staged == NULL ||
+        variant->map_places == NULL)
         return hn_fail_memory(err);
+    for (size_t i = 0; i < variant->launch.step_count; i++)
+        variant->shapes[i] = hn_module_step_of(&variant->launch.steps[i]);
     return HN_OK;
 }
 
@@ -203,6 +207,7 @@ void hn_variant_finish(struct hn_variant *variant)
     free(variant->map_places);
     free(variant->addresses);
     free(variant->scalars);
+    free(variant->shapes);
     free(variant->functions);
     free(variant->values);
     variant->module = NULL;
@@ -215,6 +220,7 @@ void hn_variant_finish(struct hn_variant *variant)
     variant->map_places = NULL;
     variant->addresses = NULL;
     variant->scalars = NULL;
+    variant->shapes = NULL;
     variant->functions = NULL;
     variant->values = NULL;
 }

@@ -3,6 +3,7 @@
 #define HONE_RUNTIME_BENCH_VARIANT_H
 
 #include "runtime/bench/arena.h"
+#include "runtime/module/module.h"
 #include "runtime/plan/flow.h"
 #include "runtime/plan/launch.h"
 
@@ -33,6 +34,7 @@ struct hn_variant {
     struct hn_launch launch;
     CUmodule module;
     CUfunction *functions; /* one a step */
+    struct hn_module_step *shapes; /* one a step, of a launch without chunks */
     uint64_t *scalars;     /* one an argument: the value's bytes, at the front; behind them those of each chunk */
     struct hn_staged *staged; /* one an argument, of a launch with a flow */
     unsigned char skip;       /* hn_skip: what a pipeline leaves out */
@@ -97,6 +99,10 @@ CUresult hn_variant_locate(struct hn_variant *variant, size_t set);
  * pipeline. */
 CUresult hn_variant_replay(struct hn_variant *variant, size_t launches);
 void hn_variant_drop_graphs(struct hn_variant *variant);
+
+/* Queues so many launches on the first set, as a program does that knows its arguments: nothing but calls of the driver comes
+ * between them. */
+CUresult hn_variant_launch_row(struct hn_variant *variant, size_t launches);
 
 /* Queues all steps on a set of the arguments; of a pipeline everything, and it waits for what is pageable. */
 CUresult hn_variant_launch(struct hn_variant *variant, size_t set);

@@ -47,25 +47,32 @@ static CUresult zero_counters(const struct hn_variant *variant)
     return result;
 }
 
+static CUresult launch_shape(struct hn_variant *variant, size_t number,
+                             const struct hn_module_step *shape, const struct hn_step *step,
+                             uint64_t *scalars, CUstream stream)
+{
+    for (size_t i = 0; i < step->argument_count; i++)
+        variant->parameters[i] = parameter_of(variant, scalars, step->arguments[i]);
+    variant->launched = true;
+    return hn_module_launch(shape, variant->arena->context->driver, variant->functions[number],
+                            stream, variant->addresses[step->geometry.window.argument],
+                            variant->parameters);
+}
+
 CUresult hn_variant_launch_step(struct hn_variant *variant, size_t number,
                                 const struct hn_launch_step *step, uint64_t *scalars,
                                 CUstream stream)
 {
-    for (size_t i = 0; i < step->step->argument_count; i++)
-        variant->parameters[i] = parameter_of(variant, scalars, step->step->arguments[i]);
-    variant->launched = true;
     const struct hn_module_step shape = hn_module_step_of(step);
-    return hn_module_launch(&shape, variant->arena->context->driver, variant->functions[number],
-                            stream, variant->addresses[step->step->geometry.window.argument],
-                            variant->parameters);
+    return launch_shape(variant, number, &shape, step->step, scalars, stream);
 }
 
 static CUresult launch_steps(struct hn_variant *variant)
 {
     CUresult result = CUDA_SUCCESS;
     for (size_t s = 0; s < variant->launch.step_count && result == CUDA_SUCCESS; s++)
-        result = hn_variant_launch_step(variant, s, &variant->launch.steps[s], variant->scalars,
-                                        variant->arena->context->stream);
+        result = launch_shape(variant, s, &variant->shapes[s], variant->launch.steps[s].step,
+                              variant->scalars, variant->arena->context->stream);
     return result;
 }
 
@@ -86,6 +93,17 @@ CUresult hn_variant_launch(struct hn_variant *variant, size_t set)
     if (result != CUDA_SUCCESS)
         return result;
     return variant->launch.flow == NULL ? launch_steps(variant) : hn_pipeline_launch(variant);
+}
+
+CUresult hn_variant_launch_row(struct hn_variant *variant, size_t launches)
+{
+    CUresult result = hn_variant_locate(variant, 0);
+    for (size_t i = 0; i < launches && result == CUDA_SUCCESS; i++) {
+        result = zero_counters(variant);
+        if (result == CUDA_SUCCESS)
+            result = launch_steps(variant);
+    }
+    return result;
 }
 
 void hn_variant_describe(const struct hn_variant *variant, char *text, size_t size)

@@ -97,5 +97,5 @@ enum hn_status hn_explain_count(const struct hn_config *config, enum hn_regime r
         hn_task_finish(&task);
     }
     hn_workers_destroy(workers);
-    return status;
+    return status == HN_OK ? hn_interrupt_check(err) : status;
 }
