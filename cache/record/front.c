@@ -2,6 +2,7 @@
 #include "cache/record/front.h"
 
 #include <math.h>
+#include <string.h>
 
 double hn_front_cost(const struct hn_record *record, enum hn_front_by by)
 {
@@ -12,6 +13,22 @@ double hn_front_cost(const struct hn_record *record, enum hn_front_by by)
     if (by == HN_FRONT_TIME)
         return time_us;
     return by == HN_FRONT_ENERGY ? joules : joules * time_us;
+}
+
+bool hn_front_parse(const char *objective, enum hn_front_by *by)
+{
+    *by = strcmp(objective, "energy_delay") == 0 ? HN_FRONT_ENERGY_DELAY : HN_FRONT_ENERGY;
+    return *by == HN_FRONT_ENERGY_DELAY || strcmp(objective, "energy") == 0;
+}
+
+double hn_front_objective(const struct hn_record *record, enum hn_front_by by)
+{
+    double seconds = 1e-6 * record->timing.median_us;
+    double joules =
+        record->energy.windows > 0 ? record->energy.joules : record->estimated_w * seconds;
+    if (!(joules > 0))
+        return (double)NAN;
+    return by == HN_FRONT_ENERGY_DELAY ? joules * seconds : joules;
 }
 
 bool hn_front_has(const struct hn_record *records, size_t count, size_t record)

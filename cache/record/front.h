@@ -11,6 +11,12 @@ enum hn_front_by { HN_FRONT_TIME, HN_FRONT_ENERGY, HN_FRONT_ENERGY_DELAY };
  * measured. */
 double hn_front_cost(const struct hn_record *record, enum hn_front_by by);
 
+/* The objectives "energy" and "energy_delay"; false for any other name. */
+bool hn_front_parse(const char *objective, enum hn_front_by *by);
+/* What is compared where that is a tuning's objective: joules, or joules times seconds, of a launch. Of a record whose energy was
+ * not measured, what its estimated power makes of its time; NAN where there is neither. */
+double hn_front_objective(const struct hn_record *record, enum hn_front_by by);
+
 /* Whether no other of the records is at once as fast and as frugal, and better in one of the two (Pareto). False of those
  * whose energy was not measured. */
 bool hn_front_has(const struct hn_record *records, size_t count, size_t record);

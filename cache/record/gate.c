@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/text.h"
+#include "cache/record/front.h"
 #include "cache/record/regime.h"
 
 enum { SIGNATURE_MOST = 1 << 16, LINE_MOST = 1024 };
@@ -201,7 +202,11 @@ static enum hn_status gate_objective(const struct hn_record *record, const char 
         return HN_OK;
     if (read_metric(objective, name, &maximize)) {
         const struct hn_value *metric = hn_bindings_get(&record->metrics, name);
-        expected = metric == NULL ? NAN : hn_value_number(metric) * (maximize ? -1 : 1);
+        enum hn_front_by by;
+        if (metric == NULL && !maximize && hn_front_parse(name, &by))
+            expected = hn_front_objective(record, by);
+        else
+            expected = metric == NULL ? NAN : hn_value_number(metric) * (maximize ? -1 : 1);
     }
     return fabs(record->objective - expected) <= 1e-9 * fabs(expected)
                ? HN_OK

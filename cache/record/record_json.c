@@ -159,6 +159,7 @@ static const struct hn_field record_fields[] = {
     {.key = "timing", HN_STRUCT(hn_record, timing, timing_structure), .told = is_measured},
     {.key = "staging", HN_STRUCT(hn_record, staging, staging_structure), .told = is_staged},
     {.key = "energy", HN_STRUCT(hn_record, energy, hn_energy_structure), .told = has_energy},
+    {IF_ANY(hn_record, estimated_w, HN_FIELD_AMOUNT)},
     {.key = "conditions",
      HN_STRUCT(hn_record, conditions, hn_conditions_structure),
      .told = has_conditions},

@@ -2,6 +2,7 @@
 #ifndef HONE_RUNTIME_PLAN_LAUNCH_H
 #define HONE_RUNTIME_PLAN_LAUNCH_H
 
+#include "cache/record/front.h"
 #include "cache/record/record.h"
 #include "runtime/device/device.h"
 #include "runtime/plan/launch_step.h"
@@ -48,6 +49,9 @@ void hn_launch_note_shared(const struct hn_launch *launch, struct hn_resources *
 /* The same for a record of this plan and problem that does not say it, as older versions wrote none. A launch that can
  * not be evaluated leaves it as it is. */
 void hn_launch_recall_shared(const struct hn_plan *plan, const struct hn_bindings *problem, struct hn_record *record);
+
+/* Whether the objective is the energy of a launch, or energy_delay; a metric of that name is the metric. */
+bool hn_plan_weighs(const struct hn_plan *plan, enum hn_front_by *by);
 
 /* Evaluates metrics and objective of a measured record into record->metrics and record->objective (lower is better:
  * a maximised metric is negated). The means of metric arguments stand among the metrics already, where the bench has put

@@ -53,11 +53,24 @@ static enum hn_status evaluate_metrics(const struct hn_plan *plan, struct hn_val
     return HN_OK;
 }
 
+bool hn_plan_weighs(const struct hn_plan *plan, enum hn_front_by *by)
+{
+    if (plan->objective == NULL || !hn_front_parse(plan->objective, by))
+        return false;
+    for (size_t i = 0; i < plan->metric_count; i++)
+        if (strcmp(plan->metrics[i].name, plan->objective) == 0)
+            return false;
+    return true;
+}
+
 static enum hn_status set_objective(const struct hn_plan *plan, struct hn_record *record,
                                     struct hn_error *err)
 {
     double value = record->timing.median_us;
-    if (plan->objective != NULL && strcmp(plan->objective, "time") != 0) {
+    enum hn_front_by by;
+    if (hn_plan_weighs(plan, &by)) {
+        value = hn_front_objective(record, by);
+    } else if (plan->objective != NULL && strcmp(plan->objective, "time") != 0) {
         const struct hn_value *metric = hn_bindings_get(&record->metrics, plan->objective);
         if (metric == NULL)
             return hn_fail(err, HN_ECONFIG, "objective '%s' is no metric", plan->objective);

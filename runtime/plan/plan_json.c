@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache/record/front.h"
 #include "runtime/plan/plan.h"
 
 enum { FORMAT = 3 };
@@ -65,10 +66,11 @@ static void check_names(struct hn_json_reader *reader, const struct hn_plan *pla
         hn_json_expect(reader,
                        contains(plan->parameters, plan->parameter_count, reference->depends[i]),
                        "depends", "a list of parameters");
-    bool known = strcmp(plan->objective, "time") == 0;
+    enum hn_front_by by;
+    bool known = strcmp(plan->objective, "time") == 0 || hn_front_parse(plan->objective, &by);
     for (size_t i = 0; i < plan->metric_count; i++)
         known = known || strcmp(plan->metrics[i].name, plan->objective) == 0;
-    hn_json_expect(reader, known, "objective", "time or a metric");
+    hn_json_expect(reader, known, "objective", "time, energy, energy_delay or a metric");
 }
 
 /* An integer that is compared itself. */

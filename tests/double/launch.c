@@ -29,6 +29,7 @@ CUresult CUDAAPI cuFuncSetAttribute(CUfunction function, CUfunction_attribute at
 }
 
 uint64_t hone_double_launches;
+uint64_t hone_double_threads; /* of a block of the last launch */
 
 static CUresult launch(CUstream stream, CUfunction function, const struct double_geometry *geometry,
                        void **parameters)
@@ -56,6 +57,7 @@ static CUresult launch(CUstream stream, CUfunction function, const struct double
         return CUDA_SUCCESS;
     double_stream_begin(stream);
     hone_double_launches++;
+    hone_double_threads = threads;
     CUresult result = double_kernel_run(device, own, geometry, parameters);
     double_stream_end(stream);
     return result;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* libnvidia-ml.so.1 without a GPU: HONE_DOUBLE_NVML names the compute capabilities of its devices,
  * "90" or "90,80"; the first is the driver double's device. HONE_DOUBLE_HELD=REASONS
- * (decimal, NVML's bits) says what holds its clocks down; else nothing does. */
+ * (decimal, NVML's bits) says what holds its clocks down; else nothing does.
+ * HONE_DOUBLE_POWER_BY_BLOCK=1: larger blocks take more power. */
+#include <dlfcn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,15 +127,34 @@ int nvmlDeviceGetTemperature(void *device, int sensor, unsigned int *degrees)
     return sensor == 0 ? NVML_SUCCESS : NVML_INVALID_ARGUMENT;
 }
 
-/* 400 W, in steps of 20 ms. */
+/* Of the driver double's last launch. */
+static unsigned long long block_threads(void)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    const uint64_t *threads = driver == NULL ? NULL : dlsym(driver, "hone_double_threads");
+    unsigned long long now = threads == NULL ? 0 : *threads;
+    if (driver != NULL)
+        dlclose(driver);
+    return now;
+}
+
+/* 400 W, or 100 W and as many as a block has threads; in steps of 20 ms. */
 int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *millijoules)
 {
-    enum { STEP_MS = 20, WATTS = 400 };
+    enum { STEP_MS = 20, WATTS = 400, LEAST_WATTS = 100 };
+    static unsigned long long seen_ms;
+    static unsigned long long consumed;
     struct timespec now;
     (void)device;
     clock_gettime(CLOCK_MONOTONIC, &now);
     unsigned long long ms =
         (unsigned long long)now.tv_sec * 1000 + (unsigned long long)now.tv_nsec / 1000000;
-    *millijoules = ms / STEP_MS * STEP_MS * WATTS;
+    ms = ms / STEP_MS * STEP_MS;
+    *millijoules = ms * WATTS;
+    if (getenv("HONE_DOUBLE_POWER_BY_BLOCK") != NULL) {
+        consumed += seen_ms == 0 ? 0 : (ms - seen_ms) * (LEAST_WATTS + block_threads());
+        seen_ms = ms;
+        *millijoules = consumed;
+    }
     return NVML_SUCCESS;
 }

@@ -187,6 +187,9 @@ static enum hn_status work(struct once *once, const struct hn_task *task, struct
         status = count(once, bench, image, record, err);
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK && once->energy_s > 0)
         status = weigh(once, bench, image, record, err);
+    /* Energy may be the objective. */
+    if (status == HN_OK && record->energy.windows > 0 && record->timing.sample_count > 0)
+        status = hn_metrics_evaluate(task->plan, task->problem, record, err);
     return status;
 }
 

@@ -10,6 +10,7 @@
 #include "base/c_locale.h"
 #include "runtime/device/driver.h"
 #include "tuner/config/config_sources.h"
+#include "tuner/session/session.h"
 
 /* Keys of the options that have no letter. */
 enum {
@@ -202,7 +203,7 @@ double hn_options_energy(const char *argument, struct argp_state *state)
 {
     char *end;
     if (argument == NULL)
-        return 2;
+        return HN_ENERGY_SECONDS;
     double seconds = hn_c_strtod(argument, &end);
     if (end == argument || *end != '\0' || !(seconds >= 0.2 && seconds <= 5))
         argp_error(state, "--energy: found '%s', expected seconds from 0.2 to 5", argument);

@@ -12,9 +12,6 @@
 #include "tuner/report/summary.h"
 #include "tuner/session/session_ahead.h"
 
-/* With energy, who takes this much longer than the best is a finalist too. */
-static const double weighed_within = 0.1;
-
 static enum hn_status make_backend(struct hn_tune_search *search, struct hn_task *task,
                                    const struct hn_session_options *session,
                                    struct hn_backend **backend, struct hn_error *err)
@@ -203,7 +200,7 @@ static enum hn_status tune_in_turn(struct hn_tune_search *search, struct hn_task
         .count_all = search->options->counters_of_all,
         .retry_failed = search->options->retry_failed,
         .energy_s = search->energy_s,
-        .race_within = search->energy_s > 0 ? weighed_within : 0,
+        .race_within = search->energy_s > 0 ? HN_WEIGHED_WITHIN : 0,
         .events = search->events,
         .command = search->command,
         .started_ms = search->started_ms,

@@ -407,6 +407,27 @@ static void check_freeze(struct hn_config_reader *reader)
                        name);
 }
 
+/* What launches consume is measured of many, one behind the other. */
+static void check_energy(struct hn_config_reader *reader)
+{
+    const struct hn_plan *plan = reader->config->plan;
+    const struct hn_yaml *place = hn_yaml_get(reader->root, "objective");
+    enum hn_front_by by;
+    if (reader->status != HN_OK || !hn_plan_weighs(plan, &by))
+        return;
+    if (plan->pipeline != NULL)
+        hn_config_fail(reader, place,
+                       "objective '%s' is not measured of pipelines: expected time, or a metric",
+                       plan->objective);
+    for (size_t i = 0; i < plan->argument_count; i++)
+        if (!hn_argument_is_repeatable(&plan->arguments[i]))
+            hn_config_fail(reader, place,
+                           "objective '%s' is measured of launches one behind the other, and "
+                           "argument '%s' has to be restored between them: expected time, or a "
+                           "metric",
+                           plan->objective, plan->arguments[i].name);
+}
+
 void hn_config_check(struct hn_config_reader *reader)
 {
     const struct hn_config *config = reader->config;
@@ -422,6 +443,7 @@ void hn_config_check(struct hn_config_reader *reader)
     for (size_t i = 0; i < config->plan->other_default_count && reader->status == HN_OK; i++)
         check_other_default(reader, &config->plan->other_defaults[i]);
     hn_config_check_pipeline(reader);
+    check_energy(reader);
     check_reference(reader);
     check_ladder(reader);
     for (size_t i = 0; i < config->problem_count; i++)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/plan/launch.h"
 #include "tuner/config/config_parts.h"
 
 static bool is_plan_name(const struct hn_plan *plan, const char *name)
@@ -41,17 +42,23 @@ static void read_metric(struct hn_config_reader *reader, const struct hn_yaml *n
     hn_config_read_expression(reader, node, &metric->expression);
 }
 
+static const char *const measured[] = {"time", "energy", "energy_delay"};
+enum { MEASURED_COUNT = sizeof measured / sizeof *measured };
+
 static void read_objective(struct hn_config_reader *reader, const struct hn_yaml *node)
 {
     struct hn_plan *plan = reader->config->plan;
-    const char **known = hn_config_allocate(reader, plan->metric_count, sizeof *known);
-    hn_config_expect_kind(reader, node, HN_YAML_SCALAR, "time or the name of a metric");
+    const char **known =
+        hn_config_allocate(reader, plan->metric_count + MEASURED_COUNT, sizeof *known);
+    hn_config_expect_kind(reader, node, HN_YAML_SCALAR,
+                          "time, energy, energy_delay or the name of a metric");
     if (known != NULL) {
-        known[0] = "time";
+        for (size_t i = 0; i < MEASURED_COUNT; i++)
+            known[i] = measured[i];
         for (size_t i = 0; i < plan->metric_count; i++)
-            known[i + 1] = plan->metrics[i].name;
-        int chosen =
-            hn_config_read_choice(reader, node, "objective", known, plan->metric_count + 1);
+            known[i + MEASURED_COUNT] = plan->metrics[i].name;
+        int chosen = hn_config_read_choice(reader, node, "objective", known,
+                                           plan->metric_count + MEASURED_COUNT);
         hn_config_copy(reader, known[chosen], &plan->objective);
     }
     free(known);
@@ -64,14 +71,15 @@ static void read_direction(struct hn_config_reader *reader, const struct hn_yaml
     const struct hn_yaml *node = hn_yaml_get(reader->root, "direction");
     if (reader->status != HN_OK)
         return;
-    bool time = strcmp(plan->objective, "time") == 0;
-    if (node == NULL && !time)
+    enum hn_front_by by;
+    bool least = strcmp(plan->objective, "time") == 0 || hn_plan_weighs(plan, &by);
+    if (node == NULL && !least)
         hn_config_fail(reader, objective,
                        "objective '%s' needs 'direction: minimize' or 'direction: maximize'",
                        plan->objective);
     plan->maximize = hn_config_read_choice(reader, node, "direction", directions, 2) == 1;
-    if (time && plan->maximize)
-        hn_config_fail(reader, node, "time can only be minimized");
+    if (least && plan->maximize)
+        hn_config_fail(reader, node, "%s can only be minimized", plan->objective);
 }
 
 void hn_config_read_metrics(struct hn_config_reader *reader)

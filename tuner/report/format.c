@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cache/record/identity.h"
+#include "runtime/plan/launch.h"
 
 void hn_format_time(double us, char text[HN_FORMAT_SIZE])
 {
@@ -85,7 +86,8 @@ void hn_format_bytes(double bytes, char text[HN_FORMAT_SIZE])
 
 const char *hn_format_merit_name(const struct hn_plan *plan)
 {
-    if (strcmp(plan->objective, "time") != 0)
+    enum hn_front_by by;
+    if (strcmp(plan->objective, "time") != 0 && !hn_plan_weighs(plan, &by))
         return plan->objective;
     return plan->metric_count > 0 ? plan->metrics[plan->metric_count - 1].name : NULL;
 }

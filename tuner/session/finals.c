@@ -25,17 +25,28 @@ enum hn_status hn_finals_gather(struct hn_finals *finals, struct hn_error *err)
     struct hn_session *session = finals->session;
     enum hn_status status =
         hn_session_pick_finalists(session, finals->held, &finals->held_count, err);
+    if (status == HN_OK)
+        status = hn_finals_hold(finals, err);
+    for (size_t i = 0; status == HN_OK && hn_session_weighs(session) && i < finals->count; i++)
+        status = hn_finals_reckon(session, finals->numbers[i], err);
+    return status;
+}
+
+enum hn_status hn_finals_hold(struct hn_finals *finals, struct hn_error *err)
+{
+    struct hn_session *session = finals->session;
+    enum hn_status status = HN_OK;
     for (size_t i = 0; status == HN_OK && i < finals->held_count; i++) {
         status = hn_session_recall(session, finals->held[i], err);
         finals->numbers[i] = finals->held[i];
         if (status == HN_OK)
             session->tickets.items[finals->held[i]].flight->held = true;
     }
-    finals->count = finals->held_count;
+    finals->count = status == HN_OK ? finals->held_count : 0;
     return status;
 }
 
-static void let_go(struct hn_finals *finals)
+void hn_finals_let_go(struct hn_finals *finals)
 {
     for (size_t i = 0; i < finals->held_count; i++) {
         struct hn_flight *flight = finals->session->tickets.items[finals->held[i]].flight;
@@ -146,9 +157,8 @@ static enum hn_status settle_fall(struct hn_session *session, size_t fallen, str
     return status;
 }
 
-/* A finalist loses its ok; `where` is the end of its message. */
-static enum hn_status fall(struct hn_finals *finals, size_t i, const struct hn_record *verdict,
-                           const char *where, bool *again, struct hn_error *err)
+enum hn_status hn_finals_fall(struct hn_finals *finals, size_t i, const struct hn_record *verdict,
+                              const char *where, bool *again, struct hn_error *err)
 {
     struct hn_session *session = finals->session;
     char *message = NULL;
@@ -218,7 +228,7 @@ static enum hn_status verify_again(struct hn_finals *finals, bool *again, struct
         } else if (status == HN_OK) {
             char where[64];
             snprintf(where, sizeof where, "(on the second seed, %llu)", (unsigned long long)seed);
-            status = fall(finals, i, &verdict, where, again, err);
+            status = hn_finals_fall(finals, i, &verdict, where, again, err);
         }
         hn_record_finish(&verdict);
     }
@@ -318,7 +328,8 @@ static enum hn_status take_result(struct hn_finals *finals, struct hn_race_resul
     for (size_t i = 0; status == HN_OK && i < result->count; i++) {
         struct hn_record *record = &hn_finals_flight(finals, i)->record;
         if (result->records[i].outcome != HN_OUTCOME_OK) {
-            status = fall(finals, i, &result->records[i], "(in the final race)", again, err);
+            status =
+                hn_finals_fall(finals, i, &result->records[i], "(in the final race)", again, err);
             continue;
         }
         if (result->rounds == 0)
@@ -385,7 +396,7 @@ static enum hn_status check_best(struct hn_finals *finals, enum check *check, st
     bool fell = verdict.outcome != HN_OUTCOME_OK && verdict.outcome != HN_OUTCOME_SKIPPED;
     *check = verdict.outcome == HN_OUTCOME_OK ? CHECK_PASSED : fell ? CHECK_FELL : CHECK_CUT_SHORT;
     if (status == HN_OK && fell)
-        status = fall(finals, 0, &verdict, "(after the final race)", &fell, err);
+        status = hn_finals_fall(finals, 0, &verdict, "(after the final race)", &fell, err);
     hn_record_finish(&verdict);
     return status;
 }
@@ -505,6 +516,8 @@ static enum hn_status hold(struct hn_finals *finals, bool *again, struct hn_erro
     status = hn_session_commit(session, err);
     if (status == HN_OK)
         status = race(finals, again, err);
+    if (status == HN_OK && !*again && finals->raced && hn_session_weighs(session))
+        status = hn_finals_weigh(finals, again, err);
     if (status == HN_OK)
         status = find_winner(finals, again, err);
     if (status == HN_OK && !*again)
@@ -515,8 +528,8 @@ static enum hn_status hold(struct hn_finals *finals, bool *again, struct hn_erro
         status = measure_parts(finals, err);
     if (status == HN_OK && !*again)
         status = hn_finals_count(finals, err);
-    if (status == HN_OK && !*again)
-        status = hn_finals_weigh(finals, err);
+    if (status == HN_OK && !*again && !hn_session_weighs(session))
+        status = hn_finals_weigh(finals, again, err);
     return status;
 }
 
@@ -535,13 +548,15 @@ enum hn_status hn_session_finals(struct hn_session *session, bool *again, struct
     if (status == HN_OK && settled && session->options.counters)
         status = hn_finals_count_again(&finals, err);
     if (status == HN_OK && !settled)
+        status = hn_finals_estimate(session, again, err);
+    if (status == HN_OK && !settled && !*again)
         status = hn_finals_gather(&finals, err);
-    if (status == HN_OK && !settled && finals.count > 0)
+    if (status == HN_OK && !settled && !*again && finals.count > 0)
         status = hold(&finals, again, err);
     /* The finals leave the second seed's inputs behind. */
     if (status == HN_OK && *again && !hn_session_is_over(session))
         status = session->backend->kind->reseed(session->backend, session->options.seed, err);
-    let_go(&finals);
+    hn_finals_let_go(&finals);
     /* Finals that were cut short may have made finalists fall. */
     if (status != HN_OK && status != HN_EINTERRUPTED)
         return status;

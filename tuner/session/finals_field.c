@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tuner/session/session_internal.h"
+#include "tuner/session/finals_part.h"
 
 /* Who takes part in the finals, and whether there have to be any. */
 
@@ -13,6 +13,12 @@ static const double race_shift = 0.1;
 static const struct hn_result *result_at(const struct hn_session *session, size_t number)
 {
     return &session->tickets.items[number].result;
+}
+
+/* Where energy is the objective all are weighed, for some seconds each. */
+static size_t limit_of(const struct hn_session *session)
+{
+    return hn_session_weighs(session) ? HN_WEIGHED_LIMIT : HN_FINALIST_LIMIT;
 }
 
 int hn_session_compare(const void *a, const void *b, void *pointer)
@@ -59,6 +65,7 @@ static bool is_within(const struct hn_session *session, const struct hn_result *
 static size_t pick_best(struct hn_session *session, size_t *numbers)
 {
     size_t count = 0;
+    const size_t limit = limit_of(session);
     for (size_t i = 0; i < session->tickets.count; i++) {
         const struct hn_ticket *ticket = &session->tickets.items[i];
         if (ticket->state != HN_TICKET_FINISHED || ticket->replayed ||
@@ -67,9 +74,9 @@ static size_t pick_best(struct hn_session *session, size_t *numbers)
         size_t place = count;
         while (place > 0 && hn_session_compare(&i, &numbers[place - 1], session) < 0)
             place--;
-        if (place == HN_FINALIST_LIMIT)
+        if (place == limit)
             continue;
-        count += count < HN_FINALIST_LIMIT;
+        count += count < limit;
         memmove(&numbers[place + 1], &numbers[place], (count - 1 - place) * sizeof *numbers);
         numbers[place] = i;
     }
@@ -92,7 +99,7 @@ static size_t invite_winner(const struct hn_session *session, size_t *numbers, s
         place++;
     if (best == SIZE_MAX || place < count)
         return count;
-    count -= count == HN_FINALIST_LIMIT;
+    count -= count == limit_of(session);
     numbers[count] = best;
     return count + 1;
 }
@@ -123,7 +130,7 @@ static bool has_room(const struct hn_session *session)
     size_t raced = 0;
     for (size_t i = 0; i < session->tickets.count; i++)
         raced += result_at(session, i)->final ? 1 : 0;
-    return raced < HN_FINALIST_LIMIT;
+    return raced < limit_of(session);
 }
 
 /* Of a finished ticket's record. */

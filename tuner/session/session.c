@@ -6,16 +6,36 @@
 #include <string.h>
 
 #include "base/interrupt.h"
+#include "runtime/plan/launch.h"
 #include "runtime/process/process.h"
 #include "tuner/session/knowledge.h"
 
 static const double watch_interval_ms = 100;
+/* Where energy is the objective, what takes this many times as long as the best can not win: it
+ * would have to run at so much less power. */
+static const double frugal = 1.5;
 /* So often is looked whether the space is built. */
 static const int building_interval_ms = 5;
 
 unsigned hn_session_look_ahead(const struct hn_task *task, const struct hn_session_options *options)
 {
     return options->look_ahead > 0 ? options->look_ahead : task->config->look_ahead;
+}
+
+bool hn_session_weighs(const struct hn_session *session)
+{
+    enum hn_front_by by;
+    return hn_plan_weighs(session->task->plan, &by);
+}
+
+/* Joules are measured whether they were asked for or not. */
+static void set_weighing(struct hn_session *session)
+{
+    struct hn_session_options *options = &session->options;
+    if (!hn_session_weighs(session))
+        return;
+    options->energy_s = options->energy_s > 0 ? options->energy_s : HN_ENERGY_SECONDS;
+    options->race_within = fmax(options->race_within, HN_WEIGHED_WITHIN);
 }
 
 static enum hn_status create_strategy(struct hn_session *session, struct hn_error *err)
@@ -67,6 +87,7 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
     session->task = task;
     session->store = store;
     session->options = *options;
+    set_weighing(session);
     session->look_ahead = hn_session_look_ahead(task, options);
     session->state.look_ahead = session->look_ahead;
     session->best = SIZE_MAX;
@@ -238,12 +259,13 @@ static enum hn_status dispatch(struct hn_session *session, size_t number, struct
     struct hn_ticket *ticket = &session->tickets.items[number];
     const struct hn_result *censor = find_censor(session, number);
     bool by_time = strcmp(session->task->plan->objective, "time") == 0;
+    bool weighs = hn_session_weighs(session);
     struct hn_bench_request request = {
         .verify = true,
         .measure = true,
-        .full = session->options.full || ticket->full || !by_time,
+        .full = session->options.full || ticket->full || !(by_time || weighs),
         .counters = session->options.count_all && session->state.no_counters[0] == '\0',
-        .censor_us = censor != NULL ? censor->median_us : 0,
+        .censor_us = censor != NULL ? censor->median_us * (weighs ? frugal : 1) : 0,
         .censor_clock_mhz = censor != NULL ? (double)censor->clock_mhz : 0,
     };
     ticket->state = HN_TICKET_EVALUATING;

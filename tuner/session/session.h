@@ -36,6 +36,11 @@ struct hn_session_options {
     double race_within; /* results within this share of the best take part in the race as well as who can not be told from it */
 };
 
+/* A window in which energy is measured, where no other length is asked for; and who takes this much longer than the best is weighed,
+ * too. */
+#define HN_ENERGY_SECONDS 2.0
+#define HN_WEIGHED_WITHIN 0.1
+
 /* What the search waited for, in seconds. While the GPU has something to do nothing holds the search up but the GPU. */
 struct hn_waits {
     double gpu_s;
@@ -47,6 +52,8 @@ struct hn_waits {
 /* Where the session stands, for the progress line and the summary. */
 struct hn_session_state {
     bool planned;      /* the space is built and there is a strategy: before, points and sources are not known */
+    size_t power_points;  /* where energy is the objective, whose power was measured so that that of the others is estimated by it; */
+    double power_error;   /* how far off it is of each of them by the others, in the mean */
     bool unweighed;    /* energy was asked for, and there is no counter, or launches can not follow one another */
     uint64_t points;   /* of the space; UINT64_MAX: too many to be numbered */
     char points_text[HN_SPACE_COUNT_TEXT];

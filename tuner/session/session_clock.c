@@ -14,6 +14,10 @@ static const double race_most_ms = 1500;
 static const double expected_finalists = 8;
 static const double audit_launches = 14;
 static const double rest_ms = 500;
+/* With energy, two windows of each that is weighed, what comes before one, and the idle power. */
+static const double windows = 12;
+static const double window_rest_ms = 600;
+static const double idle_ms = 2000;
 
 /* A search that has measured nothing when its time is up, but has something compiled, gets the
  * first of it measured, for so long. */
@@ -32,6 +36,8 @@ static double finals_ms(const struct hn_session *session)
     double verify_ms = measured > 0 ? state->verify_s * 1e3 / (double)measured : 0;
     double race_ms = fmax(fmin(race_part * whole_ms, race_most_ms), race_least_ms);
     double wanted_ms = race_ms + (expected_finalists + audit_launches) * verify_ms + rest_ms;
+    if (session->options.energy_s > 0)
+        wanted_ms += windows * (1e3 * session->options.energy_s + window_rest_ms) + idle_ms;
     return session->backend->kind->race != NULL ? fmin(wanted_ms, whole_ms / 2) : 0;
 }
 

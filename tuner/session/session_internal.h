@@ -3,6 +3,7 @@
 #define HONE_TUNER_SESSION_SESSION_INTERNAL_H
 
 #include "tuner/session/points.h"
+#include "tuner/session/power_model.h"
 #include "tuner/session/session.h"
 #include "tuner/session/session_cached.h"
 #include "tuner/session/session_memory.h"
@@ -14,6 +15,13 @@
 /* Images of so many of the best are kept for the final race. */
 #define HN_KEPT_CLOSE 24
 
+/* The power that was measured of a point. */
+enum { HN_POWER_POINTS = 6 };
+struct hn_session_power {
+    size_t ticket;
+    double watts;
+};
+
 struct hn_session {
     struct hn_backend *backend;
     struct hn_task *task;
@@ -23,6 +31,10 @@ struct hn_session {
      * only against tickets that long ago. */
     unsigned look_ahead;
     struct hn_session_state state;
+    /* Where energy is the objective, the power of a few points, and what is made of it; no samples: nothing was measured yet. */
+    struct hn_session_power powers[HN_POWER_POINTS];
+    size_t power_count;
+    struct hn_power_model power;
     hn_session_watch *watch;
     void *watcher;
     double started_ms;
@@ -100,6 +112,9 @@ void hn_session_show(struct hn_session *session, const char *phase);
 /* Writes what the store still holds back. */
 enum hn_status hn_session_commit(struct hn_session *session, struct hn_error *err);
 void hn_session_settle(struct hn_session *session);
+
+/* Whether energy, or energy_delay, is the objective. */
+bool hn_session_weighs(const struct hn_session *session);
 
 /* session_clock.c: a signal, and the end of a budget of time */
 void hn_session_start_clock(struct hn_session *session);

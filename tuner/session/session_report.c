@@ -5,6 +5,8 @@
 #include "base/statistics.h"
 #include "tuner/session/session_internal.h"
 
+static const double counter_leaves = 0.002;
+
 static const struct hn_result *result_at(const struct hn_session *session, size_t number)
 {
     return &session->tickets.items[number].result;
@@ -43,6 +45,14 @@ static bool is_tied(const struct hn_record *a, const struct hn_record *b, double
     return interval.low <= 0 || interval.median <= resolution;
 }
 
+/* By joules: what two windows of each differ by, and at least what the counter leaves open. */
+static bool weigh_alike(const struct hn_record *a, const struct hn_record *b)
+{
+    double apart = (b->objective - a->objective) / a->objective;
+    return a->energy.windows > 0 && b->energy.windows > 0 &&
+           apart <= fmax(a->energy.spread, counter_leaves) + fmax(b->energy.spread, counter_leaves);
+}
+
 static enum hn_status count_tied(const struct hn_session *session, struct hn_ranking *ranking,
                                  struct hn_error *err)
 {
@@ -56,7 +66,9 @@ static enum hn_status count_tied(const struct hn_session *session, struct hn_ran
            result_at(session, ranking->tickets[ranking->tied])->outcome == HN_OUTCOME_OK) {
         struct hn_record next;
         status = hn_session_record(session, ranking->tickets[ranking->tied], &next, err);
-        tied = status == HN_OK && is_tied(&best, &next, session->state.noise);
+        tied = status == HN_OK &&
+               (hn_session_weighs(session) ? weigh_alike(&best, &next)
+                                           : is_tied(&best, &next, session->state.noise));
         hn_record_finish(&next);
         if (!tied)
             break;

@@ -31,11 +31,14 @@ struct gpu {
     struct hn_health_watch *watch;
     struct hn_health health; /* seen since the last reply */
     int lock;                /* descriptor of the GPU's lock file, -1 when there is none */
+    double estimated_w;      /* where energy is the objective, what the GPU may draw; else 0 */
     double busy_ms;          /* when something was last timed; 0: never */
 };
 
 /* Clocks keep up for so long without work. */
 static const double still_warm_ms = 1000;
+/* What a GPU may draw that does not say it. */
+static const double unknown_limit_w = 1000;
 
 typedef enum hn_status handle_message(struct gpu *gpu, const struct hn_message *request,
                                       struct hn_message *reply, struct hn_error *err);
@@ -167,6 +170,25 @@ static enum hn_status find_data(struct gpu *gpu, const json_t *wanted, struct hn
     return status;
 }
 
+/* Until the power of some points is known, all are reckoned with what the GPU may draw at most. */
+static enum hn_status prepare_energy(struct gpu *gpu, struct hn_error *err)
+{
+    enum hn_front_by by;
+    double joules = 0;
+    gpu->estimated_w = 0;
+    if (!hn_plan_weighs(gpu->plan, &by))
+        return HN_OK;
+    if (gpu->watch == NULL || !hn_health_energy(gpu->watch, &joules))
+        return hn_fail(err, HN_ECONFIG,
+                       "objective '%s' needs the energy counter of the GPU, which NVML has from "
+                       "Volta on and not of parts of a GPU (MIG), and has not got of this one: "
+                       "expected objective time, or a metric",
+                       gpu->plan->objective);
+    double limit_w = hn_health_power_limit(gpu->watch);
+    gpu->estimated_w = limit_w > 0 ? limit_w : unknown_limit_w;
+    return HN_OK;
+}
+
 static enum hn_status make_bench(struct gpu *gpu, const struct hn_message *request,
                                  struct hn_message *reply, struct hn_error *err)
 {
@@ -185,7 +207,9 @@ static enum hn_status make_bench(struct gpu *gpu, const struct hn_message *reque
     if (status != HN_OK)
         return status;
     gpu->watch = hn_health_watch_create(gpu->device.uuid);
-    status = get_image(request, "support", &support, err);
+    status = prepare_energy(gpu, err);
+    if (status == HN_OK)
+        status = get_image(request, "support", &support, err);
     if (status != HN_OK)
         return status;
     status = hn_bench_create(&gpu->driver, &gpu->device, &support, gpu->plan, &gpu->problem,
@@ -284,6 +308,7 @@ static enum hn_status evaluate(struct gpu *gpu, const struct hn_message *request
     status = hn_bench_evaluate(gpu->bench, &image, &wanted, &record, err);
     if (record.timing.sample_count > 0)
         note_conditions(gpu, &record);
+    record.estimated_w = wanted.measure ? gpu->estimated_w : 0;
     if (status == HN_OK)
         json_object_set_new(reply->json, "record", hn_record_to_json(&record));
     if (record.timing.sample_count > 0)
