@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+static const double counter_leaves = 0.002;
+
 double hn_front_cost(const struct hn_record *record, enum hn_front_by by)
 {
     double time_us = record->timing.median_us;
@@ -29,6 +31,14 @@ double hn_front_objective(const struct hn_record *record, enum hn_front_by by)
     if (!(joules > 0))
         return (double)NAN;
     return by == HN_FRONT_ENERGY_DELAY ? joules * seconds : joules;
+}
+
+bool hn_front_is_tied(const struct hn_record *better, const struct hn_record *other)
+{
+    double apart = (other->objective - better->objective) / better->objective;
+    return better->energy.windows > 0 && other->energy.windows > 0 &&
+           apart <= fmax(better->energy.spread, counter_leaves) +
+                        fmax(other->energy.spread, counter_leaves);
 }
 
 bool hn_front_has(const struct hn_record *records, size_t count, size_t record)

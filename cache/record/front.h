@@ -17,6 +17,10 @@ bool hn_front_parse(const char *objective, enum hn_front_by *by);
  * not measured, what its estimated power makes of its time; NAN where there is neither. */
 double hn_front_objective(const struct hn_record *record, enum hn_front_by by);
 
+/* Of two whose energy was measured, the first of which is the better one by it: whether they can not be told apart, by what
+ * their windows differ by, and at least what the counter leaves open. */
+bool hn_front_is_tied(const struct hn_record *better, const struct hn_record *other);
+
 /* Whether no other of the records is at once as fast and as frugal, and better in one of the two (Pareto). False of those
  * whose energy was not measured. */
 bool hn_front_has(const struct hn_record *records, size_t count, size_t record);

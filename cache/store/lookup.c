@@ -95,13 +95,20 @@ static bool is_other(const char *asked, const char *own)
     return asked != NULL && strcmp(asked, own) != 0;
 }
 
+bool hn_lookup_is_objective(const char *asked, const char *own)
+{
+    size_t length = asked == NULL ? 0 : strlen(asked);
+    return asked == NULL ||
+           (strncmp(asked, own, length) == 0 && (own[length] == '\0' || own[length] == ' '));
+}
+
 struct hn_lookup_rank hn_lookup_rank(const struct hn_lookup_query *query,
                                      const struct hn_identity *identity)
 {
     struct hn_lookup_rank rank = {HN_GRADE_NONE, 0, 1, 1};
     bool same_problem = true;
     if (is_other(query->regime, identity->regime) ||
-        is_other(query->objective, identity->objective) ||
+        !hn_lookup_is_objective(query->objective, identity->objective) ||
         !measure(query, &identity->problem, &rank, &same_problem))
         return rank;
     rank.grade = grade_of(query, &identity->device, same_problem);
@@ -181,7 +188,7 @@ static bool counts(const struct hn_lookup_query *query, const struct hn_tuned *t
 {
     return tuned->best.outcome == HN_OUTCOME_OK &&
            !is_other(query->regime, tuned->identity.regime) &&
-           !is_other(query->objective, tuned->identity.objective);
+           hn_lookup_is_objective(query->objective, tuned->identity.objective);
 }
 
 bool hn_lookup_is_shadowed(const struct hn_tuned *tuned, size_t count,

@@ -49,6 +49,9 @@ struct hn_lookup_rank {
  * one operation or two that IEEE 754 rounds correctly, so that C everywhere gives the same bits. */
 double hn_lookup_ratio(double a, double b);
 
+/* Whether a result's objective is the one that is asked for: NULL, any; a metric's name, with or without its direction. */
+bool hn_lookup_is_objective(const char *asked, const char *own);
+
 /* HN_GRADE_NONE: the problem has other names, a frozen value differs, or it is of another regime or objective. */
 struct hn_lookup_rank hn_lookup_rank(const struct hn_lookup_query *query, const struct hn_identity *identity);
 /* Below 0 where a serves better, above 0 where b does. */

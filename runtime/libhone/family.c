@@ -109,7 +109,7 @@ static int rank_rule(const struct hn_identity *identity, const struct hn_device 
                      const struct hone_options *options)
 {
     if (is_other(options->regime, identity->regime) ||
-        is_other(options->objective, identity->objective))
+        !hn_lookup_is_objective(options->objective, identity->objective))
         return 0;
     int rank = hn_device_identity_equal(&identity->device, &device->identity) ? 6
                : identity->device.capability == device->identity.capability   ? 4

@@ -135,7 +135,7 @@ struct hone_options {
     int forbid_compile;       /* never compile: HONE_NEEDS_COMPILER where the cache has no machine code that fits */
     int separate;             /* a handle of its own: symbols that it sets are seen by no other */
     const char *regime;       /* "cold", "warm", "stream", "graph", "graph10"; NULL: cold before others */
-    const char *objective;    /* as the config names it; NULL: time before others */
+    const char *objective;    /* as the config names it: "time", "energy", a metric; NULL: time before others */
     double tune_seconds;      /* of HONE_MISS_TUNE; 0: 30 */
     const char *tune_command; /* `hone`, which tunes and compiles in processes of its own; NULL: $HONE_COMMAND, else
                                  bin/hone beside the library, else on the PATH */

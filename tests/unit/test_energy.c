@@ -52,11 +52,38 @@ static void the_front_is_what_nobody_beats_in_both(void **state)
     assert_true(isinf(hn_front_cost(&records[5], HN_FRONT_TIME)));
 }
 
+static void an_objective_is_estimated_until_it_is_measured(void **state)
+{
+    struct hn_record record = {.timing = {.median_us = 1e6}};
+    struct hn_record other = {.objective = 101.9, .energy = {.windows = 2, .spread = 0.01}};
+    enum hn_front_by by;
+    (void)state;
+    assert_false(hn_front_parse("time", &by) || hn_front_parse("energies", &by));
+    assert_true(hn_front_parse("energy_delay", &by) && by == HN_FRONT_ENERGY_DELAY);
+    assert_true(hn_front_parse("energy", &by) && by == HN_FRONT_ENERGY);
+    assert_true(isnan(hn_front_objective(&record, by)));
+    record.estimated_w = 200;
+    assert_true(hn_front_objective(&record, by) == 200);
+    record.energy = (struct hn_energy){.joules = 100, .windows = 2, .spread = 0.005};
+    record.timing.median_us = 2e6;
+    record.objective = hn_front_objective(&record, by);
+    assert_true(record.objective == 100);
+    assert_true(hn_front_objective(&record, HN_FRONT_ENERGY_DELAY) == 200);
+    /* The least half-width is that of the counter. */
+    record.energy.spread = 0;
+    assert_false(hn_front_is_tied(&record, &other));
+    other.objective = 101.1;
+    assert_true(hn_front_is_tied(&record, &other));
+    other.energy.windows = 0;
+    assert_false(hn_front_is_tied(&record, &other));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(windows_are_averaged),
         cmocka_unit_test(the_front_is_what_nobody_beats_in_both),
+        cmocka_unit_test(an_objective_is_estimated_until_it_is_measured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,6 +67,7 @@ static void objectives_follow_from_what_was_measured(void **state)
         {"gflops maximize", -3.5, NULL},
         {"gflops maximize", 3.5, "the objective (gflops maximize) is 3.5, expected -3.5"},
         {"gflops minimize", 3.5, NULL},
+        {"energy minimize", 3.5, "the objective (energy minimize) is 3.5, expected nan"},
         {"joules minimize", 3.5, "the objective (joules minimize) is 3.5, expected nan"},
         {NULL, -5, NULL}, /* not known */
     };

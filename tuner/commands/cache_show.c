@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cache/record/front.h"
 #include "cache/record/record_json.h"
 #include "tuner/commands/cache_command.h"
+#include "cache/store/lookup.h"
 #include "tuner/report/format.h"
 #include "tuner/report/outcomes.h"
 #include "tuner/report/recall_shared.h"
@@ -127,8 +129,13 @@ static void print_heading(const struct view *view)
     free(problem);
 }
 
-static bool is_tied(const struct hn_timing *timing, const struct hn_timing *best)
+static bool is_tied(const struct view *view, size_t index)
 {
+    const struct hn_timing *timing = &view->records.items[index].timing;
+    const struct hn_timing *best = &view->records.items[0].timing;
+    if (hn_lookup_is_objective("energy", view->tuned->identity.objective) ||
+        hn_lookup_is_objective("energy_delay", view->tuned->identity.objective))
+        return hn_front_is_tied(&view->records.items[0], &view->records.items[index]);
     return timing->low_us <= best->high_us && best->low_us <= timing->high_us;
 }
 
@@ -169,7 +176,7 @@ static void add_row(struct hn_table *table, const struct view *view, size_t inde
     hn_text_init(&remarks);
     hn_format_time(record->timing.median_us, time_text);
     hn_format_spread(&record->timing, spread);
-    if (index > 0 && is_tied(&record->timing, &view->records.items[0].timing))
+    if (index > 0 && is_tied(view, index))
         hn_text_append(&remarks, "tied");
     hn_cache_remarks(&remarks, view->tuned, record);
     hn_table_cell(table, "%zu", index + 1);
@@ -212,8 +219,7 @@ static void print_best(const struct view *view)
     hn_table_parameters(table, names, count);
     for (size_t i = 0; i < view->ok_count && i < SHOWN; i++)
         add_row(table, view, i);
-    while (tied < view->ok_count && tied < SHOWN &&
-           is_tied(&view->records.items[tied].timing, &view->records.items[0].timing))
+    while (tied < view->ok_count && tied < SHOWN && is_tied(view, tied))
         tied++;
     hn_table_highlight(table, tied);
     hn_table_print(table, stdout, 2);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/ascii.h"
+#include "cache/store/lookup.h"
 #include "tuner/export/export_family_part.h"
 #include "tuner/export/export_parts.h"
 
@@ -167,6 +168,25 @@ static enum hn_status choose_by(struct hn_store *store, enum hn_front_by by, str
     return status;
 }
 
+/* A problem that was tuned for several objectives is served by what costs least. */
+static void leave_least(enum hn_front_by by, struct hn_tuned_list *all)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        for (size_t j = i + 1; j < all->count; j++) {
+            struct hn_tuned *a = &all->items[i];
+            struct hn_tuned *b = &all->items[j];
+            bool same = hn_lookup_same_task(&a->identity, &b->identity) &&
+                        strcmp(a->identity.regime, b->identity.regime) == 0 &&
+                        strcmp(a->identity.objective, b->identity.objective) != 0;
+            if (same)
+                hn_record_fail(hn_front_cost(&a->best, by) <= hn_front_cost(&b->best, by)
+                                   ? &b->best
+                                   : &a->best,
+                               HN_OUTCOME_SKIPPED, "another objective's best costs less");
+        }
+    }
+}
+
 /* Of problems whose energy was not measured the fastest is left. */
 static enum hn_status choose_all_by(struct hn_store *store, const struct hn_export_request *request,
                                     struct hn_export *export, struct hn_error *err)
@@ -179,6 +199,8 @@ static enum hn_status choose_all_by(struct hn_store *store, const struct hn_expo
         return hn_fail(err, HN_EUSAGE, "--objective chooses among results of a cache");
     for (size_t i = 0; status == HN_OK && i < export->all.count; i++)
         status = choose_by(store, request->by, &export->all.items[i], &found, err);
+    if (status == HN_OK)
+        leave_least(request->by, &export->all);
     return status != HN_OK || found
                ? status
                : hn_fail(err, HN_ENOTFOUND,

@@ -9,7 +9,7 @@
  * that those become finalists who may be the most frugal. */
 
 /* The power of HN_POWER_POINTS is measured, for so long each. */
-static const double window_s = 0.5;
+static const double most_window_s = 0.5;
 /* Who may be so much more frugal than estimated as the estimate is off in the mean, times this, is
  * a finalist as well. */
 static const double doubt = 3;
@@ -108,7 +108,8 @@ static enum hn_status measure_one(struct hn_finals *few, size_t i, struct hn_pow
                                   bool *again, struct hn_error *err)
 {
     struct hn_session *session = few->session;
-    const struct hn_bench_request request = {.energy_s = window_s};
+    const struct hn_bench_request request = {
+        .energy_s = fmin(most_window_s, few->session->options.energy_s)};
     struct hn_record verdict;
     hn_record_init(&verdict);
     enum hn_status status = hn_finals_check(few, i, &request, &verdict, err);

@@ -3,9 +3,8 @@
 #include <stdlib.h>
 
 #include "base/statistics.h"
+#include "cache/record/front.h"
 #include "tuner/session/session_internal.h"
-
-static const double counter_leaves = 0.002;
 
 static const struct hn_result *result_at(const struct hn_session *session, size_t number)
 {
@@ -45,14 +44,6 @@ static bool is_tied(const struct hn_record *a, const struct hn_record *b, double
     return interval.low <= 0 || interval.median <= resolution;
 }
 
-/* By joules: what two windows of each differ by, and at least what the counter leaves open. */
-static bool weigh_alike(const struct hn_record *a, const struct hn_record *b)
-{
-    double apart = (b->objective - a->objective) / a->objective;
-    return a->energy.windows > 0 && b->energy.windows > 0 &&
-           apart <= fmax(a->energy.spread, counter_leaves) + fmax(b->energy.spread, counter_leaves);
-}
-
 static enum hn_status count_tied(const struct hn_session *session, struct hn_ranking *ranking,
                                  struct hn_error *err)
 {
@@ -67,7 +58,7 @@ static enum hn_status count_tied(const struct hn_session *session, struct hn_ran
         struct hn_record next;
         status = hn_session_record(session, ranking->tickets[ranking->tied], &next, err);
         tied = status == HN_OK &&
-               (hn_session_weighs(session) ? weigh_alike(&best, &next)
+               (hn_session_weighs(session) ? hn_front_is_tied(&best, &next)
                                            : is_tied(&best, &next, session->state.noise));
         hn_record_finish(&next);
         if (!tied)
