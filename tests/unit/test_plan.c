@@ -312,7 +312,7 @@ static const char *const no_plans[][3] = {
     {"-DT={TILE}", "-DT={TILE", "'{' without its '}' in option '-DT={TILE{N}'"},
     {"'depends': ['LOAD']", "'depends': ['M']", "plan: 'depends' is not a list of parameters"},
     {"'mode': 'max_norm'", "'mode': 'l2'", "plan: 'mode' is not one of max_norm, exact, multiset"},
-    {"'objective': 'rate'", "'objective': 'speed'", "plan: 'objective' is not time or a metric"},
+    {"'objective': 'rate'", "'objective': 'speed'", "plan: 'objective' is not time, energy, energy_delay or a metric"},
     {"'4 * TILE'", "'4 * TIEL'", "unknown name 'TIEL'; nearest is 'TILE'"},
     {"flops / time_us", "rate / time_us",
      "unknown name 'rate'; known are LOAD, M, N, TILE, image_pitch, time_us, hits, flops"},
