@@ -4,18 +4,16 @@
 #ifndef HONE_BGEMM_FINISH_CUH
 #define HONE_BGEMM_FINISH_CUH
 
+#include "halves.cuh"
 #include "tensor_copy.cuh"
 
-// Two neighbours of 16 bits, the first in the lower half.
 __device__ __forceinline__ unsigned packed(float first, float second)
 {
-    unsigned both;
 #if OUT == OUT_half
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
+    return packed_as<true>(first, second);
 #else
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
+    return packed_as<false>(first, second);
 #endif
-    return both;
 }
 
 // Without a branch.
@@ -115,21 +113,6 @@ __device__ __forceinline__ void meet(int consumer)
     asm volatile("bar.sync %0, 128;" ::"r"(consumer + 1) : "memory");
 }
 
-// Four matrices of 8 x 8 elements of 16 bits, two neighbours of a row a lane, to shared memory: lane i says where line i % 8
-// of matrix i / 8 lies. Exchanged, what were columns are lines.
-__device__ __forceinline__ void store_matrices(void *line, unsigned a, unsigned b, unsigned c, unsigned d)
-{
-#if EXCHANGE
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(line)), "r"(a),
-                 "r"(b), "r"(c), "r"(d)
-                 : "memory");
-#else
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(line)), "r"(a), "r"(b),
-                 "r"(c), "r"(d)
-                 : "memory");
-#endif
-}
-
 // Lines of a chunk in shared memory, and where a word of 16 bytes is found in it: swizzled, so that eight lines' words lie
 // in different banks.
 constexpr int chunk_line_bytes = (EXCHANGE ? 64 : chunk) * element_bytes;
@@ -148,7 +131,7 @@ __device__ __forceinline__ void write_chunk(unsigned char *buffer, const float *
 #pragma unroll
     for (int column = 0; column < chunk; column += 16, sum += 8) {
         const int at = EXCHANGE ? in_chunk(column + right + lane % 8, down) : in_chunk(down + lane % 8, column + right);
-        store_matrices(buffer + at, packed(sum[0], sum[1]), packed(sum[2], sum[3]), packed(sum[4], sum[5]),
+        store_matrices<EXCHANGE>(buffer + at, packed(sum[0], sum[1]), packed(sum[2], sum[3]), packed(sum[4], sum[5]),
                        packed(sum[6], sum[7]));
     }
 #else

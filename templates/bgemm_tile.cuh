@@ -3,6 +3,8 @@
 #ifndef HONE_BGEMM_TILE_CUH
 #define HONE_BGEMM_TILE_CUH
 
+#include "stages.cuh"
+
 __host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
 struct sizes {
@@ -72,24 +74,6 @@ static_assert(!wide::across || wide_columns % 64 == 0, "panels fill the tile");
 // Shared memory, in this order.
 constexpr int chunks_at = STAGES * stage_bytes, barriers_at = chunks_at + chunks * chunk_bytes;
 constexpr int flags_at = barriers_at + 2 * STAGES * 8, shared_bytes = flags_at + CONSUMERS * 4;
-
-// Stages are used in turn: full and empty ones by the same count.
-struct ring {
-    int stage = 0, parity = 0;
-    __device__ __forceinline__ void advance(int count = 1)
-    {
-        stage += count;
-        if (count == 1) {
-            if (stage == STAGES) {
-                stage = 0;
-                parity ^= 1;
-            }
-        } else {
-            parity ^= stage / STAGES % 2;
-            stage %= STAGES;
-        }
-    }
-};
 
 struct place {
     int m, n;         // the tile's first row and column

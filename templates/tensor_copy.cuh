@@ -20,7 +20,16 @@ __device__ __forceinline__ void load_box(void *shared, const tensor_map *map, in
                  : "memory");
 }
 
-// The same box to the same place of all blocks of the cluster whose bit is set, whose barriers count their own bytes.
+// The same of a stack of matrices, of the z-th.
+__device__ __forceinline__ void load_box(void *shared, const tensor_map *map, int x, int y, int z, mbarrier *barrier)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], "
+                 "[%5];" ::"r"(shared_address(shared)),
+                 "l"(map), "r"(x), "r"(y), "r"(z), "r"(shared_address(barrier))
+                 : "memory");
+}
+
+// A box of a matrix to the same place of all blocks of the cluster whose bit is set, whose barriers count their own bytes.
 __device__ __forceinline__ void load_box_for(unsigned blocks, void *shared, const tensor_map *map, int x, int y,
                                              mbarrier *barrier)
 {
@@ -34,6 +43,14 @@ __device__ __forceinline__ void store_box(const void *shared, const tensor_map *
 {
     asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(x),
                  "r"(y), "r"(shared_address(shared))
+                 : "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+__device__ __forceinline__ void store_box(const void *shared, const tensor_map *map, int x, int y, int z)
+{
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(map), "r"(x),
+                 "r"(y), "r"(z), "r"(shared_address(shared))
                  : "memory");
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
