@@ -105,6 +105,7 @@ struct hn_record {
     struct hn_bindings metrics; /* name = number, as evaluated; time is not among them */
     struct hn_bindings counters; /* name = number, as cache/record/counters.h has them; empty: not counted */
     double objective;           /* the value that is compared: lower is better, whatever the direction */
+    int active_clusters;        /* that run at once, where a grid asks for it; 0: none does */
     bool final;                 /* took part in the final race: the timing is that of the race */
     double time;                /* seconds since the epoch, UTC, when the record was made */
     /* Of a tuning on several cards, or elsewhere: where it was measured, "" where that is not told; and how much longer that card

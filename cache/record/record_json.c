@@ -151,6 +151,7 @@ static const struct hn_field record_fields[] = {
     {ALWAYS(hn_record, objective, HN_FIELD_REAL)},
     {ALWAYS(hn_record, final, HN_FIELD_FLAG)},
     {ALWAYS(hn_record, time, HN_FIELD_REAL)},
+    {IF_ANY(hn_record, active_clusters, HN_FIELD_COUNT)},
     {IF_ANY(hn_record, message, HN_FIELD_STRING)},
     {IF_ANY(hn_record, original, HN_FIELD_STRING)},
     {.key = "resources",

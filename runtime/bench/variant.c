@@ -96,6 +96,25 @@ static enum hn_status load_module(struct hn_variant *variant, const struct hn_im
     return reject(variant, result, outcome, "loading the module", record, err);
 }
 
+/* The grid of a step that asks for it, by what the device has room for. */
+static enum hn_status fit_clusters(struct hn_variant *variant, size_t step,
+                                   struct hn_record *record, struct hn_error *err)
+{
+    const struct hn_context *context = variant->arena->context;
+    struct hn_launch_step *launch = &variant->launch.steps[step];
+    int clusters = 0;
+    if (!hn_plan_asks_clusters(variant->arena->plan, launch->step))
+        return HN_OK;
+    CUresult result =
+        hn_module_active_clusters(context->driver, launch, variant->functions[step], &clusters);
+    enum hn_status status = reject(variant, result, HN_OUTCOME_LAUNCH_ERROR,
+                                   "asking for clusters that run at once", record, err);
+    if (status == HN_OK && record->outcome == HN_OUTCOME_OK)
+        hn_launch_fit_clusters(variant->arena->plan, context->device, variant->values, clusters,
+                               launch, record);
+    return status;
+}
+
 static enum hn_status find_functions(struct hn_variant *variant, const struct hn_image *image,
                                      struct hn_record *record, struct hn_error *err)
 {
@@ -109,6 +128,8 @@ static enum hn_status find_functions(struct hn_variant *variant, const struct hn
         CUresult result = hn_module_find(variant->arena->context->driver, variant->module, image,
                                          &variant->launch, i, &variant->functions[i], what);
         status = reject(variant, result, HN_OUTCOME_LAUNCH_ERROR, what, record, err);
+        if (status == HN_OK && record->outcome == HN_OUTCOME_OK)
+            status = fit_clusters(variant, i, record, err);
     }
     return status;
 }

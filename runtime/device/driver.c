@@ -31,7 +31,8 @@ static enum hn_status resolve(struct hn_driver *driver, struct hn_error *err)
         symbols[i].optional = symbols[i].optional ||
                               symbols[i].address == (void *)&driver->p_cuEventElapsedTime ||
                               symbols[i].address == (void *)&driver->p_cuMemPrefetchAsync_v2 ||
-                              symbols[i].address == (void *)&driver->p_cuTensorMapEncodeTiled;
+                              symbols[i].address == (void *)&driver->p_cuTensorMapEncodeTiled ||
+                              symbols[i].address == (void *)&driver->p_cuOccupancyMaxActiveClusters;
     struct hn_error reason;
     if (hn_library_open(names, 1, symbols, count, &driver->library, &reason) != HN_OK)
         return hn_fail(err, HN_ERUN,

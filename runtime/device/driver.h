@@ -52,6 +52,7 @@
     X(cuModuleGetGlobal)                                                                                               \
     X(cuFuncGetAttribute)                                                                                              \
     X(cuFuncSetAttribute)                                                                                              \
+    X(cuOccupancyMaxActiveClusters)                                                                                    \
     X(cuLaunchKernel)                                                                                                  \
     X(cuLaunchKernelEx)                                                                                                \
     X(cuStreamBeginCapture)                                                                                            \

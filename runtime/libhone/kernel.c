@@ -111,6 +111,39 @@ static enum hone_status make_step(struct hone_kernel *kernel, const struct hn_im
     return hn_lib_cuda(kernel->cache, result, what, err);
 }
 
+/* The grid of a step that asks for it, by what this device has room for. */
+static enum hone_status fit_clusters(struct hone_kernel *kernel, size_t index,
+                                     struct hone_error *err)
+{
+    const struct hn_plan *plan = kernel->plan->plan;
+    struct hn_launch_step *launch = &kernel->launch.steps[index];
+    struct hn_value *values = NULL;
+    struct hn_record record;
+    struct hn_error reason = {""};
+    int clusters = 0;
+    if (!hn_plan_asks_clusters(plan, launch->step))
+        return HONE_OK;
+    enum hone_status status =
+        hn_lib_cuda(kernel->cache,
+                    hn_module_active_clusters(&kernel->cache->driver, launch,
+                                              kernel->steps[index].function, &clusters),
+                    "asking for clusters that run at once", err);
+    if (status == HONE_OK)
+        status = hn_lib_take(
+            err, hn_plan_values(plan, &kernel->problem, &kernel->point, &values, &reason), &reason);
+    if (status != HONE_OK)
+        return status;
+    hn_record_init(&record);
+    hn_launch_fit_clusters(plan, kernel->device, values, clusters, launch, &record);
+    if (record.outcome != HN_OUTCOME_OK)
+        status = hn_lib_fail(err, HONE_UNSUPPORTED, "%.1000s",
+                             record.message != NULL ? record.message : "out of memory");
+    kernel->steps[index].shape = hn_module_step_of(launch);
+    hn_record_finish(&record);
+    free(values);
+    return status;
+}
+
 static enum hone_status load_module(struct hone_kernel *kernel, const struct hn_image *image,
                                     struct hone_error *err)
 {
@@ -134,8 +167,11 @@ static enum hone_status make_steps(struct hone_kernel *kernel, const struct hn_i
         kernel->module = kernel->shared->module;
     else
         status = load_module(kernel, image, err);
-    for (size_t i = 0; status == HONE_OK && i < kernel->step_count; i++)
+    for (size_t i = 0; status == HONE_OK && i < kernel->step_count; i++) {
         status = make_step(kernel, image, i, err);
+        if (status == HONE_OK)
+            status = fit_clusters(kernel, i, err);
+    }
     return status;
 }
 

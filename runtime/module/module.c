@@ -94,6 +94,23 @@ struct hn_module_step hn_module_step_of(const struct hn_launch_step *step)
     return made;
 }
 
+CUresult hn_module_active_clusters(const struct hn_driver *driver,
+                                   const struct hn_launch_step *step, CUfunction function,
+                                   int *clusters)
+{
+    CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
+    CUlaunchConfig config = hn_module_step_of(step).config;
+    *clusters = 0;
+    if (driver->p_cuOccupancyMaxActiveClusters == NULL)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    cluster.value.clusterDim.x = (unsigned int)step->cluster[0];
+    cluster.value.clusterDim.y = (unsigned int)step->cluster[1];
+    cluster.value.clusterDim.z = (unsigned int)step->cluster[2];
+    config.attrs = &cluster;
+    config.numAttrs = 1;
+    return driver->p_cuOccupancyMaxActiveClusters(clusters, function, &config);
+}
+
 /* Clusters, cooperation, early begins and windows are attributes of a launch; all others go the
  * older way. */
 CUresult hn_module_launch(const struct hn_module_step *step, const struct hn_driver *driver,

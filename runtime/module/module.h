@@ -22,6 +22,9 @@ struct hn_module_step {
     size_t window; /* the attribute that is the L2 window, whose base every launch gives; SIZE_MAX: none */
 };
 struct hn_module_step hn_module_step_of(const struct hn_launch_step *step);
+/* How many of its clusters the device has room for at once, with nothing beside them; of blocks where it has none. */
+CUresult hn_module_active_clusters(const struct hn_driver *driver, const struct hn_launch_step *step, CUfunction function,
+                                   int *clusters);
 CUresult hn_module_launch(const struct hn_module_step *step, const struct hn_driver *driver, CUfunction function,
                           CUstream stream, CUdeviceptr window_base, void **parameters);
 

@@ -77,12 +77,14 @@ static enum hn_status make_from(const struct hn_plan *plan, struct hn_value *val
 }
 
 static enum hn_status make(const struct hn_plan *plan, const struct hn_bindings *problem,
-                           const struct hn_bindings *point, bool sequential,
+                           const struct hn_bindings *point, int64_t clusters, bool sequential,
                            struct hn_launch *launch, struct hn_error *err)
 {
     struct hn_value *values = NULL;
     *launch = (struct hn_launch){.steps = NULL};
     enum hn_status status = hn_plan_values(plan, problem, point, &values, err);
+    if (status == HN_OK && clusters > 0)
+        hn_plan_set_clusters(plan, values, clusters);
     if (status == HN_OK)
         status = make_from(plan, values, sequential, launch, err);
     free(values);
@@ -93,7 +95,15 @@ enum hn_status hn_launch_make(const struct hn_plan *plan, const struct hn_bindin
                               const struct hn_bindings *point, struct hn_launch *launch,
                               struct hn_error *err)
 {
-    return make(plan, problem, point, false, launch, err);
+    return make(plan, problem, point, 0, false, launch, err);
+}
+
+enum hn_status hn_launch_make_recorded(const struct hn_plan *plan,
+                                       const struct hn_bindings *problem,
+                                       const struct hn_record *record, struct hn_launch *launch,
+                                       struct hn_error *err)
+{
+    return make(plan, problem, &record->point, record->active_clusters, false, launch, err);
 }
 
 enum hn_status hn_launch_make_sequential(const struct hn_plan *plan,
@@ -101,7 +111,7 @@ enum hn_status hn_launch_make_sequential(const struct hn_plan *plan,
                                          const struct hn_bindings *point, struct hn_launch *launch,
                                          struct hn_error *err)
 {
-    return make(plan, problem, point, true, launch, err);
+    return make(plan, problem, point, 0, true, launch, err);
 }
 
 void hn_launch_finish(struct hn_launch *launch)
@@ -310,6 +320,19 @@ bool hn_launch_check(const struct hn_launch *launch, const struct hn_device *dev
         if (!check_step(&launch->steps[i], i == 0, device, record))
             return false;
     return true;
+}
+
+void hn_launch_fit_clusters(const struct hn_plan *plan, const struct hn_device *device,
+                            struct hn_value *values, int64_t clusters, struct hn_launch_step *step,
+                            struct hn_record *record)
+{
+    struct hn_error reason;
+    record->active_clusters = (int)clusters;
+    hn_plan_set_clusters(plan, values, clusters);
+    if (hn_launch_evaluate_grid(values, step, &reason) != HN_OK)
+        hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "%s", reason.message);
+    else
+        check_step(step, !step->programmatic, device, record);
 }
 
 bool hn_launch_try(const struct hn_plan *plan, const struct hn_device *device,

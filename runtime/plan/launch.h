@@ -39,6 +39,14 @@ enum hn_status hn_launch_make_step(const struct hn_plan *plan, const struct hn_s
  * "block 64x32 has 2048 threads; NVIDIA H200 takes 1024". */
 bool hn_launch_check(const struct hn_launch *launch, const struct hn_device *device, struct hn_record *record);
 
+/* Evaluates the grid of a step again, for so many clusters that run at once. Where the device can not hold it, or it has no
+ * value, the record is an invalid launch. */
+void hn_launch_fit_clusters(const struct hn_plan *plan, const struct hn_device *device, struct hn_value *values, int64_t clusters,
+                            struct hn_launch_step *step, struct hn_record *record);
+/* Evaluates a launch with the clusters that a record says run at once. */
+enum hn_status hn_launch_make_recorded(const struct hn_plan *plan, const struct hn_bindings *problem,
+                                       const struct hn_record *record, struct hn_launch *launch, struct hn_error *err);
+
 /* Whether a point can be launched for a problem: constraints and the device's limits allow it. Then the launch is the caller's, and so
  * are the values that it was made with, where `values` is not NULL. */
 bool hn_launch_try(const struct hn_plan *plan, const struct hn_device *device, const struct hn_bindings *problem,

@@ -46,3 +46,9 @@ enum hn_status hn_launch_evaluate_step(const struct hn_step *step, const struct 
     launch->programmatic = hn_value_truth(&programmatic);
     return status;
 }
+
+enum hn_status hn_launch_evaluate_grid(const struct hn_value *values, struct hn_launch_step *launch,
+                                       struct hn_error *err)
+{
+    return evaluate_dimensions(launch->step->geometry.grid, values, launch->grid, err);
+}

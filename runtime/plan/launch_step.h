@@ -28,5 +28,7 @@ bool hn_launch_step_has_clusters(const struct hn_launch_step *step);
 /* A step for these values of the plan's names. */
 enum hn_status hn_launch_evaluate_step(const struct hn_step *step, const struct hn_value *values,
                                        struct hn_launch_step *launch, struct hn_error *err);
+/* The grid alone, again. */
+enum hn_status hn_launch_evaluate_grid(const struct hn_value *values, struct hn_launch_step *launch, struct hn_error *err);
 
 #endif

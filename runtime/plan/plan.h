@@ -177,7 +177,12 @@ enum hn_plan_scope {
     HN_SEES_NAMES,   /* parameters and problem values: pitches are made of them, so that there is an order */
     HN_SEES_PITCHES, /* these and the pitches: how the extent is cut is not for a chunk to say */
     HN_SEES_METRICS, /* all, what was measured, and the metrics before it */
+    HN_SEES_CLUSTERS, /* all, and how many clusters run at once: hn_clusters_name */
 };
+
+/* What the grid of a step may name: how many of its clusters the device has room for at once, which is known once the kernel
+ * is loaded there. Its slot is the one behind all others. */
+extern const char hn_clusters_name[];
 
 struct hn_plan *hn_plan_create(void); /* all empty; NULL when out of memory */
 void hn_plan_destroy(struct hn_plan *plan);
@@ -227,6 +232,10 @@ size_t hn_plan_slot_count(const struct hn_plan *plan);
 /* Which chunk expressions see; hn_plan_values has made it the whole extent. Only with a pipeline. */
 void hn_plan_set_chunk(const struct hn_plan *plan, struct hn_value *values, int64_t begin, int64_t count,
                        int64_t index);
+/* Whether the grid of a step names the clusters that run at once. */
+bool hn_plan_asks_clusters(const struct hn_plan *plan, const struct hn_step *step);
+/* How many there are; hn_plan_values has made it more than any device has. */
+void hn_plan_set_clusters(const struct hn_plan *plan, struct hn_value *values, int64_t clusters);
 /* The argument of that name, or NULL; its index is its place in plan->arguments. */
 const struct hn_argument *hn_plan_find_argument(const struct hn_plan *plan, const char *name);
 /* How it is compared, where it is: as it says itself, or as the plan says for all. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/expression/expression_json.h"
 #include "runtime/plan/plan.h"
@@ -8,11 +9,39 @@
 struct binder {
     const struct hn_plan *plan;
     struct hn_scope scope;
+    const char **names;    /* of the scope, whose one behind the slots depends on the field */
     size_t before_metrics; /* names that the first metric sees */
     const struct hn_expression **failed;
     enum hn_status status;
     struct hn_error *err;
 };
+
+static bool is_grid_of_reference(const struct hn_plan *plan, const struct hn_expression *expression)
+{
+    bool is = false;
+    for (size_t i = 0; i < 3; i++)
+        is = is || plan->reference.step.geometry.grid[i] == expression;
+    return is;
+}
+
+/* That `max_active_clusters` stands in a grid, where it has a value. */
+static enum hn_status check_clusters(const struct hn_plan *plan,
+                                     const struct hn_expression *expression,
+                                     const struct hn_field *field, struct hn_error *err)
+{
+    bool in_grid = field->tag == HN_SEES_CLUSTERS && !is_grid_of_reference(plan, expression);
+    if (strstr(hn_expression_text(expression), hn_clusters_name) == NULL)
+        return HN_OK;
+    for (size_t i = 0; i < plan->name_count; i++)
+        if (strcmp(plan->names[i], hn_clusters_name) == 0)
+            return HN_OK;
+    if (in_grid && plan->pipeline == NULL)
+        return HN_OK;
+    return hn_fail(err, HN_ECONFIG,
+                   "'%s' is known once a kernel is compiled and loaded, and so it stands in a "
+                   "'grid' of 'launch' alone%s",
+                   hn_clusters_name, in_grid ? ", and not with a pipeline" : "");
+}
 
 static void bind(void *context, struct hn_expression *expression, const struct hn_field *field,
                  size_t item)
@@ -24,11 +53,16 @@ static void bind(void *context, struct hn_expression *expression, const struct h
         [HN_SEES_NAMES] = plan->name_count,
         [HN_SEES_PITCHES] = plan->name_count + plan->pitch_count,
         [HN_SEES_METRICS] = binder->before_metrics + item,
+        [HN_SEES_CLUSTERS] = hn_plan_slot_count(plan) + 1,
     };
     if (binder->status != HN_OK)
         return;
+    binder->names[hn_plan_slot_count(plan)] =
+        field->tag == HN_SEES_CLUSTERS ? hn_clusters_name : "time_us";
     binder->scope.name_count = names[field->tag];
-    binder->status = hn_expression_bind(expression, &binder->scope, binder->err);
+    binder->status = check_clusters(plan, expression, field, binder->err);
+    if (binder->status == HN_OK)
+        binder->status = hn_expression_bind(expression, &binder->scope, binder->err);
     if (binder->status != HN_OK && binder->failed != NULL)
         *binder->failed = expression;
 }
@@ -97,6 +131,7 @@ enum hn_status hn_plan_bind(struct hn_plan *plan, const struct hn_expression **f
     }
     binder.before_metrics = collect_names(plan, names);
     collect_words(plan, words);
+    binder.names = names;
     binder.scope = (struct hn_scope){names, 0, words, word_count};
     hn_expressions_walk(&hn_plan_structure, plan, bind, &binder);
 

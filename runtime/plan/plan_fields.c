@@ -357,7 +357,7 @@ static bool has_window(const void *step)
 static const struct hn_field step_fields[] = {
     {.key = "entry", .needed = true, .kind = HN_FIELD_TEXT, HN_AT(hn_step, entry)},
     {.key = "if", EXPRESSION(hn_step, condition)},
-    {.key = "grid", .needed = true, DIMENSIONS(hn_step, geometry.grid)},
+    {.key = "grid", .needed = true, DIMENSIONS(hn_step, geometry.grid), .tag = HN_SEES_CLUSTERS},
     {.key = "block", .needed = true, DIMENSIONS(hn_step, geometry.block)},
     {.key = "shared_bytes", EXPRESSION(hn_step, geometry.shared_bytes)},
     {.key = "cluster", DIMENSIONS(hn_step, geometry.cluster)},

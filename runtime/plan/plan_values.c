@@ -204,6 +204,25 @@ void hn_plan_set_chunk(const struct hn_plan *plan, struct hn_value *values, int6
     chunk[HN_CHUNK_INDEX] = hn_integer(index);
 }
 
+const char hn_clusters_name[] = "max_active_clusters";
+
+/* What no device has room for. */
+static const int64_t many_clusters = 1024;
+
+bool hn_plan_asks_clusters(const struct hn_plan *plan, const struct hn_step *step)
+{
+    bool asks = false;
+    for (size_t i = 0; i < 3; i++)
+        asks = asks || (step->geometry.grid[i] != NULL &&
+                        hn_expression_uses(step->geometry.grid[i], hn_plan_slot_count(plan)));
+    return asks;
+}
+
+void hn_plan_set_clusters(const struct hn_plan *plan, struct hn_value *values, int64_t clusters)
+{
+    values[hn_plan_slot_count(plan)] = hn_integer(clusters);
+}
+
 static enum hn_status evaluate_extent(const struct hn_plan *plan, struct hn_value *values,
                                       struct hn_error *err)
 {
@@ -233,6 +252,7 @@ enum hn_status hn_plan_values(const struct hn_plan *plan, const struct hn_bindin
         }
         made[i] = *value;
     }
+    hn_plan_set_clusters(plan, made, many_clusters);
     enum hn_status status = evaluate_pitches(plan, made, err);
     if (status == HN_OK && plan->pipeline != NULL)
         status = evaluate_extent(plan, made, err);

@@ -81,7 +81,7 @@ class Examples(hone.Case):
 
     def launch(self, kernel, restriction, problem, arguments, check, before=""):
         """Tunes a config of the double at one point, and launches the exported machine code over x[i] = i, n = 4096."""
-        for path in double.DATA.glob(f"{kernel}*"):
+        for path in [*double.DATA.glob(f"{kernel}*"), *double.DATA.glob("attributes*.cu")]:
             shutil.copy(path, self.folder)
         driver = {"LD_LIBRARY_PATH": double.DOUBLE, "HONE_LOCKS": str(self.folder)}
         self.hone("tune", f"{kernel}.yaml", *(["-s", restriction] if restriction else []), "--quiet", **driver)
@@ -130,6 +130,11 @@ int main(void)
         """The double's kernel is right where it is launched in clusters of 16, cooperatively, with that carve-out."""
         self.launch("attributes", "CLUSTER=16,COOPERATIVE=true,SHARED=65536,CARVEOUT=100", "{.n = N, .sm_count = 16}", "x, y",
                     "out[i] == in[i] + 16")
+
+    def test_launch_of_clusters_that_run_at_once(self):
+        """Two of four on the double: the header has what the tuning found."""
+        self.launch("clusters", "CLUSTER=4,SPARED=1,COOPERATIVE=true", "{.n = N}", "x, y", "out[i] == in[i] + 4",
+                    "if (hone_clusters_step(0, 0, problem).grid.x != 4) return 5;")
 
     def test_launch_with_a_window(self):
         self.launch("windows", "WINDOW_BYTES=16384,SET_ASIDE=65536,HIT_PERCENT=50,HIT=persisting,MISS=normal",

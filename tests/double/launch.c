@@ -28,6 +28,24 @@ CUresult CUDAAPI cuFuncSetAttribute(CUfunction function, CUfunction_attribute at
     return CUDA_SUCCESS;
 }
 
+/* As on a real device, a few multiprocessors are of no use to larger clusters. */
+CUresult CUDAAPI cuOccupancyMaxActiveClusters(int *clusters, CUfunction function,
+                                              const CUlaunchConfig *config)
+{
+    ENTER();
+    unsigned int blocks = 0;
+    int multiprocessors = 0;
+    for (unsigned int i = 0; i < config->numAttrs; i++)
+        if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+            blocks = config->attrs[i].value.clusterDim.x * config->attrs[i].value.clusterDim.y *
+                     config->attrs[i].value.clusterDim.z;
+    if (function == NULL || blocks == 0 || blocks > 16 ||
+        !double_attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &multiprocessors))
+        return CUDA_ERROR_INVALID_VALUE;
+    *clusters = multiprocessors / (int)blocks - (blocks > 2 ? 2 : 0);
+    return CUDA_SUCCESS;
+}
+
 uint64_t hone_double_launches;
 uint64_t hone_double_threads; /* of a block of the last launch */
 

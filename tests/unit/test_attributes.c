@@ -119,6 +119,33 @@ static void a_step_may_begin_before_the_last_has_ended(void **state)
     bench_fixture_close(&attributes);
 }
 
+static int active_clusters(const char *point)
+{
+    struct hn_record record = bench_fixture_evaluate(&attributes, point, &verify_only);
+    assert_int_equal(record.outcome, HN_OUTCOME_OK);
+    int clusters = record.active_clusters;
+    hn_record_finish(&record);
+    return clusters;
+}
+
+/* The double has room for 16 blocks, 8 pairs, 2 clusters of four. */
+static void grids_follow_from_clusters_that_run_at_once(void **state)
+{
+    (void)state;
+    bench_fixture_unload(&attributes);
+    bench_fixture_load(&attributes, "double/clusters.yaml", 90);
+    open_bench("n=4096");
+    assert_int_equal(active_clusters("CLUSTER=1,COOPERATIVE=false,SPARED=1"), 16);
+    assert_int_equal(active_clusters("CLUSTER=2,COOPERATIVE=true,SPARED=1"), 8);
+    assert_int_equal(active_clusters("CLUSTER=4,COOPERATIVE=true,SPARED=0"), 2);
+    expect("CLUSTER=4,COOPERATIVE=false,SPARED=100", HN_OUTCOME_INVALID_LAUNCH,
+           "grid -392 has -392 in x; Hone Double takes 1 to 2147483647");
+    expect("CLUSTER=4,COOPERATIVE=true,SPARED=-100", HN_OUTCOME_LAUNCH_ERROR,
+           "attributes <<<(408, 1, 1), (128, 1, 1), 1024 B, cluster (4, 1, 1), cooperative>>>: "
+           "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE: too many blocks in cooperative launch");
+    bench_fixture_close(&attributes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -127,6 +154,7 @@ int main(void)
         cmocka_unit_test(too_many_blocks_can_not_cooperate),
         cmocka_unit_test(a_kernel_of_several_steps_gets_the_most),
         cmocka_unit_test(a_step_may_begin_before_the_last_has_ended),
+        cmocka_unit_test(grids_follow_from_clusters_that_run_at_once),
     };
     return cmocka_run_group_tests(tests, load, unload);
 }

@@ -126,11 +126,19 @@ void hn_config_read_let(struct hn_config_reader *reader)
     size_t word_count = 0;
     const char **words = hn_config_words(reader, &word_count);
     reader->lets = hn_config_allocate(reader, node->count, sizeof *reader->lets);
-    const struct hn_scope scope = {(const char *const *)reader->config->plan->names,
-                                   reader->config->plan->name_count, words, word_count};
+    /* What one of a grid may name it may name, too. */
+    const struct hn_plan *plan = reader->config->plan;
+    const char **names = hn_config_allocate(reader, plan->name_count + 1, sizeof *names);
+    for (size_t i = 0; names != NULL && i < plan->name_count; i++)
+        names[i] = plan->names[i];
+    if (names != NULL)
+        names[plan->name_count] = hn_clusters_name;
+    const struct hn_scope scope = {names, names == NULL ? 0 : plan->name_count + 1, words,
+                                   word_count};
     for (const struct hn_yaml *child = hn_config_first(reader, node); child != NULL;
          child = hn_config_next(reader, child))
         read_one(reader, child, &scope);
+    free(names);
     free(words);
 }
 

@@ -49,6 +49,21 @@ static bool fill_slot(struct hn_export_code *code, size_t slot)
     return own->name != NULL;
 }
 
+/* A grid that asks for the clusters that run at once has what was found where it was tuned. */
+static enum hn_status check_clusters(const struct hn_export_code *code, struct hn_error *err)
+{
+    const struct hn_plan *plan = code->export->plan;
+    bool asks = false;
+    for (size_t i = 0; i < plan->step_count; i++)
+        asks = asks || hn_plan_asks_clusters(plan, &plan->steps[i]);
+    if (!asks || code->clusters.integer > 0)
+        return HN_OK;
+    return hn_fail(err, HN_ECONFIG,
+                   "a 'grid' of %s asks for '%s', and the cache does not say how many there are at "
+                   "this point; measure it with `hone tune` and export again",
+                   plan->kernel, hn_clusters_name);
+}
+
 void hn_export_code_make(struct hn_export_writer *writer, size_t config,
                          struct hn_export_code *code)
 {
@@ -57,10 +72,14 @@ void hn_export_code_make(struct hn_export_writer *writer, size_t config,
     size_t count = export->plan->name_count + export->plan->pitch_count;
     *code = (struct hn_export_code){.writer = writer, .export = export, .config = config};
     code->slots = calloc(count + 1, sizeof *code->slots);
+    if (code->slots != NULL)
+        code->slots[count].constant = &code->clusters;
     code->names = calloc(count + 1, sizeof *code->names);
+    code->clusters = hn_integer(tuned->best.active_clusters);
     bool made = code->slots != NULL && code->names != NULL;
     for (size_t i = 0; i < count && made; i++)
         made = fill_slot(code, i);
+    hn_export_note(writer, check_clusters(code, writer->err));
     hn_export_note(writer, made ? hn_plan_values(export->plan, &tuned->identity.problem,
                                                  &tuned->best.point, &code->values, writer->err)
                                 : hn_fail_memory(writer->err));

@@ -76,7 +76,8 @@ struct hn_export_code {
     const struct hn_export *export;
     size_t config;
     struct hn_value *values; /* of its own problem and point */
-    struct hn_c_slot *slots; /* names, then the pitches of arguments */
+    struct hn_c_slot *slots; /* names, then the pitches of arguments, then the clusters that run at once */
+    struct hn_value clusters;
     char **names;            /* that the slots borrow */
 };
 /* Finish it in any case. */

@@ -175,6 +175,18 @@ static enum hn_status append_depends(struct hn_text *text, const struct hn_task 
     return HN_OK;
 }
 
+/* Points have grids of their own where these depend on what the device has room for. */
+static void append_clusters(struct hn_text *text, const struct hn_task *task,
+                            const struct hn_launch *launch, const struct hn_bindings *point)
+{
+    for (size_t i = 0; i < launch->step_count; i++) {
+        if (!hn_plan_asks_clusters(task->plan, launch->steps[i].step))
+            continue;
+        hn_text_append(text, " ");
+        hn_bindings_append(text, point);
+    }
+}
+
 static enum hn_status make_key(const struct hn_task *task, const struct hn_launch *launch,
                                const struct hn_bindings *point, const struct hn_image *image,
                                char key[33], struct hn_error *err)
@@ -185,6 +197,7 @@ static enum hn_status make_key(const struct hn_task *task, const struct hn_launc
     append_geometry(&text, launch);
     append_tensors(&text, launch);
     append_flow(&text, launch);
+    append_clusters(&text, task, launch, point);
     enum hn_status status = append_arguments(&text, task, point, err);
     if (status == HN_OK)
         status = append_depends(&text, task, point, err);
