@@ -121,6 +121,7 @@ static void a_step_may_begin_before_the_last_has_ended(void **state)
 
 static int active_clusters(const char *point)
 {
+    bench_fixture_set_reference(&attributes, point);
     struct hn_record record = bench_fixture_evaluate(&attributes, point, &verify_only);
     assert_int_equal(record.outcome, HN_OUTCOME_OK);
     int clusters = record.active_clusters;
