@@ -160,6 +160,16 @@ class Simulate(hone.Case):
         self.assertIsNone(self.scores(*words)["strategies"][0]["median_s"])
         self.assertIn("to 5%, s", self.hone("simulate", *words, "--cores", 8, "-q").stdout)
 
+    def test_evaluations(self):
+        """No run ends before, and each result has its time by the clock."""
+        words = [CONV6, "--strategy", "random", "--runs", 2, "--cores", 4, "--look-ahead", 8]
+        short, long = (read_traces(self.traces(*words, *more))[1] for more in ([], ["--evaluations", 700]))
+        self.assertLess(len(short["evals"]), 200)
+        self.assertEqual(len(long["evals"]), 700)
+        self.assertEqual(long["ends_ms"][:len(short["evals"])], short["ends_ms"])
+        self.assertEqual(long["ends_ms"], sorted(long["ends_ms"]))
+        self.assertNotIn("ends_ms", read_traces(self.traces(*words[:5]))[0])
+
     def test_own_recording(self):
         path = self.traces(self.record(), "--strategy", "exhaustive", "--runs", 1)
         self.assertEqual(read_traces(path)[0]["space"], "recording")

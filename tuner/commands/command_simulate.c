@@ -25,6 +25,7 @@ enum {
     KEY_SCORE,
     KEY_LOOK_AHEAD,
     KEY_CORES,
+    KEY_EVALUATIONS,
     KEY_PRIOR,
     KEY_ESTIMATE,
     KEY_JOBS
@@ -46,6 +47,8 @@ static const struct argp_option own_options[] = {
      "until "
      "within 5% of the optimum",
      1},
+    {"evaluations", KEY_EVALUATIONS, "N", 0,
+     "Evaluate N points at least in each run, even where the budget is used up before", 1},
     {"prior", KEY_PRIOR, "FILE", 0,
      "A recorded tuning that strategies know before they start, most relevant first; may be "
      "repeated. A space never knows itself",
@@ -118,6 +121,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_CORES:
         simulate->batch.cores = read_number("--cores", argument, 1, JOBS_MOST, state);
+        return 0;
+    case KEY_EVALUATIONS:
+        simulate->batch.evaluations = read_number("--evaluations", argument, 1, UINT32_MAX, state);
         return 0;
     case KEY_PRIOR:
         return add_path(&simulate->priors, &simulate->prior_count, argument);

@@ -155,6 +155,7 @@ static enum hn_status run_one(void *context, size_t task, struct hn_error *err)
     size_t strategy = task / (batch->space_count * batch->run_count);
     size_t space = task / batch->run_count % batch->space_count;
     const struct hn_scale *scale = &batch->scales[space];
+    uint64_t count = (uint64_t)((double)scale->budget * margin) + 1;
     const struct hn_run_options options = {
         .recorded = &batch->spaces[space],
         .strategy = batch->strategies[strategy],
@@ -163,7 +164,7 @@ static enum hn_status run_one(void *context, size_t task, struct hn_error *err)
         .look_ahead = batch->look_ahead,
         .cores = batch->cores,
         .ask_chance = batch->ask_chance,
-        .budget_count = (uint64_t)((double)scale->budget * margin) + 1,
+        .budget_count = count > batch->evaluations ? count : batch->evaluations,
         .budget_ms = scale->time_end_ms * margin,
     };
     return hn_run_make(&options, &batch->runs[task], err);

@@ -20,6 +20,7 @@ struct hn_batch {
     uint64_t seed;
     unsigned look_ahead;
     size_t cores; /* as of a run */
+    uint64_t evaluations; /* that a run makes at least, whatever the budgets */
     size_t jobs;
     bool ask_chance;
     bool quiet;

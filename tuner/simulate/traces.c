@@ -30,6 +30,11 @@ static void append_trace(struct hn_text *text, const struct hn_batch *batch, siz
     hn_text_printf(text, ", \"run\": %zu, \"evals\": [", number);
     for (size_t i = 0; i < run->count; i++)
         hn_text_printf(text, "%s%u", i > 0 ? ", " : "", run->rows[i]);
+    if (run->ends_ms != NULL) {
+        hn_text_append(text, "], \"ends_ms\": [");
+        for (size_t i = 0; i < run->count; i++)
+            hn_text_printf(text, "%s%.0f", i > 0 ? ", " : "", run->ends_ms[i]);
+    }
     hn_text_printf(text, "], \"overhead_ms\": %.6f", run->overhead_ms);
     if (run->declined > 0)
         hn_text_printf(text, ", \"declined\": %zu", run->declined);
