@@ -94,6 +94,7 @@ void hn_rule_append_values(struct hn_text *text, const struct hn_rule *rule);
 void hn_rule_append_loss(struct hn_text *text, const struct hn_rule *rule);
 
 /* NULL when out of memory. */
+json_t *hn_rule_loss_to_json(const struct hn_rule_loss *loss);
 json_t *hn_rule_to_json(const struct hn_rule *rule);
 /* Into an initialised rule, complete then; to be finished also after a failure. Trusts nothing: HN_EFORMAT. */
 enum hn_status hn_rule_from_json(const json_t *json, struct hn_rule *rule, struct hn_error *err);

@@ -202,6 +202,11 @@ void hn_rule_finish(struct hn_rule *rule)
     hn_rule_init(rule);
 }
 
+json_t *hn_rule_loss_to_json(const struct hn_rule_loss *loss)
+{
+    return hn_fields_to_json(&loss_structure, loss);
+}
+
 json_t *hn_rule_to_json(const struct hn_rule *rule)
 {
     return hn_fields_to_json(&rule_structure, rule);

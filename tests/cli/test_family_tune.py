@@ -48,7 +48,7 @@ class Tuned(Case):
     def check_lines(self, said, family):
         tuned = re.findall(r"^ +\d+ s  tuned n=\d+: best [\d.e+]+ us, \d+ configurations known$", said, re.MULTILINE)
         losses = re.findall(r"(\d+) sizes, (\d+) times measured: predicted loss ([\d.]+)%, \d+% at worst$", said, re.MULTILINE)
-        compared = re.findall(r"not used n=(\d+): [\d.e+]+ us, tuned [\d.e+]+ us, [\d.]+% slower$", said, re.MULTILINE)
+        compared = re.findall(r"not used n=(\d+): [\d.e+]+ us, tuned [\d.e+]+ us, default [\d.e+]+ us, [\d.]+% slower$", said, re.MULTILINE)
         self.assertTrue(tuned)
         self.assertLessEqual(len(tuned), family["tuned"])
         self.assertTrue(losses)
@@ -135,7 +135,8 @@ int main(void)
         self.events.unlink()
         quiet = self.family("--events", self.events, "--quiet")
         said = quiet.stdout
-        self.assertEqual((quiet.stderr, len(said.splitlines())), ("", 3))
+        self.assertEqual((quiet.stderr, len(said.splitlines())), ("", 4))
+        self.assertRegex(said, r"\nthe default point there: [1-9][\d.]*% slower in the mean, \d+% at worst\n", "it is the best of no size")
         self.assertEqual(measured & set(self.pairs()), set())
         self.assertRegex(said, r"^\d+ configurations for any size, chosen by a tree of \d+ nodes\nat 3 sizes that were not used: ")
         self.assertRegex(said, r"\nlearnt in \d+ s from \d+ sizes, \d+ of them tuned on their own, and \d+ times of a configuration at a size\n$")

@@ -60,8 +60,10 @@ static void print_result(const struct replay_family *replay, const struct hn_fam
     hn_rule_append_loss(&text, &stored->rule);
     hn_text_printf(&text,
                    "\n  now       at %zu sizes that nobody had measured: %.1f%% slower than tuned "
-                   "for each in the mean, %.1f%% at worst\n  origin    ",
+                   "for each in the mean, %.1f%% at worst\n            ",
                    loss->sizes, 100 * loss->mean, 100 * loss->worst);
+    hn_held_out_append_default(&text, &found->found.untuned);
+    hn_text_append(&text, "\n  origin    ");
     hn_origin_append(&text, &stored->origin);
     if (!hn_version_equal(&stored->version, &found->version)) {
         hn_text_append(&text, "\n  stale     the rule was learnt with another version: ");
@@ -70,12 +72,6 @@ static void print_result(const struct replay_family *replay, const struct hn_fam
     hn_text_printf(&text, "\n  verdict   %s", holds(replay, found) ? "holds" : "WORSE");
     puts(text.data != NULL ? text.data : "out of memory");
     hn_text_finish(&text);
-}
-
-static json_t *loss_to_json(const struct hn_rule_loss *loss)
-{
-    return json_pack("{sf sf sI}", "mean", loss->mean, "worst", loss->worst, "sizes",
-                     (json_int_t)loss->sizes);
 }
 
 static enum hn_status report(const struct replay_family *replay,
@@ -87,10 +83,11 @@ static enum hn_status report(const struct replay_family *replay,
         return HN_OK;
     }
     json_t *json = json_pack(
-        "[{ss ss ss so so sf so}]", "kernel", stored->identity.kernel, "device", found->device.name,
-        "verdict", holds(replay, found) ? "holds" : "WORSE", "promised",
-        loss_to_json(promise_of(&stored->rule)), "now", loss_to_json(&found->found.loss),
-        "mean_at_least", found->found.low, "origin", hn_origin_to_json(&stored->origin));
+        "[{ss ss ss so so sf so so}]", "kernel", stored->identity.kernel, "device",
+        found->device.name, "verdict", holds(replay, found) ? "holds" : "WORSE", "promised",
+        hn_rule_loss_to_json(promise_of(&stored->rule)), "now",
+        hn_rule_loss_to_json(&found->found.loss), "mean_at_least", found->found.low, "default",
+        hn_rule_loss_to_json(&found->found.untuned), "origin", hn_origin_to_json(&stored->origin));
     enum hn_status status = json != NULL ? hn_output_json(json, err) : hn_fail_memory(err);
     json_decref(json);
     return status;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tuner/family/family_tune.h"
+#include "tuner/family/held_out.h"
 
 /* Options of single searches that say nothing of a family. */
 static const char *find_meaningless(const struct hn_options *options,
@@ -48,6 +49,8 @@ static void print_family(const struct hn_family_outcome *outcome)
     struct hn_text loss;
     hn_text_init(&loss);
     hn_rule_append_loss(&loss, &outcome->rule);
+    hn_text_append(&loss, "\n");
+    hn_held_out_append_default(&loss, &outcome->untuned);
     printf("%zu configurations for any size, chosen by a tree of %zu nodes\n"
            "%s\n"
            "learnt in %.0f s from %zu sizes, %zu of them tuned on their own, and %zu times of a "
@@ -62,10 +65,11 @@ static enum hn_status add_family(const struct hn_family_outcome *outcome, const 
                                  json_t *results, struct hn_error *err)
 {
     json_t *json =
-        json_pack("{ss s{so sI sI sI sf sb}}", "kernel", kernel, "family", "rule",
+        json_pack("{ss s{so sI sI sI sf sb so}}", "kernel", kernel, "family", "rule",
                   hn_rule_to_json(&outcome->rule), "sizes", (json_int_t)outcome->sizes, "tuned",
                   (json_int_t)outcome->tuned, "cells", (json_int_t)outcome->cells, "elapsed_s",
-                  outcome->elapsed_s, "reached", (int)outcome->reached);
+                  outcome->elapsed_s, "reached", (int)outcome->reached, "default",
+                  hn_rule_loss_to_json(&outcome->untuned));
     return json != NULL && json_array_append_new(results, json) == 0 ? HN_OK : hn_fail_memory(err);
 }
 

@@ -395,6 +395,7 @@ static enum hn_status measure_loss(struct tuning *tuning, struct hn_error *err)
     };
     enum hn_status status = hn_held_out_measure(&held_out, &found, err);
     rule->measured = found.loss;
+    tuning->outcome->untuned = found.untuned;
     return status;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "tuner/family/sizes.h"
 
 enum { MOST_DRAWS = 200 }; /* until a size comes that was not used */
@@ -34,40 +35,40 @@ static void say(const struct hn_held_out *held_out, const char *what)
 }
 
 static void say_compared(const struct hn_held_out *held_out, const struct hn_bindings *problem,
-                         double chosen_us, double best_us, bool sure)
+                         const struct hn_compared *compared, bool sure)
 {
-    char *line = NULL;
-    char *text = hn_bindings_text(problem);
-    if (text != NULL &&
-        asprintf(&line, "not used %s: %.4g us, tuned %.4g us, %.1f%% slower%s", text, chosen_us,
-                 best_us, 100 * (chosen_us / best_us - 1), sure ? "" : " (not sure)") >= 0)
-        say(held_out, line);
-    free(line);
-    free(text);
+    struct hn_text line;
+    hn_text_init(&line);
+    hn_text_append(&line, "not used ");
+    hn_bindings_append(&line, problem);
+    hn_text_printf(&line, ": %.4g us, tuned %.4g us, ", compared->chosen_us, compared->best_us);
+    if (!isnan(compared->default_us))
+        hn_text_printf(&line, "default %.4g us, ", compared->default_us);
+    hn_text_printf(&line, "%.1f%% slower%s", 100 * (compared->chosen_us / compared->best_us - 1),
+                   sure ? "" : " (not sure)");
+    if (!line.failed)
+        say(held_out, line.data);
+    hn_text_finish(&line);
 }
 
-/* The logarithm of how much slower than tuned is what the rule says; NAN: it says nothing, or
- * neither could be measured. */
+/* NAN: the rule says nothing, or nothing could be measured. */
 static enum hn_status hold_against(const struct hn_held_out *held_out,
-                                   const struct hn_bindings *problem, double *loss,
+                                   const struct hn_bindings *problem, struct hn_compared *compared,
                                    struct hn_error *err)
 {
     bool sure;
-    double chosen_us, best_us;
     const struct hn_rule *rule = held_out->rule;
     struct asked asked = {held_out, problem};
     int configuration = hn_rule_choose(rule, problem, usable, &asked, &sure);
-    *loss = NAN;
+    *compared = (struct hn_compared){.chosen_us = NAN, .default_us = NAN, .best_us = NAN};
     if (configuration < 0)
         return HN_OK;
-    enum hn_status status = hn_measuring_compare(
-        held_out->measuring, problem, &rule->configurations[(size_t)configuration],
-        held_out->budget_s / held_out->count, &chosen_us, &best_us, err);
-    if (status != HN_OK)
-        return status;
-    *loss = log(chosen_us / best_us);
-    say_compared(held_out, problem, chosen_us, best_us, sure);
-    return HN_OK;
+    enum hn_status status =
+        hn_measuring_compare(held_out->measuring, problem, rule, (size_t)configuration,
+                             held_out->budget_s / held_out->count, compared, err);
+    if (status == HN_OK)
+        say_compared(held_out, problem, compared, sure);
+    return status;
 }
 
 static bool is_used(const struct hn_held_out *held_out, const struct hn_bindings *held,
@@ -100,45 +101,66 @@ static enum hn_status hold_out(const struct hn_held_out *held_out, uint64_t *at,
     return status;
 }
 
-/* The sums are of logarithms. */
-static struct hn_held_out_loss summarise(double sum, double squares, double worst, size_t sizes)
+/* Of logarithms of losses. */
+struct sums {
+    double sum, squares, worst;
+    size_t sizes;
+};
+
+static void add(struct sums *sums, double time_us, double best_us)
 {
-    struct hn_held_out_loss found = {.loss = {.sizes = sizes}};
-    double n = (double)sizes;
-    if (sizes == 0)
-        return found;
-    double variance = sizes > 1 ? fmax(0, (squares - sum * sum / n) / (n - 1)) : 0;
-    found.loss.mean = expm1(sum / n);
-    found.loss.worst = expm1(worst);
-    found.low = expm1(sum / n - 1.96 * sqrt(variance / n));
-    return found;
+    double loss = log(time_us / best_us);
+    if (isnan(loss) || isinf(loss))
+        return;
+    sums->sum += loss;
+    sums->squares += loss * loss;
+    sums->worst = fmax(sums->worst, loss);
+    sums->sizes++;
+}
+
+static struct hn_rule_loss loss_of(const struct sums *sums)
+{
+    if (sums->sizes == 0)
+        return (struct hn_rule_loss){.sizes = 0};
+    return (struct hn_rule_loss){.mean = expm1(sums->sum / (double)sums->sizes),
+                                 .worst = expm1(sums->worst),
+                                 .sizes = sums->sizes};
+}
+
+/* The lower end of the mean's 95% interval. */
+static double low_of(const struct sums *sums)
+{
+    double n = (double)sums->sizes;
+    if (sums->sizes == 0)
+        return 0;
+    double variance =
+        sums->sizes > 1 ? fmax(0, (sums->squares - sums->sum * sums->sum / n) / (n - 1)) : 0;
+    return expm1(sums->sum / n - 1.96 * sqrt(variance / n));
 }
 
 static enum hn_status hold_against_all(const struct hn_held_out *held_out, struct hn_bindings *held,
                                        unsigned *count, struct hn_held_out_loss *found,
                                        struct hn_error *err)
 {
-    double sum = 0, squares = 0, worst = 0;
-    size_t sizes = 0;
+    struct sums chosen = {.sizes = 0}, defaults = {.sizes = 0};
     uint64_t at = 0;
     enum hn_status status = HN_OK;
     for (unsigned i = 0; i < held_out->count && status == HN_OK; i++) {
-        double loss = NAN;
+        struct hn_compared compared = {.best_us = NAN};
         status = hold_out(held_out, &at, held, count, err);
         if (status == HN_OK && *count == i) {
             say(held_out, "the family has no more sizes that were not used");
             break;
         }
         if (status == HN_OK)
-            status = hold_against(held_out, &held[i], &loss, err);
-        if (status != HN_OK || isnan(loss) || isinf(loss))
-            continue;
-        sum += loss;
-        squares += loss * loss;
-        worst = fmax(worst, loss);
-        sizes++;
+            status = hold_against(held_out, &held[i], &compared, err);
+        if (status != HN_OK)
+            break;
+        add(&chosen, compared.chosen_us, compared.best_us);
+        add(&defaults, compared.default_us, compared.best_us);
     }
-    *found = summarise(sum, squares, worst, sizes);
+    *found = (struct hn_held_out_loss){
+        .loss = loss_of(&chosen), .untuned = loss_of(&defaults), .low = low_of(&chosen)};
     return status;
 }
 
@@ -155,4 +177,11 @@ enum hn_status hn_held_out_measure(const struct hn_held_out *held_out,
         hn_bindings_finish(&held[i]);
     free(held);
     return status;
+}
+
+void hn_held_out_append_default(struct hn_text *text, const struct hn_rule_loss *loss)
+{
+    if (loss->sizes > 0)
+        hn_text_printf(text, "the default point there: %.1f%% slower in the mean, %.0f%% at worst",
+                       100 * loss->mean, 100 * loss->worst);
 }

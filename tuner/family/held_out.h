@@ -22,11 +22,15 @@ struct hn_held_out {
 
 struct hn_held_out_loss {
     struct hn_rule_loss loss; /* of fewer sizes where the family has no more, or nothing could be measured */
+    struct hn_rule_loss untuned; /* the same of the default point */
     double low;               /* of the mean: the lower end of its 95% interval, of what these sizes say */
 };
 
 /* Says a line a size. HN_EINTERRUPTED. */
 enum hn_status hn_held_out_measure(const struct hn_held_out *held_out, struct hn_held_out_loss *found,
                                    struct hn_error *err);
+
+/* Appends "the default point there: 41.0% slower in the mean, 210% at worst"; nothing where it is not known. */
+void hn_held_out_append_default(struct hn_text *text, const struct hn_rule_loss *loss);
 
 #endif

@@ -18,6 +18,8 @@ enum { JOINING_MOST = 4 };
 static const double joining_loss = 0.1;
 /* Of the times at a size those are taken in one race, in turn, that are so near to the best. */
 static const double racing_loss = 0.1;
+/* And what the rule chose, unless it is out of the question. */
+static const double racing_sides_loss = 3;
 
 /* --- configs
  * ----------------------------------------------------------------------------------------------------
@@ -292,26 +294,45 @@ enum hn_status hn_measuring_fill(struct hn_measuring *measuring, size_t size, co
  * ----------------------------------------------------------------------------------------------------
  */
 
+/* What the rule says; the default point and the best of the search, as far as they are others. */
 struct comparison {
-    struct hn_bindings
-        points[2]; /* what the rule says, borrowed; the best of the search, with words of its own */
+    struct hn_bindings points[3]; /* borrowed, but for `best` */
     size_t count;
-    double times_us[2];
+    struct hn_bindings best; /* with words of its own */
+    double times_us[3];
 };
+
+static size_t find_point(const struct comparison *comparison, const struct hn_bindings *point)
+{
+    size_t i = 0;
+    while (i < comparison->count && !hn_bindings_equal(&comparison->points[i], point))
+        i++;
+    return i;
+}
+
+/* Its place. */
+static size_t add_side(struct comparison *comparison, const struct hn_bindings *point)
+{
+    size_t place = find_point(comparison, point);
+    if (place == comparison->count)
+        comparison->points[comparison->count++] = *point;
+    return place;
+}
 
 static enum hn_status read_best(void *reader, const struct hn_session *session,
                                 struct hn_error *err)
 {
     struct comparison *comparison = reader;
     const struct hn_record *best = hn_session_state(session)->best;
-    if (best == NULL || hn_bindings_equal(&best->point, &comparison->points[0]))
+    if (best == NULL)
         return HN_OK;
-    comparison->count = 2;
-    return hn_bindings_copy(&comparison->points[1], &best->point, err);
+    enum hn_status status = hn_bindings_copy(&comparison->best, &best->point, err);
+    if (status == HN_OK)
+        (void)add_side(comparison, &comparison->best);
+    return status;
 }
 
-static enum hn_status read_both(void *reader, const struct hn_session *session,
-                                struct hn_error *err)
+static enum hn_status read_all(void *reader, const struct hn_session *session, struct hn_error *err)
 {
     struct comparison *comparison = reader;
     enum hn_status status = HN_OK;
@@ -323,43 +344,74 @@ static enum hn_status read_both(void *reader, const struct hn_session *session,
     return status;
 }
 
-/* A search; then what it found and what the rule says meet in a race. */
-static enum hn_status compare(struct hn_measuring *measuring, const struct hn_bindings *problem,
-                              double budget_s, struct comparison *comparison, struct hn_error *err)
+static enum hn_status search(struct hn_measuring *measuring, struct hn_config *whole,
+                             const struct hn_bindings *problem, const struct hn_rule *rule,
+                             double budget_s, struct comparison *comparison, struct hn_error *err)
 {
-    struct hn_config *whole = NULL;
-    const struct hn_family_options *options = measuring->options;
-    const struct errand search = {
-        .problem = problem, .budget_s = budget_s, .read = read_best, .reader = comparison};
-    struct errand both = {.problem = problem,
-                          .points = comparison->points,
-                          .races = INFINITY,
-                          .read = read_both,
-                          .reader = comparison};
-    enum hn_status status = options->load(options->context, &whole, err);
-    if (status == HN_OK)
-        status = run(measuring, whole, &search, err);
-    both.point_count = comparison->count;
-    const struct hn_bindings *points[] = {&comparison->points[0], &comparison->points[1]};
-    if (status == HN_OK)
-        status = hn_config_keep_points(whole, points, comparison->count, err);
-    if (status == HN_OK)
-        status = run(measuring, whole, &both, err);
-    hn_config_destroy(whole);
-    return status;
+    const struct hn_matrix *matrix = measuring->matrix;
+    struct hn_bindings known[HN_MATRIX_POINTS]; /* borrow theirs */
+    for (size_t p = 0; p < matrix->point_count; p++)
+        known[p] = matrix->points[p].values;
+    bool has_matrix = matrix->point_count > 0;
+    const struct errand errand = {.problem = problem,
+                                  .first = has_matrix ? known : rule->configurations,
+                                  .first_count =
+                                      has_matrix ? matrix->point_count : rule->configuration_count,
+                                  .budget_s = budget_s,
+                                  .read = read_best,
+                                  .reader = comparison};
+    return run(measuring, whole, &errand, err);
+}
+
+/* What can not be told from the best meets it in a race, and so does the rule's choice. The default
+ * point need not: it may take a hundred times as long. */
+static enum hn_status race(struct hn_measuring *measuring, struct hn_config *whole,
+                           const struct hn_bindings *problem, struct comparison *comparison,
+                           struct hn_error *err)
+{
+    const struct hn_bindings *points[3];
+    const struct errand errand = {.problem = problem,
+                                  .points = comparison->points,
+                                  .point_count = comparison->count,
+                                  .races = racing_sides_loss,
+                                  .read = read_all,
+                                  .reader = comparison};
+    for (size_t i = 0; i < comparison->count; i++)
+        points[i] = &comparison->points[i];
+    enum hn_status status = hn_config_keep_points(whole, points, comparison->count, err);
+    return status == HN_OK ? run(measuring, whole, &errand, err) : status;
+}
+
+static double least(const struct comparison *comparison)
+{
+    double least_us = NAN;
+    for (size_t i = 0; i < comparison->count; i++)
+        least_us = fmin(least_us, comparison->times_us[i]);
+    return least_us;
 }
 
 enum hn_status hn_measuring_compare(struct hn_measuring *measuring,
-                                    const struct hn_bindings *problem,
-                                    const struct hn_bindings *point, double budget_s,
-                                    double *chosen_us, double *best_us, struct hn_error *err)
+                                    const struct hn_bindings *problem, const struct hn_rule *rule,
+                                    size_t chosen, double budget_s, struct hn_compared *compared,
+                                    struct hn_error *err)
 {
-    struct comparison comparison = {.points = {*point}, .count = 1, .times_us = {NAN, NAN}};
-    hn_bindings_init(&comparison.points[1]);
-    enum hn_status status = compare(measuring, problem, budget_s, &comparison, err);
-    hn_bindings_finish(&comparison.points[1]);
-    *chosen_us = comparison.times_us[0];
-    *best_us = fmin(comparison.times_us[0], comparison.times_us[1]);
+    struct hn_config *whole = NULL;
+    const struct hn_family_options *options = measuring->options;
+    struct comparison comparison = {.times_us = {NAN, NAN, NAN}};
+    hn_bindings_init(&comparison.best);
+    enum hn_status status = options->load(options->context, &whole, err);
+    if (status != HN_OK)
+        return status;
+    size_t own = add_side(&comparison, &rule->configurations[chosen]);
+    size_t untuned = add_side(&comparison, hn_plan_default(whole->plan, problem));
+    status = search(measuring, whole, problem, rule, budget_s, &comparison, err);
+    if (status == HN_OK)
+        status = race(measuring, whole, problem, &comparison, err);
+    hn_bindings_finish(&comparison.best);
+    hn_config_destroy(whole);
+    *compared = (struct hn_compared){.chosen_us = comparison.times_us[own],
+                                     .default_us = comparison.times_us[untuned],
+                                     .best_us = least(&comparison)};
     return status;
 }
 

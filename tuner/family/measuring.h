@@ -30,10 +30,14 @@ enum hn_status hn_measuring_tune(struct hn_measuring *measuring, size_t size, do
 /* Measures these points at a size, as far as they were not. */
 enum hn_status hn_measuring_fill(struct hn_measuring *measuring, size_t size, const size_t *points, size_t count,
                                  struct hn_error *err);
-/* At a problem that is no size of the matrix: the time of one point, and the best of a search among all points of the space,
- * those with sizes as constants too. NAN where there is none. */
+/* At a problem that is no size of the matrix, which is searched among all points of the space, those with sizes as constants
+ * too. The search begins with all points of the matrix, and where there are none with those of the rule. NAN where there is no time. */
+struct hn_compared {
+    double chosen_us, default_us; /* of the rule's choice; of the default point for that problem */
+    double best_us; /* the least of all */
+};
 enum hn_status hn_measuring_compare(struct hn_measuring *measuring, const struct hn_bindings *problem,
-                                    const struct hn_bindings *point, double budget_s, double *chosen_us, double *best_us,
+                                    const struct hn_rule *rule, size_t chosen, double budget_s, struct hn_compared *compared,
                                     struct hn_error *err);
 /* Puts the rule into the store, and the machine code of its configurations. */
 enum hn_status hn_measuring_keep(struct hn_measuring *measuring, const struct hn_rule *rule, struct hn_error *err);

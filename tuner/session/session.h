@@ -27,7 +27,7 @@ struct hn_session_options {
     /* Only these are evaluated, each in full unless they are hasty: no ladder, no strategy. Those that are not valid are left out. Borrowed. */
     const struct hn_bindings *points;
     size_t point_count; /* 0: the strategy proposes */
-    const struct hn_bindings *first; /* that are valid are evaluated before what the strategy proposes; borrowed */
+    const struct hn_bindings *first; /* that are valid are evaluated before anything else, the ladder too, which is a seed then and stopped early; borrowed */
     size_t first_count;
     bool counters;      /* of the best finalists it is also read what the GPU counts of a launch */
     bool count_all;     /* the same of each that is measured to the end, behind its time */

@@ -96,9 +96,12 @@ static enum hn_status admit_point(struct hn_session *session, const struct hn_bi
     return status == HN_OK ? admit(session, full, err) : status;
 }
 
+/* Of points that are known to be good it is a seed like others, and not looked at for its own sake.
+ */
 static enum hn_status admit_ladder(struct hn_session *session, struct hn_error *err)
 {
     const struct hn_config *config = session->task->config;
+    bool full = session->options.first_count == 0;
     for (size_t i = 0; i < config->ladder_count; i++) {
         struct hn_bindings point;
         hn_bindings_init(&point);
@@ -109,12 +112,12 @@ static enum hn_status admit_ladder(struct hn_session *session, struct hn_error *
             hn_bindings_finish(&point);
             continue;
         }
-        enum hn_status status = admit_point(session, &point, true, err);
+        enum hn_status status = admit_point(session, &point, full, err);
         hn_bindings_finish(&point);
         if (status != HN_OK)
             return status;
     }
-    session->ladder_count = session->tickets.count;
+    session->ladder_count = full ? session->tickets.count : 0;
     return HN_OK;
 }
 
@@ -179,11 +182,11 @@ static enum hn_status admit_meanwhile(struct hn_session *session, struct hn_erro
 static enum hn_status admit_before_search(struct hn_session *session, struct hn_error *err)
 {
     const struct hn_session_options *options = &session->options;
-    enum hn_status status = admit_ladder(session, err);
+    enum hn_status status = admit_points(session, options->first, options->first_count, false, err);
+    if (status == HN_OK)
+        status = admit_ladder(session, err);
     if (status == HN_OK)
         status = admit_default(session, err);
-    if (status == HN_OK)
-        status = admit_points(session, options->first, options->first_count, false, err);
     return status == HN_OK ? admit_meanwhile(session, err) : status;
 }
 
