@@ -16,14 +16,16 @@ struct scope {
     const struct hn_bindings *point;
     char *const *parameters; /* those of the point that count */
     size_t parameter_count;
-    const char *entry; /* of a template that is not the plan's */
+    /* Of a template that is not the plan's: the reference's. */
+    const char *entry;
+    const struct hn_template *template;
 };
 
 static enum hn_status append_prelude(const struct scope *scope, struct hn_text *text,
                                      struct hn_error *err)
 {
-    enum hn_status status =
-        hn_source_append_frozen(scope->plan, scope->entry, scope->problem, scope->point, text, err);
+    enum hn_status status = hn_source_append_frozen(scope->plan, scope->entry, scope->template,
+                                                    scope->problem, scope->point, text, err);
     if (status != HN_OK)
         return status;
     return hn_source_append_parameters(scope->plan, scope->entry, scope->parameters,
@@ -35,7 +37,8 @@ enum hn_status hn_source_append_prelude(const struct hn_plan *plan,
                                         const struct hn_bindings *point, struct hn_text *text,
                                         struct hn_error *err)
 {
-    struct scope scope = {plan, problem, point, plan->parameters, plan->parameter_count, NULL};
+    struct scope scope = {plan, problem, point, plan->parameters, plan->parameter_count,
+                          NULL, NULL};
     return append_prelude(&scope, text, err);
 }
 
@@ -229,7 +232,8 @@ enum hn_status hn_source_make(const struct hn_plan *plan, const struct hn_templa
                               const struct hn_bindings *problem, const struct hn_bindings *point,
                               struct hn_source *source, struct hn_error *err)
 {
-    struct scope scope = {plan, problem, point, plan->parameters, plan->parameter_count, NULL};
+    struct scope scope = {plan, problem, point, plan->parameters, plan->parameter_count,
+                          NULL, NULL};
     enum hn_status status =
         start(plan, template, plan->step_count, plan->option_count, source, err);
     if (status == HN_OK)
@@ -250,8 +254,13 @@ enum hn_status hn_source_make_reference(const struct hn_plan *plan,
     const struct hn_reference *reference = &plan->reference;
     if (reference->kind != HN_REFERENCE_TEMPLATE)
         return hn_source_make(plan, template, problem, &plan->defaults, source, err);
-    struct scope scope = {
-        plan, problem, point, reference->depends, reference->depends_count, reference->step.entry};
+    struct scope scope = {plan,
+                          problem,
+                          point,
+                          reference->depends,
+                          reference->depends_count,
+                          reference->step.entry,
+                          template};
     enum hn_status status = start(plan, template, 1, 0, source, err);
     if (status == HN_OK)
         status = make_text(&scope, source, err);

@@ -72,7 +72,19 @@ static bool is_hidden(const struct hn_plan *plan, const char *entry, const char 
     return false;
 }
 
+/* Of a name that may be pasted together nobody knows. */
+static bool may_name(const struct hn_template *template, const char *name)
+{
+    bool may = hn_text_has_word(template->text, name, strlen(name)) ||
+               strstr(template->text, "##") != NULL;
+    for (size_t i = 0; i < template->include_count && !may; i++)
+        may = hn_text_has_word(template->includes[i].text, name, strlen(name)) ||
+              strstr(template->includes[i].text, "##") != NULL;
+    return may;
+}
+
 enum hn_status hn_source_append_frozen(const struct hn_plan *plan, const char *entry,
+                                       const struct hn_template *template,
                                        const struct hn_bindings *problem,
                                        const struct hn_bindings *point, struct hn_text *text,
                                        struct hn_error *err)
@@ -83,6 +95,8 @@ enum hn_status hn_source_append_frozen(const struct hn_plan *plan, const char *e
         const struct hn_value *value = hn_bindings_get(problem, name);
         if (value == NULL || !hn_plan_is_frozen(plan, point, name, value) ||
             is_hidden(plan, entry, name))
+            continue;
+        if (template != NULL && value->type != HN_WORD && !may_name(template, name))
             continue;
         enum hn_status status = append_define(plan, name, value, text, err);
         if (status != HN_OK)

@@ -2,6 +2,7 @@
 #ifndef HONE_RUNTIME_COMPILE_SOURCE_PRELUDE_H
 #define HONE_RUNTIME_COMPILE_SOURCE_PRELUDE_H
 
+#include "runtime/compile/template.h"
 #include "runtime/plan/plan.h"
 
 /* How values stand in a program: integers and reals as literals (negative ones in parentheses),
@@ -13,8 +14,10 @@ enum hn_status hn_source_append_value(const struct hn_plan *plan, const char *na
 
 /* "#define K 4096\n" for each problem value that the template sees as a constant at the point, in
  * declared order, but for what are parameters of the template's C++ templates. entry: of the
- * reference's template, which sees all that can be constants; else NULL. */
+ * reference's template, which sees all that can be constants; else NULL. template: numbers that
+ * are in no line of it are left out, so that one program serves all of them; NULL: none is. */
 enum hn_status hn_source_append_frozen(const struct hn_plan *plan, const char *entry,
+                                       const struct hn_template *template,
                                        const struct hn_bindings *problem,
                                        const struct hn_bindings *point, struct hn_text *text,
                                        struct hn_error *err);

@@ -186,13 +186,44 @@ static void shows_the_reference_only_what_it_depends_on(void **state)
                      HN_OK);
     struct hn_text expected;
     hn_text_init(&expected);
-    hn_text_printf(&expected, "%s%s#line 1\n", frozen_defines, variant_defines);
+    hn_text_printf(&expected, "%s%s#line 1\n", strstr(frozen_defines, "#define LAYOUT_row"),
+                   variant_defines);
     assert_int_equal(strncmp(source.text, expected.data, expected.length), 0);
     assert_int_equal(source.entry_count, 1);
     assert_string_equal(source.entries[0], "tiled_reference");
     assert_int_equal(source.option_count, 0);
     hn_text_finish(&expected);
     hn_source_finish(&source);
+}
+
+/* One program for all values that it is passed as arguments. Words and what may be pasted together
+ * stay. */
+static void spares_the_reference_numbers_that_it_does_not_name(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct hn_template_include include = {(char *)"part.cuh", (char *)"int depth;"};
+    struct hn_template template = {.path = (char *)"reference.cu",
+                                   .text = (char *)"int KEEP;",
+                                   .includes = &include,
+                                   .include_count = 1};
+    static const struct {
+        const char *text, *included;
+        bool defined;
+    } cases[] = {{"int KEEP;", "int depth;", false},
+                 {"int a = K;", "int depth;", true},
+                 {"int KEEP;", "int depth = K;", true},
+                 {"#define P(a) K ## a", "int depth;", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct hn_source source;
+        template.text = (char *)cases[i].text;
+        include.text = (char *)cases[i].included;
+        assert_int_equal(hn_source_make_reference(fixture->plan, &template, &fixture->problem,
+                                                  &fixture->point, &source, NULL),
+                         HN_OK);
+        assert_int_equal(strstr(source.text, "#define K (-4)\n") != NULL, cases[i].defined);
+        assert_non_null(strstr(source.text, "#define LAYOUT 2\n"));
+        hn_source_finish(&source);
+    }
 }
 
 static void takes_the_defaults_as_its_own_reference(void **state)
@@ -280,6 +311,7 @@ int main(void)
         cmocka_unit_test(replaces_names_in_name_expressions),
         cmocka_unit_test(expands_options),
         cmocka_unit_test(shows_the_reference_only_what_it_depends_on),
+        cmocka_unit_test(spares_the_reference_numbers_that_it_does_not_name),
         cmocka_unit_test(takes_the_defaults_as_its_own_reference),
         cmocka_unit_test(refuses_what_no_macro_can_hold),
         cmocka_unit_test(keeps_the_least_integer_a_literal),
