@@ -9,8 +9,8 @@
 
 /* `family`: values by their names, and beside them what is asked of them all. */
 
-static const char *const own_keys[] = {"where",          "sizes", "goal",  "defaults",
-                                       "configurations", "loss",  "weight"};
+static const char *const own_keys[] = {"where",  "sizes",          "goal", "defaults",
+                                       "ladder", "configurations", "loss", "weight"};
 
 static bool is_own_key(const char *name)
 {

@@ -121,10 +121,28 @@ static enum hn_status complete_ladder(struct hn_config *config, struct hn_error 
     return status;
 }
 
-/* From here on the default point is the family's. */
-static enum hn_status take_family_defaults(struct hn_config *config, struct hn_error *err)
+static enum hn_status add_family_ladder(struct hn_config *config, struct hn_error *err)
 {
-    enum hn_status status = complete_ladder(config, err);
+    const struct hn_family *family = config->family;
+    enum hn_status status = HN_OK;
+    struct hn_bindings *ladder =
+        realloc(config->ladder, (config->ladder_count + family->ladder_count + 1) * sizeof *ladder);
+    if (ladder == NULL)
+        return hn_fail_memory(err);
+    config->ladder = ladder;
+    for (size_t i = 0; i < family->ladder_count && status == HN_OK; i++) {
+        status = hn_bindings_copy(&ladder[config->ladder_count], &family->ladder[i], err);
+        config->ladder_count += status == HN_OK;
+    }
+    return status;
+}
+
+/* From here on the default point and the ladder are the family's. */
+static enum hn_status take_family_points(struct hn_config *config, struct hn_error *err)
+{
+    enum hn_status status = add_family_ladder(config, err);
+    if (status == HN_OK)
+        status = complete_ladder(config, err);
     return status == HN_OK ? hn_bindings_merge(&config->defaults, &config->family->defaults, err)
                            : status;
 }
@@ -136,7 +154,7 @@ enum hn_status hn_config_thaw(struct hn_config *config, struct hn_error *err)
     struct hn_config_parameter *deciding = NULL;
     size_t count = 0;
     if (frozen == NULL)
-        return take_family_defaults(config, err);
+        return take_family_points(config, err);
     for (size_t slot = 0; plan->freeze_if != NULL && slot < plan->name_count; slot++) {
         if (!hn_expression_uses(plan->freeze_if, slot))
             continue;
@@ -149,7 +167,7 @@ enum hn_status hn_config_thaw(struct hn_config *config, struct hn_error *err)
     if (count == 1 && deciding != NULL)
         status = thaw(config, deciding, err);
     if (status == HN_OK)
-        status = take_family_defaults(config, err);
+        status = take_family_points(config, err);
     if (status == HN_OK && (count != 1 || deciding == NULL || deciding->count == 0))
         status = hn_fail(err, HN_ECONFIG,
                          "%s: 'freeze' makes %s a constant of the program, so that each size of "

@@ -96,24 +96,32 @@ static void read_defaults(struct hn_config_reader *reader, const struct hn_yaml 
             read_point(reader, item, NULL, &reader->config->defaults);
 }
 
-void hn_config_read_points(struct hn_config_reader *reader)
+static void read_ladder(struct hn_config_reader *reader, const struct hn_yaml *node,
+                        struct hn_bindings **ladder, size_t *count)
 {
-    struct hn_config *config = reader->config;
-    const struct hn_yaml *ladder = hn_yaml_get(reader->root, "ladder");
-    const struct hn_yaml *family = hn_yaml_get(reader->root, "family");
-    read_defaults(reader, hn_yaml_get(reader->root, "defaults"));
-    if (config->family != NULL)
-        read_point(reader, hn_yaml_get(family, "defaults"), NULL, &config->family->defaults);
-    if (ladder == NULL ||
-        !hn_config_expect_kind(reader, ladder, HN_YAML_SEQUENCE, "a list of points"))
+    if (node == NULL || !hn_config_expect_kind(reader, node, HN_YAML_SEQUENCE, "a list of points"))
         return;
-    config->ladder = hn_config_allocate(reader, ladder->count, sizeof *config->ladder);
-    for (const struct hn_yaml *item = hn_config_first(reader, ladder); item != NULL;
+    *ladder = hn_config_allocate(reader, node->count, sizeof **ladder);
+    for (const struct hn_yaml *item = hn_config_first(reader, node); item != NULL;
          item = hn_config_next(reader, item)) {
-        struct hn_bindings *point = &config->ladder[config->ladder_count++];
+        struct hn_bindings *point = &(*ladder)[(*count)++];
         hn_bindings_init(point);
         read_point(reader, item, NULL, point);
     }
+}
+
+void hn_config_read_points(struct hn_config_reader *reader)
+{
+    struct hn_config *config = reader->config;
+    struct hn_family *family = config->family;
+    const struct hn_yaml *node = hn_yaml_get(reader->root, "family");
+    read_defaults(reader, hn_yaml_get(reader->root, "defaults"));
+    if (family != NULL) {
+        read_point(reader, hn_yaml_get(node, "defaults"), NULL, &family->defaults);
+        read_ladder(reader, hn_yaml_get(node, "ladder"), &family->ladder, &family->ladder_count);
+    }
+    read_ladder(reader, hn_yaml_get(reader->root, "ladder"), &config->ladder,
+                &config->ladder_count);
 }
 
 /* The values of names for constraints: the point before the problem. */

@@ -25,6 +25,9 @@ void hn_family_destroy(struct hn_family *family)
         hn_config_constraint_finish(&family->where[i]);
     for (size_t i = 0; i < family->size_count; i++)
         hn_bindings_finish(&family->sizes[i]);
+    for (size_t i = 0; i < family->ladder_count; i++)
+        hn_bindings_finish(&family->ladder[i]);
+    free(family->ladder);
     free(family->values);
     free(family->where);
     free(family->sizes);

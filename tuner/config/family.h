@@ -35,6 +35,8 @@ struct hn_family {
     double *weights;           /* of the sizes, above 0 */
     size_t size_count;
     struct hn_bindings defaults; /* values of parameters that its default point has instead of the config's */
+    struct hn_bindings *ladder;  /* points, as written, that only the tuning of the family begins with */
+    size_t ladder_count;
     bool worst; /* the worst ratio is what is to be good, not the mean */
     unsigned configurations;
     double loss; /* 0.03: a mean ratio of time to the best time of 1.03 is good enough */

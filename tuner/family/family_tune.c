@@ -75,7 +75,7 @@ __attribute__((format(printf, 2, 3))) static void say(const struct tuning *tunin
 struct hn_family_worth hn_family_worth(const struct hn_family *family)
 {
     static const struct hn_family_worth worths[] = {
-        {60, 12, 10, 48}, {120, 20, 12, 96}, {600, 24, 20, 160}};
+        {60, 12, 10, 48}, {120, 20, 12, 96}, {600, 36, 20, 160}};
     size_t ranges = 0;
     for (size_t i = 0; i < family->value_count; i++)
         ranges += family->values[i].kind == HN_FAMILY_RANGE || family->values[i].count > 2;
@@ -124,6 +124,8 @@ static enum hn_status draw_size(struct tuning *tuning, size_t *size, struct hn_e
     if (status != HN_OK)
         return status;
     status = add_size(tuning, &problem, 0, size, err);
+    if (status == HN_OK && *size != SIZE_MAX)
+        tuning->measuring.matrix->sizes[*size].drawn = true;
     hn_bindings_finish(&problem);
     return status;
 }
@@ -146,18 +148,6 @@ static enum hn_status add_named(struct tuning *tuning, struct hn_error *err)
 /* --- measuring
  * ----------------------------------------------------------------------------------------------------
  */
-
-static enum hn_status fill(struct tuning *tuning, size_t size, const size_t *points, size_t count,
-                           struct hn_error *err)
-{
-    size_t all[HN_MATRIX_POINTS];
-    struct hn_measuring *measuring = &tuning->measuring;
-    for (size_t p = 0; p < measuring->matrix->point_count; p++)
-        all[p] = p;
-    return points != NULL
-               ? hn_measuring_fill(measuring, size, points, count, err)
-               : hn_measuring_fill(measuring, size, all, measuring->matrix->point_count, err);
-}
 
 static void say_tuned(const struct tuning *tuning, size_t size, double each_s)
 {
@@ -237,12 +227,12 @@ static enum hn_status tune_size(struct tuning *tuning, size_t size, struct hn_er
     return status;
 }
 
-/* Searches at the first sizes, the named ones before all. The other half are for sizes where most
- * may be found beside what is known then. */
+/* Searches at the first sizes, the named ones before all. The others are for sizes where most may
+ * be found beside what is known then. */
 static enum hn_status tune_sizes(struct tuning *tuning, struct hn_error *err)
 {
     enum hn_status status = HN_OK;
-    size_t named = family_of(tuning)->size_count, first = (tuning->tuned + 1) / 2;
+    size_t named = family_of(tuning)->size_count, first = (tuning->tuned + 2) / 3;
     for (size_t i = 0; i < (named > first ? named : first) && status == HN_OK; i++) {
         size_t size = i;
         if (i >= named)
@@ -257,12 +247,11 @@ static enum hn_status tune_sizes(struct tuning *tuning, struct hn_error *err)
     if (status == HN_OK)
         status = add_ladder(tuning, err);
     for (size_t s = 0; s < tuning->measuring.matrix->size_count && status == HN_OK; s++)
-        status = fill(tuning, s, NULL, 0, err);
+        status = hn_measuring_fill(&tuning->measuring, s, err);
     return status;
 }
 
-static enum hn_status draw_cells(struct tuning *tuning, size_t count, const size_t *points,
-                                 size_t point_count, struct hn_error *err)
+static enum hn_status draw_cells(struct tuning *tuning, size_t count, struct hn_error *err)
 {
     enum hn_status status = HN_OK;
     for (size_t i = 0; i < count && status == HN_OK; i++) {
@@ -270,7 +259,7 @@ static enum hn_status draw_cells(struct tuning *tuning, size_t count, const size
         status = draw_size(tuning, &size, err);
         if (status != HN_OK || size == SIZE_MAX)
             break;
-        status = fill(tuning, size, points, point_count, err);
+        status = hn_measuring_fill(&tuning->measuring, size, err);
     }
     return status;
 }
@@ -301,29 +290,17 @@ static enum hn_status tune_wanted(struct tuning *tuning, struct hn_error *err)
         status = tune_size(tuning, size, err);
     for (size_t s = 0; s < searched && status == HN_OK; s++)
         if (matrix->sizes[s].searched)
-            status = fill(tuning, s, NULL, 0, err);
+            status = hn_measuring_fill(&tuning->measuring, s, err);
     return status;
 }
 
 static enum hn_status fill_wanted(struct tuning *tuning, size_t at, struct hn_error *err)
 {
-    const struct hn_learnt *learnt = &tuning->learnt;
     size_t size;
-    size_t points[2 * HN_MATRIX_POINTS];
-    size_t count = learnt->rule.configuration_count;
     enum hn_status status =
-        hn_matrix_add_size(tuning->measuring.matrix, &learnt->wanted[at], 0, &size, err);
-    if (status != HN_OK || size == SIZE_MAX)
-        return status;
-    memcpy(points, learnt->picked, count * sizeof *points);
-    for (size_t i = 0; i < learnt->promising_count[at]; i++) {
-        bool known = false;
-        for (size_t k = 0; k < count; k++)
-            known = known || points[k] == learnt->promising[at][i];
-        if (!known)
-            points[count++] = learnt->promising[at][i];
-    }
-    return fill(tuning, size, points, count, err);
+        hn_matrix_add_size(tuning->measuring.matrix, &tuning->learnt.wanted[at], 0, &size, err);
+    return status == HN_OK && size != SIZE_MAX ? hn_measuring_fill(&tuning->measuring, size, err)
+                                               : status;
 }
 
 static bool is_good(const struct tuning *tuning)
@@ -340,7 +317,7 @@ static enum hn_status refine(struct tuning *tuning, struct hn_error *err)
 {
     const struct hn_matrix *matrix = tuning->measuring.matrix;
     double end_s = (tuned_share + cells_share) * tuning->budget_s;
-    enum hn_status status = draw_cells(tuning, FIRST_CELLS, NULL, 0, err);
+    enum hn_status status = draw_cells(tuning, FIRST_CELLS, err);
     while (status == HN_OK) {
         status = learn(tuning, QUICK_SAMPLES, err);
         if (status != HN_OK)
@@ -356,8 +333,7 @@ static enum hn_status refine(struct tuning *tuning, struct hn_error *err)
         for (size_t i = 0; i < tuning->learnt.wanted_count && status == HN_OK; i++)
             status = fill_wanted(tuning, i, err);
         if (status == HN_OK)
-            status = draw_cells(tuning, DRAWN, tuning->learnt.picked,
-                                tuning->learnt.rule.configuration_count, err);
+            status = draw_cells(tuning, DRAWN, err);
         if (matrix->size_count == before)
             break; /* the family has no more */
     }

@@ -4,7 +4,8 @@
 
 #include "tuner/family/learning.h"
 
-/* The predicted loss: what a rule that was learnt without a part of the sizes loses there. */
+/* The predicted loss: what a rule that was learnt without a part of the sizes loses there, and what
+ * a search of its own would find besides. */
 
 enum { FOLDS = 5 };
 
@@ -72,12 +73,61 @@ static double loss_at(const struct hn_learning *learning, const double *logs,
                : NAN;
 }
 
+/* By how much a search of its own finds something faster than what is known from elsewhere, in
+ * logarithms, in the mean of the sizes that had one. */
+static double find_search_gain(const struct hn_matrix *matrix)
+{
+    double sum = 0;
+    size_t count = 0;
+    for (size_t s = 0; s < matrix->size_count; s++) {
+        double elsewhere = INFINITY;
+        for (size_t p = 0; p < matrix->point_count; p++)
+            if (matrix->points[p].first_size != (int64_t)s)
+                elsewhere = fmin(elsewhere, matrix->times[p][s]);
+        if (isnan(matrix->sizes[s].tuned_us) || isinf(elsewhere))
+            continue;
+        sum += log(elsewhere / hn_matrix_best(matrix, s));
+        count++;
+    }
+    return count > 0 ? sum / (double)count : 0;
+}
+
+/* Sizes that were measured since the rule was least sure there say how bad it may get, and nothing
+ * of how it does in the mean. */
+struct losses {
+    double sum, sum_of_all, worst;
+    size_t count, count_of_all;
+};
+
+static void add_loss(struct losses *losses, const struct hn_matrix_size *size, double loss,
+                     double search_gain)
+{
+    if (isnan(loss))
+        return;
+    double expected = loss + (isnan(size->tuned_us) ? search_gain : 0);
+    bool is_any = size->drawn || size->weight > 0;
+    losses->worst = fmax(losses->worst, loss);
+    losses->sum_of_all += expected;
+    losses->count_of_all++;
+    losses->sum += is_any ? expected : 0;
+    losses->count += is_any;
+}
+
+static struct hn_rule_loss rule_loss(const struct losses *losses)
+{
+    double mean = losses->count > 0          ? losses->sum / (double)losses->count
+                  : losses->count_of_all > 0 ? losses->sum_of_all / (double)losses->count_of_all
+                                             : 0;
+    return (struct hn_rule_loss){
+        .mean = expm1(mean), .worst = expm1(losses->worst), .sizes = losses->count_of_all};
+}
+
 /* By leaving out a part of the sizes at a time. */
 enum hn_status hn_learning_predict_loss(struct hn_learning *learning, struct hn_error *err)
 {
     const struct hn_matrix *matrix = learning->matrix;
-    double sum = 0, worst = 0;
-    size_t count = 0;
+    struct losses losses = {.count = 0};
+    double search_gain = find_search_gain(matrix);
     double *logs = NULL;
     enum hn_status status = know_sizes(learning, &logs, err);
     for (size_t fold = 0; fold < FOLDS && status == HN_OK; fold++) {
@@ -91,20 +141,12 @@ enum hn_status hn_learning_predict_loss(struct hn_learning *learning, struct hn_
                                 learning->models, &models, err);
         if (status == HN_OK)
             status = hn_learning_tree(learning, models, use, &nodes, &node_count, err);
-        for (size_t s = fold; s < matrix->size_count && status == HN_OK; s += FOLDS) {
-            double loss = loss_at(learning, logs, nodes, s);
-            if (isnan(loss))
-                continue;
-            sum += loss;
-            worst = fmax(worst, loss);
-            count++;
-        }
+        for (size_t s = fold; s < matrix->size_count && status == HN_OK; s += FOLDS)
+            add_loss(&losses, &matrix->sizes[s], loss_at(learning, logs, nodes, s), search_gain);
         free(nodes);
         hn_models_destroy(models);
     }
     free(logs);
-    if (count > 0)
-        learning->learnt->rule.predicted = (struct hn_rule_loss){
-            .mean = expm1(sum / (double)count), .worst = expm1(worst), .sizes = count};
+    learning->learnt->rule.predicted = rule_loss(&losses);
     return status;
 }

@@ -3,10 +3,16 @@
 
 #include "tuner/family/learning.h"
 
-/* Where a search would find most: at a sample that is slow beside the best of other sizes, and like
- * none that was searched. */
+/* Where a search would find most: where many samples are like it that are slow beside the best of
+ * other sizes, and like none that was searched. */
 
-enum { PRODUCTS_OF = 5 }; /* sizes of which products are looked at */
+enum {
+    PRODUCTS_OF = 5, /* sizes of which products are looked at */
+    LOOKED_AT = 400  /* samples among which the next search is chosen */
+};
+/* No search is expected to save more: where sizes are slower than that beside others, there mostly
+ * is a reason. */
+static const double most_gain = 0.3;
 
 struct envelope {
     size_t features[PRODUCTS_OF];
@@ -61,19 +67,50 @@ static double novelty(const struct hn_learning *learning, size_t sample)
     return 1 - nearest;
 }
 
-enum hn_status hn_learning_find_search(struct hn_learning *learning, struct hn_error *err)
+/* What a search at a sample would say beyond those that were made, of all samples. */
+static double worth_at(const struct hn_learning *learning, const double *gains,
+                       const double *novelties, size_t at)
 {
-    struct envelope envelope;
-    size_t best = 0;
-    double most = 0;
-    find_envelope(learning, &envelope);
-    for (size_t s = 0; s < learning->forecast.places.count; s++) {
-        double worth = headroom(learning, &envelope, s) * novelty(learning, s);
-        if (isfinite(worth) && worth > most) {
-            most = worth;
+    const struct hn_places *samples = &learning->forecast.places;
+    double worth = 0;
+    for (size_t s = 0; s < samples->count; s++)
+        worth += gains[s] * learning->forecast.weights[s] *
+                 fmax(0, hn_places_likeness(samples, at, samples, s) - (1 - novelties[s]));
+    return worth;
+}
+
+static size_t find_best(const struct hn_learning *learning, const double *gains,
+                        const double *novelties, double *most)
+{
+    size_t best = 0, samples = learning->forecast.places.count;
+    size_t step = samples > LOOKED_AT ? samples / LOOKED_AT : 1;
+    *most = 0;
+    for (size_t s = 0; s < samples; s += step) {
+        double worth = worth_at(learning, gains, novelties, s);
+        if (worth > *most) {
+            *most = worth;
             best = s;
         }
     }
+    return best;
+}
+
+enum hn_status hn_learning_find_search(struct hn_learning *learning, struct hn_error *err)
+{
+    struct envelope envelope;
+    double most;
+    size_t samples = learning->forecast.places.count;
+    double *gains = calloc(2 * samples + 1, sizeof *gains), *novelties = gains + samples;
+    if (gains == NULL)
+        return hn_fail_memory(err);
+    find_envelope(learning, &envelope);
+    for (size_t s = 0; s < samples; s++) {
+        double gain = headroom(learning, &envelope, s);
+        gains[s] = isfinite(gain) ? fmin(most_gain, gain) : 0;
+        novelties[s] = novelty(learning, s);
+    }
+    size_t best = find_best(learning, gains, novelties, &most);
+    free(gains);
     learning->learnt->has_search = most > 0;
     return most > 0 ? hn_bindings_copy(&learning->learnt->search,
                                        &learning->forecast.places.problems[best], err)

@@ -7,12 +7,9 @@
 
 /* Where the rule is sure, and where not: what is worth measuring next. */
 
-enum { PROMISING_MOST = 12 };
 /* A leaf is sure where at most of its samples the loss, and one deviation of the prediction, is
  * below this. */
 static const double sure_loss = 0.1, sure_share = 0.8;
-/* Points predicted this near to the best may be the best. */
-static const double promising_loss = 0.12;
 static const double dear_us = 1000;
 
 /* [configuration][sample] */
@@ -66,29 +63,6 @@ enum hn_status hn_learning_mark_sure(struct hn_learning *learning, const double 
     return HN_OK;
 }
 
-static void find_promising(const struct hn_learning *learning, size_t sample, size_t *points,
-                           size_t *count)
-{
-    const struct hn_forecast *forecast = &learning->forecast;
-    size_t samples = forecast->places.count;
-    double least = hn_learning_least(learning, forecast->logarithms, sample);
-    *count = 0;
-    for (size_t p = 0; p < learning->matrix->point_count; p++) {
-        double loss = forecast->logarithms[p * samples + sample] - least;
-        size_t place = *count;
-        if (!(loss < promising_loss))
-            continue;
-        while (place > 0 &&
-               forecast->logarithms[points[place - 1] * samples + sample] - least > loss)
-            place--;
-        if (place >= PROMISING_MOST)
-            continue;
-        *count += *count < PROMISING_MOST;
-        memmove(&points[place + 1], &points[place], (*count - 1 - place) * sizeof *points);
-        points[place] = p;
-    }
-}
-
 /* Samples where the choice is least sure, away from each other. */
 enum hn_status hn_learning_find_wanted(struct hn_learning *learning, const double *deviations,
                                        struct hn_error *err)
@@ -98,12 +72,7 @@ enum hn_status hn_learning_find_wanted(struct hn_learning *learning, const doubl
     size_t wanted = learning->options->wanted;
     double *scores = malloc((data.samples + 1) * sizeof *scores);
     learnt->wanted = calloc(wanted + 1, sizeof *learnt->wanted);
-    learnt->promising = calloc(wanted + 1, sizeof *learnt->promising);
-    learnt->promising_count = calloc(wanted + 1, sizeof *learnt->promising_count);
-    enum hn_status status = scores != NULL && learnt->wanted != NULL && learnt->promising != NULL &&
-                                    learnt->promising_count != NULL
-                                ? HN_OK
-                                : hn_fail_memory(err);
+    enum hn_status status = scores != NULL && learnt->wanted != NULL ? HN_OK : hn_fail_memory(err);
     for (size_t s = 0; s < data.samples && status == HN_OK; s++) {
         size_t leaf = hn_choice_tree_leaf(learnt->rule.nodes, &data, s);
         size_t c = (size_t)learnt->rule.nodes[leaf].configuration;
@@ -121,7 +90,6 @@ enum hn_status hn_learning_find_wanted(struct hn_learning *learning, const doubl
         if (!(scores[best] > 0))
             break;
         size_t at = learnt->wanted_count;
-        find_promising(learning, best, learnt->promising[at], &learnt->promising_count[at]);
         status =
             hn_bindings_copy(&learnt->wanted[at], &learning->forecast.places.problems[best], err);
         learnt->wanted_count += status == HN_OK;

@@ -41,7 +41,7 @@ enum hn_status hn_learning_predict_loss(struct hn_learning *learning, struct hn_
  * whatever comes back. */
 enum hn_status hn_learning_deviations(const struct hn_learning *learning, double **deviations, struct hn_error *err);
 enum hn_status hn_learning_mark_sure(struct hn_learning *learning, const double *deviations, struct hn_error *err);
-/* Sizes that are to be measured next, and the points that may be good there. */
+/* Sizes that are to be measured next. */
 enum hn_status hn_learning_find_wanted(struct hn_learning *learning, const double *deviations, struct hn_error *err);
 
 /* learn_search.c: sets what is to be searched next. */

@@ -11,7 +11,5 @@ void hn_learnt_finish(struct hn_learnt *learnt)
     free(learnt->wanted);
     if (learnt->has_search)
         hn_bindings_finish(&learnt->search);
-    free(learnt->promising);
-    free(learnt->promising_count);
     *learnt = (struct hn_learnt){.wanted_count = 0};
 }

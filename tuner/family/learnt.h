@@ -22,9 +22,6 @@ struct hn_learnt {
     size_t wanted_count;
     bool has_search;
     struct hn_bindings search; /* where a search of its own may find most */
-    /* Points that may be good at a wanted size, the likeliest first. */
-    size_t (*promising)[HN_MATRIX_POINTS];
-    size_t *promising_count;
 };
 
 void hn_learnt_finish(struct hn_learnt *learnt);

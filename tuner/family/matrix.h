@@ -15,6 +15,7 @@ struct hn_matrix {
     struct hn_matrix_size {
         struct hn_bindings problem;
         double weight;   /* of a size that the family names; 0: it was drawn */
+        bool drawn;      /* not chosen for what is known of it: as any size that may come */
         bool searched;   /* on its own */
         double tuned_us; /* the best that this search found among what may serve the family; NAN: nothing, or none was made */
     } sizes[HN_MATRIX_SIZES];

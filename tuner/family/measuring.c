@@ -14,7 +14,7 @@
 
 /* Of a search so many of the best points join the others, as far as they are within so much of the
  * best. */
-enum { JOINING_MOST = 4 };
+enum { JOINING_MOST = 2 };
 static const double joining_loss = 0.1;
 /* Of the times at a size those are taken in one race, in turn, that are so near to the best. */
 static const double racing_loss = 0.1;
@@ -233,10 +233,11 @@ static enum hn_status read_search(void *reader, const struct hn_session *session
         double time_us = record.timing.median_us;
         best_us = isnan(best_us) ? time_us : best_us;
         bool good = time_us <= best_us * (1 + joining_loss);
+        size_t known = matrix->point_count;
         if (good)
             status = hn_matrix_add_point(matrix, &record.point, &place, err);
         if (good && status == HN_OK && place != SIZE_MAX) {
-            if (matrix->points[place].first_size < 0 && place > 0)
+            if (place == known)
                 matrix->points[place].first_size = (int64_t)at->size;
             joined++;
         }
@@ -267,16 +268,15 @@ enum hn_status hn_measuring_tune(struct hn_measuring *measuring, size_t size, do
     return run(measuring, measuring->config, &errand, err);
 }
 
-enum hn_status hn_measuring_fill(struct hn_measuring *measuring, size_t size, const size_t *points,
-                                 size_t count, struct hn_error *err)
+enum hn_status hn_measuring_fill(struct hn_measuring *measuring, size_t size, struct hn_error *err)
 {
     struct hn_matrix *matrix = measuring->matrix;
     struct at_size at = {measuring, size};
     struct hn_bindings wanted[HN_MATRIX_POINTS]; /* borrow theirs */
     size_t wanted_count = 0;
-    for (size_t i = 0; i < count; i++)
-        if (isnan(matrix->times[points[i]][size]))
-            wanted[wanted_count++] = matrix->points[points[i]].values;
+    for (size_t p = 0; p < matrix->point_count; p++)
+        if (isnan(matrix->times[p][size]))
+            wanted[wanted_count++] = matrix->points[p].values;
     if (wanted_count == 0)
         return HN_OK;
     enum hn_status status = narrow(measuring, err);
