@@ -167,6 +167,8 @@ static void check_member(const struct hn_config *config, const struct hn_device 
     char *text = hn_bindings_text(problem);
     const struct hn_bindings *point = hn_plan_default(plan, problem);
     ASSERT_OK(hn_plan_allows(plan, problem, &plan->defaults, &allowed, &err));
+    if (allowed)
+        ASSERT_OK(hn_plan_allows(plan, problem, point, &allowed, &err));
     if (!allowed)
         fail_msg("%s: the default point is not valid for %s", plan->kernel, text);
     ASSERT_OK(hn_launch_make(plan, problem, point, &launch, &err));

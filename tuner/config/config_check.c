@@ -95,7 +95,7 @@ static void complete_defaults(struct hn_config_reader *reader)
     }
 }
 
-/* It says nothing of points, and is right for each problem that it is for. */
+/* It says nothing of points, and is right for each problem that it is for, if not worth a search. */
 static void check_other_default(struct hn_config_reader *reader, struct hn_default *other)
 {
     const struct hn_config *config = reader->config;
@@ -118,7 +118,7 @@ static void check_other_default(struct hn_config_reader *reader, struct hn_defau
             hn_expression_evaluate(other->condition, values, &holds, NULL) == HN_OK &&
             hn_value_truth(&holds)) {
             const struct hn_config_constraint *broken = find_broken(reader, i, &other->point);
-            if (broken != NULL)
+            if (broken != NULL && !broken->promising)
                 fail_default(reader, i, broken);
         }
         free(values);
