@@ -15,6 +15,9 @@ void hn_recording_finish(struct hn_recording *recording)
     free(recording->parameters);
     hn_records_free(&recording->records);
     hn_stored_plan_free(&recording->plan);
+    if (recording->rule != NULL)
+        hn_rule_finish(recording->rule);
+    free(recording->rule);
     free(recording->command);
     free(recording->date);
     *recording = (struct hn_recording){.from_hone = false};

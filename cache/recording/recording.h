@@ -2,6 +2,7 @@
 #ifndef HONE_CACHE_RECORDING_RECORDING_H
 #define HONE_CACHE_RECORDING_RECORDING_H
 
+#include "cache/family/rule.h"
 #include "cache/record/identity.h"
 #include "cache/record/record.h"
 #include "cache/store/store.h"
@@ -17,6 +18,8 @@ struct hn_recording {
     char **parameters;           /* in the file's order */
     size_t parameter_count;
     struct hn_records records;
+    struct hn_rule *rule;        /* of a family, whose recording has no problem and no records; NULL: none */
+    double learnt;               /* seconds since the epoch: that rule */
     struct hn_stored_plan plan;  /* json NULL: not kept */
     char *command;               /* how it was made; may be NULL */
     char *date;                  /* ISO 8601; may be NULL */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <limits.h>
+#include <stdlib.h>
 
 #include "cache/record/gate.h"
 #include "cache/record/record_json.h"
@@ -38,12 +39,37 @@ static void build_source(struct hn_builder *object, const struct hn_field *field
     hn_build_set(object, field->key, hn_recording_plan_write(member));
 }
 
+static void read_rule(struct hn_json_reader *reader, const struct hn_field *field,
+                      const json_t *json, void *member)
+{
+    struct hn_rule *rule = calloc(1, sizeof *rule);
+    (void)field;
+    *(struct hn_rule **)member = rule;
+    if (rule == NULL) {
+        hn_json_take(reader, hn_fail_memory(reader->err));
+        return;
+    }
+    hn_rule_init(rule);
+    hn_json_take(reader, hn_rule_from_json(json, rule, reader->err));
+}
+
+static void build_rule(struct hn_builder *object, const struct hn_field *field, const void *member)
+{
+    hn_build_set(object, field->key, hn_rule_to_json(*(struct hn_rule *const *)member));
+}
+
+static const struct hn_field_own rule = {read_rule, build_rule, NULL};
 static const struct hn_field_own format = {read_format, build_format, NULL};
 static const struct hn_field_own source = {read_source, build_source, NULL};
 
 static bool has_plan(const void *recording)
 {
     return ((const struct hn_recording *)recording)->plan.json != NULL;
+}
+
+static bool has_rule(const void *recording)
+{
+    return ((const struct hn_recording *)recording)->rule != NULL;
 }
 
 static void check_line(struct hn_json_reader *reader, const char *what, const char *line)
@@ -57,6 +83,10 @@ static void check_head(struct hn_json_reader *reader, void *owner)
     const struct hn_recording *recording = owner;
     check_line(reader, "command", recording->command);
     check_line(reader, "date", recording->date);
+    if (reader->status == HN_OK && recording->rule != NULL && recording->identity.problem.count > 0)
+        hn_json_take(reader,
+                     hn_fail(reader->err, HN_EFORMAT,
+                             "it has a rule of a family and a problem, expected one of them"));
 }
 
 #define STRING(member) .kind = HN_FIELD_STRING, HN_AT(hn_recording, member)
@@ -73,6 +103,8 @@ static const struct hn_field head_fields[] = {
      HN_STRUCT(hn_recording, identity.device, hn_device_identity_structure)},
     {.key = "version", .needed = true, HN_STRUCT(hn_recording, version, hn_version_structure)},
     {.key = "source", HN_OWN(hn_recording, plan, source), .told = has_plan},
+    {.key = "rule", HN_OWN(hn_recording, rule, rule), .told = has_rule},
+    {.key = "learnt", .kind = HN_FIELD_REAL, HN_AT(hn_recording, learnt), .told = has_rule},
     {.key = "command", STRING(command)},
     {.key = "date", STRING(date)},
 };

@@ -62,6 +62,7 @@ struct hn_store_plan {
     size_t file_count;
 };
 
+struct hn_rule;
 struct hn_store_session {
     const struct hn_identity *identity;
     const struct hn_version *version;
@@ -71,6 +72,7 @@ struct hn_store_session {
     const struct hn_origin *from; /* NULL: measured here and now; its date is that of now */
     const char *origin; /* of an imported session: its name in all caches, which is imported once; NULL: a new one */
     double started;     /* seconds since the epoch; 0: now. The newest session of a point counts */
+    const struct hn_rule *rule; /* of an imported session of a family; NULL: none */
 };
 
 /* Adds (or finds) identity and version and opens a session for them. */

@@ -64,6 +64,8 @@ enum hn_status hn_store_add_record(struct hn_database *database, int64_t session
 enum hn_status hn_store_add_image(struct hn_database *database, int64_t session_id,
                                   const char *point, const void *cubin, size_t size,
                                   const char *entry, struct hn_error *err);
+enum hn_status hn_store_write_rule(struct hn_database *database, int64_t session_id, const struct hn_rule *rule,
+                                   struct hn_error *err);
 enum hn_status hn_store_add_rule(struct hn_database *database, int64_t session_id, const char *json,
                                  struct hn_error *err);
 /* Whether a session of that origin is there. */

@@ -34,18 +34,24 @@ enum hn_status hn_store_add_rule(struct hn_database *database, int64_t session_i
     return status;
 }
 
+enum hn_status hn_store_write_rule(struct hn_database *database, int64_t session_id,
+                                   const struct hn_rule *rule, struct hn_error *err)
+{
+    json_t *json = hn_rule_to_json(rule);
+    char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+    enum hn_status status =
+        text == NULL ? hn_fail_memory(err) : hn_store_add_rule(database, session_id, text, err);
+    free(text);
+    json_decref(json);
+    return status;
+}
+
 enum hn_status hn_store_put_rule(struct hn_store *store, int64_t session_id,
                                  const struct hn_rule *rule, struct hn_error *err)
 {
     assert(store->mode == HN_STORE_WRITE);
-    json_t *json = hn_rule_to_json(rule);
-    char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
-    enum hn_status status = text == NULL ? hn_fail_memory(err) : hn_store_commit(store, err);
-    if (status == HN_OK)
-        status = hn_store_add_rule(store->database, session_id, text, err);
-    free(text);
-    json_decref(json);
-    return status;
+    enum hn_status status = hn_store_commit(store, err);
+    return status == HN_OK ? hn_store_write_rule(store->database, session_id, rule, err) : status;
 }
 
 enum hn_status hn_store_read_rule(const struct hn_store *store, struct hn_statement *statement,

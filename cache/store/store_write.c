@@ -160,6 +160,8 @@ enum hn_status hn_store_import(struct hn_store *store, const struct hn_store_ses
         status = hn_store_add_session(store, session, &session_id, err);
     if (status == HN_OK && !known)
         status = add_records(store, session_id, records, err);
+    if (status == HN_OK && !known && session->rule != NULL)
+        status = hn_store_write_rule(store->database, session_id, session->rule, err);
     if (status == HN_OK)
         status = hn_database_run(store->database, "COMMIT", err);
     hn_database_rollback(store->database);

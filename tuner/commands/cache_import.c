@@ -37,6 +37,11 @@ static enum hn_status name_origin(const struct hn_recording *recording, struct h
             hn_text_append(&all, text);
         free(text);
     }
+    json_t *rule = recording->rule != NULL ? hn_rule_to_json(recording->rule) : NULL;
+    char *text = rule != NULL ? json_dumps(rule, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    hn_text_append(&all, text != NULL ? text : "");
+    free(text);
+    json_decref(rule);
     if (!all.failed)
         *origin = hn_hash_bytes(all.data, all.length);
     enum hn_status status = all.failed ? hn_fail_memory(err) : HN_OK;
@@ -100,13 +105,14 @@ static enum hn_status import_records(const struct hn_cache_command *command, con
 {
     struct hn_hash origin;
     bool known = false;
-    double newest = 0;
+    double newest = recording->learnt;
     for (size_t i = 0; i < recording->records.count; i++) {
         if (recording->records.items[i].time > newest)
             newest = recording->records.items[i].time;
     }
     *added = false;
-    enum hn_status status = is_known(command, recording, &known, err);
+    enum hn_status status =
+        recording->rule == NULL ? is_known(command, recording, &known, err) : HN_OK;
     if (status != HN_OK || known)
         return status;
     status = name_origin(recording, &origin, err);
@@ -120,7 +126,8 @@ static enum hn_status import_records(const struct hn_cache_command *command, con
                                              .command = recording->command,
                                              .from = command->own ? NULL : &from,
                                              .origin = origin.hex,
-                                             .started = newest};
+                                             .started = newest,
+                                             .rule = recording->rule};
     return hn_store_import(command->store, &session, &recording->records, added, err);
 }
 
@@ -158,6 +165,7 @@ static enum hn_status add_recording(const struct hn_cache_command *command, cons
                                    &plan, err);
     free(files);
     imported->known = !added;
+    imported->rules = added && recording->rule != NULL;
     imported->records = added ? (int64_t)recording->records.count : 0;
     return status;
 }

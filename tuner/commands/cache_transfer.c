@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cache/record/record_json.h"
 #include "cache/recording/recording.h"
+#include "cache/store/store_rules.h"
 #include "tuner/commands/cache_command.h"
 
 static bool is_folder(const char *path)
@@ -37,31 +38,36 @@ static void append_slug(struct hn_text *text, const char *string)
     }
 }
 
-/* "FOLDER/matmul-k-32-m-4096-nvidia-h200-cold.json.gz", or "...-cold-t4.json"; NULL when out of
- * memory. */
+/* "FOLDER/matmul-k-32-m-4096-nvidia-h200-cold" */
+static void append_file(struct hn_text *text, const char *folder,
+                        const struct hn_identity *identity)
+{
+    char *problem = hn_cache_problem_text(&identity->problem);
+    hn_text_printf(text, "%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/");
+    append_slug(text, identity->kernel);
+    hn_text_append(text, "-");
+    if (problem != NULL && identity->problem.count > 0) {
+        append_slug(text, problem);
+        hn_text_append(text, "-");
+    }
+    append_slug(text, identity->device.name);
+    hn_text_append(text, "-");
+    append_slug(text, identity->regime);
+    free(problem);
+}
+
+/* With ".json.gz" or "-t4.json" behind; NULL when out of memory. */
 static char *file_in_folder(const char *folder, const struct hn_tuned *tuned, bool t4)
 {
     struct hn_text text;
-    const struct hn_identity *identity = &tuned->identity;
-    char *problem = hn_cache_problem_text(&identity->problem);
     hn_text_init(&text);
-    hn_text_printf(&text, "%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/");
-    append_slug(&text, identity->kernel);
-    hn_text_append(&text, "-");
-    if (problem != NULL && identity->problem.count > 0) {
-        append_slug(&text, problem);
-        hn_text_append(&text, "-");
-    }
-    append_slug(&text, identity->device.name);
-    hn_text_append(&text, "-");
-    append_slug(&text, identity->regime);
+    append_file(&text, folder, &tuned->identity);
     if (hn_cache_is_kernel_tuners(tuned)) {
         /* which is not the only one of that name when it had other parameters */
-        struct hn_hash hash = hn_hash_string(identity->signature);
+        struct hn_hash hash = hn_hash_string(tuned->identity.signature);
         hn_text_printf(&text, "-kernel-tuner-%.6s", hash.hex);
     }
     hn_text_append(&text, t4 ? "-t4.json" : ".json.gz");
-    free(problem);
     return hn_text_take(&text);
 }
 
@@ -238,21 +244,100 @@ static enum hn_status export_to_folder(const struct hn_cache_command *command,
     return status;
 }
 
+static enum hn_status make_family(const struct hn_cache_command *command,
+                                  const struct hn_stored_rule *stored,
+                                  struct hn_recording *recording, struct hn_error *err)
+{
+    const struct hn_bindings *point = &stored->rule.configurations[0];
+    *recording = (struct hn_recording){
+        .from_hone = true, .version = stored->version, .learnt = stored->learnt};
+    enum hn_status status = hn_identity_copy(&recording->identity, &stored->identity, err);
+    recording->rule = malloc(sizeof *recording->rule);
+    recording->parameters = calloc(point->count + 1, sizeof *recording->parameters);
+    if (recording->rule != NULL)
+        *recording->rule = stored->rule; /* borrowed */
+    if (recording->rule == NULL || recording->parameters == NULL)
+        return hn_fail_memory(err);
+    for (size_t i = 0; i < point->count; i++) {
+        recording->parameters[recording->parameter_count] = strdup(point->names[i]);
+        recording->parameter_count += recording->parameters[i] != NULL;
+    }
+    (void)hn_store_get_plan(command->store, stored->identity.kernel, &stored->version,
+                            &recording->plan, NULL);
+    recording->command = strdup("hone cache export");
+    recording->date = date_now();
+    return status;
+}
+
+static enum hn_status export_family(const struct hn_cache_command *command,
+                                    const struct hn_stored_rule *stored, const char *folder,
+                                    struct hn_error *err)
+{
+    struct hn_recording recording;
+    struct hn_text path;
+    hn_text_init(&path);
+    append_file(&path, folder, &stored->identity);
+    hn_text_append(&path, ".family.gz");
+    enum hn_status status =
+        path.failed ? hn_fail_memory(err) : make_family(command, stored, &recording, err);
+    if (status == HN_OK)
+        status = hn_recording_save(path.data, &recording, err);
+    if (status == HN_OK && !command->options.quiet)
+        printf("%s: the rule of %s's family on %s\n", path.data, stored->identity.kernel,
+               stored->identity.device.name);
+    if (!path.failed) {
+        free(recording.rule);
+        recording.rule = NULL;
+        hn_recording_finish(&recording);
+    }
+    hn_text_finish(&path);
+    return status;
+}
+
+/* The rules of families that fit go beside the tunings; where there are none of these, too. */
+static enum hn_status export_families(const struct hn_cache_command *command, const char *folder,
+                                      size_t *count, struct hn_error *err)
+{
+    struct hn_stored_rules rules = {.items = NULL};
+    enum hn_status status = hn_store_get_rules(command->store, command->arguments[0], &rules, err);
+    *count = 0;
+    for (size_t i = 0; status == HN_OK && i < rules.count; i++) {
+        if (rules.items[i].simulated || command->problem.count > 0 ||
+            !hn_cache_fits(command, &rules.items[i].identity))
+            continue;
+        (void)mkdir(folder, 0777);
+        status = export_family(command, &rules.items[i], folder, err);
+        ++*count;
+    }
+    hn_stored_rules_free(&rules);
+    return status;
+}
+
 enum hn_status hn_cache_export(const struct hn_cache_command *command, struct hn_error *err)
 {
-    struct hn_tuned_list list;
+    struct hn_tuned_list list = {.items = NULL};
+    struct hn_error reason = {""};
+    size_t families = 0;
     const char *file = command->arguments[1];
-    enum hn_status status = hn_cache_select(command, command->arguments[0], &list, err);
+    bool folder = is_folder(file);
+    enum hn_status status = HN_OK;
+    if (folder && !command->t4)
+        status = export_families(command, file, &families, err);
     if (status != HN_OK)
         return status;
-    status = drop_simulated(&list, err);
-    bool folder = is_folder(file);
+    status = hn_cache_select(command, command->arguments[0], &list, &reason);
+    if (status == HN_OK)
+        status = drop_simulated(&list, &reason);
     if (status == HN_OK && list.count > 1 && !folder)
-        status = fail_several(&list, file, err);
+        status = fail_several(&list, file, &reason);
     if (status == HN_OK && folder)
-        status = export_to_folder(command, &list, file, err);
+        status = export_to_folder(command, &list, file, &reason);
     else if (status == HN_OK)
-        status = export_one(command, &list.items[0], file, err);
+        status = export_one(command, &list.items[0], file, &reason);
     hn_tuned_list_free(&list);
+    if (status == HN_ENOTFOUND && families > 0)
+        return HN_OK;
+    if (status != HN_OK)
+        *err = reason;
     return status;
 }

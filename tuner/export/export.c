@@ -258,11 +258,10 @@ static enum hn_status open_results(struct hn_store *store, const struct hn_expor
         status = find_plan(store, request, export, err);
     if (status == HN_OK)
         status = hn_export_drop_incompatible(export, err);
-    bool may_have_rule = store != NULL && !untuned && export->plan != NULL &&
-                         export->plan->pipeline == NULL && !request->no_family &&
-                         request->problem->count == 0;
+    bool may_have_rule = !untuned && export->plan != NULL && export->plan->pipeline == NULL &&
+                         !request->no_family && request->problem->count == 0;
     if (status == HN_OK && may_have_rule)
-        status = hn_export_take_family(export, store, err);
+        status = hn_export_take_family(export, store, request, err);
     return status == HN_OK ? hn_export_number(export, err) : status;
 }
 

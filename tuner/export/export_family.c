@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "cache/recording/recording_rules.h"
 #include "tuner/export/export_parts.h"
 
 /* A header is compiled: more than this is no family but a mistake. */
@@ -243,14 +245,26 @@ static enum hn_status take(struct hn_export *export, struct hn_export_family *fa
     return status;
 }
 
+static enum hn_status list_rules(struct hn_store *store, const struct hn_export_request *request,
+                                 struct hn_stored_rules *rules, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    if (store != NULL)
+        return hn_store_get_rules(store, request->kernel, rules, err);
+    for (size_t i = 0; i < request->recorded_count && status == HN_OK; i++)
+        if (access(request->recorded[i], F_OK) == 0)
+            status = hn_recording_add_rules(request->recorded[i], request->kernel, rules, err);
+    return status;
+}
+
 enum hn_status hn_export_take_family(struct hn_export *export, struct hn_store *store,
-                                     struct hn_error *err)
+                                     const struct hn_export_request *request, struct hn_error *err)
 {
     bool taken = false;
     struct hn_export_family *family = calloc(1, sizeof *family);
     if (family == NULL)
         return hn_fail_memory(err);
-    enum hn_status status = hn_store_get_rules(store, export->kernel, &family->rules, err);
+    enum hn_status status = list_rules(store, request, &family->rules, err);
     if (status == HN_OK)
         find_rule(family, &export->results[0]->identity);
     if (status == HN_OK && family->stored != NULL)

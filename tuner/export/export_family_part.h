@@ -17,9 +17,10 @@ struct hn_export_family {
     size_t *config_of;            /* the number of each row's configuration in the header */
 };
 
-/* Takes the rule of the chosen result's device, else of one of its compute capability, and leaves out results that are none
+/* From the store, or where there is none (NULL) from the recordings of the request. Takes the rule of the chosen result's device, else of one of its compute capability, and leaves out results that are none
  * of the rule's configurations. Nothing happens where there is no rule, or it is of another state of the config. */
-enum hn_status hn_export_take_family(struct hn_export *export, struct hn_store *store, struct hn_error *err);
+enum hn_status hn_export_take_family(struct hn_export *export, struct hn_store *store,
+                                     const struct hn_export_request *request, struct hn_error *err);
 void hn_export_family_destroy(struct hn_export_family *family); /* NULL is fine */
 
 #endif

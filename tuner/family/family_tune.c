@@ -278,17 +278,24 @@ static enum hn_status learn(struct tuning *tuning, size_t samples, struct hn_err
     return status;
 }
 
-/* Searches where most may be found; what is found there is measured where others were searched. */
+/* Searches where most may be found. */
 static enum hn_status tune_wanted(struct tuning *tuning, struct hn_error *err)
 {
-    struct hn_matrix *matrix = tuning->measuring.matrix;
-    size_t size, searched = matrix->size_count;
+    size_t size;
     if (tuning->searched >= tuning->tuned || !tuning->learnt.has_search)
         return HN_OK;
-    enum hn_status status = hn_matrix_add_size(matrix, &tuning->learnt.search, 0, &size, err);
-    if (status == HN_OK && size != SIZE_MAX)
-        status = tune_size(tuning, size, err);
-    for (size_t s = 0; s < searched && status == HN_OK; s++)
+    enum hn_status status =
+        hn_matrix_add_size(tuning->measuring.matrix, &tuning->learnt.search, 0, &size, err);
+    return status == HN_OK && size != SIZE_MAX ? tune_size(tuning, size, err) : status;
+}
+
+/* What was found elsewhere, where others were searched: it says what a search of its own finds
+ * beyond that. */
+static enum hn_status fill_searched(struct tuning *tuning, struct hn_error *err)
+{
+    const struct hn_matrix *matrix = tuning->measuring.matrix;
+    enum hn_status status = HN_OK;
+    for (size_t s = 0; s < matrix->size_count && status == HN_OK; s++)
         if (matrix->sizes[s].searched)
             status = hn_measuring_fill(&tuning->measuring, s, err);
     return status;
@@ -392,6 +399,8 @@ static enum hn_status tune(struct tuning *tuning, struct hn_error *err)
         status = tune_sizes(tuning, err);
     if (status == HN_OK)
         status = refine(tuning, err);
+    if (status == HN_OK)
+        status = fill_searched(tuning, err);
     if (status == HN_OK)
         tuning->outcome->reached = is_good(tuning);
     if (status == HN_OK)

@@ -51,7 +51,7 @@ static bool can_choose(const struct hn_learning *learning, const double *logs,
     size_t point = learning->learnt->picked[configuration];
     return hn_places_usable(&learning->sizes, point, size) &&
            !isinf(logs[(size_t)configuration * learning->sizes.count + size]) &&
-           (learning->matrix->points[point].first_size != (int64_t)size || configuration == 0);
+           (learning->matrix->points[point].only_size != (int64_t)size || configuration == 0);
 }
 
 /* How much longer than the best that is known takes what the tree chooses, in logarithms; NAN: it
@@ -82,7 +82,7 @@ static double find_search_gain(const struct hn_matrix *matrix)
     for (size_t s = 0; s < matrix->size_count; s++) {
         double elsewhere = INFINITY;
         for (size_t p = 0; p < matrix->point_count; p++)
-            if (matrix->points[p].first_size != (int64_t)s)
+            if (matrix->points[p].only_size != (int64_t)s)
                 elsewhere = fmin(elsewhere, matrix->times[p][s]);
         if (isnan(matrix->sizes[s].tuned_us) || isinf(elsewhere))
             continue;

@@ -54,7 +54,7 @@ enum hn_status hn_matrix_add_point(struct hn_matrix *matrix, const struct hn_bin
     }
     struct hn_matrix_point *point = &matrix->points[matrix->point_count];
     point->occupancy = 0;
-    point->first_size = -1;
+    point->only_size = -1;
     enum hn_status status = hn_bindings_copy(&point->values, values, err);
     matrix->point_count += status == HN_OK;
     return status;

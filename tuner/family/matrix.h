@@ -23,7 +23,7 @@ struct hn_matrix {
     struct hn_matrix_point {
         struct hn_bindings values;
         double occupancy;   /* 0 to 1, as in its records; 0: not known */
-        int64_t first_size; /* where it was found */
+        int64_t only_size;  /* the one search that found it, and no other found better; below 0: none, or several */
     } points[HN_MATRIX_POINTS]; /* the first is the default point */
     size_t point_count;
     double times[HN_MATRIX_POINTS][HN_MATRIX_SIZES]; /* microseconds; NAN: not measured; INFINITY: it failed there */

@@ -238,7 +238,9 @@ static enum hn_status read_search(void *reader, const struct hn_session *session
             status = hn_matrix_add_point(matrix, &record.point, &place, err);
         if (good && status == HN_OK && place != SIZE_MAX) {
             if (place == known)
-                matrix->points[place].first_size = (int64_t)at->size;
+                matrix->points[place].only_size = (int64_t)at->size;
+            else if (matrix->points[place].only_size != (int64_t)at->size)
+                matrix->points[place].only_size = -1;
             joined++;
         }
         hn_record_finish(&record);
