@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// C = A B of 16-bit numbers, summed in fp32 by the tensor cores of Hopper (sm_90a): A is M x K, row-major, B is K x N, row-
+// C = A B of 16-bit numbers, or of 8 bits, summed in fp32 by the tensor cores of Hopper (sm_90a): A is M x K, row-major, B is K x N, row-
 // major or column-major. A warp of the block, the producer, has tiles of A and B copied into stages in shared memory;
 // warpgroups, the consumers, multiply what is there. Both meet by barriers alone. Tuned: the tile and its stages, who works
 // on what and in which order, what blocks share, and how the sums come to C = alpha A B + beta D + bias.
 #ifndef TYPE // of A and B
 #define TYPE___nv_bfloat16 1
 #define TYPE_half 2
+#define TYPE___nv_fp8_e4m3 3
 #define TYPE TYPE___nv_bfloat16
 #endif
 #ifndef OUT // of C
@@ -28,7 +29,7 @@
 #define BIAS BIAS_none
 #endif
 
-#ifndef BM // the tile: BM x BN of C, BK steps of k a stage
+#ifndef BM // the tile: BM x BN of C, BK steps of k a stage; of 8 bits twice as many
 #define BM 64
 #define BN 64
 #define BK 64
@@ -78,7 +79,11 @@
 #define MIN_BLOCKS 1
 #endif
 
-#if TYPE == TYPE_half
+// Words that the config's problems do not have are not defined.
+#if defined TYPE___nv_fp8_e4m3 && TYPE == TYPE___nv_fp8_e4m3
+#define WGMMA_BYTES 1
+#define WGMMA_TYPE "e4m3"
+#elif TYPE == TYPE_half
 #define WGMMA_TYPE "f16"
 #else
 #define WGMMA_TYPE "bf16"
@@ -122,7 +127,7 @@ __device__ __forceinline__ void multiply(float (&all)[tall_blocks][sums], unsign
         barrier_wait(&full[at.stage], at.parity);
         wgmma_begin();
 #pragma unroll
-        for (int k = 0; k < BK; k += 16)
+        for (int k = 0; k < stage_depth; k += wgmma_depth)
 #pragma unroll
             for (int i = 0; i < tall_blocks; ++i)
                 wgmma<tall::across, wide::across>(all[i], tall_matrix + stage + tall::offset(i * 64, k) / 16,
@@ -182,7 +187,7 @@ extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
                 const place tile = place_of(all, work, rank);
 #pragma unroll 1
                 for (int step = 0; step < tile.steps; ++step) {
-                    load_stage(shared, full, empty, at, &A_map, &B_map, tile, tile.first + step * BK, rank);
+                    load_stage(shared, full, empty, at, &A_map, &B_map, tile, tile.first + step * stage_depth, rank);
                     at.advance();
                 }
             }

@@ -18,7 +18,7 @@ __device__ __forceinline__ void load_operand(unsigned char *stage, const tensor_
 #pragma unroll
     for (int panel = 0; panel < operand::panels; ++panel) {
         unsigned char *const to = stage + panel * operand::panel_bytes + share * lines * 128;
-        const int x = (operand::across ? row : k) + panel * 64, y = (operand::across ? k : row) + share * lines;
+        const int x = (operand::across ? row : k) + panel * line, y = (operand::across ? k : row) + share * lines;
         if (blocks > 1)
             load_box_for(receivers, to, map, x, y, full);
         else

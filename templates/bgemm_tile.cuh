@@ -11,16 +11,19 @@ struct sizes {
     int m, n, k;
 };
 
-// An operand's tile in shared memory: `rows` of A, or columns of B, by BK steps of k. It is cut into panels whose lines
-// have 64 elements, 128 bytes: lines along k, or across, where a line is a step of k.
+constexpr int line = 128 / WGMMA_BYTES;           // elements
+constexpr int stage_depth = BK * 2 / WGMMA_BYTES; // steps of k
+
+// An operand's tile in shared memory: `rows` of A, or columns of B, by the steps of k of a stage. It is cut into panels whose lines
+// have 128 bytes: lines along k, or across, where a line is a step of k.
 template <int rows, bool lies_across> struct operand {
     static constexpr bool across = lies_across;
-    static constexpr int lines = across ? BK : rows, panels = across ? rows / 64 : BK / 64;
+    static constexpr int lines = across ? stage_depth : rows, panels = across ? rows / line : stage_depth / line;
     static constexpr int panel_bytes = lines * 128, bytes = panels * panel_bytes;
-    // Of a row that begins a panel or a pattern of eight lines, and a step of k that is a multiple of 16.
+    // Of a row that begins a panel or a pattern of eight lines, and a step of k at which an instruction begins.
     __device__ static constexpr int offset(int row, int k)
     {
-        return across ? row / 64 * panel_bytes + k * 128 : k / 64 * panel_bytes + row * 128 + k % 64 * 2;
+        return across ? row / line * panel_bytes + k * 128 : k / line * panel_bytes + row * 128 + k % line * WGMMA_BYTES;
     }
 };
 using operand_a = operand<BM, false>;
@@ -68,6 +71,7 @@ constexpr int chunk_bytes = 64 * chunk * element_bytes;
 constexpr int chunks = STORE == STORE_tma ? CONSUMERS * C_BUFFERS : 0;
 
 static_assert(tall_blocks * 64 * sharing == tall_rows, "a consumer's part is a multiple of 64 high");
+static_assert(WGMMA_BYTES == 2 || (!tall::across && !wide::across), "lines of numbers of 8 bits go along k");
 static_assert(!tall::across || tall_rows % 64 == 0, "panels fill the tile");
 static_assert(!wide::across || wide_columns % 64 == 0, "panels fill the tile");
 
@@ -77,7 +81,7 @@ constexpr int flags_at = barriers_at + 2 * STAGES * 8, shared_bytes = flags_at +
 
 struct place {
     int m, n;         // the tile's first row and column
-    int first, steps; // its first step of k, and how many times BK of them
+    int first, steps; // its first step of k, and how many stages of them
     int tile, split;  // numbers
 };
 
@@ -94,8 +98,8 @@ __device__ __forceinline__ place place_of(const sizes &all, int work, int rank)
     const int height = min(RASTER, clusters_m(all) - group * RASTER);
     const int tile_m = (group * RASTER + in_group % height) * CLUSTER_M + rank / CLUSTER_N;
     const int tile_n = in_group / height * CLUSTER_N + rank % CLUSTER_N;
-    const int steps = max(1, ceil_div(all.k, BK)), share = steps / SPLIT_K, more = steps % SPLIT_K;
-    return {tile_m * BM, tile_n * BN, (split * share + min(split, more)) * BK, share + (split < more),
+    const int steps = max(1, ceil_div(all.k, stage_depth)), share = steps / SPLIT_K, more = steps % SPLIT_K;
+    return {tile_m * BM, tile_n * BN, (split * share + min(split, more)) * stage_depth, share + (split < more),
             tile_m * clusters_n(all) * CLUSTER_N + tile_n, split};
 }
 

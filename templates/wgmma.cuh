@@ -1,9 +1,22 @@
 // SPDX-License-Identifier: MIT
 // Products by warpgroups (PTX wgmma, sm_90a): four warps multiply a tall matrix of 64 x 16 by a wide one of 16 x columns,
 // both 16-bit numbers in shared memory, and add the product to sums in their registers. It goes on while the warps do
-// something else; nobody may touch the registers until it has been waited for. WGMMA_TYPE is bf16 or f16.
+// something else; nobody may touch the registers until it has been waited for. WGMMA_TYPE is bf16 or f16; or e4m3 with
+// WGMMA_BYTES 1, where the matrices are 64 x 32 and 32 x columns, and lines of both go along what is summed over.
 #ifndef HONE_WGMMA_CUH
 #define HONE_WGMMA_CUH
+
+#ifndef WGMMA_BYTES // of an element
+#define WGMMA_BYTES 2
+#endif
+constexpr int wgmma_depth = 32 / WGMMA_BYTES; // steps of k of an instruction
+#if WGMMA_BYTES == 2
+#define WGMMA_DEPTH "k16"
+#define WGMMA_ACROSS(ta, tb) ", %" #ta ", %" #tb
+#else
+#define WGMMA_DEPTH "k32"
+#define WGMMA_ACROSS(ta, tb)
+#endif
 
 // Of 64 x columns sums a thread of the warpgroup has columns / 2: in groups of four, for each 8 columns, two neighbours of
 // one row and two of the row 8 below.
@@ -78,8 +91,8 @@ template <int count> __device__ __forceinline__ void sums_are_there(float (&sums
     __device__ __forceinline__ void wgmma(float (&d)[count], unsigned long long tall, unsigned long long wide, int add) \
     {                                                                                                                  \
         asm volatile("{ .reg .pred add; setp.ne.s32 add, %" #c ", 0; wgmma.mma_async.sync.aligned.m64n" #columns       \
-                     "k16.f32." WGMMA_TYPE "." WGMMA_TYPE " {" WGMMA_NAMES_##count "}, %" #a ", %" #b                  \
-                     ", add, 1, 1, %" #ta ", %" #tb "; }"                                                              \
+                     WGMMA_DEPTH ".f32." WGMMA_TYPE "." WGMMA_TYPE " {" WGMMA_NAMES_##count "}, %" #a ", %" #b          \
+                     ", add, 1, 1" WGMMA_ACROSS(ta, tb) "; }"                                                          \
                      : WGMMA_SUMS_##count                                                                              \
                      : "l"(tall), "l"(wide), "r"(add), "n"((int)tall_across), "n"((int)wide_across));                  \
     }

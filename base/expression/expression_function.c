@@ -10,21 +10,21 @@ static const struct {
     const char *name;
     int64_t bytes;
 } types[] = {
-    {"bool", 1},         {"char", 1},          {"int8", 1},           {"uint8", 1},
-    {"int8_t", 1},       {"uint8_t", 1},       {"short", 2},          {"int16", 2},
-    {"uint16", 2},       {"int16_t", 2},       {"uint16_t", 2},       {"half", 2},
-    {"float16", 2},      {"bfloat16", 2},      {"__half", 2},         {"int", 4},
-    {"unsigned", 4},     {"int32", 4},         {"uint32", 4},         {"int32_t", 4},
-    {"uint32_t", 4},     {"float", 4},         {"float32", 4},        {"long", 8},
-    {"int64", 8},        {"uint64", 8},        {"int64_t", 8},        {"uint64_t", 8},
-    {"size_t", 8},       {"double", 8},        {"float64", 8},        {"char2", 2},
-    {"char4", 4},        {"uchar2", 2},        {"uchar4", 4},         {"short2", 4},
-    {"short4", 8},       {"ushort2", 4},       {"ushort4", 8},        {"int2", 8},
-    {"int3", 12},        {"int4", 16},         {"uint2", 8},          {"uint3", 12},
-    {"uint4", 16},       {"float2", 8},        {"float3", 12},        {"float4", 16},
-    {"double2", 16},     {"double4", 32},      {"half2", 4},          {"__half2", 4},
-    {"longlong2", 16},   {"__nv_bfloat16", 2}, {"__nv_bfloat162", 4}, {"nv_bfloat16", 2},
-    {"nv_bfloat162", 4}, {"__nv_fp8_e4m3", 1}, {"__nv_fp8_e5m2", 1},
+    {"bool", 1},        {"char", 1},         {"int8", 1},          {"uint8", 1},
+    {"int8_t", 1},      {"uint8_t", 1},      {"short", 2},         {"int16", 2},
+    {"uint16", 2},      {"int16_t", 2},      {"uint16_t", 2},      {"half", 2},
+    {"float16", 2},     {"bfloat16", 2},     {"float8_e4m3", 1},   {"__half", 2},
+    {"int", 4},         {"unsigned", 4},     {"int32", 4},         {"uint32", 4},
+    {"int32_t", 4},     {"uint32_t", 4},     {"float", 4},         {"float32", 4},
+    {"long", 8},        {"int64", 8},        {"uint64", 8},        {"int64_t", 8},
+    {"uint64_t", 8},    {"size_t", 8},       {"double", 8},        {"float64", 8},
+    {"char2", 2},       {"char4", 4},        {"uchar2", 2},        {"uchar4", 4},
+    {"short2", 4},      {"short4", 8},       {"ushort2", 4},       {"ushort4", 8},
+    {"int2", 8},        {"int3", 12},        {"int4", 16},         {"uint2", 8},
+    {"uint3", 12},      {"uint4", 16},       {"float2", 8},        {"float3", 12},
+    {"float4", 16},     {"double2", 16},     {"double4", 32},      {"half2", 4},
+    {"__half2", 4},     {"longlong2", 16},   {"__nv_bfloat16", 2}, {"__nv_bfloat162", 4},
+    {"nv_bfloat16", 2}, {"nv_bfloat162", 4}, {"__nv_fp8_e4m3", 1}, {"__nv_fp8_e5m2", 1},
 };
 
 /* The end of the name of a configuration's vector, as x4 of float32x4: how many elements it has; 0

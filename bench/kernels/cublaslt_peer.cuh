@@ -6,15 +6,17 @@
 #include <cublasLt.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 
 #include "cublas_peer.cuh"
 
 static inline cudaDataType_t cuda_type(const float *) { return CUDA_R_32F; }
 static inline cudaDataType_t cuda_type(const __half *) { return CUDA_R_16F; }
 static inline cudaDataType_t cuda_type(const __nv_bfloat16 *) { return CUDA_R_16BF; }
+static inline cudaDataType_t cuda_type(const __nv_fp8_e4m3 *) { return CUDA_R_8F_E4M3; }
 
 // C = A B of row-major matrices, m x k times k x n, summed in float32 without TF32: C^T = B^T A^T, as cublasLt has columns.
-// B may be column-major.
+// B may be column-major; of 8-bit numbers, which are summed as fast as it can, it has to be.
 template <typename In, typename Out> class lt_product
 {
   public:
@@ -24,6 +26,9 @@ template <typename In, typename Out> class lt_product
         check_cublas(cublasLtCreate(&handle));
         check_cublas(cublasLtMatmulDescCreate(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F));
         check_cublas(cublasLtMatmulDescSetAttribute(product, CUBLASLT_MATMUL_DESC_TRANSA, &operation_b, sizeof operation_b));
+        const int8_t fast = sizeof(In) == 1;
+        if (fast)
+            check_cublas(cublasLtMatmulDescSetAttribute(product, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast));
         check_cublas(cublasLtMatrixLayoutCreate(&layout_a, cuda_type(A), k, m, k));
         check_cublas(cublasLtMatrixLayoutCreate(&layout_b, cuda_type(B), trans_b ? k : n, trans_b ? n : k, trans_b ? k : n));
         check_cublas(cublasLtMatrixLayoutCreate(&layout_c, cuda_type(C), n, m, n));

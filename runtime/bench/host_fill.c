@@ -14,7 +14,7 @@
 
 _Static_assert(sizeof(struct hone_recipe) == sizeof(struct hn_filling), "one struct, twice");
 _Static_assert((int)TRANSPOSED == (int)HN_FILL_TRANSPOSED && (int)SORTED == (int)HN_FILL_SORTED &&
-                   (int)ZIPF == (int)HN_FILL_ZIPF && (int)BFLOAT16 == (int)HN_BFLOAT16,
+                   (int)ZIPF == (int)HN_FILL_ZIPF && (int)FLOAT8_E4M3 == (int)HN_FLOAT8_E4M3,
                "one list, twice");
 
 void hn_host_fill(const struct hn_recipe *recipe, enum hn_element element, uint64_t seed,

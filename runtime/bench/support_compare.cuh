@@ -96,13 +96,13 @@ DEVICE void compare_one(struct hone_difference *own, const struct terms *terms, 
             compare_one(&own, &terms, (double)x.real, (double)r.real, i, at, x.bits);                                  \
     }
 
-#define COMPARE_HALVES(fraction_bits)                                                                                  \
+#define COMPARE_NARROW(type, fraction_bits)                                                                            \
     for (u64 i = first_index(); i < count; i += index_stride()) {                                                      \
         u64 at = place(i, row, pitch);                                                                                 \
-        unsigned short x = ((const unsigned short *)found)[at];                                                        \
+        type x = ((const type *)found)[at];                                                                            \
         if (is_compared(&terms, i))                                                                                    \
-            compare_one(&own, &terms, widen(x, fraction_bits),                                                         \
-                        widen(UNVEIL(unsigned short, expected, at), fraction_bits), i, at, x);                         \
+            compare_one(&own, &terms, widen(x, fraction_bits), widen(UNVEIL(type, expected, at), fraction_bits), i, at, \
+                        x);                                                                                            \
     }
 
 /* Two 64-bit integers that differ can be equal as doubles; they still count as 1 apart. */
@@ -136,8 +136,9 @@ KERNEL hone_compare(const void *found, const void *expected, u64 key, u64 count,
     CASE(UINT64, COMPARE_INTEGERS(u64, u64))
     CASE(FLOAT32, COMPARE_REALS(float, unsigned int))
     CASE(FLOAT64, COMPARE_REALS(double, u64))
-    CASE(FLOAT16, COMPARE_HALVES(10))
-    CASE(BFLOAT16, COMPARE_HALVES(7))
+    CASE(FLOAT16, COMPARE_NARROW(unsigned short, 10))
+    CASE(BFLOAT16, COMPARE_NARROW(unsigned short, 7))
+    CASE(FLOAT8_E4M3, COMPARE_NARROW(unsigned char, 3))
     }
     store_block_difference(own, differences);
 }

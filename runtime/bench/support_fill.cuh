@@ -113,6 +113,7 @@ DEVICE u64 poison_bits(int element, u64 seed, u64 index)
     case FLOAT32: return seed == 0 ? 0xffffffffu : ((unsigned int)word & 0x807fffffu) | 0x3f800000u;
     case FLOAT16: return seed == 0 ? 0xffffu : ((unsigned int)word & 0x83ffu) | 0x3c00u;
     case BFLOAT16: return seed == 0 ? 0xffffu : ((unsigned int)word & 0x807fu) | 0x3f80u;
+    case FLOAT8_E4M3: return seed == 0 ? 0xffu : ((unsigned int)word & 0x87u) | 0x38u;
     }
     for (int byte = 0; byte < 1 << (element & 3); byte++) /* both runs of integer types go 1, 2, 4, 8 bytes */
         bits |= (u64)(unsigned char)random_word(seed, (index << (element & 3)) + (u64)byte) << 8 * byte;
@@ -134,6 +135,9 @@ KERNEL hone_poison(void *data, u64 count, u64 row, u64 pitch, int element, u64 s
         for (u64 i = first; i < count; i += stride)
             ((unsigned short *)data)[place(i, row, pitch)] =
                 (unsigned short)(element == FLOAT16 ? poison_bits(FLOAT16, seed, i) : poison_bits(BFLOAT16, seed, i));
+    } else if (element == FLOAT8_E4M3) {
+        for (u64 i = first; i < count; i += stride)
+            ((unsigned char *)data)[place(i, row, pitch)] = (unsigned char)poison_bits(FLOAT8_E4M3, seed, i);
     } else {
         int size = element & 3;
         for (u64 i = first; i < count << size; i += stride)

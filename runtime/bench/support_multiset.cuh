@@ -7,6 +7,13 @@ DEVICE u64 half_word(unsigned short half, unsigned short infinity)
     return magnitude > infinity ? NOWHERE : magnitude == 0 ? 0 : half;
 }
 
+/* The same of float8_e4m3. */
+DEVICE u64 byte_word(unsigned char bits)
+{
+    int magnitude = bits & 0x7f;
+    return magnitude == 0x7f ? NOWHERE : magnitude == 0 ? 0 : bits;
+}
+
 /* What stands for an element where elements are counted: its bits as a word, with one zero and one NaN. Key 0: it is not
  * veiled. */
 DEVICE u64 counted_word(const void *data, u64 key, u64 index, int element)
@@ -27,6 +34,7 @@ DEVICE u64 counted_word(const void *data, u64 key, u64 index, int element)
     case UINT16: return UNVEIL(unsigned short, data, index);
     case FLOAT16: return half_word(UNVEIL(unsigned short, data, index), 0x7c00);
     case BFLOAT16: return half_word(UNVEIL(unsigned short, data, index), 0x7f80);
+    case FLOAT8_E4M3: return byte_word(UNVEIL(unsigned char, data, index));
     case UINT32: return UNVEIL(unsigned int, data, index);
     case FLOAT32:
         f32.word = UNVEIL(unsigned int, data, index);

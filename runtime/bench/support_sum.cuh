@@ -36,9 +36,9 @@ KERNEL hone_checksum(const void *data, u64 bytes, u64 *sums)
     for (u64 i = first_index(); i < count; i += index_stride())                                                        \
     own += (double)((const type *)data)[i]
 
-#define SUM_HALVES(fraction_bits)                                                                                      \
+#define SUM_NARROW(type, fraction_bits)                                                                                \
     for (u64 i = first_index(); i < count; i += index_stride())                                                        \
-    own += widen(((const unsigned short *)data)[i], fraction_bits)
+    own += widen(((const type *)data)[i], fraction_bits)
 
 /* The sum of the elements, for the mean of a metric buffer. */
 KERNEL hone_sum(const void *data, u64 count, int element, double *sums)
@@ -57,8 +57,9 @@ KERNEL hone_sum(const void *data, u64 count, int element, double *sums)
     CASE(UINT64, SUM_AS(u64))
     CASE(FLOAT32, SUM_AS(float))
     CASE(FLOAT64, SUM_AS(double))
-    CASE(FLOAT16, SUM_HALVES(10))
-    CASE(BFLOAT16, SUM_HALVES(7))
+    CASE(FLOAT16, SUM_NARROW(unsigned short, 10))
+    CASE(BFLOAT16, SUM_NARROW(unsigned short, 7))
+    CASE(FLOAT8_E4M3, SUM_NARROW(unsigned char, 3))
     }
     shared[threadIdx.x] = own;
     __syncthreads();

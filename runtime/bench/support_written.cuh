@@ -18,6 +18,7 @@ DEVICE int is_nan(int element, u64 bits)
     case FLOAT32: return (bits & 0x7fffffffu) > 0x7f800000u;
     case FLOAT16: return (bits & 0x7fffu) > 0x7c00u;
     case BFLOAT16: return (bits & 0x7fffu) > 0x7f80u;
+    case FLOAT8_E4M3: return (bits & 0x7fu) == 0x7fu;
     default: return 0;
     }
 }

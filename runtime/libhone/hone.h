@@ -238,7 +238,8 @@ enum hone_argument_kind {
     HONE_FLOAT32,
     HONE_FLOAT64,
     HONE_FLOAT16, /* its bits */
-    HONE_BFLOAT16 /* its bits */
+    HONE_BFLOAT16, /* its bits */
+    HONE_FLOAT8_E4M3 /* its bits */
 };
 
 struct hone_argument {
@@ -287,6 +288,7 @@ HONE_DEFINE_ARGUMENT(hone_float32, HONE_FLOAT32, float, float32)
 HONE_DEFINE_ARGUMENT(hone_float64, HONE_FLOAT64, double, float64)
 HONE_DEFINE_ARGUMENT(hone_float16, HONE_FLOAT16, uint16_t, uint16)
 HONE_DEFINE_ARGUMENT(hone_bfloat16, HONE_BFLOAT16, uint16_t, uint16)
+HONE_DEFINE_ARGUMENT(hone_float8_e4m3, HONE_FLOAT8_E4M3, uint8_t, uint8)
 #undef HONE_DEFINE_ARGUMENT
 
 static inline struct hone_argument hone_bytes(const char *name, const void *host, uint32_t bytes)

@@ -142,8 +142,8 @@ inline const char *kind_name(hone_argument_kind kind)
 {
     static const char *const names[] = {"a structure", "a device pointer", "a texture", "a structure", "int8", "int16",
                                         "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64",
-                                        "float16", "bfloat16"};
-    return kind <= HONE_BFLOAT16 ? names[kind] : "unknown";
+                                        "float16", "bfloat16", "float8_e4m3"};
+    return kind <= HONE_FLOAT8_E4M3 ? names[kind] : "unknown";
 }
 
 /* The kind in "float32x4". */

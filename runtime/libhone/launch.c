@@ -20,7 +20,7 @@ static const char *kind_name(enum hone_argument_kind kind)
         [HONE_UINT16] = "hone_uint16",     [HONE_UINT32] = "hone_uint32",
         [HONE_UINT64] = "hone_uint64",     [HONE_FLOAT32] = "hone_float32",
         [HONE_FLOAT64] = "hone_float64",   [HONE_FLOAT16] = "hone_float16",
-        [HONE_BFLOAT16] = "hone_bfloat16",
+        [HONE_BFLOAT16] = "hone_bfloat16", [HONE_FLOAT8_E4M3] = "hone_float8_e4m3",
     };
     size_t index = (size_t)kind;
     return index < sizeof names / sizeof *names && names[index] != NULL ? names[index]

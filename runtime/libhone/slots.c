@@ -4,7 +4,8 @@
 
 #include "runtime/libhone/kernel.h"
 
-_Static_assert(HONE_BFLOAT16 - HONE_INT8 == HN_BFLOAT16 - HN_INT8, "kinds follow the elements");
+_Static_assert(HONE_FLOAT8_E4M3 - HONE_INT8 == HN_FLOAT8_E4M3 - HN_INT8,
+               "kinds follow the elements");
 
 enum { ALIGNMENT = 512 };
 

@@ -19,6 +19,7 @@ static CUtensorMapDataType type_of(enum hn_element element)
         [HN_FLOAT64] = CU_TENSOR_MAP_DATA_TYPE_FLOAT64,
         [HN_FLOAT16] = CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
         [HN_BFLOAT16] = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+        [HN_FLOAT8_E4M3] = CU_TENSOR_MAP_DATA_TYPE_UINT8,
     };
     return types[element];
 }

@@ -178,10 +178,10 @@ enum hn_status hn_argument_applies(const struct hn_argument *argument,
     return status;
 }
 
-/* What a channel of a texture can be: no 64 bits, and no bfloat16. */
+/* What a channel of a texture can be: no 64 bits, no bfloat16 and no float8. */
 static bool is_channel(enum hn_element element)
 {
-    return hn_element_size(element) <= 4 && element != HN_BFLOAT16;
+    return hn_element_size(element) <= 4 && element != HN_BFLOAT16 && element != HN_FLOAT8_E4M3;
 }
 
 /* Linear memory is fetched by whole numbers, and reads 0 outside: CUDA C++ Programming Guide,

@@ -40,7 +40,8 @@ static bool is_type(const char *descr, size_t length, enum hn_element element)
     snprintf(expected, sizeof expected, "%c%zu", kind, size);
     if (strlen(expected) == length - 1 && strncmp(descr + 1, expected, length - 1) == 0)
         return true;
-    return element == HN_BFLOAT16 && length == 3 && descr[2] == '2';
+    return (element == HN_BFLOAT16 && length == 3 && descr[2] == '2') ||
+           (element == HN_FLOAT8_E4M3 && length == 3 && descr[2] == '1');
 }
 
 static enum hn_status check_descr(const char *header, enum hn_element element, struct hn_error *err)
@@ -198,7 +199,8 @@ enum hn_status hn_npy_create(const char *path, enum hn_element element, const ui
     enum { START = NPY_MAGIC_BYTES + 4, ALIGNMENT = 64 };
     struct hn_text header;
     size_t size = hn_element_size(element);
-    char kind = element == HN_BFLOAT16 ? 'u' : hn_element_name(element)[0];
+    bool has_type = element != HN_BFLOAT16 && element != HN_FLOAT8_E4M3;
+    char kind = has_type ? hn_element_name(element)[0] : 'u';
     hn_text_init(&header);
     hn_text_printf(&header, "{'descr': '%c%c%zu', 'fortran_order': False, 'shape': (",
                    size == 1 ? '|' : '<', kind, size);

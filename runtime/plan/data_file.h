@@ -15,7 +15,7 @@ struct hn_data_file {
 };
 
 /* HN_ECONFIG: the file can not be read, has elements of another type, or another number than `count`; the message
- * names it. bfloat16 has no type in NumPy: two bytes of any kind are taken. */
+ * names it. bfloat16 and float8_e4m3 have no type in NumPy: two bytes, or one, of any kind are taken. */
 enum hn_status hn_data_file_open(const char *path, enum hn_element element, uint64_t count,
                                  struct hn_data_file *file, struct hn_error *err);
 enum hn_status hn_data_file_read(struct hn_data_file *file, void *bytes, size_t size, struct hn_error *err);

@@ -64,6 +64,7 @@ const char *hn_type_of_c(const char *name)
         {"half", "float16"},
         {"__half", "float16"},
         {"__nv_bfloat16", "bfloat16"},
+        {"__nv_fp8_e4m3", "float8_e4m3"},
         {"int8_t", "int8"},
         {"int16_t", "int16"},
         {"int32_t", "int32"},
@@ -110,10 +111,10 @@ bool hn_type_parse(const char *name, enum hn_element *element, unsigned *lanes)
 
 void hn_type_format_c(enum hn_element element, unsigned lanes, char *text, size_t size)
 {
-    bool half = element == HN_FLOAT16 || element == HN_BFLOAT16;
+    unsigned most = element == HN_FLOAT8_E4M3 ? 1 : hn_element_is_narrow(element) ? 2 : 4;
     if (lanes <= 1)
         snprintf(text, size, "%s", elements[element].c_name);
-    else if (lanes <= (half ? 2 : 4))
+    else if (lanes <= most)
         snprintf(text, size, "%s%u", elements[element].vector, lanes);
     else
         snprintf(text, size, "%s[%u]", elements[element].c_name, lanes);
@@ -122,6 +123,11 @@ void hn_type_format_c(enum hn_element element, unsigned lanes, char *text, size_
 bool hn_element_is_real(enum hn_element element)
 {
     return element >= HN_FLOAT32;
+}
+
+bool hn_element_is_narrow(enum hn_element element)
+{
+    return element >= HN_FLOAT16;
 }
 
 void hn_element_range(enum hn_element element, int64_t *low, int64_t *high)
@@ -133,42 +139,50 @@ void hn_element_range(enum hn_element element, int64_t *low, int64_t *high)
     *high = is_unsigned && size < 8 ? most * 2 + 1 : most;
 }
 
-/* A binary format of 16 bits: sign, exponent, fraction. */
-struct half_format {
+/* A binary format of 16 or 8 bits: sign, exponent, fraction. */
+struct narrow_format {
     int fraction_bits;
     int bias;
+    int sign;
+    int most; /* the bits of the largest number, or of infinity where there is one */
+    int nan;
 };
 
-static struct half_format half_format(enum hn_element element)
+/* Float8_e4m3 has no infinity: what is too large becomes its largest number, 448. */
+static struct narrow_format format_of(enum hn_element element)
 {
-    return element == HN_FLOAT16 ? (struct half_format){10, 15} : (struct half_format){7, 127};
+    return element == HN_FLOAT16    ? (struct narrow_format){10, 15, 0x8000, 0x7c00, 0x7e00}
+           : element == HN_BFLOAT16 ? (struct narrow_format){7, 127, 0x8000, 0x7f80, 0x7fc0}
+                                    : (struct narrow_format){3, 7, 0x80, 0x7e, 0x7f};
 }
 
 /* As narrow() of support_element.cuh. */
-static uint16_t encode_half(double real, struct half_format format)
+static int encode_narrow(double real, struct narrow_format format)
 {
-    uint16_t infinity = (uint16_t)((2 * format.bias + 1) << format.fraction_bits);
-    uint16_t sign = signbit(real) ? 0x8000 : 0;
+    int sign = signbit(real) ? format.sign : 0;
     int exponent = 0;
     if (isnan(real))
-        return (uint16_t)(sign | infinity | (1 << (format.fraction_bits - 1)));
+        return sign | format.nan;
     if (isinf(real) || real == 0.0)
-        return (uint16_t)(sign | (real == 0.0 ? 0 : infinity));
+        return sign | (real == 0.0 ? 0 : format.most);
     frexp(fabs(real), &exponent);
     if (exponent < 2 - format.bias)
         exponent = 2 - format.bias; /* of the numbers without a leading one */
     double units = rint(ldexp(fabs(real), format.fraction_bits + 1 - exponent));
     int bits = (int)units + ((exponent - 2 + format.bias) << format.fraction_bits);
-    return (uint16_t)(sign | (bits > infinity ? infinity : bits));
+    return sign | (bits > format.most ? format.most : bits);
 }
 
-static double decode_half(uint16_t half, struct half_format format)
+static double decode_narrow(int bits, struct narrow_format format)
 {
-    int exponent = (half & 0x7fff) >> format.fraction_bits;
-    int fraction = half & ((1 << format.fraction_bits) - 1);
-    double sign = (half & 0x8000) != 0 ? -1.0 : 1.0;
-    if (exponent == 2 * format.bias + 1)
-        return fraction != 0 ? (double)NAN : sign * (double)INFINITY;
+    int magnitude = bits & (format.sign - 1);
+    int exponent = magnitude >> format.fraction_bits;
+    int fraction = magnitude & ((1 << format.fraction_bits) - 1);
+    double sign = (bits & format.sign) != 0 ? -1.0 : 1.0;
+    if (magnitude > format.most)
+        return (double)NAN;
+    if (magnitude == format.most && fraction == 0)
+        return sign * (double)INFINITY;
     if (exponent > 0)
         fraction += 1 << format.fraction_bits;
     return sign *
@@ -178,7 +192,7 @@ static double decode_half(uint16_t half, struct half_format format)
 void hn_element_encode(double real, enum hn_element element, void *bytes)
 {
     float single = (float)real;
-    uint16_t half = 0;
+    int narrow = 0;
     switch (element) {
     case HN_FLOAT64:
         memcpy(bytes, &real, sizeof real);
@@ -187,8 +201,8 @@ void hn_element_encode(double real, enum hn_element element, void *bytes)
         memcpy(bytes, &single, sizeof single);
         break;
     default:
-        half = encode_half(real, half_format(element));
-        memcpy(bytes, &half, sizeof half);
+        narrow = encode_narrow(real, format_of(element));
+        memcpy(bytes, &narrow, hn_element_size(element)); /* little endian */
         break;
     }
 }
@@ -197,7 +211,7 @@ double hn_element_decode(const void *bytes, enum hn_element element)
 {
     double real = 0.0;
     float single = 0.0f;
-    uint16_t half = 0;
+    int narrow = 0;
     switch (element) {
     case HN_FLOAT64:
         memcpy(&real, bytes, sizeof real);
@@ -206,8 +220,8 @@ double hn_element_decode(const void *bytes, enum hn_element element)
         memcpy(&single, bytes, sizeof single);
         return (double)single;
     default:
-        memcpy(&half, bytes, sizeof half);
-        return decode_half(half, half_format(element));
+        memcpy(&narrow, bytes, hn_element_size(element));
+        return decode_narrow(narrow, format_of(element));
     }
 }
 

@@ -21,7 +21,8 @@
     X(HN_FLOAT32, "float32", 4, "float", "float")                                                                      \
     X(HN_FLOAT64, "float64", 8, "double", "double")                                                                    \
     X(HN_FLOAT16, "float16", 2, "__half", "__half")                                                                    \
-    X(HN_BFLOAT16, "bfloat16", 2, "__nv_bfloat16", "__nv_bfloat16")
+    X(HN_BFLOAT16, "bfloat16", 2, "__nv_bfloat16", "__nv_bfloat16")                                                    \
+    X(HN_FLOAT8_E4M3, "float8_e4m3", 1, "__nv_fp8_e4m3", "__nv_fp8_e4m3")
 
 enum hn_element {
 #define X(identifier, name, bytes, c_name, vector) identifier,
@@ -43,6 +44,8 @@ bool hn_type_parse(const char *name, enum hn_element *element, unsigned *lanes);
 void hn_type_format_c(enum hn_element element, unsigned lanes, char *text, size_t size);
 
 bool hn_element_is_real(enum hn_element element);
+/* Whether C has no such type, but its bits: float16, bfloat16, float8_e4m3. */
+bool hn_element_is_narrow(enum hn_element element);
 /* Of an integer type; uint64 ends at int64's maximum, since expressions know no more. */
 void hn_element_range(enum hn_element element, int64_t *low, int64_t *high);
 /* The number of a real type nearest to `real`, ties to even, as its bytes. */

@@ -55,8 +55,11 @@ enum hn_status hn_fill_resolve(const struct hn_fill *fill, const struct hn_value
 /* The largest of the numbers from 0 on that are all there in the type. */
 static double last_whole(enum hn_element element)
 {
-    static const int fraction_bits[HN_ELEMENT_COUNT] = {
-        [HN_FLOAT16] = 11, [HN_BFLOAT16] = 8, [HN_FLOAT32] = 24, [HN_FLOAT64] = 53};
+    static const int fraction_bits[HN_ELEMENT_COUNT] = {[HN_FLOAT16] = 11,
+                                                        [HN_BFLOAT16] = 8,
+                                                        [HN_FLOAT8_E4M3] = 4,
+                                                        [HN_FLOAT32] = 24,
+                                                        [HN_FLOAT64] = 53};
     int64_t low, high;
     if (hn_element_is_real(element))
         return ldexp(1, fraction_bits[element]);

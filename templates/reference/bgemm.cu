@@ -18,7 +18,17 @@
 #define BIAS 1
 #endif
 
-#if TYPE == TYPE_half
+#if defined TYPE___nv_fp8_e4m3 && TYPE == TYPE___nv_fp8_e4m3
+struct element {
+    unsigned char bits; // sign, exponent of 4 bits, fraction of 3
+    __device__ explicit operator float() const
+    {
+        const int exponent = bits >> 3 & 15, fraction = bits & 7;
+        const float magnitude = exponent > 0 ? ldexpf((float)(8 + fraction), exponent - 10) : ldexpf((float)fraction, -9);
+        return bits & 0x80 ? -magnitude : magnitude;
+    }
+};
+#elif TYPE == TYPE_half
 using element = __half;
 #else
 using element = __nv_bfloat16;

@@ -12,7 +12,10 @@ static const char default_relative[] = "1.0e-5";
  * own. */
 const char *hn_config_default_relative(enum hn_element element)
 {
-    return element == HN_FLOAT16 ? "2.0e-3" : element == HN_BFLOAT16 ? "1.6e-2" : default_relative;
+    return element == HN_FLOAT16       ? "2.0e-3"
+           : element == HN_BFLOAT16    ? "1.6e-2"
+           : element == HN_FLOAT8_E4M3 ? "2.5e-1"
+                                       : default_relative;
 }
 
 static void set_default(struct hn_config_reader *reader, enum hn_element element,

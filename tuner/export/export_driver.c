@@ -89,7 +89,6 @@ static void write_parameters(struct hn_export_writer *writer)
     const struct hn_plan *plan = writer->export->plan;
     for (size_t i = 0; i < plan->argument_count; i++) {
         const struct hn_argument *argument = &plan->arguments[i];
-        bool half = argument->element == HN_FLOAT16 || argument->element == HN_BFLOAT16;
         char type[32];
         if (!hn_export_is_taken(plan, i) || !hn_export_is_given(argument) ||
             argument->role == HN_ROLE_TENSOR_MAP)
@@ -97,11 +96,12 @@ static void write_parameters(struct hn_export_writer *writer)
         hn_type_format_c(argument->element, 1, type, sizeof type);
         hn_text_append(writer->text, ", ");
         hn_export_append_wrapped(writer->text, "\n    ", "%s%sargument_%s",
-                                 argument->role == HN_ROLE_TEXTURE ? "CUtexObject"
-                                 : argument->count != NULL         ? "CUdeviceptr"
-                                 : is_by_value(argument)           ? "const void"
-                                 : half                            ? "uint16_t"
-                                                                   : type,
+                                 argument->role == HN_ROLE_TEXTURE         ? "CUtexObject"
+                                 : argument->count != NULL                 ? "CUdeviceptr"
+                                 : is_by_value(argument)                   ? "const void"
+                                 : argument->element == HN_FLOAT8_E4M3     ? "uint8_t"
+                                 : hn_element_is_narrow(argument->element) ? "uint16_t"
+                                                                           : type,
                                  is_by_value(argument) ? " *" : " ", argument->name);
     }
 }

@@ -233,8 +233,8 @@ bool hn_export_is_given(const struct hn_argument *argument)
 {
     if (argument->value == NULL)
         return true;
-    bool half = argument->element == HN_FLOAT16 || argument->element == HN_BFLOAT16;
-    return half || argument->lanes > 1 || hn_expression_slots(argument->value) == 0;
+    return hn_element_is_narrow(argument->element) || argument->lanes > 1 ||
+           hn_expression_slots(argument->value) == 0;
 }
 
 /* The members of hone_…_sizes: pitches, which the others use, or bytes and scalars. NULL: only how

@@ -27,10 +27,11 @@ HN_EXPORT_COUNT(tensor_maps, hn_export_map_number(export->plan, export->plan->ar
 static const char *type_name(enum hn_element element)
 {
     static const char *const names[HN_ELEMENT_COUNT] = {
-        [HN_INT8] = "UINT8",      [HN_INT16] = "UINT16",    [HN_INT32] = "INT32",
-        [HN_INT64] = "INT64",     [HN_UINT8] = "UINT8",     [HN_UINT16] = "UINT16",
-        [HN_UINT32] = "UINT32",   [HN_UINT64] = "UINT64",   [HN_FLOAT32] = "FLOAT32",
-        [HN_FLOAT64] = "FLOAT64", [HN_FLOAT16] = "FLOAT16", [HN_BFLOAT16] = "BFLOAT16",
+        [HN_INT8] = "UINT8",        [HN_INT16] = "UINT16",    [HN_INT32] = "INT32",
+        [HN_INT64] = "INT64",       [HN_UINT8] = "UINT8",     [HN_UINT16] = "UINT16",
+        [HN_UINT32] = "UINT32",     [HN_UINT64] = "UINT64",   [HN_FLOAT32] = "FLOAT32",
+        [HN_FLOAT64] = "FLOAT64",   [HN_FLOAT16] = "FLOAT16", [HN_BFLOAT16] = "BFLOAT16",
+        [HN_FLOAT8_E4M3] = "UINT8",
     };
     return names[element];
 }

@@ -27,6 +27,7 @@ static const struct {
     {"unsigned char,uchar,uint8_t,std::uint8_t,bool", "uint8"},
     {"half,__half", "float16"},
     {"__nv_bfloat16,nv_bfloat16", "bfloat16"},
+    {"__nv_fp8_e4m3", "float8_e4m3"},
     {"half2,__half2", "float16x2"},
     {"__nv_bfloat162,nv_bfloat162", "bfloat16x2"},
     {"float2", "float32x2"},

@@ -32,8 +32,8 @@ class Buffer:
                          f"{self.bytes} bytes at least, rows one after the other{hint}")
 
     def check(self, element: str, nbytes: int, contiguous: bool) -> None:
-        # Whoever has no bfloat16 has its bits.
-        if element != self.element and not (self.element == "bfloat16" and element == "uint16"):
+        # Whoever has no bfloat16 or float8_e4m3 has its bits.
+        if element != self.element and (self.element, element) not in (("bfloat16", "uint16"), ("float8_e4m3", "uint8")):
             raise self.refuse(f"of {element}")
         if not contiguous:
             raise self.refuse("not contiguous", ": pass a contiguous copy")
@@ -44,7 +44,8 @@ class Buffer:
 def _of_torch(tensor: Any, buffer: Buffer) -> Address:
     import torch
 
-    names = {buffer.element, "bool"} if buffer.element == "uint8" else {buffer.element}
+    others = {"uint8": {"bool"}, "float8_e4m3": {"float8_e4m3fn", "uint8"}}
+    names = {buffer.element} | others.get(buffer.element, set())
     dtypes = {getattr(torch, name) for name in names if hasattr(torch, name)}
     need = buffer.bytes
 
@@ -60,7 +61,7 @@ def _of_torch(tensor: Any, buffer: Buffer) -> Address:
 
 
 def _of_cupy(array: Any, buffer: Buffer) -> Address:
-    need, element = buffer.bytes, buffer.element.replace("bfloat16", "uint16")
+    need, element = buffer.bytes, buffer.element.replace("bfloat16", "uint16").replace("float8_e4m3", "uint8")
 
     def address(array: Any, stream: int) -> int:
         if array.nbytes < need or array.dtype.name.replace("bool", "uint8") != element or not array.flags.c_contiguous:

@@ -16,7 +16,7 @@ INTEGER, REAL, BOOLEAN, WORD = 1, 2, 3, 4
 BUFFER, TEXTURE, BYTES = 1, 2, 3
 # The kinds of scalars, from HONE_INT8 on.
 SCALARS = {4: "int8", 5: "int16", 6: "int32", 7: "int64", 8: "uint8", 9: "uint16", 10: "uint32", 11: "uint64", 12: "float32",
-           13: "float64", 14: "float16", 15: "bfloat16"}
+           13: "float64", 14: "float16", 15: "bfloat16", 16: "float8_e4m3"}
 REQUIRED, FIXED, OPTIONAL, OWNED = 1, 2, 3, 4
 MISSES = {"nearest": 0, "fail": 1, "default": 2, "tune": 3, "race": 4}
 GRADES = ("default", "any", "architecture", "problem", "family", "exact")

@@ -42,6 +42,8 @@ def _to_host(array: Any) -> Any:
 def _as_type(array: Any, name: str) -> Any:
     import numpy
 
+    if name == "float8_e4m3":  # its bits
+        return array.astype("uint8", copy=False)
     if name != "bfloat16" or array.dtype == numpy.uint16:
         return array.astype("uint16" if name == "bfloat16" else name, copy=False)
     bits = numpy.ascontiguousarray(array, dtype=numpy.float32).view(numpy.uint32)
