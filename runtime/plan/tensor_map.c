@@ -137,7 +137,8 @@ static void judge_settings(const struct judge *judge)
     demand_choice(judge, HN_TENSOR_PROMOTION, (const int[]){64, 128, 256}, "0, 64, 128 or 256");
     demand_choice(judge, HN_TENSOR_INTERLEAVE, (const int[]){16, 32, 0}, "0, 16 or 32");
     demand(judge,
-           tensor->settings[HN_TENSOR_FILL] != HN_TENSOR_NAN || (hn_element_is_real(tensor->element) && tensor->element != HN_FLOAT8_E4M3),
+           tensor->settings[HN_TENSOR_FILL] != HN_TENSOR_NAN ||
+               (hn_element_is_real(tensor->element) && tensor->element != HN_FLOAT8_E4M3),
            "oob_fill is nan; %s has none", hn_element_name(tensor->element));
     demand(judge, tensor->settings[HN_TENSOR_INTERLEAVE] == 0 || tensor->rank >= 3,
            "interleave is %lld, and rank %d; expected a rank of 3 to 5",

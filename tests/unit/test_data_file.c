@@ -105,6 +105,7 @@ static void arrays_of_numpy_are_read(void **state)
     expect(HN_FLOAT16, 12, NULL);
     write_npy("{'descr': '|u1', 'fortran_order': False, 'shape': (), }", 1, data, 1);
     expect(HN_UINT8, 1, NULL);
+    expect(HN_FLOAT8_E4M3, 1, NULL);
 }
 
 static void other_arrays_are_refused(void **state)

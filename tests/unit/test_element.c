@@ -87,6 +87,31 @@ static void known_numbers_are_encoded(void **state)
     }
 }
 
+/* Every number of 8 bits reads back, they grow with their bits, and what is too large is the
+ * largest. */
+static void bytes_read_back(void **state)
+{
+    (void)state;
+    for (unsigned bits = 0; bits < 0x7f; bits++) {
+        double number = decode((uint16_t)bits, HN_FLOAT8_E4M3);
+        assert_int_equal(encode(number, HN_FLOAT8_E4M3), bits);
+        assert_int_equal(encode(-number, HN_FLOAT8_E4M3), bits | 0x80);
+        if (bits == 0)
+            continue;
+        double low = decode((uint16_t)(bits - 1), HN_FLOAT8_E4M3), middle = (low + number) / 2;
+        assert_true(number > low);
+        assert_int_equal(encode(middle, HN_FLOAT8_E4M3), bits % 2 == 0 ? bits : bits - 1);
+        assert_int_equal(encode(nextafter(middle, number), HN_FLOAT8_E4M3), bits);
+    }
+    assert_int_equal(encode(1.0, HN_FLOAT8_E4M3), 0x38);
+    assert_int_equal(encode(448, HN_FLOAT8_E4M3), 0x7e);
+    assert_int_equal(encode(1e300, HN_FLOAT8_E4M3), 0x7e);
+    assert_int_equal(encode(-(double)INFINITY, HN_FLOAT8_E4M3), 0xfe);
+    assert_true(decode(1, HN_FLOAT8_E4M3) == 0x1p-9);
+    assert_true(isnan(decode(0xff, HN_FLOAT8_E4M3)));
+    assert_true(isnan(decode(encode((double)NAN, HN_FLOAT8_E4M3), HN_FLOAT8_E4M3)));
+}
+
 static void types_have_names(void **state)
 {
     (void)state;
@@ -96,10 +121,16 @@ static void types_have_names(void **state)
         unsigned lanes;
         const char *c_name;
     } types[] = {
-        {"float32", HN_FLOAT32, 1, "float"},       {"float32x4", HN_FLOAT32, 4, "float4"},
-        {"float16x2", HN_FLOAT16, 2, "__half2"},   {"bfloat16x2", HN_BFLOAT16, 2, "__nv_bfloat162"},
-        {"float16x8", HN_FLOAT16, 8, "__half[8]"}, {"uint8x16", HN_UINT8, 16, "uint8_t[16]"},
-        {"int64x2", HN_INT64, 2, "longlong2"},     {"uint16x3", HN_UINT16, 3, "ushort3"},
+        {"float32", HN_FLOAT32, 1, "float"},
+        {"float32x4", HN_FLOAT32, 4, "float4"},
+        {"float8_e4m3", HN_FLOAT8_E4M3, 1, "__nv_fp8_e4m3"},
+        {"float8_e4m3x16", HN_FLOAT8_E4M3, 16, "__nv_fp8_e4m3[16]"},
+        {"float16x2", HN_FLOAT16, 2, "__half2"},
+        {"bfloat16x2", HN_BFLOAT16, 2, "__nv_bfloat162"},
+        {"float16x8", HN_FLOAT16, 8, "__half[8]"},
+        {"uint8x16", HN_UINT8, 16, "uint8_t[16]"},
+        {"int64x2", HN_INT64, 2, "longlong2"},
+        {"uint16x3", HN_UINT16, 3, "ushort3"},
     };
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         enum hn_element element = HN_INT8;
@@ -165,6 +196,7 @@ int main(void)
         cmocka_unit_test(halves_read_back),
         cmocka_unit_test(halves_are_rounded_to_the_nearest),
         cmocka_unit_test(known_numbers_are_encoded),
+        cmocka_unit_test(bytes_read_back),
         cmocka_unit_test(types_have_names),
         cmocka_unit_test(ranges_and_counts_of_integers),
         cmocka_unit_test(elements_are_written),
