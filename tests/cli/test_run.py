@@ -63,6 +63,9 @@ class Verdict(double.Case):
         events = [json.loads(line) for line in self.events.read_text().splitlines()]
         points = [event["record"]["point"] for event in events if event["event"] == "record"]
         self.assertEqual(points[0], {"BLOCK": 512, "FAULT": 0, "ITEMS": 1})
+        self.spoil(self.config, "defaults:", "promising: [BLOCK < 512]\ndefaults:")
+        _, problem = self.judge(self.config)
+        self.assertEqual(problem["record"]["point"]["BLOCK"], 512, "worth no search, and valid")
 
     def test_a_wrong_point(self):
         document, problem = self.judge(self.folder / "faults.yaml", "-s", "FAULT=4", expect=3)

@@ -15,9 +15,10 @@ enum hn_status hn_single_point(const struct hn_options *options, const struct hn
     struct hn_bindings partial;
     enum hn_status status = HN_OK;
     const struct hn_bindings *own = hn_plan_default(task->plan, task->problem);
-    hn_bindings_init(&partial);
+    /* Which may be worth no search. */
     if (options->restriction_count == 0 && own != &task->plan->defaults)
-        status = hn_bindings_copy(&partial, own, err);
+        return hn_bindings_copy(point, own, err);
+    hn_bindings_init(&partial);
     for (size_t i = 0; status == HN_OK && i < options->restriction_count; i++) {
         struct hn_bindings given;
         hn_bindings_init(&given);
