@@ -93,6 +93,21 @@ class Tuning(Case):
         with self.assertRaisesRegex(TypeError, "a config holds object"):
             hone.tune({**config, "kernel": object()})
 
+    def test_a_family(self):
+        events = []
+        text = pathlib.Path("scale.yaml").read_text().replace("problem: {n: 65536}", "family: {n: {range: [1, 100000]}}")
+        pathlib.Path("scale.yaml").write_text(text)
+        family = hone.tune_family("scale.yaml", budget="4s", held_out=1, progress=events.append)
+        self.assertEqual((family.kernel, family.configurations[0]), ("scale", {"BLOCK": 128, "FAULT": 0, "ITEMS": 1}))
+        self.assertEqual((family.measured.sizes, family.default.sizes), (1, 1))
+        self.assertGreater(family.default.mean, 0.1)
+        self.assertLessEqual(family.measured.mean, family.default.mean)
+        self.assertGreater(len({json.dumps(event["problem"]) for event in events if "problem" in event}), 5)
+        self.assertIn("hone_scale_choose", family.header())
+        self.assertRegex(repr(family), r"^<hone.Family scale: \d+ configurations, [\d.]+% slower than tuned at 1 sizes>$")
+        with self.assertRaisesRegex(hone.CommandError, "--family"):
+            hone.tune_family("scale.yaml", options=["--full"])
+
     def test_a_reference_in_python(self):
         seen = []
 

@@ -12,10 +12,11 @@ docs/python.md is the manual."""
 from ._cache import Argument, Cache, Info, Kernel
 from ._driver import use_device
 from ._errors import CommandError, Error, LibraryError
+from ._family import Family, Loss, tune_family
 from ._reference import Inputs
 from ._results import PerProblem, Point, Report, Result, Tuning
 from ._tune import Space, simulate, space, tune
 
-__all__ = ["Argument", "Cache", "CommandError", "Error", "Info", "Inputs", "Kernel", "LibraryError", "PerProblem", "Point", "Report",
-           "Result", "Space", "Tuning", "simulate", "space", "tune", "use_device"]
+__all__ = ["Argument", "Cache", "CommandError", "Error", "Family", "Info", "Inputs", "Kernel", "LibraryError", "Loss", "PerProblem", "Point",
+           "Report", "Result", "Space", "Tuning", "simulate", "space", "tune", "tune_family", "use_device"]
 __version__ = "0.1.0"
