@@ -52,6 +52,11 @@ class Record(double.Case):
         self.assertRegex(output, r"^scale n=64: 4 of 4 points, [\d.]+ s for all 2; .*\nscale n=128: 4 of 4 points")
         self.assertEqual(len(list(self.file.parent.iterdir())), 2)
 
+    def test_the_rule_of_a_family(self):
+        self.spoil(self.config, "problem: {n: 65536}", "family: {n: {range: [1, 1000]}}")
+        self.assertIn("configurations for any size", self.record("--within", 5, "--family", self.config, "--held-out", 1))
+        self.assertEqual([path.name for path in self.file.parent.iterdir()], ["scale-hone-double-cold.family.gz"])
+
     def test_out_of_time(self):
         archive = self.folder / "recorded.tar.gz"
         self.record(self.config, "-s", "BLOCK=64,ITEMS=1")
