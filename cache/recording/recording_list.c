@@ -98,23 +98,28 @@ static enum hn_status add_file(const char *path, void *data, struct hn_error *er
     return status;
 }
 
-static int is_recording(const struct dirent *entry)
+static int ends_with(const struct dirent *entry, const char *end)
 {
-    static const char *const ends[] = {".json", ".json.gz"};
-    size_t length = strlen(entry->d_name);
-    for (size_t i = 0; i < 2; i++)
-        if (length > strlen(ends[i]) &&
-            strcmp(entry->d_name + length - strlen(ends[i]), ends[i]) == 0)
-            return 1;
-    return 0;
+    size_t length = strlen(entry->d_name), own = strlen(end);
+    return length > own && strcmp(entry->d_name + length - own, end) == 0;
 }
 
-static enum hn_status visit_folder(const char *path, hn_recording_visit *visit, void *data,
-                                   struct hn_error *err)
+static int is_recording(const struct dirent *entry)
+{
+    return ends_with(entry, ".json") || ends_with(entry, ".json.gz");
+}
+
+static int is_rule(const struct dirent *entry)
+{
+    return ends_with(entry, ".family") || ends_with(entry, ".family.gz");
+}
+
+static enum hn_status visit_folder(const char *path, int (*is_wanted)(const struct dirent *entry),
+                                   hn_recording_visit *visit, void *data, struct hn_error *err)
 {
     struct dirent **entries = NULL;
     enum hn_status status = HN_OK;
-    int count = scandir(path, &entries, is_recording, alphasort);
+    int count = scandir(path, &entries, is_wanted, alphasort);
     if (count < 0)
         return hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, strerror(errno));
     for (int i = 0; i < count; i++) {
@@ -135,7 +140,14 @@ enum hn_status hn_recordings_visit(const char *path, hn_recording_visit *visit, 
     struct stat about;
     if (stat(path, &about) != 0)
         return hn_fail(err, HN_ERUN, "'%s' can not be read: %s", path, strerror(errno));
-    return S_ISDIR(about.st_mode) ? visit_folder(path, visit, data, err) : visit(path, data, err);
+    return S_ISDIR(about.st_mode) ? visit_folder(path, is_recording, visit, data, err)
+                                  : visit(path, data, err);
+}
+
+enum hn_status hn_recordings_visit_rules(const char *folder, hn_recording_visit *visit, void *data,
+                                         struct hn_error *err)
+{
+    return visit_folder(folder, is_rule, visit, data, err);
 }
 
 enum hn_status hn_recording_list(const char *path, const char *kernel, struct hn_tuned_list *list,

@@ -7,6 +7,8 @@
 typedef enum hn_status hn_recording_visit(const char *path, void *data, struct hn_error *err);
 /* Visits a recording, or those of a folder (*.json and *.json.gz, by name) until one visit fails. HN_ERUN. */
 enum hn_status hn_recordings_visit(const char *path, hn_recording_visit *visit, void *data, struct hn_error *err);
+/* The same with the files of rules in a folder, which are no recordings of it (recording_rules.h). */
+enum hn_status hn_recordings_visit_rules(const char *folder, hn_recording_visit *visit, void *data, struct hn_error *err);
 
 /* Appends the tuned results of a kernel (NULL: of all) that a recording holds, or a folder of them, as hn_store_list has
  * those of a cache: of each recording the best record, of the final race where there was one. What Kernel Tuner measured
