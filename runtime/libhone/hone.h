@@ -143,7 +143,8 @@ struct hone_options {
     enum hone_trust trust;
     const char *race_cache;   /* of HONE_MISS_RACE: the cache file into which the result is written, made where it is missing;
                                  it may be the one that is open. NULL: it is not kept */
-    uint64_t reserved[2];     /* zero: room for options of later versions */
+    int graph;                /* launches of several kernels, or of one and what is zeroed before it, are replayed as CUDA graphs */
+    uint64_t reserved[1];     /* zero: room for options of later versions */
 };
 
 struct hone_kernel;

@@ -43,6 +43,7 @@ static void unload(struct hone_kernel *kernel)
         return;
     bool is_there = hn_lib_enter(kernel->cache, kernel->context, &outside);
     free_workspaces(kernel, is_there);
+    hn_lib_graphs_free(kernel, is_there);
     if (!is_there)
         return;
     if (kernel->shared == NULL)
@@ -254,6 +255,7 @@ enum hone_status hn_lib_kernel_make(struct hone_cache *cache, const struct hn_li
     for (size_t i = 0; i < made->slot_count; i++)
         made->has_zeroed = made->has_zeroed || made->slots[i].zeroed;
     made->has_zeroed = made->has_zeroed || made->symbol_count > made->symbols_to_set;
+    made->as_graph = status == HONE_OK && choice->options->graph != 0 && hn_lib_graph_suits(made);
     if (status == HONE_OK)
         *kernel = made;
     else

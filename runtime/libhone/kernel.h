@@ -6,6 +6,7 @@
 #include "runtime/libhone/library.h"
 
 struct hn_lib_configuration;
+struct hn_lib_graphs;
 struct hn_lib_map;
 struct hn_lib_race;
 struct hn_lib_rule;
@@ -82,6 +83,8 @@ struct hone_kernel {
     _Atomic(struct hn_lib_map *) maps[128]; /* by address */
     uint64_t workspace_bytes;
     _Atomic(struct hn_lib_workspace *) workspaces;
+    bool as_graph; /* its launches are replayed as graphs */
+    _Atomic(struct hn_lib_graphs *) graphs;
     atomic_long captured; /* launches */
     struct hone_info info; /* its `kernel` and `compiled` are there from the beginning */
     char *strings[8];      /* of info */
@@ -110,6 +113,16 @@ enum hn_status hn_lib_scalar(const struct hn_argument *argument, const struct hn
 /* The stream's scratch memory, allocated when it has none yet. Not to be called with the lock held. */
 enum hone_status hn_lib_workspace_get(struct hone_kernel *kernel, CUstream stream, CUdeviceptr *address,
                                       struct hone_error *err);
+
+/* Which thread a stream belongs to: the default stream of a thread has the same handle in all. NULL: to none. */
+const void *hn_lib_stream_thread(CUstream stream);
+
+/* graph.c: whether a launch is more than one thing to do, and always the same where its values are; a launch as a graph where it can
+ * be one, else as hn_lib_launch_steps does it; and what is freed. */
+bool hn_lib_graph_suits(const struct hone_kernel *kernel);
+enum hone_status hn_lib_graph_launch(struct hone_kernel *kernel, CUstream stream, uint64_t *values,
+                                     struct hone_error *err);
+void hn_lib_graphs_free(struct hone_kernel *kernel, bool on_device);
 
 /* Makes those tensor maps whose value is 0 of the buffers' values; some of them in `spare`. */
 CUresult hn_lib_maps_place(struct hone_kernel *kernel, uint64_t *values, CUtensorMap spare[HN_LIB_MAX_MAPS]);

@@ -193,7 +193,8 @@ enum hone_status hone_launch(struct hone_kernel *kernel, CUstream stream,
     if (status != HONE_OK)
         return status;
     if (!kernel->is_watched)
-        return hn_lib_launch_steps(kernel, stream, values, err);
+        return kernel->as_graph ? hn_lib_graph_launch(kernel, stream, values, err)
+                                : hn_lib_launch_steps(kernel, stream, values, err);
     if (kernel->race != NULL)
         return hn_lib_race_launch(kernel, stream, arguments, count, values, err);
     enum hone_status captured = hn_lib_capture(kernel, stream, values, err);

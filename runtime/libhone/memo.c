@@ -72,9 +72,9 @@ static bool matches(const struct hn_lib_memo *memo, uint64_t hash,
     const struct hone_options *b = request->options;
     if (memo->hash != hash || memo->context != request->context ||
         memo->problem_count != request->problem_count || a->on_miss != b->on_miss ||
-        !a->forbid_compile != !b->forbid_compile || a->trust != b->trust ||
-        !same_text(a->regime, b->regime) || !same_text(a->objective, b->objective) ||
-        strcmp(memo->kernel, request->kernel) != 0)
+        !a->forbid_compile != !b->forbid_compile || !a->graph != !b->graph ||
+        a->trust != b->trust || !same_text(a->regime, b->regime) ||
+        !same_text(a->objective, b->objective) || strcmp(memo->kernel, request->kernel) != 0)
         return false;
     for (size_t i = 0; i < memo->problem_count; i++)
         if (!same_value(&memo->problem[i], &request->problem[i]))

@@ -3,8 +3,7 @@
 
 #include "runtime/libhone/kernel.h"
 
-/* Which thread a stream belongs to: the default stream of a thread has the same handle in all. */
-static const void *thread_of(CUstream stream)
+const void *hn_lib_stream_thread(CUstream stream)
 {
     return stream == CU_STREAM_PER_THREAD ? (const void *)(uintptr_t)pthread_self() : NULL;
 }
@@ -75,7 +74,7 @@ static enum hone_status add(struct hone_kernel *kernel, CUstream stream, const v
 enum hone_status hn_lib_workspace_get(struct hone_kernel *kernel, CUstream stream,
                                       CUdeviceptr *address, struct hone_error *err)
 {
-    const void *thread = thread_of(stream);
+    const void *thread = hn_lib_stream_thread(stream);
     const struct hn_lib_workspace *workspace = find(kernel, stream, thread);
     enum hone_status status = HONE_OK;
     if (workspace == NULL) {

@@ -63,6 +63,7 @@ bool double_graph_takes_kernel(CUstream stream, struct double_function *function
                                const struct double_geometry *geometry, void **parameters);
 bool double_graph_takes_memset(CUstream stream, void *to, unsigned char value, size_t bytes);
 bool double_graphs_left(void);
+bool double_graph_captures(CUstream stream);
 
 /* host.c: page-locked memory. */
 bool double_is_pinned(const void *data, size_t bytes);

@@ -71,6 +71,11 @@ bool double_graph_takes_memset(CUstream stream, void *to, unsigned char value, s
     return true;
 }
 
+bool double_graph_captures(CUstream stream)
+{
+    return capture.graph != NULL && stream == capture.stream;
+}
+
 bool double_graphs_left(void)
 {
     return alive > 0;

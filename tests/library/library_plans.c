@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <dlfcn.h>
+
 #include "library_plans.h"
 
 /* Two kernels through scratch, or one with a counter, which is zeroed before each launch or before
@@ -40,6 +42,107 @@ void composite_plans_have_scratch_of_their_own(void **state)
     CHECK_CUDA(cuMemFree(x));
     CHECK_CUDA(cuMemFree(result));
     hone_close(cache);
+}
+
+enum { SUMMED = 4096, SUMMED_BUFFERS = 6 };
+
+/* Of the driver double: launches that were no graph's; 0 on a GPU. */
+static uint64_t plain_launches(void)
+{
+    const uint64_t *count = dlsym(RTLD_DEFAULT, "hone_double_launches");
+    return count == NULL ? 0 : *count;
+}
+
+static void expect_sum(struct hone_kernel *kernel, CUstream stream, CUdeviceptr x,
+                       CUdeviceptr result, int expected)
+{
+    const struct hone_argument arguments[] = {hone_buffer("x", x), hone_buffer("sum", result)};
+    struct hone_error err = {.message = ""};
+    int found = -1;
+    CHECK_CUDA(cuMemcpyHtoD(result, &found, sizeof found));
+    expect_ok(hone_launch(kernel, stream, arguments, 2, &err), &err);
+    CHECK_CUDA(cuCtxSynchronize());
+    CHECK_CUDA(cuMemcpyDtoH(&found, result, sizeof found));
+    assert_int_equal(found, expected);
+}
+
+/* A launch in a stream that the program captures is a part of the program's graph. */
+static void expect_part_of_capture(struct hone_kernel *kernel, CUstream stream, CUdeviceptr x,
+                                   CUdeviceptr result, int expected)
+{
+    const struct hone_argument arguments[] = {hone_buffer("x", x), hone_buffer("sum", result)};
+    struct hone_error err = {.message = ""};
+    CUgraph graph;
+    CUgraphExec exec;
+    int found = -1;
+    CHECK_CUDA(cuMemcpyHtoD(result, &found, sizeof found));
+    CHECK_CUDA(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    expect_ok(hone_launch(kernel, stream, arguments, 2, &err), &err);
+    CHECK_CUDA(cuStreamEndCapture(stream, &graph));
+    CHECK_CUDA(cuMemcpyDtoH(&found, result, sizeof found));
+    assert_int_equal(found, -1);
+    CHECK_CUDA(cuGraphInstantiate(&exec, graph, 0));
+    CHECK_CUDA(cuGraphLaunch(exec, stream));
+    CHECK_CUDA(cuCtxSynchronize());
+    CHECK_CUDA(cuMemcpyDtoH(&found, result, sizeof found));
+    assert_int_equal(found, expected);
+    CHECK_CUDA(cuGraphExecDestroy(exec));
+    CHECK_CUDA(cuGraphDestroy(graph));
+}
+
+/* Graphs are made for arguments that come again, as many as are kept; others are launched. */
+static void replay(struct hone_kernel *kernel, CUstream stream, const CUdeviceptr *x,
+                   CUdeviceptr result)
+{
+    for (int turn = 0; turn < 2; turn++)
+        for (int i = 0; i < 3; i++)
+            expect_sum(kernel, stream, x[i], result, SUMMED * (i + 1));
+    uint64_t before = plain_launches();
+    for (int turn = 0; turn < 3; turn++)
+        for (int i = 0; i < 3; i++)
+            expect_sum(kernel, stream, x[i], result, SUMMED * (i + 1));
+    assert_int_equal(plain_launches(), before);
+    expect_part_of_capture(kernel, stream, x[1], result, SUMMED * 2);
+    expect_sum(kernel, stream, x[1], result, SUMMED * 2);
+    assert_int_equal(plain_launches(), before);
+    for (int turn = 0; turn < 2; turn++)
+        for (int i = 0; i < SUMMED_BUFFERS; i++)
+            expect_sum(kernel, stream, x[i], result, SUMMED * (i + 1));
+}
+
+void launches_are_replayed_as_graphs(void **state)
+{
+    (void)state;
+    struct hone_cache *cache = open_cache();
+    const struct hone_options options = {.graph = 1};
+    static const char *const names[] = {"sum_two_pass", "sum_last_block", "sum_once"};
+    CUdeviceptr x[SUMMED_BUFFERS];
+    CUdeviceptr result = new_buffer(NULL, sizeof(int));
+    CUstream stream;
+    int host[SUMMED];
+    for (int b = 0; b < SUMMED_BUFFERS; b++) {
+        for (int i = 0; i < SUMMED; i++)
+            host[i] = b + 1;
+        x[b] = new_buffer(host, sizeof host);
+    }
+    CHECK_CUDA(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
+    for (size_t i = 0; i < 2; i++) {
+        struct hone_kernel *kernel = get_kernel(cache, names[i], "n", SUMMED, &options);
+        assert_ptr_not_equal(kernel, get_kernel(cache, names[i], "n", SUMMED, NULL));
+        assert_ptr_equal(kernel, get_kernel(cache, names[i], "n", SUMMED, &options));
+        replay(kernel, stream, x, result);
+        for (int turn = 0; turn < 3; turn++)
+            expect_sum(kernel, NULL, x[turn % 2], result, SUMMED * (turn % 2 + 1));
+    }
+    /* One kernel and nothing to zero: a graph has nothing to gain. */
+    struct hone_kernel *kernel = get_kernel(cache, names[2], "n", SUMMED, &options);
+    for (int turn = 0; turn < 3; turn++)
+        expect_sum(kernel, stream, x[0], result, SUMMED);
+    hone_close(cache);
+    CHECK_CUDA(cuStreamDestroy(stream));
+    for (int b = 0; b < SUMMED_BUFFERS; b++)
+        CHECK_CUDA(cuMemFree(x[b]));
+    CHECK_CUDA(cuMemFree(result));
 }
 
 void scratch_can_be_the_callers(void **state)

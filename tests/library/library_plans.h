@@ -7,6 +7,7 @@
 /* The tests of test_library that launch what a plan may ask for: X(name). */
 #define LIBRARY_PLAN_TESTS(X)                                                                                          \
     X(composite_plans_have_scratch_of_their_own)                                                                       \
+    X(launches_are_replayed_as_graphs)                                                                                 \
     X(scratch_can_be_the_callers)                                                                                      \
     X(symbols_are_set_before_a_launch)                                                                                 \
     X(every_role_is_served)                                                                                            \

@@ -184,7 +184,7 @@ static void wrong_use_returns_a_status(void **state)
     const struct hone_value no_number = hone_real("n", NAN);
     const struct hone_value twice[] = {n, hone_integer("n", 1000)};
     struct hone_options options = {.on_miss = (enum hone_miss)77};
-    const struct hone_options newer = {.reserved = {0, 1}};
+    const struct hone_options newer = {.reserved = {1}};
     expect_failure(hone_open("/nowhere/hone.db", &cache, &err), HONE_NOT_FOUND, &err, "/nowhere");
     assert_null(cache);
     expect_failure(hone_open(__FILE__ "", NULL, &err), HONE_INVALID, &err, "NULL");

@@ -37,7 +37,7 @@ class CValue(Structure):
 class COptions(Structure):
     _fields_ = [("on_miss", c_int), ("forbid_compile", c_int), ("separate", c_int), ("regime", c_char_p), ("objective", c_char_p),
                 ("tune_seconds", c_double), ("tune_command", c_char_p), ("tune_config", c_char_p), ("trust", c_int),
-                ("race_cache", c_char_p), ("reserved", c_uint64 * 2)]
+                ("race_cache", c_char_p), ("graph", c_int), ("reserved", c_uint64 * 1)]
 
 
 class CLoss(Structure):
