@@ -322,7 +322,7 @@ class Cache:
 
     def kernel(self, name: str, /, *, on_miss: str = "nearest", forbid_compile: bool = False, trust: bool = False,
                tune_seconds: float = 0, tune_config: Optional[str] = None, regime: Optional[str] = None, race_cache: Optional[str] = None,
-               **problem: Value) -> Kernel:
+               graph: bool = False, **problem: Value) -> Kernel:
         """The kernel of that name for a problem, all of whose values are given: cache.kernel("sgemm", M=512, N=512, K=512). In the
         current context: make an array, or call `hone.use_device`, before.
 
@@ -331,14 +331,15 @@ class Cache:
             points take turns in its launches until it is known which is the fastest; race_cache is the file for the result.
         forbid_compile: take only what the cache has machine code of.
         trust: run kernels of a cache that others can write to.
+        graph: launches of several kernels, or of one and what is zeroed before it, are replayed as CUDA graphs.
         A problem value that has the name of one of these is given by `kernel_for`.
         """
         return self.kernel_for(name, problem, on_miss=on_miss, forbid_compile=forbid_compile, trust=trust, tune_seconds=tune_seconds,
-                               tune_config=tune_config, regime=regime, race_cache=race_cache)
+                               tune_config=tune_config, regime=regime, race_cache=race_cache, graph=graph)
 
     def kernel_for(self, name: str, problem: Mapping[str, Value], *, on_miss: str = "nearest", forbid_compile: bool = False,
                    trust: bool = False, tune_seconds: float = 0, tune_config: Optional[str] = None,
-                   regime: Optional[str] = None, race_cache: Optional[str] = None) -> Kernel:
+                   regime: Optional[str] = None, race_cache: Optional[str] = None, graph: bool = False) -> Kernel:
         """`kernel`, with the problem as a dict."""
         if self._handle is None:
             raise Error("the cache is closed")
@@ -348,7 +349,7 @@ class Cache:
         options = _library.COptions(on_miss=_library.MISSES[on_miss], forbid_compile=forbid_compile, trust=trust,
                                     tune_seconds=tune_seconds, tune_config=tune_config.encode() if tune_config else None,
                                     regime=regime.encode() if regime else None,
-                                    race_cache=os.fsencode(race_cache) if race_cache else None)
+                                    race_cache=os.fsencode(race_cache) if race_cache else None, graph=graph)
         handle, error = c_void_p(), _library.CError()
         status = _library.load().hone_get(self._handle, name.encode(), values, len(problem), byref(options), byref(handle), byref(error))
         _library.check(status, error)
