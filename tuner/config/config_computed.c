@@ -167,12 +167,15 @@ static enum hn_status add_value(struct hn_config_parameter *parameter, int64_t n
     if (parameter->count == HN_CONFIG_VALUES_MOST)
         return hn_fail(err, HN_ECONFIG, "%s: '%s' has more than %d values for all problems",
                        parameter->recipe->where, parameter->name, HN_CONFIG_VALUES_MOST);
-    struct hn_value *grown =
-        realloc(parameter->values, (parameter->count + 1) * sizeof *parameter->values);
-    if (grown == NULL)
-        return hn_fail_memory(err);
-    parameter->values = grown;
-    grown[parameter->count++] = value;
+    size_t count = parameter->count;
+    if ((count & (count - 1)) == 0) { /* there is room for the next power of two */
+        struct hn_value *grown =
+            realloc(parameter->values, (count > 0 ? 2 * count : 1) * sizeof *grown);
+        if (grown == NULL)
+            return hn_fail_memory(err);
+        parameter->values = grown;
+    }
+    parameter->values[parameter->count++] = value;
     return HN_OK;
 }
 
