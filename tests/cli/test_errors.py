@@ -105,11 +105,6 @@ class Templates(hone.Case):
         self.spoil(self.folder / "saxpy.cu", "// IDLE", "\n#define PASTE(a, b) a##b //")
         self.assertEqual(self.hone("space", config).stderr, "")
 
-    @unittest.skipIf(os.environ.get("HONE_SANITIZE") == "1", "unit/templates reads them too")
-    def test_no_shipped_parameter_is_without_effect(self):
-        for config in sorted((hone.SOURCE / "configs").glob("*.yaml")):
-            self.assertEqual(self.hone("space", "--count", config).stderr, "", config.name)
-
     def test_template_never_compiles(self):
         """The compiler's first error, once, with the line of the template."""
         config = self.copy_config()

@@ -10,6 +10,7 @@ import hone
 
 FOREIGN = hone.SOURCE / "tests" / "foreign"
 BY_NVCC = {"histogram", "program"}
+SANITIZED = os.environ.get("HONE_SANITIZE") == "1"
 HAS_NVCC = shutil.which("nvcc") is not None or os.path.exists("/usr/local/cuda/bin/nvcc")
 
 
@@ -28,9 +29,11 @@ class Foreign(hone.Case):
                 continue
             with self.subTest(config.stem):
                 self.assertEqual(self.hone("space", config).stderr, "")
-                result = self.hone("compile", "--all", "--strict", "--arch", "sm_90", "--json", config)
+                # nvcc takes seconds a point, and sanitizers have nothing to say of it.
+                one = SANITIZED and config.stem in BY_NVCC
+                result = self.hone("compile", *([] if one else ["--all", "--strict"]), "--arch", "sm_90", "--json", config)
                 records = json.loads(result.stdout)
-                self.assertGreaterEqual(len(records), 4)
+                self.assertGreaterEqual(len(records), 1 if one else 4)
                 self.assertEqual({record["outcome"] for record in records}, {"ok"})
 
     def test_what_needs_nvcc_says_so(self):

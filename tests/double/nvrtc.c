@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* An NVRTC that compiles every program once: what the real one made of it is kept in the folder
- * $HONE_DOUBLE_KEPT. Set as HONE_NVRTC. A program that includes files, has name expressions or
- * does not compile is compiled each time. */
+ * $HONE_DOUBLE_KEPT. Set as HONE_NVRTC. A program that does not compile, or that may include files
+ * from elsewhere than the toolkit, is compiled each time. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,15 +14,21 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+/* What is kept: the log, the cubin, and the lowered name of each expression, one behind the other.
+ */
+enum { LOG, CUBIN, NAMES, PARTS };
+enum { EXPRESSIONS_MOST = 16 };
+
 struct program {
     nvrtcProgram real;
     char *name;
     struct hn_hash key;
+    bool includes_files;
     bool may_be_kept;
-    /* What was kept of it, else NULL. */
-    char *log;
-    char *cubin;
-    uint64_t sizes[2];
+    char *expressions[EXPRESSIONS_MOST];
+    size_t expression_count;
+    char *kept[PARTS]; /* NULL: there was nothing */
+    uint64_t sizes[PARTS];
 };
 
 static const struct hn_nvrtc *real(void)
@@ -83,38 +89,67 @@ static bool find_kept(struct program *program)
         return false;
     if (fread(program->sizes, sizeof program->sizes, 1, file) != 1)
         abort();
-    program->log = read_part(file, program->sizes[0]);
-    program->cubin = read_part(file, program->sizes[1]);
+    for (int i = 0; i < PARTS; i++)
+        program->kept[i] = read_part(file, program->sizes[i]);
     fclose(file);
     return true;
 }
 
-static void write_kept(struct program *program)
+/* Each with its end. */
+static char *lowered_names(const struct program *program, uint64_t *size)
+{
+    char *names = NULL;
+    *size = 0;
+    for (size_t i = 0; i < program->expression_count; i++) {
+        const char *name = "";
+        real()->p_nvrtcGetLoweredName(program->real, program->expressions[i], &name);
+        names = realloc(names, *size + strlen(name) + 1);
+        if (names == NULL)
+            abort();
+        memcpy(names + *size, name, strlen(name) + 1);
+        *size += strlen(name) + 1;
+    }
+    return names;
+}
+
+static void write_file(const struct program *program, char *const parts[PARTS],
+                       const uint64_t sizes[PARTS])
 {
     char path[4096];
+    FILE *file = open_kept(program, "wb", path);
+    if (file == NULL)
+        return;
+    bool written = fwrite(sizes, PARTS * sizeof *sizes, 1, file) == 1;
+    for (int i = 0; i < PARTS; i++)
+        written = written && fwrite(parts[i], 1, sizes[i], file) == sizes[i];
+    char *last_dot = strrchr(path, '.');
+    char whole[4096];
+    snprintf(whole, sizeof whole, "%.*s", (int)(last_dot - path), path);
+    if (fclose(file) != 0 || !written || rename(path, whole) != 0)
+        unlink(path);
+}
+
+/* Unless it names the file, which is another one in each test. */
+static void write_kept(const struct program *program)
+{
     size_t log_size = 0;
     size_t cubin_size = 0;
+    uint64_t sizes[PARTS];
     real()->p_nvrtcGetProgramLogSize(program->real, &log_size);
     real()->p_nvrtcGetCUBINSize(program->real, &cubin_size);
-    char *data = malloc(log_size + cubin_size);
-    if (data == NULL)
+    sizes[LOG] = log_size;
+    sizes[CUBIN] = cubin_size;
+    char *parts[PARTS] = {malloc(log_size + 1), malloc(cubin_size + 1),
+                          lowered_names(program, &sizes[NAMES])};
+    if (parts[LOG] == NULL || parts[CUBIN] == NULL)
         abort();
-    real()->p_nvrtcGetProgramLog(program->real, data);
-    real()->p_nvrtcGetCUBIN(program->real, data + log_size);
-    FILE *file = NULL;
-    if (memmem(data, log_size + cubin_size, program->name, strlen(program->name)) == NULL)
-        file = open_kept(program, "wb", path);
-    if (file != NULL) {
-        uint64_t sizes[] = {log_size, cubin_size};
-        bool written = fwrite(sizes, sizeof sizes, 1, file) == 1 &&
-                       fwrite(data, log_size + cubin_size, 1, file) == 1;
-        char *last_dot = strrchr(path, '.');
-        char whole[4096];
-        snprintf(whole, sizeof whole, "%.*s", (int)(last_dot - path), path);
-        if (fclose(file) != 0 || !written || rename(path, whole) != 0)
-            unlink(path);
-    }
-    free(data);
+    real()->p_nvrtcGetProgramLog(program->real, parts[LOG]);
+    real()->p_nvrtcGetCUBIN(program->real, parts[CUBIN]);
+    if (memmem(parts[LOG], log_size, program->name, strlen(program->name)) == NULL &&
+        memmem(parts[CUBIN], cubin_size, program->name, strlen(program->name)) == NULL)
+        write_file(program, parts, sizes);
+    for (int i = 0; i < PARTS; i++)
+        free(parts[i]);
 }
 
 EXPORT nvrtcResult nvrtcVersion(int *major, int *minor)
@@ -144,8 +179,13 @@ EXPORT nvrtcResult nvrtcCreateProgram(nvrtcProgram *handle, const char *text, co
     struct program *program = calloc(1, sizeof *program);
     if (program == NULL)
         return NVRTC_ERROR_OUT_OF_MEMORY;
-    program->may_be_kept = !includes_files(text);
+    program->includes_files = includes_files(text);
+    program->may_be_kept = true;
     program->key = hn_hash_string(text);
+    for (int i = 0; i < count; i++) {
+        add(&program->key, names[i]);
+        add(&program->key, headers[i]);
+    }
     program->name = strdup(name);
     *handle = (nvrtcProgram)(void *)program;
     return real()->p_nvrtcCreateProgram(&program->real, text, name, count, headers, names);
@@ -156,8 +196,10 @@ EXPORT nvrtcResult nvrtcDestroyProgram(nvrtcProgram *handle)
     struct program *program = (void *)*handle;
     nvrtcResult result = real()->p_nvrtcDestroyProgram(&program->real);
     free(program->name);
-    free(program->log);
-    free(program->cubin);
+    for (int i = 0; i < PARTS; i++)
+        free(program->kept[i]);
+    for (size_t i = 0; i < program->expression_count; i++)
+        free(program->expressions[i]);
     free(program);
     *handle = NULL;
     return result;
@@ -166,7 +208,12 @@ EXPORT nvrtcResult nvrtcDestroyProgram(nvrtcProgram *handle)
 EXPORT nvrtcResult nvrtcAddNameExpression(nvrtcProgram handle, const char *expression)
 {
     struct program *program = (void *)handle;
-    program->may_be_kept = false;
+    if (program->expression_count < EXPRESSIONS_MOST) {
+        add(&program->key, expression);
+        program->expressions[program->expression_count++] = strdup(expression);
+    } else {
+        program->may_be_kept = false;
+    }
     return real()->p_nvrtcAddNameExpression(program->real, expression);
 }
 
@@ -174,7 +221,24 @@ EXPORT nvrtcResult nvrtcGetLoweredName(nvrtcProgram handle, const char *expressi
                                        const char **name)
 {
     struct program *program = (void *)handle;
-    return real()->p_nvrtcGetLoweredName(program->real, expression, name);
+    const char *lowered = program->kept[NAMES];
+    if (lowered == NULL)
+        return real()->p_nvrtcGetLoweredName(program->real, expression, name);
+    for (size_t i = 0; i < program->expression_count; i++, lowered += strlen(lowered) + 1)
+        if (strcmp(program->expressions[i], expression) == 0) {
+            *name = lowered;
+            return NVRTC_SUCCESS;
+        }
+    return NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID;
+}
+
+/* The toolkit's headers are those of its version; what lies in other folders may change. */
+static bool is_elsewhere(const char *option)
+{
+    const char *own = real()->include_dir;
+    return strncmp(option, "--include-path=", 15) == 0 ||
+           (strncmp(option, "-I", 2) == 0 &&
+            (*own == '\0' || strncmp(option + 2, own, strlen(own)) != 0));
 }
 
 EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram handle, int count, const char *const *options)
@@ -183,10 +247,12 @@ EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram handle, int count, const cha
     char version[32];
     snprintf(version, sizeof version, "%d.%d", real()->major, real()->minor);
     add(&program->key, version);
-    /* Nothing is included. */
-    for (int i = 0; i < count; i++)
-        if (strncmp(options[i], "--include-path=", 15) != 0)
+    for (int i = 0; i < count; i++) {
+        bool elsewhere = is_elsewhere(options[i]);
+        program->may_be_kept = program->may_be_kept && !(elsewhere && program->includes_files);
+        if (!elsewhere)
             add(&program->key, options[i]);
+    }
     if (find_kept(program))
         return NVRTC_SUCCESS;
     nvrtcResult result = real()->p_nvrtcCompileProgram(program->real, count, options);
@@ -198,35 +264,35 @@ EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram handle, int count, const cha
 EXPORT nvrtcResult nvrtcGetCUBINSize(nvrtcProgram handle, size_t *size)
 {
     const struct program *program = (void *)handle;
-    if (program->cubin == NULL)
+    if (program->kept[CUBIN] == NULL)
         return real()->p_nvrtcGetCUBINSize(program->real, size);
-    *size = program->sizes[1];
+    *size = program->sizes[CUBIN];
     return NVRTC_SUCCESS;
 }
 
 EXPORT nvrtcResult nvrtcGetCUBIN(nvrtcProgram handle, char *cubin)
 {
     const struct program *program = (void *)handle;
-    if (program->cubin == NULL)
+    if (program->kept[CUBIN] == NULL)
         return real()->p_nvrtcGetCUBIN(program->real, cubin);
-    memcpy(cubin, program->cubin, program->sizes[1]);
+    memcpy(cubin, program->kept[CUBIN], program->sizes[CUBIN]);
     return NVRTC_SUCCESS;
 }
 
 EXPORT nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram handle, size_t *size)
 {
     const struct program *program = (void *)handle;
-    if (program->log == NULL)
+    if (program->kept[LOG] == NULL)
         return real()->p_nvrtcGetProgramLogSize(program->real, size);
-    *size = program->sizes[0];
+    *size = program->sizes[LOG];
     return NVRTC_SUCCESS;
 }
 
 EXPORT nvrtcResult nvrtcGetProgramLog(nvrtcProgram handle, char *log)
 {
     const struct program *program = (void *)handle;
-    if (program->log == NULL)
+    if (program->kept[LOG] == NULL)
         return real()->p_nvrtcGetProgramLog(program->real, log);
-    memcpy(log, program->log, program->sizes[0]);
+    memcpy(log, program->kept[LOG], program->sizes[LOG]);
     return NVRTC_SUCCESS;
 }

@@ -129,6 +129,16 @@ static bool stands_somewhere(const struct hn_config *config, const struct hn_spa
     return allowed;
 }
 
+/* No parameter is without effect. */
+static void check_names(const struct hn_config *config)
+{
+    char *unused = hn_config_find_unused(config);
+    assert_non_null(unused);
+    if (unused[0] != '\0')
+        fail_msg("%s: no value of %s changes anything", config->plan->kernel, unused);
+    free(unused);
+}
+
 static void configs_and_templates_agree(void **state)
 {
     (void)state;
@@ -139,6 +149,7 @@ static void configs_and_templates_agree(void **state)
         struct hn_bindings point;
         ASSERT_OK(hn_config_load(configs.gl_pathv[i], &config, &err));
         ASSERT_OK(hn_config_check_sources(config, &err));
+        check_names(config);
         assert_true(config->ladder_count > 0);
         ASSERT_OK(hn_config_space(config, 0, &space, &err));
         ASSERT_OK(hn_config_default_point(config, space, &point, &err));
