@@ -168,14 +168,30 @@ int hn_process_kill(struct hn_process *process)
     return wait_status;
 }
 
-size_t hn_process_poll(const struct hn_process *process, struct pollfd *fds)
+size_t hn_process_poll(struct hn_process *process, struct pollfd *fds)
 {
     size_t count = 0;
+    process->quiet = false;
     if (process->channel.fd >= 0)
         fds[count++] = (struct pollfd){.fd = process->channel.fd, .events = POLLIN};
     if (process->output >= 0)
         fds[count++] = (struct pollfd){.fd = process->output, .events = POLLIN};
     return count;
+}
+
+size_t hn_process_polled(struct hn_process *process, const struct pollfd *fds)
+{
+    struct pollfd now[2];
+    size_t count = hn_process_poll(process, now);
+    process->quiet = count > 0;
+    for (size_t i = 0; i < count; i++)
+        process->quiet = process->quiet && fds[i].fd == now[i].fd && fds[i].revents == 0;
+    return count;
+}
+
+bool hn_process_is_quiet(const struct hn_process *process)
+{
+    return process->quiet && process->channel.input_size == 0;
 }
 
 void hn_process_note_output(struct hn_process *process, const char *data, size_t size)

@@ -33,6 +33,7 @@ struct hn_process {
     char tail[2048];
     size_t tail_size;
     bool greeted; /* its hello came and fits */
+    bool quiet;   /* nothing came, said the last poll */
 };
 
 void hn_process_init(struct hn_process *process);
@@ -53,7 +54,11 @@ void hn_process_end(const struct hn_process *process);
 void hn_process_abandon(struct hn_process *process);
 
 /* Appends its descriptors to fds (room for 2) and returns how many. */
-size_t hn_process_poll(const struct hn_process *process, struct pollfd *fds);
+size_t hn_process_poll(struct hn_process *process, struct pollfd *fds);
+/* After poll: what it found of the descriptors that were appended. Returns how many. Who does not call it reads in vain at worst. */
+size_t hn_process_polled(struct hn_process *process, const struct pollfd *fds);
+/* That there is nothing to read: of hundreds of workers few have said something. */
+bool hn_process_is_quiet(const struct hn_process *process);
 
 /* Reads what it printed, without blocking. */
 void hn_process_drain(struct hn_process *process);

@@ -55,6 +55,7 @@ static void launch(struct hn_host *host, double now_ms)
     }
     host->since_ms = now_ms;
     host->sent = false;
+    host->polled_in = host->polled_output = NULL;
     hn_link_init(&host->link, from, to);
     if (host->installs &&
         hn_install_begin(&host->link.output, host->gpus_wanted < 0, &err) != HN_OK)
@@ -195,6 +196,8 @@ static void enforce_limits(struct hn_host *host, double now_ms)
 
 static void listen_to(struct hn_host *host)
 {
+    if (!hn_host_may_read(host->polled_in))
+        return;
     /* As much as a large image, then the others have their turn. */
     for (int i = 0; i < 64; i++) {
         size_t before = hn_bytes_size(&host->link.input);
@@ -202,12 +205,12 @@ static void listen_to(struct hn_host *host)
             lose_closed(host);
             return;
         }
-        bool nothing = hn_bytes_size(&host->link.input) == before;
+        bool all = hn_bytes_size(&host->link.input) - before < HN_LINK_CHUNK;
         if (!is_greeted(host) && (!send_program(host) || !take_greeting(host)))
             return;
         if (is_greeted(host) && !take_frames(host))
             return;
-        if (nothing)
+        if (all)
             return;
     }
 }
@@ -224,7 +227,8 @@ void hn_host_move(struct hn_host *host, double now_ms)
             launch(host, now_ms);
         return;
     }
-    hn_process_drain(&host->launcher);
+    if (hn_host_may_read(host->polled_output))
+        hn_process_drain(&host->launcher);
     listen_to(host);
     if (host->launcher.pid == 0)
         return;
@@ -250,15 +254,20 @@ size_t hn_host_poll_most(const struct hn_host *host)
     return count;
 }
 
-size_t hn_host_poll(const struct hn_host *host, struct pollfd *fds)
+size_t hn_host_poll(struct hn_host *host, struct pollfd *fds)
 {
     size_t count = hn_host_workers_poll(host, fds);
-    if (host->link.in >= 0)
+    host->polled_in = host->polled_output = NULL;
+    if (host->link.in >= 0) {
+        host->polled_in = &fds[count];
         fds[count++] = (struct pollfd){.fd = host->link.in, .events = POLLIN};
+    }
     if (host->link.out >= 0 && hn_bytes_size(&host->link.output) > 0)
         fds[count++] = (struct pollfd){.fd = host->link.out, .events = POLLOUT};
-    if (host->launcher.output >= 0)
+    if (host->launcher.output >= 0) {
+        host->polled_output = &fds[count];
         fds[count++] = (struct pollfd){.fd = host->launcher.output, .events = POLLIN};
+    }
     return count;
 }
 

@@ -108,6 +108,8 @@ bool hn_host_worker_take(struct hn_host *host, const struct hn_link_frame *frame
 static bool send_up(struct hn_host *host, struct hn_host_worker *worker)
 {
     char data[HN_LINK_CHUNK];
+    if (!hn_host_may_read(worker->polled))
+        return true;
     while (!worker->left && worker->channel >= 0 && !hn_host_files_wait(host) &&
            hn_bytes_size(&host->link.output) < queued_most) {
         ssize_t n = recv(worker->channel, data, sizeof data, MSG_DONTWAIT);
@@ -120,6 +122,8 @@ static bool send_up(struct hn_host *host, struct hn_host_worker *worker)
         if (!worker->ended &&
             !hn_link_put(&host->link, HN_LINK_DATA, worker->number, data, (size_t)n))
             return false;
+        if ((size_t)n < sizeof data)
+            return true;
     }
     return true;
 }
@@ -167,15 +171,19 @@ void hn_host_workers_lose(struct hn_host *host)
     }
 }
 
-size_t hn_host_workers_poll(const struct hn_host *host, struct pollfd *fds)
+size_t hn_host_workers_poll(struct hn_host *host, struct pollfd *fds)
 {
     size_t count = 0;
     bool takes = hn_bytes_size(&host->link.output) < queued_most && !hn_host_files_wait(host);
     short readable = takes ? POLLIN : 0;
-    for (const struct hn_host_worker *worker = host->workers; worker != NULL; worker = worker->next)
-        if (worker->channel >= 0)
-            fds[count++] = (struct pollfd){
-                .fd = worker->channel,
-                .events = (short)(readable | (hn_bytes_size(&worker->pending) > 0 ? POLLOUT : 0))};
+    for (struct hn_host_worker *worker = host->workers; worker != NULL; worker = worker->next) {
+        short writable = hn_bytes_size(&worker->pending) > 0 ? POLLOUT : 0;
+        worker->polled = NULL;
+        if (worker->channel < 0)
+            continue;
+        worker->polled = &fds[count];
+        fds[count++] =
+            (struct pollfd){.fd = worker->channel, .events = (short)(readable | writable)};
+    }
     return count;
 }

@@ -17,7 +17,8 @@ struct hn_host_worker {
     uint32_t number;
     int channel; /* -1: closed */
     int output;
-    struct hn_bytes pending; /* for the channel */
+    const struct pollfd *polled; /* the channel among hosts->fds; NULL: it was not polled yet */
+    struct hn_bytes pending;     /* for the channel */
     bool ended;  /* there; what is pending is still to be taken */
     bool lost;   /* with its host */
     bool left;   /* nobody here wants it any more */
@@ -36,6 +37,8 @@ struct hn_host {
     bool sent; /* the program, this time */
     struct hn_process launcher; /* its channel is not used */
     struct hn_link link;
+    const struct pollfd *polled_in; /* as of a worker */
+    const struct pollfd *polled_output;
     struct hn_greeting greeting;
     enum hn_host_state state;
     double since_ms; /* launched, or came up */
@@ -69,7 +72,13 @@ void hn_host_move(struct hn_host *host, double now_ms);
 /* Everything at it is lost. */
 void hn_host_lose(struct hn_host *host, bool forever, const char *reason);
 void hn_host_finish(struct hn_host *host);
-size_t hn_host_poll(const struct hn_host *host, struct pollfd *fds); /* room for 3 and 2 a worker */
+/* Room for 3 and 2 a worker. Until it is called again, only those are read of which a poll of fds found something: one of hundreds says
+ * something, and each read in vain costs as much as what it says. */
+size_t hn_host_poll(struct hn_host *host, struct pollfd *fds);
+static inline bool hn_host_may_read(const struct pollfd *polled)
+{
+    return polled == NULL || polled->revents != 0;
+}
 size_t hn_host_poll_most(const struct hn_host *host);
 
 /* host_file.c: what workers there are to read. False: no memory. */
@@ -91,6 +100,6 @@ bool hn_host_worker_take(struct hn_host *host, const struct hn_link_frame *frame
 bool hn_host_workers_move(struct hn_host *host);
 void hn_host_workers_lose(struct hn_host *host);
 struct hn_host_worker *hn_host_worker_find(const struct hn_host *host, uint32_t number);
-size_t hn_host_workers_poll(const struct hn_host *host, struct pollfd *fds);
+size_t hn_host_workers_poll(struct hn_host *host, struct pollfd *fds);
 
 #endif

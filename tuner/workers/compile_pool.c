@@ -501,6 +501,16 @@ size_t hn_compile_pool_poll(const struct hn_compile_pool *pool, struct pollfd *f
     return count;
 }
 
+size_t hn_compile_pool_polled(const struct hn_compile_pool *pool, const struct pollfd *fds)
+{
+    if (is_guest(pool))
+        return 0;
+    lock(pool);
+    size_t count = hn_compile_staff_polled(pool->staff, fds);
+    unlock(pool);
+    return count + (pool->staff->wake >= 0);
+}
+
 void hn_compile_pool_clear(const struct hn_compile_pool *pool)
 {
     uint64_t count;

@@ -92,6 +92,7 @@ bool hn_compile_pool_take_one(struct hn_compile_pool *pool, uint64_t id, struct 
 
 /* Descriptors to poll: writes at most hn_compile_pool_slots() * 2, and one more where there are guests, and returns the count. */
 size_t hn_compile_pool_poll(const struct hn_compile_pool *pool, struct pollfd *fds);
+size_t hn_compile_pool_polled(const struct hn_compile_pool *pool, const struct pollfd *fds); /* as hn_process_polled */
 /* Milliseconds until a time limit strikes; -1 when none is running. */
 int hn_compile_pool_timeout_ms(const struct hn_compile_pool *pool);
 /* Starts jobs, takes replies, enforces limits; does not block. HN_ERUN: workers do not start, or NVRTC is missing. */

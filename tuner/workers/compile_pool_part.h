@@ -71,6 +71,7 @@ int hn_compile_staff_usable(const struct hn_compile_staff *staff);
 enum hn_status hn_compile_staff_start(struct hn_compile_staff *staff, uint64_t count, struct hn_error *err);
 enum hn_status hn_compile_staff_process(struct hn_compile_staff *staff, struct hn_error *err);
 size_t hn_compile_staff_poll(const struct hn_compile_staff *staff, struct pollfd *fds);
+size_t hn_compile_staff_polled(struct hn_compile_staff *staff, const struct pollfd *fds);
 int hn_compile_staff_timeout_ms(const struct hn_compile_staff *staff);
 
 /* compile_pool.c */

@@ -135,6 +135,8 @@ enum hn_status hn_compile_worker_listen(struct hn_compile_staff *staff,
 {
     struct hn_message message;
     struct hn_error lost;
+    if (hn_process_is_quiet(&worker->process))
+        return HN_OK;
     hn_process_drain(&worker->process);
     for (;;) {
         switch (hn_channel_receive(&worker->process.channel, false, &message, &lost)) {

@@ -186,6 +186,15 @@ size_t hn_compile_staff_poll(const struct hn_compile_staff *staff, struct pollfd
     return count;
 }
 
+size_t hn_compile_staff_polled(struct hn_compile_staff *staff, const struct pollfd *fds)
+{
+    size_t count = 0;
+    for (int i = 0; i < staff->jobs; i++)
+        if (staff->workers[i].process.pid != 0)
+            count += hn_process_polled(&staff->workers[i].process, fds + count);
+    return count;
+}
+
 int hn_compile_staff_timeout_ms(const struct hn_compile_staff *staff)
 {
     double least = -1;

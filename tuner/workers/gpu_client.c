@@ -132,9 +132,14 @@ enum hn_status hn_gpu_client_request(struct hn_gpu_client *client, struct hn_mes
     return HN_OK;
 }
 
-size_t hn_gpu_client_poll(const struct hn_gpu_client *client, struct pollfd *fds)
+size_t hn_gpu_client_poll(struct hn_gpu_client *client, struct pollfd *fds)
 {
     return hn_process_poll(&client->process, fds);
+}
+
+size_t hn_gpu_client_polled(struct hn_gpu_client *client, const struct pollfd *fds)
+{
+    return hn_process_polled(&client->process, fds);
 }
 
 static double limit_ms(const struct hn_gpu_client *client)
@@ -366,6 +371,8 @@ static enum hn_status listen_to(struct hn_gpu_client *client, struct hn_gpu_resu
                                 struct hn_error *err)
 {
     struct hn_error lost;
+    if (hn_process_is_quiet(&client->process))
+        return HN_OK;
     hn_process_drain(&client->process);
     while (client->process.pid != 0 && result->end == HN_GPU_NOTHING) {
         struct hn_message message;

@@ -71,7 +71,8 @@ struct hn_gpu_result {
     char text[640];
 };
 
-size_t hn_gpu_client_poll(const struct hn_gpu_client *client, struct pollfd *fds); /* at most 2 */
+size_t hn_gpu_client_poll(struct hn_gpu_client *client, struct pollfd *fds); /* at most 2 */
+size_t hn_gpu_client_polled(struct hn_gpu_client *client, const struct pollfd *fds); /* as hn_process_polled */
 int hn_gpu_client_timeout_ms(const struct hn_gpu_client *client);
 /* Moves on without blocking. HN_ERUN: the worker can not be set up, or says that the run failed. */
 enum hn_status hn_gpu_client_process(struct hn_gpu_client *client, struct hn_gpu_result *result,
