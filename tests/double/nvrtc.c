@@ -98,7 +98,7 @@ static bool find_kept(struct program *program)
 /* Each with its end. */
 static char *lowered_names(const struct program *program, uint64_t *size)
 {
-    char *names = NULL;
+    char *names = malloc(1);
     *size = 0;
     for (size_t i = 0; i < program->expression_count; i++) {
         const char *name = "";
@@ -109,6 +109,8 @@ static char *lowered_names(const struct program *program, uint64_t *size)
         memcpy(names + *size, name, strlen(name) + 1);
         *size += strlen(name) + 1;
     }
+    if (names == NULL)
+        abort();
     return names;
 }
 
