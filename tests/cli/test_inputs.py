@@ -71,6 +71,12 @@ class Inputs(double.Case):
             self.assertEqual(list(row), sorted(set(row)))
             self.assertTrue(all(0 <= column < 7 for column in row))
 
+    def test_types_that_are_values_are_those_of_the_problem(self):
+        self.config.write_text(self.config.read_text().replace("problem: {", "problem: {T: [float, __nv_fp8_e4m3], ").replace(
+            "arguments:\n", "arguments:\n  - {name: typed, type: T, count: 16, fill: \"constant(-1.5)\"}\n"))
+        self.hone("inputs", self.config, "-o", "in", "-p", "n=8", "-p", "T=__nv_fp8_e4m3")
+        self.assertEqual(read_npy(self.folder / "in" / "typed.npy"), ("|u1", (16,), b"\xbc" * 16))
+
     def test_results_are_named_for_whoever_computes_them(self):
         self.config.write_text(self.config.read_text().replace("{name: y, type: float32, count: n",
                                                                "{name: y, type: float32x2, count: n / 2"))

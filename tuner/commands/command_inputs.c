@@ -22,6 +22,7 @@ struct inputs {
     const char *folder;
     uint64_t seed;
     const struct hn_config *config;
+    const struct hn_plan *plan; /* of the problem: types may be among its values */
     json_t *problems;
 };
 
@@ -82,7 +83,7 @@ static enum hn_status write_elements(const struct inputs *inputs, const struct h
                                      const struct hn_value *values, FILE *to, struct hn_error *err)
 {
     enum { PIECE = 1 << 20 };
-    const struct hn_plan *plan = inputs->config->plan;
+    const struct hn_plan *plan = inputs->plan;
     enum hn_element element = plan->arguments[recipe->argument].element;
     size_t size = hn_element_size(element);
     struct hn_data_file from = {.stream = NULL};
@@ -157,12 +158,12 @@ static enum hn_status write_input(const struct inputs *inputs, size_t argument, 
                                   const struct hn_value *values, json_t *files,
                                   struct hn_error *err)
 {
-    const struct hn_argument *input = &inputs->config->plan->arguments[argument];
+    const struct hn_argument *input = &inputs->plan->arguments[argument];
     struct hn_recipe recipe;
     uint64_t row = 0, pitch = 0, shape[3];
     FILE *to = NULL;
     char *path = NULL;
-    enum hn_status status = hn_recipe_make(inputs->config->plan, argument, values, &recipe, err);
+    enum hn_status status = hn_recipe_make(inputs->plan, argument, values, &recipe, err);
     if (status == HN_OK)
         status = hn_argument_evaluate_rows(input, values, &row, &pitch, err);
     if (status != HN_OK)
@@ -197,10 +198,9 @@ static enum hn_status name_folder(const struct inputs *inputs, const struct hn_b
     return *folder == NULL ? hn_fail_memory(err) : make_folder(*folder, err);
 }
 
-static enum hn_status write_problem(const struct inputs *inputs, size_t number,
-                                    struct hn_error *err)
+static enum hn_status write_problem(struct inputs *inputs, size_t number, struct hn_error *err)
 {
-    const struct hn_plan *plan = inputs->config->plan;
+    struct hn_plan *own = NULL;
     const struct hn_bindings *problem = &inputs->config->problems[number];
     struct hn_value *values = NULL;
     char *folder = NULL;
@@ -209,7 +209,10 @@ static enum hn_status write_problem(const struct inputs *inputs, size_t number,
                                files, "results", results);
     if (object == NULL || json_array_append_new(inputs->problems, object) != 0)
         return hn_fail_memory(err);
-    enum hn_status status = name_folder(inputs, problem, &folder, err);
+    enum hn_status status = hn_config_make_plan(inputs->config, problem, &own, err);
+    const struct hn_plan *plan = inputs->plan = own != NULL ? own : inputs->config->plan;
+    if (status == HN_OK)
+        status = name_folder(inputs, problem, &folder, err);
     if (status == HN_OK)
         status = hn_plan_values(plan, problem, &plan->defaults, &values, err);
     for (size_t i = 0; status == HN_OK && i < plan->argument_count; i++)
@@ -220,6 +223,7 @@ static enum hn_status write_problem(const struct inputs *inputs, size_t number,
             status = tell_result(&plan->arguments[i], values, results, err);
     free(values);
     free(folder);
+    hn_plan_destroy(own);
     return status;
 }
 
