@@ -112,6 +112,7 @@ static enum hn_status fit_clusters(struct hn_variant *variant, size_t step,
     if (status == HN_OK && record->outcome == HN_OUTCOME_OK)
         hn_launch_fit_clusters(variant->arena->plan, context->device, variant->values, clusters,
                                launch, record);
+    variant->shapes[step] = hn_module_step_of(launch);
     return status;
 }
 

@@ -123,7 +123,7 @@ static int active_clusters(const char *point)
 {
     bench_fixture_set_reference(&attributes, point);
     struct hn_record record = bench_fixture_evaluate(&attributes, point, &verify_only);
-    assert_int_equal(record.outcome, HN_OUTCOME_OK);
+    bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
     int clusters = record.active_clusters;
     hn_record_finish(&record);
     return clusters;
