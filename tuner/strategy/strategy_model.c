@@ -24,9 +24,11 @@ extern const struct hn_strategy_kind hn_strategy_auto;
 
 enum {
     FIRST = 6,      /* points spread over the space before the surrogate is asked */
-    IN_FLIGHT = 6,  /* points that may be pending before any is told, with look-aheads to USUAL */
+    FEW = 2,        /* points that may be pending when the surrogate is first asked, */
+    TOLD_FEW = 4,   /* and one more for each so many that were told, */
+    IN_FLIGHT = 6,  /* up to so many, */
     TOLD_EACH = 16, /* and one more for each so many that were told, */
-    USUAL = 32,     /* with a longer look-ahead in proportion */
+    USUAL = 32,     /* with look-aheads to this one, and with a longer one in proportion */
     SPREAD_DRAWS = 20,
     GIVEN = 4,        /* best points of the priors that are proposed first */
     GUESSED = 4,      /* and of those that the space estimates to be best */
@@ -315,14 +317,23 @@ static bool ask_surrogate(struct hn_strategy *strategy, uint16_t *choice)
     return true;
 }
 
+/* How many points may be pending. The less was told, the more the next result says. */
+static size_t pending_most(const struct hn_strategy *strategy)
+{
+    if (strategy->trail.count < FIRST)
+        return FIRST;
+    size_t told = (strategy->trail.count - strategy->pending) * strategy->look_ahead / USUAL;
+    size_t few = FEW + told / TOLD_FEW;
+    size_t many = IN_FLIGHT + told / TOLD_EACH;
+    return few < many ? few : many;
+}
+
 /* Early on, what is pending may say more than another blind guess: then a pending point is
  * proposed again, which costs nothing, until some of it was told. */
 static bool wait_for_results(struct hn_strategy *strategy, uint16_t *choice)
 {
     const struct hn_trail *trail = &strategy->trail;
-    size_t told = trail->count - strategy->pending;
-    size_t most = IN_FLIGHT + (told * strategy->look_ahead) / (TOLD_EACH * USUAL);
-    if (strategy->pending < most)
+    if (strategy->pending < pending_most(strategy))
         return false;
     while (!isnan(trail->costs[strategy->first_pending]))
         strategy->first_pending++;
