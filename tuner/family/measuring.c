@@ -264,6 +264,7 @@ enum hn_status hn_measuring_tune(struct hn_measuring *measuring, size_t size, do
                                   .first = known,
                                   .first_count = matrix->point_count,
                                   .budget_s = budget_s,
+                                  .hasty = true,
                                   .read = read_search,
                                   .reader = &at};
     measuring->matrix->sizes[size].searched = true;
@@ -360,6 +361,7 @@ static enum hn_status search(struct hn_measuring *measuring, struct hn_config *w
                                   .first_count =
                                       has_matrix ? matrix->point_count : rule->configuration_count,
                                   .budget_s = budget_s,
+                                  .hasty = true,
                                   .read = read_best,
                                   .reader = comparison};
     return run(measuring, whole, &errand, err);
