@@ -250,20 +250,17 @@ void every_role_is_served(void **state)
     hone_close(cache);
 }
 
-/* Clusters, cooperation, a carve-out and more than 48 KiB of shared memory: the kernel adds the
- * blocks of its cluster. */
-void attributes_of_a_launch_are_set(void **state)
+/* The kernel adds the blocks of its cluster. */
+static void expect_blocks_added(struct hone_cache *cache, const char *name, const char *point,
+                                int blocks)
 {
-    (void)state;
     enum { COUNT = 4096 };
     struct hone_error err = {.message = ""};
-    struct hone_cache *cache = open_cache();
     struct hone_kernel *kernel = NULL;
     /* The plan's other problem value, sm_count, is the device's. */
     const struct hone_value problem[] = {hone_integer("n", COUNT)};
-    expect_ok(hone_get(cache, "attributes", problem, 1, NULL, &kernel, &err), &err);
-    assert_string_equal(hone_kernel_info(kernel)->point,
-                        "CARVEOUT=100,CLUSTER=2,COOPERATIVE=true,SHARED=65536");
+    expect_ok(hone_get(cache, name, problem, 1, NULL, &kernel, &err), &err);
+    assert_string_equal(hone_kernel_info(kernel)->point, point);
     int host[COUNT];
     for (int i = 0; i < COUNT; i++)
         host[i] = i;
@@ -274,9 +271,27 @@ void attributes_of_a_launch_are_set(void **state)
     CHECK_CUDA(cuCtxSynchronize());
     CHECK_CUDA(cuMemcpyDtoH(host, y, sizeof host));
     for (int i = 0; i < COUNT; i++)
-        assert_int_equal(host[i], i + 2);
+        assert_int_equal(host[i], i + blocks);
     CHECK_CUDA(cuMemFree(x));
     CHECK_CUDA(cuMemFree(y));
+}
+
+/* Clusters, cooperation, a carve-out and more than 48 KiB of shared memory. */
+void attributes_of_a_launch_are_set(void **state)
+{
+    (void)state;
+    struct hone_cache *cache = open_cache();
+    expect_blocks_added(cache, "attributes", "CARVEOUT=100,CLUSTER=2,COOPERATIVE=true,SHARED=65536",
+                        2);
+    hone_close(cache);
+}
+
+/* More than these could not cooperate. */
+void grids_have_the_clusters_that_run_at_once(void **state)
+{
+    (void)state;
+    struct hone_cache *cache = open_cache();
+    expect_blocks_added(cache, "clusters", "CLUSTER=4,COOPERATIVE=true,SPARED=1", 4);
     hone_close(cache);
 }
 

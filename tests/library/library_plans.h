@@ -12,6 +12,7 @@
     X(symbols_are_set_before_a_launch)                                                                                 \
     X(every_role_is_served)                                                                                            \
     X(attributes_of_a_launch_are_set)                                                                                  \
+    X(grids_have_the_clusters_that_run_at_once)                                                                        \
     X(windows_lie_over_the_callers_buffer)                                                                             \
     X(structures_are_passed_by_value)                                                                                  \
     X(tensor_maps_are_made_of_buffers)                                                                                 \
