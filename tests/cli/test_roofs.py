@@ -109,6 +109,19 @@ class Roofs(double.Case):
         self.assertIn("BLOCK=256", self.hone("export", "scale").stdout)
         self.assertIn("BLOCK=32,", self.hone("export", "scale", "--objective", "energy").stdout)
 
+    def test_energy_of_a_slow_kernel(self):
+        """Launches of two seconds: one is a sample, and one by one they fill a window."""
+        for regime, options in ("stream", ["--energy=0.2"]), ("graph", []):
+            printed = self.with_nvml("run", self.config, "--json", "--regime", regime, *options, HONE_DOUBLE_SLOWNESS="40000")
+            record = json.loads(printed.stdout)["problems"][0]["record"]
+            timing = record["timing"]
+            self.assertAlmostEqual(timing["median_us"] / 1.958e6, 1, delta=0.02)
+            self.assertEqual((timing["batch"], len(timing["samples_us"])), (1, 3))
+            if options:
+                energy = record["energy"]
+                self.assertAlmostEqual(energy["launch_us"] / timing["median_us"], 1, delta=0.02)
+                self.assertAlmostEqual(energy["joules"] / (400e-6 * energy["launch_us"]), 1, delta=0.08)
+
     def test_energy_that_can_not_be_the_objective(self):
         text = self.config.read_text()
         self.config.write_text(text.replace("kernel: scale\n", "kernel: scale\nobjective: energy_delay\n"))

@@ -39,12 +39,13 @@ static void check(struct bench_fixture *fixture, const struct expectation *expec
 }
 
 /* Every point in turn on one bench. */
-static void check_all(const char *config, const struct expectation *expected, size_t count)
+static void check_all(const char *config, enum hn_regime regime, const struct expectation *expected,
+                      size_t count)
 {
     struct bench_fixture fixture;
     struct hn_error err = {.message = ""};
     bench_fixture_load(&fixture, config, capability);
-    if (bench_fixture_open(&fixture, HN_COLD, &err) != HN_OK)
+    if (bench_fixture_open(&fixture, regime, &err) != HN_OK)
         fail_msg("%s", err.message);
     for (size_t i = 0; i < count; i++)
         check(&fixture, &expected[i]);
@@ -52,8 +53,9 @@ static void check_all(const char *config, const struct expectation *expected, si
     bench_fixture_unload(&fixture);
 }
 
-#define CHECK_ALL(config, expected)                                                                \
-    check_all(config, expected, sizeof(expected) / sizeof(expected)[0])
+#define CHECK_ALL_IN(regime, config, expected)                                                     \
+    check_all(config, regime, expected, sizeof(expected) / sizeof(expected)[0])
+#define CHECK_ALL(config, expected) CHECK_ALL_IN(HN_COLD, config, expected)
 
 /* SET_ASIDE of 1 GiB is more than any device has. */
 static void windows_are_over_the_cache(void **state)
@@ -135,6 +137,8 @@ static void a_kernel_of_several_steps_gets_the_most(void **state)
         {"EARLY=both,SHARED=65536", HN_OUTCOME_INVALID_LAUNCH, "the first step is programmatic"}};
     (void)state;
     CHECK_ALL("double/attributes_twice.yaml", expected);
+    CHECK_ALL_IN(HN_STREAM, "double/attributes_twice.yaml", expected);
+    CHECK_ALL_IN(HN_GRAPH, "double/attributes_twice.yaml", expected);
 }
 
 static void narrow_types_and_vectors_are_compared(void **state)

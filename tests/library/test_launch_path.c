@@ -70,12 +70,15 @@ static enum hone_status move(struct hone_kernel *kernel, CUdeviceptr x, CUdevice
 }
 
 static void count_of(struct shared *shared, const char *name, const struct hone_value *problem,
-                     size_t count, int64_t n,
+                     size_t count, int64_t n, const struct hone_options *options,
                      enum hone_status (*run)(struct hone_kernel *, CUdeviceptr, CUdeviceptr))
 {
     struct hone_kernel *kernel = NULL;
-    assert_int_equal(hone_get(shared->cache, name, problem, count, NULL, &kernel, NULL), HONE_OK);
+    assert_int_equal(hone_get(shared->cache, name, problem, count, options, &kernel, NULL),
+                     HONE_OK);
     CUdeviceptr x = new_buffer(NULL, (size_t)n * 4), y = new_buffer(NULL, (size_t)n * 4);
+    /* A graph is made in the second. */
+    assert_int_equal(run(kernel, x, y), HONE_OK);
     assert_int_equal(run(kernel, x, y), HONE_OK);
     bool good = true;
     allocations = locks = 0;
@@ -85,7 +88,7 @@ static void count_of(struct shared *shared, const char *name, const struct hone_
     locks = 0;
     for (int i = 0; i < LAUNCHES; i++) {
         struct hone_kernel *again = NULL;
-        good = hone_get(shared->cache, name, problem, count, NULL, &again, NULL) == HONE_OK &&
+        good = hone_get(shared->cache, name, problem, count, options, &again, NULL) == HONE_OK &&
                again == kernel && good;
     }
     long allocated_by_get = allocations - allocated, locked_by_get = locks;
@@ -100,10 +103,11 @@ static void count_of(struct shared *shared, const char *name, const struct hone_
 }
 
 static void count_calls(struct shared *shared, const char *name, int64_t n,
+                        const struct hone_options *options,
                         enum hone_status (*run)(struct hone_kernel *, CUdeviceptr, CUdeviceptr))
 {
     const struct hone_value problem[] = {hone_integer("n", n)};
-    count_of(shared, name, problem, 1, n, run);
+    count_of(shared, name, problem, 1, n, options, run);
 }
 
 /* They are found by the address of the buffer, once they were encoded. */
@@ -111,19 +115,22 @@ static void tensor_maps_are_encoded_once(void **state)
 {
     const struct hone_value problem[] = {hone_integer("ROWS", 64), hone_integer("COLUMNS", 64)};
     unsigned long before = double_maps_encoded();
-    count_of(*state, "tensor", problem, 2, 64 * 64, move);
+    count_of(*state, "tensor", problem, 2, 64 * 64, NULL, move);
     assert_int_equal(double_maps_encoded() - before, 2);
 }
 
 static void launching_takes_no_lock_and_no_memory(void **state)
 {
-    count_calls(*state, "scale", N, launch);
+    count_calls(*state, "scale", N, NULL, launch);
 }
 
 static void composite_plans_take_none_either(void **state)
 {
-    count_calls(*state, "sum_two_pass", 4096, sum);
-    count_calls(*state, "sum_last_block", 4096, sum);
+    const struct hone_options graph = {.graph = 1};
+    count_calls(*state, "sum_two_pass", 4096, NULL, sum);
+    count_calls(*state, "sum_last_block", 4096, NULL, sum);
+    count_calls(*state, "sum_two_pass", 4096, &graph, sum);
+    count_calls(*state, "sum_last_block", 4096, &graph, sum);
 }
 
 /* By the real `hone`, on the same cache. */

@@ -18,6 +18,7 @@
 static struct bench_fixture scale;
 static struct bench_fixture accumulate;
 static struct bench_fixture twice;
+static struct bench_fixture early;
 
 static const struct hn_bench_request both = {.verify = true, .measure = true};
 
@@ -27,6 +28,7 @@ static int load(void **state)
     bench_fixture_load(&scale, "double/scale.yaml", 90);
     bench_fixture_load(&accumulate, "double/accumulate.yaml", 90);
     bench_fixture_load(&twice, "double/scale_twice.yaml", 90);
+    bench_fixture_load(&early, "double/attributes_twice.yaml", 90);
     return 0;
 }
 
@@ -36,6 +38,7 @@ static int unload(void **state)
     bench_fixture_unload(&scale);
     bench_fixture_unload(&accumulate);
     bench_fixture_unload(&twice);
+    bench_fixture_unload(&early);
     return 0;
 }
 
@@ -135,6 +138,28 @@ static void regimes_of_programs_have_launches_in_their_time(void **state)
     assert_true(fabs(chained_us - stream_us - 0.2) < 0.05);
 }
 
+/* The double gains a third where the second step begins before the first has ended. */
+static void early_steps_are_early_in_streams_and_graphs(void **state)
+{
+    static const enum hn_regime regimes[] = {HN_WARM, HN_STREAM, HN_GRAPH, HN_GRAPH10};
+    (void)state;
+    for (size_t i = 0; i < sizeof regimes / sizeof *regimes; i++) {
+        struct hn_error err = {.message = ""};
+        double times_us[2];
+        if (bench_fixture_open(&early, regimes[i], &err) != HN_OK)
+            fail_msg("%s", err.message);
+        for (int e = 0; e < 2; e++) {
+            const char *point = e == 0 ? "EARLY=none,SHARED=65536" : "EARLY=second,SHARED=65536";
+            struct hn_record record = bench_fixture_evaluate(&early, point, &both);
+            bench_fixture_check(&record, HN_OUTCOME_OK, NULL);
+            times_us[e] = record.timing.median_us;
+            hn_record_finish(&record);
+        }
+        bench_fixture_close(&early);
+        assert_true(fabs(times_us[0] - times_us[1] - 10.0) < 1.0);
+    }
+}
+
 /* Arguments that a launch changes are restored before each graph, and not within. */
 static void a_graph_of_what_has_to_be_restored_is_one_launch(void **state)
 {
@@ -202,6 +227,7 @@ int main(void)
         cmocka_unit_test(every_role_is_restored_between_launches),
         cmocka_unit_test(steps_and_a_reference_that_depends_on_a_parameter),
         cmocka_unit_test(regimes_of_programs_have_launches_in_their_time),
+        cmocka_unit_test(early_steps_are_early_in_streams_and_graphs),
         cmocka_unit_test(a_graph_of_what_has_to_be_restored_is_one_launch),
         cmocka_unit_test(a_plan_that_does_not_fit_gets_a_table),
         cmocka_unit_test(a_faulty_reference_is_a_run_failure),
