@@ -14,9 +14,10 @@ static const Elf64_Shdr *section(const unsigned char *file, unsigned int index)
 }
 
 /* What .nv.info.<kernel> says: a list of {format, attribute, number or the bytes of a payload}. */
-static int parameter_bytes(const unsigned char *file, const char *kernel)
+static void read_parameters(const unsigned char *file, const char *kernel,
+                            struct double_function *function)
 {
-    enum { FORMAT_NUMBER = 3, FORMAT_PAYLOAD = 4, PARAMETER_BYTES = 0x19 };
+    enum { FORMAT_NUMBER = 3, FORMAT_PAYLOAD = 4, PARAMETER = 0x17, PARAMETER_BYTES = 0x19 };
     const Elf64_Ehdr *header = (const void *)file;
     const char *names = (const char *)(file + section(file, header->e_shstrndx)->sh_offset);
     char name[300];
@@ -29,11 +30,11 @@ static int parameter_bytes(const unsigned char *file, const char *kernel)
             const unsigned char *entry = file + info->sh_offset + at;
             int number = entry[2] + 256 * entry[3];
             if (entry[0] == FORMAT_NUMBER && entry[1] == PARAMETER_BYTES)
-                return number;
+                function->parameter_bytes = number;
+            function->parameter_count += entry[0] == FORMAT_PAYLOAD && entry[1] == PARAMETER;
             at += entry[0] == FORMAT_PAYLOAD ? 4 + (uint64_t)number : 4;
         }
     }
-    return 0;
 }
 
 static void add_function(struct double_module *module, const unsigned char *file, const char *name)
@@ -44,7 +45,7 @@ static void add_function(struct double_module *module, const unsigned char *file
     function->module = module;
     function->max_shared_bytes = 48 * 1024;
     function->carveout = -1;
-    function->parameter_bytes = parameter_bytes(file, name);
+    read_parameters(file, name, function);
     snprintf(function->name, sizeof function->name, "%s", name);
 }
 

@@ -33,6 +33,7 @@ struct double_function {
     int carveout;
     bool large_clusters;
     int parameter_bytes;
+    int parameter_count;
     uint64_t launches;
 };
 

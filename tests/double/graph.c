@@ -55,7 +55,7 @@ bool double_graph_takes_kernel(CUstream stream, struct double_function *function
         return false;
     node->function = function;
     node->geometry = *geometry;
-    for (int i = 0; i < MOST_PARAMETERS && parameters[i] != NULL; i++)
+    for (int i = 0; i < MOST_PARAMETERS && i < function->parameter_count; i++)
         memcpy(&node->values[i], parameters[i], sizeof node->values[i]);
     return true;
 }

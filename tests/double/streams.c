@@ -100,7 +100,7 @@ bool double_stream_defer(CUstream stream, struct double_function *function,
     struct task task = {.function = function, .geometry = *geometry};
     if (stream == NULL || stream == &first || getenv("HONE_DOUBLE_LATE") == NULL)
         return false;
-    for (int i = 0; i < MOST_PARAMETERS && parameters[i] != NULL; i++)
+    for (int i = 0; i < MOST_PARAMETERS && i < function->parameter_count; i++)
         memcpy(&task.values[i], parameters[i], sizeof task.values[i]);
     return give(stream, task) == CUDA_SUCCESS;
 }
