@@ -70,25 +70,57 @@ static enum hn_status open_host(struct hn_profiler *profiler, struct hn_error *e
     return check(profiler, result, "making the host's part of the profiler", err);
 }
 
-/* One by one: what this chip does not count is left out. */
-static void choose_metrics(struct hn_profiler *profiler)
+static int add_metrics(struct hn_profiler *profiler, const char **names, size_t count)
 {
+    struct hn_cupti_metrics metrics =
+        PARAMETERS(hn_cupti_metrics, count, .host = profiler->host, .names = names, .count = count);
+    return profiler->cupti.add_metrics(&metrics);
+}
+
+static void close_host(struct hn_profiler *profiler)
+{
+    struct hn_cupti_host_end host = PARAMETERS(hn_cupti_host_end, host, .host = profiler->host);
+    if (profiler->host != NULL)
+        (void)profiler->cupti.host_end(&host);
+    profiler->host = NULL;
+}
+
+/* What this chip counts, in profiler->names. */
+static void list_metrics(struct hn_profiler *profiler, bool one_by_one)
+{
+    profiler->count = 0;
     for (int i = 0; i < HN_COUNTER_COUNT; i++) {
         const char *name = hn_counter_metrics[i];
-        struct hn_cupti_metrics one =
-            PARAMETERS(hn_cupti_metrics, count, .host = profiler->host, .names = &name, .count = 1);
-        if (profiler->cupti.add_metrics(&one) != HN_CUPTI_SUCCESS)
+        if (one_by_one && add_metrics(profiler, &name, 1) != HN_CUPTI_SUCCESS)
             continue;
         profiler->names[profiler->count] = name;
         profiler->counters[profiler->count++] = (enum hn_counter)i;
     }
 }
 
+/* All in one call, since each call gets laps of its own. Where the chip does not have one of them
+ * they are tried one by one, and those that it has added anew. */
+static enum hn_status choose_metrics(struct hn_profiler *profiler, struct hn_error *err)
+{
+    list_metrics(profiler, false);
+    if (add_metrics(profiler, profiler->names, profiler->count) == HN_CUPTI_SUCCESS)
+        return HN_OK;
+    list_metrics(profiler, true);
+    close_host(profiler);
+    enum hn_status status = open_host(profiler, err);
+    if (status != HN_OK || profiler->count == 0)
+        return status;
+    return check(profiler, add_metrics(profiler, profiler->names, profiler->count),
+                 "choosing what to count", err);
+}
+
 static enum hn_status make_config(struct hn_profiler *profiler, struct hn_error *err)
 {
     struct hn_cupti_config_size asked =
         PARAMETERS(hn_cupti_config_size, config_size, .host = profiler->host);
-    choose_metrics(profiler);
+    enum hn_status status = choose_metrics(profiler, err);
+    if (status != HN_OK)
+        return status;
     if (profiler->count == 0)
         return hn_fail(err, HN_ERUN, "CUPTI knows no counters of this GPU");
     int result = profiler->cupti.config_size(&asked);
@@ -140,11 +172,9 @@ void hn_profiler_destroy(struct hn_profiler *profiler)
 {
     if (profiler == NULL)
         return;
-    struct hn_cupti_host_end host = PARAMETERS(hn_cupti_host_end, host, .host = profiler->host);
     struct hn_cupti_plain plain = PARAMETERS(hn_cupti_plain, private_data, .private_data = NULL);
     hn_profiler_stop(profiler);
-    if (profiler->host != NULL)
-        (void)profiler->cupti.host_end(&host);
+    close_host(profiler);
     if (profiler->initialized)
         (void)profiler->cupti.deinitialize(&plain);
     hn_cupti_close(&profiler->cupti);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* libcupti.so.13 without a GPU, for HONE_CUPTI: it takes three laps, each of a range with a launch
- * in it, and tells made-up numbers of a kernel that waits for memory. It insists on the order of
- * calls and on the sizes of structures.
+/* libcupti.so.13 without a GPU, for HONE_CUPTI: it takes three laps for each call that adds
+ * metrics, each of a range with a launch in it, and tells made-up numbers of a kernel that waits
+ * for memory. It insists on the order of calls and on the sizes of structures.
  *
  *   HONE_DOUBLE_COUNTERS=METRIC=NUMBER,…      other numbers
  *   HONE_DOUBLE_CUPTI_FAIL=FUNCTION=CODE       this function gives that result
@@ -27,6 +27,7 @@ static int laps;
 static uint64_t launches; /* before the range */
 static uint64_t counted;  /* in the ranges of all laps */
 static size_t metric_count;
+static int additions; /* each has laps of its own */
 static char anything;
 
 #define X(member, function, structure) int function(struct structure *parameters);
@@ -132,6 +133,7 @@ int cuptiProfilerHostInitialize(struct hn_cupti_host *parameters)
     if (strcmp(parameters->chip, "GH100") != 0 || parameters->availability[0] != 1)
         return INVALID_PARAMETER;
     metric_count = 0;
+    additions = 0;
     parameters->host = &anything;
     return HN_CUPTI_SUCCESS;
 }
@@ -150,6 +152,7 @@ int cuptiProfilerHostConfigAddMetrics(struct hn_cupti_metrics *parameters)
         if (strstr(parameters->names[i], "tex_throttle") != NULL)
             return INVALID_NAME;
     metric_count += parameters->count;
+    additions++;
     return HN_CUPTI_SUCCESS;
 }
 
@@ -170,7 +173,7 @@ int cuptiProfilerHostGetConfigImage(struct hn_cupti_config *parameters)
 int cuptiProfilerHostGetNumOfPasses(struct hn_cupti_passes *parameters)
 {
     BEGIN(hn_cupti_passes, passes);
-    parameters->passes = LAPS;
+    parameters->passes = (size_t)(LAPS * additions);
     return HN_CUPTI_SUCCESS;
 }
 
@@ -237,14 +240,14 @@ int cuptiRangeProfilerStop(struct hn_cupti_stop *parameters)
 {
     BEGIN(hn_cupti_stop, all_submitted);
     laps++;
-    parameters->all_submitted = laps == LAPS;
+    parameters->all_submitted = laps == LAPS * additions;
     return step(POPPED, PLANNED);
 }
 
 int cuptiRangeProfilerDecodeData(struct hn_cupti_decode *parameters)
 {
     BEGIN(hn_cupti_decode, dropped);
-    return state == PLANNED && laps == LAPS ? HN_CUPTI_SUCCESS : INVALID_OPERATION;
+    return state == PLANNED && laps == LAPS * additions ? HN_CUPTI_SUCCESS : INVALID_OPERATION;
 }
 
 /* A kernel that moves 6 MB and waits for it. */
