@@ -145,5 +145,17 @@ int main(void)
         self.assertIn("example", self.hone("cache", "list").stdout)
 
 
+class Shipped(hone.Case):
+    def test_headers_that_choose(self):
+        """From a fresh checkout, without a GPU and a cache."""
+        folder = hone.SOURCE / "cache/recorded/nvidia-h200/families"
+        kernels = [path.name.split("-")[0] for path in folder.glob("*.family.gz")]
+        self.assertIn("sgemm", kernels)
+        for kernel in kernels:
+            said = self.hone("export", kernel, "--recorded", folder, "-o", "tuned.h").stderr
+            self.assertIn(f"for any other problem hone_{kernel}_choose; at ", said)
+            self.assertIn(f"static inline int hone_{kernel}_choose(", (self.folder / "tuned.h").read_text())
+
+
 if __name__ == "__main__":
     unittest.main()
