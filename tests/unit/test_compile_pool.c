@@ -46,14 +46,16 @@ static void a_worker_that_hangs_while_it_starts_ends_the_run(void **state)
 
 static struct hn_template template = {.path = "doubled.cu"};
 
-/* Submits `extern "C" __global__ void doubled(int *x)` with a factor. */
-static void submit(struct hn_compile_pool *pool, uint64_t id, const char *factor, bool first)
+/* Submits `extern "C" __global__ void doubled(int *x)` with a factor, and a macro that it does not
+ * read. */
+static void submit_at(struct hn_compile_pool *pool, uint64_t id, const char *factor,
+                      const char *streams, bool first)
 {
     static const char body[] =
         "extern \"C\" __global__ void doubled(int *x)\n{\n    x[threadIdx.x] *= FACTOR;\n}\n";
     char text[256];
     char *entry = "doubled";
-    snprintf(text, sizeof text, "#define FACTOR %s\n%s", factor, body);
+    snprintf(text, sizeof text, "#define FACTOR %s\n%s#line 1\n%s", factor, streams, body);
     const struct hn_source source = {
         .template = &template, .text = text, .entries = &entry, .entry_count = 1};
     struct hn_error err = {.message = ""};
@@ -61,6 +63,11 @@ static void submit(struct hn_compile_pool *pool, uint64_t id, const char *factor
                                   : hn_compile_pool_submit(pool, id, &source, "sm_90", 0, &err);
     assert_string_equal(err.message, "");
     assert_int_equal(status, HN_OK);
+}
+
+static void submit(struct hn_compile_pool *pool, uint64_t id, const char *factor, bool first)
+{
+    submit_at(pool, id, factor, "", first);
 }
 
 static bool take_now(struct hn_compile_pool *pool, uint64_t id, struct hn_image *image)
@@ -152,6 +159,59 @@ static void nothing_is_kept_unless_it_is_asked_for(void **state)
     hn_compile_pool_destroy(pool);
 }
 
+/* Two workers, and no second one is given what the first is at; nor is it compiled later. */
+static void a_program_is_compiled_once(void **state)
+{
+    (void)state;
+    struct hn_compile_pool *pool = NULL;
+    struct hn_image image;
+    assert_int_equal(hn_compile_pool_create(2, 60, &pool, NULL), HN_OK);
+    submit_at(pool, 1, "2", "#define STREAMS 1\n", false);
+    submit_at(pool, 2, "2", "#define STREAMS 2\n", false);
+    submit_at(pool, 3, "2", "#define STREAMS 4\n", false);
+    wait_for(pool, 3, &image);
+    assert_int_equal(image.outcome, HN_OUTCOME_OK);
+    assert_true(image.compile_ms == 0);
+    hn_image_finish(&image);
+    assert_true(take_now(pool, 1, &image));
+    assert_true(image.compile_ms > 0);
+    hn_image_finish(&image);
+    submit_at(pool, 4, "2", "#define STREAMS 8\n", false);
+    assert_int_equal(hn_compile_pool_unfinished(pool), 0);
+    for (uint64_t id = 2; id <= 4; id += 2) {
+        assert_true(take_now(pool, id, &image));
+        assert_string_equal(image.entries[0], "doubled");
+        assert_true(image.compile_ms == 0);
+        hn_image_finish(&image);
+    }
+    assert_int_equal(hn_compile_pool_pending(pool), 0);
+    assert_int_equal(pool->memory.count, 1);
+    hn_compile_pool_destroy(pool);
+}
+
+/* Whoever waits for a job that is stopped compiles it itself. */
+static void a_program_whose_compilation_is_stopped_is_compiled_for_the_next(void **state)
+{
+    (void)state;
+    struct hn_compile_pool *pool = NULL;
+    struct hn_image image;
+    struct hn_error err = {.message = ""};
+    assert_int_equal(hn_compile_pool_create(1, 60, &pool, NULL), HN_OK);
+    submit(pool, 1, "2", false);
+    while (hn_compile_pool_load(pool, 0).own == 0)
+        assert_int_equal(hn_compile_pool_process(pool, &err), HN_OK);
+    submit(pool, 2, "2", false);
+    pool->staff->workers[0].job->timeout_ms = 0;
+    wait_for(pool, 2, &image);
+    assert_int_equal(image.outcome, HN_OUTCOME_OK);
+    assert_true(image.compile_ms > 0);
+    hn_image_finish(&image);
+    assert_true(take_now(pool, 1, &image));
+    assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_TIMEOUT);
+    hn_image_finish(&image);
+    hn_compile_pool_destroy(pool);
+}
+
 static uint64_t count_of(int event)
 {
     uint64_t count = 0;
@@ -172,8 +232,9 @@ static void guests_are_served_in_turn(void **state)
         wakeups[i] = eventfd(0, EFD_NONBLOCK);
         assert_int_equal(hn_compile_pool_share(owner, wakeups[i], &guests[i], NULL), HN_OK);
     }
-    for (uint64_t id = 1; id <= 3; id++)
-        submit(guests[0], id, "2", false);
+    submit(guests[0], 1, "2", false);
+    submit(guests[0], 2, "5", false);
+    submit(guests[0], 3, "6", false);
     submit(guests[1], 1, "3", false);
     assert_int_equal(hn_compile_pool_pending(owner), 0);
     assert_int_equal(hn_compile_pool_slots(guests[0]), 0);
@@ -207,23 +268,21 @@ static void each_program_has_an_image_of_its_own(void **state)
     struct hn_compile_memory memory = {.count = 0};
     for (int i = 0; i < PROGRAMS; i++) {
         char code[] = {(char)i, (char)(i >> 8)};
-        json_t *request = json_pack("{si ss}", "program", i, "architecture", "sm_90");
+        const struct hn_hash key = hn_hash_bytes(code, sizeof code);
         const struct hn_image image = {
             .outcome = HN_OUTCOME_OK, .cubin = code, .size = sizeof code};
-        assert_null(hn_compile_memory_find(&memory, request));
-        hn_compile_memory_add(&memory, request, &image);
-        hn_compile_memory_add(&memory, request, &image);
-        json_decref(request);
+        assert_null(hn_compile_memory_find(&memory, &key));
+        hn_compile_memory_add(&memory, &key, &image);
+        hn_compile_memory_add(&memory, &key, &image);
     }
     assert_int_equal(memory.count, PROGRAMS);
     assert_int_equal(memory.bytes, 2 * PROGRAMS);
     for (int i = 0; i < PROGRAMS; i++) {
         const char code[] = {(char)i, (char)(i >> 8)};
-        json_t *request = json_pack("{ss si}", "architecture", "sm_90", "program", i);
-        const struct hn_image *image = hn_compile_memory_find(&memory, request);
+        const struct hn_hash key = hn_hash_bytes(code, sizeof code);
+        const struct hn_image *image = hn_compile_memory_find(&memory, &key);
         assert_non_null(image);
         assert_memory_equal(image->cubin, code, sizeof code);
-        json_decref(request);
     }
     hn_compile_memory_finish(&memory);
 }
@@ -251,6 +310,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_was_compiled_is_there_at_once),
         cmocka_unit_test(what_does_not_compile_is_tried_again),
         cmocka_unit_test(nothing_is_kept_unless_it_is_asked_for),
+        cmocka_unit_test(a_program_is_compiled_once),
+        cmocka_unit_test(a_program_whose_compilation_is_stopped_is_compiled_for_the_next),
         cmocka_unit_test(guests_are_served_in_turn),
         cmocka_unit_test(each_program_has_an_image_of_its_own),
     };

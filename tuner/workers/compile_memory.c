@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
-
 static const size_t most_bytes = (size_t)512 << 20;
 
 void hn_compile_memory_finish(struct hn_compile_memory *memory)
@@ -20,36 +18,26 @@ void hn_compile_memory_finish(struct hn_compile_memory *memory)
     *memory = (struct hn_compile_memory){.count = 0};
 }
 
-static bool make_key(const json_t *request, struct hn_hash *key)
-{
-    char *text = json_dumps(request, JSON_SORT_KEYS | JSON_COMPACT);
-    if (text == NULL)
-        return false;
-    *key = hn_hash_string(text);
-    free(text);
-    return true;
-}
-
 /* The slot that has the key, or the free one where it belongs. There is a free one. */
-static struct hn_compiled **find_slot(const struct hn_compile_memory *memory, const char *key)
+static struct hn_compiled **find_slot(const struct hn_compile_memory *memory,
+                                      const struct hn_hash *key)
 {
     size_t start = 0;
     for (int i = 0; i < 12; i++)
-        start = start * 31 + (unsigned char)key[i];
+        start = start * 31 + (unsigned char)key->hex[i];
     for (size_t i = 0;; i++) {
         struct hn_compiled **slot = &memory->slots[(start + i) & (memory->capacity - 1)];
-        if (*slot == NULL || strcmp((*slot)->key, key) == 0)
+        if (*slot == NULL || strcmp((*slot)->key.hex, key->hex) == 0)
             return slot;
     }
 }
 
 const struct hn_image *hn_compile_memory_find(const struct hn_compile_memory *memory,
-                                              const json_t *request)
+                                              const struct hn_hash *key)
 {
-    struct hn_hash key;
-    if (memory->capacity == 0 || !make_key(request, &key))
+    if (memory->capacity == 0)
         return NULL;
-    const struct hn_compiled *found = *find_slot(memory, key.hex);
+    const struct hn_compiled *found = *find_slot(memory, key);
     return found != NULL ? &found->image : NULL;
 }
 
@@ -64,20 +52,19 @@ static bool make_room(struct hn_compile_memory *memory)
         return false;
     for (size_t i = 0; i < memory->capacity; i++)
         if (memory->slots[i] != NULL)
-            *find_slot(&larger, memory->slots[i]->key) = memory->slots[i];
+            *find_slot(&larger, &memory->slots[i]->key) = memory->slots[i];
     free(memory->slots);
     *memory = larger;
     return true;
 }
 
-void hn_compile_memory_add(struct hn_compile_memory *memory, const json_t *request,
+void hn_compile_memory_add(struct hn_compile_memory *memory, const struct hn_hash *key,
                            const struct hn_image *image)
 {
-    struct hn_hash key;
     if (image->outcome != HN_OUTCOME_OK || memory->bytes + image->size > most_bytes ||
-        !make_key(request, &key) || !make_room(memory))
+        !make_room(memory))
         return;
-    struct hn_compiled **slot = find_slot(memory, key.hex);
+    struct hn_compiled **slot = find_slot(memory, key);
     if (*slot != NULL)
         return;
     struct hn_compiled *compiled = calloc(1, sizeof *compiled);
@@ -87,7 +74,7 @@ void hn_compile_memory_add(struct hn_compile_memory *memory, const json_t *reque
         free(compiled);
         return;
     }
-    memcpy(compiled->key, key.hex, sizeof compiled->key);
+    compiled->key = *key;
     *slot = compiled;
     memory->count++;
     memory->bytes += image->size;

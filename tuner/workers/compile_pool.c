@@ -219,30 +219,77 @@ void hn_compile_pool_remember(struct hn_compile_pool *pool)
     pool->remembers = true;
 }
 
+static bool is_same_program(const struct hn_compile_job *a, const struct hn_compile_job *b)
+{
+    return strcmp(a->key.hash.hex, b->key.hash.hex) == 0;
+}
+
+/* What another job of the pool compiles right now is waited for. */
+static void hold_waiting(struct hn_compile_pool *pool)
+{
+    const struct hn_compile_staff *staff = pool->staff;
+    for (struct hn_compile_job *job = pool->waiting.first; job != NULL; job = job->next) {
+        job->held = false;
+        for (int i = 0; i < staff->jobs && !job->held; i++) {
+            const struct hn_compile_job *begun = staff->workers[i].job;
+            job->held = begun != NULL && begun->pool == pool && is_same_program(begun, job);
+        }
+    }
+}
+
+static struct hn_compile_job *pop_waiting(struct hn_compile_pool *pool)
+{
+    hold_waiting(pool);
+    return pool->prefers_heavy ? hn_compile_queue_pop_heaviest(&pool->waiting, pool->staff->jobs)
+                               : hn_compile_queue_pop(&pool->waiting);
+}
+
 struct hn_compile_job *hn_compile_pool_next_job(struct hn_compile_staff *staff)
 {
     struct hn_compile_pool *pool = staff->pools;
-    while (pool != NULL && pool->waiting.first == NULL)
+    struct hn_compile_job *job = NULL;
+    while (pool != NULL && (job = pop_waiting(pool)) == NULL)
         pool = pool->next;
-    if (pool == NULL)
+    if (job == NULL)
         return NULL;
     strike(staff, pool);
     enlist(staff, pool);
-    return pool->prefers_heavy ? hn_compile_queue_pop_heaviest(&pool->waiting, staff->jobs)
-                               : hn_compile_queue_pop(&pool->waiting);
+    return job;
+}
+
+/* The image of another job of this program is the job's. */
+static bool copy_image(struct hn_compile_job *job, const struct hn_image *image)
+{
+    if (hn_image_copy(&job->image, image, NULL) != HN_OK) {
+        hn_image_finish(&job->image);
+        return false;
+    }
+    job->image.compile_ms = 0;
+    return true;
+}
+
+void hn_compile_pool_spread(struct hn_compile_pool *pool, const struct hn_compile_job *done)
+{
+    struct hn_compile_job **link = &pool->waiting.first;
+    bool certain =
+        done->image.outcome == HN_OUTCOME_OK || done->image.outcome == HN_OUTCOME_COMPILE_ERROR;
+    while (certain && *link != NULL) {
+        if (!is_same_program(*link, done) || !copy_image(*link, &done->image)) {
+            link = &(*link)->next;
+            continue;
+        }
+        struct hn_compile_job *job = hn_compile_queue_unlink(&pool->waiting, link);
+        pool->unfinished -= !job->ahead;
+        hn_compile_queue_push(&pool->finished, job);
+    }
 }
 
 /* Whether the job's image is remembered: then the job is finished. */
 static bool recall(struct hn_compile_pool *pool, struct hn_compile_job *job)
 {
-    const struct hn_image *known = hn_compile_memory_find(&pool->memory, job->request.json);
-    if (known == NULL)
+    const struct hn_image *known = hn_compile_memory_find(&pool->memory, &job->key.hash);
+    if (known == NULL || !copy_image(job, known))
         return false;
-    if (hn_image_copy(&job->image, known, NULL) != HN_OK) {
-        hn_image_finish(&job->image);
-        return false;
-    }
-    job->image.compile_ms = 0;
     hn_compile_queue_push(&pool->finished, job);
     pool->pending++;
     return true;
@@ -277,7 +324,7 @@ static enum hn_status submit(struct hn_compile_pool *pool, uint64_t id,
         return status;
     job->pool = pool;
     job->weight = weight;
-    job->remembered = place == PLACE_FIRST || pool->remembers;
+    job->remembered = place == PLACE_FIRST || pool->remembers || job->key.leaves_out;
     job->timeout_ms =
         place == PLACE_FIRST ? fmax(pool->timeout_ms, first_timeout_ms) : pool->timeout_ms;
     lock(pool);

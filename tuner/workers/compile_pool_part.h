@@ -77,6 +77,8 @@ int hn_compile_staff_timeout_ms(const struct hn_compile_staff *staff);
 /* compile_pool.c */
 /* The next waiting job, of the pools in turn; NULL: there is none. */
 struct hn_compile_job *hn_compile_pool_next_job(struct hn_compile_staff *staff);
+/* Jobs that wait for the same program as one that ended get its image, unless that ended by chance. */
+void hn_compile_pool_spread(struct hn_compile_pool *pool, const struct hn_compile_job *done);
 /* Whoever waits for the pool is to look. */
 void hn_compile_pool_tell(const struct hn_compile_pool *pool);
 

@@ -35,9 +35,10 @@ static void finish_job(struct hn_compile_worker *worker)
     if (pool->timeline != NULL)
         hn_timeline_add(pool->timeline, "compile", worker->started_ms, now);
     if (job->remembered)
-        hn_compile_memory_add(&pool->memory, job->request.json, &job->image);
+        hn_compile_memory_add(&pool->memory, &job->key.hash, &job->image);
     pool->unfinished -= !job->ahead;
     hn_compile_queue_push(&pool->finished, job);
+    hn_compile_pool_spread(pool, job);
     hn_compile_pool_tell(pool);
 }
 

@@ -24,18 +24,6 @@ void hn_compile_queue_push_front(struct hn_compile_queue *queue, struct hn_compi
         queue->last = &job->next;
 }
 
-struct hn_compile_job *hn_compile_queue_pop(struct hn_compile_queue *queue)
-{
-    struct hn_compile_job *job = queue->first;
-    if (job == NULL)
-        return NULL;
-    queue->first = job->next;
-    if (queue->first == NULL)
-        queue->last = &queue->first;
-    return job;
-}
-
-/* Takes the job behind *link out. */
 struct hn_compile_job *hn_compile_queue_unlink(struct hn_compile_queue *queue,
                                                struct hn_compile_job **link)
 {
@@ -46,15 +34,33 @@ struct hn_compile_job *hn_compile_queue_unlink(struct hn_compile_queue *queue,
     return job;
 }
 
+/* Where the first that is not held is; at the end: nowhere. */
+static struct hn_compile_job **find_free(struct hn_compile_queue *queue)
+{
+    struct hn_compile_job **link = &queue->first;
+    while (*link != NULL && (*link)->held)
+        link = &(*link)->next;
+    return link;
+}
+
+struct hn_compile_job *hn_compile_queue_pop(struct hn_compile_queue *queue)
+{
+    struct hn_compile_job **first = find_free(queue);
+    return *first != NULL ? hn_compile_queue_unlink(queue, first) : NULL;
+}
+
 struct hn_compile_job *hn_compile_queue_pop_heaviest(struct hn_compile_queue *queue, int limit)
 {
-    struct hn_compile_job **heaviest = &queue->first;
-    for (struct hn_compile_job **link = heaviest; *link != NULL; link = &(*link)->next)
-        if ((*link)->weight > (*heaviest)->weight)
+    struct hn_compile_job **first = find_free(queue);
+    struct hn_compile_job **heaviest = first;
+    if (*first == NULL)
+        return NULL;
+    for (struct hn_compile_job **link = first; *link != NULL; link = &(*link)->next)
+        if (!(*link)->held && (*link)->weight > (*heaviest)->weight)
             heaviest = link;
-    bool passes_over = heaviest != &queue->first && queue->passed_over < limit;
+    bool passes_over = heaviest != first && queue->passed_over < limit;
     queue->passed_over = passes_over ? queue->passed_over + 1 : 0;
-    return hn_compile_queue_unlink(queue, passes_over ? heaviest : &queue->first);
+    return hn_compile_queue_unlink(queue, passes_over ? heaviest : first);
 }
 
 void hn_compile_job_destroy(struct hn_compile_job *job)
@@ -68,9 +74,8 @@ void hn_compile_job_destroy(struct hn_compile_job *job)
 
 void hn_compile_queue_drain(struct hn_compile_queue *queue)
 {
-    struct hn_compile_job *job;
-    while ((job = hn_compile_queue_pop(queue)) != NULL)
-        hn_compile_job_destroy(job);
+    while (queue->first != NULL)
+        hn_compile_job_destroy(hn_compile_queue_unlink(queue, &queue->first));
 }
 
 struct hn_compile_job *hn_compile_queue_find(const struct hn_compile_queue *queue, uint64_t id)
@@ -101,6 +106,8 @@ enum hn_status hn_compile_job_make(uint64_t id, const struct hn_source *source,
     job->id = id;
     hn_image_init(&job->image);
     enum hn_status status = make_request(source, architecture, &job->request, err);
+    if (status == HN_OK)
+        status = hn_source_key(source, architecture, &job->key, err);
     if (status != HN_OK) {
         hn_compile_job_destroy(job);
         return status;

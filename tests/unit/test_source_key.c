@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/compile/source_key.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct hn_template_include includes[] = {{"part.cuh", "static int part = DEPTH;\n"}};
+
+/* Of `#define X 1` before the body, and 2. */
+struct pair {
+    const char *name;
+    const char *body;
+    const char *option; /* NULL: none */
+    bool has_include;
+    enum hn_compiler compiler;
+};
+
+static struct hn_source_key key_of(const struct pair *pair, int value, const char *architecture)
+{
+    char text[512];
+    char *entry = "f";
+    char *option = (char *)pair->option;
+    struct hn_source_key key;
+    struct hn_template template = {
+        .path = "f.cu", .includes = includes, .include_count = pair->has_include};
+    snprintf(text, sizeof text, "#define OTHER 3\n#define %s %d\n#line 1\n%s", pair->name, value,
+             pair->body);
+    const struct hn_source source = {.template = &template,
+                                     .compiler = pair->compiler,
+                                     .text = text,
+                                     .entries = &entry,
+                                     .entry_count = 1,
+                                     .options = &option,
+                                     .option_count = option != NULL};
+    assert_int_equal(hn_source_key(&source, architecture, &key, NULL), HN_OK);
+    return key;
+}
+
+static bool counts(const struct pair *pair)
+{
+    struct hn_source_key one = key_of(pair, 1, "sm_90");
+    struct hn_source_key two = key_of(pair, 2, "sm_90");
+    assert_string_not_equal(one.hash.hex, key_of(pair, 1, "sm_80").hash.hex);
+    assert_string_equal(one.hash.hex, key_of(pair, 1, "sm_90").hash.hex);
+    return strcmp(one.hash.hex, two.hash.hex) != 0;
+}
+
+static void what_nothing_reads_does_not_count(void **state)
+{
+    (void)state;
+    static const struct pair pairs[] = {
+        {.name = "STREAMS", .body = "__global__ void f() {}"},
+        {.name = "STREAMS", .body = "int STREAMS_2, NSTREAMS; // and OTHER"},
+        {.name = "STREAMS", .body = "#include <stdint.h>\n#include <climits>\nint x;"},
+        {.name = "STREAMS", .body = "#include \"part.cuh\"\n", .has_include = true},
+        {.name = "STREAMS", .body = "int x;", .option = "-DN=OTHER"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        assert_false(counts(&pairs[i]));
+        assert_true(key_of(&pairs[i], 1, "sm_90").leaves_out);
+    }
+}
+
+static void what_may_be_read_counts(void **state)
+{
+    (void)state;
+    static const struct pair pairs[] = {
+        {.name = "TILE", .body = "int x[TILE];"},
+        {.name = "TILE", .body = "#if 0\n// TILE\n#endif"},
+        {.name = "TILE", .body = "_Pragma(\"unroll TILE\")"},
+        {.name = "TILE", .body = "int x;", .option = "-DN=TILE"},
+        {.name = "f", .body = "int x;"}, /* the entry's name */
+        {.name = "DEPTH", .body = "#include \"part.cuh\"", .has_include = true},
+        {.name = "NDEBUG", .body = "#include <assert.h>\nint OTHER;"},
+        {.name = "_TILE", .body = "int OTHER;"},
+        {.name = "TILE", .body = "#define JOIN(a, b) a##b\nint OTHER, JOIN(TI, LE);"},
+        {.name = "TILE", .body = "#include <cub/cub.cuh>\nint OTHER;"},
+        {.name = "TILE", .body = "# include OTHER"},
+        {.name = "TILE", .body = "#include <stdint.h>\nint OTHER;", .option = "-I/usr/own"},
+        {.name = "TILE", .body = "#include <stdint.h>\nint OTHER;", .compiler = HN_COMPILER_NVCC},
+        {.name = "TILE", .body = "#include <vector_types.h>\nint OTHER;"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        if (!counts(&pairs[i]))
+            fail_msg("%s does not count in %s", pairs[i].name, pairs[i].body);
+    }
+}
+
+/* LOAD_ldg is there for LOAD, and no parameter. */
+static void words_of_a_parameter_are_no_parameters(void **state)
+{
+    (void)state;
+    struct hn_source_key key;
+    struct hn_template template = {.path = "f.cu"};
+    char text[] = "#define LOAD_plain 1\n#define LOAD_ldg 2\n#define LOAD 2\n#define TILE LOAD\n"
+                  "#line 1\nint x = TILE == LOAD_ldg;";
+    const struct hn_source source = {.template = &template, .text = text};
+    assert_int_equal(hn_source_key(&source, "sm_90", &key, NULL), HN_OK);
+    assert_false(key.leaves_out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_nothing_reads_does_not_count),
+        cmocka_unit_test(what_may_be_read_counts),
+        cmocka_unit_test(words_of_a_parameter_are_no_parameters),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
