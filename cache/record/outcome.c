@@ -35,3 +35,8 @@ bool hn_outcome_parse(const char *name, enum hn_outcome *outcome)
     }
     return false;
 }
+
+bool hn_outcome_is_open(enum hn_outcome outcome)
+{
+    return outcome == HN_OUTCOME_SKIPPED || outcome == HN_OUTCOME_COMPILE_STOPPED;
+}

@@ -11,6 +11,7 @@
     X(HN_OUTCOME_SLOWER, "slower", "stopped early, since it can not win: its time is a lower bound")        \
     X(HN_OUTCOME_DUPLICATE, "duplicate", "the same machine code and launch as another point")               \
     X(HN_OUTCOME_SKIPPED, "skipped", "compiled, and not worth measuring")                                   \
+    X(HN_OUTCOME_COMPILE_STOPPED, "compile_stopped", "stopped compiling: that took longer than it is worth") \
     X(HN_OUTCOME_INVALID_LAUNCH, "invalid_launch", "beyond a limit of the device, known before any launch") \
     X(HN_OUTCOME_COMPILE_ERROR, "compile_error", "did not compile")                                         \
     X(HN_OUTCOME_COMPILE_TIMEOUT, "compile_timeout", "compiling took too long")                             \
@@ -32,6 +33,8 @@ enum hn_outcome {
 
 extern const char *const hn_outcome_names[HN_OUTCOME_COUNT];
 const char *hn_outcome_name(enum hn_outcome outcome);
+/* Whether it says neither how fast the variant is nor that it fails. */
+bool hn_outcome_is_open(enum hn_outcome outcome);
 /* What it means, in some words. */
 const char *hn_outcome_meaning(enum hn_outcome outcome);
 /* False when there is no such outcome. */

@@ -72,6 +72,7 @@ static const char *failure_name(enum hn_outcome outcome)
     case HN_OUTCOME_COMPILE_CRASH:
         return "CompilationFailedConfig";
     case HN_OUTCOME_SKIPPED:
+    case HN_OUTCOME_COMPILE_STOPPED:
     case HN_OUTCOME_INVALID_LAUNCH:
         return "InvalidConfig";
     default:

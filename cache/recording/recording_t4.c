@@ -97,7 +97,7 @@ enum hn_status hn_recording_save_t4(const char *path, const struct hn_recording 
     bool failed = json == NULL;
     for (size_t i = 0; i < recording->records.count && !failed; i++) {
         const struct hn_record *record = &recording->records.items[i];
-        if (record->outcome != HN_OUTCOME_SKIPPED)
+        if (!hn_outcome_is_open(record->outcome))
             failed = json_array_append_new(results, result(recording, record)) != 0;
     }
     struct hn_text text;

@@ -138,6 +138,59 @@ static bool is_of_template(const struct hn_source *source, const struct hn_inclu
     return false;
 }
 
+/* Where the line begins that `at` is in, with the lines that it continues. */
+static const char *line_start(const char *text, const char *at)
+{
+    while (at > text && (at[-1] != '\n' || (at - 1 > text && at[-2] == '\\')))
+        at--;
+    return at;
+}
+
+/* The parameters of the macro that a line defines, "(a, b)", "" for none; NULL: it defines none. */
+static char *macro_parameters(const char *line)
+{
+    line += strspn(line, " \t");
+    if (*line != '#')
+        return NULL;
+    line += 1 + strspn(line + 1, " \t");
+    if (strncmp(line, "define", 6) != 0)
+        return NULL;
+    line += 6 + strspn(line + 6, " \t");
+    line += word_length(line);
+    return strndup(line, *line == '(' ? strcspn(line, ")") : 0);
+}
+
+static void mark_prefix(const struct prelude *prelude, const char *prefix, size_t length)
+{
+    for (size_t i = 0; i < prelude->count; i++)
+        if (prelude->macros[i].name_length >= length &&
+            memcmp(prelude->macros[i].name, prefix, length) == 0)
+            prelude->macros[i].read = true;
+}
+
+/* Names that left##x may become begin with `left`. False: where that is a parameter of the macro,
+ * they may be any. */
+static bool mark_pasted(const struct prelude *prelude, const char *text)
+{
+    for (const char *at = text; (at = strstr(at, "##")) != NULL; at += 2) {
+        const char *end = at;
+        while (end > text && (end[-1] == ' ' || end[-1] == '\t'))
+            end--;
+        const char *left = end;
+        while (left > text && hn_is_word_char(left[-1]))
+            left--;
+        size_t length = (size_t)(end - left);
+        char *parameters = macro_parameters(line_start(text, at));
+        bool fixed = parameters != NULL && length > 0 && *left != '_' &&
+                     !hn_text_has_word(parameters, left, length);
+        free(parameters);
+        if (!fixed)
+            return false;
+        mark_prefix(prelude, left, length);
+    }
+    return strstr(text, "%:") == NULL; /* ## in other signs */
+}
+
 /* `#include NAME` */
 static bool has_computed_include(const char *text)
 {
@@ -172,7 +225,7 @@ static bool mark_text(const struct prelude *prelude, const struct hn_source *sou
 {
     struct hn_include_scan scan = {.next = text};
     struct hn_include include;
-    if (strstr(text, "##") != NULL || has_computed_include(text))
+    if (!mark_pasted(prelude, text) || has_computed_include(text))
         return false;
     mark_words(prelude, text);
     while (hn_include_next(&scan, &include)) {

@@ -9,8 +9,8 @@
 
 /* Sources of one key are one program: they differ at most in macros of the prelude that nothing of it reads, as those of
  * parameters that only the launch knows. What is read is told by words, whatever conditions stand around them. Where that
- * may miss some (headers of the toolkit or of a folder of the options, which are not looked into, names that ## puts together,
- * names that begin with an underscore) a macro counts as read. */
+ * may miss some (headers of the toolkit or of a folder of the options, which are not looked into, names that ## puts together of
+ * parts that are not known, names that begin with an underscore) a macro counts as read. */
 struct hn_source_key {
     struct hn_hash hash;
     bool leaves_out; /* a parameter is not read: other points have this key, too */

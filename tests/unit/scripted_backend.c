@@ -63,7 +63,7 @@ static enum hn_status compile(struct hn_backend *backend, uint64_t ticket,
     event.image.outcome = fate->compiled;
     event.image.resources.registers = number;
     event.image.resources.known = true;
-    event.image.compile_ms = 10;
+    event.image.compile_ms = fate->compile_ms > 0 ? fate->compile_ms : 10;
     if (fate->compiled == HN_OUTCOME_OK) {
         event.image.cubin = strdup("cubin");
         event.image.size = 5;
@@ -75,6 +75,23 @@ static enum hn_status compile(struct hn_backend *backend, uint64_t ticket,
     else
         start(scripted, &event, number, fate->delay);
     return HN_OK;
+}
+
+/* What would take longer has been stopped. */
+static void limit(struct hn_backend *backend, uint64_t ticket, double patience_ms)
+{
+    struct scripted *scripted = scripted_of(backend);
+    for (size_t i = 0; i < scripted->queue_count; i++) {
+        struct hn_backend_event *event = &scripted->queue[i].event;
+        if (event->kind != HN_EVENT_COMPILED || event->ticket != ticket ||
+            event->image.compile_ms <= patience_ms)
+            continue;
+        hn_image_finish(&event->image);
+        hn_image_init(&event->image);
+        event->image.outcome = HN_OUTCOME_COMPILE_STOPPED;
+        event->image.message = strdup("it takes too long");
+        event->image.compile_ms = patience_ms;
+    }
 }
 
 static enum hn_status complete(struct hn_backend *backend, const struct hn_bindings *point,
@@ -250,6 +267,7 @@ static const struct hn_backend_kind scripted_kind = {
     .idle = idle,
     .evaluate = evaluate,
     .wait = wait_event,
+    .limit = limit,
     .reseed = reseed,
     .race = race,
     .halt = halt,

@@ -16,6 +16,7 @@ struct fate {
     double us;
     int code;  /* points of the same code have the same machine code; 0: its own */
     int delay; /* waits that its compilation takes */
+    double compile_ms; /* that it says it took; 0: 10 */
     bool stuck; /* its compilation never ends */
     double slow_ms; /* that its evaluation really takes */
 };

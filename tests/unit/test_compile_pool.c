@@ -212,6 +212,29 @@ static void a_program_whose_compilation_is_stopped_is_compiled_for_the_next(void
     hn_compile_pool_destroy(pool);
 }
 
+/* It is not the compiler's failure, nor that of the next. */
+static void what_is_not_worth_its_time_is_stopped(void **state)
+{
+    (void)state;
+    struct hn_compile_pool *pool = NULL;
+    struct hn_image image;
+    assert_int_equal(hn_compile_pool_create(1, 60, &pool, NULL), HN_OK);
+    submit(pool, 1, "2", false);
+    submit(pool, 2, "3", false);
+    hn_compile_pool_limit(pool, 1, 1);
+    hn_compile_pool_limit(pool, 2, 50e3);
+    wait_for(pool, 1, &image);
+    assert_int_equal(image.outcome, HN_OUTCOME_COMPILE_STOPPED);
+    assert_string_equal(image.message,
+                        "the compiler was stopped after 0.0 s, in which other points promise more");
+    assert_in_range(image.compile_ms, 1, 30e3);
+    hn_image_finish(&image);
+    wait_for(pool, 2, &image);
+    assert_int_equal(image.outcome, HN_OUTCOME_OK);
+    hn_image_finish(&image);
+    hn_compile_pool_destroy(pool);
+}
+
 static uint64_t count_of(int event)
 {
     uint64_t count = 0;
@@ -312,6 +335,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(nothing_is_kept_unless_it_is_asked_for),
         cmocka_unit_test(a_program_is_compiled_once),
         cmocka_unit_test(a_program_whose_compilation_is_stopped_is_compiled_for_the_next),
+        cmocka_unit_test(what_is_not_worth_its_time_is_stopped),
         cmocka_unit_test(guests_are_served_in_turn),
         cmocka_unit_test(each_program_has_an_image_of_its_own),
     };

@@ -198,7 +198,8 @@ static void message_that_is_no_utf8_is_kept_readable(void **state)
 }
 
 #define OUTCOMES                                                                                   \
-    "record: 'outcome' is not one of ok, slower, duplicate, skipped, invalid_launch, "             \
+    "record: 'outcome' is not one of ok, slower, duplicate, skipped, compile_stopped, "            \
+    "invalid_launch, "                                                                             \
     "compile_error, compile_timeout, compile_crash, launch_error, wrong_result, out_of_bounds, "   \
     "device_fault, run_timeout, out_of_memory, worker_crash"
 

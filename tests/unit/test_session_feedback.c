@@ -129,8 +129,15 @@ static void finished(struct hn_strategy *strategy, uint64_t ticket,
     remember(strategy, line);
 }
 
+/* Each fifth point is worth 100 ms. */
+static double patience(const struct hn_strategy *strategy)
+{
+    return probe.points[strategy->proposed - 1] % 5 == 1 ? 100 : INFINITY;
+}
+
 static const struct hn_strategy_kind feedback = {
     .name = "feedback",
+    .patience = patience,
     .needs_feedback = true,
     .create = create,
     .destroy = destroy,
@@ -163,6 +170,7 @@ static void make_varied(struct grid *grid, int jobs, unsigned shuffle)
         else if (i % 3 == 1)
             fate->code = 1 + i / 9;
         fate->delay = shuffle == 0 ? i * 37 % 50 : 0;
+        fate->compile_ms = i % 4 == 1 ? 200 : 0;
     }
 }
 
@@ -208,6 +216,7 @@ static void measurements_alone_determine_the_sequence(void **state)
             first = hn_text_take(&probe.log);
             assert_non_null(strstr(first, " slower "));
             assert_non_null(strstr(first, " duplicate "));
+            assert_non_null(strstr(first, " compile_stopped "));
             assert_int_equal(strstr(first, " skipped ") != NULL, i >= 4);
         } else {
             assert_same_log(first, probe.log.data);

@@ -391,6 +391,43 @@ static void what_is_imported_is_measured(void **state)
     hn_store_close(store);
 }
 
+static double impatience(const struct hn_strategy *strategy)
+{
+    (void)strategy;
+    return 1000;
+}
+
+/* It is no failure: whoever looks again may have more time. */
+static void what_was_stopped_is_compiled_again(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hn_strategy_kind hurried = *hn_strategy_find("exhaustive");
+    struct hn_session_options options = exhaustive();
+    struct hn_store *store = open_store(fixture->path, HN_STORE_WRITE);
+    options.strategy = &hurried;
+    hurried.patience = impatience;
+    for (int i = 0; i < 3; i++) {
+        struct grid grid;
+        make_grid(&grid, NULL);
+        for (int p = 3; i < 2 && p < GRID_POINTS; p += 10)
+            grid.backend.fates[p].compile_ms = 1500;
+        struct hn_session *session = run_session(&grid, store, &options);
+        const struct hn_session_state *end = hn_session_state(session);
+        const struct hn_record *record = record_of(session, 13);
+        assert_int_equal(end->counts[HN_OUTCOME_COMPILE_STOPPED], i < 2 ? GRID_POINTS / 10 : 0);
+        if (i > 0) /* and some finalists */
+            assert_in_range(grid.backend.compiled_count, GRID_POINTS / 10, GRID_POINTS / 5);
+        assert_int_equal(end->finished, GRID_POINTS);
+        assert_near(record->costs.compile_ms, i < 2 ? 1000 : 10, 0);
+        assert_true(i < 2
+                        ? record->outcome == HN_OUTCOME_COMPILE_STOPPED
+                        : record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_SLOWER);
+        hn_session_destroy(session);
+        finish_grid(&grid);
+    }
+    hn_store_close(store);
+}
+
 /* Somebody may prune the cache meanwhile. */
 static void a_record_that_is_gone_is_said(void **state)
 {
@@ -423,7 +460,7 @@ int main(void)
         TEST(a_part_of_the_space_has_its_own_best), TEST(what_is_new_races_the_best_so_far),
         TEST(what_is_in_the_cache_is_not_held),     TEST(what_is_imported_is_measured),
         TEST(a_record_that_is_gone_is_said),        TEST(a_slower_race_is_settled),
-        TEST(who_looks_better_meets_the_winner),
+        TEST(who_looks_better_meets_the_winner),    TEST(what_was_stopped_is_compiled_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,6 +59,7 @@ static void what_nothing_reads_does_not_count(void **state)
         {.name = "STREAMS", .body = "#include <stdint.h>\n#include <climits>\nint x;"},
         {.name = "STREAMS", .body = "#include \"part.cuh\"\n", .has_include = true},
         {.name = "STREAMS", .body = "int x;", .option = "-DN=OTHER"},
+        {.name = "STREAMS", .body = "#define SUM(a, n) a + SUM_##n \\\n + PART ## n\nint OTHER;"},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         assert_false(counts(&pairs[i]));
@@ -79,6 +80,11 @@ static void what_may_be_read_counts(void **state)
         {.name = "NDEBUG", .body = "#include <assert.h>\nint OTHER;"},
         {.name = "_TILE", .body = "int OTHER;"},
         {.name = "TILE", .body = "#define JOIN(a, b) a##b\nint OTHER, JOIN(TI, LE);"},
+        {.name = "TILE", .body = "#define NAME(x) TI##x\nint OTHER, NAME(LE);"},
+        {.name = "TILE", .body = "#define NAME(x, TI) 0 \\\n + TI##x\nint OTHER, NAME(LE, TI);"},
+        {.name = "TILE", .body = "#define NAME(...) __VA_ARGS__##E\nint OTHER, NAME(TIL);"},
+        {.name = "TILE", .body = "int OTHER; // a ## b"},
+        {.name = "TILE", .body = "#define NAME(a, b) a%:%:b\nint OTHER, NAME(TI, LE);"},
         {.name = "TILE", .body = "#include <cub/cub.cuh>\nint OTHER;"},
         {.name = "TILE", .body = "# include OTHER"},
         {.name = "TILE", .body = "#include <stdint.h>\nint OTHER;", .option = "-I/usr/own"},

@@ -53,8 +53,9 @@ struct run {
     size_t distinct; /* points */
     size_t to_best;  /* distinct points proposed when the best was, 0: never */
     size_t declined;
-    size_t dear;   /* of the distinct points */
-    double chance; /* at the end */
+    size_t dear;    /* of the distinct points */
+    size_t stopped; /* proposals that were worth less than they take */
+    double chance;  /* at the end */
 };
 
 struct plan {
@@ -66,6 +67,7 @@ struct plan {
     size_t prior_count;
     bool resources; /* slow points spill */
     double dear_ms; /* what some points take to compile, others 400 ms at most; 0: not known */
+    bool stops;     /* what is not worth it */
 };
 
 static double least_cost(const struct hn_space *space)
@@ -87,7 +89,7 @@ static bool is_dear(const uint16_t *choice)
 }
 
 static void tell(const struct hn_strategy_kind *kind, struct hn_strategy *strategy, uint64_t ticket,
-                 const uint16_t *choice, bool declined, double dear_ms)
+                 const uint16_t *choice, bool declined, double dear_ms, double limit_ms)
 {
     struct hn_observation observation = {.outcome = HN_OUTCOME_OK, .cost = cost_of(choice)};
     if (fails(choice) || declined)
@@ -95,6 +97,9 @@ static void tell(const struct hn_strategy_kind *kind, struct hn_strategy *strate
             .outcome = declined ? HN_OUTCOME_SKIPPED : HN_OUTCOME_LAUNCH_ERROR, .cost = NAN};
     observation.compile_ms = is_dear(choice) ? dear_ms : fmin(dear_ms, 400);
     observation.evaluate_ms = dear_ms > 0 ? 10 : 0;
+    if (observation.compile_ms > limit_ms)
+        observation = (struct hn_observation){
+            .outcome = HN_OUTCOME_COMPILE_STOPPED, .cost = NAN, .compile_ms = limit_ms};
     kind->finished(strategy, ticket, &observation);
 }
 
@@ -109,6 +114,8 @@ static void run(const struct hn_space *space, const struct plan *plan, struct ru
     struct hn_strategy *strategy;
     bool *seen = calloc(hn_space_size(space), sizeof *seen);
     bool *declined = calloc(MOST, sizeof *declined);
+    double *limits = calloc(MOST, sizeof *limits);
+    double *point_limits = calloc(hn_space_size(space), sizeof *point_limits);
     double least = least_cost(space);
     memset(run, 0, sizeof *run);
     assert_int_equal(kind->create(&search, &strategy, NULL), HN_OK);
@@ -116,18 +123,23 @@ static void run(const struct hn_space *space, const struct plan *plan, struct ru
     while (run->distinct < plan->evaluations && run->count < MOST) {
         uint16_t *choice = run->proposals[run->count];
         for (; told + plan->look_ahead < run->count + 1; told++)
-            tell(kind, strategy, told, run->proposals[told], declined[told], plan->dear_ms);
+            tell(kind, strategy, told, run->proposals[told], declined[told], plan->dear_ms,
+                 limits[told]);
         if (!kind->propose(strategy, run->count, choice))
             break;
         uint64_t point = hn_space_find(space, choice);
         assert_true(point != UINT64_MAX);
         if (!seen[point]) {
             seen[point] = true;
+            point_limits[point] = plan->stops ? kind->patience(strategy) : INFINITY;
+            assert_true(point_limits[point] >= 2000);
+            run->stopped += is_dear(choice) && plan->dear_ms > point_limits[point];
             run->distinct++;
             run->dear += is_dear(choice);
             if (run->to_best == 0 && !fails(choice) && cost_of(choice) <= least)
                 run->to_best = run->distinct;
         }
+        limits[run->count] = point_limits[point];
         if (kind->compiled != NULL) {
             double cost = cost_of(choice);
             const struct hn_resources resources = {
@@ -140,11 +152,14 @@ static void run(const struct hn_space *space, const struct plan *plan, struct ru
         run->count++;
     }
     for (; told < run->count; told++)
-        tell(kind, strategy, told, run->proposals[told], declined[told], plan->dear_ms);
+        tell(kind, strategy, told, run->proposals[told], declined[told], plan->dear_ms,
+             limits[told]);
     run->chance = kind->chance(strategy);
     kind->destroy(strategy);
     free(seen);
     free(declined);
+    free(limits);
+    free(point_limits);
 }
 
 static void finds_the_best_of_few(void **state)
@@ -155,7 +170,7 @@ static void finds_the_best_of_few(void **state)
     static const char *const names[] = {"model", "auto"};
     for (size_t i = 0; i < 2; i++) {
         for (uint64_t seed = 1; seed <= 5; seed++) {
-            const struct plan plan = {names[i], seed, 1, 80, NULL, 0, false, 0};
+            const struct plan plan = {names[i], seed, 1, 80, NULL, 0, false, 0, false};
             run(space, &plan, &found);
             /* random search needs half of the points to have it with even chances: over 250 */
             assert_in_range(found.to_best, 1, 60);
@@ -170,7 +185,7 @@ static void looks_ahead_without_harm(void **state)
     struct hn_space *space = make_space();
     static struct run found;
     for (uint64_t seed = 1; seed <= 5; seed++) {
-        const struct plan plan = {"auto", seed, 32, 100, NULL, 0, false, 0};
+        const struct plan plan = {"auto", seed, 32, 100, NULL, 0, false, 0, false};
         run(space, &plan, &found);
         assert_in_range(found.to_best, 1, 90);
     }
@@ -205,9 +220,9 @@ static void has_more_in_flight_with_a_longer_look_ahead(void **state)
     (void)state;
     struct hn_space *space = make_space();
     static struct run few, some, many;
-    const struct plan begin = {"auto", 2, 128, 6, NULL, 0, false, 0};
-    const struct plan usual = {"auto", 2, 32, 150, NULL, 0, false, 0};
-    const struct plan longer = {"auto", 2, 128, 150, NULL, 0, false, 0};
+    const struct plan begin = {"auto", 2, 128, 6, NULL, 0, false, 0, false};
+    const struct plan usual = {"auto", 2, 32, 150, NULL, 0, false, 0, false};
+    const struct plan longer = {"auto", 2, 128, 150, NULL, 0, false, 0, false};
     run(space, &begin, &few);
     run(space, &usual, &some);
     run(space, &longer, &many);
@@ -232,10 +247,10 @@ static void looks_less_where_points_compile_slowly(void **state)
     size_t dear = 0;
     size_t priced = 0;
     for (uint64_t seed = 1; seed <= 15; seed++) {
-        const struct plan unknown = {"model", seed, 1, 30, NULL, 0, false, 0};
-        const struct plan noise = {"model", seed, 1, 30, NULL, 0, false, 290};
-        const struct plan costly = {"model", seed, 1, 30, NULL, 0, false, 8000};
-        const struct plan longer = {"model", seed, 1, 80, NULL, 0, false, 8000};
+        const struct plan unknown = {"model", seed, 1, 30, NULL, 0, false, 0, false};
+        const struct plan noise = {"model", seed, 1, 30, NULL, 0, false, 290, false};
+        const struct plan costly = {"model", seed, 1, 30, NULL, 0, false, 8000, false};
+        const struct plan longer = {"model", seed, 1, 80, NULL, 0, false, 8000, false};
         run(space, &unknown, &plain);
         run(space, &noise, &quick);
         run(space, &costly, &slow);
@@ -249,13 +264,40 @@ static void looks_less_where_points_compile_slowly(void **state)
     hn_space_destroy(space);
 }
 
+/* Where some points take longer than they are worth; they are no failures, and the best is found
+ * among them. */
+static void does_not_wait_for_what_is_not_worth_it(void **state)
+{
+    (void)state;
+    struct hn_space *space = make_space();
+    static struct run patient, hurried, again;
+    size_t stopped = 0;
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        const struct plan early = {"model", seed, 1, 8, NULL, 0, false, 40e3, true};
+        const struct plan usual = {"model", seed, 1, 80, NULL, 0, false, 8000, true};
+        const struct plan waits = {"model", seed, 1, 80, NULL, 0, false, 8000, false};
+        run(space, &early, &hurried);
+        assert_int_equal(hurried.stopped, 0); /* nothing is known yet */
+        run(space, &usual, &hurried);
+        run(space, &usual, &again);
+        assert_memory_equal(&hurried, &again, sizeof hurried);
+        run(space, &waits, &patient);
+        assert_true(hurried.stopped == 0 ||
+                    memcmp(&patient.proposals, &hurried.proposals, sizeof hurried.proposals) != 0);
+        stopped += hurried.stopped;
+        assert_in_range(hurried.to_best, 1, 80);
+    }
+    assert_in_range(stopped, 1, 100);
+    hn_space_destroy(space);
+}
+
 static void is_repeatable(void **state)
 {
     (void)state;
     struct hn_space *space = make_space();
     static struct run first, second, other;
-    const struct plan plan = {"auto", 7, 32, 120, NULL, 0, true, 0};
-    const struct plan another = {"auto", 8, 32, 120, NULL, 0, true, 0};
+    const struct plan plan = {"auto", 7, 32, 120, NULL, 0, true, 0, false};
+    const struct plan another = {"auto", 8, 32, 120, NULL, 0, true, 0, false};
     run(space, &plan, &first);
     run(space, &plan, &second);
     run(space, &another, &other);
@@ -278,7 +320,7 @@ static void proposes_all_there_is_and_ends(void **state)
     assert_int_equal(hn_space_add_parameter(space, "D", &one, 1, NULL), HN_OK);
     assert_int_equal(hn_space_build(space, NULL), HN_OK);
     static struct run found;
-    const struct plan plan = {"auto", 1, 4, MOST, NULL, 0, false, 0};
+    const struct plan plan = {"auto", 1, 4, MOST, NULL, 0, false, 0, false};
     run(space, &plan, &found);
     assert_int_equal(found.distinct, 15);
     assert_true(found.count < MOST);
@@ -316,8 +358,8 @@ static void priors_lead_to_the_best(void **state)
     static struct run with, without;
     size_t sum_with = 0, sum_without = 0;
     for (uint64_t seed = 1; seed <= 5; seed++) {
-        const struct plan informed = {"auto", seed, 1, 80, priors, 200, false, 0};
-        const struct plan plain = {"auto", seed, 1, 80, NULL, 0, false, 0};
+        const struct plan informed = {"auto", seed, 1, 80, priors, 200, false, 0, false};
+        const struct plan plain = {"auto", seed, 1, 80, NULL, 0, false, 0, false};
         run(space, &informed, &with);
         run(space, &plain, &without);
         assert_true(with.to_best > 0 && without.to_best > 0);
@@ -339,8 +381,8 @@ static void declines_what_its_resources_condemn(void **state)
     (void)state;
     struct hn_space *space = make_space();
     static struct run with, without;
-    const struct plan spills = {"auto", 3, 1, 300, NULL, 0, true, 0};
-    const struct plan plain = {"auto", 3, 1, 300, NULL, 0, false, 0};
+    const struct plan spills = {"auto", 3, 1, 300, NULL, 0, true, 0, false};
+    const struct plan plain = {"auto", 3, 1, 300, NULL, 0, false, 0, false};
     run(space, &spills, &with);
     run(space, &plain, &without);
     assert_int_equal(without.declined, 0);
@@ -354,8 +396,8 @@ static void doubt_falls(void **state)
     (void)state;
     struct hn_space *space = make_space();
     static struct run early, late;
-    const struct plan few = {"auto", 2, 1, 12, NULL, 0, false, 0};
-    const struct plan many = {"auto", 2, 1, 150, NULL, 0, false, 0};
+    const struct plan few = {"auto", 2, 1, 12, NULL, 0, false, 0, false};
+    const struct plan many = {"auto", 2, 1, 150, NULL, 0, false, 0, false};
     run(space, &few, &early);
     run(space, &many, &late);
     assert_true(early.chance > 0.3 && early.chance < 1);
@@ -385,7 +427,7 @@ static void begins_where_it_is_told_to(void **state)
     size_t without = 0;
     size_t with = 0;
     for (uint64_t seed = 1; seed <= 5; seed++) {
-        const struct plan plan = {"model", seed, 1, 80, NULL, 0, false, 0};
+        const struct plan plan = {"model", seed, 1, 80, NULL, 0, false, 0, false};
         struct hn_space *told = make_space();
         struct hn_space *wrong = make_space();
         estimate(told, good);
@@ -470,6 +512,7 @@ int main(void)
         cmocka_unit_test(looks_ahead_without_harm),
         cmocka_unit_test(has_more_in_flight_with_a_longer_look_ahead),
         cmocka_unit_test(looks_less_where_points_compile_slowly),
+        cmocka_unit_test(does_not_wait_for_what_is_not_worth_it),
         cmocka_unit_test(is_repeatable),
         cmocka_unit_test(proposes_all_there_is_and_ends),
         cmocka_unit_test(priors_lead_to_the_best),

@@ -15,7 +15,7 @@ static bool is_timed(const struct hn_record *record)
 /* A session that was asked for no more than so many evaluations says nothing of a point. */
 static bool is_unknown(const struct hn_record *record)
 {
-    return record->outcome == HN_OUTCOME_SKIPPED;
+    return hn_outcome_is_open(record->outcome);
 }
 
 static enum hn_status allocate(struct hn_evidence *evidence, struct hn_error *err)

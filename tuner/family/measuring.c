@@ -184,7 +184,7 @@ static enum hn_status read_time(const struct hn_session *session, const struct h
     bool timed =
         outcome == HN_OUTCOME_OK || outcome == HN_OUTCOME_DUPLICATE || outcome == HN_OUTCOME_SLOWER;
     *time_us = timed && record.timing.median_us > 0 ? record.timing.median_us
-               : outcome == HN_OUTCOME_SKIPPED      ? NAN
+               : hn_outcome_is_open(outcome)        ? NAN
                                                     : INFINITY;
     if (record.resources.occupancy > 0)
         *occupancy = record.resources.occupancy;

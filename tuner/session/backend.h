@@ -99,6 +99,8 @@ struct hn_backend_kind {
     void (*halt)(struct hn_backend *backend);
     double (*busy_ms)(const struct hn_backend *backend); /* of the GPU */
     void (*usage)(const struct hn_backend *backend, struct hn_usage *usage); /* NULL: not known */
+    /* What was just given to compile is stopped where it compiles for longer: compile_stopped. NULL: nothing is. */
+    void (*limit)(struct hn_backend *backend, uint64_t ticket, double patience_ms);
 };
 
 struct hn_backend {

@@ -250,6 +250,11 @@ static void usage(const struct hn_backend *backend, struct hn_usage *usage)
     usage->working_s -= live->before.working_s;
 }
 
+static void limit(struct hn_backend *backend, uint64_t ticket, double patience_ms)
+{
+    hn_compile_pool_limit(((struct hn_live *)backend)->pool, ticket, patience_ms);
+}
+
 static void halt(struct hn_backend *backend)
 {
     hn_compile_pool_halt(((struct hn_live *)backend)->pool);
@@ -264,7 +269,7 @@ static double busy_ms(const struct hn_backend *backend)
 
 static const struct hn_backend_kind live_kind = {
     destroy,    hn_live_prepare, compile,      complete,  room, idle,    quiet, evaluate,
-    wait_event, reseed,          hn_live_race, copy_rate, halt, busy_ms, usage,
+    wait_event, reseed,          hn_live_race, copy_rate, halt, busy_ms, usage, limit,
 };
 
 static void take_lead(struct hn_live *live)

@@ -199,8 +199,16 @@ static double busy_ms(const struct hn_backend *backend)
 }
 
 static const struct hn_backend_kind simulated_kind = {
-    destroy,    prepare, compile, complete, room, idle,    NULL, evaluate,
-    wait_event, reseed,  NULL,    NULL,     NULL, busy_ms, NULL,
+    .destroy = destroy,
+    .prepare = prepare,
+    .compile = compile,
+    .complete = complete,
+    .room = room,
+    .idle = idle,
+    .evaluate = evaluate,
+    .wait = wait_event,
+    .reseed = reseed,
+    .busy_ms = busy_ms,
 };
 
 static enum hn_status index_points(struct simulated *simulated, const char *path,

@@ -115,7 +115,7 @@ static enum hn_status add_records(struct hn_knowledge *knowledge, const struct h
     for (size_t i = 0; i < records->count; i++) {
         const struct hn_record *record = &records->items[i];
         uint16_t *choice = knowledge->choices + knowledge->count * width;
-        if (record->time >= before || record->outcome == HN_OUTCOME_SKIPPED ||
+        if (record->time >= before || hn_outcome_is_open(record->outcome) ||
             record->outcome == HN_OUTCOME_SLOWER ||
             hn_space_choice(space, &record->point, choice, NULL) != HN_OK ||
             !hn_space_contains(space, choice))

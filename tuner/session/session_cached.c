@@ -120,6 +120,8 @@ static bool reusable(const struct hn_session *session, const struct hn_result *r
         return has_footing(&session->cached, result);
     case HN_OUTCOME_SLOWER:
         return !session->options.full && has_footing(&session->cached, result);
+    case HN_OUTCOME_COMPILE_STOPPED:
+        return false; /* it may be worth more now */
     case HN_OUTCOME_SKIPPED:
         /* Declined by a strategy: another that measures everything does not take its word. */
         return session->options.strategy->compiled != NULL && !session->options.retry_failed;

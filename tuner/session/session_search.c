@@ -14,9 +14,11 @@ static const size_t waiting_limit = 256;
 static const uint64_t doubt_first = 50;
 static const uint64_t doubt_interval = 8;
 
-static enum hn_status start_compiling(struct hn_session *session, size_t number,
+/* patience_ms: how long that is worth. */
+static enum hn_status start_compiling(struct hn_session *session, size_t number, double patience_ms,
                                       struct hn_error *err)
 {
+    const struct hn_backend_kind *kind = session->backend->kind;
     struct hn_ticket *ticket = &session->tickets.items[number];
     struct hn_record *record = &ticket->flight->record;
     struct hn_launch launch;
@@ -31,7 +33,10 @@ static enum hn_status start_compiling(struct hn_session *session, size_t number,
     session->compiles = true;
     ticket->state = HN_TICKET_COMPILING;
     ticket->flight->compiling_since_ms = hn_now_ms();
-    return session->backend->kind->compile(session->backend, number, &record->point, err);
+    status = kind->compile(session->backend, number, &record->point, err);
+    if (status == HN_OK && kind->limit != NULL && isfinite(patience_ms))
+        kind->limit(session->backend, number, patience_ms);
+    return status;
 }
 
 /* The point was proposed before: what became of it then holds now too. */
@@ -62,7 +67,8 @@ static enum hn_status reuse(struct hn_session *session, size_t number,
 }
 
 /* Makes a ticket of the point in session->choice. */
-static enum hn_status admit(struct hn_session *session, bool full, struct hn_error *err)
+static enum hn_status admit_patiently(struct hn_session *session, bool full, double patience_ms,
+                                      struct hn_error *err)
 {
     size_t number;
     uint32_t point;
@@ -86,7 +92,21 @@ static enum hn_status admit(struct hn_session *session, bool full, struct hn_err
     status = hn_tickets_fly(&session->tickets, number, err);
     if (status == HN_OK)
         status = hn_session_point(session, point, &ticket->flight->record.point, err);
-    return status == HN_OK ? start_compiling(session, number, err) : status;
+    return status == HN_OK ? start_compiling(session, number, patience_ms, err) : status;
+}
+
+static enum hn_status admit(struct hn_session *session, bool full, struct hn_error *err)
+{
+    return admit_patiently(session, full, INFINITY, err);
+}
+
+/* What the strategy has just proposed. Who asks for all points waits for all. */
+static enum hn_status admit_proposal(struct hn_session *session, struct hn_error *err)
+{
+    const struct hn_session_options *options = &session->options;
+    bool asks = options->strategy->patience != NULL && !options->full;
+    double patience_ms = asks ? options->strategy->patience(session->strategy) : INFINITY;
+    return admit_patiently(session, false, patience_ms, err);
 }
 
 static enum hn_status admit_point(struct hn_session *session, const struct hn_bindings *point,
@@ -387,7 +407,7 @@ static enum hn_status propose(struct hn_session *session, struct hn_error *err)
                                                            session->strategy, t, session->choice);
         if (session->exhausted)
             break;
-        status = admit(session, false, err);
+        status = admit_proposal(session, err);
         session->repeats = session->state.proposed > known ? 0 : session->repeats + 1;
         /* What is told is let go of: launches that are known not to fit finish right here. */
         if (status == HN_OK && !session->options.strategy->needs_feedback) {

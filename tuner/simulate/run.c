@@ -26,8 +26,9 @@ struct drive {
     size_t capacity;
     uint64_t told_compiled;
     uint64_t told_finished;
-    bool *proposed; /* by row */
-    bool *declined; /* by row */
+    bool *proposed;     /* by row */
+    bool *declined;     /* by row */
+    double *compile_ms; /* by row: what it took, or after how long it was stopped */
     size_t distinct;
     size_t declined_count;
     double cost_ms;
@@ -35,11 +36,17 @@ struct drive {
     size_t chance_count;
 };
 
+static bool is_stopped(const struct drive *drive, uint32_t row)
+{
+    return drive->compile_ms[row] < drive->options->recorded->table.rows[row].compile_ms;
+}
+
 static void tell_compiled(struct drive *drive, uint64_t t)
 {
     const struct ticket *ticket = &drive->tickets[t];
     const struct hn_recorded *recorded = drive->options->recorded;
-    if (hn_tell_compiled(drive->options->strategy, drive->strategy, t,
+    if (is_stopped(drive, ticket->row) ||
+        hn_tell_compiled(drive->options->strategy, drive->strategy, t,
                          &recorded->observations[ticket->row]) ||
         ticket->repeated)
         return;
@@ -54,8 +61,13 @@ static void tell_finished(struct drive *drive, uint64_t t)
     uint32_t row = drive->tickets[t].row;
     struct hn_observation finished = drive->options->recorded->observations[row];
     const struct hn_table_row *measured = &drive->options->recorded->table.rows[row];
-    finished.compile_ms = measured->compile_ms;
+    finished.compile_ms = drive->compile_ms[row];
     finished.evaluate_ms = measured->cost_ms - measured->compile_ms;
+    if (is_stopped(drive, row)) {
+        finished.outcome = HN_OUTCOME_COMPILE_STOPPED;
+        finished.cost = NAN;
+        finished.evaluate_ms = 0;
+    }
     if (drive->declined[row]) {
         finished.outcome = HN_OUTCOME_SKIPPED;
         finished.cost = NAN;
@@ -73,6 +85,14 @@ static void tell_for(struct drive *drive, uint64_t t)
         tell_compiled(drive, drive->told_compiled++);
     while (drive->told_finished < due.finished)
         tell_finished(drive, drive->told_finished++);
+}
+
+/* For the last proposal. Without a clock there is nothing to gain by stopping. */
+static double patience_ms(const struct drive *drive)
+{
+    const struct hn_strategy_kind *kind = drive->options->strategy;
+    bool asks = drive->options->cores > 0 && kind->patience != NULL;
+    return asks ? kind->patience(drive->strategy) : INFINITY;
 }
 
 static enum hn_status admit(struct drive *drive, const uint16_t *choice, struct hn_error *err)
@@ -97,6 +117,7 @@ static enum hn_status admit(struct drive *drive, const uint16_t *choice, struct 
     drive->proposed[row] = true;
     drive->distinct++;
     drive->cost_ms += recorded->table.rows[row].cost_ms;
+    drive->compile_ms[row] = fmin(recorded->table.rows[row].compile_ms, patience_ms(drive));
     return HN_OK;
 }
 
@@ -155,10 +176,12 @@ static void list_jobs(const struct drive *drive, struct hn_machine_job *jobs, si
         const struct hn_table_row *row = &table->rows[ticket->row];
         if (!ticket->repeated)
             first[ticket->row] = t;
-        jobs[t] = (struct hn_machine_job){
-            .original = first[ticket->row],
-            .compile_ms = row->compile_ms,
-            .evaluate_ms = drive->declined[ticket->row] ? 0 : row->cost_ms - row->compile_ms};
+        jobs[t] = (struct hn_machine_job){.original = first[ticket->row],
+                                          .compile_ms = drive->compile_ms[ticket->row],
+                                          .evaluate_ms = drive->declined[ticket->row] ||
+                                                                 is_stopped(drive, ticket->row)
+                                                             ? 0
+                                                             : row->cost_ms - row->compile_ms};
     }
 }
 
@@ -192,7 +215,7 @@ static enum hn_status collect(const struct drive *drive, struct hn_run *run, str
         return hn_fail_memory(err);
     for (size_t t = 0; t < drive->count; t++) {
         const struct ticket *ticket = &drive->tickets[t];
-        if (!ticket->repeated && !drive->declined[ticket->row])
+        if (!ticket->repeated && !drive->declined[ticket->row] && !is_stopped(drive, ticket->row))
             run->rows[run->count++] = ticket->row;
     }
     run->declined = drive->declined_count;
@@ -237,10 +260,12 @@ enum hn_status hn_run_make(const struct hn_run_options *options, struct hn_run *
     struct drive drive = {.options = options};
     drive.proposed = calloc(table->row_count, sizeof *drive.proposed);
     drive.declined = calloc(table->row_count, sizeof *drive.declined);
+    drive.compile_ms = calloc(table->row_count, sizeof *drive.compile_ms);
     uint16_t *choice = calloc(table->parameter_count, sizeof *choice);
     *run = (struct hn_run){.count = 0};
     enum hn_status status = HN_OK;
-    if (drive.proposed == NULL || drive.declined == NULL || choice == NULL)
+    if (drive.proposed == NULL || drive.declined == NULL || drive.compile_ms == NULL ||
+        choice == NULL)
         status = hn_fail_memory(err);
     if (status == HN_OK)
         status = search_with_strategy(&drive, choice, err);
@@ -251,6 +276,7 @@ enum hn_status hn_run_make(const struct hn_run_options *options, struct hn_run *
     free(drive.tickets);
     free(drive.proposed);
     free(drive.declined);
+    free(drive.compile_ms);
     free(choice);
     return status;
 }

@@ -7,6 +7,10 @@
 /* Half of the look-ahead is compiled at a time, on machines with at least so many cores. How many
  * there really are is not asked, since what is proposed does not depend on the machine. */
 static const double cores_most = 16;
+/* What was stopped would have taken longer: as long again is the median of what has no scale. */
+static const double stopped_factor = 2;
+/* So many compilations are known before differences are. */
+static const size_t known_least = 8;
 
 bool hn_prices_init(struct hn_prices *prices, unsigned look_ahead, size_t candidates)
 {
@@ -42,7 +46,8 @@ void hn_prices_note(struct hn_prices *prices, uint32_t point,
 {
     if (!(observation->compile_ms > 0) || !make_room(prices, point))
         return;
-    prices->log_compile[point] = log(observation->compile_ms);
+    bool stopped = observation->outcome == HN_OUTCOME_COMPILE_STOPPED;
+    prices->log_compile[point] = log(observation->compile_ms * (stopped ? stopped_factor : 1));
     if (!(observation->evaluate_ms > 0))
         return;
     prices->compile_ms += observation->compile_ms;
@@ -61,10 +66,11 @@ static bool compiler_is_scarce(const struct hn_prices *prices)
 
 /* The deviations of the process's points from their mean, NAN where not known. Returns how many are
  * known. */
-static size_t collect(const struct hn_prices *prices, const struct hn_surrogate *surrogate,
+static size_t collect(struct hn_prices *prices, const struct hn_surrogate *surrogate,
                       double *targets, double *mean)
 {
     size_t known = 0;
+    double squares = 0;
     *mean = 0;
     for (size_t i = 0; i < surrogate->gaussian.count; i++) {
         uint32_t point = surrogate->members[i];
@@ -72,9 +78,11 @@ static size_t collect(const struct hn_prices *prices, const struct hn_surrogate 
         if (isnan(targets[i]))
             continue;
         *mean += targets[i];
+        squares += targets[i] * targets[i];
         known++;
     }
     *mean /= known > 0 ? (double)known : 1;
+    prices->spread = known > 0 ? sqrt(fmax(squares / (double)known - *mean * *mean, 0)) : 0;
     for (size_t i = 0; i < surrogate->gaussian.count; i++)
         targets[i] -= *mean;
     return known;
@@ -86,8 +94,9 @@ void hn_prices_predict(struct hn_prices *prices, const struct hn_surrogate *surr
     double targets[HN_SURROGATE_MOST];
     double whitened[HN_SURROGATE_MOST];
     double mean;
-    bool differ = compiler_is_scarce(prices) && collect(prices, surrogate, targets, &mean) > 0;
-    if (!differ) {
+    size_t known = compiler_is_scarce(prices) ? collect(prices, surrogate, targets, &mean) : 0;
+    prices->differ = known >= known_least;
+    if (known == 0) {
         for (size_t c = 0; c < candidates->count; c++)
             prices->prices[c] = 1;
         return;

@@ -18,6 +18,8 @@ struct hn_prices {
     double evaluate_ms;
     size_t measured;
     double *prices; /* by candidate, in ms, as of hn_prices_predict */
+    bool differ;    /* they do: the compiler is what is scarce */
+    double spread;  /* standard deviation of the logarithms of what is known */
 };
 
 /* For so many candidates at most. False when out of memory: nothing is to be finished. */

@@ -17,7 +17,7 @@ struct hn_observation {
     /* ok, duplicate: the objective (negated when it is maximised); slower: a lower bound of it; else NAN. */
     double cost;
     const struct hn_resources *resources; /* for the call; NULL or not known: nothing was compiled */
-    double compile_ms;  /* finished: what that took; 0: not known */
+    double compile_ms;  /* finished: what that took, or after how long it was stopped; 0: not known */
     double evaluate_ms; /* the same of verifying and measuring */
 };
 
@@ -45,6 +45,9 @@ struct hn_strategy_kind {
     void (*destroy)(struct hn_strategy *strategy);
     /* Writes the next point, which may be one proposed before; false when the strategy is done. */
     bool (*propose)(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice);
+    /* How long the point of the last proposal is worth compiling for, in ms: what takes longer may be stopped. May be NULL
+     * (INFINITY: as long as it takes). */
+    double (*patience)(const struct hn_strategy *strategy);
     /* Told of a compiled ticket, whose cost is NAN yet: false declines to measure it (skipped). May be NULL (always
      * measure). */
     bool (*compiled)(struct hn_strategy *strategy, uint64_t ticket, const struct hn_observation *observation);

@@ -41,7 +41,15 @@ enum {
     SECONDS = 16, /* neighbours of neighbours of each */
     STEPS = 4,    /* pairs of changes of the best point, at each proposal */
     SHORTLIST = 32,
+    ELSEWHERE = 8, /* in the shortlist: what a core may do instead */
 };
+
+/* A compilation that takes so many times as long as other candidates take to promise as much, with
+ * so many deviations of what it was predicted to take, is stopped; but not before the start of a
+ * new worker is little beside it. */
+static const double patience_factor = 1.5;
+static const double patience_deviations = 2;
+static const double patience_least_ms = 2000;
 
 struct hn_strategy {
     struct hn_trail trail;
@@ -55,6 +63,7 @@ struct hn_strategy {
     size_t pending;           /* distinct points proposed and not told */
     size_t look_ahead;
     uint32_t first_pending; /* none before it is */
+    double patience_ms;     /* for the last proposal */
 };
 
 static void destroy(struct hn_strategy *strategy)
@@ -78,6 +87,7 @@ static enum hn_status create(const struct hn_search *search, struct hn_strategy 
         return hn_fail_memory(err);
     memset(strategy->expanded, 0xff, sizeof strategy->expanded);
     strategy->look_ahead = search->look_ahead > USUAL ? search->look_ahead : USUAL;
+    strategy->patience_ms = INFINITY;
     enum hn_status status = hn_trail_init(&strategy->trail, search, err);
     if (status == HN_OK)
         status = hn_surrogate_init(&strategy->surrogate, search, &strategy->trail, err);
@@ -263,6 +273,16 @@ static double improvement(const struct hn_strategy *strategy, size_t candidate)
     return lead * 0.5 * erfc(-z * M_SQRT1_2) + deviation * density;
 }
 
+/* advantage: of its gain for its price over that of others. */
+static void set_patience(struct hn_strategy *strategy, size_t candidate, double advantage)
+{
+    const struct hn_prices *prices = &strategy->prices;
+    double deviation = prices->spread * hn_candidates_deviation(&strategy->candidates, candidate);
+    double patience_ms = patience_factor * advantage * prices->prices[candidate] *
+                         exp(patience_deviations * deviation);
+    strategy->patience_ms = fmax(patience_ms, patience_least_ms);
+}
+
 /* The candidate of most expected improvement for its price, times the chance that it does not fail.
  */
 static size_t choose(struct hn_strategy *strategy)
@@ -294,6 +314,8 @@ static size_t choose(struct hn_strategy *strategy)
             best = shortlist[i];
         }
     }
+    if (strategy->prices.differ && count > ELSEWHERE)
+        set_patience(strategy, best, most / gains[ELSEWHERE]);
     return best;
 }
 
@@ -335,7 +357,7 @@ static bool wait_for_results(struct hn_strategy *strategy, uint16_t *choice)
     const struct hn_trail *trail = &strategy->trail;
     if (strategy->pending < pending_most(strategy))
         return false;
-    while (!isnan(trail->costs[strategy->first_pending]))
+    while (!isnan(trail->costs[strategy->first_pending]) || trail->open[strategy->first_pending])
         strategy->first_pending++;
     memcpy(choice, hn_trail_point(trail, strategy->first_pending), trail->width * sizeof *choice);
     return true;
@@ -344,6 +366,7 @@ static bool wait_for_results(struct hn_strategy *strategy, uint16_t *choice)
 static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
 {
     struct hn_trail *trail = &strategy->trail;
+    strategy->patience_ms = INFINITY;
     if (hn_trail_is_complete(trail))
         return false;
     if (!take_given(strategy, choice) && !wait_for_results(strategy, choice) &&
@@ -366,12 +389,17 @@ static bool compiled(struct hn_strategy *strategy, uint64_t ticket,
                           observation->resources);
 }
 
+static double patience(const struct hn_strategy *strategy)
+{
+    return strategy->patience_ms;
+}
+
 static void finished(struct hn_strategy *strategy, uint64_t ticket,
                      const struct hn_observation *observation)
 {
     struct hn_trail *trail = &strategy->trail;
     uint32_t point = trail->tickets[ticket].point;
-    if (isnan(trail->costs[point])) {
+    if (isnan(trail->costs[point]) && !trail->open[point]) {
         strategy->pending--;
         hn_prices_note(&strategy->prices, point, observation);
     }
@@ -397,6 +425,7 @@ const struct hn_strategy_kind hn_strategy_model = {
     .create = create_plain,
     .destroy = destroy,
     .propose = propose,
+    .patience = patience,
     .finished = finished,
     .chance = chance,
 };
@@ -409,6 +438,7 @@ const struct hn_strategy_kind hn_strategy_auto = {
     .create = create_informed,
     .destroy = destroy,
     .propose = propose,
+    .patience = patience,
     .compiled = compiled,
     .finished = finished,
     .chance = chance,

@@ -20,7 +20,8 @@ struct hn_telling hn_telling_before(uint64_t t, unsigned look_ahead, uint64_t co
 static bool known_early(enum hn_outcome outcome)
 {
     return outcome == HN_OUTCOME_INVALID_LAUNCH || outcome == HN_OUTCOME_COMPILE_ERROR ||
-           outcome == HN_OUTCOME_COMPILE_TIMEOUT || outcome == HN_OUTCOME_COMPILE_CRASH;
+           outcome == HN_OUTCOME_COMPILE_TIMEOUT || outcome == HN_OUTCOME_COMPILE_CRASH ||
+           outcome == HN_OUTCOME_COMPILE_STOPPED;
 }
 
 bool hn_tell_compiled(const struct hn_strategy_kind *kind, struct hn_strategy *strategy,

@@ -45,6 +45,7 @@ void hn_trail_finish(struct hn_trail *trail)
 {
     free(trail->points);
     free(trail->costs);
+    free(trail->open);
     free(trail->slots);
     free(trail->tickets);
     free(trail->neighbours);
@@ -63,6 +64,10 @@ static bool grow_points(struct hn_trail *trail)
     if (costs == NULL)
         return false;
     trail->costs = costs;
+    bool *open = realloc(trail->open, capacity * sizeof *open);
+    if (open == NULL)
+        return false;
+    trail->open = open;
     uint32_t *slots = calloc(2 * capacity, sizeof *slots);
     if (slots == NULL)
         return false;
@@ -97,6 +102,7 @@ bool hn_trail_add(struct hn_trail *trail, uint64_t ticket, const uint16_t *choic
     size_t slot = slot_of(trail, choice);
     if (trail->slots[slot] == 0) {
         memcpy(trail->points + trail->count * trail->width, choice, trail->width * sizeof *choice);
+        trail->open[trail->count] = false;
         trail->costs[trail->count++] = NAN;
         trail->slots[slot] = (uint32_t)trail->count;
     }
@@ -113,8 +119,10 @@ uint32_t hn_trail_tell(struct hn_trail *trail, uint64_t ticket,
     if (ticket >= trail->ticket_count || trail->tickets[ticket].point == HN_TRAIL_NONE)
         return HN_TRAIL_NONE;
     uint32_t point = trail->tickets[ticket].point;
-    trail->costs[point] = isnan(observation->cost) ? INFINITY : observation->cost;
     trail->told++;
+    trail->open[point] = observation->outcome == HN_OUTCOME_COMPILE_STOPPED;
+    if (!trail->open[point])
+        trail->costs[point] = isnan(observation->cost) ? INFINITY : observation->cost;
     return point;
 }
 

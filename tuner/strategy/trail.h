@@ -11,7 +11,8 @@ struct hn_trail {
     size_t width;            /* parameters of a point */
     struct hn_random random; /* the strategy's only source of chance */
     uint16_t *points;        /* `count` distinct points, width numbers each, as first proposed */
-    double *costs;           /* lower is better; NAN: not told yet; INFINITY: failed */
+    double *costs;           /* lower is better; NAN: not told yet, or open; INFINITY: failed */
+    bool *open;              /* told that its compilation was stopped: it may be good or fail */
     size_t count;
     size_t capacity;
     uint32_t *slots; /* hash table: number of a point + 1, or 0 */

@@ -411,6 +411,16 @@ bool hn_compile_pool_claim(struct hn_compile_pool *pool, uint64_t ahead, uint64_
     return claimed;
 }
 
+void hn_compile_pool_limit(struct hn_compile_pool *pool, uint64_t id, double patience_ms)
+{
+    bool finished;
+    lock(pool);
+    struct hn_compile_job *job = find(pool, id, &finished);
+    if (job != NULL)
+        job->patience_ms = patience_ms;
+    unlock(pool);
+}
+
 static void cancel_in(struct hn_compile_pool *pool, struct hn_compile_queue *queue, bool ahead_only)
 {
     struct hn_compile_job **link = &queue->first;

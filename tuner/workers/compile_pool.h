@@ -14,7 +14,7 @@
 
 /* Compile workers and the queue before them. Jobs are started in the order submitted, as many at a time as there are
  * workers, or heavy ones first. A worker that crashes is replaced and its job tried once more; one that exceeds the time
- * limit is killed. Single-threaded: the owner polls and calls process. */
+ * limit, or what its job is worth, is killed. Single-threaded: the owner polls and calls process. */
 struct hn_compile_pool;
 
 /* jobs: workers at most. */
@@ -80,6 +80,8 @@ void hn_compile_pool_prefer_heavy(struct hn_compile_pool *pool, bool prefers);
 enum hn_status hn_compile_pool_submit_ahead(struct hn_compile_pool *pool, uint64_t id, const struct hn_source *source,
                                             const char *architecture, double weight, struct hn_error *err);
 bool hn_compile_pool_claim(struct hn_compile_pool *pool, uint64_t ahead, uint64_t id);
+/* One that was submitted is worth compiling for so long and no longer: then it is stopped, as HN_OUTCOME_COMPILE_STOPPED. */
+void hn_compile_pool_limit(struct hn_compile_pool *pool, uint64_t id, double patience_ms);
 /* The other way round: nobody asks for the job any more. */
 void hn_compile_pool_disclaim(struct hn_compile_pool *pool, uint64_t id);
 /* Forgets all jobs, or those that nobody has claimed; what is being compiled comes to nothing. */

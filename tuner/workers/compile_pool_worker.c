@@ -179,14 +179,20 @@ enum hn_status hn_compile_worker_enforce_limit(struct hn_compile_staff *staff,
     double past_ms = hn_now_ms() - worker->started_ms;
     if (worker->process.pid != 0 && !worker->ready)
         return past_ms < staff->start_limit_ms ? HN_OK : fail_start(staff, worker, err);
-    if (worker->job == NULL || past_ms < worker->job->timeout_ms)
+    if (worker->job == NULL || past_ms < hn_compile_job_limit_ms(worker->job))
         return HN_OK;
     char message[128];
-    snprintf(message, sizeof message, "the compiler was stopped after %g s (--compile-timeout)",
-             worker->job->timeout_ms / 1e3);
+    bool late = past_ms >= worker->job->timeout_ms;
+    if (late)
+        snprintf(message, sizeof message, "the compiler was stopped after %g s (--compile-timeout)",
+                 worker->job->timeout_ms / 1e3);
+    else
+        snprintf(message, sizeof message,
+                 "the compiler was stopped after %.1f s, in which other points promise more",
+                 worker->job->patience_ms / 1e3);
     hn_process_kill(&worker->process);
     worker->ready = false;
-    fail_job(worker, HN_OUTCOME_COMPILE_TIMEOUT, message);
+    fail_job(worker, late ? HN_OUTCOME_COMPILE_TIMEOUT : HN_OUTCOME_COMPILE_STOPPED, message);
     return HN_OK;
 }
 

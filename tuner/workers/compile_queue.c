@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/workers/compile_queue.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 void hn_compile_queue_init(struct hn_compile_queue *queue)
@@ -72,6 +73,11 @@ void hn_compile_job_destroy(struct hn_compile_job *job)
     free(job);
 }
 
+double hn_compile_job_limit_ms(const struct hn_compile_job *job)
+{
+    return fmin(job->timeout_ms, job->patience_ms);
+}
+
 void hn_compile_queue_drain(struct hn_compile_queue *queue)
 {
     while (queue->first != NULL)
@@ -104,6 +110,7 @@ enum hn_status hn_compile_job_make(uint64_t id, const struct hn_source *source,
     if (job == NULL)
         return hn_fail_memory(err);
     job->id = id;
+    job->patience_ms = INFINITY;
     hn_image_init(&job->image);
     enum hn_status status = make_request(source, architecture, &job->request, err);
     if (status == HN_OK)

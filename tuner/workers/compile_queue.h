@@ -19,6 +19,7 @@ struct hn_compile_job {
     struct hn_image image;
     int attempts;
     double timeout_ms;
+    double patience_ms; /* that it is worth */
     double weight;  /* heavier ones first */
     bool ahead;     /* nobody has asked for it yet */
     bool cancelled; /* nobody will */
@@ -36,6 +37,8 @@ struct hn_compile_queue {
 enum hn_status hn_compile_job_make(uint64_t id, const struct hn_source *source, const char *architecture,
                                    struct hn_compile_job **job, struct hn_error *err);
 void hn_compile_job_destroy(struct hn_compile_job *job); /* NULL is fine */
+/* How long it may take. */
+double hn_compile_job_limit_ms(const struct hn_compile_job *job);
 
 void hn_compile_queue_init(struct hn_compile_queue *queue);
 void hn_compile_queue_drain(struct hn_compile_queue *queue);

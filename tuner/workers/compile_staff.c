@@ -203,7 +203,7 @@ int hn_compile_staff_timeout_ms(const struct hn_compile_staff *staff)
         bool starts = worker->process.pid != 0 && !worker->ready;
         if (worker->job == NULL && !starts)
             continue;
-        double limit = starts ? staff->start_limit_ms : worker->job->timeout_ms;
+        double limit = starts ? staff->start_limit_ms : hn_compile_job_limit_ms(worker->job);
         double left = worker->started_ms + limit - hn_now_ms();
         if (least < 0 || left < least)
             least = left > 0 ? left : 0;

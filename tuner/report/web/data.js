@@ -64,7 +64,7 @@ class Tuning {
   }
 
   isFailure(i) {
-    return !["ok", "duplicate", "slower", "skipped"].includes(this.outcome[i]);
+    return !["ok", "duplicate", "slower", "skipped", "compile_stopped"].includes(this.outcome[i]);
   }
 
   /** Below 0 where a is better. */

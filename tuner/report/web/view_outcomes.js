@@ -27,7 +27,7 @@ function messageList(tuning, records) {
 
 function row(tuning, name, records) {
   const share = records.length / tuning.count;
-  const bar = html("div", {class: `bar ${["ok", "slower", "duplicate", "skipped"].includes(name) ? "" : "failed"}`});
+  const bar = html("div", {class: `bar ${["ok", "slower", "duplicate", "skipped", "compile_stopped"].includes(name) ? "" : "failed"}`});
   bar.style.setProperty("--share", `${(share * 100).toFixed(1)}%`);
   const restrict = () => setFilter("outcome", {label: `outcome ${name}`, test: i => tuning.outcome[i] === name});
   const only = html("button", {type: "button", class: "link", onclick: restrict}, "show only these");
