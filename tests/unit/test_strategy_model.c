@@ -54,6 +54,7 @@ struct run {
     size_t to_best;  /* distinct points proposed when the best was, 0: never */
     size_t declined;
     size_t dear;    /* of the distinct points */
+    size_t shared;  /* of these, with the A, B and C of one before */
     size_t stopped; /* proposals that were worth less than they take */
     double chance;  /* at the end */
 };
@@ -65,9 +66,10 @@ struct plan {
     size_t evaluations;
     const struct hn_prior *priors;
     size_t prior_count;
-    bool resources; /* slow points spill */
-    double dear_ms; /* what some points take to compile, others 400 ms at most; 0: not known */
-    bool stops;     /* what is not worth it */
+    bool resources;     /* slow points spill */
+    double dear_ms;     /* what some points take to compile, others 400 ms at most; 0: not known */
+    bool stops;         /* what is not worth it */
+    const bool *unread; /* by parameter; what shares a program compiles in no time */
 };
 
 static double least_cost(const struct hn_space *space)
@@ -103,12 +105,21 @@ static void tell(const struct hn_strategy_kind *kind, struct hn_strategy *strate
     kind->finished(strategy, ticket, &observation);
 }
 
+static bool is_shared(const struct run *run, const uint16_t *choice)
+{
+    for (size_t i = 0; i < run->count; i++)
+        if (memcmp(run->proposals[i], choice, 3 * sizeof *choice) == 0)
+            return true;
+    return false;
+}
+
 static void run(const struct hn_space *space, const struct plan *plan, struct run *run)
 {
     const struct hn_strategy_kind *kind = hn_strategy_find(plan->strategy);
     const struct hn_search search = {.space = space,
                                      .seed = plan->seed,
                                      .look_ahead = plan->look_ahead,
+                                     .unread = plan->unread,
                                      .priors = plan->priors,
                                      .prior_count = plan->prior_count};
     struct hn_strategy *strategy;
@@ -135,6 +146,7 @@ static void run(const struct hn_space *space, const struct plan *plan, struct ru
             assert_true(point_limits[point] >= 2000);
             run->stopped += is_dear(choice) && plan->dear_ms > point_limits[point];
             run->distinct++;
+            run->shared += is_shared(run, choice);
             run->dear += is_dear(choice);
             if (run->to_best == 0 && !fails(choice) && cost_of(choice) <= least)
                 run->to_best = run->distinct;
@@ -170,7 +182,7 @@ static void finds_the_best_of_few(void **state)
     static const char *const names[] = {"model", "auto"};
     for (size_t i = 0; i < 2; i++) {
         for (uint64_t seed = 1; seed <= 5; seed++) {
-            const struct plan plan = {names[i], seed, 1, 80, NULL, 0, false, 0, false};
+            const struct plan plan = {names[i], seed, 1, 80, NULL, 0, false, 0, false, NULL};
             run(space, &plan, &found);
             /* random search needs half of the points to have it with even chances: over 250 */
             assert_in_range(found.to_best, 1, 60);
@@ -185,7 +197,7 @@ static void looks_ahead_without_harm(void **state)
     struct hn_space *space = make_space();
     static struct run found;
     for (uint64_t seed = 1; seed <= 5; seed++) {
-        const struct plan plan = {"auto", seed, 32, 100, NULL, 0, false, 0, false};
+        const struct plan plan = {"auto", seed, 32, 100, NULL, 0, false, 0, false, NULL};
         run(space, &plan, &found);
         assert_in_range(found.to_best, 1, 90);
     }
@@ -220,9 +232,9 @@ static void has_more_in_flight_with_a_longer_look_ahead(void **state)
     (void)state;
     struct hn_space *space = make_space();
     static struct run few, some, many;
-    const struct plan begin = {"auto", 2, 128, 6, NULL, 0, false, 0, false};
-    const struct plan usual = {"auto", 2, 32, 150, NULL, 0, false, 0, false};
-    const struct plan longer = {"auto", 2, 128, 150, NULL, 0, false, 0, false};
+    const struct plan begin = {"auto", 2, 128, 6, NULL, 0, false, 0, false, NULL};
+    const struct plan usual = {"auto", 2, 32, 150, NULL, 0, false, 0, false, NULL};
+    const struct plan longer = {"auto", 2, 128, 150, NULL, 0, false, 0, false, NULL};
     run(space, &begin, &few);
     run(space, &usual, &some);
     run(space, &longer, &many);
@@ -247,10 +259,10 @@ static void looks_less_where_points_compile_slowly(void **state)
     size_t dear = 0;
     size_t priced = 0;
     for (uint64_t seed = 1; seed <= 15; seed++) {
-        const struct plan unknown = {"model", seed, 1, 30, NULL, 0, false, 0, false};
-        const struct plan noise = {"model", seed, 1, 30, NULL, 0, false, 290, false};
-        const struct plan costly = {"model", seed, 1, 30, NULL, 0, false, 8000, false};
-        const struct plan longer = {"model", seed, 1, 80, NULL, 0, false, 8000, false};
+        const struct plan unknown = {"model", seed, 1, 30, NULL, 0, false, 0, false, NULL};
+        const struct plan noise = {"model", seed, 1, 30, NULL, 0, false, 290, false, NULL};
+        const struct plan costly = {"model", seed, 1, 30, NULL, 0, false, 8000, false, NULL};
+        const struct plan longer = {"model", seed, 1, 80, NULL, 0, false, 8000, false, NULL};
         run(space, &unknown, &plain);
         run(space, &noise, &quick);
         run(space, &costly, &slow);
@@ -273,9 +285,9 @@ static void does_not_wait_for_what_is_not_worth_it(void **state)
     static struct run patient, hurried, again;
     size_t stopped = 0;
     for (uint64_t seed = 1; seed <= 10; seed++) {
-        const struct plan early = {"model", seed, 1, 8, NULL, 0, false, 40e3, true};
-        const struct plan usual = {"model", seed, 1, 80, NULL, 0, false, 8000, true};
-        const struct plan waits = {"model", seed, 1, 80, NULL, 0, false, 8000, false};
+        const struct plan early = {"model", seed, 1, 8, NULL, 0, false, 40e3, true, NULL};
+        const struct plan usual = {"model", seed, 1, 80, NULL, 0, false, 8000, true, NULL};
+        const struct plan waits = {"model", seed, 1, 80, NULL, 0, false, 8000, false, NULL};
         run(space, &early, &hurried);
         assert_int_equal(hurried.stopped, 0); /* nothing is known yet */
         run(space, &usual, &hurried);
@@ -291,13 +303,37 @@ static void does_not_wait_for_what_is_not_worth_it(void **state)
     hn_space_destroy(space);
 }
 
+/* What is compiled with another point costs nothing, so that more of it is looked at. */
+static void takes_what_is_compiled_anyway(void **state)
+{
+    (void)state;
+    static const bool none[WIDTH] = {false};
+    static const bool last[WIDTH] = {false, false, false, true};
+    struct hn_space *space = make_space();
+    static struct run all, part, same;
+    size_t shared[2] = {0};
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        struct plan plan = {"model", seed, 1, 60, NULL, 0, false, 8000, false, NULL};
+        run(space, &plan, &all);
+        plan.unread = none;
+        run(space, &plan, &same);
+        assert_memory_equal(all.proposals, same.proposals, sizeof all.proposals);
+        plan.unread = last;
+        run(space, &plan, &part);
+        shared[0] += all.shared;
+        shared[1] += part.shared;
+    }
+    assert_true(4 * shared[1] > 5 * shared[0]);
+    hn_space_destroy(space);
+}
+
 static void is_repeatable(void **state)
 {
     (void)state;
     struct hn_space *space = make_space();
     static struct run first, second, other;
-    const struct plan plan = {"auto", 7, 32, 120, NULL, 0, true, 0, false};
-    const struct plan another = {"auto", 8, 32, 120, NULL, 0, true, 0, false};
+    const struct plan plan = {"auto", 7, 32, 120, NULL, 0, true, 0, false, NULL};
+    const struct plan another = {"auto", 8, 32, 120, NULL, 0, true, 0, false, NULL};
     run(space, &plan, &first);
     run(space, &plan, &second);
     run(space, &another, &other);
@@ -320,7 +356,7 @@ static void proposes_all_there_is_and_ends(void **state)
     assert_int_equal(hn_space_add_parameter(space, "D", &one, 1, NULL), HN_OK);
     assert_int_equal(hn_space_build(space, NULL), HN_OK);
     static struct run found;
-    const struct plan plan = {"auto", 1, 4, MOST, NULL, 0, false, 0, false};
+    const struct plan plan = {"auto", 1, 4, MOST, NULL, 0, false, 0, false, NULL};
     run(space, &plan, &found);
     assert_int_equal(found.distinct, 15);
     assert_true(found.count < MOST);
@@ -358,8 +394,8 @@ static void priors_lead_to_the_best(void **state)
     static struct run with, without;
     size_t sum_with = 0, sum_without = 0;
     for (uint64_t seed = 1; seed <= 5; seed++) {
-        const struct plan informed = {"auto", seed, 1, 80, priors, 200, false, 0, false};
-        const struct plan plain = {"auto", seed, 1, 80, NULL, 0, false, 0, false};
+        const struct plan informed = {"auto", seed, 1, 80, priors, 200, false, 0, false, NULL};
+        const struct plan plain = {"auto", seed, 1, 80, NULL, 0, false, 0, false, NULL};
         run(space, &informed, &with);
         run(space, &plain, &without);
         assert_true(with.to_best > 0 && without.to_best > 0);
@@ -381,8 +417,8 @@ static void declines_what_its_resources_condemn(void **state)
     (void)state;
     struct hn_space *space = make_space();
     static struct run with, without;
-    const struct plan spills = {"auto", 3, 1, 300, NULL, 0, true, 0, false};
-    const struct plan plain = {"auto", 3, 1, 300, NULL, 0, false, 0, false};
+    const struct plan spills = {"auto", 3, 1, 300, NULL, 0, true, 0, false, NULL};
+    const struct plan plain = {"auto", 3, 1, 300, NULL, 0, false, 0, false, NULL};
     run(space, &spills, &with);
     run(space, &plain, &without);
     assert_int_equal(without.declined, 0);
@@ -396,8 +432,8 @@ static void doubt_falls(void **state)
     (void)state;
     struct hn_space *space = make_space();
     static struct run early, late;
-    const struct plan few = {"auto", 2, 1, 12, NULL, 0, false, 0, false};
-    const struct plan many = {"auto", 2, 1, 150, NULL, 0, false, 0, false};
+    const struct plan few = {"auto", 2, 1, 12, NULL, 0, false, 0, false, NULL};
+    const struct plan many = {"auto", 2, 1, 150, NULL, 0, false, 0, false, NULL};
     run(space, &few, &early);
     run(space, &many, &late);
     assert_true(early.chance > 0.3 && early.chance < 1);
@@ -427,7 +463,7 @@ static void begins_where_it_is_told_to(void **state)
     size_t without = 0;
     size_t with = 0;
     for (uint64_t seed = 1; seed <= 5; seed++) {
-        const struct plan plan = {"model", seed, 1, 80, NULL, 0, false, 0, false};
+        const struct plan plan = {"model", seed, 1, 80, NULL, 0, false, 0, false, NULL};
         struct hn_space *told = make_space();
         struct hn_space *wrong = make_space();
         estimate(told, good);
@@ -513,6 +549,7 @@ int main(void)
         cmocka_unit_test(has_more_in_flight_with_a_longer_look_ahead),
         cmocka_unit_test(looks_less_where_points_compile_slowly),
         cmocka_unit_test(does_not_wait_for_what_is_not_worth_it),
+        cmocka_unit_test(takes_what_is_compiled_anyway),
         cmocka_unit_test(is_repeatable),
         cmocka_unit_test(proposes_all_there_is_and_ends),
         cmocka_unit_test(priors_lead_to_the_best),

@@ -50,7 +50,11 @@ static enum hn_status create_strategy(struct hn_session *session, struct hn_erro
     if (status != HN_OK)
         return status;
     session->state.sources = knowledge.sources;
+    bool unread[hn_space_parameter_count(session->task->space) + 1];
+    bool reads =
+        session->backend->simulated || hn_task_find_unread(session->task, unread, NULL) != HN_OK;
     const struct hn_search search = {
+        .unread = reads ? NULL : unread,
         .space = session->task->space,
         .seed = options->seed,
         .look_ahead = session->look_ahead,

@@ -167,6 +167,56 @@ enum hn_status hn_task_source(const struct hn_task *task, const struct hn_bindin
     return hn_source_make(task->plan, &task->template, task->problem, point, source, err);
 }
 
+static enum hn_status program_of(const struct hn_task *task, const struct hn_bindings *point,
+                                 struct hn_hash *program, struct hn_error *err)
+{
+    struct hn_source source;
+    struct hn_source_key key;
+    enum hn_status status = hn_task_source(task, point, &source, err);
+    if (status != HN_OK)
+        return status;
+    status = hn_source_key(&source, "", &key, err);
+    hn_source_finish(&source);
+    *program = key.hash;
+    return status;
+}
+
+/* Of long lists some values tell. One for which there is no program decides nothing. */
+static bool is_unread(const struct hn_task *task, const struct hn_bindings *point, size_t parameter,
+                      const struct hn_hash *program)
+{
+    enum { ASKED = 8 };
+    const struct hn_space *space = task->space;
+    size_t count = hn_space_value_count(space, parameter);
+    struct hn_bindings other;
+    bool unread = true;
+    if (hn_bindings_copy(&other, point, NULL) != HN_OK)
+        return false;
+    for (size_t i = 0; unread && i < count; i += 1 + count / ASKED) {
+        struct hn_hash changed = *program;
+        unread = hn_bindings_set(&other, hn_space_parameter_name(space, parameter),
+                                 hn_space_value(space, parameter, i), NULL) == HN_OK &&
+                 (program_of(task, &other, &changed, NULL) != HN_OK ||
+                  strcmp(changed.hex, program->hex) == 0);
+    }
+    hn_bindings_finish(&other);
+    return unread;
+}
+
+enum hn_status hn_task_find_unread(const struct hn_task *task, bool *unread, struct hn_error *err)
+{
+    struct hn_bindings point;
+    struct hn_hash program;
+    hn_bindings_init(&point);
+    enum hn_status status = hn_config_default_point(task->config, task->space, &point, err);
+    if (status == HN_OK)
+        status = program_of(task, &point, &program, err);
+    for (size_t i = 0; status == HN_OK && i < hn_space_parameter_count(task->space); i++)
+        unread[i] = is_unread(task, &point, i, &program);
+    hn_bindings_finish(&point);
+    return status;
+}
+
 enum hn_status hn_task_reference_source(const struct hn_task *task, const struct hn_bindings *point,
                                         struct hn_source *source, struct hn_error *err)
 {

@@ -4,7 +4,7 @@
 
 #include "cache/store/store.h"
 #include "runtime/bench/bench.h"
-#include "runtime/compile/source.h"
+#include "runtime/compile/source_key.h"
 #include "tuner/config/config.h"
 
 /* One problem of a config, ready to be worked on: space, templates, identity and version. Borrows the config. */
@@ -51,6 +51,9 @@ enum hn_status hn_task_source(const struct hn_task *task, const struct hn_bindin
                               struct hn_source *source, struct hn_error *err);
 enum hn_status hn_task_reference_source(const struct hn_task *task, const struct hn_bindings *point,
                                         struct hn_source *source, struct hn_error *err);
+
+/* By parameter of the space: the program of the default point does not read it, as far as some of its values tell. */
+enum hn_status hn_task_find_unread(const struct hn_task *task, bool *unread, struct hn_error *err);
 
 /* The values of a point that the reference depends on (all of the default point for a self reference). */
 enum hn_status hn_task_depends(const struct hn_task *task, const struct hn_bindings *point,

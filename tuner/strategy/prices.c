@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Half of the look-ahead is compiled at a time, on machines with at least so many cores. How many
  * there really are is not asked, since what is proposed does not depend on the machine. */
@@ -12,18 +13,82 @@ static const double stopped_factor = 2;
 /* So many compilations are known before differences are. */
 static const size_t known_least = 8;
 
-bool hn_prices_init(struct hn_prices *prices, unsigned look_ahead, size_t candidates)
+bool hn_prices_init(struct hn_prices *prices, const struct hn_search *search, size_t candidates)
 {
-    *prices = (struct hn_prices){.look_ahead = look_ahead};
+    size_t width = hn_space_parameter_count(search->space);
+    *prices = (struct hn_prices){.look_ahead = search->look_ahead, .space = search->space};
     prices->prices = calloc(candidates, sizeof *prices->prices);
-    return prices->prices != NULL;
+    if (search->unread == NULL || prices->prices == NULL)
+        return prices->prices != NULL;
+    prices->unread = malloc(width * sizeof *prices->unread);
+    if (prices->unread == NULL) {
+        hn_prices_finish(prices);
+        return false;
+    }
+    memcpy(prices->unread, search->unread, width * sizeof *prices->unread);
+    return true;
 }
 
 void hn_prices_finish(struct hn_prices *prices)
 {
     free(prices->log_compile);
     free(prices->prices);
+    free(prices->unread);
+    free(prices->programs);
     *prices = (struct hn_prices){0};
+}
+
+/* FNV-1a over what the program reads; not 0. */
+static uint64_t program_of(const struct hn_prices *prices, const uint16_t *choice)
+{
+    uint64_t hash = 0xcbf29ce484222325;
+    for (size_t i = 0; i < hn_space_parameter_count(prices->space); i++)
+        if (!prices->unread[i])
+            hash = (hash ^ choice[i]) * 0x100000001b3;
+    return hash != 0 ? hash : 1;
+}
+
+/* Where the program is, or belongs. There is a free one. */
+static uint64_t *program_slot(uint64_t *programs, size_t slots, uint64_t program)
+{
+    size_t slot = (program ^ program >> 32) & (slots - 1);
+    while (programs[slot] != 0 && programs[slot] != program)
+        slot = (slot + 1) & (slots - 1);
+    return &programs[slot];
+}
+
+static bool grow_programs(struct hn_prices *prices)
+{
+    size_t slots = prices->program_slots > 0 ? 2 * prices->program_slots : 64;
+    uint64_t *programs = calloc(slots, sizeof *programs);
+    if (programs == NULL)
+        return false;
+    for (size_t i = 0; i < prices->program_slots; i++)
+        if (prices->programs[i] != 0)
+            *program_slot(programs, slots, prices->programs[i]) = prices->programs[i];
+    free(prices->programs);
+    prices->programs = programs;
+    prices->program_slots = slots;
+    return true;
+}
+
+void hn_prices_propose(struct hn_prices *prices, const uint16_t *choice)
+{
+    if (prices->unread == NULL ||
+        (2 * prices->program_count >= prices->program_slots && !grow_programs(prices)))
+        return;
+    uint64_t program = program_of(prices, choice);
+    uint64_t *slot = program_slot(prices->programs, prices->program_slots, program);
+    prices->program_count += *slot == 0;
+    *slot = program;
+}
+
+static bool is_compiled(const struct hn_prices *prices, const uint16_t *choice)
+{
+    if (prices->program_count == 0)
+        return false;
+    uint64_t program = program_of(prices, choice);
+    return *program_slot(prices->programs, prices->program_slots, program) == program;
 }
 
 static bool make_room(struct hn_prices *prices, uint32_t point)
@@ -104,6 +169,9 @@ void hn_prices_predict(struct hn_prices *prices, const struct hn_surrogate *surr
     double evaluate_ms = prices->measured > 0 ? prices->evaluate_ms / (double)prices->measured : 0;
     hn_gaussian_whiten(&surrogate->gaussian, targets, whitened);
     hn_candidates_regress(candidates, whitened, prices->prices);
-    for (size_t c = 0; c < candidates->count; c++)
-        prices->prices[c] = fmax(exp(mean + prices->prices[c]), HN_PRICES_LEAST_MS) + evaluate_ms;
+    for (size_t c = 0; c < candidates->count; c++) {
+        bool done = is_compiled(prices, candidates->points + c * candidates->width);
+        double compile_ms = done ? 0 : exp(mean + prices->prices[c]);
+        prices->prices[c] = fmax(compile_ms, HN_PRICES_LEAST_MS) + evaluate_ms;
+    }
 }

@@ -32,6 +32,9 @@ struct hn_search {
     const struct hn_space *space; /* outlives the strategy */
     uint64_t seed;
     unsigned look_ahead;
+    /* For the call of create, by parameter: the program does not read it, so that points which differ in it alone compile once.
+     * NULL: it reads all. */
+    const bool *unread;
     const struct hn_prior *priors; /* for the call of create; most relevant source first (0) */
     size_t prior_count;
 };

@@ -94,7 +94,7 @@ static enum hn_status create(const struct hn_search *search, struct hn_strategy 
     if (status == HN_OK &&
         (!hn_candidates_init(&strategy->candidates, &strategy->surrogate.encoding,
                              &strategy->surrogate.gaussian, CANDIDATES) ||
-         !hn_prices_init(&strategy->prices, search->look_ahead, CANDIDATES)))
+         !hn_prices_init(&strategy->prices, search, CANDIDATES)))
         status = hn_fail_memory(err);
     strategy->given =
         calloc((GUESSED + GIVEN) * strategy->trail.width + 1, sizeof *strategy->given);
@@ -379,6 +379,7 @@ static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *cho
     if (!hn_trail_add(trail, ticket, choice, 0))
         return false;
     strategy->pending += trail->count - known;
+    hn_prices_propose(&strategy->prices, choice);
     return true;
 }
 
