@@ -44,11 +44,11 @@ enum {
     ELSEWHERE = 8, /* in the shortlist: what a core may do instead */
 };
 
-/* A compilation that takes so many times as long as other candidates take to promise as much, with
- * so many deviations of what it was predicted to take, is stopped; but not before the start of a
- * new worker is little beside it. */
-static const double patience_factor = 1.5;
-static const double patience_deviations = 2;
+/* A compilation that takes so many times as long as other candidates take to promise as much, and
+ * so many deviations of the prediction longer, is stopped; but not before the start of a new worker
+ * is little beside it. */
+static const double patience_factor = 1.2;
+static const double patience_deviations = 1;
 static const double patience_least_ms = 2000;
 
 struct hn_strategy {
