@@ -86,6 +86,21 @@ class Budget(double.Case):
         tuning, = json.loads(self.tune_within(4, jobs=3).stdout)
         self.assertGreaterEqual(tuning["outcomes"].get("ok", 0), 1)
 
+    def test_what_is_not_worth_its_time_is_stopped(self):
+        """One point takes long, as nothing told that it would; later there is time for it."""
+        self.spoil(self.config, "{powers_of_two: [32, 1024]}", "{range: [32, 1024], step: 32}")
+        self.spoil(self.config, "[1, 2, 4, 8]", "{range: [1, 8], step: 1}")
+        command = ["tune", self.config, "--json", "--quiet", "--strategy", "model", "--look-ahead", "1", "--stop-chance", "0"]
+        tuning, = json.loads(self.hone(*command, "--budget", "40", HONE_DOUBLE_COMPILING="BLOCK=288 ITEMS=4: 40000").stdout)
+        self.assertEqual(tuning["outcomes"].pop("compile_stopped"), 1)
+        self.assertEqual(sum(tuning["outcomes"].values()), 39)
+        self.assertEqual(tuning["best"]["point"], BEST)
+        stopped, = [record for record in tuning["records"] if record["outcome"] == "compile_stopped"]
+        self.assertEqual(stopped["point"], {"BLOCK": 288, "FAULT": 0, "ITEMS": 4})
+        self.assertRegex(stopped["message"], r"^the compiler was stopped after \d+\.\d s, in which other points promise more$")
+        again, = json.loads(self.hone(*command, "-s", "BLOCK=288,ITEMS=4").stdout)
+        self.assertEqual((again["outcomes"], again["reused"]), ({"ok": 1}, 0))
+
     def test_nothing_was_measured(self):
         self.plant(20, default=20)
         self.spoil(self.config, "FAULT: [0, 20]", "FAULT: [20]")

@@ -57,7 +57,7 @@ static bool includes_files(const char *text)
     return false;
 }
 
-/* Of a program with this text. */
+/* Of a program with this text, which has such a prelude. */
 static int delay_ms(const char *text)
 {
     const char *at = getenv("HONE_DOUBLE_COMPILING");
@@ -65,7 +65,8 @@ static int delay_ms(const char *text)
     int length;
     while (at != NULL && sscanf(at, " %31[A-Z_]=%31[0-9]%n", name, value, &length) == 2) {
         snprintf(line, sizeof line, "#define %s %s\n", name, value);
-        if (strstr(text, line) == NULL)
+        const char *found = strstr(text, line);
+        if (found == NULL || found > strstr(text, "#line 1\n"))
             return 0;
         at += length;
     }

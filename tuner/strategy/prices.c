@@ -129,13 +129,26 @@ static bool compiler_is_scarce(const struct hn_prices *prices)
     return prices->compile_ms > cores * prices->evaluate_ms;
 }
 
+/* The standard deviation of `known` values that are not NAN, of what is no noise in them. */
+static double spread_of(const double *targets, size_t count, size_t known)
+{
+    double sum = 0;
+    double squares = 0;
+    for (size_t i = 0; i < count; i++) {
+        double value = isnan(targets[i]) ? 0 : fmax(targets[i] - log(HN_PRICES_LEAST_MS), 0);
+        sum += value;
+        squares += value * value;
+    }
+    double mean = known > 0 ? sum / (double)known : 0;
+    return known > 0 ? sqrt(fmax(squares / (double)known - mean * mean, 0)) : 0;
+}
+
 /* The deviations of the process's points from their mean, NAN where not known. Returns how many are
  * known. */
 static size_t collect(struct hn_prices *prices, const struct hn_surrogate *surrogate,
                       double *targets, double *mean)
 {
     size_t known = 0;
-    double squares = 0;
     *mean = 0;
     for (size_t i = 0; i < surrogate->gaussian.count; i++) {
         uint32_t point = surrogate->members[i];
@@ -143,11 +156,10 @@ static size_t collect(struct hn_prices *prices, const struct hn_surrogate *surro
         if (isnan(targets[i]))
             continue;
         *mean += targets[i];
-        squares += targets[i] * targets[i];
         known++;
     }
     *mean /= known > 0 ? (double)known : 1;
-    prices->spread = known > 0 ? sqrt(fmax(squares / (double)known - *mean * *mean, 0)) : 0;
+    prices->spread = spread_of(targets, surrogate->gaussian.count, known);
     for (size_t i = 0; i < surrogate->gaussian.count; i++)
         targets[i] -= *mean;
     return known;
