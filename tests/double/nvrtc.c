@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* An NVRTC that compiles every program once: what the real one made of it is kept in the folder
  * $HONE_DOUBLE_KEPT. Set as HONE_NVRTC. A program that does not compile, or that may include files
- * from elsewhere than the toolkit, is compiled each time. $HONE_DOUBLE_COMPILING, "BLOCK=64
- * ITEMS=8: 5000": so many milliseconds longer where the prelude has these macros. */
+ * from elsewhere than the toolkit, is compiled each time. $HONE_DOUBLE_COMPILING,
+ * "BLOCK=64 ITEMS=8: 5000": so many milliseconds longer where the prelude has these macros. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -26,11 +26,11 @@ struct program {
     struct hn_hash key;
     bool includes_files;
     bool may_be_kept;
+    int delay_ms;
     char *expressions[EXPRESSIONS_MOST];
     size_t expression_count;
     char *kept[PARTS]; /* NULL: there was nothing */
     uint64_t sizes[PARTS];
-    int delay_ms;
 };
 
 static const struct hn_nvrtc *real(void)
@@ -199,3 +199,122 @@ EXPORT nvrtcResult nvrtcCreateProgram(nvrtcProgram *handle, const char *text, co
     struct program *program = calloc(1, sizeof *program);
     if (program == NULL)
         return NVRTC_ERROR_OUT_OF_MEMORY;
+    program->includes_files = includes_files(text);
+    program->may_be_kept = true;
+    program->key = hn_hash_string(text);
+    program->delay_ms = delay_ms(text);
+    for (int i = 0; i < count; i++) {
+        add(&program->key, names[i]);
+        add(&program->key, headers[i]);
+    }
+    program->name = strdup(name);
+    *handle = (nvrtcProgram)(void *)program;
+    return real()->p_nvrtcCreateProgram(&program->real, text, name, count, headers, names);
+}
+
+EXPORT nvrtcResult nvrtcDestroyProgram(nvrtcProgram *handle)
+{
+    struct program *program = (void *)*handle;
+    nvrtcResult result = real()->p_nvrtcDestroyProgram(&program->real);
+    free(program->name);
+    for (int i = 0; i < PARTS; i++)
+        free(program->kept[i]);
+    for (size_t i = 0; i < program->expression_count; i++)
+        free(program->expressions[i]);
+    free(program);
+    *handle = NULL;
+    return result;
+}
+
+EXPORT nvrtcResult nvrtcAddNameExpression(nvrtcProgram handle, const char *expression)
+{
+    struct program *program = (void *)handle;
+    if (program->expression_count < EXPRESSIONS_MOST) {
+        add(&program->key, expression);
+        program->expressions[program->expression_count++] = strdup(expression);
+    } else {
+        program->may_be_kept = false;
+    }
+    return real()->p_nvrtcAddNameExpression(program->real, expression);
+}
+
+EXPORT nvrtcResult nvrtcGetLoweredName(nvrtcProgram handle, const char *expression,
+                                       const char **name)
+{
+    struct program *program = (void *)handle;
+    const char *lowered = program->kept[NAMES];
+    if (lowered == NULL)
+        return real()->p_nvrtcGetLoweredName(program->real, expression, name);
+    for (size_t i = 0; i < program->expression_count; i++, lowered += strlen(lowered) + 1)
+        if (strcmp(program->expressions[i], expression) == 0) {
+            *name = lowered;
+            return NVRTC_SUCCESS;
+        }
+    return NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID;
+}
+
+/* The toolkit's headers are those of its version; what lies in other folders may change. */
+static bool is_elsewhere(const char *option)
+{
+    const char *own = real()->include_dir;
+    return strncmp(option, "--include-path=", 15) == 0 ||
+           (strncmp(option, "-I", 2) == 0 &&
+            (*own == '\0' || strncmp(option + 2, own, strlen(own)) != 0));
+}
+
+EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram handle, int count, const char *const *options)
+{
+    struct program *program = (void *)handle;
+    char version[32];
+    snprintf(version, sizeof version, "%d.%d", real()->major, real()->minor);
+    add(&program->key, version);
+    for (int i = 0; i < count; i++) {
+        bool elsewhere = is_elsewhere(options[i]);
+        program->may_be_kept = program->may_be_kept && !(elsewhere && program->includes_files);
+        if (!elsewhere)
+            add(&program->key, options[i]);
+    }
+    usleep((useconds_t)program->delay_ms * 1000);
+    if (find_kept(program))
+        return NVRTC_SUCCESS;
+    nvrtcResult result = real()->p_nvrtcCompileProgram(program->real, count, options);
+    if (result == NVRTC_SUCCESS)
+        write_kept(program);
+    return result;
+}
+
+EXPORT nvrtcResult nvrtcGetCUBINSize(nvrtcProgram handle, size_t *size)
+{
+    const struct program *program = (void *)handle;
+    if (program->kept[CUBIN] == NULL)
+        return real()->p_nvrtcGetCUBINSize(program->real, size);
+    *size = program->sizes[CUBIN];
+    return NVRTC_SUCCESS;
+}
+
+EXPORT nvrtcResult nvrtcGetCUBIN(nvrtcProgram handle, char *cubin)
+{
+    const struct program *program = (void *)handle;
+    if (program->kept[CUBIN] == NULL)
+        return real()->p_nvrtcGetCUBIN(program->real, cubin);
+    memcpy(cubin, program->kept[CUBIN], program->sizes[CUBIN]);
+    return NVRTC_SUCCESS;
+}
+
+EXPORT nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram handle, size_t *size)
+{
+    const struct program *program = (void *)handle;
+    if (program->kept[LOG] == NULL)
+        return real()->p_nvrtcGetProgramLogSize(program->real, size);
+    *size = program->sizes[LOG];
+    return NVRTC_SUCCESS;
+}
+
+EXPORT nvrtcResult nvrtcGetProgramLog(nvrtcProgram handle, char *log)
+{
+    const struct program *program = (void *)handle;
+    if (program->kept[LOG] == NULL)
+        return real()->p_nvrtcGetProgramLog(program->real, log);
+    memcpy(log, program->kept[LOG], program->sizes[LOG]);
+    return NVRTC_SUCCESS;
+}
