@@ -24,6 +24,14 @@ static void set_request(const struct hn_live_card *card, struct hn_live_flight *
                         hn_fields_to_json(&hn_bench_request_structure, &own));
 }
 
+/* 0: that of any evaluation. A window of joules comes on top: the idle GPU before it, and the
+ * launches that were under way when its seconds were over. */
+static double limit_s(const struct hn_workers *workers, const struct hn_bench_request *request)
+{
+    const double idle_s = 5;
+    return request->energy_s > 0 ? 2 * workers->run_timeout_s + request->energy_s + idle_s : 0;
+}
+
 enum hn_status hn_live_card_evaluate(struct hn_live *live, struct hn_live_card *card,
                                      struct hn_live_flight *flight, struct hn_error *err)
 {
@@ -38,7 +46,8 @@ enum hn_status hn_live_card_evaluate(struct hn_live *live, struct hn_live_card *
         flight->message = (struct hn_message){0};
     }
     if (status == HN_OK)
-        status = hn_gpu_client_request(card->card->gpu, &sent, 0, err);
+        status = hn_gpu_client_request(card->card->gpu, &sent,
+                                       limit_s(live->workers, &flight->request), err);
     if (status != HN_OK)
         return status;
     card->flight = *flight;
