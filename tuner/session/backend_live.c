@@ -145,8 +145,9 @@ static int earlier(int a, int b)
 static void sleep_on_workers(struct hn_live *live, int timeout_ms)
 {
     size_t count = hn_workers_poll(live->workers, live->fds);
-    if (poll(live->fds, count, earlier(timeout_ms, hn_workers_timeout_ms(live->workers))) >= 0)
-        hn_workers_polled(live->workers, live->fds);
+    if (poll(live->fds, count, earlier(timeout_ms, hn_workers_timeout_ms(live->workers))) >= 0 &&
+        hn_workers_polled(live->workers, live->fds))
+        live->looked_ms = 0;
     hn_workers_clear(live->workers);
 }
 

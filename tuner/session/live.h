@@ -72,6 +72,7 @@ struct hn_live {
     char **ahead;      /* texts of the points compiled ahead; NULL: claimed */
     size_t ahead_count;
     struct pollfd *fds;           /* room for all workers */
+    double looked_ms;             /* when all cards and hosts were looked at */
     char **references;            /* texts of the depends values that have a reference */
     size_t reference_count;
     struct hn_usage before; /* what the workers had done for other problems */

@@ -17,6 +17,8 @@ enum { ANCHORS_WITHIN = 8 };
 /* A card that takes longer or shorter than this by the lead's times is another, whatever it is
  * called. */
 static const double most_ratio = 1.5;
+/* Limits in time, and hosts that come and go, are looked at so often. */
+static const double look_ms = 20;
 /* What one anchor alone may be wrong by. */
 static const double lone_spread = 0.02;
 
@@ -469,6 +471,12 @@ static enum hn_status move_card(struct hn_live *live, struct hn_live_card *card,
     return HN_OK;
 }
 
+/* It measures, and nothing came of it. */
+static bool is_quiet(const struct hn_live_card *card)
+{
+    return card->state == HN_CARD_READY && hn_gpu_client_quiet(card->card->gpu);
+}
+
 static enum hn_status look_for_cards(struct hn_live *live, struct hn_error *err)
 {
     enum hn_status status = hn_workers_find_cards(live->workers, err);
@@ -498,7 +506,12 @@ enum hn_status hn_live_cards_move(struct hn_live *live, struct hn_error *err)
 {
     if (live->workers->hosts == NULL)
         return HN_OK;
-    enum hn_status status = look_for_cards(live, err);
+    /* With each event; where there are hundreds of cards, few have anything to say. */
+    double now_ms = hn_now_ms();
+    bool looks_at_all = now_ms - live->looked_ms >= look_ms;
+    if (looks_at_all)
+        live->looked_ms = now_ms;
+    enum hn_status status = looks_at_all ? look_for_cards(live, err) : HN_OK;
     struct hn_live_card *lead = live->lead;
     /* The lead's point need not wait for its host where others are there. */
     if (status == HN_OK && lead->evaluating && !hn_gpu_client_reachable(lead->card->gpu)) {
@@ -508,7 +521,7 @@ enum hn_status hn_live_cards_move(struct hn_live *live, struct hn_error *err)
     if (!hn_gpu_client_reachable(lead->card->gpu))
         hn_live_promote(live);
     for (size_t i = 0; lead->card->known && status == HN_OK && i < live->card_count; i++)
-        if (&live->cards[i] != live->lead)
+        if (&live->cards[i] != live->lead && (looks_at_all || !is_quiet(&live->cards[i])))
             status = move_card(live, &live->cards[i], err);
     return status == HN_OK ? hand_on(live, err) : status;
 }

@@ -142,6 +142,12 @@ size_t hn_gpu_client_polled(struct hn_gpu_client *client, const struct pollfd *f
     return hn_process_polled(&client->process, fds);
 }
 
+bool hn_gpu_client_quiet(const struct hn_gpu_client *client)
+{
+    return client->waiting && client->step == client->setup_count &&
+           hn_process_is_quiet(&client->process);
+}
+
 static double limit_ms(const struct hn_gpu_client *client)
 {
     return client->step < client->setup_count ? HN_GPU_SETUP_LIMIT_MS : client->request_limit_ms;

@@ -72,6 +72,8 @@ struct hn_gpu_result {
 };
 
 size_t hn_gpu_client_poll(struct hn_gpu_client *client, struct pollfd *fds); /* at most 2 */
+/* It is at a request, of which nothing came: there is nothing to do but to look at its limit. */
+bool hn_gpu_client_quiet(const struct hn_gpu_client *client);
 size_t hn_gpu_client_polled(struct hn_gpu_client *client, const struct pollfd *fds); /* as hn_process_polled */
 int hn_gpu_client_timeout_ms(const struct hn_gpu_client *client);
 /* Moves on without blocking. HN_ERUN: the worker can not be set up, or says that the run failed. */

@@ -188,11 +188,12 @@ size_t hn_workers_poll(const struct hn_workers *workers, struct pollfd *fds)
     return count;
 }
 
-void hn_workers_polled(const struct hn_workers *workers, const struct pollfd *fds)
+bool hn_workers_polled(const struct hn_workers *workers, const struct pollfd *fds)
 {
     size_t count = hn_compile_pool_polled(workers->pool, fds);
     for (size_t i = 0; i < workers->card_count; i++)
         count += hn_gpu_client_polled(workers->cards[i]->gpu, fds + count);
+    return workers->hosts != NULL && fds[count].revents != 0;
 }
 
 void hn_workers_clear(const struct hn_workers *workers)

@@ -68,8 +68,8 @@ void hn_workers_destroy(struct hn_workers *workers);
 
 /* Descriptors to poll: writes at most hn_workers_poll_most() and returns the count. */
 size_t hn_workers_poll(const struct hn_workers *workers, struct pollfd *fds);
-/* After poll: which of them need not be asked. */
-void hn_workers_polled(const struct hn_workers *workers, const struct pollfd *fds);
+/* After poll: which of them need not be asked. Returns whether something became of a host, or a card joined. */
+bool hn_workers_polled(const struct hn_workers *workers, const struct pollfd *fds);
 size_t hn_workers_poll_most(const struct hn_workers *workers);
 /* After that: what was woken for is seen. */
 void hn_workers_clear(const struct hn_workers *workers);
