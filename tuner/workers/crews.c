@@ -197,6 +197,16 @@ static int earlier(int a, int b)
     return b >= 0 && b < a ? b : a;
 }
 
+/* In the order in which they were gathered. */
+static void note_polled(struct hn_crews *crews)
+{
+    const struct hn_workers *workers = crews->workers;
+    size_t count = hn_compile_pool_polled(workers->pool, crews->fds);
+    for (size_t i = 0; i < workers->card_count; i++)
+        if (crews->states[i] == CARD_OPENING)
+            count += hn_gpu_client_polled(workers->cards[i]->gpu, crews->fds + count);
+}
+
 void hn_crews_sleep(struct hn_crews *crews)
 {
     const struct hn_workers *workers = crews->workers;
@@ -212,7 +222,8 @@ void hn_crews_sleep(struct hn_crews *crews)
     struct pollfd *hosts = &crews->fds[count++];
     *wake = (struct pollfd){.fd = crews->wake, .events = POLLIN};
     *hosts = (struct pollfd){.fd = hn_hosts_wakeup(workers->hosts), .events = POLLIN};
-    poll(crews->fds, count, timeout);
+    if (poll(crews->fds, count, timeout) >= 0)
+        note_polled(crews);
     if (hosts->revents != 0)
         for (size_t i = 0; i < crews->count; i++)
             hn_event_signal(crews->items[i]->wakeup);
