@@ -95,7 +95,8 @@ static void complete_defaults(struct hn_config_reader *reader)
     }
 }
 
-/* It says nothing of points, and is right for each problem that it is for, if not worth a search. */
+/* It says nothing of points, and is right for each problem that it is for, if not worth a search.
+ */
 static void check_other_default(struct hn_config_reader *reader, struct hn_default *other)
 {
     const struct hn_config *config = reader->config;
