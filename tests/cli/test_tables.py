@@ -103,7 +103,6 @@ class Tables(hone.Case):
         output = self.shown(120).output
         self.assertIn("\x1b[1;32m  1=", output)
         self.assertIn("\x1b[32m  2=", output)
-        self.assertIn("\x1b[32m  2=", output)
         self.assertNotIn("\x1b[32m  4", output)
         self.assertNotIn("\x1b", self.shown(120, NO_COLOR="1").output)
         self.assertNotIn("\x1b", self.tune_matmul(NO_COLOR=""))
