@@ -256,6 +256,11 @@ static void limit(struct hn_backend *backend, uint64_t ticket, double patience_m
     hn_compile_pool_limit(((struct hn_live *)backend)->pool, ticket, patience_ms);
 }
 
+static void share(struct hn_backend *backend, bool shares)
+{
+    hn_compile_pool_expect_twins(((struct hn_live *)backend)->pool, shares);
+}
+
 static void halt(struct hn_backend *backend)
 {
     hn_compile_pool_halt(((struct hn_live *)backend)->pool);
@@ -269,8 +274,23 @@ static double busy_ms(const struct hn_backend *backend)
 }
 
 static const struct hn_backend_kind live_kind = {
-    destroy,    hn_live_prepare, compile,      complete,  room, idle,    quiet, evaluate,
-    wait_event, reseed,          hn_live_race, copy_rate, halt, busy_ms, usage, limit,
+    .destroy = destroy,
+    .prepare = hn_live_prepare,
+    .compile = compile,
+    .complete = complete,
+    .room = room,
+    .idle = idle,
+    .quiet = quiet,
+    .evaluate = evaluate,
+    .wait = wait_event,
+    .reseed = reseed,
+    .race = hn_live_race,
+    .copy_rate = copy_rate,
+    .halt = halt,
+    .busy_ms = busy_ms,
+    .usage = usage,
+    .limit = limit,
+    .share = share,
 };
 
 static void take_lead(struct hn_live *live)

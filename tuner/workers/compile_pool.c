@@ -36,6 +36,7 @@ static struct hn_compile_pool *make_pool(double timeout_ms)
         return NULL;
     pool->timeout_ms = timeout_ms;
     pool->wakeup = -1;
+    pool->twins = true;
     hn_compile_queue_init(&pool->waiting);
     hn_compile_queue_init(&pool->finished);
     return pool;
@@ -214,6 +215,11 @@ double hn_compile_pool_cpu_ms(const struct hn_compile_pool *pool)
     return cpu_ms;
 }
 
+void hn_compile_pool_expect_twins(struct hn_compile_pool *pool, bool twins)
+{
+    pool->twins = twins;
+}
+
 void hn_compile_pool_remember(struct hn_compile_pool *pool)
 {
     pool->remembers = true;
@@ -324,7 +330,8 @@ static enum hn_status submit(struct hn_compile_pool *pool, uint64_t id,
         return status;
     job->pool = pool;
     job->weight = weight;
-    job->remembered = place == PLACE_FIRST || pool->remembers || job->key.leaves_out;
+    job->remembered =
+        place == PLACE_FIRST || pool->remembers || (pool->twins && job->key.leaves_out);
     job->timeout_ms =
         place == PLACE_FIRST ? fmax(pool->timeout_ms, first_timeout_ms) : pool->timeout_ms;
     lock(pool);

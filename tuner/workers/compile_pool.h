@@ -58,9 +58,11 @@ size_t hn_compile_pool_unfinished(const struct hn_compile_pool *pool);
 enum hn_status hn_compile_pool_start(struct hn_compile_pool *pool, uint64_t count, struct hn_error *err);
 
 /* From now on what was compiled is kept, and what is asked for again is there at once: for several problems that share
- * programs. Of one problem it is so anyway, where there are parameters that the program does not read; what is being compiled
- * is never compiled by another worker at the same time. */
+ * programs. What is being compiled is never compiled by another worker at the same time. */
 void hn_compile_pool_remember(struct hn_compile_pool *pool);
+/* Whether programs that do not read all of what they are given are kept, too, since other points of the problem may have the
+ * same. So it is at first. */
+void hn_compile_pool_expect_twins(struct hn_compile_pool *pool, bool twins);
 
 /* Queues one compilation under the caller's number. weight: a guess at how long it takes, in any unit; 0 for all keeps
  * their order. */

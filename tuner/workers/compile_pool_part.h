@@ -57,6 +57,7 @@ struct hn_compile_pool {
     double cpu_ms;
     struct hn_timeline *timeline; /* may be NULL */
     bool prefers_heavy;
+    bool twins; /* points may have the same program */
     bool remembers;
     struct hn_compile_memory memory;
 };
