@@ -6,7 +6,10 @@
  * CACHE holds `scale` (examples/c_driver_api/scale.yaml) tuned for n = N (65536). Both sides launch
  * the same function with the same geometry in turns, and the host's time for a call is taken over
  * rounds short enough to fit into the stream's queue. The first launch is measured in processes of
- * its own: what the program does is timed from when a context is there. */
+ * its own: what the program does is timed from when a context is there.
+ *
+ * With `sum` (tests/data/double/composite.yaml, two steps) in the CACHE its launches are timed
+ * plain and with options.graph, until they have run. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +18,14 @@
 
 #include "runtime/libhone/kernel.h"
 
-enum { ROUNDS = 2001, CALLS = 100, PROCESSES = 21 };
+enum {
+    ROUNDS = 2001,
+    CALLS = 100,
+    PROCESSES = 21,
+    GRAPH_ROUNDS = 31,
+    GRAPH_CALLS = 2000,
+    SETS = 8
+};
 
 struct bench {
     const char *path;
@@ -213,15 +223,61 @@ static void measure_overhead(const struct bench *bench)
     hone_close(cache);
 }
 
+/* Microseconds a launch; `sets` sets of arguments in turn. */
+static double launch_sums(const struct bench *bench, struct hone_kernel *kernel, int sets)
+{
+    struct hone_error err;
+    double start = now_us();
+    for (int i = 0; i < GRAPH_CALLS; i++) {
+        CUdeviceptr x = bench->x + (CUdeviceptr)(i % sets) * 4096 * sizeof(int);
+        const struct hone_argument arguments[] = {hone_buffer("x", x),
+                                                  hone_buffer("sum", bench->y)};
+        check(hone_launch(kernel, bench->stream, arguments, 2, &err), &err);
+    }
+    check_cuda(cuStreamSynchronize(bench->stream), "cuStreamSynchronize");
+    return (now_us() - start) / GRAPH_CALLS;
+}
+
+static void measure_graphs(const struct bench *bench)
+{
+    static double us[2][GRAPH_ROUNDS];
+    struct hone_cache *cache;
+    struct hone_kernel *kernels[2];
+    struct hone_error err;
+    const struct hone_value problem[] = {hone_integer("n", 4096)};
+    check(hone_open(bench->path, &cache, &err), &err);
+    for (int graph = 0; graph < 2; graph++) {
+        const struct hone_options options = {.on_miss = HONE_MISS_FAIL, .graph = graph};
+        enum hone_status status =
+            hone_get(cache, "sum", problem, 1, &options, &kernels[graph], &err);
+        if (status == HONE_NOT_FOUND) {
+            hone_close(cache);
+            return;
+        }
+        check(status, &err);
+    }
+    printf("a launch of two steps (%s), %d rounds of %d until they have run\n",
+           hone_kernel_info(kernels[0])->point, GRAPH_ROUNDS, GRAPH_CALLS);
+    for (int sets = 1; sets <= SETS; sets *= 2) {
+        for (int r = 0; r < GRAPH_ROUNDS; r++)
+            for (int graph = 0; graph < 2; graph++)
+                us[graph][r] = launch_sums(bench, kernels[graph], sets);
+        printf("  %d sets of arguments in turn: plain median %6.3f us, as graphs %6.3f us\n", sets,
+               quantile(us[0], GRAPH_ROUNDS, 0.5), quantile(us[1], GRAPH_ROUNDS, 0.5));
+    }
+    hone_close(cache);
+}
+
 int main(int argc, char **argv)
 {
     struct bench bench = {.path = argc > 1 ? argv[1] : NULL, .n = argc > 2 ? atoi(argv[2]) : 65536};
-    if (argc < 2 || bench.n < 1) {
-        fprintf(stderr, "usage: %s CACHE [N]\n", argv[0]);
+    if (argc < 2 || bench.n < SETS * 4096) {
+        fprintf(stderr, "usage: %s CACHE [N]      N: at least %d\n", argv[0], SETS * 4096);
         return 2;
     }
     measure_first(&bench); /* before this process has a context, which does not survive a fork */
     make_context(&bench);
     measure_overhead(&bench);
+    measure_graphs(&bench);
     return 0;
 }
