@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Kernels with one planted fault each: what the counters say has to name it before everything else."""
+"""Kernels with one planted fault each, and points of shipped templates that are slow for one reason: what the counters say has
+to name it before everything else."""
 
 import concurrent.futures
 import json
@@ -17,27 +18,64 @@ import test_command  # noqa: E402
 KINDS = {"uncoalesced_loads": "uncoalesced", "uncoalesced_stores": "uncoalesced", "spills": "local"}
 FAULTS = ("uncoalesced_loads", "uncoalesced_stores", "conflicts", "occupancy", "loads", "spills", "atomics", "idle",
           "divergence", "barrier", "dependency")
+# Config, problem, point, and what is wrong with it.
+SHIPPED = (
+    ("transpose", "ROWS=8192,COLUMNS=8192", "VARIANT=naive,PAD=0", "uncoalesced"),
+    ("struct_layout", "WIDTH=8192,HEIGHT=4096,MEMBERS=7,USED=first", "LAYOUT=aos", "uncoalesced"),
+    ("copy_patterns", "SIZE=16777216,PATTERN=stride,SIDE=load,OFFSET=0,STRIDE=32", "", "uncoalesced"),
+    ("read_only", "SIZE=67108864,PATTERN=random", "", "uncoalesced"),
+    ("transpose", "ROWS=8192,COLUMNS=8192", "PAD=0", "conflicts"),
+    ("bank_stride", "WORD=4,STRIDE=32,WARPS=8", "PAD=0,SWIZZLE=0", "conflicts"),
+    ("atomics", "SIZE=16777216,TARGETS=1", "OPERATION=native,MEMORY=global,SCOPE=device", "atomics"),
+    ("histogram", "SIZE=67108864,VALUE_BYTES=1,BINS=256,SKEW=0.5", "PRIVATE=global", "atomics"),
+    ("compact", "SIZE=67108864,KEEP=0.5", "AGGREGATE=compiler,STAGE=0", "atomics"),
+    ("occupancy", "", "PACK=1,DYNAMIC_SHARED=196608", "occupancy"),
+    ("occupancy", "", "INDEX=dynamic", "local"),
+    ("copy", "SIZE=67108864,PATTERN=plain,SIDE=load,OFFSET=0,STRIDE=1", "", "loads"),
+    ("matmul", "M=128,N=128,K=4096,B_LAYOUT=row", "", "idle"),
+    # 272 blocks, of which 264 make the first wave.
+    ("matmul", "M=512,N=544,K=4096,B_LAYOUT=row", "TILE_WIDTH=32,MAX_REGISTERS=32", "idle"),
+)
 
 
 class Planted(hone.Case):
-    def run_fault(self, fault):
-        result = self.hone("run", HERE / "planted.yaml", "-s", f"FAULT={fault}", "--counters", "--verify-only", "--json")
+    def count(self, config, *options):
+        result = self.hone("run", config, *options, "--counters", "--verify-only", "--json")
         return json.loads(result.stdout)["problems"][0]
 
-    def test_the_planted_fault_is_named_first(self):
+    def count_all(self, runs):
+        """What `hone run` says of each, or skips where nothing can be counted."""
         with concurrent.futures.ThreadPoolExecutor(6) as pool:
-            problems = dict(zip(FAULTS, pool.map(self.run_fault, FAULTS)))
-        obstacle = problems[FAULTS[0]].get("no_counters")
+            problems = list(pool.map(lambda run: self.count(*run), runs))
+        obstacle = problems[0].get("no_counters")
         if obstacle:
             self.skipTest(obstacle)
-        for fault, problem in problems.items():
+        return problems
+
+    def check_named(self, name, problem, kind):
+        counted = problem["record"]["counted"]
+        named = [f"{finding['kind']} {finding['share']:.0%}: {finding['text']} ({finding['counted']})"
+                 for finding in counted["findings"]]
+        print(f"{name}: {counted['bound']}\n  " + "\n  ".join(named[:3]))
+        self.assertTrue(named, counted)
+        self.assertEqual(counted["findings"][0]["kind"], kind, named)
+
+    def test_the_planted_fault_is_named_first(self):
+        problems = self.count_all([(HERE / "planted.yaml", "-s", f"FAULT={fault}") for fault in FAULTS])
+        for fault, problem in zip(FAULTS, problems):
             with self.subTest(fault=fault):
-                counted = problem["record"]["counted"]
-                named = [f"{finding['kind']} {finding['share']:.0%}: {finding['text']} ({finding['counted']})"
-                         for finding in counted["findings"]]
-                print(f"{fault}: {counted['bound']}\n  " + "\n  ".join(named[:3]))
-                self.assertTrue(named, counted)
-                self.assertEqual(counted["findings"][0]["kind"], KINDS.get(fault, fault), named)
+                self.check_named(fault, problem, KINDS.get(fault, fault))
+
+    def test_what_is_wrong_with_a_shipped_template_is_named_first(self):
+        runs = [(HERE.parent.parent / "configs" / f"{config}.yaml", *given("-p", problem), *given("-s", point))
+                for config, problem, point, _ in SHIPPED]
+        for (config, size, point, kind), problem in zip(SHIPPED, self.count_all(runs)):
+            with self.subTest(config=config, problem=size, point=point):
+                self.check_named(f"{config} {size} {point}", problem, kind)
+
+
+def given(option, values):
+    return [word for value in values.split(",") if value for word in (option, value)]
 
 
 if __name__ == "__main__":

@@ -124,6 +124,15 @@ static void each_fault_is_told_by_its_counters(void **state)
     assert_string_equal(first(CHANGED({"reduction_requests", 524288}, {"l2_atomic_percent", 80},
                                       {"stall_long_scoreboard", 40})),
                         "atomics");
+    /* Who waits for an atomic's result waits as for a load: compact with an atomic an element. */
+    assert_string_equal(
+        first(CHANGED({"atomic_requests", 2097152}, {"store_requests", 2097152},
+                      {"l2_atomic_percent", 55}, {"dram_percent", 3}, {"l2_percent", 4},
+                      {"occupancy_percent", 98}, {"stall_long_scoreboard", 98})),
+        "atomics");
+    assert_string_equal(first(CHANGED({"atomic_requests", 131072}, {"l2_atomic_percent", 5},
+                                      {"stall_long_scoreboard", 90})),
+                        "loads");
     assert_string_equal(first(CHANGED({"active_cycles", 6000}, {"stall_wait", 50})), "idle");
     assert_string_equal(first(CHANGED({"threads_per_instruction", 2}, {"issue_percent", 80})),
                         "divergence");

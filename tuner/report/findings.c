@@ -29,6 +29,7 @@ struct view {
     const struct hn_counters *counters;
     struct hn_findings *findings;
     double most;    /* that anything can cost: what the problem has to move takes the rest */
+    double atomics; /* how busy the slice of L2 is that has most atomics */
     double idle;    /* what the busiest unit leaves: only of that waiting can cost something */
     double memory;  /* of the warps, the share that waits for global and local memory */
     double shared;  /* and for shared memory */
@@ -168,17 +169,19 @@ static void find_spills(const struct view *view)
          "%.4g of %.4g sectors between SMs and L1 are local", local, view->sectors);
 }
 
+static double atomic_requests(const struct view *view)
+{
+    return count(view, HN_COUNTER_ATOMIC_REQUESTS) + count(view, HN_COUNTER_REDUCTION_REQUESTS);
+}
+
 /* One address takes its atomics one after another, in the slice of L2 that has it. */
 static void find_atomics(const struct view *view)
 {
-    double atomics =
-        count(view, HN_COUNTER_ATOMIC_REQUESTS) + count(view, HN_COUNTER_REDUCTION_REQUESTS);
+    double atomics = atomic_requests(view), slice = view->atomics;
     double requests =
         atomics + count(view, HN_COUNTER_LOAD_REQUESTS) + count(view, HN_COUNTER_STORE_REQUESTS);
     double part = requests > 0 ? atomics / requests : 0;
-    double slice =
-        fmin(count(view, HN_COUNTER_L2_ATOMIC_PERCENT) / 100 * stretch_of(view->counters), 1);
-    tell(find(view, "atomics", atomics > 0 ? fmax(slice, part * view->memory) : 0,
+    tell(find(view, "atomics", fmax(slice, part * view->memory),
               "add up in registers, a warp or shared memory first; spread what is added to over "
               "more addresses",
               "atomics wait for each other: the busiest slice of L2 spends %.0f%% of the time on "
@@ -201,10 +204,20 @@ static void find_idle_multiprocessors(const struct view *view)
          count(view, HN_COUNTER_ACTIVE_CYCLES), count(view, HN_COUNTER_LONGEST_CYCLES));
 }
 
+/* Of what warps wait for by name of loads, the share that are loads: atomics whose result is wanted
+ * are waited for in the same way, and are not fewer where more loads are in flight. */
+static double share_of_loads(const struct view *view)
+{
+    double atomics = count(view, HN_COUNTER_ATOMIC_REQUESTS);
+    double loads = count(view, HN_COUNTER_LOAD_REQUESTS);
+    return atomics > 0 ? loads / (loads + atomics) : 1;
+}
+
 /* Whether more warps or more loads of each would help is a matter of how many warps there are. */
 static void find_waiting(const struct view *view)
 {
     double occupancy = count(view, HN_COUNTER_OCCUPANCY_PERCENT) / 100;
+    double loads = stall(view, HN_COUNTER_STALL_LONG_SCOREBOARD) * share_of_loads(view);
     double waits = fmin(view->memory + view->shared, 1);
     bool few = occupancy > 0 && occupancy < enough_occupancy;
     tell(find(view, "occupancy", few ? view->idle * (1 - occupancy) * waits : 0,
@@ -213,13 +226,12 @@ static void find_waiting(const struct view *view)
               occupancy * 100),
          "%.0f%% achieved occupancy; %.0f%% of the warps wait for memory, %.0f%% for shared memory",
          occupancy * 100, view->memory * 100, view->shared * 100);
-    tell(find(view, "loads", view->idle * occupancy * stall(view, HN_COUNTER_STALL_LONG_SCOREBOARD),
+    tell(find(view, "loads", view->idle * occupancy * loads,
               "wider loads, several before the first is used (unrolling, prefetching, asynchronous "
               "copies)",
               "too few loads in flight: warps wait for memory that could give more"),
          "%.0f%% of the warps wait for a load (long scoreboard); DRAM is %.0f%% busy, L2 %.0f%%",
-         stall(view, HN_COUNTER_STALL_LONG_SCOREBOARD) * 100, busy(view, HN_UNIT_DRAM) * 100,
-         busy(view, HN_UNIT_L2) * 100);
+         loads * 100, busy(view, HN_UNIT_DRAM) * 100, busy(view, HN_UNIT_L2) * 100);
 }
 
 static void find_stalls(const struct view *view)
@@ -361,7 +373,10 @@ void hn_findings_make(const struct hn_record *record, const struct hn_roofs *roo
     find_rates(record, roofs, &counters, findings);
     find_units(&counters, findings);
     view.most = most_of(findings);
-    view.idle = fmax(0, 1 - findings->busy[findings->busiest]);
+    if (atomic_requests(&view) > 0)
+        view.atomics =
+            fmin(count(&view, HN_COUNTER_L2_ATOMIC_PERCENT) / 100 * stretch_of(&counters), 1);
+    view.idle = fmax(0, 1 - fmax(findings->busy[findings->busiest], view.atomics));
     view.memory =
         fmin(stall(&view, HN_COUNTER_STALL_LONG_SCOREBOARD) +
                  stall(&view, HN_COUNTER_STALL_LG_THROTTLE) + stall(&view, HN_COUNTER_STALL_DRAIN),
