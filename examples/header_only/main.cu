@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The tuned reduction as part of a CUDA program: the template itself, compiled by nvcc with the constants of the header,
-// and its launch geometry as functions.  usage: sum [how many]
+// and its launch geometry as functions. It adds up twice, the second time by a graph.  usage: sum [how many]
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -31,14 +31,38 @@ template <typename T> static T *allocate(size_t bytes)
 
 // out[0] = the sum of in. The second kernel is there for configurations that need one.
 static void launch(const hone_reduce_problem &problem, const float *in, float *out, float *partial, float *total,
-                   unsigned *done)
+                   unsigned *done, cudaStream_t stream)
 {
     const hone_step sum = hone_reduce_step(HONE_REDUCE_CONFIG, 0, problem);
     const hone_step finish = hone_reduce_step(HONE_REDUCE_CONFIG, 1, problem);
-    reduce<<<sum.grid, sum.block, sum.shared_bytes>>>(in, out, problem.SIZE, partial, total, done);
+    reduce<<<sum.grid, sum.block, sum.shared_bytes, stream>>>(in, out, problem.SIZE, partial, total, done);
     if (finish.runs)
-        reduce_partial<<<finish.grid, finish.block, finish.shared_bytes>>>(
+        reduce_partial<<<finish.grid, finish.block, finish.shared_bytes, stream>>>(
             partial, out, hone_reduce_size(HONE_REDUCE_CONFIG, problem).blocks_value);
+}
+
+// What the launches put into a stream, as a graph over the same arguments.
+template <typename Launches> static cudaGraphExec_t capture(Launches launches, cudaStream_t stream)
+{
+    cudaGraph_t captured;
+    cudaGraphExec_t graph;
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
+    launches();
+    check(cudaStreamEndCapture(stream, &captured), "cudaStreamEndCapture");
+    check(cudaGraphInstantiateWithFlags(&graph, captured, 0), "cudaGraphInstantiateWithFlags");
+    check(cudaGraphDestroy(captured), "cudaGraphDestroy");
+    return graph;
+}
+
+// Whether the sum that the stream ends with is right.
+static bool judge(const char *what, const float *out, double expected, int64_t count, cudaStream_t stream)
+{
+    float sum = 0;
+    check(cudaMemcpyAsync(&sum, out, sizeof sum, cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync");
+    check(cudaStreamSynchronize(stream), "the kernel");
+    const bool right = std::fabs(sum - expected) <= 1e-5 * static_cast<double>(count);
+    printf("%s %.9g, expected %.9g: %s\n", what, sum, expected, right ? "right" : "WRONG");
+    return right;
 }
 
 int main(int argc, char **argv)
@@ -65,12 +89,18 @@ int main(int argc, char **argv)
     unsigned *done = allocate<unsigned>(size.done_size);
     check(cudaMemcpy(in, numbers.data(), numbers.size() * sizeof(float), cudaMemcpyHostToDevice), "cudaMemcpy");
 
-    float sum = 0;
-    launch(problem, in, out, partial, total, done);
+    cudaStream_t stream; // not the default one, which can not be captured
+    check(cudaStreamCreate(&stream), "cudaStreamCreate");
+    const auto launches = [&] { launch(problem, in, out, partial, total, done, stream); };
+    launches();
     check(cudaGetLastError(), "launch");
-    check(cudaMemcpy(&sum, out, sizeof sum, cudaMemcpyDeviceToHost), "the kernel");
+    printf("tuned on %s; ", HONE_REDUCE_TUNED_DEVICE);
+    bool right = judge("sum", out, expected, problem.SIZE, stream);
 
-    const bool right = std::fabs(sum - expected) <= 1e-5 * static_cast<double>(problem.SIZE);
-    printf("tuned on %s; sum %.9g, expected %.9g: %s\n", HONE_REDUCE_TUNED_DEVICE, sum, expected, right ? "right" : "WRONG");
+    cudaGraphExec_t graph = capture(launches, stream);
+    check(cudaMemsetAsync(out, 0, size.out_size, stream), "cudaMemsetAsync");
+    check(cudaGraphLaunch(graph, stream), "cudaGraphLaunch");
+    right = judge("sum by a graph", out, expected, problem.SIZE, stream) && right;
+    check(cudaGraphExecDestroy(graph), "cudaGraphExecDestroy");
     return right ? 0 : 1;
 }

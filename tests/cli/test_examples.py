@@ -41,8 +41,9 @@ class Examples(hone.Case):
         self.assertIn("libcuda.so.1", needed)
         self.assertNotRegex(needed, "nvrtc|hone|cudart")
         text = self.run_all(["b/sum", "1000"], LD_LIBRARY_PATH=double.DOUBLE, HONE_DOUBLE_STRICT="1")
-        self.assertEqual(text, "configuration 0, tuned on NVIDIA H200 for 268435456 numbers\n"
-                               "sum 497, expected 497: right\n")
+        self.assertRegex(text, r"^configuration 0, tuned on NVIDIA H200 for 268435456 numbers\n"
+                               r"sum 497, expected 497: right\n[\d.]+ us a launch, [\d.]+ us as a graph\n"
+                               r"sum of the last graph 497, expected 497: right\n$")
 
     @unittest.skipUnless(shutil.which("cmake"), "there is no cmake")
     def test_bgemm(self):
@@ -79,7 +80,7 @@ class Examples(hone.Case):
         result = self.hone(*arguments, "--arch", "sm_80,sm_91", expect=2)
         self.assertIn("unknown architecture 'sm_91'; known are sm_75", result.stderr)
 
-    def launch(self, kernel, restriction, problem, arguments, check, before=""):
+    def launch(self, kernel, restriction, problem, arguments, check, before="", after=""):
         """Tunes a config of the double at one point, and launches the exported machine code over x[i] = i, n = 4096."""
         for path in [*double.DATA.glob(f"{kernel}*"), *double.DATA.glob("attributes*.cu")]:
             shutil.copy(path, self.folder)
@@ -118,6 +119,7 @@ int main(void)
     for (int i = 0; i < N; i++)
         if (!({check}))
             return 4;
+    {after}
     if (hone_{name}_launch(kernel.functions, 2, 0, problem, {arguments}) != CUDA_ERROR_INVALID_VALUE)
         return 6;
     return hone_{name}_load(1, &kernel) != CUDA_ERROR_NO_BINARY_FOR_GPU;
@@ -130,6 +132,7 @@ int main(void)
         """The double's kernel is right where it is launched in clusters of 16, cooperatively, with that carve-out."""
         self.launch("attributes", "CLUSTER=16,COOPERATIVE=true,SHARED=65536,CARVEOUT=100", "{.n = N, .sm_count = 16}", "x, y",
                     "out[i] == in[i] + 16")
+        self.assertNotIn("hone_attributes_graph(", (self.folder / "kernel.h").read_text(), "a single kernel is one call already")
 
     def test_launch_of_clusters_that_run_at_once(self):
         """Two of four on the double: the header has what the tuning found."""
@@ -157,7 +160,21 @@ int main(void)
             with self.subTest(finish):
                 self.cache.unlink(missing_ok=True)
                 self.launch("composite", f"FINISH={finish},BLOCKS=4", "{.n = N}", "x, partial, y, done",
-                            "out[0] == N / 2 * (N - 1)")
+                            "out[0] == N / 2 * (N - 1)", after=f"""
+    CUgraphExec graph;
+    if (hone_sum_graph(kernel.functions, 2, &graph, problem, x, partial, y, done) != CUDA_ERROR_INVALID_VALUE || graph != NULL ||
+        hone_sum_graph(kernel.functions, 0, &graph, problem, x, partial, y, done) != CUDA_SUCCESS)
+        return 7;
+    for (int doubled = 1; doubled <= 2; doubled++) {{
+        for (int i = 0; i < N; i++)
+            in[i] = i * doubled;
+        if (cuMemcpyHtoD(x, in, sizeof in) != CUDA_SUCCESS || cuGraphLaunch(graph, 0) != CUDA_SUCCESS ||
+            cuMemcpyDtoH(out, y, sizeof out) != CUDA_SUCCESS || out[0] != N / 2 * (N - 1) * doubled)
+            return 8;
+    }}
+    if (cuGraphExecDestroy(graph) != CUDA_SUCCESS)
+        return 9;
+""")
 
     def test_image_that_does_not_compile(self):
         self.record(name="a.json")

@@ -58,6 +58,7 @@ class Examples(Case):
             text = self.run_one("./sum", count)
             print(f"sum {count}: {text.strip()}")
             self.assertIn(": right\n", text)
+            self.assertNotIn("WRONG", text)
 
     @unittest.skipUnless(CC, "there is no C compiler")
     def test_embedded_cubin(self):

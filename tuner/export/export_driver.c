@@ -83,6 +83,14 @@ static bool is_by_value(const struct hn_argument *argument)
            (argument->value == NULL || argument->lanes > 1);
 }
 
+/* Whether the caller gives it. */
+static bool is_parameter(const struct hn_plan *plan, size_t i)
+{
+    const struct hn_argument *argument = &plan->arguments[i];
+    return hn_export_is_taken(plan, i) && hn_export_is_given(argument) &&
+           argument->role != HN_ROLE_TENSOR_MAP;
+}
+
 /* ", CUdeviceptr argument_A" of each argument that the caller gives. */
 static void write_parameters(struct hn_export_writer *writer)
 {
@@ -90,8 +98,7 @@ static void write_parameters(struct hn_export_writer *writer)
     for (size_t i = 0; i < plan->argument_count; i++) {
         const struct hn_argument *argument = &plan->arguments[i];
         char type[32];
-        if (!hn_export_is_taken(plan, i) || !hn_export_is_given(argument) ||
-            argument->role == HN_ROLE_TENSOR_MAP)
+        if (!is_parameter(plan, i))
             continue;
         hn_type_format_c(argument->element, 1, type, sizeof type);
         hn_text_append(writer->text, ", ");
@@ -103,6 +110,19 @@ static void write_parameters(struct hn_export_writer *writer)
                                  : hn_element_is_narrow(argument->element) ? "uint16_t"
                                                                            : type,
                                  is_by_value(argument) ? " *" : " ", argument->name);
+    }
+}
+
+/* ", argument_A" of each. */
+static void write_arguments(struct hn_export_writer *writer)
+{
+    const struct hn_plan *plan = writer->export->plan;
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        if (!is_parameter(plan, i))
+            continue;
+        hn_text_append(writer->text, ", ");
+        hn_export_append_wrapped(writer->text, "\n            ", "argument_%s",
+                                 plan->arguments[i].name);
     }
 }
 
@@ -141,19 +161,33 @@ static void write_addresses(struct hn_export_writer *writer)
     }
 }
 
+static bool is_zeroed(const struct hn_plan *plan, size_t i)
+{
+    return plan->arguments[i].role == HN_ROLE_COUNTER && plan->arguments[i].zero != HN_ZERO_ONCE &&
+           hn_export_is_taken(plan, i);
+}
+
 static void write_zeroing(struct hn_export_writer *writer)
 {
     const struct hn_plan *plan = writer->export->plan;
     for (size_t i = 0; i < plan->argument_count; i++) {
         const char *name = plan->arguments[i].name;
-        if (plan->arguments[i].role == HN_ROLE_COUNTER && plan->arguments[i].zero != HN_ZERO_ONCE &&
-            hn_export_is_taken(plan, i))
+        if (is_zeroed(plan, i))
             hn_text_printf(
                 writer->text,
                 "    if (result == CUDA_SUCCESS && argument_%s != 0)\n"
                 "        result = cuMemsetD8Async(argument_%s, 0, size.%s_size, stream);\n",
                 name, name, name);
     }
+}
+
+/* The driver's calls for a launch. A graph makes one of them. */
+static size_t count_calls(const struct hn_plan *plan)
+{
+    size_t count = plan->step_count;
+    for (size_t i = 0; i < plan->argument_count; i++)
+        count += is_zeroed(plan, i);
+    return count;
 }
 
 /* How many steps have an expression at that place of their geometry. */
@@ -214,6 +248,7 @@ static void write_windows(struct hn_export_writer *writer)
 
 /* Programs with embedded machine code compile nothing. */
 HN_EXPORT_COUNT(compiles, export->images == NULL)
+HN_EXPORT_COUNT(graph, count_calls(export->plan) > 1)
 
 static void write_driver(struct hn_export_writer *writer)
 {
@@ -236,6 +271,8 @@ const struct hn_export_part hn_export_driver_parts[] = {
     {"most_options", .count = count_options},
     {"code_rows", .write = write_codes},
     {"launch_parameters", .write = write_parameters},
+    {"launch_arguments", .write = write_arguments},
+    {"graph", .count = count_graph},
     {"most_arguments", .count = count_most_arguments},
     {"address_rows", .write = write_addresses},
     {"zeroing", .write = write_zeroing},
