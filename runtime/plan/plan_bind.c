@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/expression/expression_json.h"
+#include "base/text.h"
 #include "runtime/plan/plan.h"
 
 /* Binds a plan's expressions until one fails. */
@@ -30,7 +31,8 @@ static enum hn_status check_clusters(const struct hn_plan *plan,
                                      const struct hn_field *field, struct hn_error *err)
 {
     bool in_grid = field->tag == HN_SEES_CLUSTERS && !is_grid_of_reference(plan, expression);
-    if (strstr(hn_expression_text(expression), hn_clusters_name) == NULL)
+    if (!hn_text_has_word(hn_expression_text(expression), hn_clusters_name,
+                          strlen(hn_clusters_name)))
         return HN_OK;
     for (size_t i = 0; i < plan->name_count; i++)
         if (strcmp(plan->names[i], hn_clusters_name) == 0)

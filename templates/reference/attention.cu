@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// O = softmax(scale Q K^T / log2(e)) V, summed up in float64. A block computes a row of one head: its scores, then its sums.
+// O = softmax(scale Q K^T / log2(e)) V, summed up in float64. A block computes 32 rows of one head, eight threads a row: for 32 keys
+// after the other their scores, which become weights beside the largest score so far, and then the sums.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -17,58 +18,66 @@ using element = __half;
 using element = __nv_bfloat16;
 #endif
 
-template <typename Combine> __device__ double over_block(double own, Combine combine)
+constexpr int rows = 32, keys = 32, row_threads = 8; // of a block, of a tile, of a row
+constexpr int own_keys = keys / row_threads, own_columns = WIDTH / row_threads;
+using lines = double[32][WIDTH + 1];
+
+// 32 lines of a head from `first` on, as float64; beyond the end, 0.
+__device__ void load_lines(lines &to, const element *from, int first, int length)
 {
-    __shared__ double of_warps[8];
-    for (int step = 16; step > 0; step /= 2)
-        own = combine(own, __shfl_xor_sync(~0u, own, step));
-    __syncthreads();
-    if (threadIdx.x % 32 == 0)
-        of_warps[threadIdx.x / 32] = own;
-    __syncthreads();
-    double all = of_warps[0];
-    for (int warp = 1; warp < 8; ++warp)
-        all = combine(all, of_warps[warp]);
-    return all;
+    for (int i = threadIdx.x; i < 32 * WIDTH; i += 256)
+        to[i / WIDTH][i % WIDTH] = first + i / WIDTH < length ? (double)(float)from[(size_t)first * WIDTH + i] : 0;
 }
 
-extern "C" __global__ void attention_reference(const element *Q, const element *K, const element *V, element *O, int length,
-                                               float scale)
+template <typename Combine> __device__ double over_row(double own, Combine combine)
 {
-    extern __shared__ double weights[];
-    __shared__ double halves[WIDTH];
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, seen = CAUSAL ? blockIdx.x + 1 : length;
+    for (int step = row_threads / 2; step > 0; step /= 2)
+        own = combine(own, __shfl_xor_sync(~0u, own, step));
+    return own;
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+    attention_reference(const element *Q, const element *K, const element *V, element *O, int length, float scale)
+{
+    extern __shared__ double shared[];
+    lines &queries = *(lines *)shared, &tile = *((lines *)shared + 1); // the tile has keys, then values
+    auto &weights = *(double(*)[rows][keys + 1])((lines *)shared + 2);
+    const int first = blockIdx.x * rows, own = threadIdx.x / row_threads, part = threadIdx.x % row_threads, row = first + own;
     const size_t head = (size_t)blockIdx.y * length * WIDTH;
-    const element *const query = Q + head + (size_t)blockIdx.x * WIDTH;
+    const int seen = CAUSAL ? min(length, row + 1) : length, most_seen = CAUSAL ? min(length, first + rows) : length;
+    double top = -1.0e300, total = 0, sums[own_columns] = {};
 
-    for (int key = warp; key < seen; key += 8) {
-        double score = 0;
-        for (int i = lane; i < WIDTH; i += 32)
-            score += (double)(float)query[i] * (double)(float)K[head + (size_t)key * WIDTH + i];
-        for (int step = 16; step > 0; step /= 2)
-            score += __shfl_xor_sync(~0u, score, step);
-        if (lane == 0)
-            weights[key] = score * scale;
+    load_lines(queries, Q + head, first, length);
+    for (int at = 0; at < most_seen; at += keys) {
+        load_lines(tile, K + head, at, length);
+        __syncthreads();
+        double scores[own_keys] = {};
+        for (int i = 0; i < WIDTH; ++i)
+            for (int j = 0; j < own_keys; ++j)
+                scores[j] += queries[own][i] * tile[part + row_threads * j][i];
+        double largest = top;
+        for (int j = 0; j < own_keys; ++j) {
+            scores[j] = at + part + row_threads * j < seen ? scores[j] * scale : -1.0e300;
+            largest = fmax(largest, scores[j]);
+        }
+        largest = over_row(largest, [](double a, double b) { return fmax(a, b); });
+        const double shrink = exp2(top - largest);
+        top = largest;
+        total *= shrink;
+        for (int j = 0; j < own_keys; ++j)
+            total += weights[own][part + row_threads * j] = exp2(scores[j] - top);
+        for (int j = 0; j < own_columns; ++j)
+            sums[j] *= shrink;
+        __syncthreads();
+        load_lines(tile, V + head, at, length);
+        __syncthreads();
+        for (int key = 0; key < keys; ++key)
+            for (int j = 0; j < own_columns; ++j)
+                sums[j] += weights[own][key] * tile[key][part + row_threads * j];
+        __syncthreads();
     }
-    __syncthreads();
-
-    double own = -1.0e300;
-    for (int key = threadIdx.x; key < seen; key += 256)
-        own = fmax(own, weights[key]);
-    const double top = over_block(own, [](double a, double b) { return fmax(a, b); });
-    own = 0;
-    for (int key = threadIdx.x; key < seen; key += 256)
-        own += weights[key] = exp2(weights[key] - top);
-    const double total = over_block(own, [](double a, double b) { return a + b; });
-
-    const int column = threadIdx.x % WIDTH, parts = 2; // of the keys
-    double sum = 0;
-    if (threadIdx.x < parts * WIDTH)
-        for (int key = threadIdx.x / WIDTH; key < seen; key += parts)
-            sum += weights[key] * (double)(float)V[head + (size_t)key * WIDTH + column];
-    if (threadIdx.x >= WIDTH && threadIdx.x < parts * WIDTH)
-        halves[column] = sum;
-    __syncthreads();
-    if (threadIdx.x < WIDTH)
-        O[head + (size_t)blockIdx.x * WIDTH + column] = (element)(float)((sum + halves[column]) / total);
+    total = over_row(total, [](double a, double b) { return a + b; });
+    for (int j = 0; j < own_columns; ++j)
+        if (row < length)
+            O[head + (size_t)row * WIDTH + part + row_threads * j] = (element)(float)(sums[j] / total);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// C = alpha A B + beta D + bias of 16-bit numbers, summed up in float64. A block computes 32 elements of a row; 32 threads share the steps of k of
-// each.
+// C = alpha A B + beta D + bias of 16-bit numbers, or of 8 bits, summed up in float64. A block computes 64 x 64 elements, each of 256 threads 16 of
+// them, from tiles of A and B in shared memory, which are converted as they come.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -41,35 +41,49 @@ using result = __half;
 using result = __nv_bfloat16;
 #endif
 
-extern "C" __global__ void bgemm_reference(const element *A, const element *B, result *C, const result *D,
-                                           const result *bias, float alpha, float beta, int rows, int columns, int depth)
+constexpr int tile = 64, depth_of_tile = 32;
+using operand_tile = double[depth_of_tile][tile + 1];
+
+// `first` + 0 to 63 of a matrix's `count` lines, steps of k from `k` on; what is beyond an edge is 0. Lines are `line` elements
+// apart, steps of k `step`; threads that are neighbours read along `along_k` or across.
+template <bool along_k>
+__device__ void load_tile(operand_tile &to, const element *from, int first, int count, int k, int depth, size_t line, size_t step)
 {
-    __shared__ double sums[32][33];
-#if TRANS_B == TRANS_B_t // neighbouring threads read neighbours
-    const int part = threadIdx.x, in_block = threadIdx.y;
-    const size_t apart = depth, step = 1;
-#else
-    const int part = threadIdx.y, in_block = threadIdx.x;
-    const size_t apart = 1, step = columns;
-#endif
-    const int row = blockIdx.y, first = blockIdx.x * 32;
-    const element *const a = A + (size_t)row * depth;
-    const element *const b = B + min(first + in_block, columns - 1) * apart;
-    double sum = 0;
-    for (int k = part; k < depth; k += 32)
-        sum += (double)(float)a[k] * (double)(float)b[k * step];
-    sums[part][in_block] = sum;
-    __syncthreads();
-    const int lane = threadIdx.x;
-    if (threadIdx.y != 0 || row >= rows || first + lane >= columns)
-        return;
-    sum = 0;
-    for (int i = 0; i < 32; ++i)
-        sum += sums[i][lane];
-    sum *= alpha;
-    if (beta != 0)
-        sum += (double)beta * (float)D[(size_t)row * columns + first + lane];
-    if (BIAS == BIAS_columns)
-        sum += (float)bias[first + lane];
-    C[(size_t)row * columns + first + lane] = (result)(float)sum;
+    for (int i = threadIdx.x; i < tile * depth_of_tile; i += 256) {
+        const int x = along_k ? i / depth_of_tile : i % tile, z = along_k ? i % depth_of_tile : i / tile;
+        const bool inside = first + x < count && k + z < depth;
+        to[z][x] = inside ? (double)(float)from[(first + x) * line + (k + z) * step] : 0;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+    bgemm_reference(const element *A, const element *B, result *C, const result *D, const result *bias, float alpha, float beta, int rows,
+                    int columns, int depth)
+{
+    __shared__ operand_tile a, b;
+    constexpr bool transposed = TRANS_B == TRANS_B_t;
+    const int first_row = blockIdx.y * tile, first_column = blockIdx.x * tile, down = threadIdx.x / 16, right = threadIdx.x % 16;
+    double sums[4][4] = {};
+    for (int k = 0; k < depth; k += depth_of_tile) {
+        load_tile<true>(a, A, first_row, rows, k, depth, depth, 1);
+        load_tile<transposed>(b, B, first_column, columns, k, depth, transposed ? depth : 1, transposed ? 1 : columns);
+        __syncthreads();
+        for (int z = 0; z < depth_of_tile; ++z)
+            for (int i = 0; i < 4; ++i)
+                for (int j = 0; j < 4; ++j)
+                    sums[i][j] += a[z][down + 16 * i] * b[z][right + 16 * j];
+        __syncthreads();
+    }
+    for (int i = 0; i < 4; ++i)
+        for (int j = 0; j < 4; ++j) {
+            const int row = first_row + down + 16 * i, column = first_column + right + 16 * j;
+            if (row >= rows || column >= columns)
+                continue;
+            double sum = alpha * sums[i][j];
+            if (beta != 0)
+                sum += (double)beta * (float)D[(size_t)row * columns + column];
+            if (BIAS == BIAS_columns)
+                sum += (float)bias[column];
+            C[(size_t)row * columns + column] = (result)(float)sum;
+        }
 }

@@ -28,8 +28,9 @@ static void check(struct bench_fixture *fixture, const struct expectation *expec
     bench_fixture_set_reference(fixture, expected->point);
     struct hn_record record = bench_fixture_evaluate(fixture, expected->point, &both);
     const char *message = record.message == NULL ? "" : record.message;
-    printf("%s: %s, %.2f us %s\n", expected->point, hn_outcome_name(record.outcome),
-           record.timing.median_us, message);
+    printf("%s: %s, %.2f us, %d clusters at once %s\n", expected->point,
+           hn_outcome_name(record.outcome), record.timing.median_us, record.active_clusters,
+           message);
     if (record.outcome != expected->outcome)
         fail_msg("%s: found %s (%s), expected %s", expected->point, hn_outcome_name(record.outcome),
                  message, hn_outcome_name(expected->outcome));
@@ -129,6 +130,25 @@ static void launches_have_their_attributes(void **state)
     CHECK_ALL("double/attributes.yaml", expected);
 }
 
+/* Blocks of a cooperative launch wait for one another: it succeeds only where all of them run at
+ * once. With so much shared memory a multiprocessor has one block, and not every one is in a
+ * cluster of four. */
+static void grids_are_as_large_as_clusters_that_run_at_once(void **state)
+{
+    static const struct expectation expected[] = {
+        {"CLUSTER=1,COOPERATIVE=true,SHARED=1024,SPARED=0", HN_OUTCOME_OK, NULL},
+        {"CLUSTER=4,COOPERATIVE=true,SHARED=1024,SPARED=1", HN_OUTCOME_OK, NULL},
+        {"CLUSTER=2,COOPERATIVE=true,SHARED=196608,SPARED=0", HN_OUTCOME_OK, NULL},
+        {"CLUSTER=4,COOPERATIVE=true,SHARED=196608,SPARED=0", HN_OUTCOME_OK, NULL},
+        {"CLUSTER=4,COOPERATIVE=false,SHARED=196608,SPARED=-100", HN_OUTCOME_OK, NULL},
+        {"CLUSTER=4,COOPERATIVE=true,SHARED=196608,SPARED=-100", HN_OUTCOME_LAUNCH_ERROR,
+         "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE"},
+    };
+    (void)state;
+    CHECK_ALL("double/clusters.yaml", expected);
+    CHECK_ALL_IN(HN_GRAPH, "double/clusters.yaml", expected);
+}
+
 static void a_kernel_of_several_steps_gets_the_most(void **state)
 {
     static const struct expectation expected[] = {
@@ -222,6 +242,7 @@ int main(void)
         cmocka_unit_test(inputs_come_from_files_and_by_value),
         cmocka_unit_test(narrow_types_and_vectors_are_compared),
         cmocka_unit_test(launches_have_their_attributes),
+        cmocka_unit_test(grids_are_as_large_as_clusters_that_run_at_once),
         cmocka_unit_test(a_kernel_of_several_steps_gets_the_most),
     };
     capability = bench_fixture_find_device();

@@ -136,12 +136,12 @@ static void grids_follow_from_clusters_that_run_at_once(void **state)
     bench_fixture_unload(&attributes);
     bench_fixture_load(&attributes, "double/clusters.yaml", 90);
     open_bench("n=4096");
-    assert_int_equal(active_clusters("CLUSTER=1,COOPERATIVE=false,SPARED=1"), 16);
-    assert_int_equal(active_clusters("CLUSTER=2,COOPERATIVE=true,SPARED=1"), 8);
-    assert_int_equal(active_clusters("CLUSTER=4,COOPERATIVE=true,SPARED=0"), 2);
-    expect("CLUSTER=4,COOPERATIVE=false,SPARED=100", HN_OUTCOME_INVALID_LAUNCH,
+    assert_int_equal(active_clusters("CLUSTER=1,COOPERATIVE=false,SHARED=1024,SPARED=1"), 16);
+    assert_int_equal(active_clusters("CLUSTER=2,COOPERATIVE=true,SHARED=1024,SPARED=1"), 8);
+    assert_int_equal(active_clusters("CLUSTER=4,COOPERATIVE=true,SHARED=1024,SPARED=0"), 2);
+    expect("CLUSTER=4,COOPERATIVE=false,SHARED=1024,SPARED=100", HN_OUTCOME_INVALID_LAUNCH,
            "grid -392 has -392 in x; Hone Double takes 1 to 2147483647");
-    expect("CLUSTER=4,COOPERATIVE=true,SPARED=-100", HN_OUTCOME_LAUNCH_ERROR,
+    expect("CLUSTER=4,COOPERATIVE=true,SHARED=1024,SPARED=-100", HN_OUTCOME_LAUNCH_ERROR,
            "attributes <<<(408, 1, 1), (128, 1, 1), 1024 B, cluster (4, 1, 1), cooperative>>>: "
            "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE: too many blocks in cooperative launch");
     bench_fixture_close(&attributes);

@@ -184,6 +184,14 @@ static void a_result_may_be_compared_in_its_own_way(void **state)
     hn_config_destroy(config);
 }
 
+static void a_name_may_hold_that_of_the_clusters(void **state)
+{
+    (void)state;
+    struct hn_config *config = load("good/clusters_in_name.yaml");
+    assert_true(hn_plan_asks_clusters(config->plan, &config->plan->steps[0]));
+    hn_config_destroy(config);
+}
+
 static void contents_are_described(void **state)
 {
     (void)state;
@@ -558,6 +566,7 @@ int main(void)
         cmocka_unit_test(values_may_follow_from_the_problem),
         cmocka_unit_test(a_plan_holds_all_but_the_space),
         cmocka_unit_test(a_result_may_be_compared_in_its_own_way),
+        cmocka_unit_test(a_name_may_hold_that_of_the_clusters),
         cmocka_unit_test(contents_are_described),
         cmocka_unit_test(a_reference_may_be_files),
         cmocka_unit_test(symbols_stand_behind_the_arguments),
