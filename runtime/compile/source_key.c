@@ -8,113 +8,108 @@
 #include "base/text.h"
 #include "runtime/compile/host_headers.h"
 #include "runtime/compile/include_scan.h"
+#include "runtime/compile/live_text.h"
+#include "runtime/compile/macro_table.h"
 #include "runtime/device/device.h"
 #include "runtime/plan/option_list.h"
 
-/* A line of the prelude. */
-struct macro {
-    const char *line;
-    size_t line_length;
+/* What a source begins with: a #define a line. */
+struct line {
+    const char *text;
+    size_t length;
     const char *name;
     size_t name_length;
-    bool read;
+    size_t macro; /* its number */
 };
 
 struct prelude {
-    struct macro *macros;
+    struct line *lines;
     size_t count;
-    size_t *slots; /* by name: number + 1; 0: free */
-    size_t slot_count;
-    const char *body; /* what stands behind it */
+    struct hn_macro_table macros; /* those of the prelude, then whatever the text defines */
+    const char *body;             /* what stands behind it */
 };
 
 static const char define[] = "#define ";
 
-static size_t word_length(const char *text)
+static bool is_define(const char *text)
 {
-    size_t length = 0;
-    while (hn_is_word_char(text[length]))
-        length++;
-    return length;
+    return strncmp(text, define, sizeof define - 1) == 0 &&
+           hn_macro_name_length(text + sizeof define - 1) > 0;
 }
 
-/* FNV-1a. */
-static size_t *slot_of(const struct prelude *prelude, const char *word, size_t length)
+static bool add_line(struct prelude *prelude, const char *text, size_t length)
 {
-    size_t hash = 0x811c9dc5;
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)word[i]) * 0x01000193 & 0xffffffff;
-    for (size_t i = hash;; i++) {
-        size_t *slot = &prelude->slots[i & (prelude->slot_count - 1)];
-        const struct macro *macro = *slot > 0 ? &prelude->macros[*slot - 1] : NULL;
-        if (macro == NULL ||
-            (macro->name_length == length && memcmp(macro->name, word, length) == 0))
-            return slot;
-    }
-}
-
-static size_t count_macros(const char *text)
-{
-    size_t count = 0;
-    for (; strncmp(text, define, sizeof define - 1) == 0; count++) {
-        text += strcspn(text, "\n");
-        text += *text == '\n';
-    }
-    return count;
-}
-
-static void add_macro(struct prelude *prelude, const char *line, size_t length)
-{
-    const char *name = line + sizeof define - 1;
-    struct macro *macro = &prelude->macros[prelude->count++];
-    *macro = (struct macro){line, length, name, word_length(name), false};
-    macro->read = macro->name_length == 0 || *name == '_';
-    *slot_of(prelude, name, macro->name_length) = prelude->count;
+    const char *name = text + sizeof define - 1;
+    size_t name_length = hn_macro_name_length(name);
+    const char *value = name + name_length;
+    struct hn_macro_table *macros = &prelude->macros;
+    bool plain = *value != '(' && hn_macro_table_find(macros, name, name_length) == NULL;
+    if (!hn_macro_table_set(macros, name, name_length, plain ? HN_MACRO_DEFINED : HN_MACRO_UNSURE,
+                            value, (size_t)(text + length - value)))
+        return false;
+    struct hn_table_macro *macro = hn_macro_table_find(macros, name, name_length);
+    macro->read |= *name == '_';
+    prelude->lines[prelude->count++] =
+        (struct line){text, length, name, name_length, (size_t)(macro - macros->items)};
+    return true;
 }
 
 static bool read_prelude(const char *text, struct prelude *prelude)
 {
-    size_t count = count_macros(text);
-    *prelude = (struct prelude){.slot_count = 16};
-    while (prelude->slot_count < 2 * count)
-        prelude->slot_count *= 2;
-    prelude->macros = calloc(count + 1, sizeof *prelude->macros);
-    prelude->slots = calloc(prelude->slot_count, sizeof *prelude->slots);
-    if (prelude->macros == NULL || prelude->slots == NULL)
-        return false;
-    while (prelude->count < count) {
+    size_t count = 0;
+    for (const char *at = text; is_define(at); at += *at == '\n') {
+        at += strcspn(at, "\n");
+        count++;
+    }
+    *prelude = (struct prelude){.lines = calloc(count + 1, sizeof *prelude->lines)};
+    bool fine = prelude->lines != NULL;
+    while (fine && prelude->count < count) {
         size_t length = strcspn(text, "\n");
-        add_macro(prelude, text, length);
+        fine = add_line(prelude, text, length);
         text += length + (text[length] == '\n');
     }
     prelude->body = text;
-    return true;
+    return fine;
+}
+
+static void finish_prelude(struct prelude *prelude)
+{
+    free(prelude->lines);
+    hn_macro_table_finish(&prelude->macros);
+}
+
+static bool is_read(const struct prelude *prelude, size_t line)
+{
+    return prelude->macros.items[prelude->lines[line].macro].read;
+}
+
+static void mark_line(const struct prelude *prelude, size_t line)
+{
+    prelude->macros.items[prelude->lines[line].macro].read = true;
+}
+
+static void mark_within(const struct prelude *prelude, const char *text, const char *end)
+{
+    while (text < end) {
+        size_t length = hn_macro_name_length(text);
+        struct hn_table_macro *macro = hn_macro_table_find(&prelude->macros, text, length);
+        if (macro != NULL)
+            macro->read = true;
+        text += length > 0 ? length : 1;
+    }
 }
 
 static void mark_words(const struct prelude *prelude, const char *text)
 {
-    while (*text != '\0') {
-        size_t length = word_length(text);
-        size_t *slot = length > 0 ? slot_of(prelude, text, length) : NULL;
-        if (slot != NULL && *slot > 0)
-            prelude->macros[*slot - 1].read = true;
-        text += length > 0 ? length : 1;
-    }
+    mark_within(prelude, text, text + strlen(text));
 }
 
 /* The values of macros are words, too. */
 static void mark_values(const struct prelude *prelude)
 {
     for (size_t i = 0; i < prelude->count; i++) {
-        const struct macro *macro = &prelude->macros[i];
-        const char *end = macro->line + macro->line_length;
-        for (const char *at = macro->name + macro->name_length; at < end; at++) {
-            size_t length = word_length(at);
-            size_t *slot = length > 0 ? slot_of(prelude, at, length) : NULL;
-            if (slot != NULL && *slot > 0)
-                prelude->macros[*slot - 1].read = true;
-            at += length;
-        }
+        const struct line *line = &prelude->lines[i];
+        mark_within(prelude, line->name + line->name_length, line->text + line->length);
     }
 }
 
@@ -127,21 +122,9 @@ static bool is_own(const struct hn_source *source, const struct hn_host_header *
     return certain;
 }
 
-static bool is_of_template(const struct hn_source *source, const struct hn_include *include)
-{
-    const struct hn_template *template = source->template;
-    for (size_t i = 0; i < template->include_count; i++) {
-        const char *name = template->includes[i].name;
-        if (strlen(name) == include->length && strncmp(name, include->name, include->length) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* Where the line begins that `at` is in, with the lines that it continues. */
 static const char *line_start(const char *text, const char *at)
 {
-    while (at > text && (at[-1] != '\n' || (at - 1 > text && at[-2] == '\\')))
+    while (at > text && at[-1] != '\n')
         at--;
     return at;
 }
@@ -156,16 +139,16 @@ static char *macro_parameters(const char *line)
     if (strncmp(line, "define", 6) != 0)
         return NULL;
     line += 6 + strspn(line + 6, " \t");
-    line += word_length(line);
+    line += hn_macro_name_length(line);
     return strndup(line, *line == '(' ? strcspn(line, ")") : 0);
 }
 
 static void mark_prefix(const struct prelude *prelude, const char *prefix, size_t length)
 {
     for (size_t i = 0; i < prelude->count; i++)
-        if (prelude->macros[i].name_length >= length &&
-            memcmp(prelude->macros[i].name, prefix, length) == 0)
-            prelude->macros[i].read = true;
+        if (prelude->lines[i].name_length >= length &&
+            memcmp(prelude->lines[i].name, prefix, length) == 0)
+            mark_line(prelude, i);
 }
 
 /* Names that left##x may become begin with `left`. False: where that is a parameter of the macro,
@@ -188,7 +171,7 @@ static bool mark_pasted(const struct prelude *prelude, const char *text)
             return false;
         mark_prefix(prelude, left, length);
     }
-    return strstr(text, "%:") == NULL; /* ## in other signs */
+    return true;
 }
 
 /* `#include NAME` */
@@ -219,7 +202,7 @@ static void mark_header(const struct prelude *prelude, const struct hn_host_head
     }
 }
 
-/* Marks what a text of the user's reads; false: there may be more than its words. */
+/* Marks what the live text reads; false: there may be more than its words. */
 static bool mark_text(const struct prelude *prelude, const struct hn_source *source,
                       const char *text)
 {
@@ -229,8 +212,6 @@ static bool mark_text(const struct prelude *prelude, const struct hn_source *sou
         return false;
     mark_words(prelude, text);
     while (hn_include_next(&scan, &include)) {
-        if (is_of_template(source, &include))
-            continue; /* which is marked on its own */
         const struct hn_host_header *header = hn_host_header_find(include.name, include.length);
         if (!is_own(source, header))
             return false;
@@ -239,28 +220,28 @@ static bool mark_text(const struct prelude *prelude, const struct hn_source *sou
     return true;
 }
 
-static bool mark_program(const struct prelude *prelude, const struct hn_source *source)
+static void mark_program(const struct prelude *prelude, const struct hn_source *source,
+                         const struct hn_live_text *live)
 {
-    const struct hn_template *template = source->template;
     for (size_t i = 0; i < source->option_count; i++)
         mark_words(prelude, source->options[i]);
     for (size_t i = 0; i < source->entry_count; i++)
         mark_words(prelude, source->entries[i]);
     mark_values(prelude);
-    bool certain = mark_text(prelude, source, prelude->body);
-    for (size_t i = 0; certain && i < template->include_count; i++)
-        certain = mark_text(prelude, source, template->includes[i].text);
-    return certain;
+    if (live->certain && mark_text(prelude, source, live->text.data))
+        return;
+    for (size_t i = 0; i < prelude->count; i++)
+        mark_line(prelude, i);
 }
 
 /* LOAD_ldg, which stands before LOAD, one for each of its words. */
 static bool is_word_of(const struct prelude *prelude, size_t number)
 {
-    const struct macro *macro = &prelude->macros[number];
+    const struct line *line = &prelude->lines[number];
     for (size_t i = number + 1; i < prelude->count; i++) {
-        const struct macro *other = &prelude->macros[i];
-        if (other->name_length < macro->name_length && macro->name[other->name_length] == '_' &&
-            memcmp(macro->name, other->name, other->name_length) == 0)
+        const struct line *other = &prelude->lines[i];
+        if (other->name_length < line->name_length && line->name[other->name_length] == '_' &&
+            memcmp(line->name, other->name, other->name_length) == 0)
             return true;
     }
     return false;
@@ -273,7 +254,8 @@ static void append_part(struct hn_text *text, const char *part)
 }
 
 static void append_program(const struct prelude *prelude, const struct hn_source *source,
-                           const char *architecture, struct hn_text *text)
+                           const struct hn_live_text *live, const char *architecture,
+                           struct hn_text *text)
 {
     const struct hn_template *template = source->template;
     char name[HN_ARCHITECTURE_SIZE];
@@ -282,8 +264,9 @@ static void append_program(const struct prelude *prelude, const struct hn_source
     append_part(text, hn_compiler_names[source->compiler]);
     append_part(text, template->path);
     for (size_t i = 0; i < prelude->count; i++)
-        if (prelude->macros[i].read)
-            hn_text_append_bytes(text, prelude->macros[i].line, prelude->macros[i].line_length + 1);
+        if (is_read(prelude, i))
+            hn_text_append_bytes(text, prelude->lines[i].text, prelude->lines[i].length + 1);
+    append_part(text, live->certain ? live->text.data : "");
     append_part(text, prelude->body);
     for (size_t i = 0; i < template->include_count; i++) {
         append_part(text, template->includes[i].name);
@@ -299,31 +282,42 @@ static void append_program(const struct prelude *prelude, const struct hn_source
 static bool leaves_out(const struct prelude *prelude)
 {
     for (size_t i = 0; i < prelude->count; i++)
-        if (!prelude->macros[i].read && !is_word_of(prelude, i))
+        if (!is_read(prelude, i) && !is_word_of(prelude, i))
             return true;
     return false;
 }
 
-enum hn_status hn_source_key(const struct hn_source *source, const char *architecture,
+static enum hn_status make_key(struct prelude *prelude, const struct hn_source *source,
+                               const char *architecture, bool decides, struct hn_source_key *key,
+                               struct hn_error *err)
+{
+    struct hn_live_text live;
+    struct hn_text text;
+    hn_text_init(&text);
+    enum hn_status status =
+        hn_live_text_make(source->template, prelude->body, decides, &prelude->macros, &live, err);
+    if (status == HN_OK) {
+        mark_program(prelude, source, &live);
+        append_program(prelude, source, &live, architecture, &text);
+        if (text.data == NULL || text.failed)
+            status = hn_fail_memory(err);
+    }
+    if (status == HN_OK) {
+        key->hash = hn_hash_bytes(text.data, text.length);
+        key->leaves_out = leaves_out(prelude);
+    }
+    hn_text_finish(&text);
+    hn_live_text_finish(&live);
+    return status;
+}
+
+enum hn_status hn_source_key(const struct hn_source *source, const char *architecture, bool decides,
                              struct hn_source_key *key, struct hn_error *err)
 {
     struct prelude prelude;
-    struct hn_text text;
-    hn_text_init(&text);
-    bool fine = read_prelude(source->text, &prelude);
-    if (fine && !mark_program(&prelude, source))
-        for (size_t i = 0; i < prelude.count; i++)
-            prelude.macros[i].read = true;
-    if (fine) {
-        append_program(&prelude, source, architecture, &text);
-        fine = text.data != NULL && !text.failed;
-    }
-    if (fine) {
-        key->hash = hn_hash_bytes(text.data, text.length);
-        key->leaves_out = leaves_out(&prelude);
-    }
-    hn_text_finish(&text);
-    free(prelude.macros);
-    free(prelude.slots);
-    return fine ? HN_OK : hn_fail_memory(err);
+    enum hn_status status = read_prelude(source->text, &prelude)
+                                ? make_key(&prelude, source, architecture, decides, key, err)
+                                : hn_fail_memory(err);
+    finish_prelude(&prelude);
+    return status;
 }

@@ -38,15 +38,6 @@ static void set_weighing(struct hn_session *session)
     options->race_within = fmax(options->race_within, HN_WEIGHED_WITHIN);
 }
 
-/* Any of those that no program reads has several values. */
-static bool have_choice(const struct hn_space *space, const bool *unread)
-{
-    bool have = false;
-    for (size_t i = 0; i < hn_space_parameter_count(space); i++)
-        have = have || (unread[i] && hn_space_value_count(space, i) > 1);
-    return have;
-}
-
 static enum hn_status create_strategy(struct hn_session *session, struct hn_error *err)
 {
     const struct hn_session_options *options = &session->options;
@@ -60,11 +51,11 @@ static enum hn_status create_strategy(struct hn_session *session, struct hn_erro
         return status;
     session->state.sources = knowledge.sources;
     bool unread[hn_space_parameter_count(session->task->space) + 1];
-    bool reads =
-        session->backend->simulated || hn_task_find_unread(session->task, unread, NULL) != HN_OK;
+    bool shares = false;
+    bool reads = session->backend->simulated ||
+                 hn_task_find_unread(session->task, unread, &shares, NULL) != HN_OK;
     if (session->backend->kind->share != NULL)
-        session->backend->kind->share(session->backend,
-                                      !reads && have_choice(session->task->space, unread));
+        session->backend->kind->share(session->backend, !reads && shares);
     const struct hn_search search = {
         .unread = reads ? NULL : unread,
         .space = session->task->space,

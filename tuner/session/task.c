@@ -167,52 +167,70 @@ enum hn_status hn_task_source(const struct hn_task *task, const struct hn_bindin
     return hn_source_make(task->plan, &task->template, task->problem, point, source, err);
 }
 
+/* decides: as of hn_source_key. */
 static enum hn_status program_of(const struct hn_task *task, const struct hn_bindings *point,
-                                 struct hn_hash *program, struct hn_error *err)
+                                 bool decides, struct hn_hash *program, struct hn_error *err)
 {
     struct hn_source source;
     struct hn_source_key key;
     enum hn_status status = hn_task_source(task, point, &source, err);
     if (status != HN_OK)
         return status;
-    status = hn_source_key(&source, "", &key, err);
+    status = hn_source_key(&source, "", decides, &key, err);
     hn_source_finish(&source);
     *program = key.hash;
     return status;
 }
 
-/* Of long lists some values tell. One for which there is no program decides nothing. */
-static bool is_unread(const struct hn_task *task, const struct hn_bindings *point, size_t parameter,
-                      const struct hn_hash *program)
+/* Of points that differ from one in a parameter: how many were asked, and how many have its
+ * program. Of long lists some values tell. One for which there is no program decides nothing. */
+struct twins {
+    size_t asked;
+    size_t found;
+};
+
+static struct twins find_twins(const struct hn_task *task, const struct hn_bindings *point,
+                               size_t parameter, bool decides, size_t most)
 {
-    enum { ASKED = 8 };
     const struct hn_space *space = task->space;
     size_t count = hn_space_value_count(space, parameter);
+    struct twins twins = {0};
+    struct hn_hash program;
     struct hn_bindings other;
-    bool unread = true;
-    if (hn_bindings_copy(&other, point, NULL) != HN_OK)
-        return false;
-    for (size_t i = 0; unread && i < count; i += 1 + count / ASKED) {
-        struct hn_hash changed = *program;
-        unread = hn_bindings_set(&other, hn_space_parameter_name(space, parameter),
-                                 hn_space_value(space, parameter, i), NULL) == HN_OK &&
-                 (program_of(task, &other, &changed, NULL) != HN_OK ||
-                  strcmp(changed.hex, program->hex) == 0);
+    if (program_of(task, point, decides, &program, NULL) != HN_OK ||
+        hn_bindings_copy(&other, point, NULL) != HN_OK)
+        return twins;
+    for (size_t i = 0; i < count; i += 1 + count / most) {
+        struct hn_hash changed;
+        if (hn_bindings_set(&other, hn_space_parameter_name(space, parameter),
+                            hn_space_value(space, parameter, i), NULL) != HN_OK ||
+            hn_bindings_equal(&other, point) ||
+            program_of(task, &other, decides, &changed, NULL) != HN_OK)
+            continue;
+        twins.asked++;
+        if (strcmp(changed.hex, program.hex) == 0)
+            twins.found++;
+        else if (!decides)
+            break;
     }
     hn_bindings_finish(&other);
-    return unread;
+    return twins;
 }
 
-enum hn_status hn_task_find_unread(const struct hn_task *task, bool *unread, struct hn_error *err)
+enum hn_status hn_task_find_unread(const struct hn_task *task, bool *unread, bool *shares,
+                                   struct hn_error *err)
 {
+    enum { ASKED = 8, ASKED_DECIDED = 3 };
     struct hn_bindings point;
-    struct hn_hash program;
     hn_bindings_init(&point);
     enum hn_status status = hn_config_default_point(task->config, task->space, &point, err);
-    if (status == HN_OK)
-        status = program_of(task, &point, &program, err);
-    for (size_t i = 0; status == HN_OK && i < hn_space_parameter_count(task->space); i++)
-        unread[i] = is_unread(task, &point, i, &program);
+    *shares = false;
+    for (size_t i = 0; status == HN_OK && i < hn_space_parameter_count(task->space); i++) {
+        struct twins twins = find_twins(task, &point, i, false, ASKED);
+        unread[i] = twins.found == twins.asked;
+        *shares = *shares || twins.found > 0 ||
+                  find_twins(task, &point, i, true, ASKED_DECIDED).found > 0;
+    }
     hn_bindings_finish(&point);
     return status;
 }

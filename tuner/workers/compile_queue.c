@@ -114,7 +114,7 @@ enum hn_status hn_compile_job_make(uint64_t id, const struct hn_source *source,
     hn_image_init(&job->image);
     enum hn_status status = make_request(source, architecture, &job->request, err);
     if (status == HN_OK)
-        status = hn_source_key(source, architecture, &job->key, err);
+        status = hn_source_key(source, architecture, true, &job->key, err);
     if (status != HN_OK) {
         hn_compile_job_destroy(job);
         return status;
