@@ -119,7 +119,7 @@ static void gradient_is_the_posterior_s(void **state)
     struct hn_gaussian gaussian;
     double inputs[COUNT * FEATURES];
     double targets[COUNT];
-    double *work = calloc(3 * COUNT * COUNT + COUNT, sizeof *work);
+    double *work = calloc(HN_GAUSSIAN_WORK(COUNT, FEATURES), sizeof *work);
     assert_true(hn_gaussian_init(&gaussian, FEATURES, category, COUNT));
     draw_inputs(inputs, COUNT, 3);
     for (size_t i = 0; i < COUNT; i++)

@@ -13,11 +13,12 @@ bool hn_gaussian_init(struct hn_gaussian *gaussian, size_t features, const bool 
     *gaussian =
         (struct hn_gaussian){.features = features, .category = category, .capacity = capacity};
     gaussian->inputs = calloc(capacity * features + 1, sizeof *gaussian->inputs);
+    gaussian->columns = calloc(capacity * features + 1, sizeof *gaussian->columns);
     gaussian->factor = calloc(capacity * (capacity + 1) / 2 + 1, sizeof *gaussian->factor);
     gaussian->scales.lengths = calloc(features + 1, sizeof *gaussian->scales.lengths);
     gaussian->weights = calloc(features + 1, sizeof *gaussian->weights);
-    if (gaussian->inputs == NULL || gaussian->factor == NULL || gaussian->scales.lengths == NULL ||
-        gaussian->weights == NULL) {
+    if (gaussian->inputs == NULL || gaussian->columns == NULL || gaussian->factor == NULL ||
+        gaussian->scales.lengths == NULL || gaussian->weights == NULL) {
         hn_gaussian_finish(gaussian);
         return false;
     }
@@ -31,6 +32,7 @@ bool hn_gaussian_init(struct hn_gaussian *gaussian, size_t features, const bool 
 void hn_gaussian_finish(struct hn_gaussian *gaussian)
 {
     free(gaussian->inputs);
+    free(gaussian->columns);
     free(gaussian->factor);
     free(gaussian->scales.lengths);
     free(gaussian->weights);
@@ -80,9 +82,9 @@ void hn_gaussian_append(struct hn_gaussian *gaussian, const double *input)
     double *row = factor_row(gaussian, n);
     memcpy(gaussian->inputs + n * gaussian->features, input, gaussian->features * sizeof *input);
     double pivot = exp(gaussian->scales.signal) + exp(gaussian->scales.noise);
-    for (size_t i = 0; i < n; i++)
-        hn_gaussian_covariances(gaussian, input, gaussian->inputs + i * gaussian->features, 1, 1,
-                                &row[i]);
+    for (size_t f = 0; f < gaussian->features; f++)
+        gaussian->columns[f * gaussian->capacity + n] = input[f];
+    hn_gaussian_covariances(gaussian, input, gaussian->columns, gaussian->capacity, n, row);
     for (size_t i = 0; i < n; i++) {
         const double *other = factor_row(gaussian, i);
         row[i] = (row[i] - hn_dot(row, other, i)) / other[i];

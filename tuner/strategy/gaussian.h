@@ -21,8 +21,9 @@ struct hn_gaussian {
     const bool *category; /* [features] borrowed; two categories are at distance 0 or 1 */
     size_t capacity;
     size_t count;
-    double *inputs; /* count vectors of `features` */
-    double *factor; /* packed rows of the lower Cholesky factor of the inputs' covariance with noise */
+    double *inputs;  /* count vectors of `features` */
+    double *columns; /* the same by feature: feature f of input i at [f * capacity + i] */
+    double *factor;  /* packed rows of the lower Cholesky factor of the inputs' covariance with noise */
     struct hn_gaussian_scales scales;
     double *weights; /* of the features in a squared distance: 1 / length^2 */
 };
@@ -49,8 +50,9 @@ bool hn_gaussian_fit(struct hn_gaussian *gaussian, const double *inputs, const d
                      int steps);
 
 /* For hn_gaussian_fit: logarithm of the posterior density of the scales up to a constant, and its gradient: lengths,
- * then noise, then signal. -INFINITY where the covariance is not positive definite. work has room for 3 count^2 +
- * count. */
+ * then noise, then signal. -INFINITY where the covariance is not positive definite. work has room for
+ * HN_GAUSSIAN_WORK(count, features). */
+#define HN_GAUSSIAN_WORK(count, features) ((3 * (count) + 1) * (count) + ((count) + 1) * (features))
 double hn_gaussian_posterior(const struct hn_gaussian *gaussian, const double *inputs, const double *targets,
                              size_t count, double *gradient, double *work);
 

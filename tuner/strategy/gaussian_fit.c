@@ -23,28 +23,38 @@ static double add_prior(double value, double mean, double deviation, double *gra
     return -0.5 * off * off;
 }
 
-static double squared_difference(const struct hn_gaussian *gaussian, size_t f, double a, double b)
+/* sums[j] = the squared scaled distance of input i to input j, for all j before i; columns: the
+ * inputs by feature. */
+static void measure(const struct hn_gaussian *gaussian, const double *columns, size_t n, size_t i,
+                    double *restrict sums)
 {
-    if (gaussian->category[f])
-        return a == b ? 0 : 1;
-    return (a - b) * (a - b);
+    for (size_t j = 0; j < i; j++)
+        sums[j] = 0;
+    for (size_t f = 0; f < gaussian->features; f++) {
+        const double *column = columns + f * n;
+        double own = column[i];
+        double weight = gaussian->weights[f];
+        if (gaussian->category[f]) {
+            for (size_t j = 0; j < i; j++)
+                sums[j] += own == column[j] ? 0 : weight;
+        } else {
+            for (size_t j = 0; j < i; j++)
+                sums[j] += weight * ((own - column[j]) * (own - column[j]));
+        }
+    }
 }
 
 /* covariance: full lower triangle; slope: its derivative by half the squared scaled distance,
  * negated. */
-static void fill(const struct hn_gaussian *gaussian, const double *inputs, size_t n,
+static void fill(const struct hn_gaussian *gaussian, const double *columns, size_t n,
                  double *covariance, double *slope)
 {
-    size_t d = gaussian->features;
     double signal = exp(gaussian->scales.signal);
     double noise = exp(gaussian->scales.noise);
     for (size_t i = 0; i < n; i++) {
+        measure(gaussian, columns, n, i, covariance + i * n);
         for (size_t j = 0; j < i; j++) {
-            double sum = 0;
-            for (size_t f = 0; f < d; f++)
-                sum += gaussian->weights[f] *
-                       squared_difference(gaussian, f, inputs[i * d + f], inputs[j * d + f]);
-            double distance = sqrt(5 * sum);
+            double distance = sqrt(5 * covariance[i * n + j]);
             double decay = signal * exp(-distance);
             covariance[i * n + j] = (1 + distance + distance * distance / 3) * decay;
             slope[i * n + j] = 5.0 / 3 * (1 + distance) * decay;
@@ -122,6 +132,19 @@ static double log_likelihood(const double *factor, const double *inverse, const 
     return sum;
 }
 
+/* What a pair of inputs adds to the slopes by the lengths. masks: 1 for categories, which differ by
+ * 0 or 1, else 0. */
+static void add_slopes(const struct hn_gaussian *gaussian, const double *masks, const double *a,
+                       const double *b, double weight, double *restrict gradient)
+{
+    for (size_t f = 0; f < gaussian->features; f++) {
+        double other = a[f] == b[f] ? 0 : 1;
+        double squared = (a[f] - b[f]) * (a[f] - b[f]);
+        gradient[f] +=
+            weight * gaussian->weights[f] * (masks[f] * other + (1 - masks[f]) * squared);
+    }
+}
+
 double hn_gaussian_posterior(const struct hn_gaussian *gaussian, const double *inputs,
                              const double *targets, size_t count, double *gradient, double *work)
 {
@@ -132,8 +155,15 @@ double hn_gaussian_posterior(const struct hn_gaussian *gaussian, const double *i
     double *slope = work + n * n;
     double *inverse = work + 2 * n * n;
     double *solution = work + 3 * n * n;
+    double *columns = solution + n;
+    double *masks = columns + n * d;
+    for (size_t f = 0; f < d; f++) {
+        masks[f] = gaussian->category[f];
+        for (size_t i = 0; i < n; i++)
+            columns[f * n + i] = inputs[i * d + f];
+    }
     memset(gradient, 0, (d + 2) * sizeof *gradient);
-    fill(gaussian, inputs, n, factor, slope);
+    fill(gaussian, columns, n, factor, slope);
     if (!factorize(factor, n))
         return -INFINITY;
     invert(factor, n, inverse);
@@ -142,13 +172,9 @@ double hn_gaussian_posterior(const struct hn_gaussian *gaussian, const double *i
     sensitivity(inverse, solution, n, change);
 
     for (size_t i = 0; i < n; i++) {
-        for (size_t j = 0; j < i; j++) {
-            double weight = -change[i * n + j] * slope[i * n + j];
-            for (size_t f = 0; f < d; f++)
-                gradient[f] +=
-                    weight * gaussian->weights[f] *
-                    squared_difference(gaussian, f, inputs[i * d + f], inputs[j * d + f]);
-        }
+        for (size_t j = 0; j < i; j++)
+            add_slopes(gaussian, masks, inputs + i * d, inputs + j * d,
+                       -change[i * n + j] * slope[i * n + j], gradient);
         gradient[d] -= 0.5 * change[i * n + i] * exp(scales->noise);
     }
     /* the likelihood's derivatives by signal and noise together: (whitened^2 - n) / 2 */
@@ -199,10 +225,11 @@ bool hn_gaussian_fit(struct hn_gaussian *gaussian, const double *inputs, const d
 {
     size_t d = gaussian->features;
     size_t m = d + 2;
-    double *work = malloc((3 * count * count + count + 5 * m) * sizeof *work);
+    size_t room = HN_GAUSSIAN_WORK(count, d);
+    double *work = malloc((room + 5 * m) * sizeof *work);
     if (work == NULL)
         return false;
-    double *place = work + 3 * count * count + count;
+    double *place = work + room;
     double *best = place + m;
     double *gradient = best + m;
     double *previous = gradient + m;

@@ -103,12 +103,12 @@ static double raw_target(double cost, double best, double worst)
     return worst < 0 ? -log(-cost) : cost;
 }
 
-/* The costs of the process's points as raw targets, NAN where not known. Returns the cap. */
-static double collect(struct hn_surrogate *surrogate)
+/* The costs of the first `all` members as raw targets, NAN where not known. Returns the cap. */
+static double collect(struct hn_surrogate *surrogate, size_t all)
 {
     double known[HN_SURROGATE_MOST];
     size_t count = 0;
-    for (size_t i = 0; i < surrogate->gaussian.count; i++) {
+    for (size_t i = 0; i < all; i++) {
         double cost = surrogate->trail->costs[surrogate->members[i]];
         surrogate->targets[i] = isfinite(cost) ? cost : NAN;
         if (isfinite(cost))
@@ -119,7 +119,7 @@ static double collect(struct hn_surrogate *surrogate)
     qsort(known, count, sizeof *known, ascending);
     double best = known[0];
     double worst = known[count - 1];
-    for (size_t i = 0; i < surrogate->gaussian.count; i++) {
+    for (size_t i = 0; i < all; i++) {
         if (!isnan(surrogate->targets[i]))
             surrogate->targets[i] = raw_target(surrogate->targets[i], best, worst);
     }
@@ -132,13 +132,13 @@ static double collect(struct hn_surrogate *surrogate)
     return fmin(2 * quantile - least, most);
 }
 
-static void make_targets(struct hn_surrogate *surrogate)
+static void make_targets(struct hn_surrogate *surrogate, size_t all)
 {
-    double cap = collect(surrogate);
+    double cap = collect(surrogate, all);
     double sum = 0;
     double squares = 0;
     size_t known = 0;
-    for (size_t i = 0; i < surrogate->gaussian.count; i++) {
+    for (size_t i = 0; i < all; i++) {
         double *target = &surrogate->targets[i];
         if (isnan(*target))
             continue;
@@ -151,7 +151,7 @@ static void make_targets(struct hn_surrogate *surrogate)
     double variance = known > 0 ? squares / (double)known - mean * mean : 0;
     surrogate->scale = sqrt(fmax(variance, 1e-12));
     surrogate->best = INFINITY;
-    for (size_t i = 0; i < surrogate->gaussian.count; i++) {
+    for (size_t i = 0; i < all; i++) {
         double *target = &surrogate->targets[i];
         *target = (*target - mean) / surrogate->scale;
         if (*target < surrogate->best)
@@ -167,20 +167,23 @@ static void append(struct hn_surrogate *surrogate, uint32_t point)
     hn_gaussian_append(&surrogate->gaussian, surrogate->features);
 }
 
-/* Fits the scales to the first `count` points of the process, which are known. */
-static bool fit(struct hn_surrogate *surrogate, size_t count)
+/* The process of the first `count` members, whose scales are fitted to the first `fitted` of them,
+ * which are known. */
+static bool fit(struct hn_surrogate *surrogate, size_t count, size_t fitted)
 {
     struct hn_gaussian *gaussian = &surrogate->gaussian;
-    size_t n = gaussian->count;
     size_t features = gaussian->features;
-    make_targets(surrogate);
-    double *inputs = malloc((n * features + 1) * sizeof *inputs);
+    double *inputs = malloc((count * features + 1) * sizeof *inputs);
     if (inputs == NULL)
         return false;
-    memcpy(inputs, gaussian->inputs, n * features * sizeof *inputs);
-    bool fine = hn_gaussian_fit(gaussian, inputs, surrogate->targets, count,
+    for (size_t i = 0; i < count; i++)
+        hn_encoding_apply(&surrogate->encoding,
+                          hn_trail_point(surrogate->trail, surrogate->members[i]),
+                          inputs + i * features);
+    make_targets(surrogate, count);
+    bool fine = hn_gaussian_fit(gaussian, inputs, surrogate->targets, fitted,
                                 surrogate->fitted ? LATER_STEPS : FIRST_STEPS);
-    for (size_t i = 0; i < n && fine; i++)
+    for (size_t i = 0; i < count && fine; i++)
         hn_gaussian_append(gaussian, inputs + i * features);
     free(inputs);
     surrogate->fitted = fine;
@@ -199,13 +202,12 @@ static bool begin(struct hn_surrogate *surrogate)
     size_t fitted = known < HN_SURROGATE_FITTED ? known : HN_SURROGATE_FITTED;
     draw(&surrogate->random, surrogate->order, fitted / 2, kept - fitted / 2, known);
     draw(&surrogate->random, surrogate->order, known, count - known, count);
-    hn_gaussian_clear(&surrogate->gaussian);
-    for (size_t i = 0; i < kept; i++)
-        append(surrogate, surrogate->order[i]);
-    for (size_t i = known; i < count && i < known + HN_SURROGATE_KEPT / 4; i++)
-        append(surrogate, surrogate->order[i]);
+    size_t others = count - known < HN_SURROGATE_KEPT / 4 ? count - known : HN_SURROGATE_KEPT / 4;
+    memcpy(surrogate->members, surrogate->order, kept * sizeof *surrogate->members);
+    memcpy(surrogate->members + kept, surrogate->order + known,
+           others * sizeof *surrogate->members);
     surrogate->next_fit = count + 1 + count / 7;
-    return fit(surrogate, fitted);
+    return fit(surrogate, kept + others, fitted);
 }
 
 bool hn_surrogate_update(struct hn_surrogate *surrogate, bool *began)
@@ -221,7 +223,7 @@ bool hn_surrogate_update(struct hn_surrogate *surrogate, bool *began)
     for (size_t i = surrogate->seen; i < count && !*began; i++)
         append(surrogate, (uint32_t)i);
     surrogate->seen = count;
-    make_targets(surrogate);
+    make_targets(surrogate, surrogate->gaussian.count);
     hn_gaussian_whiten(&surrogate->gaussian, surrogate->targets, surrogate->whitened);
     return true;
 }
@@ -241,14 +243,17 @@ double hn_surrogate_feasibility(const struct hn_surrogate *surrogate, const doub
     double signal = exp(gaussian->scales.signal);
     double failed = prior_failed;
     double all = prior_all;
+    double own[gaussian->features + 1];
+    double covariances[HN_SURROGATE_MOST];
+    for (size_t f = 0; f < gaussian->features; f++)
+        own[f] = features[f * stride];
+    hn_gaussian_covariances(gaussian, own, gaussian->columns, gaussian->capacity, gaussian->count,
+                            covariances);
     for (size_t i = 0; i < gaussian->count; i++) {
         double cost = surrogate->trail->costs[surrogate->members[i]];
         if (isnan(cost))
             continue;
-        double covariance;
-        hn_gaussian_covariances(gaussian, gaussian->inputs + i * gaussian->features, features,
-                                stride, 1, &covariance);
-        double weight = (covariance / signal) * (covariance / signal);
+        double weight = (covariances[i] / signal) * (covariances[i] / signal);
         all += weight;
         failed += isinf(cost) ? weight : 0;
     }
