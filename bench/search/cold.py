@@ -63,6 +63,9 @@ class Names(dict):
 KNOWN = {"ceil_div": lambda a, b: -(-a // b), "min": min, "max": max}
 
 
+KEYWORDS = {*KNOWN, "if", "else", "and", "or", "not", "in"}
+
+
 @functools.lru_cache(None)
 def parse(text):
     return compile(re.sub(r"\b(global|none)\b", r"'\1'", text), text, "eval")
@@ -114,12 +117,18 @@ class Space:
         steps = [step for step in self.steps if "if" not in step or any(evaluate(step["if"], {**self.problem, **{n: row[n] for n in self.parameters}})
                                                                         for row in self.rows[:: max(1, len(self.rows) // 50)])]
         step = max(steps, key=lambda step: math.prod(max(1, int(evaluate(size, names))) for size in step["block"] + step["grid"]))
-        put = lambda text: "(" + re.sub(r"\b[A-Za-z_]\w*\b", lambda found: str(self.problem.get(found[0], found[0])), text) + ")"  # noqa: E731
+        put = lambda text: "(" + re.sub(r"\b[A-Za-z_]\w*\b", lambda found: self.word(found[0]), text) + ")"  # noqa: E731
         most, kib, most_blocks, count = self.device
         threads, blocks = (" * ".join(map(put, step[key])) for key in ("block", "grid"))
         resident = (f"min({most_blocks}, {most} // (ceil_div({threads}, 32) * 32), {kib * 1024} // ({put(step.get('shared_bytes', '0'))} + 1024))")
         return {"threads": f"({threads})", "lanes": f"min(32, {put(step['block'][0])})", "occupancy": f"({resident} * ({threads}) / {most})",
                 "waves": f"(1.0 * ({blocks}) / (max({resident}, 1) * {count}))"}
+
+    def word(self, name):
+        """A value of the problem as a number, what is neither name nor keyword as a word in quotes."""
+        if name in self.problem:
+            return json.dumps(self.problem[name]).replace('"', "'")
+        return name if name in self.parameters or name in KEYWORDS else f"'{name}'"
 
 
 def place(figure, value):
