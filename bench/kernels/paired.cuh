@@ -125,12 +125,25 @@ static inline interval median_of(std::vector<double> values)
     return {at(std::floor((n - 1) / 2 - reach)), at(std::floor((n - 1) / 2)), at(std::ceil((n - 1) / 2 + reach))};
 }
 
+// The clock of a multiprocessor, over 50 us.
+static __global__ void read_clock(double *mhz)
+{
+    unsigned long long start_ns, now_ns;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start_ns));
+    const long long start = clock64();
+    do
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now_ns));
+    while (now_ns - start_ns < 50000);
+    *mhz = (double)(clock64() - start) * 1e3 / (double)(now_ns - start_ns);
+}
+
 class pairing
 {
   public:
     explicit pairing(int rounds = 101) : rounds(rounds)
     {
         flush = allocate<float4>(flush_count);
+        clock_mhz = allocate<double>(1);
         CHECK(cudaEventCreate(&start));
         CHECK(cudaEventCreate(&stop));
     }
@@ -138,11 +151,12 @@ class pairing
     {
         cudaEventDestroy(stop);
         cudaEventDestroy(start);
+        cudaFree(clock_mhz);
         cudaFree(flush);
     }
 
-    // Prints a line: the peer's time, the tuned kernel's, and the ratio of the tuned time to the peer's, which is to stay
-    // within `most`. bytes are what one launch has to move.
+    // Prints a line: the peer's time, the tuned kernel's, the clock behind a last launch of that, and the ratio of the tuned time
+    // to the peer's, which is to stay within `most`. bytes are what one launch has to move.
     template <typename Peer, typename Tuned>
     void compare(const char *what, const char *peer_name, double bytes, double most, Peer peer, Tuned tuned, bool warm = false)
     {
@@ -162,11 +176,14 @@ class pairing
             tuned_us.push_back(of_tuned);
             ratio.push_back(of_tuned / of_peer);
         }
+        tuned();
+        read_clock<<<1, 1>>>(clock_mhz);
+        const double mhz = from_device(clock_mhz, 1)[0];
         const double theirs = median_of(peer_us).median, ours = median_of(tuned_us).median;
         const interval r = median_of(ratio);
-        std::printf("%-30s %-38s %9.1f us %5.0f GB/s | tuned %9.1f us %5.0f GB/s | ratio %.4f [%.4f, %.4f], at most "
+        std::printf("%-30s %-38s %9.1f us %5.0f GB/s | tuned %9.1f us %5.0f GB/s, %4.0f MHz | ratio %.4f [%.4f, %.4f], at most "
                     "%.3f: %s\n",
-                    what, peer_name, theirs, bytes / theirs / 1000, ours, bytes / ours / 1000, r.median, r.low, r.high,
+                    what, peer_name, theirs, bytes / theirs / 1000, ours, bytes / ours / 1000, mhz, r.median, r.low, r.high,
                     most, r.high <= most ? "met" : "MISSED");
         std::fflush(stdout);
     }
@@ -193,6 +210,7 @@ class pairing
     static constexpr size_t flush_count = (256u << 20) / sizeof(float4);
     const int rounds;
     float4 *flush;
+    double *clock_mhz;
     cudaEvent_t start, stop;
 };
 
