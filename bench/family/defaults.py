@@ -19,7 +19,7 @@ MOST = 3
 LENGTHS = [{"SIZE": size} for size in (1, 1000, 1000003, 1 << 27)]
 PRODUCTS = [dict(zip("MNK", sizes)) for sizes in (
     (1, 1, 1 << 20), (2, 12000, 3000), (12000, 2, 3000), (13, 15, 17), (8192, 8192, 2), (97, 1342, 2829), (64, 64, 250000),
-    (3000, 3000, 3000))]
+    (3072, 10, 22976), (3000, 3000, 3000))]
 SIZES = {
     "copy": LENGTHS, "reduce": LENGTHS, "dot": LENGTHS, "compact": [{**size, "KEEP": 0.5} for size in LENGTHS],
     "histogram": [{**size, "BINS": 256, "SKEW": 0.0, "VALUE_BYTES": 1} for size in LENGTHS],
@@ -33,7 +33,7 @@ SIZES = {
         (1, 1), (1, 1000000), (1000000, 8), (20, 1000000), (4099, 5003), (8192, 8192))],
     "sgemm": PRODUCTS,
     "sgemm_blas": [{**size, "TRANS_A": a, "TRANS_B": b, "GAP_A": 0, "GAP_B": 0, "GAP_C": 0, "ALPHA": 1.0, "BETA": 0.0}
-                   for size, a, b in zip(PRODUCTS, "nntntntn", "ntnttnnt")],
+                   for size, a, b in zip(PRODUCTS, "nntntntnn", "ntnttnntt")],
     "bgemm": [{"M": m, "N": n, "K": k, "TRANS_B": "t", "TYPE": "__nv_bfloat16", "OUT": "__nv_bfloat16", "ALPHA": 1.0, "BETA": 0.0,
                "BIAS": "none"} for m, n, k in ((1, 8, 32768), (1, 16384, 4096), (16384, 8, 4096), (200, 200, 200), (6000, 6000, 64))],
 }

@@ -5,11 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+    COARSE_MOST = 4, /* different values of a feature that says little by itself */
+    PARTS = 8        /* of the values of another, between which ranges may begin */
+};
+
 /* A leaf while the tree grows: a range of the samples, and the best way to split it. */
 struct leaf {
     size_t node;
     size_t begin, end;
-    double saving; /* of the split; 0: none */
+    double saving; /* of the split, for each leaf that it takes; 0: none */
     int feature;
     int64_t threshold;
 };
@@ -17,10 +22,14 @@ struct leaf {
 struct growth {
     const struct hn_choice_tree_data *data;
     size_t least;
-    uint32_t *order;  /* the samples, a leaf's together */
+    uint32_t *order;  /* [feature]: the samples by its values, a leaf's together */
     uint32_t *sorted; /* room for the samples of a leaf */
-    double *left;     /* room for the costs of all choices */
-    double *right;
+    uint8_t *above;   /* [sample]: on which side of a split it is */
+    bool *coarse;     /* [feature] */
+    double *costs;    /* [sample][choice], weighted */
+    double *whole; /* room for the costs of all choices at two sides, and at what is left of a split
+                      of theirs */
+    double *left;
     struct leaf *leaves;
     size_t leaf_count;
     struct hn_rule_node *nodes;
@@ -32,9 +41,9 @@ static int64_t value_of(const struct hn_choice_tree_data *data, int feature, siz
     return data->values[(size_t)feature * data->samples + sample];
 }
 
-static double cost_of(const struct hn_choice_tree_data *data, size_t choice, size_t sample)
+static const uint32_t *order_of(const struct growth *growth, int feature)
 {
-    return data->weights[sample] * data->costs[choice * data->samples + sample];
+    return growth->order + (size_t)feature * growth->data->samples;
 }
 
 static size_t least_of(const double *costs, size_t count)
@@ -46,15 +55,11 @@ static size_t least_of(const double *costs, size_t count)
     return least;
 }
 
-static double sum_costs(const struct growth *growth, const struct leaf *leaf, double *costs)
+static void add_costs(const struct growth *growth, double *costs, uint32_t sample)
 {
-    const struct hn_choice_tree_data *data = growth->data;
-    for (size_t c = 0; c < data->choices; c++) {
-        costs[c] = 0;
-        for (size_t i = leaf->begin; i < leaf->end; i++)
-            costs[c] += cost_of(data, c, growth->order[i]);
-    }
-    return costs[least_of(costs, data->choices)];
+    const double *own = growth->costs + sample * growth->data->choices;
+    for (size_t c = 0; c < growth->data->choices; c++)
+        costs[c] += own[c];
 }
 
 struct by_value {
@@ -82,61 +87,169 @@ static int64_t between(int64_t below, int64_t above)
     return below + (above - below - 1) / 2;
 }
 
-static void try_feature(struct growth *growth, struct leaf *leaf, const double *whole,
-                        double whole_cost, int feature)
+/* One of two parts of a leaf, and how its best split saves most. */
+struct side {
+    size_t count;
+    double *whole; /* costs of all choices */
+    double cost;   /* of the least */
+    double *left;  /* of those of its samples that a pass has seen */
+    size_t seen;
+    int64_t last;
+    double saving;
+    int feature;
+    int64_t threshold;
+};
+
+static void begin_side(struct growth *growth, struct side *side, size_t number)
+{
+    size_t choices = growth->data->choices;
+    *side = (struct side){.whole = growth->whole + number * choices,
+                          .left = growth->left + number * choices};
+    memset(side->whole, 0, choices * sizeof *side->whole);
+}
+
+/* Parts the leaf as growth->above says: no sample is above where there is one side. */
+static void find_sides(struct growth *growth, const struct leaf *leaf, struct side sides[2])
+{
+    for (size_t number = 0; number < 2; number++)
+        begin_side(growth, &sides[number], number);
+    for (size_t i = leaf->begin; i < leaf->end; i++) {
+        uint32_t sample = growth->order[i];
+        struct side *side = &sides[growth->above[sample]];
+        add_costs(growth, side->whole, sample);
+        side->count++;
+    }
+    for (size_t number = 0; number < 2; number++) {
+        size_t least = least_of(sides[number].whole, growth->data->choices);
+        sides[number].cost = sides[number].whole[least];
+    }
+}
+
+static void try_threshold(const struct growth *growth, struct side *side, int feature,
+                          int64_t value)
+{
+    double left = INFINITY, right = INFINITY;
+    for (size_t c = 0; c < growth->data->choices; c++) {
+        left = fmin(left, side->left[c]);
+        right = fmin(right, side->whole[c] - side->left[c]);
+    }
+    if (side->cost - left - right > side->saving) {
+        side->saving = side->cost - left - right;
+        side->feature = feature;
+        side->threshold = between(side->last, value);
+    }
+}
+
+/* The best split of each side by a feature. */
+static void try_feature(const struct growth *growth, const struct leaf *leaf, int feature,
+                        struct side sides[2])
 {
     const struct hn_choice_tree_data *data = growth->data;
-    size_t count = leaf->end - leaf->begin;
-    struct by_value by = {data, feature};
-    memcpy(growth->sorted, growth->order + leaf->begin, count * sizeof *growth->sorted);
-    qsort_r(growth->sorted, count, sizeof *growth->sorted, compare, &by);
-    memset(growth->left, 0, data->choices * sizeof *growth->left);
-    for (size_t i = 0; i + growth->least < count; i++) {
-        uint32_t sample = growth->sorted[i];
-        for (size_t c = 0; c < data->choices; c++)
-            growth->left[c] += cost_of(data, c, sample);
-        int64_t below = value_of(data, feature, sample);
-        int64_t above = value_of(data, feature, growth->sorted[i + 1]);
-        if (below == above || i + 1 < growth->least)
-            continue;
-        double left = INFINITY, right = INFINITY;
-        for (size_t c = 0; c < data->choices; c++) {
-            left = fmin(left, growth->left[c]);
-            right = fmin(right, whole[c] - growth->left[c]);
-        }
-        if (whole_cost - left - right > leaf->saving) {
-            leaf->saving = whole_cost - left - right;
-            leaf->feature = feature;
-            leaf->threshold = between(below, above);
-        }
+    const uint32_t *order = order_of(growth, feature);
+    for (size_t number = 0; number < 2; number++) {
+        memset(sides[number].left, 0, data->choices * sizeof *sides[number].left);
+        sides[number].seen = 0;
+    }
+    for (size_t i = leaf->begin; i < leaf->end; i++) {
+        struct side *side = &sides[growth->above[order[i]]];
+        int64_t value = value_of(data, feature, order[i]);
+        if (side->seen >= growth->least && side->count - side->seen >= growth->least &&
+            value != side->last)
+            try_threshold(growth, side, feature, value);
+        add_costs(growth, side->left, order[i]);
+        side->last = value;
+        side->seen++;
+    }
+}
+
+static void try_features(struct growth *growth, const struct leaf *leaf, int first, int end,
+                         struct side sides[2])
+{
+    find_sides(growth, leaf, sides);
+    for (int feature = first; feature < end; feature++)
+        try_feature(growth, leaf, feature, sides);
+}
+
+/* A split may save something only together with others: what it saves is what it and a further
+ * split of each of its sides by one of these features do, for each leaf. */
+static void look_ahead(struct growth *growth, struct leaf *leaf, double cost, int feature,
+                       int64_t threshold, int first, int end)
+{
+    struct side sides[2];
+    const struct hn_choice_tree_data *data = growth->data;
+    for (size_t i = leaf->begin; i < leaf->end; i++)
+        growth->above[growth->order[i]] =
+            value_of(data, feature, growth->order[i]) > threshold ? 1 : 0;
+    try_features(growth, leaf, first, end, sides);
+    double saving = cost - sides[0].cost - sides[1].cost + sides[0].saving + sides[1].saving;
+    saving /= 1 + (sides[0].saving > 0) + (sides[1].saving > 0);
+    if (sides[0].count >= growth->least && sides[1].count >= growth->least &&
+        saving > leaf->saving) {
+        leaf->saving = saving;
+        leaf->feature = feature;
+        leaf->threshold = threshold;
+    }
+    for (size_t i = leaf->begin; i < leaf->end; i++)
+        growth->above[growth->order[i]] = 0;
+}
+
+/* What is left of a size by 4, and the like, matters together with any other feature; and a range
+ * of values begins and ends. */
+static void look_beyond(struct growth *growth, struct leaf *leaf, double cost, int feature)
+{
+    const struct hn_choice_tree_data *data = growth->data;
+    const uint32_t *order = order_of(growth, feature);
+    if (growth->coarse[feature]) {
+        int64_t least = value_of(data, feature, order[leaf->begin]);
+        look_ahead(growth, leaf, cost, feature, least, 0, (int)data->features);
+        return;
+    }
+    for (size_t part = 1; part < PARTS; part++) {
+        size_t at = leaf->begin + (leaf->end - leaf->begin) * part / PARTS;
+        int64_t below = value_of(data, feature, order[at - (at > leaf->begin)]);
+        int64_t value = value_of(data, feature, order[at]);
+        if (below < value)
+            look_ahead(growth, leaf, cost, feature, between(below, value), feature, feature + 1);
     }
 }
 
 static void look_at_leaf(struct growth *growth, struct leaf *leaf)
 {
-    double cost = sum_costs(growth, leaf, growth->right);
+    struct side sides[2];
+    try_features(growth, leaf, 0, (int)growth->data->features, sides);
     growth->nodes[leaf->node] = (struct hn_rule_node){
         .feature = -1,
-        .configuration = (int32_t)least_of(growth->right, growth->data->choices),
+        .configuration = (int32_t)least_of(sides[0].whole, growth->data->choices),
         .sure = true};
-    leaf->saving = 0;
+    leaf->saving = sides[0].saving;
+    leaf->feature = sides[0].feature;
+    leaf->threshold = sides[0].threshold;
+    double cost = sides[0].cost;
     for (size_t f = 0; f < growth->data->features; f++)
-        try_feature(growth, leaf, growth->right, cost, (int)f);
+        look_beyond(growth, leaf, cost, (int)f);
 }
 
 /* Samples at or below the threshold come first; the order within is kept. */
-static size_t part(struct growth *growth, const struct leaf *leaf)
+static size_t part_order(struct growth *growth, const struct leaf *leaf, uint32_t *order)
 {
     size_t below = leaf->begin, above = 0;
     for (size_t i = leaf->begin; i < leaf->end; i++) {
-        uint32_t sample = growth->order[i];
+        uint32_t sample = order[i];
         if (value_of(growth->data, leaf->feature, sample) <= leaf->threshold)
-            growth->order[below++] = sample;
+            order[below++] = sample;
         else
             growth->sorted[above++] = sample;
     }
-    memcpy(growth->order + below, growth->sorted, above * sizeof *growth->sorted);
+    memcpy(order + below, growth->sorted, above * sizeof *growth->sorted);
     return below;
+}
+
+static size_t part(struct growth *growth, const struct leaf *leaf)
+{
+    size_t middle = 0;
+    for (size_t f = 0; f < growth->data->features; f++)
+        middle = part_order(growth, leaf, growth->order + f * growth->data->samples);
+    return middle;
 }
 
 static void split(struct growth *growth, size_t at)
@@ -158,15 +271,42 @@ static void split(struct growth *growth, size_t at)
     look_at_leaf(growth, other);
 }
 
-static void grow(struct growth *growth, size_t leaves, double gain)
+static bool is_coarse(const struct growth *growth, int feature)
+{
+    const struct hn_choice_tree_data *data = growth->data;
+    const uint32_t *order = order_of(growth, feature);
+    size_t values = 1;
+    for (size_t i = 1; i < data->samples; i++)
+        values += value_of(data, feature, order[i]) != value_of(data, feature, order[i - 1]);
+    return values <= COARSE_MOST;
+}
+
+/* Sorts the samples by each feature, and weights their costs. Returns the mean weight. */
+static double prepare(struct growth *growth)
 {
     double weight = 0;
     const struct hn_choice_tree_data *data = growth->data;
-    for (size_t s = 0; s < data->samples; s++) {
-        growth->order[s] = (uint32_t)s;
-        weight += data->weights[s] / (double)data->samples;
+    for (size_t f = 0; f < data->features; f++) {
+        uint32_t *order = growth->order + f * data->samples;
+        struct by_value by = {data, (int)f};
+        for (size_t s = 0; s < data->samples; s++)
+            order[s] = (uint32_t)s;
+        qsort_r(order, data->samples, sizeof *order, compare, &by);
+        growth->coarse[f] = is_coarse(growth, (int)f);
     }
-    growth->leaves[0] = (struct leaf){.node = 0, .begin = 0, .end = data->samples};
+    for (size_t s = 0; s < data->samples; s++) {
+        weight += data->weights[s] / (double)data->samples;
+        for (size_t c = 0; c < data->choices; c++)
+            growth->costs[s * data->choices + c] =
+                data->weights[s] * data->costs[c * data->samples + s];
+    }
+    return weight;
+}
+
+static void grow(struct growth *growth, size_t leaves, double gain)
+{
+    double weight = prepare(growth);
+    growth->leaves[0] = (struct leaf){.node = 0, .begin = 0, .end = growth->data->samples};
     growth->leaf_count = growth->node_count = 1;
     look_at_leaf(growth, &growth->leaves[0]);
     while (growth->leaf_count < leaves) {
@@ -180,26 +320,38 @@ static void grow(struct growth *growth, size_t leaves, double gain)
     }
 }
 
+static void finish_growth(struct growth *growth)
+{
+    free(growth->order);
+    free(growth->sorted);
+    free(growth->above);
+    free(growth->coarse);
+    free(growth->costs);
+    free(growth->whole);
+    free(growth->leaves);
+}
+
 enum hn_status hn_choice_tree_grow(const struct hn_choice_tree_data *data, size_t leaves,
                                    size_t least, double gain, struct hn_rule_node **nodes,
                                    size_t *node_count, struct hn_error *err)
 {
     struct growth growth = {.data = data, .least = least > 0 ? least : 1};
-    growth.order = calloc(data->samples + 1, sizeof *growth.order);
+    growth.order = calloc(data->features * data->samples + 1, sizeof *growth.order);
     growth.sorted = calloc(data->samples + 1, sizeof *growth.sorted);
-    growth.left = calloc(2 * data->choices + 1, sizeof *growth.left);
+    growth.above = calloc(data->samples + 1, sizeof *growth.above);
+    growth.coarse = calloc(data->features + 1, sizeof *growth.coarse);
+    growth.costs = calloc(data->samples * data->choices + 1, sizeof *growth.costs);
+    growth.whole = calloc(4 * data->choices + 1, sizeof *growth.whole);
     growth.leaves = calloc(leaves + 1, sizeof *growth.leaves);
     growth.nodes = calloc(2 * leaves + 1, sizeof *growth.nodes);
-    bool failed = growth.order == NULL || growth.sorted == NULL || growth.left == NULL ||
+    bool failed = growth.order == NULL || growth.sorted == NULL || growth.above == NULL ||
+                  growth.coarse == NULL || growth.costs == NULL || growth.whole == NULL ||
                   growth.leaves == NULL || growth.nodes == NULL;
     if (!failed) {
-        growth.right = growth.left + data->choices;
+        growth.left = growth.whole + 2 * data->choices;
         grow(&growth, leaves, gain);
     }
-    free(growth.order);
-    free(growth.sorted);
-    free(growth.left);
-    free(growth.leaves);
+    finish_growth(&growth);
     *nodes = growth.nodes;
     *node_count = growth.node_count;
     if (!failed)

@@ -22,7 +22,7 @@ static bool varies(const struct hn_family_value *value)
 
 size_t hn_places_features(const struct hn_family *family)
 {
-    size_t count = 2;
+    size_t count = HN_PLACES_OF_LAUNCH;
     for (size_t i = 0; i < family->value_count; i++)
         if (varies(&family->values[i]))
             count += is_size(&family->values[i]) ? 2 : 1;
@@ -52,8 +52,8 @@ void hn_places_categories(const struct hn_family *family, bool *categories)
             categories[at++] = false;
         categories[at++] = !is_size(&family->values[i]);
     }
-    categories[at++] = false;
-    categories[at++] = false;
+    for (size_t i = 0; i < HN_PLACES_OF_LAUNCH; i++)
+        categories[at++] = false;
 }
 
 enum hn_status hn_places_init(struct hn_places *places, const struct hn_family *family,
@@ -85,7 +85,7 @@ double hn_places_likeness(const struct hn_places *places, size_t place,
                           const struct hn_places *others, size_t other)
 {
     double squares = 0;
-    for (size_t f = 0; f + 2 < places->features; f++) {
+    for (size_t f = 0; f + HN_PLACES_OF_LAUNCH < places->features; f++) {
         double apart =
             hn_places_column(places, 0, f)[place] - hn_places_column(others, 0, f)[other];
         squares += apart * apart;
@@ -129,24 +129,32 @@ static double blocks_of(const struct hn_launch_step *step)
     return (double)step->grid[0] * (double)step->grid[1] * (double)step->grid[2];
 }
 
-enum { OF_LAUNCH = 2 + HN_PLACES_SIDES };
+enum { OF_LAUNCH = HN_PLACES_OF_LAUNCH + HN_PLACES_SIDES };
 
-/* Of the step with the most blocks: how many, in how many waves, and the sides of the grid. */
+/* What some points only launch clears or copies for the others. */
+static bool is_rather(const struct hn_launch_step *step, const struct hn_launch_step *than)
+{
+    bool always = step->step->condition == NULL;
+    return always == (than->step->condition == NULL) ? blocks_of(step) > blocks_of(than) : always;
+}
+
+/* Of the step that does the work: how many blocks, in how many waves, and the sides of the grid. */
 static void see_launch(const struct hn_launch *launch, const struct hn_device *device,
                        double occupancy, double seen[OF_LAUNCH])
 {
     const struct hn_launch_step *main = &launch->steps[0];
     for (size_t i = 1; i < launch->step_count; i++)
-        if (blocks_of(&launch->steps[i]) > blocks_of(main))
+        if (is_rather(&launch->steps[i], main))
             main = &launch->steps[i];
     double threads = (double)main->block[0] * (double)main->block[1] * (double)main->block[2];
     double resident = fmax(1, floor(occupancy * device->max_threads_per_sm / threads + 1e-6));
     double slots = resident * device->identity.sm_count;
     double blocks = blocks_of(main);
-    seen[0] = log(blocks);
-    seen[1] = log(ceil(blocks / slots));
+    seen[HN_PLACES_BLOCKS] = log(blocks);
+    seen[HN_PLACES_WAVES] = log(ceil(blocks / slots));
+    seen[HN_PLACES_TURNS] = log(ceil(blocks / device->identity.sm_count));
     for (size_t side = 0; side < HN_PLACES_SIDES; side++)
-        seen[2 + side] = log((double)main->grid[side]);
+        seen[HN_PLACES_OF_LAUNCH + side] = log((double)main->grid[side]);
 }
 
 static bool can_launch(const struct hn_family_kernel *kernel, const struct hn_bindings *problem,

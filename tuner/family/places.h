@@ -8,10 +8,18 @@
 #include "tuner/family/matrix.h"
 
 /* What the models of times see of problems: the logarithm of each size and of the power of two that divides it, a number
- * for other values, and of each point's launch the logarithms of its blocks, of the waves in which the device takes them,
- * and, beside these features, of the three sides of its grid. */
+ * for other values, and of each point's launch the logarithms of its blocks, of the waves in which the device takes them, of
+ * the blocks that a multiprocessor gets, and, beside these features, of the three sides of its grid. */
 
 enum { HN_PLACES_SIDES = 3 };
+
+/* The last features. */
+enum hn_places_of_launch {
+    HN_PLACES_BLOCKS,
+    HN_PLACES_WAVES,
+    HN_PLACES_TURNS, /* blocks of the multiprocessor that has the most */
+    HN_PLACES_OF_LAUNCH
+};
 
 /* What a launch is told from. Borrows all. */
 struct hn_family_kernel {
@@ -51,6 +59,11 @@ bool hn_family_allows(const struct hn_family_kernel *kernel, const struct hn_bin
 static inline double *hn_places_column(const struct hn_places *places, size_t point, size_t feature)
 {
     return places->columns + (point * (places->features + HN_PLACES_SIDES) + feature) * places->capacity;
+}
+
+static inline double *hn_places_launch(const struct hn_places *places, size_t point, enum hn_places_of_launch what)
+{
+    return hn_places_column(places, point, places->features - HN_PLACES_OF_LAUNCH + (size_t)what);
 }
 
 /* How alike two problems are, by their values alone: 1 for the same, 0.37 where a size is seven times the other. */

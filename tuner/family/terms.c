@@ -7,7 +7,7 @@
 
 enum {
     LARGEST_SHARES = 1 + HN_TERMS_FACTORS * (1 + HN_PLACES_SIDES) + 1,
-    CANDIDATES = (1 << HN_TERMS_FACTORS) + 3 * LARGEST_SHARES,
+    CANDIDATES = (1 << HN_TERMS_FACTORS) + 4 * LARGEST_SHARES,
     FOLDS = 4,
     LEAST_TIMES = 6, /* of a point that has a say */
     ROUNDS = 300
@@ -34,7 +34,7 @@ static size_t find_shares(const struct hn_time_terms *terms, const struct hn_pla
             shares[count++] =
                 size - hn_places_column(places, point, places->features + side)[place];
     }
-    shares[count++] = all - hn_places_column(places, point, places->features - 2)[place];
+    shares[count++] = all - hn_places_launch(places, point, HN_PLACES_BLOCKS)[place];
     return count;
 }
 
@@ -44,8 +44,9 @@ static size_t find_candidates(const struct hn_time_terms *terms, const struct hn
 {
     double shares[LARGEST_SHARES];
     size_t count = 0;
-    double blocks = hn_places_column(places, point, places->features - 2)[place];
-    double waves = hn_places_column(places, point, places->features - 1)[place];
+    double blocks = hn_places_launch(places, point, HN_PLACES_BLOCKS)[place];
+    double waves = hn_places_launch(places, point, HN_PLACES_WAVES)[place];
+    double turns = hn_places_launch(places, point, HN_PLACES_TURNS)[place];
     size_t share_count = find_shares(terms, places, point, place, shares);
     for (size_t set = 0; set < (size_t)1 << terms->factor_count; set++) {
         double product = 0;
@@ -58,6 +59,7 @@ static size_t find_candidates(const struct hn_time_terms *terms, const struct hn
         double share = exp(shares[i]);
         values[count++] = share * exp(blocks);
         values[count++] = share * exp(waves);
+        values[count++] = share * exp(turns);
         values[count++] = share;
     }
     return count;
