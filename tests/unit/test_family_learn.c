@@ -100,21 +100,27 @@ static bool allows(const struct fixture *fixture, const struct hn_bindings *prob
            allowed;
 }
 
+static void measure_at(struct fixture *fixture, size_t size)
+{
+    struct hn_random random = hn_random_seeded(size);
+    const struct hn_bindings *problem = &fixture->matrix->sizes[size].problem;
+    for (size_t p = 0; p < fixture->matrix->point_count; p++)
+        if (allows(fixture, problem, p))
+            fixture->matrix->times[p][size] =
+                model_us(problem, &fixture->matrix->points[p].values) *
+                exp(0.01 * hn_random_normal(&random));
+}
+
 static void measure(struct fixture *fixture, size_t sizes)
 {
     uint64_t at = 0;
-    struct hn_random random = hn_random_seeded(1);
     for (size_t i = 0; i < sizes; i++) {
         struct hn_bindings problem;
         size_t place;
         assert_int_equal(hn_family_next(fixture->config->family, 3, &at, &problem, NULL), HN_OK);
         assert_int_equal(hn_matrix_add_size(fixture->matrix, &problem, 0, &place, NULL), HN_OK);
-        for (size_t p = 0; p < fixture->matrix->point_count; p++)
-            if (allows(fixture, &problem, p))
-                fixture->matrix->times[p][place] =
-                    model_us(&problem, &fixture->matrix->points[p].values) *
-                    exp(0.01 * hn_random_normal(&random));
         hn_bindings_finish(&problem);
+        measure_at(fixture, place);
     }
 }
 
@@ -130,9 +136,25 @@ static bool usable(int configuration, void *context)
     return allows(asked->fixture, asked->problem, asked->learnt->picked[configuration]);
 }
 
-/* Over problems that the rule has not seen: what it chooses beside the best of all points. */
-static void compare(const struct fixture *fixture, const struct hn_learnt *learnt, double *mean,
-                    double *worst)
+/* By how much a search of its own finds something better than all points, in logarithms. */
+static double no_gain(const struct hn_bindings *problem)
+{
+    (void)problem;
+    return 0;
+}
+
+static double gain_of_search(const struct hn_bindings *problem)
+{
+    return hn_value_number(hn_bindings_get(problem, "M")) > 8192 &&
+                   hn_value_number(hn_bindings_get(problem, "N")) > 8192
+               ? 0.7
+               : 0.05;
+}
+
+/* Over problems that the rule has not seen: what it chooses beside the best of all points, and what
+ * a search would gain on that. */
+static void compare(const struct fixture *fixture, const struct hn_learnt *learnt,
+                    double (*gain)(const struct hn_bindings *problem), double *mean, double *worst)
 {
     uint64_t at = 0;
     double sum = 0;
@@ -159,7 +181,7 @@ static void compare(const struct fixture *fixture, const struct hn_learnt *learn
             free(a);
             free(b);
         }
-        sum += loss;
+        sum += loss + gain(&problem);
         *worst = fmax(*worst, loss);
         hn_bindings_finish(&problem);
     }
@@ -179,7 +201,7 @@ static void a_rule_chooses_well_at_sizes_that_it_has_not_seen(void **state)
     enum hn_status status = hn_learn(&fixture->kernel, fixture->matrix, &options, &learnt, &err);
     assert_string_equal(err.message, "");
     assert_int_equal(status, HN_OK);
-    compare(fixture, &learnt, &mean, &worst);
+    compare(fixture, &learnt, no_gain, &mean, &worst);
     print_message(
         "%zu configurations, %zu nodes: predicted %.2f%%, %.1f%% at worst; is %.2f%%, %.1f%%\n",
         learnt.rule.configuration_count, learnt.rule.node_count, 100 * learnt.rule.predicted.mean,
@@ -188,6 +210,46 @@ static void a_rule_chooses_well_at_sizes_that_it_has_not_seen(void **state)
     assert_true(mean < 0.04);
     assert_true(fabs(learnt.rule.predicted.mean - mean) < 0.02);
     assert_int_equal(learnt.wanted_count, 4);
+    hn_learnt_finish(&learnt);
+}
+
+static void search(struct fixture *fixture, size_t size)
+{
+    struct hn_matrix_size *own = &fixture->matrix->sizes[size];
+    own->searched = true;
+    own->tuned_us = hn_matrix_best(fixture->matrix, size) * exp(-gain_of_search(&own->problem));
+}
+
+/* Searches go where most is gained, which few sizes are like: what they found there is not what
+ * they would find elsewhere. */
+static void a_predicted_loss_is_that_of_any_size(void **state)
+{
+    enum { DRAWN = 120, SEARCHED = 8 };
+    struct fixture *fixture = *state;
+    struct hn_matrix *matrix = fixture->matrix;
+    struct hn_learnt learnt;
+    const struct hn_learn_options options = {.seed = 5, .samples = 2000, .wanted = 4};
+    double mean, worst;
+    add_points(fixture);
+    measure(fixture, DRAWN);
+    for (size_t s = 0; s < DRAWN; s++)
+        matrix->sizes[s].drawn = true;
+    for (int i = 0; i < SEARCHED; i++) {
+        char text[80];
+        struct hn_bindings problem;
+        size_t place;
+        snprintf(text, sizeof text, "M=%d,N=%d,K=%d", 8200 + 16 * i, 9000 + 100 * i, 64 << i % 4);
+        assert_int_equal(hn_bindings_parse(text, &problem, NULL), HN_OK);
+        assert_int_equal(hn_matrix_add_size(matrix, &problem, 0, &place, NULL), HN_OK);
+        hn_bindings_finish(&problem);
+        measure_at(fixture, place);
+        search(fixture, place);
+        search(fixture, (size_t)i);
+    }
+    assert_int_equal(hn_learn(&fixture->kernel, matrix, &options, &learnt, NULL), HN_OK);
+    compare(fixture, &learnt, gain_of_search, &mean, &worst);
+    print_message("predicted %.2f%%, is %.2f%%\n", 100 * learnt.rule.predicted.mean, 100 * mean);
+    assert_true(fabs(learnt.rule.predicted.mean - mean) < 0.02);
     hn_learnt_finish(&learnt);
 }
 
@@ -237,6 +299,57 @@ static void a_tree_finds_where_the_better_choice_changes(void **state)
     free(nodes);
 }
 
+/* The second choice is right where the first value is even and the second above 100: neither says
+ * anything alone. */
+static void a_tree_looks_beyond_one_question(void **state)
+{
+    (void)state;
+    enum { COUNT = 400 };
+    int64_t values[2 * COUNT];
+    double costs[2 * COUNT], weights[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        bool special = i % 2 == 0 && i / 2 >= 100;
+        values[i] = i % 2;
+        values[COUNT + i] = i / 2 + 1;
+        costs[i] = special ? 0.5 : 0;
+        costs[COUNT + i] = special ? 0 : 1;
+        weights[i] = 1;
+    }
+    const struct hn_choice_tree_data data = {COUNT, 2, 2, values, costs, weights};
+    struct hn_rule_node *nodes;
+    size_t count;
+    assert_int_equal(hn_choice_tree_grow(&data, 16, 1, 1e-6, &nodes, &count, NULL), HN_OK);
+    assert_int_equal(count, 5);
+    for (size_t i = 0; i < COUNT; i++)
+        assert_int_equal(nodes[hn_choice_tree_leaf(nodes, &data, i)].configuration,
+                         i % 2 == 0 && i / 2 >= 100);
+    free(nodes);
+}
+
+/* The second choice is right from 101 to 150 of 200, where no single question saves anything. */
+static void a_tree_finds_a_range(void **state)
+{
+    (void)state;
+    enum { COUNT = 200 };
+    int64_t values[COUNT];
+    double costs[2 * COUNT], weights[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        bool special = i >= 100 && i < 150;
+        values[i] = i + 1;
+        costs[i] = special ? 0.9 : 0;
+        costs[COUNT + i] = special ? 0 : 1;
+        weights[i] = 1;
+    }
+    const struct hn_choice_tree_data data = {COUNT, 2, 1, values, costs, weights};
+    struct hn_rule_node *nodes;
+    size_t count;
+    assert_int_equal(hn_choice_tree_grow(&data, 16, 1, 1e-6, &nodes, &count, NULL), HN_OK);
+    for (size_t i = 0; i < COUNT; i++)
+        assert_int_equal(nodes[hn_choice_tree_leaf(nodes, &data, i)].configuration,
+                         i >= 100 && i < 150);
+    free(nodes);
+}
+
 /* The second choice alone is the best one, but the third and fourth together are better. */
 static void what_is_picked_serves_together(void **state)
 {
@@ -255,9 +368,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tree_finds_where_the_better_choice_changes),
+        cmocka_unit_test(a_tree_looks_beyond_one_question),
+        cmocka_unit_test(a_tree_finds_a_range),
         cmocka_unit_test(what_is_picked_serves_together),
         cmocka_unit_test_setup_teardown(a_rule_chooses_well_at_sizes_that_it_has_not_seen, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_predicted_loss_is_that_of_any_size, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_search_goes_where_nothing_good_is_known, set_up,
                                         tear_down),
     };

@@ -73,18 +73,32 @@ static double loss_at(const struct hn_learning *learning, const double *logs,
                : NAN;
 }
 
+/* As any size that may come. */
+static bool is_any(const struct hn_matrix_size *size)
+{
+    return size->drawn || size->weight > 0;
+}
+
+/* The least time at a size by what other searches or the config found. */
+static double best_elsewhere(const struct hn_matrix *matrix, size_t size)
+{
+    double best = INFINITY;
+    for (size_t p = 0; p < matrix->point_count; p++)
+        if (matrix->points[p].only_size != (int64_t)size)
+            best = fmin(best, matrix->times[p][size]);
+    return best;
+}
+
 /* By how much a search of its own finds something faster than what is known from elsewhere, in
- * logarithms, in the mean of the sizes that had one. */
+ * logarithms, in the mean of the sizes that had one. Those that were searched since most was
+ * expected there say nothing of others. */
 static double find_search_gain(const struct hn_matrix *matrix)
 {
     double sum = 0;
     size_t count = 0;
     for (size_t s = 0; s < matrix->size_count; s++) {
-        double elsewhere = INFINITY;
-        for (size_t p = 0; p < matrix->point_count; p++)
-            if (matrix->points[p].only_size != (int64_t)s)
-                elsewhere = fmin(elsewhere, matrix->times[p][s]);
-        if (isnan(matrix->sizes[s].tuned_us) || isinf(elsewhere))
+        double elsewhere = best_elsewhere(matrix, s);
+        if (!is_any(&matrix->sizes[s]) || isnan(matrix->sizes[s].tuned_us) || isinf(elsewhere))
             continue;
         sum += log(elsewhere / hn_matrix_best(matrix, s));
         count++;
@@ -105,12 +119,11 @@ static void add_loss(struct losses *losses, const struct hn_matrix_size *size, d
     if (isnan(loss))
         return;
     double expected = loss + (isnan(size->tuned_us) ? search_gain : 0);
-    bool is_any = size->drawn || size->weight > 0;
     losses->worst = fmax(losses->worst, loss);
     losses->sum_of_all += expected;
     losses->count_of_all++;
-    losses->sum += is_any ? expected : 0;
-    losses->count += is_any;
+    losses->sum += is_any(size) ? expected : 0;
+    losses->count += is_any(size);
 }
 
 static struct hn_rule_loss rule_loss(const struct losses *losses)
