@@ -26,14 +26,13 @@ class Roofs(double.Case):
         self.assertIsNone(self.devices()[0]["roofs"])
         self.assertNotIn("at best", self.hone("device").stdout)
         self.assertFalse(self.cache.exists())
-        roofs = self.devices("--measure")[0]["roofs"]
+        roofs = json.loads(self.with_nvml("device", "--measure", "--json").stdout)["devices"][0]["roofs"]
         self.assert_double(roofs)
+        self.assertEqual(roofs["tensor"]["power_limit_w"], 700)
         self.assertEqual(self.devices()[0]["roofs"], roofs)
         self.assertRegex(self.hone("device").stdout, r"at best +copy \d{4} GB/s, L2 \d{4} GB/s, FP32 20 TFLOP/s, "
                          r"launch 1\.5 us, measured \d{4}-\d\d-\d\d with driver CUDA 13\.0\n +tensor cores at best +FP8 "
-                         r"\S+ TFLOP/s at 1500 MHz, BF16 \S+ TFLOP/s at 1500 MHz, FP16 [^;]+TF32 \S+ TFLOP/s at 1500 MHz\n")
-        measured = json.loads(self.with_nvml("device", "--measure", "--json").stdout)["devices"][0]["roofs"]
-        self.assertEqual(measured["tensor"]["power_limit_w"], 700)
+                         r"\S+ TFLOP/s at 1500 MHz, BF16 \S+ TFLOP/s at 1500 MHz, FP16 [^;]+TF32 \S+ TFLOP/s at 1500 MHz; power limit 700 W\n")
 
     def with_nvml(self, *arguments, **settings):
         return hone.Case.hone(self, *arguments, **self.own_folders(), HONE_DOUBLE_NVML="90",
@@ -71,17 +70,16 @@ class Roofs(double.Case):
 
     def test_energy_of_finalists(self):
         """The double's GPU takes 400 W, whatever it does."""
-        command = ["tune", self.config, "--quiet", "-s", "ITEMS=4,BLOCK=256", "--energy=0.4"]
-        tuned, = json.loads(self.with_nvml(*command, "--json").stdout)
-        energy = tuned["best"]["energy"]
-        self.assertEqual((tuned["front"], energy["windows"], energy["temperature_c"]), ([0], 2, 54))
-        self.assertGreaterEqual(energy["seconds"], 0.8)
-        self.assertAlmostEqual(energy["joules"] / (400e-6 * energy["launch_us"]), 1, delta=0.08)
-        self.assertAlmostEqual(energy["launch_us"] / tuned["best"]["timing"]["median_us"], 1, delta=0.05)
-        self.assertAlmostEqual(energy["idle_w"] / 400, 1, delta=0.08)
-        printed = self.with_nvml(*command).stdout
+        printed = self.with_nvml("tune", self.config, "--quiet", "-s", "ITEMS=4,BLOCK=256", "--energy=0.4").stdout
         self.assertRegex(printed, r"energy\n +1 .* mJ\n")
         self.assertRegex(printed, r"front of time and energy: 1; each in\s+2\s+windows")
+        best = json.loads(self.with_nvml("cache", "show", "scale", "--json").stdout)["tunings"][0]["records"][0]
+        energy = best["energy"]
+        self.assertEqual((energy["windows"], energy["temperature_c"]), (2, 54))
+        self.assertGreaterEqual(energy["seconds"], 0.8)
+        self.assertAlmostEqual(energy["joules"] / (400e-6 * energy["launch_us"]), 1, delta=0.08)
+        self.assertAlmostEqual(energy["launch_us"] / best["timing"]["median_us"], 1, delta=0.05)
+        self.assertAlmostEqual(energy["idle_w"] / 400, 1, delta=0.08)
         self.assertRegex(self.with_nvml("run", self.config, "--energy=0.2").stdout, r"energy +\d\S* mJ ±\d\S*% a launch, at \d+ W; 2 windows")
         self.assertRegex(self.with_nvml("cache", "show", "scale").stdout, r"energy\n +1 .* mJ\n")
         for objective in ("energy", "energy_delay"):
@@ -95,6 +93,7 @@ class Roofs(double.Case):
         tuned, = json.loads(self.with_nvml("tune", self.config, "--quiet", "-s", "ITEMS=4", "-s", "BLOCK=32,256",
                                            "--energy=0.2", "--json", HONE_DOUBLE_POWER_BY_BLOCK="1").stdout)
         best, second = tuned["records"][:2]
+        self.assertEqual(tuned["front"], [0, 1])
         self.assertEqual((tuned["objective"], best["point"]["BLOCK"], second["point"]["BLOCK"], tuned["tied"]),
                          ("energy minimize", 32, 256, 1))
         for record, watts in (best, 132), (second, 356):
