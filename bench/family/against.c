@@ -82,6 +82,8 @@ static void choose_flush(struct bench *bench)
     struct peer *peer = &bench->sides.peer;
     if (peer->read != NULL && flush(bench) && cuCtxSynchronize() == CUDA_SUCCESS)
         return;
+    if (peer->read != NULL)
+        peer_give_up(peer, "the CUDA runtime does not run here");
     peer->read = NULL;
     require(cuCtxSetCurrent(bench->context), "cuCtxSetCurrent");
     make_buffers(bench);
@@ -105,10 +107,33 @@ static double time_side(struct bench *bench, struct side *side, int warm)
     return milliseconds * 1000.0;
 }
 
+/* Of the algorithms that the vendor has for a problem the fastest, the best of five runs each. */
+static int choose_way(struct bench *bench, int warm)
+{
+    enum { RUNS = 5 };
+    struct peer *peer = &bench->sides.peer;
+    double best = INFINITY;
+    int fastest = peer->way;
+    for (peer->way = 0; peer->way < peer->ways; peer->way++)
+        for (int run = 0; run < RUNS; run++) {
+            double us = time_side(bench, &bench->sides.items[bench->sides.count - 1], warm);
+            if (us < 0)
+                return 0;
+            if (us < best) {
+                best = us;
+                fastest = peer->way;
+            }
+        }
+    peer->way = fastest;
+    return 1;
+}
+
 /* All sides in every round, in an order that turns. The first two rounds warm up. */
 static int measure(struct bench *bench, int warm, struct times *times)
 {
     struct sides *sides = &bench->sides;
+    if (!choose_way(bench, warm))
+        return 0;
     double began = now_us();
     times->count = 0;
     for (int round = -2; round < bench->rounds; round++) {
@@ -271,11 +296,11 @@ int main(int argc, char **argv)
     parse(&bench, argc, argv, &library);
     open_gpu(&bench);
     peer_open(&bench.sides.peer, bench.sides.kernel, library);
+    choose_flush(&bench);
     if (bench.sides.peer.kind != NULL)
         bench.sides.items[bench.sides.count++].name = bench.sides.peer.name;
     else
         fprintf(stderr, "bench_family: NO PEER: %s\n", bench.sides.peer.missing);
-    choose_flush(&bench);
     while (fgets(text, sizeof text, stdin) != NULL)
         failed += !run_line(&bench, text);
     for (size_t i = 0; i < bench.sides.count; i++)

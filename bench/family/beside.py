@@ -5,6 +5,7 @@ of another cache, and beside what tuning each size finds.
 
     bench/family/beside.py KERNEL --cache FILE [--seed S] [--sizes N] [--out FOLDER]
         --within SECONDS      stop measuring then, and say at how many sizes that was
+        --rounds N, --seconds SECONDS   at most for each size, in both regimes together
         --other FILE          a cache with the rule of another device
         --tune SECONDS        tune each size for so long
         --tune-within SECONDS in all; sizes that were not reached are left out of that comparison
@@ -35,6 +36,9 @@ KERNELS = {
     "sgemm": PRODUCT,
     "sgemm_blas": ({**PRODUCT[0], "TRANS_A": ["n", "t"], "TRANS_B": ["n", "t"]},
                    {"GAP_A": 0, "GAP_B": 0, "GAP_C": 0, "ALPHA": 1.0, "BETA": 0.0}, PRODUCT[2]),
+    "bgemm": ({"M": (1, 16384), "N": (8, 16384), "K": (8, 32768)},
+              {"TRANS_B": "t", "TYPE": "__nv_bfloat16", "OUT": "__nv_bfloat16", "ALPHA": 1.0, "BETA": 0.0, "BIAS": "none", "SM_COUNT": 132},
+              lambda p: p["N"] % 8 == p["K"] % 8 == 0 and 2 * (p["M"] * p["K"] + p["K"] * p["N"] + p["M"] * p["N"]) <= 1 << 31),
     "transpose": ({"ROWS": (1, 1 << 20), "COLUMNS": (1, 1 << 20)}, {}, lambda p: p["ROWS"] * p["COLUMNS"] <= 1 << 29),
     "reduce": PER_SM,
     "dot": PER_SM,
@@ -51,6 +55,7 @@ def parse():
     parser.add_argument("--seed", type=int, default=20261122)
     parser.add_argument("--sizes", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=41)
+    parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--within", type=float, default=300)
     parser.add_argument("--other")
     parser.add_argument("--tune", type=float, default=0)
@@ -97,7 +102,7 @@ def measure(options, problems, caches, within):
     """The lines of bench_family, as far as time allows. A problem that fails leaves a broken context, so that the next needs a
     process of its own."""
     command = [program("bench_family", "bench/family"), options.kernel, *(f"{name}={path}" for name, path in caches),
-               "--rounds", str(options.rounds)]
+               "--rounds", str(options.rounds), "--seconds", str(options.seconds)]
     peers = program("libbench_peers.so", "bench/family")
     command += ["--peers", peers] if peers else []
     end, lines, left = time.monotonic() + within, [], list(problems)
@@ -111,13 +116,11 @@ def measure(options, problems, caches, within):
                 text = process.stdout.readline()
             except BrokenPipeError:
                 text = ""
-            if text == "":
-                sys.exit(f"beside.py: bench_family ended with {process.wait()}")
-            left.pop(0)
-            lines.append(json.loads(text))
+            problem = left.pop(0)
+            lines.append(json.loads(text) if text else {"problem": problem, "failure": f"bench_family ended with {process.wait()}"})
+            print_size(lines[-1])
             failed = "failure" in lines[-1]
-        process.stdin.close()
-        process.wait()
+        process.communicate()
     return lines
 
 
@@ -180,18 +183,17 @@ def host_times(lines):
             "again_ns": median(side["again_ns"] for side in sides)}
 
 
-def print_sizes(lines):
-    for line in lines:
-        if "failure" in line:
-            print(f"{text_of(line['problem']):40} FAILED: {line['failure']}")
-            continue
-        chosen = line["sides"]["chosen"]
-        words = [f"{text_of(line['problem']):40}", f"{chosen['cold_us'][1]:10.2f} us cold {chosen['warm_us'][1]:10.2f} us warm"]
-        words += [f"{name}: {side['cold_ratio'][1]:.3f} [{side['cold_ratio'][0]:.3f}, {side['cold_ratio'][2]:.3f}], "
-                  f"{side['warm_ratio'][1]:.3f}" for name, side in line["sides"].items() if name != "chosen"]
-        words += [] if chosen["grade"] == FAMILY else [f"grade {chosen['grade']}"]
-        words += [] if chosen["sure"] else ["not sure"]
-        print(" | ".join(words))
+def print_size(line):
+    if "failure" in line:
+        print(f"{text_of(line['problem']):40} FAILED: {line['failure']}")
+        return
+    chosen = line["sides"]["chosen"]
+    words = [f"{text_of(line['problem']):40}", f"{chosen['cold_us'][1]:10.2f} us cold {chosen['warm_us'][1]:10.2f} us warm"]
+    words += [f"{name}: {side['cold_ratio'][1]:.3f} [{side['cold_ratio'][0]:.3f}, {side['cold_ratio'][2]:.3f}], "
+              f"{side['warm_ratio'][1]:.3f}" for name, side in line["sides"].items() if name != "chosen"]
+    words += [] if chosen["grade"] == FAMILY else [f"grade {chosen['grade']}"]
+    words += [] if chosen["sure"] else ["not sure"]
+    print(" | ".join(words))
 
 
 def print_summary(result):
@@ -234,7 +236,6 @@ def main():
     drawn = draw(options)
     caches = [("chosen", options.cache)] + ([("other", options.other)] if options.other else [])
     lines = measure(options, drawn, caches, options.within)
-    print_sizes(lines)
     tuned_lines = []
     if options.tune > 0:
         write(options, drawn, lines, [])  # what is there if time runs out
@@ -243,7 +244,6 @@ def main():
             tuned = tune_each(options, drawn, path)
             print(f"\ntuned for {options.tune:g} s each: {len(tuned)} of {len(drawn)} sizes within {options.tune_within:g} s")
             tuned_lines = measure(options, tuned, [("chosen", options.cache), ("tuned", path)], options.within)
-            print_sizes(tuned_lines)
     result = write(options, drawn, lines, tuned_lines)
     print_summary(result)
     return 1 if result["failed"] or not result["measured"] else 0

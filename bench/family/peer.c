@@ -11,6 +11,8 @@ typedef int (*blas_gemm)(void *, int, int, int, int, int, const float *, const f
                          const float *, int, const float *, float *, int);
 typedef int (*blas_geam)(void *, int, int, int, int, const float *, const float *, int,
                          const float *, const float *, int, float *, int);
+typedef int (*lt_set)(const void *, const void *, void *, int64_t, int64_t, int64_t, int);
+typedef int (*lt_run)(int);
 typedef int (*blas_dot)(void *, int, const float *, int, const float *, int, float *);
 
 enum { OP_N = 0, OP_T = 1, POINTER_MODE_HOST = 0, POINTER_MODE_DEVICE = 1 };
@@ -21,7 +23,7 @@ struct peer_kind {
     const char *kernel;
     const char *says; /* what it is called */
     const char *symbol;
-    enum { DRIVER, CUBLAS, CUB } from;
+    enum { DRIVER, CUBLAS, CUB, CUBLASLT } from;
     size_t inputs;
     const char *values[3]; /* of the problem */
     int (*launch)(struct peer *peer);
@@ -70,6 +72,12 @@ static int launch_sum(struct peer *peer)
                 peer->values[0]);
 }
 
+static int launch_lt(struct peer *peer)
+{
+    FUNCTION(lt_run, peer);
+    return call(peer->way);
+}
+
 static int launch_copy(struct peer *peer)
 {
     return (int)cuMemcpyDtoDAsync(peer->output, peer->inputs[0],
@@ -79,27 +87,38 @@ static int launch_copy(struct peer *peer)
 static const struct peer_kind kinds[] = {
     {"sgemm", "cublasSgemm", "cublasSgemm_v2", CUBLAS, 2, {"M", "N", "K"}, launch_gemm},
     {"sgemm_blas", "cublasSgemm", "cublasSgemm_v2", CUBLAS, 2, {"M", "N", "K"}, launch_gemm},
+    {"bgemm", "best of what it proposes", "peers_lt_run", CUBLASLT, 2, {"M", "N", "K"}, launch_lt},
     {"transpose", "cublasSgeam", "cublasSgeam", CUBLAS, 1, {"ROWS", "COLUMNS", NULL}, launch_geam},
     {"dot", "cublasSdot", "cublasSdot_v2", CUBLAS, 2, {"SIZE", NULL, NULL}, launch_dot},
     {"reduce", "DeviceReduce::Sum", "peers_sum", CUB, 1, {"SIZE", NULL, NULL}, launch_sum},
     {"copy", "cuMemcpyDtoDAsync", NULL, DRIVER, 1, {"SIZE", NULL, NULL}, launch_copy},
 };
 
+/* For all that is loaded from now on. NULL: peer->missing says why not. */
+static void *load(struct peer *peer, const char *name)
+{
+    static const char *const versions[] = {".13", ".12", ""};
+    void *library = NULL;
+    for (size_t i = 0; library == NULL && i < sizeof versions / sizeof versions[0]; i++) {
+        char file[64];
+        snprintf(file, sizeof file, "lib%s.so%s", name, versions[i]);
+        library = dlopen(file, RTLD_NOW | RTLD_GLOBAL);
+    }
+    if (library == NULL)
+        snprintf(peer->missing, sizeof peer->missing, "%s can not be loaded: %.200s", name,
+                 dlerror());
+    return library;
+}
+
 static int open_cublas(struct peer *peer)
 {
-    static const char *const names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so"};
     int (*create)(void **handle) = NULL;
     int (*get_version)(void *handle, int *version) = NULL;
     int (*set_mode)(void *handle, int mode) = NULL;
     int version = 0;
-    void *library = NULL;
-    for (size_t i = 0; library == NULL && i < sizeof names / sizeof names[0]; i++)
-        library = dlopen(names[i], RTLD_NOW);
-    if (library == NULL) {
-        snprintf(peer->missing, sizeof peer->missing, "cuBLAS can not be loaded: %.200s",
-                 dlerror());
+    void *library = load(peer, "cublas");
+    if (library == NULL)
         return 0;
-    }
     void *symbols[] = {dlsym(library, "cublasCreate_v2"), dlsym(library, "cublasGetVersion_v2"),
                        dlsym(library, "cublasSetPointerMode_v2")};
     peer->function = dlsym(library, peer->kind->symbol);
@@ -118,28 +137,44 @@ static int open_cublas(struct peer *peer)
     return 1;
 }
 
-static int open_cub(struct peer *peer, void *library)
+/* Of peers.cu's library. Below 0: it is not there. */
+static int version_of(struct peer *peer, void *library, const char *function)
 {
     int (*get_version)(void) = NULL;
-    void *symbol = library == NULL ? NULL : dlsym(library, "peers_cub_version");
+    void *symbol = library == NULL ? NULL : dlsym(library, function);
     if (symbol == NULL) {
-        snprintf(
-            peer->missing, sizeof peer->missing,
-            "CUB's library, which bench/family/CMakeLists.txt has built by nvcc, is not there");
-        return 0;
+        snprintf(peer->missing, sizeof peer->missing,
+                 "the library that bench/family/CMakeLists.txt has built by nvcc is not there");
+        return -1;
     }
     memcpy(&get_version, &symbol, sizeof get_version);
     peer->function = dlsym(library, peer->kind->symbol);
-    int version = get_version();
+    return get_version();
+}
+
+static int open_cub(struct peer *peer, void *library)
+{
+    int version = version_of(peer, library, "peers_cub_version");
     snprintf(peer->name, sizeof peer->name, "CUB %d.%d.%d %s", version / 100000,
              version / 100 % 1000, version % 100, peer->kind->says);
+    return peer->function != NULL;
+}
+
+static int open_cublaslt(struct peer *peer, void *library)
+{
+    if (load(peer, "cublas") == NULL || load(peer, "cublasLt") == NULL)
+        return 0;
+    int version = version_of(peer, library, "peers_lt_version");
+    peer->set = version < 0 ? NULL : dlsym(library, "peers_lt_set");
+    snprintf(peer->name, sizeof peer->name, "cublasLt %d.%d.%d, %s", version / 10000,
+             version / 100 % 100, version % 100, peer->kind->says);
     return peer->function != NULL;
 }
 
 void peer_open(struct peer *peer, const char *kernel, const char *library_path)
 {
     *peer = (struct peer){.kind = NULL};
-    void *library = library_path == NULL ? NULL : dlopen(library_path, RTLD_NOW);
+    void *library = library_path == NULL ? NULL : dlopen(library_path, RTLD_LAZY);
     void *symbol = library == NULL ? NULL : dlsym(library, "peers_read");
     memcpy(&peer->read, &symbol, sizeof peer->read);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
@@ -152,14 +187,51 @@ void peer_open(struct peer *peer, const char *kernel, const char *library_path)
     }
     snprintf(peer->name, sizeof peer->name, "%s", peer->kind->says);
     if ((peer->kind->from == CUBLAS && !open_cublas(peer)) ||
-        (peer->kind->from == CUB && !open_cub(peer, library)))
+        (peer->kind->from == CUB && !open_cub(peer, library)) ||
+        (peer->kind->from == CUBLASLT && !open_cublaslt(peer, library)))
         peer->kind = NULL;
 }
 
-static int is_transposed(const json_t *problem, const char *name)
+void peer_give_up(struct peer *peer, const char *why)
+{
+    if (peer->kind == NULL || peer->kind->from == DRIVER)
+        return;
+    peer->kind = NULL;
+    snprintf(peer->missing, sizeof peer->missing, "%s", why);
+}
+
+static int has_word(const json_t *problem, const char *name, const char *expected)
 {
     const char *word = json_string_value(json_object_get(problem, name));
-    return word != NULL && strcmp(word, "t") == 0;
+    return word != NULL && strcmp(word, expected) == 0;
+}
+
+static int set_sum(struct peer *peer)
+{
+    FUNCTION(cub_sum, peer);
+    size_t bytes = 0;
+    int failed = call(NULL, &bytes, at(peer->inputs[0]), at(peer->output), peer->values[0]);
+    if (failed == 0 && bytes > peer->storage_bytes) {
+        if (peer->storage != 0)
+            cuMemFree(peer->storage);
+        failed = (int)cuMemAlloc(&peer->storage, bytes);
+        peer->storage_bytes = bytes;
+    }
+    return failed;
+}
+
+/* Of bfloat16 alone. */
+static int set_lt(struct peer *peer, const json_t *problem)
+{
+    lt_set call;
+    memcpy(&call, &peer->set, sizeof call);
+    peer->way = 0;
+    peer->ways =
+        has_word(problem, "TYPE", "__nv_bfloat16") && has_word(problem, "OUT", "__nv_bfloat16")
+            ? call(at(peer->inputs[0]), at(peer->inputs[1]), at(peer->output), peer->values[0],
+                   peer->values[1], peer->values[2], peer->transposed[1])
+            : 0;
+    return peer->ways > 0 ? 0 : -1;
 }
 
 int peer_set(struct peer *peer, const json_t *problem, const CUdeviceptr *inputs,
@@ -171,21 +243,12 @@ int peer_set(struct peer *peer, const json_t *problem, const CUdeviceptr *inputs
         peer->inputs[i] = inputs[i];
     for (size_t i = 0; i < 3 && peer->kind->values[i] != NULL; i++)
         peer->values[i] = json_integer_value(json_object_get(problem, peer->kind->values[i]));
-    peer->transposed[0] = is_transposed(problem, "TRANS_A");
-    peer->transposed[1] = is_transposed(problem, "TRANS_B");
+    peer->transposed[0] = has_word(problem, "TRANS_A", "t");
+    peer->transposed[1] = has_word(problem, "TRANS_B", "t");
     peer->output = output;
-    if (peer->kind->from != CUB)
-        return 0;
-    FUNCTION(cub_sum, peer);
-    size_t bytes = 0;
-    int failed = call(NULL, &bytes, at(peer->inputs[0]), at(output), peer->values[0]);
-    if (failed == 0 && bytes > peer->storage_bytes) {
-        if (peer->storage != 0)
-            cuMemFree(peer->storage);
-        failed = (int)cuMemAlloc(&peer->storage, bytes);
-        peer->storage_bytes = bytes;
-    }
-    return failed;
+    return peer->kind->from == CUB        ? set_sum(peer)
+           : peer->kind->from == CUBLASLT ? set_lt(peer, problem)
+                                          : 0;
 }
 
 int peer_launch(struct peer *peer)

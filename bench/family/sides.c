@@ -9,7 +9,8 @@
 #include <time.h>
 
 static const uint64_t align_to = 512;
-static const double most_error = 1e-4;
+/* Of the root of the mean of squares; rounding to 16 bits makes 2e-3 of it at most. */
+static const double most_error[] = {[INT32] = 1e-4, [FLOAT32] = 1e-4, [BFLOAT16] = 3e-3};
 
 double now_us(void)
 {
@@ -54,6 +55,36 @@ static int grow(struct sides *sides, CUdeviceptr *address, uint64_t *has, uint64
     return 1;
 }
 
+static double draw(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return (double)(*state >> 40) * 0x1p-24;
+}
+
+static uint16_t bfloat16_of(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (uint16_t)((bits + 0x8000) >> 16);
+}
+
+static void draw_part(enum element element, float *part, size_t count)
+{
+    uint64_t state = 88172645463325252u;
+    for (size_t i = 0; i < count; i++) {
+        if (element != BFLOAT16) {
+            part[i] = (float)(2 * draw(&state) - 1);
+            continue;
+        }
+        double radius = sqrt(-2 * log(1 - draw(&state))), angle = 2 * acos(-1) * draw(&state);
+        uint16_t pair[] = {bfloat16_of((float)(radius * cos(angle))),
+                           bfloat16_of((float)(radius * sin(angle)))};
+        memcpy(&part[i], pair, sizeof pair);
+    }
+}
+
 /* Random numbers of a part, and copies of it, which differ from one place in a matrix to the next.
  */
 static int fill(struct sides *sides, const struct memory *memory)
@@ -62,15 +93,9 @@ static int fill(struct sides *sides, const struct memory *memory)
     uint64_t bytes = memory->input_bytes;
     uint64_t first = bytes < sizeof(float) * PART ? bytes : sizeof(float) * (PART - 61);
     float *part = malloc(sizeof(float) * PART);
-    uint64_t state = 88172645463325252u;
     if (part == NULL)
         return fail(sides, "out of memory");
-    for (size_t i = 0; i < PART; i++) {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        part[i] = (float)(state >> 40) * 0x1p-23f - 1;
-    }
+    draw_part(memory->element, part, PART);
     int done = sides_check(sides, cuMemcpyHtoD(memory->inputs, part, first), "cuMemcpyHtoD");
     free(part);
     while (done && first < bytes) {
@@ -88,10 +113,12 @@ static uint64_t aligned(uint64_t bytes)
     return (bytes + align_to - 1) / align_to * align_to;
 }
 
-static int reserve(struct sides *sides, uint64_t input_bytes, uint64_t output_bytes)
+static int reserve(struct sides *sides, uint64_t input_bytes, uint64_t output_bytes,
+                   enum element element)
 {
     struct memory *memory = &sides->memory;
-    uint64_t had = memory->input_bytes;
+    uint64_t had = memory->element == element ? memory->input_bytes : 0;
+    memory->element = element;
     return grow(sides, &memory->outputs, &memory->output_bytes, output_bytes) &&
            grow(sides, &memory->inputs, &memory->input_bytes, input_bytes) &&
            (memory->input_bytes == had || fill(sides, memory));
@@ -106,16 +133,28 @@ static int is_output(const struct hone_argument_info *info)
     return strcmp(info->role, "output") == 0 || strcmp(info->role, "inout") == 0;
 }
 
-static void add_bytes(const struct hone_kernel *kernel, uint64_t *inputs, uint64_t *outputs)
+static enum element element_of(const struct hone_argument_info *info)
+{
+    return strcmp(info->type, "float32") == 0    ? FLOAT32
+           : strcmp(info->type, "bfloat16") == 0 ? BFLOAT16
+                                                 : INT32;
+}
+
+/* And of what the inputs are. */
+static enum element add_bytes(const struct hone_kernel *kernel, uint64_t *inputs, uint64_t *outputs)
 {
     struct hone_argument_info info;
+    enum element element = FLOAT32;
     *inputs = *outputs = 0;
     for (size_t i = 0; i < hone_kernel_argument_count(kernel); i++) {
         if (hone_kernel_argument(kernel, i, &info) != HONE_OK || info.kind != HONE_BUFFER ||
             info.need != HONE_REQUIRED)
             continue;
         *(is_output(&info) ? outputs : inputs) += aligned(info.bytes);
+        if (element_of(&info) == BFLOAT16)
+            element = BFLOAT16;
     }
+    return element;
 }
 
 /* What has no value of its own is what makes the vendor's work of it: alpha 1, beta 0. */
@@ -153,7 +192,7 @@ static int bind(struct sides *sides, struct side *side, CUdeviceptr outputs, CUd
         } else if (side->output == 0) {
             side->output = *next;
             sides->output_bytes = info.bytes;
-            sides->is_float = strcmp(info.type, "float32") == 0;
+            sides->output_element = element_of(&info);
         }
         *next += aligned(info.bytes);
     }
@@ -232,8 +271,8 @@ int sides_set(struct sides *sides, const json_t *problem)
     for (size_t i = 0; i < sides->count; i++)
         if (sides->items[i].cache != NULL && !get(sides, &sides->items[i]))
             return 0;
-    add_bytes(sides->items[0].kernel, &input_bytes, &output_bytes);
-    if (!reserve(sides, input_bytes, output_bytes * sides->count))
+    enum element element = add_bytes(sides->items[0].kernel, &input_bytes, &output_bytes);
+    if (!reserve(sides, input_bytes, output_bytes * sides->count, element))
         return 0;
     for (size_t i = 0; i < sides->count; i++) {
         struct side *side = &sides->items[i];
@@ -260,12 +299,24 @@ int sides_set(struct sides *sides, const json_t *problem)
  * ----------------------------------------------------------------------------------------------------
  */
 
-static void compare(const struct sides *sides, const void *a, const void *b, size_t bytes,
+static double number(enum element element, const void *data, size_t i)
+{
+    float value;
+    if (element == INT32)
+        return ((const int32_t *)data)[i];
+    if (element == FLOAT32)
+        return (double)((const float *)data)[i];
+    uint32_t bits = (uint32_t)((const uint16_t *)data)[i] << 16;
+    memcpy(&value, &bits, sizeof value);
+    return (double)value;
+}
+
+static void compare(enum element element, const void *a, const void *b, size_t bytes,
                     double sums[2])
 {
-    for (size_t i = 0; i < bytes / sizeof(float); i++) {
-        double x = sides->is_float ? (double)((const float *)a)[i] : ((const int32_t *)a)[i];
-        double y = sides->is_float ? (double)((const float *)b)[i] : ((const int32_t *)b)[i];
+    size_t size = element == BFLOAT16 ? sizeof(uint16_t) : sizeof(float);
+    for (size_t i = 0; i < bytes / size; i++) {
+        double x = number(element, a, i), y = number(element, b, i);
         sums[0] += (x - y) * (x - y);
         sums[1] += y * y;
     }
@@ -274,7 +325,7 @@ static void compare(const struct sides *sides, const void *a, const void *b, siz
 int sides_agree(struct sides *sides, const struct side *side, double *error)
 {
     enum { PARTS = 16, PART = 16384 };
-    static unsigned char a[PART], b[PART];
+    static _Alignas(float) unsigned char a[PART], b[PART];
     const struct side *last = &sides->items[sides->count - 1];
     double sums[2] = {0, 0};
     uint64_t step = sides->output_bytes / PARTS / sizeof(float) * sizeof(float);
@@ -284,9 +335,9 @@ int sides_agree(struct sides *sides, const struct side *side, double *error)
         if (cuMemcpyDtoH(a, side->output + from, bytes) != CUDA_SUCCESS ||
             cuMemcpyDtoH(b, last->output + from, bytes) != CUDA_SUCCESS)
             return fail(sides, "results can not be copied from the GPU");
-        compare(sides, a, b, bytes, sums);
+        compare(sides->output_element, a, b, bytes, sums);
     }
     *error = sums[1] > 0 ? sqrt(sums[0] / sums[1]) : sqrt(sums[0]);
-    return *error <= most_error ||
+    return *error <= most_error[sides->output_element] ||
            fail(sides, "wrong result: %s differs from %s by %.3g", side->name, last->name, *error);
 }

@@ -10,10 +10,14 @@
 
 enum { MOST_SIDES = 4, MOST_ARGUMENTS = 64, MOST_VALUES = 32 };
 
-/* Memory of the GPU, kept from one problem to the next. Inputs are random numbers from -1 to 1. */
+/* What buffers are of. */
+enum element { INT32, FLOAT32, BFLOAT16 };
+
+/* Memory of the GPU, kept from one problem to the next. Inputs are random: from -1 to 1, or normally distributed ones of 16 bits. */
 struct memory {
     CUdeviceptr inputs, outputs;
     uint64_t input_bytes, output_bytes;
+    enum element element; /* of the inputs */
 };
 
 struct side {
@@ -35,7 +39,7 @@ struct sides {
     struct hone_value problem[MOST_VALUES];
     size_t problem_count;
     uint64_t output_bytes; /* of the first output */
-    int is_float;
+    enum element output_element;
     char failure[1200];
 };
 

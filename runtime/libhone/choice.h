@@ -36,6 +36,10 @@ enum hone_status hn_lib_choose(struct hone_cache *cache, CUcontext context, cons
                                const struct hn_bindings *problem, const struct hone_options *options,
                                struct hone_kernel **handle, struct hone_error *err);
 
+/* Whether all kernels have plain names: then they are in the machine code for every problem, launched or not. */
+bool hn_lib_names_are_plain(const struct hn_plan *plan);
+/* Whether the kernels that the choice's problem launches are those of the image, which has its program. */
+bool hn_lib_image_launches(const struct hn_image *image, const struct hn_lib_choice *choice);
 /* Whether the program of the choice's point is the same for two problems: what is frozen of them is in its text. */
 bool hn_lib_program_is_same(const struct hn_lib_choice *choice, const struct hn_bindings *a,
                             const struct hn_bindings *b);

@@ -163,7 +163,7 @@ void hn_lib_family_forget_known(struct hone_cache *cache, const char *kernel)
         }
 }
 
-/* The steps that are launched, and so the kernels of the program, are the same for all problems. */
+/* The steps that are launched are the same for all problems. */
 static bool steps_are_fixed(const struct hn_plan *plan)
 {
     for (size_t i = 0; i < plan->step_count; i++)
@@ -211,8 +211,8 @@ bool hn_lib_program_is_shared(const struct hn_lib_choice *choice)
         return false;
     if (configuration->program == HN_PROGRAM_UNKNOWN) {
         const struct hn_plan *plan = choice->plan->plan;
-        bool shared = steps_are_fixed(plan) && !hn_plan_has_role(plan, HN_ROLE_SYMBOL) &&
-                      is_same_at_the_ends(choice);
+        bool shared = (hn_lib_names_are_plain(plan) || steps_are_fixed(plan)) &&
+                      !hn_plan_has_role(plan, HN_ROLE_SYMBOL) && is_same_at_the_ends(choice);
         configuration->program = shared ? HN_PROGRAM_SHARED : HN_PROGRAM_OWN;
     }
     return configuration->program == HN_PROGRAM_SHARED;

@@ -16,6 +16,54 @@ static bool same_strings(char *const *a, size_t a_count, char *const *b, size_t 
     return same;
 }
 
+bool hn_lib_names_are_plain(const struct hn_plan *plan)
+{
+    bool plain = true;
+    for (size_t i = 0; plain && i < plan->step_count; i++)
+        plain = hn_text_is_word(plan->steps[i].entry);
+    return plain;
+}
+
+/* The plain names of the kernels that are launched for the choice's problem, a line each. NULL: it
+ * has no value, or there is no memory. */
+static char *launched_entries(const struct hn_lib_choice *choice)
+{
+    const struct hn_plan *plan = choice->plan->plan;
+    struct hn_text lines;
+    struct hn_value *values = NULL;
+    hn_text_init(&lines);
+    enum hn_status status = hn_plan_values(plan, choice->problem, choice->point, &values, NULL);
+    for (size_t i = 0; status == HN_OK && i < plan->step_count; i++) {
+        bool applies = false;
+        status = hn_step_applies(&plan->steps[i], values, &applies, NULL);
+        if (status == HN_OK && applies)
+            hn_text_printf(&lines, "%s%s", lines.length > 0 ? "\n" : "", plan->steps[i].entry);
+    }
+    free(values);
+    char *taken = hn_text_take(&lines);
+    if (status != HN_OK) {
+        free(taken);
+        return NULL;
+    }
+    return taken;
+}
+
+bool hn_lib_image_launches(const struct hn_image *image, const struct hn_lib_choice *choice)
+{
+    if (!hn_lib_names_are_plain(choice->plan->plan))
+        return true;
+    char *entries = launched_entries(choice);
+    const char *at = entries;
+    for (size_t i = 0; at != NULL && i < image->entry_count; i++) {
+        size_t length = strlen(image->entries[i]);
+        bool same = strncmp(at, image->entries[i], length) == 0 &&
+                    at[length] == (i + 1 < image->entry_count ? '\n' : '\0');
+        at = same ? at + length + 1 : NULL;
+    }
+    free(entries);
+    return at != NULL;
+}
+
 bool hn_lib_program_is_same(const struct hn_lib_choice *choice, const struct hn_bindings *a,
                             const struct hn_bindings *b)
 {
@@ -27,7 +75,8 @@ bool hn_lib_program_is_same(const struct hn_lib_choice *choice, const struct hn_
         return false;
     if (hn_source_make(plan, template, b, choice->point, &other, NULL) == HN_OK) {
         same = strcmp(one.text, other.text) == 0 &&
-               same_strings(one.entries, one.entry_count, other.entries, other.entry_count) &&
+               (hn_lib_names_are_plain(plan) ||
+                same_strings(one.entries, one.entry_count, other.entries, other.entry_count)) &&
                same_strings(one.options, one.option_count, other.options, other.option_count);
         hn_source_finish(&other);
     }
@@ -64,8 +113,12 @@ static bool read_kept(struct hone_cache *cache, const struct hn_lib_choice *choi
         return false;
     bool taken = find_task(choice, &task, &values) &&
                  hn_store_get_image(cache->store, &task, &choice->tuned->version, choice->point,
-                                    &image->cubin, &image->size, &entries, NULL) == HN_OK &&
-                 hn_image_set_entries(image, entries, NULL) == HN_OK;
+                                    &image->cubin, &image->size, &entries, NULL) == HN_OK;
+    if (taken && hn_lib_names_are_plain(choice->plan->plan)) {
+        free(entries); /* of another problem, perhaps, which launches others */
+        entries = launched_entries(choice);
+    }
+    taken = taken && entries != NULL && hn_image_set_entries(image, entries, NULL) == HN_OK;
     image->outcome = HN_OUTCOME_OK;
     hn_bindings_finish(&values);
     free(entries);

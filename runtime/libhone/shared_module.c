@@ -36,7 +36,8 @@ struct hn_lib_module *hn_lib_module_find(const struct hn_lib_choice *choice)
                                        ? NULL
                                        : choice->configuration->modules;
     while (module != NULL &&
-           (module->context != choice->context || !has_values(choice->problem, &module->values)))
+           (module->context != choice->context || !has_values(choice->problem, &module->values) ||
+            !hn_lib_image_launches(&module->image, choice)))
         module = module->next;
     return module;
 }

@@ -197,8 +197,12 @@ int main(void)
         self.assertEqual({point["FROZEN"] for point in rule["configurations"]}, {0})
 
     def test_two_values_that_are_always_frozen(self):
-        """A program for each, of which libhone and the header take the one that fits, and a third value gets none."""
-        for old, new in ((FAMILY, "family: {n: {range: [1, 1000000]}, WIDTH: [1, 4]}"), ("parameters:", "freeze: [WIDTH]\nparameters:")):
+        """A program for each, of which libhone and the header take the one that fits, and a third value gets none. How many kernels are
+        launched follows from the size: their machine code is there for all sizes."""
+        once = '  block: BLOCK\n  grid: "ceil_div(n, BLOCK * ITEMS)"'
+        step = 'block: BLOCK, grid: "ceil_div(n, BLOCK * ITEMS)"}\n'
+        for old, new in ((once, f"  - {{if: n % 7 == 0, {step}  - {{{step}"), (FAMILY, "family: {n: {range: [1, 1000000]}, WIDTH: [1, 4]}"),
+                         ("parameters:", "freeze: [WIDTH]\nparameters:")):
             self.spoil(self.config, old, new)
         self.hone("tune", "--family", self.config, "--budget", "3s", "--held-out", "1", "--quiet")
         [rule] = self.rules()

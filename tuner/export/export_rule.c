@@ -137,6 +137,9 @@ static void append_inside(const struct rule_writer *out, size_t place, struct hn
 static void write_inside(const struct rule_writer *out)
 {
     struct hn_text *text = out->writer->text;
+    bool used = false;
+    for (size_t i = 0; i < out->rule->node_count; i++)
+        used = used || (out->rule->nodes[i].feature < 0 && out->rule->nodes[i].sure);
     hn_text_append(text, "    const int inside = ");
     for (size_t i = 0; i < out->rule->value_count; i++) {
         struct hn_text condition = {0};
@@ -146,7 +149,7 @@ static void write_inside(const struct rule_writer *out)
         text->failed = text->failed || condition.failed;
         hn_text_finish(&condition);
     }
-    hn_text_append(text, ";\n");
+    hn_text_append(text, used ? ";\n" : ";\n    (void)inside;\n");
 }
 
 static void write_leaf(const struct rule_writer *out, const struct hn_rule_node *node, int indent)
