@@ -67,9 +67,17 @@ extern "C" __global__ void __launch_bounds__(BLOCK, resident)
             for (int j = 0; j < VECTOR; ++j)
                 sum[j] += item[i].value[j];
     }
-    // What fills no tile, an element a thread.
-    for (int64_t i = tiles * tile * VECTOR + blockIdx.x * BLOCK + threadIdx.x; i < SIZE; i += gridDim.x * BLOCK)
-        sum[0] += in[i];
+    // What fills no tile, an element a thread, as many in flight: of a short array that is all.
+    const int64_t step = (int64_t)gridDim.x * BLOCK;
+    for (int64_t i = tiles * tile * VECTOR + blockIdx.x * BLOCK + threadIdx.x; i < SIZE; i += step * ITEMS) {
+        float item[ITEMS];
+#pragma unroll
+        for (int j = 0; j < ITEMS; ++j)
+            item[j] = i + j * step < SIZE ? in[i + j * step] : 0.0f;
+#pragma unroll
+        for (int j = 0; j < ITEMS; ++j)
+            sum[0] += item[j];
+    }
 
 #pragma unroll
     for (int j = 1; j < VECTOR; ++j)

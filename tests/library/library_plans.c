@@ -291,7 +291,7 @@ void grids_have_the_clusters_that_run_at_once(void **state)
 {
     (void)state;
     struct hone_cache *cache = open_cache();
-    expect_blocks_added(cache, "clusters", "CLUSTER=4,COOPERATIVE=true,SPARED=1", 4);
+    expect_blocks_added(cache, "clusters", "CLUSTER=4,COOPERATIVE=true,SHARED=1024,SPARED=1", 4);
     hone_close(cache);
 }
 
