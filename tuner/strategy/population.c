@@ -36,10 +36,11 @@ static enum hn_status init_seeds(struct hn_population *population, const struct 
     return HN_OK;
 }
 
-enum hn_status hn_population_init(struct hn_population *population, const struct hn_search *search,
-                                  size_t size, struct hn_error *err)
+static enum hn_status init(struct hn_population *population, const struct hn_search *search,
+                           size_t size, const struct hn_population_way *way, struct hn_error *err)
 {
     *population = (struct hn_population){
+        .way = way,
         .members = calloc(size, sizeof *population->members),
         .founders = calloc(size, sizeof *population->founders),
         .size = size,
@@ -54,23 +55,15 @@ enum hn_status hn_population_init(struct hn_population *population, const struct
     return HN_OK;
 }
 
-void hn_population_finish(struct hn_population *population)
-{
-    free(population->members);
-    free(population->founders);
-    free(population->seeds);
-    free(population->spans);
-    hn_trail_finish(&population->trail);
-}
-
 enum hn_status hn_population_create(const struct hn_search *search, size_t bytes, size_t size,
+                                    const struct hn_population_way *way,
                                     struct hn_strategy **strategy, struct hn_error *err)
 {
     struct hn_population *population = calloc(1, bytes);
     *strategy = (struct hn_strategy *)population;
     if (population == NULL)
         return hn_fail_memory(err);
-    enum hn_status status = hn_population_init(population, search, size, err);
+    enum hn_status status = init(population, search, size, way, err);
     if (status != HN_OK)
         hn_population_destroy(*strategy);
     return status;
@@ -78,10 +71,15 @@ enum hn_status hn_population_create(const struct hn_search *search, size_t bytes
 
 void hn_population_destroy(struct hn_strategy *strategy)
 {
-    if (strategy == NULL)
+    struct hn_population *population = (struct hn_population *)strategy;
+    if (population == NULL)
         return;
-    hn_population_finish((struct hn_population *)strategy);
-    free(strategy);
+    free(population->members);
+    free(population->founders);
+    free(population->seeds);
+    free(population->spans);
+    hn_trail_finish(&population->trail);
+    free(population);
 }
 
 static void adopt(struct hn_population *population, uint64_t ticket)
@@ -97,7 +95,8 @@ static void adopt(struct hn_population *population, uint64_t ticket)
     population->founding = false;
 }
 
-bool hn_population_is_founding(struct hn_population *population, uint64_t ticket)
+/* Whether this ticket is to be a founder's. */
+static bool is_founding(struct hn_population *population, uint64_t ticket)
 {
     if (!population->founding)
         return false;
@@ -163,7 +162,7 @@ static void spread(struct hn_population *population, uint16_t *choice)
     }
 }
 
-bool hn_population_found(struct hn_population *population, uint64_t ticket, uint16_t *choice)
+static bool found(struct hn_population *population, uint64_t ticket, uint16_t *choice)
 {
     size_t width = population->trail.width;
     if (population->seed_count > 0)
@@ -173,6 +172,15 @@ bool hn_population_found(struct hn_population *population, uint64_t ticket, uint
         spread(population, choice);
     population->founders_proposed++;
     return hn_trail_add(&population->trail, ticket, choice, HN_TRAIL_NONE);
+}
+
+bool hn_population_propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
+{
+    struct hn_population *population = (struct hn_population *)strategy;
+    if (hn_trail_is_complete(&population->trail))
+        return false;
+    return is_founding(population, ticket) ? found(population, ticket, choice)
+                                           : population->way->breed(strategy, ticket, choice);
 }
 
 bool hn_population_bear(struct hn_population *population, uint64_t ticket, const uint16_t *anchor,
@@ -219,30 +227,62 @@ static void take_in(const struct hn_population *population, uint32_t *points, si
     place(trail, points, *count, *count - 1, point);
 }
 
+/* Of each child: whether it was better than the best before it. */
+static void judge(struct hn_population *population, uint64_t ticket, bool improved)
+{
+    if (improved) {
+        population->informed = population->trail.ticket_count;
+        population->failures = 0;
+        return;
+    }
+    if (population->founding || ticket < population->informed ||
+        ++population->failures < population->patience)
+        return;
+    population->founding = true;
+    population->founders_proposed = 0;
+    population->founders_told = 0;
+    population->founder_count = 0;
+}
+
 /* The first population does not wait for all of its founders: the rest join it. */
 static void welcome(struct hn_population *population, uint32_t point)
 {
     double best = hn_population_cost(population, 0);
     hn_population_admit(population, point);
     if (hn_population_cost(population, 0) < best)
-        hn_population_judge(population, 0, true);
+        judge(population, 0, true);
+    if (population->way->join != NULL)
+        population->way->join((struct hn_strategy *)population, point);
 }
 
-enum hn_relation hn_population_tell(struct hn_population *population, uint64_t ticket,
-                                    const struct hn_observation *observation, uint32_t *point)
+static void tell_founder(struct hn_population *population, uint32_t point)
 {
+    if (!population->founding) {
+        welcome(population, point);
+        return;
+    }
+    population->founders_told++;
+    take_in(population, population->founders, &population->founder_count, point);
+}
+
+void hn_population_finished(struct hn_strategy *strategy, uint64_t ticket,
+                            const struct hn_observation *observation)
+{
+    struct hn_population *population = (struct hn_population *)strategy;
     struct hn_trail *trail = &population->trail;
-    *point = hn_trail_tell(trail, ticket, observation);
-    if (*point == HN_TRAIL_NONE)
-        return HN_STRANGER;
-    if (trail->tickets[ticket].tag != HN_TRAIL_NONE)
-        return ticket >= population->first ? HN_CHILD : HN_STRANGER;
-    if (population->founding) {
-        population->founders_told++;
-        take_in(population, population->founders, &population->founder_count, *point);
-    } else
-        welcome(population, *point);
-    return HN_FOUNDER;
+    uint32_t point = hn_trail_tell(trail, ticket, observation);
+    if (point == HN_TRAIL_NONE)
+        return;
+    if (trail->tickets[ticket].tag == HN_TRAIL_NONE) {
+        tell_founder(population, point);
+        return;
+    }
+    /* A child of an earlier population tells nothing of this one. */
+    if (ticket < population->first)
+        return;
+    bool improved = trail->costs[point] < hn_population_cost(population, 0);
+    population->way->settle(strategy, ticket, point);
+    judge(population, ticket, improved);
 }
 
 void hn_population_admit(struct hn_population *population, uint32_t point)
@@ -275,20 +315,4 @@ double hn_population_range(const struct hn_population *population)
 {
     return hn_population_cost(population, population->count - 1) -
            hn_population_cost(population, 0);
-}
-
-void hn_population_judge(struct hn_population *population, uint64_t ticket, bool improved)
-{
-    if (improved) {
-        population->informed = population->trail.ticket_count;
-        population->failures = 0;
-        return;
-    }
-    if (population->founding || ticket < population->informed ||
-        ++population->failures < population->patience)
-        return;
-    population->founding = true;
-    population->founders_proposed = 0;
-    population->founders_told = 0;
-    population->founder_count = 0;
 }

@@ -8,6 +8,7 @@
  * are spread over the space, bred until it no longer improves, and followed by another. With look-ahead it takes a
  * while to hear of founders: until then breeding goes on with what is there. */
 struct hn_population {
+    const struct hn_population_way *way;
     struct hn_trail trail;
     uint32_t *members; /* points that did not fail, best first; none before generation 1 */
     size_t count;
@@ -28,33 +29,31 @@ struct hn_population {
     double *spans; /* how far apart a parameter's values are, from one to the next */
 };
 
-/* `size` is the number of members at most. After as many children as the best member has neighbours, about, of which
- * none was better, a population ends. HN_ENOMEM. */
-enum hn_status hn_population_init(struct hn_population *population, const struct hn_search *search, size_t size,
-                                  struct hn_error *err);
-void hn_population_finish(struct hn_population *population);
-
-/* A strategy of so many bytes that begins with its population and is zero behind it; and the end of one that owns no more. */
-enum hn_status hn_population_create(const struct hn_search *search, size_t bytes, size_t size,
-                                    struct hn_strategy **strategy, struct hn_error *err);
-void hn_population_destroy(struct hn_strategy *strategy);
-
-/* Whether this ticket is to be a founder's: hn_population_found proposes one. Otherwise there are at least
- * HN_POPULATION_LEAST members to breed from. */
+/* What sets such strategies apart. */
+struct hn_population_way {
+    /* Proposes a child of the members, HN_POPULATION_LEAST or more, with hn_population_bear. */
+    bool (*breed)(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice);
+    /* A child of this population was told of: it may become a member. */
+    void (*settle)(struct hn_strategy *strategy, uint64_t ticket, uint32_t child);
+    /* A founder was told of when breeding had begun: by now it is a member, where it is good enough. May be NULL. */
+    void (*join)(struct hn_strategy *strategy, uint32_t founder);
+};
 enum { HN_POPULATION_LEAST = 4 };
-bool hn_population_is_founding(struct hn_population *population, uint64_t ticket);
-bool hn_population_found(struct hn_population *population, uint64_t ticket, uint16_t *choice);
+
+/* A strategy of so many bytes that begins with its population and is zero behind it, with `size` members at most; and the end of
+ * one that owns no more. After as many children as the best member has neighbours, about, of which none was better, a population
+ * ends. */
+enum hn_status hn_population_create(const struct hn_search *search, size_t bytes, size_t size,
+                                    const struct hn_population_way *way, struct hn_strategy **strategy,
+                                    struct hn_error *err);
+void hn_population_destroy(struct hn_strategy *strategy);
+bool hn_population_propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice);
+void hn_population_finished(struct hn_strategy *strategy, uint64_t ticket, const struct hn_observation *observation);
 
 /* Proposes a child: `choice` made valid, with `anchor` (a valid point) to fall back to, and new. The tag is below
- * HN_TRAIL_NONE. False when out of memory, as hn_population_found. */
+ * HN_TRAIL_NONE. False when out of memory. */
 bool hn_population_bear(struct hn_population *population, uint64_t ticket, const uint16_t *anchor, uint16_t *choice,
                         uint32_t tag);
-
-/* What was told of: a child of this population, one of an earlier one, or a founder (of this population, when there is
- * no other in the making). Founders are taken in by the call. */
-enum hn_relation { HN_CHILD, HN_FOUNDER, HN_STRANGER };
-enum hn_relation hn_population_tell(struct hn_population *population, uint64_t ticket,
-                                    const struct hn_observation *observation, uint32_t *point);
 
 /* Puts the point among the members where there is room, or instead of the worst where it is better. */
 void hn_population_admit(struct hn_population *population, uint32_t point);
@@ -66,8 +65,5 @@ double hn_population_cost(const struct hn_population *population, size_t positio
 const uint16_t *hn_population_point(const struct hn_population *population, size_t position);
 /* How much worse the worst member is than the best. */
 double hn_population_range(const struct hn_population *population);
-
-/* To be called for each child: whether it was better than the best before it. */
-void hn_population_judge(struct hn_population *population, uint64_t ticket, bool improved);
 
 #endif

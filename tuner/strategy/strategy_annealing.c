@@ -33,16 +33,6 @@ struct hn_strategy {
     } walks[MOST_WALKS];
 };
 
-static enum hn_status create(const struct hn_search *search, struct hn_strategy **strategy,
-                             struct hn_error *err)
-{
-    enum hn_status status = hn_population_create(search, sizeof **strategy, STARTS, strategy, err);
-    size_t walks = 1 + search->look_ahead / LOOK_AHEAD_A_WALK;
-    if (status == HN_OK)
-        (*strategy)->most_walks = walks < MOST_WALKS ? walks : MOST_WALKS;
-    return status;
-}
-
 static void go_to(struct hn_strategy *strategy, size_t walk, uint32_t point)
 {
     strategy->walks[walk].at = point;
@@ -81,14 +71,10 @@ static void step(struct hn_trail *trail, uint16_t *choice)
     }
 }
 
-static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
+static bool breed(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
 {
     struct hn_population *population = &strategy->population;
     struct hn_trail *trail = &population->trail;
-    if (hn_trail_is_complete(trail))
-        return false;
-    if (hn_population_is_founding(population, ticket))
-        return hn_population_found(population, ticket, choice);
     if (strategy->generation != population->generation)
         begin(strategy);
     assert(strategy->walk_count > 0);
@@ -100,7 +86,7 @@ static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *cho
 }
 
 /* A founder that was told of late moves the walk that is worst off. */
-static void consider_founder(struct hn_strategy *strategy, uint32_t founder)
+static void join(struct hn_strategy *strategy, uint32_t founder)
 {
     const double *costs = strategy->population.trail.costs;
     size_t worst = 0;
@@ -112,27 +98,31 @@ static void consider_founder(struct hn_strategy *strategy, uint32_t founder)
         go_to(strategy, worst, founder);
 }
 
-static void finished(struct hn_strategy *strategy, uint64_t ticket,
-                     const struct hn_observation *observation)
+static void settle(struct hn_strategy *strategy, uint64_t ticket, uint32_t child)
 {
     struct hn_population *population = &strategy->population;
     struct hn_trail *trail = &population->trail;
-    uint32_t point;
-    enum hn_relation relation = hn_population_tell(population, ticket, observation, &point);
-    if (relation == HN_FOUNDER && !population->founding)
-        consider_founder(strategy, point);
-    if (relation != HN_CHILD)
-        return;
     size_t walk = trail->tickets[ticket].tag;
-    double worse = trail->costs[point] - trail->costs[strategy->walks[walk].at];
+    double worse = trail->costs[child] - trail->costs[strategy->walks[walk].at];
     /* With look-ahead, only neighbours of where the walk is by now may be worse. */
     bool stale = ticket < strategy->walks[walk].since;
     if (hn_move_accepts(trail, worse, stale ? 0 : strategy->temperature))
-        go_to(strategy, walk, point);
+        go_to(strategy, walk, child);
     strategy->temperature *= 1 - cooling / (double)strategy->walk_count;
-    bool improved = trail->costs[point] < hn_population_cost(population, 0);
-    hn_population_admit(population, point);
-    hn_population_judge(population, ticket, improved);
+    hn_population_admit(population, child);
+}
+
+static const struct hn_population_way way = {.breed = breed, .settle = settle, .join = join};
+
+static enum hn_status create(const struct hn_search *search, struct hn_strategy **strategy,
+                             struct hn_error *err)
+{
+    enum hn_status status =
+        hn_population_create(search, sizeof **strategy, STARTS, &way, strategy, err);
+    size_t walks = 1 + search->look_ahead / LOOK_AHEAD_A_WALK;
+    if (status == HN_OK)
+        (*strategy)->most_walks = walks < MOST_WALKS ? walks : MOST_WALKS;
+    return status;
 }
 
 const struct hn_strategy_kind hn_strategy_annealing = {
@@ -142,6 +132,6 @@ const struct hn_strategy_kind hn_strategy_annealing = {
     .uses_priors = true,
     .create = create,
     .destroy = hn_population_destroy,
-    .propose = propose,
-    .finished = finished,
+    .propose = hn_population_propose,
+    .finished = hn_population_finished,
 };

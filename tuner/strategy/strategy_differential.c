@@ -18,12 +18,6 @@ struct hn_strategy {
     struct hn_population population;
 };
 
-static enum hn_status create(const struct hn_search *search, struct hn_strategy **strategy,
-                             struct hn_error *err)
-{
-    return hn_population_create(search, sizeof **strategy, MEMBERS, strategy, err);
-}
-
 /* Three different members. */
 static void choose(struct hn_population *population, size_t *three)
 {
@@ -52,13 +46,9 @@ static void combine(struct hn_population *population, const size_t *three, uint1
     }
 }
 
-static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
+static bool breed(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
 {
     struct hn_population *population = &strategy->population;
-    if (hn_trail_is_complete(&population->trail))
-        return false;
-    if (hn_population_is_founding(population, ticket))
-        return hn_population_found(population, ticket, choice);
     size_t three[3];
     choose(population, three);
     combine(population, three, choice);
@@ -66,22 +56,24 @@ static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *cho
                               population->members[three[0]]);
 }
 
-static void finished(struct hn_strategy *strategy, uint64_t ticket,
-                     const struct hn_observation *observation)
+static void settle(struct hn_strategy *strategy, uint64_t ticket, uint32_t child)
 {
     struct hn_population *population = &strategy->population;
-    uint32_t child;
-    if (hn_population_tell(population, ticket, observation, &child) != HN_CHILD)
-        return;
     double cost = population->trail.costs[child];
-    bool improved = cost < hn_population_cost(population, 0);
     /* With look-ahead the target may be gone: then the child is held against the worst. */
     size_t target = hn_population_find(population, population->trail.tickets[ticket].tag);
     if (target == population->count)
         target = population->count - 1;
     if (cost <= hn_population_cost(population, target))
         hn_population_replace(population, target, child);
-    hn_population_judge(population, ticket, improved);
+}
+
+static const struct hn_population_way way = {.breed = breed, .settle = settle};
+
+static enum hn_status create(const struct hn_search *search, struct hn_strategy **strategy,
+                             struct hn_error *err)
+{
+    return hn_population_create(search, sizeof **strategy, MEMBERS, &way, strategy, err);
 }
 
 const struct hn_strategy_kind hn_strategy_differential = {
@@ -91,6 +83,6 @@ const struct hn_strategy_kind hn_strategy_differential = {
     .uses_priors = true,
     .create = create,
     .destroy = hn_population_destroy,
-    .propose = propose,
-    .finished = finished,
+    .propose = hn_population_propose,
+    .finished = hn_population_finished,
 };

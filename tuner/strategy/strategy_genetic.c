@@ -18,12 +18,6 @@ struct hn_strategy {
     struct hn_population population;
 };
 
-static enum hn_status create(const struct hn_search *search, struct hn_strategy **strategy,
-                             struct hn_error *err)
-{
-    return hn_population_create(search, sizeof **strategy, MEMBERS, strategy, err);
-}
-
 static size_t choose_parent(struct hn_population *population)
 {
     double unit = hn_random_unit(&population->trail.random);
@@ -43,13 +37,9 @@ static void cross(struct hn_population *population, const uint16_t *a, const uin
     }
 }
 
-static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
+static bool breed(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
 {
     struct hn_population *population = &strategy->population;
-    if (hn_trail_is_complete(&population->trail))
-        return false;
-    if (hn_population_is_founding(population, ticket))
-        return hn_population_found(population, ticket, choice);
     size_t a = choose_parent(population);
     size_t b = choose_parent(population);
     while (b == a)
@@ -59,16 +49,18 @@ static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *cho
     return hn_population_bear(population, ticket, parent, choice, 0);
 }
 
-static void finished(struct hn_strategy *strategy, uint64_t ticket,
-                     const struct hn_observation *observation)
+static void settle(struct hn_strategy *strategy, uint64_t ticket, uint32_t child)
 {
-    struct hn_population *population = &strategy->population;
-    uint32_t child;
-    if (hn_population_tell(population, ticket, observation, &child) != HN_CHILD)
-        return;
-    bool improved = population->trail.costs[child] < hn_population_cost(population, 0);
-    hn_population_admit(population, child);
-    hn_population_judge(population, ticket, improved);
+    (void)ticket;
+    hn_population_admit(&strategy->population, child);
+}
+
+static const struct hn_population_way way = {.breed = breed, .settle = settle};
+
+static enum hn_status create(const struct hn_search *search, struct hn_strategy **strategy,
+                             struct hn_error *err)
+{
+    return hn_population_create(search, sizeof **strategy, MEMBERS, &way, strategy, err);
 }
 
 const struct hn_strategy_kind hn_strategy_genetic = {
@@ -78,6 +70,6 @@ const struct hn_strategy_kind hn_strategy_genetic = {
     .uses_priors = true,
     .create = create,
     .destroy = hn_population_destroy,
-    .propose = propose,
-    .finished = finished,
+    .propose = hn_population_propose,
+    .finished = hn_population_finished,
 };

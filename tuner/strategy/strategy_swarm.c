@@ -39,28 +39,7 @@ static void destroy(struct hn_strategy *strategy)
         free(strategy->particles[i].at);
         free(strategy->particles[i].velocity);
     }
-    hn_population_finish(&strategy->population);
-    free(strategy);
-}
-
-static enum hn_status create(const struct hn_search *search, struct hn_strategy **out,
-                             struct hn_error *err)
-{
-    struct hn_strategy *strategy = *out = calloc(1, sizeof *strategy);
-    if (strategy == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status = hn_population_init(&strategy->population, search, PARTICLES, err);
-    size_t width = hn_space_parameter_count(search->space);
-    for (size_t i = 0; i < PARTICLES && status == HN_OK; i++) {
-        struct particle *particle = &strategy->particles[i];
-        particle->at = calloc(width, sizeof *particle->at);
-        particle->velocity = calloc(width, sizeof *particle->velocity);
-        if (particle->at == NULL || particle->velocity == NULL)
-            status = hn_fail_memory(err);
-    }
-    if (status != HN_OK)
-        destroy(strategy);
-    return status;
+    hn_population_destroy(strategy);
 }
 
 static void start(struct hn_strategy *strategy, size_t number, uint32_t point)
@@ -100,13 +79,9 @@ static void fly(struct hn_strategy *strategy, struct particle *particle, uint16_
     }
 }
 
-static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
+static bool breed(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
 {
     struct hn_population *population = &strategy->population;
-    if (hn_trail_is_complete(&population->trail))
-        return false;
-    if (hn_population_is_founding(population, ticket))
-        return hn_population_found(population, ticket, choice);
     if (strategy->generation != population->generation)
         muster(strategy);
     assert(strategy->count > 0);
@@ -120,7 +95,7 @@ static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *cho
 }
 
 /* A founder that was told of late gets a particle of its own, or that which is worst off. */
-static void consider_founder(struct hn_strategy *strategy, uint32_t founder)
+static void join(struct hn_strategy *strategy, uint32_t founder)
 {
     const double *costs = strategy->population.trail.costs;
     if (strategy->count < PARTICLES && isfinite(costs[founder])) {
@@ -136,23 +111,34 @@ static void consider_founder(struct hn_strategy *strategy, uint32_t founder)
         start(strategy, worst, founder);
 }
 
-static void finished(struct hn_strategy *strategy, uint64_t ticket,
-                     const struct hn_observation *observation)
+static void settle(struct hn_strategy *strategy, uint64_t ticket, uint32_t child)
 {
     struct hn_population *population = &strategy->population;
     const double *costs = population->trail.costs;
-    uint32_t point;
-    enum hn_relation relation = hn_population_tell(population, ticket, observation, &point);
-    if (relation == HN_FOUNDER && !population->founding)
-        consider_founder(strategy, point);
-    if (relation != HN_CHILD)
-        return;
     struct particle *particle = &strategy->particles[population->trail.tickets[ticket].tag];
-    if (costs[point] < costs[particle->best])
-        particle->best = point;
-    bool improved = costs[point] < hn_population_cost(population, 0);
-    hn_population_admit(population, point);
-    hn_population_judge(population, ticket, improved);
+    if (costs[child] < costs[particle->best])
+        particle->best = child;
+    hn_population_admit(population, child);
+}
+
+static const struct hn_population_way way = {.breed = breed, .settle = settle, .join = join};
+
+static enum hn_status create(const struct hn_search *search, struct hn_strategy **strategy,
+                             struct hn_error *err)
+{
+    size_t width = hn_space_parameter_count(search->space);
+    enum hn_status status =
+        hn_population_create(search, sizeof **strategy, PARTICLES, &way, strategy, err);
+    for (size_t i = 0; i < PARTICLES && status == HN_OK; i++) {
+        struct particle *particle = &(*strategy)->particles[i];
+        particle->at = calloc(width, sizeof *particle->at);
+        particle->velocity = calloc(width, sizeof *particle->velocity);
+        if (particle->at == NULL || particle->velocity == NULL) {
+            destroy(*strategy);
+            status = hn_fail_memory(err);
+        }
+    }
+    return status;
 }
 
 const struct hn_strategy_kind hn_strategy_swarm = {
@@ -162,6 +148,6 @@ const struct hn_strategy_kind hn_strategy_swarm = {
     .uses_priors = true,
     .create = create,
     .destroy = destroy,
-    .propose = propose,
-    .finished = finished,
+    .propose = hn_population_propose,
+    .finished = hn_population_finished,
 };

@@ -25,12 +25,6 @@ struct hn_strategy {
     double temperature;
 };
 
-static enum hn_status create(const struct hn_search *search, struct hn_strategy **strategy,
-                             struct hn_error *err)
-{
-    return hn_population_create(search, sizeof **strategy, MEMBERS, strategy, err);
-}
-
 /* To a random value of one parameter, or to any neighbour. */
 static void shake(struct hn_population *population, uint16_t *choice)
 {
@@ -49,14 +43,10 @@ static void shake(struct hn_population *population, uint16_t *choice)
                width * sizeof *choice);
 }
 
-static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
+static bool breed(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)
 {
     struct hn_population *population = &strategy->population;
     struct hn_random *random = &population->trail.random;
-    if (hn_trail_is_complete(&population->trail))
-        return false;
-    if (hn_population_is_founding(population, ticket))
-        return hn_population_found(population, ticket, choice);
     if (strategy->generation != population->generation) {
         strategy->generation = population->generation;
         strategy->temperature = first_temperature * hn_population_range(population);
@@ -73,24 +63,26 @@ static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *cho
                               population->members[wolf]);
 }
 
-static void finished(struct hn_strategy *strategy, uint64_t ticket,
-                     const struct hn_observation *observation)
+static void settle(struct hn_strategy *strategy, uint64_t ticket, uint32_t child)
 {
     struct hn_population *population = &strategy->population;
-    uint32_t point;
-    if (hn_population_tell(population, ticket, observation, &point) != HN_CHILD)
-        return;
-    double cost = population->trail.costs[point];
-    bool improved = cost < hn_population_cost(population, 0);
-    /* With look-ahead the wolf may be gone: then the point is held against the last of the pack. */
+    double cost = population->trail.costs[child];
+    /* With look-ahead the wolf may be gone: then the child is held against the last of the pack. */
     size_t wolf = hn_population_find(population, population->trail.tickets[ticket].tag);
     if (wolf == population->count)
         wolf = population->count - 1;
     double worse = cost - hn_population_cost(population, wolf);
     if (hn_move_accepts(&population->trail, worse, strategy->temperature))
-        hn_population_replace(population, wolf, point);
+        hn_population_replace(population, wolf, child);
     strategy->temperature *= cooling;
-    hn_population_judge(population, ticket, improved);
+}
+
+static const struct hn_population_way way = {.breed = breed, .settle = settle};
+
+static enum hn_status create(const struct hn_search *search, struct hn_strategy **strategy,
+                             struct hn_error *err)
+{
+    return hn_population_create(search, sizeof **strategy, MEMBERS, &way, strategy, err);
 }
 
 const struct hn_strategy_kind hn_strategy_wolves = {
@@ -100,6 +92,6 @@ const struct hn_strategy_kind hn_strategy_wolves = {
     .uses_priors = true,
     .create = create,
     .destroy = hn_population_destroy,
-    .propose = propose,
-    .finished = finished,
+    .propose = hn_population_propose,
+    .finished = hn_population_finished,
 };
