@@ -64,11 +64,3 @@ json_t *hn_string_to_json(const char *string)
     free(ascii);
     return json;
 }
-
-json_t *hn_strings_to_json(char *const *strings, size_t count)
-{
-    struct hn_builder array = hn_build_array();
-    for (size_t i = 0; i < count; i++)
-        hn_build_append(&array, json_string(strings[i]));
-    return hn_build_finish(&array);
-}

@@ -27,6 +27,5 @@ void hn_build_string(struct hn_builder *object, const char *key, const char *str
 json_t *hn_real_to_json(double real);
 /* Compiler logs may hold any bytes, JSON holds UTF-8 only: of a string that is not UTF-8, '?' for all that is not ASCII. */
 json_t *hn_string_to_json(const char *string);
-json_t *hn_strings_to_json(char *const *strings, size_t count);
 
 #endif

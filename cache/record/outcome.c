@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/record/outcome.h"
 
-#include <stddef.h>
-#include <string.h>
-
 const char *const hn_outcome_names[HN_OUTCOME_COUNT] = {
 #define X(identifier, name, meaning) [identifier] = name,
     HN_OUTCOMES(X)
@@ -23,17 +20,6 @@ const char *hn_outcome_meaning(enum hn_outcome outcome)
 #undef X
     };
     return meanings[outcome];
-}
-
-bool hn_outcome_parse(const char *name, enum hn_outcome *outcome)
-{
-    for (size_t i = 0; i < HN_OUTCOME_COUNT; i++) {
-        if (strcmp(hn_outcome_names[i], name) == 0) {
-            *outcome = (enum hn_outcome)i;
-            return true;
-        }
-    }
-    return false;
 }
 
 bool hn_outcome_is_open(enum hn_outcome outcome)

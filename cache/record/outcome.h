@@ -37,7 +37,5 @@ const char *hn_outcome_name(enum hn_outcome outcome);
 bool hn_outcome_is_open(enum hn_outcome outcome);
 /* What it means, in some words. */
 const char *hn_outcome_meaning(enum hn_outcome outcome);
-/* False when there is no such outcome. */
-bool hn_outcome_parse(const char *name, enum hn_outcome *outcome);
 
 #endif

@@ -2,7 +2,6 @@
 #include "cache/recording/recording_rules.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -13,11 +12,9 @@
 static enum hn_status append(struct hn_recording *recording, const char *path,
                              struct hn_stored_rules *rules, struct hn_error *err)
 {
-    struct hn_stored_rule *grown = realloc(rules->items, (rules->count + 1) * sizeof *rules->items);
-    if (grown == NULL)
+    struct hn_stored_rule *stored = hn_stored_rules_add(rules);
+    if (stored == NULL)
         return hn_fail_memory(err);
-    rules->items = grown;
-    struct hn_stored_rule *stored = &rules->items[rules->count++];
     *stored = (struct hn_stored_rule){.identity = recording->identity,
                                       .version = recording->version,
                                       .learnt = recording->learnt,

@@ -3,18 +3,6 @@
 
 #include <string.h>
 
-const char *hn_grade_name(enum hn_grade grade)
-{
-    static const char *const names[] = {
-        [HN_GRADE_NONE] = "none",
-        [HN_GRADE_ANY] = "any",
-        [HN_GRADE_ARCHITECTURE] = "architecture",
-        [HN_GRADE_PROBLEM] = "problem",
-        [HN_GRADE_EXACT] = "exact",
-    };
-    return names[grade];
-}
-
 double hn_lookup_ratio(double a, double b)
 {
     double x = 1 + (a < 0 ? -a : a);

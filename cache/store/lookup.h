@@ -16,8 +16,6 @@ enum hn_grade {
     HN_GRADE_PROBLEM,      /* on this device, for another problem */
     HN_GRADE_EXACT,        /* on this device for this problem */
 };
-/* "exact", "problem", "architecture", "any", "none". */
-const char *hn_grade_name(enum hn_grade grade);
 
 /* All is borrowed. What is not known counts as equal. */
 struct hn_lookup_query {

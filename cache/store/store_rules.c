@@ -9,6 +9,19 @@
 #include "cache/store/store_base_part.h"
 #include "cache/store/store_internal.h"
 
+struct hn_stored_rule *hn_stored_rules_add(struct hn_stored_rules *rules)
+{
+    struct hn_stored_rule *grown = realloc(rules->items, (rules->count + 1) * sizeof *rules->items);
+    if (grown == NULL)
+        return NULL;
+    rules->items = grown;
+    struct hn_stored_rule *added = &grown[rules->count++];
+    *added = (struct hn_stored_rule){.simulated = false};
+    hn_identity_init(&added->identity);
+    hn_rule_init(&added->rule);
+    return added;
+}
+
 void hn_stored_rules_free(struct hn_stored_rules *rules)
 {
     for (size_t i = 0; i < rules->count; i++) {
@@ -119,15 +132,8 @@ static enum hn_status read_stored(struct hn_store *store, struct hn_statement *s
 static enum hn_status append_stored(struct hn_store *store, struct hn_statement *statement,
                                     struct hn_stored_rules *rules, struct hn_error *err)
 {
-    struct hn_stored_rule *grown = realloc(rules->items, (rules->count + 1) * sizeof *rules->items);
-    if (grown == NULL)
-        return hn_fail_memory(err);
-    rules->items = grown;
-    struct hn_stored_rule *stored = &rules->items[rules->count++];
-    *stored = (struct hn_stored_rule){.simulated = false};
-    hn_identity_init(&stored->identity);
-    hn_rule_init(&stored->rule);
-    return read_stored(store, statement, stored, err);
+    struct hn_stored_rule *stored = hn_stored_rules_add(rules);
+    return stored != NULL ? read_stored(store, statement, stored, err) : hn_fail_memory(err);
 }
 
 static enum hn_status get_rules(struct hn_store *store, const char *kernel,

@@ -34,6 +34,8 @@ enum hn_status hn_store_put_rule(struct hn_store *store, int64_t session_id, con
  * none. */
 enum hn_status hn_store_get_rules(struct hn_store *store, const char *kernel, struct hn_stored_rules *rules,
                                   struct hn_error *err);
+/* An empty one at the end of the list; NULL when out of memory. */
+struct hn_stored_rule *hn_stored_rules_add(struct hn_stored_rules *rules);
 void hn_stored_rules_free(struct hn_stored_rules *rules);
 
 #endif

@@ -91,18 +91,6 @@ static void assert_records_equal(const struct hn_record *a, const struct hn_reco
     assert_true(a->objective == b->objective && a->final == b->final && a->time == b->time);
 }
 
-static void outcomes_have_names_that_read_back(void **state)
-{
-    (void)state;
-    for (int i = 0; i < HN_OUTCOME_COUNT; i++) {
-        enum hn_outcome outcome;
-        assert_true(hn_outcome_parse(hn_outcome_name((enum hn_outcome)i), &outcome));
-        assert_int_equal(outcome, i);
-    }
-    enum hn_outcome outcome;
-    assert_false(hn_outcome_parse("good", &outcome));
-}
-
 static void copy_is_deep(void **state)
 {
     (void)state;
@@ -271,7 +259,6 @@ static void the_best_is_ok_and_of_the_final_race(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(outcomes_have_names_that_read_back),
         cmocka_unit_test(copy_is_deep),
         cmocka_unit_test(fail_replaces_outcome_and_message),
         cmocka_unit_test(the_best_is_ok_and_of_the_final_race),

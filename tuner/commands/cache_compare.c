@@ -124,8 +124,7 @@ static void append_origins(struct hn_text *text, const struct hn_tuned_pair *pai
 
 static void add_best(struct hn_table *table, const struct hn_tuned *tuned)
 {
-    char time_text[HN_FORMAT_SIZE];
-    char spread[HN_FORMAT_SIZE];
+    char timing[HN_FORMAT_SIZE];
     char date[32] = "-";
     struct tm parts;
     if (tuned == NULL) {
@@ -136,9 +135,8 @@ static void add_best(struct hn_table *table, const struct hn_tuned *tuned)
     time_t seconds = (time_t)tuned->best.time;
     if (tuned->best.time > 0 && gmtime_r(&seconds, &parts) != NULL)
         (void)strftime(date, sizeof date, "%Y-%m-%d", &parts);
-    hn_format_time(tuned->best.timing.median_us, time_text);
-    hn_format_spread(&tuned->best.timing, spread);
-    hn_table_cell(table, "%s ±%s", time_text, spread);
+    hn_format_timing(&tuned->best.timing, timing);
+    hn_table_cell(table, "%s", timing);
     hn_table_cell(table, "%s", date);
 }
 

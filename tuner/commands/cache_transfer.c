@@ -98,13 +98,10 @@ static json_t *declared_parameters(const struct hn_cache_command *command,
     return declared;
 }
 
-/* In the point's order where no other is known. */
-static enum hn_status set_parameters(const struct hn_cache_command *command,
-                                     const struct hn_tuned *tuned, struct hn_recording *recording,
-                                     struct hn_error *err)
+/* In the point's order where no other is known: `declared` may be NULL. */
+static enum hn_status set_parameters(const json_t *declared, const struct hn_bindings *point,
+                                     struct hn_recording *recording, struct hn_error *err)
 {
-    const struct hn_bindings *point = &tuned->best.point;
-    json_t *declared = declared_parameters(command, tuned);
     bool usable = json_array_size(declared) == point->count;
     for (size_t i = 0; usable && i < point->count; i++) {
         const char *name = json_string_value(json_array_get(declared, i));
@@ -119,7 +116,6 @@ static enum hn_status set_parameters(const struct hn_cache_command *command,
         if (recording->parameters[i] == NULL)
             status = hn_fail_memory(err);
     }
-    json_decref(declared);
     return status;
 }
 
@@ -134,6 +130,15 @@ static char *date_now(void)
     return strdup(date);
 }
 
+/* What was imported without a plan is exported without one. */
+static void add_origin(const struct hn_cache_command *command, struct hn_recording *recording)
+{
+    (void)hn_store_get_plan(command->store, recording->identity.kernel, &recording->version,
+                            &recording->plan, NULL);
+    recording->command = strdup("hone cache export");
+    recording->date = date_now();
+}
+
 static enum hn_status make_recording(const struct hn_cache_command *command,
                                      const struct hn_tuned *tuned, struct hn_recording *recording,
                                      struct hn_error *err)
@@ -143,14 +148,12 @@ static enum hn_status make_recording(const struct hn_cache_command *command,
     if (status == HN_OK)
         status = hn_store_load(command->store, &tuned->identity, &tuned->version, tuned->simulated,
                                &recording->records, err);
+    json_t *declared = declared_parameters(command, tuned);
     if (status == HN_OK)
-        status = set_parameters(command, tuned, recording, err);
-    /* What was imported without a plan is exported without one. */
+        status = set_parameters(declared, &tuned->best.point, recording, err);
+    json_decref(declared);
     if (status == HN_OK)
-        (void)hn_store_get_plan(command->store, tuned->identity.kernel, &tuned->version,
-                                &recording->plan, NULL);
-    recording->command = strdup("hone cache export");
-    recording->date = date_now();
+        add_origin(command, recording);
     return status;
 }
 
@@ -248,24 +251,17 @@ static enum hn_status make_family(const struct hn_cache_command *command,
                                   const struct hn_stored_rule *stored,
                                   struct hn_recording *recording, struct hn_error *err)
 {
-    const struct hn_bindings *point = &stored->rule.configurations[0];
     *recording = (struct hn_recording){
         .from_hone = true, .version = stored->version, .learnt = stored->learnt};
     enum hn_status status = hn_identity_copy(&recording->identity, &stored->identity, err);
     recording->rule = malloc(sizeof *recording->rule);
-    recording->parameters = calloc(point->count + 1, sizeof *recording->parameters);
-    if (recording->rule != NULL)
-        *recording->rule = stored->rule; /* borrowed */
-    if (recording->rule == NULL || recording->parameters == NULL)
+    if (recording->rule == NULL)
         return hn_fail_memory(err);
-    for (size_t i = 0; i < point->count; i++) {
-        recording->parameters[recording->parameter_count] = strdup(point->names[i]);
-        recording->parameter_count += recording->parameters[i] != NULL;
-    }
-    (void)hn_store_get_plan(command->store, stored->identity.kernel, &stored->version,
-                            &recording->plan, NULL);
-    recording->command = strdup("hone cache export");
-    recording->date = date_now();
+    *recording->rule = stored->rule; /* borrowed */
+    if (status == HN_OK)
+        status = set_parameters(NULL, &stored->rule.configurations[0], recording, err);
+    if (status == HN_OK)
+        add_origin(command, recording);
     return status;
 }
 

@@ -230,34 +230,24 @@ static enum verdict judge(const struct replay *replay, const struct hn_tuned *tu
     return beyond_spread && beyond_limit ? SLOWER : HOLDS;
 }
 
-static void append_time(struct hn_text *text, const struct hn_timing *timing)
-{
-    char time[HN_FORMAT_SIZE];
-    char spread[HN_FORMAT_SIZE];
-    hn_format_time(timing->median_us, time);
-    hn_format_spread(timing, spread);
-    hn_text_printf(text, "%s ±%s", time, spread);
-}
-
 static void print_comparison(const struct hn_task *task, const struct hn_tuned *tuned,
                              const struct hn_record *record, enum verdict verdict, bool from_cache)
 {
+    char timing[HN_FORMAT_SIZE];
     struct hn_text text;
     hn_text_init(&text);
     hn_text_printf(&text, "%s ", task->plan->kernel);
     hn_bindings_append(&text, task->problem);
     hn_text_append(&text, "\n  point     ");
     hn_bindings_append(&text, &tuned->best.point);
-    hn_text_append(&text, "\n  recorded  ");
-    append_time(&text, &tuned->best.timing);
-    hn_text_printf(&text, " on %s%s", tuned->identity.device.name,
+    hn_format_timing(&tuned->best.timing, timing);
+    hn_text_printf(&text, "\n  recorded  %s on %s%s", timing, tuned->identity.device.name,
                    tuned->simulated ? " (from a recording)" : "");
     hn_text_append(&text, "\n  origin    ");
     hn_origin_append(&text, &tuned->origin);
     if (record->timing.median_us > 0) {
-        hn_text_append(&text, "\n  now       ");
-        append_time(&text, &record->timing);
-        hn_text_printf(&text, " on %s, %+.1f%%", task->identity.device.name,
+        hn_format_timing(&record->timing, timing);
+        hn_text_printf(&text, "\n  now       %s on %s, %+.1f%%", timing, task->identity.device.name,
                        (record->timing.median_us / tuned->best.timing.median_us - 1) * 100);
     }
     hn_text_printf(&text, "\n  image     %s", from_cache ? "from the cache" : "compiled");

@@ -252,7 +252,6 @@ static void print_counters(const struct once *once, const struct hn_record *reco
 static void print_record(const struct hn_task *task, const struct hn_record *record)
 {
     char time[HN_FORMAT_SIZE];
-    char spread[HN_FORMAT_SIZE];
     char merit[HN_FORMAT_SIZE];
     char regime[HN_FORMAT_SIZE];
     struct hn_text text;
@@ -269,12 +268,11 @@ static void print_record(const struct hn_task *task, const struct hn_record *rec
                record->verdict.tolerance,
                record->verdict.kind == HN_SELF_VERIFIED ? " (self-verified)" : "");
     if (record->timing.sample_count > 0) {
-        hn_format_time(record->timing.median_us, time);
-        hn_format_spread(&record->timing, spread);
+        hn_format_timing(&record->timing, time);
         hn_format_merit(task->plan, record, merit);
         hn_format_regime(task->identity.regime, regime);
-        printf("  time         %s ±%s (%zu samples, %s)%s%s\n", time, spread,
-               record->timing.sample_count, regime, merit[0] != '\0' ? ", " : "", merit);
+        printf("  time         %s (%zu samples, %s)%s%s\n", time, record->timing.sample_count,
+               regime, merit[0] != '\0' ? ", " : "", merit);
     }
     if (hn_conditions_are_known(&record->conditions)) {
         struct hn_text conditions;

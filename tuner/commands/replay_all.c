@@ -60,29 +60,19 @@ static enum hn_status load_best(const struct replay_all *replay, const struct hn
     return HN_OK;
 }
 
-static void append_time(struct hn_text *text, const struct hn_timing *timing)
-{
-    char time[HN_FORMAT_SIZE];
-    char spread[HN_FORMAT_SIZE];
-    hn_format_time(timing->median_us, time);
-    hn_format_spread(timing, spread);
-    hn_text_printf(text, "%s ±%s", time, spread);
-}
-
 static void print_result(const struct hn_tuned *tuned, const struct hn_task *task,
                          const struct hn_record *now, enum result result)
 {
+    char timing[HN_FORMAT_SIZE];
     struct hn_text text;
     hn_text_init(&text);
     hn_text_printf(&text, "%s ", task->plan->kernel);
     hn_bindings_append(&text, task->problem);
-    hn_text_printf(&text, " (%s): %s, ", task->identity.regime, result_names[result]);
-    append_time(&text, &tuned->best.timing);
-    hn_text_append(&text, " was");
+    hn_format_timing(&tuned->best.timing, timing);
+    hn_text_printf(&text, " (%s): %s, %s was", task->identity.regime, result_names[result], timing);
     if (now != NULL) {
-        hn_text_append(&text, ", ");
-        append_time(&text, &now->timing);
-        hn_text_printf(&text, " is, %+.1f%%",
+        hn_format_timing(&now->timing, timing);
+        hn_text_printf(&text, ", %s is, %+.1f%%", timing,
                        (now->timing.median_us / tuned->best.timing.median_us - 1) * 100);
     }
     hn_text_append(&text, "\n  origin    ");

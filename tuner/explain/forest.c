@@ -185,9 +185,3 @@ double hn_forest_value(const struct hn_forest *forest, size_t point)
 {
     return forest->values[point];
 }
-
-size_t hn_forest_trees(const struct hn_forest *forest)
-{
-    (void)forest;
-    return TREES;
-}

@@ -19,6 +19,5 @@ double hn_forest_predict(const struct hn_forest *forest, const uint16_t *choice)
 double hn_forest_explained(const struct hn_forest *forest);
 /* What stands for the value of a timed point: itself, or for a lower bound what was put in its place. */
 double hn_forest_value(const struct hn_forest *forest, size_t point);
-size_t hn_forest_trees(const struct hn_forest *forest);
 
 #endif

@@ -43,6 +43,15 @@ void hn_format_spread(const struct hn_timing *timing, char text[HN_FORMAT_SIZE])
         snprintf(text, HN_FORMAT_SIZE, "?");
 }
 
+void hn_format_timing(const struct hn_timing *timing, char text[HN_FORMAT_SIZE])
+{
+    char time[HN_FORMAT_SIZE];
+    char spread[HN_FORMAT_SIZE];
+    hn_format_time(timing->median_us, time);
+    hn_format_spread(timing, spread);
+    snprintf(text, HN_FORMAT_SIZE, "%.30s ±%.20s", time, spread);
+}
+
 void hn_format_energy(double joules, char text[HN_FORMAT_SIZE])
 {
     static const char *const units[] = {"J", "mJ", "uJ"};

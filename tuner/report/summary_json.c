@@ -36,16 +36,6 @@ static json_t *time_to_json(const struct hn_session_state *state)
                      hn_phases_to_json(state), "waits", hn_waits_to_json(&state->waits));
 }
 
-static json_t *counts_to_json(const struct hn_session_state *state)
-{
-    json_t *counts = json_object();
-    for (int outcome = 0; outcome < HN_OUTCOME_COUNT; outcome++)
-        if (state->counts[outcome] > 0)
-            json_object_set_new(counts, hn_outcome_name((enum hn_outcome)outcome),
-                                json_integer((json_int_t)state->counts[outcome]));
-    return counts;
-}
-
 /* A record with the share of its roof that it reaches. */
 static json_t *record_to_json(const struct hn_backend *backend, const struct hn_roofs *roofs,
                               const struct hn_record *record)
@@ -116,7 +106,7 @@ static json_t *session_to_json(const struct hn_session *session, const struct hn
         "points",
         state->points != UINT64_MAX ? json_integer((json_int_t)state->points) : json_null(),
         "reused", (json_int_t)state->reused, "cut", (json_int_t)state->cut, "outcomes",
-        counts_to_json(state), "chance",
+        hn_session_counts_to_json(state), "chance",
         isnan(state->chance) ? json_null() : json_real(state->chance), "stopped", state->stopped,
         "unraced", state->unraced, "tied", (int)tied, "copy_gb_per_s", state->copy_gb_per_s,
         "no_counters", state->no_counters[0] != '\0' ? state->no_counters : NULL, "roofs",

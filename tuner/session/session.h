@@ -102,6 +102,8 @@ enum hn_status hn_session_run(struct hn_session *session, hn_session_watch *watc
                               struct hn_error *err);
 
 const struct hn_session_state *hn_session_state(const struct hn_session *session);
+/* How many points have each outcome, of those that there are. */
+json_t *hn_session_counts_to_json(const struct hn_session_state *state);
 
 /* The tickets that are finished, best first: ok by objective, then the rest in the order proposed. tied: how many of the
  * first can not be told from the best. */

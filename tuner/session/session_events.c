@@ -81,7 +81,7 @@ enum hn_status hn_session_tell_chance(struct hn_session *session, double chance,
                        err);
 }
 
-static json_t *count_outcomes(const struct hn_session_state *state)
+json_t *hn_session_counts_to_json(const struct hn_session_state *state)
 {
     json_t *counts = json_object();
     for (int outcome = 0; outcome < HN_OUTCOME_COUNT; outcome++)
@@ -101,7 +101,8 @@ enum hn_status hn_session_tell_end(struct hn_session *session, struct hn_error *
         json_pack("{ss so ss sI sI so so so so sb sb sf sf}", "event", "end", "problem",
                   hn_bindings_to_json(session->task->problem), "device",
                   session->task->identity.device.name, "finished", (json_int_t)state->finished,
-                  "reused", (json_int_t)state->reused, "outcomes", count_outcomes(state), "best",
+                  "reused", (json_int_t)state->reused, "outcomes", hn_session_counts_to_json(state),
+                  "best",
                   state->best != NULL ? hn_bindings_to_json(&state->best->point) : json_null(),
                   "best_us", number(state->best != NULL ? state->best->timing.median_us : NAN),
                   "chance", number(state->chance), "stopped", state->stopped, "interrupted",

@@ -113,11 +113,6 @@ int hn_gpu_client_guess(const struct hn_gpu_client *client)
     return client->guess;
 }
 
-int hn_gpu_client_replacements(const struct hn_gpu_client *client)
-{
-    return client->replacements;
-}
-
 enum hn_status hn_gpu_client_request(struct hn_gpu_client *client, struct hn_message *message,
                                      double timeout_s, struct hn_error *err)
 {
@@ -269,7 +264,6 @@ static enum hn_status take_death(struct hn_gpu_client *client, struct hn_gpu_res
     bool in_request = client->waiting && client->step >= client->setup_count;
     bool in_setup = client->waiting && !in_request;
     hn_process_describe_end(&client->process, hn_gpu_client_drop_worker(client), end, sizeof end);
-    client->replacements++;
     /* What was in hand is no reason why a host is lost. */
     if (client->process.lost) {
         client->attempts -= in_request;
@@ -368,7 +362,6 @@ static enum hn_status take_message(struct hn_gpu_client *client, struct hn_messa
     if (dead) {
         hn_gpu_client_drop_worker(client);
         hn_process_describe_output(&client->process, result->text, sizeof result->text);
-        client->replacements++;
     }
     return HN_OK;
 }
@@ -408,7 +401,6 @@ static enum hn_status enforce_limit(struct hn_gpu_client *client, struct hn_gpu_
     if (in_setup)
         return hn_fail(err, HN_ERUN, "the GPU worker was not set up after %g s",
                        HN_GPU_SETUP_LIMIT_MS / 1e3);
-    client->replacements++;
     snprintf(result->text, sizeof result->text,
              "still running after %g s (--run-timeout); its worker was killed",
              client->request_limit_ms / 1e3);

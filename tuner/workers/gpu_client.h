@@ -94,8 +94,6 @@ const char *hn_gpu_client_holder(const struct hn_gpu_client *client);
 struct hn_meter *hn_gpu_client_meter(struct hn_gpu_client *client);
 /* What the workers have seen of the GPU's clocks and its other users, in this problem. */
 const struct hn_health *hn_gpu_client_health(const struct hn_gpu_client *client);
-/* How often a worker was replaced. */
-int hn_gpu_client_replacements(const struct hn_gpu_client *client);
 /* Where to note what the workers do. Borrowed. */
 void hn_gpu_client_set_timeline(struct hn_gpu_client *client, struct hn_timeline *timeline);
 

@@ -31,7 +31,6 @@ struct hn_gpu_client {
     int guess;                   /* compute capability, before the device is known; 0: none */
     struct hn_timeline *timeline; /* may be NULL */
     struct hn_meter meter;
-    int replacements;
     struct hn_health health;
     hn_gpu_client_sleep *sleep;
     void *sleeper;
