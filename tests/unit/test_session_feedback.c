@@ -229,6 +229,35 @@ static void measurements_alone_determine_the_sequence(void **state)
     free(first);
 }
 
+/* At the end of a budget nobody asks for an order any more: what waited behind a compilation that
+ * does not end is measured, though the strategy was not told of it. */
+static void what_is_compiled_at_the_end_is_measured(void **state)
+{
+    (void)state;
+    struct grid grid;
+    struct hn_session_options options = options_of(&feedback);
+    start_probe(1);
+    make_grid(&grid, NULL);
+    hn_session_destroy(run_session(&grid, NULL, &options));
+    finish_grid(&grid);
+    int first = probe.points[0];
+    start_probe(300);
+    make_grid(&grid, NULL);
+    grid.backend.fates[first].stuck = true;
+    grid.backend.jobs = 64;
+    options.budget_s = 1;
+    struct hn_session *session = run_session(&grid, NULL, &options);
+    assert_int_equal(grid.backend.halts, 1);
+    assert_int_equal(measured_count(&grid.backend, first), 0);
+    for (int i = 1; i < 16; i++)
+        assert_true(probe.points[i] == first ||
+                    measured_count(&grid.backend, probe.points[i]) >= 1);
+    assert_int_equal(hn_session_state(session)->finished, hn_session_state(session)->proposed - 1);
+    hn_session_destroy(session);
+    assert_int_equal(probe.told_compiled, 0);
+    finish_grid(&grid);
+}
+
 /* The same for other look-aheads than the usual one; each has a sequence of its own. */
 static void the_look_ahead_is_exact(void **state)
 {
@@ -392,6 +421,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(measurements_alone_determine_the_sequence),
+        cmocka_unit_test(what_is_compiled_at_the_end_is_measured),
         cmocka_unit_test(the_look_ahead_is_exact),
         cmocka_unit_test(the_config_has_a_look_ahead),
         cmocka_unit_test(nothing_is_waited_for_in_vain),

@@ -245,7 +245,8 @@ enum hn_status hn_session_step(struct hn_session *session, struct hn_backend_eve
 static const struct hn_result *find_censor(struct hn_session *session, size_t number)
 {
     const struct hn_ticket *tickets = session->tickets.items;
-    if (!session->options.strategy->needs_feedback || session->options.hasty) {
+    if (!session->options.strategy->needs_feedback || session->options.hasty ||
+        session->last_call) {
         session->censor = session->best;
         return session->best != SIZE_MAX ? &tickets[session->best].result : NULL;
     }
@@ -284,7 +285,7 @@ static enum hn_status dispatch(struct hn_session *session, size_t number, struct
 /* A strategy that may decline decides when it is told of the compilation. */
 static bool decided(const struct hn_session *session, size_t number)
 {
-    return session->options.strategy->compiled == NULL ||
+    return session->last_call || session->options.strategy->compiled == NULL ||
            number < session->given_count + session->told_compiled;
 }
 
@@ -293,7 +294,7 @@ static bool decided(const struct hn_session *session, size_t number)
 static bool may_overtake(const struct hn_session *session)
 {
     const struct hn_strategy_kind *strategy = session->options.strategy;
-    return !strategy->needs_feedback && strategy->compiled == NULL;
+    return session->last_call || (!strategy->needs_feedback && strategy->compiled == NULL);
 }
 
 /* Gives each GPU that is idle the lowest ticket that waits for one. */
@@ -343,6 +344,32 @@ static bool all_finished(struct hn_session *session)
     return session->next_settled == session->tickets.count;
 }
 
+/* What was compiled, but waited for slower compilations before it so that results come in their
+ * order, is measured now that nobody asks for an order. */
+static enum hn_status measure_compiled(struct hn_session *session, struct hn_error *err)
+{
+    enum hn_status status = HN_OK;
+    session->last_call = true;
+    while (status == HN_OK && hn_session_may_measure(session)) {
+        struct hn_backend_event event;
+        status = feed_gpu(session, err);
+        if (status != HN_OK || hn_session_is_quiet(session))
+            return status;
+        status = hn_session_step(session, &event, err);
+        if (status == HN_OK)
+            status = hn_session_take_event(session, &event, err);
+    }
+    return status;
+}
+
+static enum hn_status end_search(struct hn_session *session, struct hn_error *err)
+{
+    enum hn_status status = hn_session_halt(session, err);
+    if (status == HN_OK)
+        status = measure_compiled(session, err);
+    return status == HN_OK ? hn_session_wait_for_gpu(session, err) : status;
+}
+
 enum hn_status hn_session_loop(struct hn_session *session, struct hn_error *err)
 {
     hn_session_show(session, "searching");
@@ -350,7 +377,7 @@ enum hn_status hn_session_loop(struct hn_session *session, struct hn_error *err)
         struct hn_backend_event event;
         hn_session_mind_clock(session);
         if (hn_session_search_is_over(session))
-            return hn_session_halt(session, err);
+            return end_search(session, err);
         /* What the event before this made known, then what is proposed because of it. */
         enum hn_status status = hn_session_register(session, err);
         if (status == HN_OK)

@@ -21,6 +21,9 @@ static const double idle_ms = 2000;
 /* And where it is the objective, the power of a few points. */
 static const double power_ms = HN_POWER_POINTS * 1100.0;
 
+/* Of the finals' time so much is left to them when what is compiled was measured. */
+static const double finals_kept = 0.7;
+
 /* A search that has measured nothing when its time is up, but has something compiled, gets the
  * first of it measured, for so long. */
 static const double extension_ms = 1500;
@@ -94,6 +97,12 @@ bool hn_session_search_is_over(const struct hn_session *session)
     return hn_session_left_ms(session) <= finals_ms(session);
 }
 
+bool hn_session_may_measure(const struct hn_session *session)
+{
+    return session->warm && !hn_session_is_over(session) &&
+           hn_session_left_ms(session) > finals_kept * finals_ms(session);
+}
+
 void hn_session_mind_clock(struct hn_session *session)
 {
     const double budget_ms = session->options.budget_s * 1e3;
@@ -107,17 +116,17 @@ void hn_session_mind_clock(struct hn_session *session)
         session->backend->end_ms += extension_ms;
 }
 
-static bool is_quiet(const struct hn_session *session)
+bool hn_session_is_quiet(const struct hn_session *session)
 {
     const struct hn_backend_kind *kind = session->backend->kind;
     return kind->quiet != NULL ? kind->quiet(session->backend) : kind->idle(session->backend);
 }
 
-/* What the GPU is at is soon done; what is being compiled may take a minute. */
-static enum hn_status wait_for_gpu(struct hn_session *session, struct hn_error *err)
+/* What is being compiled may take a minute. */
+enum hn_status hn_session_wait_for_gpu(struct hn_session *session, struct hn_error *err)
 {
     enum hn_status status = HN_OK;
-    while (status == HN_OK && !is_quiet(session) && !hn_session_is_over(session)) {
+    while (status == HN_OK && !hn_session_is_quiet(session) && !hn_session_is_over(session)) {
         struct hn_backend_event event;
         status = hn_session_step(session, &event, err);
         if (status == HN_OK)
@@ -133,5 +142,5 @@ enum hn_status hn_session_halt(struct hn_session *session, struct hn_error *err)
         session->backend->end_ms = fmin(session->backend->end_ms, hn_now_ms());
     if (session->backend->kind->halt != NULL)
         session->backend->kind->halt(session->backend);
-    return wait_for_gpu(session, err);
+    return hn_session_wait_for_gpu(session, err);
 }

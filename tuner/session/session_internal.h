@@ -49,6 +49,7 @@ struct hn_session {
     size_t ladder_count; /* tickets of the ladder, the first ones */
     size_t given_count;  /* tickets before the strategy's first: ladder and incumbent */
     bool extended;       /* the budget has ended, and the first result is waited for */
+    bool last_call;      /* the search is over: what is compiled is measured in any order */
     bool exhausted;      /* the strategy has no more proposals, or the budget is used up */
     uint64_t repeats;    /* proposals since the last new point */
     uint64_t next_doubt; /* points proposed when the strategy is asked next whether to go on */
@@ -124,9 +125,15 @@ double hn_session_left_ms(const struct hn_session *session);
 bool hn_session_is_over(const struct hn_session *session);
 /* What is left of the time belongs to the finals. */
 bool hn_session_search_is_over(const struct hn_session *session);
+/* Behind that there is time to measure what is compiled already. */
+bool hn_session_may_measure(const struct hn_session *session);
 /* Where nothing is measured though something is compiled: from the middle of the budget on nothing else is waited for, and at its
  * end it is extended up to the first result. */
 void hn_session_mind_clock(struct hn_session *session);
+/* No GPU is at anything. */
+bool hn_session_is_quiet(const struct hn_session *session);
+/* What the GPU is at is soon done. */
+enum hn_status hn_session_wait_for_gpu(struct hn_session *session, struct hn_error *err);
 /* Ends the search before its time: what is compiling is killed, what the GPU is at is waited for. Points that come to
  * nothing so are no failures: they stay unfinished. */
 enum hn_status hn_session_halt(struct hn_session *session, struct hn_error *err);
