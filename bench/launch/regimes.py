@@ -3,7 +3,7 @@
 """What `hone run` says of launches as programs make them, beside a program that makes them: processes in turns, so that
 what a host does to one process it does to both.
 
-    bench/launch/regimes.py HONE [--rounds N] [--size FLOATS] [NAME...]
+    bench/launch/regimes.py HONE [--rounds N] [--size FLOATS] [--names NAME,NAME...]
 
 Tunes one point of configs/copy.yaml, builds regimes.cu with its exported header (needs nvcc and a GPU), and runs each NAME
 of the program and the regime that it belongs to N times. Under `taskset` all of them run on the same cores. Prints all
@@ -55,9 +55,9 @@ def main():
     arguments.add_argument("hone")
     arguments.add_argument("--rounds", type=int, default=5)
     arguments.add_argument("--size", type=int, default=131072)
-    arguments.add_argument("names", nargs="*", choices=[*REGIMES, []])
+    arguments.add_argument("--names", default=",".join(REGIMES))
     given = arguments.parse_args()
-    names = given.names or list(REGIMES)
+    names = given.names.split(",")
     print(f"cores {sorted(os.sched_getaffinity(0))}", flush=True)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)

@@ -45,7 +45,7 @@ class Planted(hone.Case):
 
     def count_all(self, runs):
         """What `hone run` says of each, or skips where nothing can be counted."""
-        with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        with concurrent.futures.ThreadPoolExecutor(12) as pool:
             problems = list(pool.map(lambda run: self.count(*run), runs))
         obstacle = problems[0].get("no_counters")
         if obstacle:
