@@ -161,33 +161,19 @@ static void write_addresses(struct hn_export_writer *writer)
     }
 }
 
-static bool is_zeroed(const struct hn_plan *plan, size_t i)
-{
-    return plan->arguments[i].role == HN_ROLE_COUNTER && plan->arguments[i].zero != HN_ZERO_ONCE &&
-           hn_export_is_taken(plan, i);
-}
-
 static void write_zeroing(struct hn_export_writer *writer)
 {
     const struct hn_plan *plan = writer->export->plan;
     for (size_t i = 0; i < plan->argument_count; i++) {
         const char *name = plan->arguments[i].name;
-        if (is_zeroed(plan, i))
+        if (plan->arguments[i].role == HN_ROLE_COUNTER && plan->arguments[i].zero != HN_ZERO_ONCE &&
+            hn_export_is_taken(plan, i))
             hn_text_printf(
                 writer->text,
                 "    if (result == CUDA_SUCCESS && argument_%s != 0)\n"
                 "        result = cuMemsetD8Async(argument_%s, 0, size.%s_size, stream);\n",
                 name, name, name);
     }
-}
-
-/* The driver's calls for a launch. A graph makes one of them. */
-static size_t count_calls(const struct hn_plan *plan)
-{
-    size_t count = plan->step_count;
-    for (size_t i = 0; i < plan->argument_count; i++)
-        count += is_zeroed(plan, i);
-    return count;
 }
 
 /* How many steps have an expression at that place of their geometry. */
@@ -248,7 +234,6 @@ static void write_windows(struct hn_export_writer *writer)
 
 /* Programs with embedded machine code compile nothing. */
 HN_EXPORT_COUNT(compiles, export->images == NULL)
-HN_EXPORT_COUNT(graph, count_calls(export->plan) > 1)
 
 static void write_driver(struct hn_export_writer *writer)
 {
@@ -272,7 +257,6 @@ const struct hn_export_part hn_export_driver_parts[] = {
     {"code_rows", .write = write_codes},
     {"launch_parameters", .write = write_parameters},
     {"launch_arguments", .write = write_arguments},
-    {"graph", .count = count_graph},
     {"most_arguments", .count = count_most_arguments},
     {"address_rows", .write = write_addresses},
     {"zeroing", .write = write_zeroing},
