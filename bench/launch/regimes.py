@@ -3,11 +3,11 @@
 """What `hone run` says of launches as programs make them, beside a program that makes them: processes in turns, so that
 what a host does to one process it does to both.
 
-    bench/launch/regimes.py HONE [--rounds N] [--size FLOATS] [--names NAME,NAME...]
+    bench/launch/regimes.py HONE [--rounds N] [--names NAME,NAME...] [FLOATS...]
 
-Tunes one point of configs/copy.yaml, builds regimes.cu with its exported header (needs nvcc and a GPU), and runs each NAME
-of the program and the regime that it belongs to N times. Under `taskset` all of them run on the same cores. Prints all
-medians, each side's fastest and median, and the ratios of these.
+Tunes one point of configs/copy.yaml, builds regimes.cu with its exported header (needs nvcc and a GPU), and for each size runs
+each NAME of the program and the regime that it belongs to N times. Prints all medians, each side's fastest and median, and the
+ratios of these.
 """
 import argparse
 import os
@@ -20,6 +20,8 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 POINT = ("VECTOR=4", "ITEMS=1", "BLOCK=256", "LOAD=plain", "L1=ca", "STORE=plain")
+# One that the host's launches hold up, and one that it does not.
+SIZES = [131072, 8388608]
 # What the program does, and the regime that is to say the same.
 REGIMES = {"stream20000": "stream", "stream2000": "stream", "stream200": "stream", "graph": "graph", "graph10": "graph10",
            "graph20": "graph10"}
@@ -32,17 +34,17 @@ def run(*command, **environment):
     return done.stdout
 
 
-def build(hone, size, folder):
+def build(hone, folder):
+    """The command that runs the point by Hone; the program is `regimes` in the folder then."""
     given = [word for value in POINT for word in ("-s", value)]
-    problem = ("-p", f"SIZE={size}")
     config = ROOT / "configs" / "copy.yaml"
     cache = {"HONE_CACHE": str(folder / "cache.db")}
-    run(hone, "tune", config, *problem, *given, "--quiet", **cache)
+    run(hone, "tune", config, "-p", f"SIZE={SIZES[0]}", *given, "--quiet", **cache)
     run(hone, "export", "copy", "-o", folder / "copy_tuned.h", "--quiet", **cache)
     nvcc = shutil.which("nvcc", path=os.environ.get("PATH", "") + ":/usr/local/cuda/bin")
     run(nvcc, "-arch=native", "-O3", "-std=c++17", f"-I{folder}", f"-I{ROOT}/templates", "-o", folder / "regimes",
         ROOT / "bench" / "launch" / "regimes.cu")
-    return [hone, "run", config, *problem, *given]
+    return [hone, "run", config, *given]
 
 
 def time_us(text):
@@ -50,31 +52,40 @@ def time_us(text):
     return float(found.group(1)) * (1 if found.group(2) == "us" else 1000)
 
 
+def compare(ours, program, size, names, rounds):
+    found = {}
+
+    def note(what, time):
+        found.setdefault(what, []).append(time)
+        print(f"  {what} {time:.3f}", end="", flush=True)
+
+    print(f"{size} floats, {rounds} rounds, us a launch")
+    for _ in range(rounds):
+        for regime in dict.fromkeys(REGIMES[name] for name in names):
+            note(f"hone {regime}", time_us(run(*ours, "-p", f"SIZE={size}", "--regime", regime)))
+        for name in names:
+            note(name, float(run(program, name, size)))
+        print()
+    for what, times in found.items():
+        print(f"  {what:12}  fastest {min(times):.3f}, median {statistics.median(times):.3f}")
+    for name in names:
+        regime = found[f"hone {REGIMES[name]}"]
+        print(f"  hone {REGIMES[name]} / {name}: fastest {min(regime) / min(found[name]):.3f}, median "
+              f"{statistics.median(regime) / statistics.median(found[name]):.3f}", flush=True)
+
+
 def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument("hone")
+    arguments.add_argument("sizes", type=int, nargs="*")
     arguments.add_argument("--rounds", type=int, default=5)
-    arguments.add_argument("--size", type=int, default=131072)
     arguments.add_argument("--names", default=",".join(REGIMES))
     given = arguments.parse_args()
-    names = given.names.split(",")
-    print(f"cores {sorted(os.sched_getaffinity(0))}", flush=True)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        point = build(os.path.abspath(given.hone), given.size, folder)
-        found = {}
-        for _ in range(given.rounds):
-            for regime in dict.fromkeys(REGIMES[name] for name in names):
-                found.setdefault(f"hone {regime}", []).append(time_us(run(*point, "--regime", regime)))
-            for program in names:
-                found.setdefault(program, []).append(float(run(folder / "regimes", program)))
-        for what, times in found.items():
-            print(f"{what:12}  fastest {min(times):.3f}  median {statistics.median(times):.3f} us of "
-                  + " ".join(f"{time:.3f}" for time in times))
-        for program in names:
-            ours, theirs = found[f"hone {REGIMES[program]}"], found[program]
-            print(f"hone {REGIMES[program]} / {program}: fastest {min(ours) / min(theirs):.3f}, median "
-                  f"{statistics.median(ours) / statistics.median(theirs):.3f}")
+        ours = build(os.path.abspath(given.hone), folder)
+        for size in given.sizes or SIZES:
+            compare(ours, folder / "regimes", size, given.names.split(","), given.rounds)
 
 
 if __name__ == "__main__":
