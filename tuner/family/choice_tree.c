@@ -130,8 +130,9 @@ static void try_threshold(const struct growth *growth, struct side *side, int fe
 {
     double left = INFINITY, right = INFINITY;
     for (size_t c = 0; c < growth->data->choices; c++) {
-        left = fmin(left, side->left[c]);
-        right = fmin(right, side->whole[c] - side->left[c]);
+        double below = side->left[c], above = side->whole[c] - below;
+        left = below < left ? below : left;
+        right = above < right ? above : right;
     }
     if (side->cost - left - right > side->saving) {
         side->saving = side->cost - left - right;
