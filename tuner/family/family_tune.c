@@ -22,6 +22,7 @@ enum {
     QUICK_SAMPLES = 1500, /* of a rule that only says what to measure next */
     SAMPLES = 8000,
     LADDER_MOST = HN_MATRIX_POINTS * 2 / 3, /* points before entries of the ladder are left out */
+    SOME_SIZES = 256,                       /* what serves none of so many is not measured */
     FEWEST_TUNED = 6
 };
 /* Shares of the time: searches at sizes of their own, cells of the matrix, and the sizes that were
@@ -185,15 +186,46 @@ static enum hn_status add_default(struct tuning *tuning, struct hn_error *err)
     return status;
 }
 
-static bool serves_some(const struct tuning *tuning, const struct hn_bindings *point)
+/* Sizes of the family as they may come. */
+struct some_sizes {
+    struct hn_bindings problems[SOME_SIZES];
+    size_t count;
+};
+
+static enum hn_status draw_some(struct tuning *tuning, struct some_sizes *some,
+                                struct hn_error *err)
 {
-    const struct hn_matrix *matrix = tuning->measuring.matrix;
+    uint64_t at = 0;
+    enum hn_status status = HN_OK;
+    *some = (struct some_sizes){.count = 0};
+    while (some->count < SOME_SIZES && status == HN_OK) {
+        struct hn_bindings problem;
+        status = hn_family_next(family_of(tuning), tuning->options->seed, &at, &problem, err);
+        if (status != HN_OK)
+            break;
+        status =
+            hn_measuring_complete(&tuning->measuring, &problem, &some->problems[some->count], err);
+        some->count += status == HN_OK;
+        hn_bindings_finish(&problem);
+    }
+    return status;
+}
+
+static void finish_some(struct some_sizes *some)
+{
+    for (size_t i = 0; i < some->count; i++)
+        hn_bindings_finish(&some->problems[i]);
+}
+
+static bool serves_some(const struct tuning *tuning, const struct some_sizes *some,
+                        const struct hn_bindings *point)
+{
     const struct hn_family_kernel kernel = kernel_of(tuning);
     bool serves = false;
     if (kernel.plan->freeze_if != NULL && hn_plan_freezes(kernel.plan, point))
         return false;
-    for (size_t s = 0; s < matrix->size_count && !serves; s++)
-        serves = hn_family_allows(&kernel, &matrix->sizes[s].problem, point);
+    for (size_t i = 0; i < some->count && !serves; i++)
+        serves = hn_family_allows(&kernel, &some->problems[i], point);
     return serves;
 }
 
@@ -202,16 +234,18 @@ static bool serves_some(const struct tuning *tuning, const struct hn_bindings *p
 static enum hn_status add_ladder(struct tuning *tuning, struct hn_error *err)
 {
     size_t place;
-    enum hn_status status = HN_OK;
+    struct some_sizes some;
+    enum hn_status status = draw_some(tuning, &some, err);
     const struct hn_config *config = tuning->measuring.config;
     struct hn_matrix *matrix = tuning->measuring.matrix;
     for (size_t i = 0; i < config->plan->other_default_count && status == HN_OK; i++)
-        if (serves_some(tuning, &config->plan->other_defaults[i].point))
+        if (serves_some(tuning, &some, &config->plan->other_defaults[i].point))
             status =
                 hn_matrix_add_point(matrix, &config->plan->other_defaults[i].point, &place, err);
     for (size_t i = config->ladder_count; i-- > 0 && status == HN_OK;)
-        if (matrix->point_count < LADDER_MOST && serves_some(tuning, &config->ladder[i]))
+        if (matrix->point_count < LADDER_MOST && serves_some(tuning, &some, &config->ladder[i]))
             status = hn_matrix_add_point(matrix, &config->ladder[i], &place, err);
+    finish_some(&some);
     return status;
 }
 
