@@ -51,7 +51,7 @@ class Tables(hone.Case):
             self.assertEqual([word for word in headings if word.isupper()], ["VARIANT", "UNROLL", "LOAD", "ASYNC_BYTES", "SYNC"])
 
     def test_no_table_is_wider_and_no_word_is_broken(self):
-        self.hone("cache", "import", *RECORDED.glob("sgemm*"), *RECORDED.glob("dot*"), *RECORDED.glob("matmul*"))
+        self.hone("cache", "import", *RECORDED.glob("sgemm*m-64-*"), *RECORDED.glob("dot*"), *RECORDED.glob("matmul*"))
         self.tune_matmul(HONE_CACHE=str(self.folder / "other.db"))
         for words in (["cache", "list"], ["cache", "diff", self.folder / "other.db"], ["cache", "show", "dot_zero_copy"]):
             whole = set(self.hone(*words, COLUMNS="").stdout.replace(",", ", ").split())
