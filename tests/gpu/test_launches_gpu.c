@@ -146,7 +146,6 @@ static void grids_are_as_large_as_clusters_that_run_at_once(void **state)
     };
     (void)state;
     CHECK_ALL("double/clusters.yaml", expected);
-    CHECK_ALL_IN(HN_GRAPH, "double/clusters.yaml", expected);
 }
 
 static void a_kernel_of_several_steps_gets_the_most(void **state)
