@@ -106,6 +106,7 @@ static enum hn_status run_session(struct hn_measuring *measuring, struct hn_task
     const struct hn_live_options live = {
         .seed = options->seed,
         .any_order = errand->points != NULL || !options->strategy->needs_feedback,
+        .stays_warm = true,
     };
     enum hn_status status = hn_backend_live(task, options->workers, &live, &backend, err);
     /* Driver and compiler are up. */

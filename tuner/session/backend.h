@@ -129,6 +129,7 @@ struct hn_live_options {
     size_t ahead_count;
     bool ahead_is_all; /* there are no others */
     bool measures;     /* something, for sure: what that takes is compiled before the device is, too */
+    bool stays_warm;   /* one of many backends in a row: a device that was at work a moment ago is not warmed up again */
 };
 
 struct hn_workers;

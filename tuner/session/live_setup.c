@@ -34,7 +34,8 @@ static enum hn_status start(struct hn_live *live, enum own_job job, const struct
 static enum hn_status take(struct hn_live *live, enum own_job job, struct hn_image *image,
                            struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
+    /* What is remembered is there without anybody having to say so. */
+    enum hn_status status = hn_compile_pool_process(live->pool, err);
     while (status == HN_OK && !hn_compile_pool_take_one(live->pool, number_of(job), image))
         status = hn_live_sleep(live, err);
     return status;
@@ -44,7 +45,7 @@ static enum hn_status take(struct hn_live *live, enum own_job job, struct hn_ima
 static enum hn_status take_default(struct hn_live *live, struct hn_image *image, bool *taken,
                                    struct hn_error *err)
 {
-    enum hn_status status = HN_OK;
+    enum hn_status status = hn_compile_pool_process(live->pool, err);
     *taken = hn_compile_pool_take_one(live->pool, number_of(OWN_DEFAULT), image);
     while (status == HN_OK && !*taken && !live->base.hurries) {
         status = hn_live_sleep(live, err);
@@ -267,6 +268,7 @@ static enum hn_status warm_up(struct hn_live *live, const struct hn_bindings *po
         return status;
 
     hn_message_init(&message, "warm_up");
+    json_object_set_new(message.json, "stays_warm", json_boolean(live->options.stays_warm));
     status = hn_live_add_variant(&message, point, image, err);
     /* For other cards. */
     if (status == HN_OK && live->workers->hosts != NULL)
