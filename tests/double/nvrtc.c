@@ -63,7 +63,7 @@ static int delay_ms(const char *text)
     const char *at = getenv("HONE_DOUBLE_COMPILING");
     char name[32], value[32], line[80];
     int length;
-    while (at != NULL && sscanf(at, " %31[A-Z_]=%31[A-Za-z0-9_]%n", name, value, &length) == 2) {
+    while (at != NULL && sscanf(at, " %31[A-Z_]=%31[0-9]%n", name, value, &length) == 2) {
         snprintf(line, sizeof line, "#define %s %s\n", name, value);
         const char *found = strstr(text, line);
         if (found == NULL || found > strstr(text, "#line 1\n"))

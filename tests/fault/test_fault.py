@@ -19,7 +19,8 @@ import hone  # noqa: E402
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 DOUBLE = os.environ.get("HONE_DOUBLE")
-# On the double what never compiles waits for nothing, and what compiles has all the time that a busy machine may take.
+# On the double what never compiles ("slow_compile", the fourth word of FAULT) sleeps, and what compiles has all the
+# time that a busy machine may take.
 COMPILE_TIMEOUT_S = 10 if DOUBLE else 4
 RUN_TIMEOUT_S = 1 if DOUBLE else 5
 RESTART_LIMIT_S = 0.6
@@ -90,7 +91,7 @@ def restarts(records, outcome, begun):
 class Faults(hone.Case):
     def tune(self, *arguments, **settings):
         if DOUBLE:
-            settings = {"HONE_DOUBLE_COMPILING": "FAULT=FAULT_slow_compile: 600000", "LD_LIBRARY_PATH": DOUBLE,
+            settings = {"HONE_DOUBLE_COMPILING": "FAULT=4: 600000", "LD_LIBRARY_PATH": DOUBLE,
                         "HONE_LOCKS": str(self.folder), **settings}
         result = self.hone("tune", FOLDER / "fault.yaml", "--strategy", "exhaustive", "--json", "--quiet", "--compile-timeout", COMPILE_TIMEOUT_S,
                            "--run-timeout", RUN_TIMEOUT_S, *arguments, **settings)
@@ -161,7 +162,7 @@ class Faults(hone.Case):
 
     def test_compile_timeout_is_for_variants(self):
         """What the whole run depends on compiles all the same, and is not compiled again for its point."""
-        tuning = self.tune("-s", "FAULT=none", "--compile-timeout", "0.001", HONE_DOUBLE_COMPILING="FAULT=FAULT_none: 100")
+        tuning = self.tune("-s", "FAULT=none", "--compile-timeout", "0.001", HONE_DOUBLE_COMPILING="FAULT=1: 1000")
         self.assertEqual(tuning["outcomes"], {"ok": 1, "compile_timeout": 15})
 
     @unittest.skipIf(b"__asan_init" in pathlib.Path(hone.HONE).read_bytes(), "the sanitizer's shadow is data too")
