@@ -132,6 +132,16 @@ int main(void)
             subprocess.run([self.folder / "named"], check=True)
         self.hone("export", "transpose", "--no-family", "-o", "transpose.h")
         self.assertNotIn("hone_transpose_choose", (self.folder / "transpose.h").read_text())
+        self.check_rule_that_is_nowhere_sure(best)
+
+    def check_rule_that_is_nowhere_sure(self, best):
+        self.cache = self.folder / "unsure.db"
+        self.hone("cache", "import", TRANSPOSE)
+        put_rule(self.cache, dict(RULE, configurations=[best], fallback=[0], features=[], nodes=[{"configuration": 0, "sure": False}],
+                                  values=[{"name": name, "low": 1, "high": 32768} for name in ("COLUMNS", "ROWS")]))
+        self.hone("export", "transpose", "-o", "transpose.h")
+        self.assertIn("hone_transpose_choose", (self.folder / "transpose.h").read_text())
+        subprocess.run(["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "named.c"], cwd=self.folder, check=True)
 
     def test_a_cache_of_the_format_before(self):
         with sqlite3.connect(self.cache) as database:
