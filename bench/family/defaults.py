@@ -35,7 +35,7 @@ SIZES = {
     "sgemm_blas": [{**size, "TRANS_A": a, "TRANS_B": b, "GAP_A": 0, "GAP_B": 0, "GAP_C": 0, "ALPHA": 1.0, "BETA": 0.0}
                    for size, a, b in zip(PRODUCTS, "nntntntnn", "ntnttnntt")],
     "bgemm": [{"M": m, "N": n, "K": k, "TRANS_B": "t", "TYPE": "__nv_bfloat16", "OUT": "__nv_bfloat16", "ALPHA": 1.0, "BETA": 0.0,
-               "BIAS": "none"} for m, n, k in ((1, 8, 32768), (1, 16384, 4096), (16384, 8, 4096), (200, 200, 200), (6000, 6000, 64))],
+               "BIAS": "none"} for m, n, k in ((1, 8, 32768), (1, 16384, 4096), (16384, 8, 4096), (200, 200, 200), (600, 64, 2048), (6000, 6000, 64))],
 }
 
 
