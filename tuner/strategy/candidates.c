@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tuner/strategy/dot.h"
+
 bool hn_candidates_init(struct hn_candidates *candidates, const struct hn_encoding *encoding,
                         const struct hn_gaussian *gaussian, size_t capacity)
 {
@@ -57,7 +59,7 @@ static bool has(const struct hn_candidates *candidates, const uint16_t *point, u
 }
 
 /* whitened[row] of the candidates from..to: (k - sum of L[row][i] whitened[i]) / L[row][row]. */
-static void whiten_row(struct hn_candidates *candidates, size_t row, size_t from, size_t to)
+HN_WIDE static void whiten_row(struct hn_candidates *candidates, size_t row, size_t from, size_t to)
 {
     const struct hn_gaussian *gaussian = candidates->gaussian;
     const double *factor = gaussian->factor + row * (row + 1) / 2;
@@ -129,8 +131,8 @@ void hn_candidates_predict(struct hn_candidates *candidates, const double *white
     hn_candidates_regress(candidates, whitened_targets, candidates->mean);
 }
 
-void hn_candidates_regress(const struct hn_candidates *candidates, const double *whitened_targets,
-                           double *restrict means)
+HN_WIDE void hn_candidates_regress(const struct hn_candidates *candidates,
+                                   const double *whitened_targets, double *restrict means)
 {
     memset(means, 0, candidates->count * sizeof *means);
     for (size_t row = 0; row < candidates->rows; row++) {

@@ -51,9 +51,9 @@ static double *factor_row(const struct hn_gaussian *gaussian, size_t row)
     return gaussian->factor + row * (row + 1) / 2;
 }
 
-void hn_gaussian_covariances(const struct hn_gaussian *gaussian, const double *input,
-                             const double *columns, size_t stride, size_t width,
-                             double *covariances)
+HN_WIDE void hn_gaussian_covariances(const struct hn_gaussian *gaussian, const double *input,
+                                     const double *columns, size_t stride, size_t width,
+                                     double *covariances)
 {
     for (size_t c = 0; c < width; c++)
         covariances[c] = 0;

@@ -25,8 +25,8 @@ static double add_prior(double value, double mean, double deviation, double *gra
 
 /* sums[j] = the squared scaled distance of input i to input j, for all j before i; columns: the
  * inputs by feature. */
-static void measure(const struct hn_gaussian *gaussian, const double *columns, size_t n, size_t i,
-                    double *restrict sums)
+HN_WIDE static void measure(const struct hn_gaussian *gaussian, const double *columns, size_t n,
+                            size_t i, double *restrict sums)
 {
     for (size_t j = 0; j < i; j++)
         sums[j] = 0;
@@ -80,7 +80,7 @@ static bool factorize(double *matrix, size_t n)
 }
 
 /* inverse = L^-1, lower, the rest 0. */
-static void invert(const double *factor, size_t n, double *inverse)
+HN_WIDE static void invert(const double *factor, size_t n, double *inverse)
 {
     for (size_t i = 0; i < n; i++) {
         double *row = inverse + i * n;
@@ -100,7 +100,8 @@ static void invert(const double *factor, size_t n, double *inverse)
 
 /* matrix = inverse^T inverse - solution solution^T, lower triangle: twice the negated derivative of
  * the likelihood by the covariance. */
-static void sensitivity(const double *inverse, const double *solution, size_t n, double *matrix)
+HN_WIDE static void sensitivity(const double *inverse, const double *solution, size_t n,
+                                double *matrix)
 {
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j <= i; j++)
@@ -145,8 +146,9 @@ static void add_slopes(const struct hn_gaussian *gaussian, const double *masks, 
     }
 }
 
-double hn_gaussian_posterior(const struct hn_gaussian *gaussian, const double *inputs,
-                             const double *targets, size_t count, double *gradient, double *work)
+HN_WIDE double hn_gaussian_posterior(const struct hn_gaussian *gaussian, const double *inputs,
+                                     const double *targets, size_t count, double *gradient,
+                                     double *work)
 {
     size_t n = count;
     size_t d = gaussian->features;
