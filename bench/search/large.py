@@ -11,6 +11,11 @@ measured, predict for it (features: parameters, words as numbers of their own, a
 the trees do not explain is put back: each point's time is multiplied by exp(d), d drawn once for it from a normal distribution
 whose width is --deviation times that of the errors in cross-validation, cut at twice the width.
 
+Spaces of more points than a file may have are searched without one, on a model that is an expression:
+
+    bench/search/large.py express CONFIG RECORDING EXPRESSION.txt
+    build/bench/search/bench_large_search CONFIG EXPRESSION.txt DEVIATION LOOK_AHEAD RUNS COUNT...
+
 Takes numpy and scikit-learn."""
 
 import argparse
@@ -101,6 +106,54 @@ def fit(inputs, targets):
     return trees.fit(inputs, targets), error[good, 0].std()
 
 
+def as_terms(features, columns):
+    """Of numbers log2(value + 1), of words whether it is that one; and the products of each two numbers. (texts, array)"""
+    texts, parts = [], []
+    for name, (values, logarithms, known) in features.tables.items():
+        if known:
+            texts.append(f"log2({name} + 1)")
+            parts.append(logarithms[columns[name]])
+        else:
+            for place, value in list(enumerate(values))[1:]:
+                texts.append(f"(1 if {name} == {value} else 0)")
+                parts.append((columns[name] == place).astype(numpy.float32))
+    numbers = [place for place, text in enumerate(texts) if text.startswith("log2")]
+    for a, b in itertools.combinations_with_replacement(numbers, 2):
+        texts.append(f"{texts[a]} * {texts[b]}")
+        parts.append(parts[a] * parts[b])
+    return texts, numpy.column_stack(parts)
+
+
+def express(arguments):
+    """A polynomial of the second degree for the logarithm of the time, by ridge regression; its penalty by cross-validation."""
+    from sklearn.linear_model import RidgeCV
+    from sklearn.model_selection import cross_val_predict
+    space = json.loads(subprocess.run([find_hone(), "space", arguments.config, "--json"], capture_output=True, text=True, check=True).stdout)
+    words = {parameter["name"]: [str(value) for value in parameter["values"]] for parameter in space["parameters"]}
+    features = Features(list(words), list(words.values()))
+    with gzip.open(arguments.recording, "rt") as file:
+        records = json.load(file)["cache"].values()
+    kept = [record for record in records if isinstance(record.get("time"), (int, float)) and record["time"] < 1e19
+            and all(str(record[name]) in table[0] for name, table in features.tables.items() if name in record)]
+    known = {name: table for name, table in features.tables.items() if name in kept[0]}
+    features.tables = known
+    columns = {name: numpy.array([table[0].index(str(record[name])) for record in kept]) for name, table in known.items()}
+    texts, inputs = as_terms(features, columns)
+    targets = numpy.log([record["time"] for record in kept])
+    targets = numpy.minimum(targets, 2 * numpy.quantile(targets, 0.5) - targets.min())
+    middle, scale = inputs.mean(axis=0), inputs.std(axis=0) + 1e-9
+    model = RidgeCV(alphas=numpy.logspace(-1, 4, 21))
+    error = cross_val_predict(model, (inputs - middle) / scale, targets, cv=FOLDS) - targets
+    good = targets <= numpy.quantile(targets, 0.25)
+    model.fit((inputs - middle) / scale, targets)
+    weights = model.coef_ / scale
+    constant = model.intercept_ - float(weights @ middle)
+    print(f"{len(targets)} recorded points, {len(texts)} terms, penalty {model.alpha_:.3g}; deviation in cross-validation, of the better "
+          f"quarter and of all: {error[good].std():.3f}, {error.std():.3f}")
+    terms = " + ".join(f"{weight:.6g} * {text}" for weight, text in zip(weights, texts) if abs(weight) > 1e-9)
+    pathlib.Path(arguments.out).write_text(f"2.718281828459045 ** ({constant:.6g} + {terms})\n")
+
+
 def make(arguments):
     names, words, points = list_points(arguments)
     features = Features(names, words)
@@ -151,6 +204,10 @@ def main():
     maker.add_argument("-s", "--set", action="append", default=[])
     maker.add_argument("--deviation", type=float, default=1)
     maker.set_defaults(run=make)
+    writer = commands.add_parser("express")
+    for name in ("config", "recording", "out"):
+        writer.add_argument(name)
+    writer.set_defaults(run=express)
     teller = commands.add_parser("tell")
     teller.add_argument("space")
     teller.add_argument("traces")
