@@ -23,12 +23,15 @@ extern const struct hn_strategy_kind hn_strategy_auto;
  */
 
 enum {
-    FIRST = 6,      /* points spread over the space before the surrogate is asked */
-    FEW = 2,        /* points that may be pending when the surrogate is first asked, */
-    TOLD_FEW = 4,   /* and one more for each so many that were told, */
-    IN_FLIGHT = 6,  /* up to so many, */
-    TOLD_EACH = 16, /* and one more for each so many that were told, */
-    USUAL = 32,     /* with look-aheads to this one, and with a longer one in proportion */
+    FIRST = 6,         /* points spread over the space before the surrogate is asked */
+    FEW = 2,           /* points that may be pending when the surrogate is first asked, */
+    TOLD_FEW = 4,      /* and one more for each so many that were told, */
+    IN_FLIGHT = 6,     /* up to so many, */
+    TOLD_EACH = 16,    /* and one more for each so many that were told, */
+    DEAR_TOLD_FEW = 2, /* the same where the compiler is what is scarce, */
+    DEAR_IN_FLIGHT = 8,
+    DEAR_TOLD_EACH = 8,
+    USUAL = 32, /* with look-aheads to this one, and with a longer one in proportion */
     SPREAD_DRAWS = 20,
     GIVEN = 4,        /* best points of the priors that are proposed first */
     GUESSED = 4,      /* and of those that the space estimates to be best */
@@ -345,8 +348,9 @@ static size_t pending_most(const struct hn_strategy *strategy)
     if (strategy->trail.count < FIRST)
         return FIRST;
     size_t told = (strategy->trail.count - strategy->pending) * strategy->look_ahead / USUAL;
-    size_t few = FEW + told / TOLD_FEW;
-    size_t many = IN_FLIGHT + told / TOLD_EACH;
+    bool dear = strategy->prices.differ;
+    size_t few = FEW + told / (dear ? DEAR_TOLD_FEW : TOLD_FEW);
+    size_t many = dear ? DEAR_IN_FLIGHT + told / DEAR_TOLD_EACH : IN_FLIGHT + told / TOLD_EACH;
     return few < many ? few : many;
 }
 
