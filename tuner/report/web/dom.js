@@ -95,7 +95,8 @@ async function copy(text, button) {
 export function commandLine(text) {
   const button = html("button", {type: "button", class: "copy", "aria-label": `Copy: ${text}`}, "copy");
   button.addEventListener("click", () => copy(text, button));
-  return html("span", {class: "command"}, html("code", {}, text), button);
+  const pieces = text.split(/(?<=,)/).flatMap(piece => [html("wbr", {}), piece]);  // a line ends between settings
+  return html("span", {class: "command"}, html("code", {}, pieces), button);
 }
 
 export function copyButton(make, label) {

@@ -110,7 +110,7 @@ function provenance(tuning) {
     ["from", tuning.source],
     ["roofs", roofsText(tuning.roofs)],
     ["hashes", hashes.map(([name, hash]) => `${name} ${hash.slice(0, 12)}`).join(", ") || "none"],
-    ["arguments", tuning.signature || "not known"],
+    ["arguments", tuning.signature?.replaceAll(",", ", ") || "not known"],
   ];
   return html("div", {}, html("h3", {}, "Where it comes from"),
     html("dl", {class: "facts"}, facts.map(([name, text]) => html("div", {}, html("dt", {}, name), html("dd", {}, text)))));
