@@ -28,10 +28,15 @@ class Case(double.Case):
 
 
 class Tuned(Case):
+    # Valid at few sizes, and at none of the first; searches do not look at it.
+    RARE = ("constraints: [BLOCK != 1024 or n % 7 == 0]\npromising: [BLOCK != 1024]\n"
+            "family: {n: {range: [1, 1000000]}, ladder: [{BLOCK: 1024, ITEMS: 2}]}")
+
     def family(self, *arguments):
         return self.hone("tune", "--family", self.config, "--budget", "20s", "--held-out", "3", *arguments)
 
     def test_a_rule_is_learnt_kept_and_used(self):
+        self.spoil(self.config, FAMILY, self.RARE)
         said = self.family("--json", "--events", self.events)
         document = json.loads(said.stdout)[0]
         family = document["family"]
@@ -75,6 +80,8 @@ class Tuned(Case):
         self.assertIn("is whole", self.hone("cache", "check").stdout)
         images = self.sql("SELECT count(*) FROM image JOIN task ON task.id = image.task_id WHERE task.problem = ''")
         self.assertEqual(images[0][0], len(self.rules()[0]["configurations"]), "machine code for all problems")
+        rare = self.sql("SELECT count(*) FROM record WHERE point LIKE '%BLOCK=1024%'")
+        self.assertGreater(rare[0][0], 0, "the ladder is measured where it is valid")
 
     def check_export(self):
         self.hone("export", "scale", "-o", "scale_tuned.h")
