@@ -134,6 +134,11 @@ static void each_fault_is_told_by_its_counters(void **state)
                                       {"stall_long_scoreboard", 90})),
                         "loads");
     assert_string_equal(first(CHANGED({"active_cycles", 6000}, {"stall_wait", 50})), "idle");
+    /* A block for every other SM: who is there alone waits, but half of the SMs have nothing. */
+    assert_string_equal(first(CHANGED({"active_cycles", 28800}, {"occupancy_percent", 12},
+                                      {"stall_long_scoreboard", 55}, {"stall_short_scoreboard", 13},
+                                      {"dram_percent", 3}, {"l2_percent", 4})),
+                        "idle");
     assert_string_equal(first(CHANGED({"threads_per_instruction", 2}, {"issue_percent", 80})),
                         "divergence");
     assert_string_equal(first(CHANGED({"stall_barrier", 90})), "barrier");

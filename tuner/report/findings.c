@@ -30,7 +30,8 @@ struct view {
     struct hn_findings *findings;
     double most;    /* that anything can cost: what the problem has to move takes the rest */
     double atomics; /* how busy the slice of L2 is that has most atomics */
-    double idle;    /* what the busiest unit leaves: only of that waiting can cost something */
+    double idle;    /* of the time that SMs have work, what the busiest unit leaves: only of that
+                       waiting can cost something */
     double memory;  /* of the warps, the share that waits for global and local memory */
     double shared;  /* and for shared memory */
     double sectors; /* of loads and stores of global and local memory */
@@ -57,6 +58,14 @@ static double stretch_of(const struct hn_counters *counters)
 {
     double stretch = hn_counter_ratio(counters, HN_COUNTER_CYCLES, HN_COUNTER_LONGEST_CYCLES);
     return stretch > 0 ? stretch : 1;
+}
+
+/* Of the time, for how much of it a multiprocessor has work, in the mean; 1 where that is not
+ * known. */
+static double active_of(const struct hn_counters *counters)
+{
+    double active = hn_counter_ratio(counters, HN_COUNTER_ACTIVE_CYCLES, HN_COUNTER_LONGEST_CYCLES);
+    return active > 0 ? fmin(active, 1) : 1;
 }
 
 /* A finding with its text; the caller says what was counted. NULL where it costs too little. */
@@ -193,9 +202,8 @@ static void find_atomics(const struct view *view)
 
 static void find_idle_multiprocessors(const struct view *view)
 {
-    double active =
-        hn_counter_ratio(view->counters, HN_COUNTER_ACTIVE_CYCLES, HN_COUNTER_LONGEST_CYCLES);
-    tell(find(view, "idle", active > 0 ? 1 - active : 0,
+    double active = active_of(view->counters);
+    tell(find(view, "idle", 1 - active,
               "more and smaller blocks, of like work; a grid that fills whole waves",
               "multiprocessors have no work for %.0f%% of the time: too few blocks, a last wave "
               "that is not full, or blocks that take much longer than others",
@@ -376,7 +384,8 @@ void hn_findings_make(const struct hn_record *record, const struct hn_roofs *roo
     if (atomic_requests(&view) > 0)
         view.atomics =
             fmin(count(&view, HN_COUNTER_L2_ATOMIC_PERCENT) / 100 * stretch_of(&counters), 1);
-    view.idle = fmax(0, 1 - fmax(findings->busy[findings->busiest], view.atomics));
+    view.idle =
+        fmax(0, active_of(&counters) - fmax(findings->busy[findings->busiest], view.atomics));
     view.memory =
         fmin(stall(&view, HN_COUNTER_STALL_LONG_SCOREBOARD) +
                  stall(&view, HN_COUNTER_STALL_LG_THROTTLE) + stall(&view, HN_COUNTER_STALL_DRAIN),
