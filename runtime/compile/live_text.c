@@ -10,7 +10,7 @@
 #include "runtime/compile/include_scan.h"
 #include "runtime/compile/plain_text.h"
 
-enum { LEVELS_MOST = 64, FILES_DEEP = 32, FILES_MOST = 1024 };
+enum { LEVELS_MOST = 64, FILES_DEEP = 32, FILES_MOST = 1024, TEXT_MOST = 32 << 20 };
 
 /* Whether lines are compiled. */
 enum region { DEAD, MAYBE, LIVE };
@@ -309,7 +309,7 @@ static void read_file(struct walk *walk, size_t file)
     const char *text = walk->template->includes[file - 1].text;
     bool again = walk->live->plain[file] != NULL;
     if (walk->files_open == FILES_DEEP || ++walk->files_read > FILES_MOST ||
-        walk->depth == LEVELS_MOST) {
+        walk->depth == LEVELS_MOST || walk->live->text.length > TEXT_MOST) {
         walk->live->certain = false;
         return;
     }

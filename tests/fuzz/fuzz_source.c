@@ -2,10 +2,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "fuzz.h"
+#include "runtime/compile/source_key.h"
 #include "tuner/init/draft.h"
 
-/* A CUDA source, whole or torn, as `hone init` reads it. */
+/* A CUDA source, whole or torn, as `hone init` reads it, and as a template whose program is to be
+ * known again. */
 
 static void draft_kernel(const struct hn_source_text *source, const struct hn_kernel *kernel)
 {
@@ -27,6 +30,27 @@ static void draft_kernel(const struct hn_source_text *source, const struct hn_ke
     hn_macros_finish(&macros);
 }
 
+/* As a program with some parameters, which it may include itself. */
+static void find_key(char *text)
+{
+    char name[] = "kernel.cu";
+    struct hn_template_include include = {name, text};
+    struct hn_template template = {.path = name, .includes = &include, .include_count = 1};
+    struct hn_text all;
+    hn_text_init(&all);
+    hn_text_printf(&all, "#define TILE 4\n#define UNROLL (-1)\n#line 1\n%s", text);
+    fuzz_require(!all.failed, "there is memory");
+    const struct hn_source source = {.template = &template, .text = all.data};
+    for (int decides = 0; decides < 2; decides++) {
+        struct hn_source_key keys[2];
+        for (int i = 0; i < 2; i++)
+            fuzz_require(hn_source_key(&source, "sm_90", decides == 1, &keys[i], NULL) == HN_OK,
+                         "there is memory");
+        fuzz_require(strcmp(keys[0].hash.hex, keys[1].hash.hex) == 0, "a source has one key");
+    }
+    hn_text_finish(&all);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hn_source_text source;
@@ -41,6 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < kernels.count && i < 8; i++)
         draft_kernel(&source, &kernels.items[i]);
     hn_kernels_finish(&kernels);
+    find_key(text);
     hn_source_text_finish(&source);
     return 0;
 }
