@@ -90,7 +90,7 @@ int main()
     lt_product lt(A, B, of_lt, m, n, k);
     const int algorithms = lt.choose([&](auto run) { return pairs.measure(run); });
 
-    sgemm_reference<<<dim3((N + 31) / 32, M), dim3(32, 32)>>>(A, B, expected, M, N, K);
+    sgemm_reference<<<dim3((N + 63) / 64, (M + 63) / 64), 256>>>(A, B, expected, M, N, K);
     CHECK(cudaGetLastError());
     tuned();
     tuned(); // what one launch leaves behind must not disturb the next

@@ -28,6 +28,9 @@ enum {
 /* Shares of the time: searches at sizes of their own, cells of the matrix, and the sizes that were
  * not used. */
 static const double tuned_share = 0.45, cells_share = 0.30;
+/* And how much of it what is known may be measured at one size: a large one can take as long as a
+ * hundred others. */
+static const double size_share = 0.03, size_least_s = 1;
 static const uint64_t held_out_salt = 0x9e3779b97f4a7c15;
 
 struct tuning {
@@ -281,8 +284,14 @@ static enum hn_status tune_sizes(struct tuning *tuning, struct hn_error *err)
     if (status == HN_OK)
         status = add_ladder(tuning, err);
     for (size_t s = 0; s < tuning->measuring.matrix->size_count && status == HN_OK; s++)
-        status = hn_measuring_fill(&tuning->measuring, s, err);
+        status = hn_measuring_fill(&tuning->measuring, s, 0, err);
     return status;
+}
+
+static enum hn_status fill_briefly(struct tuning *tuning, size_t size, struct hn_error *err)
+{
+    return hn_measuring_fill(&tuning->measuring, size,
+                             fmax(size_least_s, size_share * tuning->budget_s), err);
 }
 
 static enum hn_status draw_cells(struct tuning *tuning, size_t count, struct hn_error *err)
@@ -293,7 +302,7 @@ static enum hn_status draw_cells(struct tuning *tuning, size_t count, struct hn_
         status = draw_size(tuning, &size, err);
         if (status != HN_OK || size == SIZE_MAX)
             break;
-        status = hn_measuring_fill(&tuning->measuring, size, err);
+        status = fill_briefly(tuning, size, err);
     }
     return status;
 }
@@ -331,7 +340,7 @@ static enum hn_status fill_searched(struct tuning *tuning, struct hn_error *err)
     enum hn_status status = HN_OK;
     for (size_t s = 0; s < matrix->size_count && status == HN_OK; s++)
         if (matrix->sizes[s].searched)
-            status = hn_measuring_fill(&tuning->measuring, s, err);
+            status = hn_measuring_fill(&tuning->measuring, s, 0, err);
     return status;
 }
 
@@ -340,8 +349,7 @@ static enum hn_status fill_wanted(struct tuning *tuning, size_t at, struct hn_er
     size_t size;
     enum hn_status status =
         hn_matrix_add_size(tuning->measuring.matrix, &tuning->learnt.wanted[at], 0, &size, err);
-    return status == HN_OK && size != SIZE_MAX ? hn_measuring_fill(&tuning->measuring, size, err)
-                                               : status;
+    return status == HN_OK && size != SIZE_MAX ? fill_briefly(tuning, size, err) : status;
 }
 
 static bool is_good(const struct tuning *tuning)

@@ -272,7 +272,8 @@ enum hn_status hn_measuring_tune(struct hn_measuring *measuring, size_t size, do
     return run(measuring, measuring->config, &errand, err);
 }
 
-enum hn_status hn_measuring_fill(struct hn_measuring *measuring, size_t size, struct hn_error *err)
+enum hn_status hn_measuring_fill(struct hn_measuring *measuring, size_t size, double budget_s,
+                                 struct hn_error *err)
 {
     struct hn_matrix *matrix = measuring->matrix;
     struct at_size at = {measuring, size};
@@ -287,6 +288,7 @@ enum hn_status hn_measuring_fill(struct hn_measuring *measuring, size_t size, st
     const struct errand errand = {.problem = &matrix->sizes[size].problem,
                                   .points = wanted,
                                   .point_count = wanted_count,
+                                  .budget_s = budget_s,
                                   .races = racing_loss,
                                   .hasty = true,
                                   .read = read_cells,

@@ -27,8 +27,8 @@ enum hn_status hn_measuring_complete(struct hn_measuring *measuring, const struc
                                      struct hn_bindings *whole, struct hn_error *err);
 /* Searches at a size for so many seconds; what is good there joins the points. */
 enum hn_status hn_measuring_tune(struct hn_measuring *measuring, size_t size, double budget_s, struct hn_error *err);
-/* Measures all points at a size, as far as they were not: a session takes longer to begin than most of them. */
-enum hn_status hn_measuring_fill(struct hn_measuring *measuring, size_t size, struct hn_error *err);
+/* Measures all points at a size, as far as they were not and `budget_s` (0: any) lasts: a session takes longer to begin than most of them. */
+enum hn_status hn_measuring_fill(struct hn_measuring *measuring, size_t size, double budget_s, struct hn_error *err);
 /* At a problem that is no size of the matrix, which is searched among all points of the space, those with sizes as constants
  * too. The search begins with all points of the matrix, and where there are none with those of the rule. NAN where there is no time. */
 struct hn_compared {
