@@ -2,6 +2,7 @@
 """Words that are types of CUDA C++, and kernels that are C++ templates of the parameters' own names."""
 
 import json
+import re
 import shutil
 import subprocess
 import unittest
@@ -69,6 +70,75 @@ class Types(hone.Case):
         self.assertEqual({line[0] for line in result}, {"compile_error"})
 
 
+class Headers(hone.Case):
+    """Types of arguments are those of the exported problem, not of the config's first."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("scale.cu", SOURCE)
+        self.config = self.write("scale.yaml", CONFIG.replace("- {name: x, type: float32", "- {name: x, type: T"))
+        self.record_points("recorded", "scale", [({"N": 1048576, "T": "double"}, {"TILE": 64}),
+                                                 ({"N": 1048576, "T": "__half"}, {"TILE": 128})])
+        self.recorded = ("export", "scale", "--config", self.config, "--recorded", "recorded")
+
+    def sizes(self, header):
+        """Bytes of an element of x in each configuration of a header, as its C says."""
+        self.write("scale.h", header)
+        self.write("main.c", """\
+#include <stdio.h>
+#include "scale.h"
+int main(void)
+{
+    struct hone_scale_problem problem = HONE_SCALE_TUNED_PROBLEM;
+    for (int config = 0; config < HONE_SCALE_CONFIG_COUNT; config++)
+        printf("%d ", (int)(hone_scale_size(config, problem).x_size >> 20));
+    return 0;
+}
+""")
+        subprocess.run(["cc", "-Werror", "-Wall", "main.c", "-o", "main"], cwd=self.folder, check=True)
+        return subprocess.run(["./main"], cwd=self.folder, check=True, capture_output=True, text=True).stdout.split()
+
+    def test_of_one_problem(self):
+        for T, size in (("double", "8"), ("__half", "2")):
+            for form in ("header", "driver-header"):
+                text = self.hone(*self.recorded, "-p", f"T={T}", "--format", form).stdout
+                self.assertIn(f"x: N elements of {T} (input)", text)
+                self.assertEqual(set(self.sizes(self.hone(*self.recorded, "-p", f"T={T}").stdout)), {size})
+
+    def test_of_several_problems(self):
+        text = self.hone(*self.recorded).stdout
+        self.assertIn("x: N elements of double or __half (input)", text)
+        self.assertEqual(self.sizes(text)[:2], ["8", "2"])
+        text = self.hone("export", "scale", "--config", self.config, "--defaults", "--prefix", "hone_scale").stdout
+        self.assertEqual(self.sizes(text)[:3], ["4", "8", "2"])
+
+    def test_tensor_maps(self):
+        """A recording of fp8 beside a config whose first problem is of bf16."""
+        recorded = hone.SOURCE / "cache/recorded/nvidia-h200"
+        export = ("export", "bgemm", "--no-family", "--recorded", recorded)
+        for source in ((), ("--config", hone.SOURCE / "configs/bgemm.yaml")):
+            text = self.hone(*export, *source, "-p", "TYPE=__nv_fp8_e4m3").stdout
+            self.assertEqual(set(re.findall(r"DATA_TYPE_(\w+), s.element_bytes = (\d), .* size.(\w)", text)),
+                             {("UINT8", "1", "A"), ("UINT8", "1", "B"), ("BFLOAT16", "2", "C")})
+            text = self.hone(*export, *source).stdout
+            self.assertEqual(set(re.findall(r"DATA_TYPE_(\w+), s.element_bytes = (\d), .* size.A", text)),
+                             {("UINT8", "1"), ("BFLOAT16", "2")})
+
+    def test_numbers_of_several_types(self):
+        """A function in C can not take them."""
+        self.spoil(self.config, "{name: n, type: int32", "{name: n, type: T")
+        self.fails(2, "hone: argument 'n' of 'scale' is double or __half, by the problem (N=1048576,T=__half is of another "
+                   "type than the first); a header passes numbers of one type, expected problems of one: choose them with "
+                   "-p, into a header for each type", *self.recorded)
+        self.assertIn("double n_value;", self.hone(*self.recorded, "-p", "T=double").stdout)
+
+    def test_a_word_that_is_no_type(self):
+        shutil.rmtree(self.folder / "recorded")
+        self.record_points("recorded", "scale", [({"N": 1048576, "T": "fast"}, {"TILE": 64})])
+        self.fails(2, "hone: 'T' is the type of argument 'x'; found 'fast' in a problem, expected a type of an element in "
+                   "CUDA C++ such as float, double or __half", *self.recorded)
+
+
 class OfArguments(double.Case):
     """Such a type is part of the problem: each is tuned on its own."""
 
@@ -98,9 +168,19 @@ class OfArguments(double.Case):
             self.assertIn("#define HONE_SCALE_T float\n", text)
             self.assertIn("#define HONE_SCALE_T int\n", text)
         self.assertIn('{"#define T int\\n', text)
+        self.assertIn("x: n elements of float or int32_t (input)", text)
         self.write("main.c", '#include "header.h"\nint main(void) { return 0; }\n')
         if shutil.which("cc"):
             subprocess.run(["cc", "-Werror", "-Wall", "-c", "main.c"], cwd=self.folder, check=True)
+
+    def test_recordings_take_the_plan_of_their_type(self):
+        self.tune(*self.space)
+        for T in ("float", "int"):
+            self.hone("cache", "export", "scale", "-p", f"T={T}", f"{T}.json")
+        self.cache.unlink()
+        found = self.hone("cache", "import", "--config", self.config, "float.json", "int.json")
+        self.assertEqual(found.stdout.count("plan and template taken from the config"), 2)
+        self.assertEqual(found.stderr, "")
 
 
 if __name__ == "__main__":

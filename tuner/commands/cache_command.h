@@ -6,7 +6,7 @@
 
 #include "cache/store/store.h"
 #include "cache/store/store_prune.h"
-#include "tuner/config/config_kept.h"
+#include "tuner/config/config.h"
 #include "tuner/commands/options.h"
 
 /* What the parts of `hone cache` share. */
@@ -17,7 +17,7 @@ struct hn_cache_command {
     struct hn_bindings problem; /* -p: only tunings with these values */
     const char *device_name;    /* --device-name: only tunings of this device; the device of what is imported */
     const char *config;         /* --config: of which recordings that are imported take plan and template */
-    const struct hn_config_kept *kept; /* the same, read; NULL: none */
+    const struct hn_config *read; /* the same, read; NULL: none */
     bool images;                /* also take over compiled kernels */
     bool own;                   /* of an import: it was measured here, so that it is reused */
     bool t4;                    /* export as T4, not as recordings */

@@ -11,6 +11,7 @@
 #include "cache/store/store_plan.h"
 #include "tuner/commands/cache_command.h"
 #include "tuner/commands/open_cache.h"
+#include "tuner/config/config_kept.h"
 
 static char *record_text(const struct hn_record *record)
 {
@@ -145,11 +146,11 @@ static bool has_plan(const struct hn_cache_command *command, const struct hn_rec
  * replace one that is there. */
 static enum hn_status add_recording(const struct hn_cache_command *command, const char *path,
                                     const struct hn_recording *recording,
+                                    const struct hn_config_kept *kept,
                                     struct hn_cache_imported *imported, struct hn_error *err)
 {
     bool added = false;
-    const struct hn_stored_plan *source =
-        imported->completed ? &command->kept->plan : &recording->plan;
+    const struct hn_stored_plan *source = imported->completed ? &kept->plan : &recording->plan;
     struct hn_store_file *files = calloc(source->file_count + 1, sizeof *files);
     if (files == NULL)
         return hn_fail_memory(err);
@@ -172,13 +173,13 @@ static enum hn_status add_recording(const struct hn_cache_command *command, cons
 
 /* Whether the recording was tuned with the config; where not, says what differs. */
 static bool fits_config(const struct hn_cache_command *command, const char *path,
-                        const struct hn_recording *recording)
+                        const struct hn_recording *recording, const struct hn_config_kept *kept)
 {
     struct hn_text reason;
-    struct hn_version version = command->kept->version;
+    struct hn_version version = kept->version;
     memcpy(version.driver, recording->version.driver, sizeof version.driver);
     memcpy(version.nvrtc, recording->version.nvrtc, sizeof version.nvrtc);
-    bool same_kernel = strcmp(recording->identity.kernel, command->kept->kernel) == 0;
+    bool same_kernel = strcmp(recording->identity.kernel, kept->kernel) == 0;
     bool fits = same_kernel && hn_version_equal(&recording->version, &version);
     if (fits || command->options.quiet)
         return fits;
@@ -187,7 +188,7 @@ static bool fits_config(const struct hn_cache_command *command, const char *path
         hn_text_append(&reason, "Kernel Tuner measured it");
     else if (!same_kernel)
         hn_text_printf(&reason, "it is of kernel '%s', not '%s'", recording->identity.kernel,
-                       command->kept->kernel);
+                       kept->kernel);
     else {
         hn_text_append(&reason, "it was tuned with another state of ");
         hn_version_append_difference(&reason, &recording->version, &version);
@@ -231,26 +232,40 @@ static enum hn_status complete(const struct hn_cache_command *command, const cha
     return recording->command != NULL ? name_signature(recording, err) : hn_fail_memory(err);
 }
 
+/* What the config has for a recording: where it is of another kernel, as for its own first problem.
+ */
+static enum hn_status keep_config(const struct hn_config *config,
+                                  const struct hn_identity *identity, struct hn_config_kept *kept,
+                                  struct hn_error *err)
+{
+    bool own = strcmp(identity->kernel, config->plan->kernel) == 0;
+    return hn_config_keep(config, own ? &identity->problem : &config->problems[0], kept, err);
+}
+
 static enum hn_status import_recording(const struct hn_cache_command *command, const char *path,
                                        struct hn_cache_imported *imported, struct hn_error *err)
 {
     struct hn_recording recording;
+    struct hn_config_kept kept = {.kernel = NULL};
     enum hn_status status = hn_recording_load(path, &recording, err);
     if (status != HN_OK)
         return status;
-    if (!recording.from_hone)
+    if (command->read != NULL)
+        status = keep_config(command->read, &recording.identity, &kept, err);
+    if (status == HN_OK && !recording.from_hone)
         status = complete(command, path, &recording, err);
     imported->kernel_tuner = !recording.from_hone;
     imported->completed =
-        status == HN_OK && command->kept != NULL && fits_config(command, path, &recording);
+        status == HN_OK && command->read != NULL && fits_config(command, path, &recording, &kept);
     struct hn_error reason = {""};
     if (status == HN_OK) {
-        status = add_recording(command, path, &recording, imported, &reason);
+        status = add_recording(command, path, &recording, &kept, imported, &reason);
         if (status == HN_EFORMAT)
             (void)hn_fail(err, status, "'%s': %.3000s", path, reason.message);
         else if (status != HN_OK)
             (void)hn_fail(err, status, "%s", reason.message);
     }
+    hn_config_kept_finish(&kept);
     hn_recording_finish(&recording);
     return status;
 }
@@ -294,7 +309,7 @@ enum hn_status hn_cache_import_file(const struct hn_cache_command *command, cons
     *imported = (struct hn_cache_imported){.known = false};
     if (!hn_cache_is_database(path))
         return import_recording(command, path, imported, err);
-    if (command->kept != NULL)
+    if (command->read != NULL)
         return hn_fail(err, HN_EUSAGE,
                        "--config: '%s' is a cache, which brings its plans along; expected "
                        "recordings",
@@ -332,18 +347,6 @@ static enum hn_status report(const struct hn_cache_command *command, const char 
     return HN_OK;
 }
 
-static enum hn_status read_config(const char *path, struct hn_config_kept *kept,
-                                  struct hn_error *err)
-{
-    struct hn_config *config;
-    enum hn_status status = hn_config_load(path, &config, err);
-    if (status != HN_OK)
-        return status;
-    status = hn_config_keep(config, kept, err);
-    hn_config_destroy(config);
-    return status;
-}
-
 static enum hn_status import_files(const struct hn_cache_command *command, struct hn_error *err)
 {
     enum hn_status status = HN_OK;
@@ -366,13 +369,15 @@ enum hn_status hn_cache_import(const struct hn_cache_command *command, struct hn
 {
     if (command->config == NULL)
         return import_files(command, err);
-    struct hn_config_kept kept;
+    struct hn_config *config;
     struct hn_cache_command completing = *command;
-    enum hn_status status = read_config(command->config, &kept, err);
+    enum hn_status status = hn_config_load(command->config, &config, err);
     if (status != HN_OK)
         return status;
-    completing.kept = &kept;
-    status = import_files(&completing, err);
-    hn_config_kept_finish(&kept);
+    completing.read = config;
+    status = hn_config_check_files(config, err);
+    if (status == HN_OK)
+        status = import_files(&completing, err);
+    hn_config_destroy(config);
     return status;
 }

@@ -50,28 +50,48 @@ static enum hn_status copy_plan(const struct hn_plan *plan, struct hn_config_kep
     return kept->plan.json == NULL || kept->kernel == NULL ? hn_fail_memory(err) : HN_OK;
 }
 
-enum hn_status hn_config_keep(const struct hn_config *config, struct hn_config_kept *kept,
-                              struct hn_error *err)
+/* A problem of the config has the values that its first has. */
+static bool is_of_config(const struct hn_config *config, const struct hn_bindings *problem)
 {
+    const struct hn_bindings *first = &config->problems[0];
+    bool is = problem->count == first->count;
+    for (size_t i = 0; i < first->count && is; i++) {
+        const struct hn_value *value = hn_bindings_get(problem, first->names[i]);
+        is = value != NULL && (value->type == HN_WORD) == (first->values[i].type == HN_WORD);
+    }
+    return is;
+}
+
+enum hn_status hn_config_keep(const struct hn_config *config, const struct hn_bindings *problem,
+                              struct hn_config_kept *kept, struct hn_error *err)
+{
+    struct hn_plan *own = NULL;
     const struct hn_plan *plan = config->plan;
     struct hn_template template = {.path = NULL};
     struct hn_template reference = {.path = NULL};
     bool has_reference = plan->reference.kind == HN_REFERENCE_TEMPLATE;
     *kept = (struct hn_config_kept){.kernel = NULL};
-    enum hn_status status = hn_config_check_files(config, err);
+    if (!is_of_config(config, problem))
+        problem = &config->problems[0];
+    enum hn_status status = hn_config_make_plan(config, problem, &own, err);
+    if (own != NULL)
+        plan = own;
+    if (status == HN_OK)
+        status = hn_config_check_files(config, err);
     if (status == HN_OK)
         status = hn_template_load(plan->template_path, &template, err);
     if (status == HN_OK && has_reference)
         status = hn_template_load(plan->reference.template_path, &reference, err);
     if (status == HN_OK)
-        status = hn_config_version(plan, &config->problems[0], &template,
-                                   has_reference ? &reference : NULL, &kept->version, err);
+        status = hn_config_version(plan, problem, &template, has_reference ? &reference : NULL,
+                                   &kept->version, err);
     if (status == HN_OK)
         status = copy_plan(plan, kept, err);
     if (status == HN_OK)
         status = copy_files(&template, &kept->plan, err);
     hn_template_finish(&reference);
     hn_template_finish(&template);
+    hn_plan_destroy(own);
     if (status != HN_OK)
         hn_config_kept_finish(kept);
     return status;

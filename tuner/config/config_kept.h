@@ -14,8 +14,9 @@ struct hn_config_kept {
     struct hn_version version; /* but for driver and NVRTC */
 };
 
-/* HN_ECONFIG: template or data can not be read. */
-enum hn_status hn_config_keep(const struct hn_config *config, struct hn_config_kept *kept, struct hn_error *err);
+/* As results of that problem keep it: types of arguments and data are its own. Those of a problem with other names, which is none of the
+ * config, are those of its first. HN_ECONFIG: template or data can not be read; a word is no type. */
+enum hn_status hn_config_keep(const struct hn_config *config, const struct hn_bindings *problem, struct hn_config_kept *kept, struct hn_error *err);
 void hn_config_kept_finish(struct hn_config_kept *kept);
 
 /* The hashes of a plan and its templates; reference NULL: it names none. HN_ECONFIG: a data file can not be read. */

@@ -236,6 +236,20 @@ static void set_compare(const struct hn_argument *argument, const char *type, js
                         json_string(hn_config_default_relative(element)));
 }
 
+static enum hn_status fail_type(const struct hn_argument *argument, const char *name,
+                                const struct hn_value *found, struct hn_error *err)
+{
+    struct hn_text text = {0};
+    if (found != NULL)
+        hn_value_append(&text, found);
+    hn_fail(err, HN_ECONFIG,
+            "'%s' is the type of argument '%s'; found '%s' in a problem, expected a type of an "
+            "element in CUDA C++ such as float, double or __half",
+            name, argument->name, text.length > 0 ? text.data : "nothing");
+    hn_text_finish(&text);
+    return HN_ECONFIG;
+}
+
 enum hn_status hn_config_make_plan(const struct hn_config *config,
                                    const struct hn_bindings *problem, struct hn_plan **plan,
                                    struct hn_error *err)
@@ -248,7 +262,12 @@ enum hn_status hn_config_make_plan(const struct hn_config *config,
     for (size_t i = 0; i < config->typed_count; i++) {
         const struct hn_config_typed *typed = &config->typed[i];
         const struct hn_argument *argument = &config->plan->arguments[typed->argument];
-        const char *type = hn_type_of_c(hn_bindings_get(problem, typed->name)->word);
+        const struct hn_value *word = hn_bindings_get(problem, typed->name);
+        const char *type = word != NULL && word->type == HN_WORD ? hn_type_of_c(word->word) : NULL;
+        if (type == NULL) {
+            json_decref(json);
+            return fail_type(argument, typed->name, word, err);
+        }
         json_t *own = json_array_get(arguments, typed->argument);
         json_object_set_new(own, "type", json_string(type));
         set_compare(argument, type, own);

@@ -262,7 +262,9 @@ static enum hn_status open_results(struct hn_store *store, const struct hn_expor
                          !request->no_family && request->problem->count == 0;
     if (status == HN_OK && may_have_rule)
         status = hn_export_take_family(export, store, request, err);
-    return status == HN_OK ? hn_export_number(export, err) : status;
+    if (status == HN_OK)
+        status = hn_export_number(export, err);
+    return status == HN_OK ? hn_export_make_types(export, err) : status;
 }
 
 enum hn_status hn_export_open(struct hn_store *store, const struct hn_export_request *request,
@@ -282,6 +284,8 @@ enum hn_status hn_export_open(struct hn_store *store, const struct hn_export_req
 
 void hn_export_finish(struct hn_export *export)
 {
+    hn_export_free_types(export);
+    hn_config_destroy(export->config);
     hn_plan_destroy(export->plan);
     hn_stored_plan_free(&export->stored);
     hn_export_family_destroy(export->family);

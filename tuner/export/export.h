@@ -7,6 +7,7 @@
 #include "runtime/plan/plan.h"
 #include "runtime/compile/source.h"
 
+struct hn_config;
 struct hn_export_images;
 struct hn_export_family;
 
@@ -32,6 +33,8 @@ struct hn_export {
     size_t outside_family; /* results that are none of its configurations, left out too */
     struct hn_stored_plan stored;
     struct hn_plan *plan; /* of the chosen one, or of the config; NULL when the cache keeps none */
+    struct hn_plan **plans; /* of each configuration with the fallback; NULL: types of arguments are those of `plan` */
+    struct hn_config *config; /* that was named; NULL: none */
     char template_hash[33]; /* of the template that goes with the plan */
     bool untuned; /* there are no results: in their place is the default point, without a device and a time */
     bool driver; /* the header has the part for programs of the driver */

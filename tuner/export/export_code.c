@@ -70,7 +70,10 @@ void hn_export_code_make(struct hn_export_writer *writer, size_t config,
     const struct hn_export *export = writer->export;
     const struct hn_tuned *tuned = export->configs[config];
     size_t count = export->plan->name_count + export->plan->pitch_count;
-    *code = (struct hn_export_code){.writer = writer, .export = export, .config = config};
+    *code = (struct hn_export_code){.writer = writer,
+                                    .export = export,
+                                    .config = config,
+                                    .plan = hn_export_plan_of(export, config)};
     code->slots = calloc(count + 1, sizeof *code->slots);
     if (code->slots != NULL)
         code->slots[count].constant = &code->clusters;
@@ -80,7 +83,7 @@ void hn_export_code_make(struct hn_export_writer *writer, size_t config,
     for (size_t i = 0; i < count && made; i++)
         made = fill_slot(code, i);
     hn_export_note(writer, check_clusters(code, writer->err));
-    hn_export_note(writer, made ? hn_plan_values(export->plan, &tuned->identity.problem,
+    hn_export_note(writer, made ? hn_plan_values(code->plan, &tuned->identity.problem,
                                                  &tuned->best.point, &code->values, writer->err)
                                 : hn_fail_memory(writer->err));
 }

@@ -28,7 +28,8 @@ static enum hn_status take(struct hn_export *export, const struct hn_config *con
     if (strcmp(config->plan->kernel, export->kernel) != 0)
         return hn_fail(err, HN_EUSAGE, "--config: '%s' is of kernel '%s', expected '%s'",
                        config->path, config->plan->kernel, export->kernel);
-    enum hn_status status = hn_config_keep(config, &kept, err);
+    enum hn_status status =
+        hn_config_keep(config, &export->results[0]->identity.problem, &kept, err);
     if (status != HN_OK)
         return status;
     mark_stale(export, &kept.version);
@@ -77,11 +78,9 @@ static enum hn_status complete_points(struct hn_export *export, struct hn_error 
 enum hn_status hn_export_take_config(struct hn_export *export, const char *path,
                                      struct hn_error *err)
 {
-    struct hn_config *config;
-    enum hn_status status = hn_config_load(path, &config, err);
+    enum hn_status status = hn_config_load(path, &export->config, err);
     if (status != HN_OK)
         return status;
-    status = take(export, config, err);
-    hn_config_destroy(config);
+    status = take(export, export->config, err);
     return status == HN_OK ? complete_points(export, err) : status;
 }

@@ -100,6 +100,8 @@ static void write_parameters(struct hn_export_writer *writer)
         char type[32];
         if (!is_parameter(plan, i))
             continue;
+        if (argument->value != NULL)
+            hn_export_note(writer, hn_export_need_one_type(writer->export, argument, writer->err));
         hn_type_format_c(argument->element, 1, type, sizeof type);
         hn_text_append(writer->text, ", ");
         hn_export_append_wrapped(writer->text, "\n    ", "%s%sargument_%s",

@@ -108,15 +108,19 @@ static void append_value(const struct hn_export_code *code, const struct stateme
                          const struct hn_step *step, struct hn_text *text)
 {
     bool real = false;
+    const struct hn_argument *own =
+        statement->argument == NULL
+            ? NULL
+            : hn_export_argument_of(code->export, code->config, statement->argument);
     switch (statement->kind) {
     case PITCH:
-        append_pitch(code, statement->argument, text);
+        append_pitch(code, own, text);
         break;
     case BYTES:
-        append_bytes(code, statement->argument, text);
+        append_bytes(code, own, text);
         break;
     case SCALAR:
-        append_scalar(code, statement->argument, text);
+        append_scalar(code, own, text);
         break;
     case EXTENTS:
         append_extents(code, statement->expressions, text);
@@ -306,8 +310,11 @@ static void write_sizes_members(struct hn_export_writer *writer)
     struct statement *list = make_sizes(writer);
     for (size_t i = 0; list != NULL && i < count_sizes(writer->export); i++) {
         snprintf(type, sizeof type, "%s", list[i].kind == PITCH ? "int64_t" : "size_t");
-        if (list[i].kind == SCALAR)
+        if (list[i].kind == SCALAR) {
+            hn_export_note(writer,
+                           hn_export_need_one_type(writer->export, list[i].argument, writer->err));
             hn_type_format_c(list[i].argument->element, 1, type, sizeof type);
+        }
         append_member(type, list[i].member, list[i].suffix, last, sizeof last, writer->text);
     }
     hn_text_append(writer->text, ";\n");

@@ -253,17 +253,18 @@ static void write_calls(struct hn_export_writer *writer)
 }
 
 /* "  A: M * K elements of float4 (input)" */
-static void append_buffer(const struct hn_argument *argument, struct hn_text *text)
+static void append_buffer(const struct hn_export *export, const struct hn_argument *argument,
+                          struct hn_text *text)
 {
-    char type[32];
-    hn_type_format_c(argument->element, argument->lanes, type, sizeof type);
     hn_text_printf(text, "    %s: ", argument->name);
     if (argument->shape.width != NULL)
-        hn_text_printf(text, "%s rows of %s elements of %s, %s_pitch bytes apart",
-                       hn_expression_text(argument->shape.height),
-                       hn_expression_text(argument->shape.width), type, argument->name);
-    else
-        hn_text_printf(text, "%s elements of %s", hn_expression_text(argument->count), type);
+        hn_text_printf(text, "%s rows of ", hn_expression_text(argument->shape.height));
+    hn_text_printf(text, "%s elements of ",
+                   hn_expression_text(argument->shape.width != NULL ? argument->shape.width
+                                                                    : argument->count));
+    hn_export_append_types(export, argument, text);
+    if (argument->shape.width != NULL)
+        hn_text_printf(text, ", %s_pitch bytes apart", argument->name);
     if (argument->align != NULL)
         hn_text_printf(text, ", at a multiple of %s bytes", hn_expression_text(argument->align));
     hn_text_printf(text, " (%s%s)\n", hn_role_name(argument->role),
@@ -287,12 +288,20 @@ static void append_texture(const struct hn_argument *argument, struct hn_text *t
     hn_text_printf(text, ", read as %s\n", hn_texture_reads[texture->as_float]);
 }
 
+/* "    rows: int32_t, M" */
+static void append_typed(const struct hn_export *export, const struct hn_argument *argument,
+                         const struct hn_expression *expression, const char *end,
+                         struct hn_text *text)
+{
+    hn_text_printf(text, "    %s: ", argument->name);
+    hn_export_append_types(export, argument, text);
+    hn_text_printf(text, ", %s%s", hn_expression_text(expression), end);
+}
+
 static void write_all_arguments(struct hn_export_writer *writer)
 {
     for (size_t i = 0; i < writer->export->plan->argument_count; i++) {
         const struct hn_argument *argument = &writer->export->plan->arguments[i];
-        char type[32];
-        hn_type_format_c(argument->element, argument->lanes, type, sizeof type);
         if (!hn_argument_is_passed(argument))
             continue;
         if (argument->role == HN_ROLE_TEXTURE)
@@ -301,10 +310,9 @@ static void write_all_arguments(struct hn_export_writer *writer)
             hn_text_printf(writer->text, "    %s: a CUtensorMap over %s by value, from %s_%s\n",
                            argument->name, argument->from, writer->export->lower, argument->name);
         else if (argument->count != NULL)
-            append_buffer(argument, writer->text);
+            append_buffer(writer->export, argument, writer->text);
         else if (argument->value != NULL)
-            hn_text_printf(writer->text, "    %s: %s, %s\n", argument->name, type,
-                           hn_expression_text(argument->value));
+            append_typed(writer->export, argument, argument->value, "\n", writer->text);
         else
             hn_text_printf(writer->text, "    %s: the contents of %s by value\n", argument->name,
                            argument->from);
@@ -324,19 +332,16 @@ static void write_symbols(struct hn_export_writer *writer)
 {
     for (size_t i = 0; i < writer->export->plan->argument_count; i++) {
         const struct hn_argument *symbol = &writer->export->plan->arguments[i];
-        char type[32];
         if (symbol->role != HN_ROLE_SYMBOL)
             continue;
-        hn_type_format_c(symbol->element, symbol->lanes, type, sizeof type);
-        hn_text_printf(writer->text, "    %s: ", symbol->name);
         if (symbol->from != NULL)
-            hn_text_printf(writer->text, "the contents of %s", symbol->from);
+            hn_text_printf(writer->text, "    %s: the contents of %s", symbol->name, symbol->from);
         else if (symbol->value != NULL)
-            hn_text_printf(writer->text, "%s, %s", type, hn_expression_text(symbol->value));
+            append_typed(writer->export, symbol, symbol->value, "", writer->text);
         else
-            hn_text_printf(writer->text, "%s, %s elements%s", type,
-                           hn_expression_text(symbol->count),
-                           symbol->changes ? ", again before every launch" : "");
+            append_typed(writer->export, symbol, symbol->count,
+                         symbol->changes ? " elements, again before every launch" : " elements",
+                         writer->text);
         if (symbol->condition != NULL)
             hn_text_printf(writer->text, " (where %s)", hn_expression_text(symbol->condition));
         hn_text_append(writer->text, "\n");

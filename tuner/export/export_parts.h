@@ -3,6 +3,7 @@
 #define HONE_TUNER_EXPORT_EXPORT_PARTS_H
 
 #include "base/expression/expression_c.h"
+#include "tuner/config/config.h"
 #include "tuner/export/export.h"
 
 /* What the files export_*.c share. */
@@ -29,6 +30,17 @@ enum hn_status hn_export_is_compatible(const struct hn_export *export, const str
                                        struct hn_error *err);
 /* Numbers the configurations, those of a family behind the others: results of the same code share one. */
 enum hn_status hn_export_number(struct hn_export *export, struct hn_error *err);
+
+/* Types of arguments may be those of a configuration's problem: makes its plan, once they are numbered. HN_ENOTFOUND: nothing says which. */
+enum hn_status hn_export_make_types(struct hn_export *export, struct hn_error *err);
+void hn_export_free_types(struct hn_export *export);
+const struct hn_plan *hn_export_plan_of(const struct hn_export *export, size_t config);
+/* An argument of export->plan, as the configuration has it. */
+const struct hn_argument *hn_export_argument_of(const struct hn_export *export, size_t config, const struct hn_argument *argument);
+/* Appends its types in C, "float or int". */
+void hn_export_append_types(const struct hn_export *export, const struct hn_argument *argument, struct hn_text *text);
+/* HN_ECONFIG: configurations have it of several types, which no C can have. */
+enum hn_status hn_export_need_one_type(const struct hn_export *export, const struct hn_argument *argument, struct hn_error *err);
 
 /* Lines that say how a pipeline was tuned; and macros of its first configuration, nothing where the plan is none. */
 void hn_export_describe_pipeline(struct hn_export_writer *writer);
@@ -75,6 +87,7 @@ struct hn_export_code {
     struct hn_export_writer *writer;
     const struct hn_export *export;
     size_t config;
+    const struct hn_plan *plan; /* its own */
     struct hn_value *values; /* of its own problem and point */
     struct hn_c_slot *slots; /* names, then the pitches of arguments, then the clusters that run at once */
     struct hn_value clusters;

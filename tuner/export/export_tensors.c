@@ -112,7 +112,7 @@ static void set_settings(struct statements *statements, const struct hn_tensor_m
 
 static void set_map(struct hn_export_cases *cases, const struct hn_export_code *code, size_t i)
 {
-    const struct hn_plan *plan = code->export->plan;
+    const struct hn_plan *plan = code->plan;
     const struct hn_argument *argument = &plan->arguments[i];
     const struct hn_argument *over = &plan->arguments[hn_plan_source(plan, i)];
     const struct hn_tensor_map *map = &argument->tensor_map;
