@@ -24,7 +24,7 @@ SHIPPED = double.hone.SOURCE / "cache" / "recorded" / "nvidia-h200"
 # Configs of which one point is enough.
 ONE_POINT = {
     "attributes": "CLUSTER=2 COOPERATIVE=true SHARED=65536 CARVEOUT=100",
-    "clusters": "CLUSTER=4 SPARED=1 COOPERATIVE=true",
+    "clusters": "CLUSTER=4 SPARED=1 COOPERATIVE=true SHARED=1024",
     "windows": "WINDOW_BYTES=4096 SET_ASIDE=0 HIT_PERCENT=50 HIT=persisting MISS=streaming",
     "inputs": "BLOCK=128",
     "tensor": "BOX=32 SWIZZLE=128 PROMOTION=0 FAULT=0",
