@@ -348,7 +348,7 @@ static size_t pending_most(const struct hn_strategy *strategy)
     if (strategy->trail.count < FIRST)
         return FIRST;
     size_t told = (strategy->trail.count - strategy->pending) * strategy->look_ahead / USUAL;
-    bool dear = strategy->prices.differ;
+    bool dear = strategy->prices.differ && strategy->look_ahead <= USUAL;
     size_t few = FEW + told / (dear ? DEAR_TOLD_FEW : TOLD_FEW);
     size_t many = dear ? DEAR_IN_FLIGHT + told / DEAR_TOLD_EACH : IN_FLIGHT + told / TOLD_EACH;
     return few < many ? few : many;
