@@ -5,9 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tuner/strategy/dot.h"
+
 enum {
     COARSE_MOST = 4, /* different values of a feature that says little by itself */
-    PARTS = 8        /* of the values of another, between which ranges may begin */
+    PARTS = 8,       /* of the values of another, between which ranges may begin */
+    THRESHOLDS = 64, /* looked at of one feature, where a leaf has that many values */
+    LANES = 4        /* choices side by side, which compilers make vectors of */
 };
 
 /* A leaf while the tree grows: a range of the samples, and the best way to split it. */
@@ -22,6 +26,7 @@ struct leaf {
 struct growth {
     const struct hn_choice_tree_data *data;
     size_t least;
+    size_t width;     /* of a row of costs: choices, and what fills the last lanes */
     uint32_t *order;  /* [feature]: the samples by its values, a leaf's together */
     uint32_t *sorted; /* room for the samples of a leaf */
     uint8_t *above;   /* [sample]: on which side of a split it is */
@@ -57,8 +62,8 @@ static size_t least_of(const double *costs, size_t count)
 
 static void add_costs(const struct growth *growth, double *costs, uint32_t sample)
 {
-    const double *own = growth->costs + sample * growth->data->choices;
-    for (size_t c = 0; c < growth->data->choices; c++)
+    const double *own = growth->costs + sample * growth->width;
+    for (size_t c = 0; c < growth->width; c++)
         costs[c] += own[c];
 }
 
@@ -90,10 +95,10 @@ static int64_t between(int64_t below, int64_t above)
 /* One of two parts of a leaf, and how its best split saves most. */
 struct side {
     size_t count;
-    double *whole; /* costs of all choices */
-    double cost;   /* of the least */
-    double *left;  /* of those of its samples that a pass has seen */
-    size_t seen;
+    double *whole;      /* costs of all choices */
+    double cost;        /* of the least */
+    double *left;       /* of those of its samples that a pass has seen */
+    size_t seen, tried; /* samples up to here, and up to the last threshold */
     int64_t last;
     double saving;
     int feature;
@@ -102,10 +107,10 @@ struct side {
 
 static void begin_side(struct growth *growth, struct side *side, size_t number)
 {
-    size_t choices = growth->data->choices;
-    *side = (struct side){.whole = growth->whole + number * choices,
-                          .left = growth->left + number * choices};
-    memset(side->whole, 0, choices * sizeof *side->whole);
+    size_t width = growth->width;
+    *side = (struct side){.whole = growth->whole + number * width,
+                          .left = growth->left + number * width};
+    memset(side->whole, 0, width * sizeof *side->whole);
 }
 
 /* Parts the leaf as growth->above says: no sample is above where there is one side. */
@@ -128,12 +133,17 @@ static void find_sides(struct growth *growth, const struct leaf *leaf, struct si
 static void try_threshold(const struct growth *growth, struct side *side, int feature,
                           int64_t value)
 {
-    double left = INFINITY, right = INFINITY;
-    for (size_t c = 0; c < growth->data->choices; c++) {
-        double below = side->left[c], above = side->whole[c] - below;
-        left = below < left ? below : left;
-        right = above < right ? above : right;
-    }
+    double lefts[LANES], rights[LANES];
+    for (size_t lane = 0; lane < LANES; lane++)
+        lefts[lane] = rights[lane] = INFINITY;
+    for (size_t c = 0; c < growth->width; c += LANES)
+        for (size_t lane = 0; lane < LANES; lane++) {
+            double below = side->left[c + lane], above = side->whole[c + lane] - below;
+            lefts[lane] = below < lefts[lane] ? below : lefts[lane];
+            rights[lane] = above < rights[lane] ? above : rights[lane];
+        }
+    double left = lefts[least_of(lefts, LANES)], right = rights[least_of(rights, LANES)];
+    side->tried = side->seen;
     if (side->cost - left - right > side->saving) {
         side->saving = side->cost - left - right;
         side->feature = feature;
@@ -142,20 +152,20 @@ static void try_threshold(const struct growth *growth, struct side *side, int fe
 }
 
 /* The best split of each side by a feature. */
-static void try_feature(const struct growth *growth, const struct leaf *leaf, int feature,
-                        struct side sides[2])
+HN_WIDE static void try_feature(const struct growth *growth, const struct leaf *leaf, int feature,
+                                struct side sides[2])
 {
     const struct hn_choice_tree_data *data = growth->data;
     const uint32_t *order = order_of(growth, feature);
     for (size_t number = 0; number < 2; number++) {
-        memset(sides[number].left, 0, data->choices * sizeof *sides[number].left);
-        sides[number].seen = 0;
+        memset(sides[number].left, 0, growth->width * sizeof *sides[number].left);
+        sides[number].seen = sides[number].tried = 0;
     }
     for (size_t i = leaf->begin; i < leaf->end; i++) {
         struct side *side = &sides[growth->above[order[i]]];
         int64_t value = value_of(data, feature, order[i]);
         if (side->seen >= growth->least && side->count - side->seen >= growth->least &&
-            value != side->last)
+            value != side->last && (side->seen - side->tried) * THRESHOLDS >= side->count)
             try_threshold(growth, side, feature, value);
         add_costs(growth, side->left, order[i]);
         side->last = value;
@@ -178,17 +188,21 @@ static void look_ahead(struct growth *growth, struct leaf *leaf, double cost, in
 {
     struct side sides[2];
     const struct hn_choice_tree_data *data = growth->data;
-    for (size_t i = leaf->begin; i < leaf->end; i++)
-        growth->above[growth->order[i]] =
-            value_of(data, feature, growth->order[i]) > threshold ? 1 : 0;
-    try_features(growth, leaf, first, end, sides);
-    double saving = cost - sides[0].cost - sides[1].cost + sides[0].saving + sides[1].saving;
-    saving /= 1 + (sides[0].saving > 0) + (sides[1].saving > 0);
-    if (sides[0].count >= growth->least && sides[1].count >= growth->least &&
-        saving > leaf->saving) {
-        leaf->saving = saving;
-        leaf->feature = feature;
-        leaf->threshold = threshold;
+    size_t above = 0;
+    for (size_t i = leaf->begin; i < leaf->end; i++) {
+        bool is_above = value_of(data, feature, growth->order[i]) > threshold;
+        growth->above[growth->order[i]] = is_above;
+        above += is_above;
+    }
+    if (above >= growth->least && leaf->end - leaf->begin - above >= growth->least) {
+        try_features(growth, leaf, first, end, sides);
+        double saving = cost - sides[0].cost - sides[1].cost + sides[0].saving + sides[1].saving;
+        saving /= 1 + (sides[0].saving > 0) + (sides[1].saving > 0);
+        if (saving > leaf->saving) {
+            leaf->saving = saving;
+            leaf->feature = feature;
+            leaf->threshold = threshold;
+        }
     }
     for (size_t i = leaf->begin; i < leaf->end; i++)
         growth->above[growth->order[i]] = 0;
@@ -297,9 +311,10 @@ static double prepare(struct growth *growth)
     }
     for (size_t s = 0; s < data->samples; s++) {
         weight += data->weights[s] / (double)data->samples;
-        for (size_t c = 0; c < data->choices; c++)
-            growth->costs[s * data->choices + c] =
-                data->weights[s] * data->costs[c * data->samples + s];
+        for (size_t c = 0; c < growth->width; c++)
+            growth->costs[s * growth->width + c] =
+                c < data->choices ? data->weights[s] * data->costs[c * data->samples + s]
+                                  : INFINITY;
     }
     return weight;
 }
@@ -337,19 +352,20 @@ enum hn_status hn_choice_tree_grow(const struct hn_choice_tree_data *data, size_
                                    size_t *node_count, struct hn_error *err)
 {
     struct growth growth = {.data = data, .least = least > 0 ? least : 1};
+    growth.width = (data->choices + LANES - 1) / LANES * LANES;
     growth.order = calloc(data->features * data->samples + 1, sizeof *growth.order);
     growth.sorted = calloc(data->samples + 1, sizeof *growth.sorted);
     growth.above = calloc(data->samples + 1, sizeof *growth.above);
     growth.coarse = calloc(data->features + 1, sizeof *growth.coarse);
-    growth.costs = calloc(data->samples * data->choices + 1, sizeof *growth.costs);
-    growth.whole = calloc(4 * data->choices + 1, sizeof *growth.whole);
+    growth.costs = calloc(data->samples * growth.width + 1, sizeof *growth.costs);
+    growth.whole = calloc(4 * growth.width + 1, sizeof *growth.whole);
     growth.leaves = calloc(leaves + 1, sizeof *growth.leaves);
     growth.nodes = calloc(2 * leaves + 1, sizeof *growth.nodes);
     bool failed = growth.order == NULL || growth.sorted == NULL || growth.above == NULL ||
                   growth.coarse == NULL || growth.costs == NULL || growth.whole == NULL ||
                   growth.leaves == NULL || growth.nodes == NULL;
     if (!failed) {
-        growth.left = growth.whole + 2 * data->choices;
+        growth.left = growth.whole + 2 * growth.width;
         grow(&growth, leaves, gain);
     }
     finish_growth(&growth);

@@ -44,29 +44,27 @@ static enum hn_status know_sizes(const struct hn_learning *learning, double **lo
     return status;
 }
 
-/* A configuration that was found by tuning this very size would not have been there without it. */
-static bool can_choose(const struct hn_learning *learning, const double *logs,
+static bool can_choose(const struct hn_learning *learning, const double *logs, const bool *use,
                        int32_t configuration, size_t size)
 {
-    size_t point = learning->learnt->picked[configuration];
-    return hn_places_usable(&learning->sizes, point, size) &&
+    return hn_places_usable(&learning->sizes, learning->learnt->picked[configuration], size) &&
            !isinf(logs[(size_t)configuration * learning->sizes.count + size]) &&
-           (learning->matrix->points[point].only_size != (int64_t)size || configuration == 0);
+           hn_learning_has(learning, use, (size_t)configuration);
 }
 
 /* How much longer than the best that is known takes what the tree chooses, in logarithms; NAN: it
  * can not be told. */
-static double loss_at(const struct hn_learning *learning, const double *logs,
+static double loss_at(const struct hn_learning *learning, const double *logs, const bool *use,
                       const struct hn_rule_node *nodes, size_t size)
 {
     const struct hn_rule *rule = &learning->learnt->rule;
     const struct hn_choice_tree_data data = data_of_sizes(learning);
     double best = hn_matrix_best(learning->matrix, size);
     int32_t chosen = nodes[hn_choice_tree_leaf(nodes, &data, size)].configuration;
-    bool can = can_choose(learning, logs, chosen, size);
+    bool can = can_choose(learning, logs, use, chosen, size);
     for (size_t i = 0; i < rule->fallback_count && !can; i++) {
         chosen = rule->fallback[i];
-        can = can_choose(learning, logs, chosen, size);
+        can = can_choose(learning, logs, use, chosen, size);
     }
     return can && best > 0 && !isinf(best)
                ? fmax(0, logs[(size_t)chosen * learning->sizes.count + size] - log(best))
@@ -155,7 +153,8 @@ enum hn_status hn_learning_predict_loss(struct hn_learning *learning, struct hn_
         if (status == HN_OK)
             status = hn_learning_tree(learning, models, use, &nodes, &node_count, err);
         for (size_t s = fold; s < matrix->size_count && status == HN_OK; s += FOLDS)
-            add_loss(&losses, &matrix->sizes[s], loss_at(learning, logs, nodes, s), search_gain);
+            add_loss(&losses, &matrix->sizes[s], loss_at(learning, logs, use, nodes, s),
+                     search_gain);
         free(nodes);
         hn_models_destroy(models);
     }

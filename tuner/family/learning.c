@@ -77,6 +77,20 @@ static enum hn_status grow(const struct hn_learning *learning, struct hn_rule_no
                                err);
 }
 
+bool hn_learning_has(const struct hn_learning *learning, const bool *use, size_t configuration)
+{
+    int64_t only = learning->matrix->points[learning->learnt->picked[configuration]].only_size;
+    return use == NULL || configuration == 0 || only < 0 || use[only];
+}
+
+static void leave_out_configurations(struct hn_learning *learning, const bool *use)
+{
+    size_t samples = learning->forecast.places.count;
+    for (size_t c = 0; c < learning->count; c++)
+        for (size_t s = 0; s < samples && !hn_learning_has(learning, use, c); s++)
+            learning->costs[c * samples + s] = INFINITY;
+}
+
 /* Predicts, and grows a tree, from the sizes that are used. */
 enum hn_status hn_learning_tree(struct hn_learning *learning, const struct hn_models *models,
                                 const bool *use, struct hn_rule_node **nodes, size_t *count,
@@ -87,6 +101,7 @@ enum hn_status hn_learning_tree(struct hn_learning *learning, const struct hn_mo
     if (status != HN_OK)
         return status;
     hn_learning_costs(learning, learning->learnt->picked, learning->count, learning->costs);
+    leave_out_configurations(learning, use);
     cost_fallback(learning);
     return grow(learning, nodes, count, err);
 }

@@ -29,6 +29,8 @@ void hn_learning_costs(const struct hn_learning *learning, const size_t *points,
 struct hn_choice_tree_data hn_learning_samples(const struct hn_learning *learning);
 /* The least logarithm of a time at a sample, of all points. */
 double hn_learning_least(const struct hn_learning *learning, const double *logarithms, size_t sample);
+/* Whether a configuration would be there without the other sizes (NULL: all are used): not if the search at one of them alone found it. */
+bool hn_learning_has(const struct hn_learning *learning, const bool *use, size_t configuration);
 /* Predicts, and grows a tree, from the sizes that are used (NULL: all). */
 enum hn_status hn_learning_tree(struct hn_learning *learning, const struct hn_models *models, const bool *use,
                                 struct hn_rule_node **nodes, size_t *count, struct hn_error *err);

@@ -8,7 +8,11 @@
 #include "tuner/family/terms.h"
 #include "tuner/strategy/gaussian.h"
 
-enum { FITTED = 140, FIT_STEPS = 40 };
+enum {
+    FITTED = 140,
+    FIT_STEPS = 40,
+    WITNESSES = 24 /* points whose times say what matters to the kernel */
+};
 static const double least_scale = 0.02;
 /* Without any other knowledge a time is within so many logarithms of the sum of its terms. */
 static const double scale_of_one = 0.3;
@@ -76,6 +80,15 @@ static size_t gather(const struct hn_matrix *matrix, const struct hn_places *siz
     return count;
 }
 
+/* The most times first. */
+static int compare_counts(const void *a, const void *b)
+{
+    const struct hn_time_terms_of *left = a, *right = b;
+    if (left->count != right->count)
+        return left->count > right->count ? -1 : 1;
+    return left->point < right->point ? -1 : 1;
+}
+
 static enum hn_status choose_terms(struct hn_models *models, const struct hn_family *family,
                                    const struct hn_matrix *matrix, const struct hn_places *sizes,
                                    const bool *use, struct hn_error *err)
@@ -90,8 +103,12 @@ static enum hn_status choose_terms(struct hn_models *models, const struct hn_fam
         times[p] = (struct hn_time_terms_of){
             p, at + p * each, logs + p * each,
             gather(matrix, sizes, use, p, at + p * each, logs + p * each)};
-    if (status == HN_OK)
-        status = hn_terms_choose(family, sizes, times, models->points, &models->terms, err);
+    if (status == HN_OK) {
+        qsort(times, models->points, sizeof *times, compare_counts);
+        status = hn_terms_choose(family, sizes, times,
+                                 models->points < WITNESSES ? models->points : WITNESSES,
+                                 &models->terms, err);
+    }
     free(at);
     free(logs);
     free(times);

@@ -18,51 +18,57 @@ static const double least_gain = 0.015;
 static const double most_error = 1;
 static const double settled_change = 1e-5;
 
-/* Logarithms of what a block does: one thing, each size, each size divided by a side of the grid,
- * and its part of all. */
-static size_t find_shares(const struct hn_time_terms *terms, const struct hn_places *places,
-                          size_t point, size_t place, double *shares)
+static size_t count_shares(const struct hn_time_terms *terms)
 {
-    size_t count = 0;
-    double all = 0;
-    shares[count++] = 0;
-    for (size_t i = 0; i < terms->factor_count; i++) {
-        double size = hn_places_column(places, point, terms->factors[i])[place];
-        all += size;
-        shares[count++] = size;
-        for (size_t side = 0; side < HN_PLACES_SIDES; side++)
-            shares[count++] =
-                size - hn_places_column(places, point, places->features + side)[place];
-    }
-    shares[count++] = all - hn_places_launch(places, point, HN_PLACES_BLOCKS)[place];
-    return count;
+    return 1 + terms->factor_count * (1 + HN_PLACES_SIDES) + 1;
 }
 
-/* All that a time may be a sum of, the launch first. */
-static size_t find_candidates(const struct hn_time_terms *terms, const struct hn_places *places,
-                              size_t point, size_t place, double *values)
+static size_t count_candidates(const struct hn_time_terms *terms)
 {
-    double shares[LARGEST_SHARES];
-    size_t count = 0;
-    double blocks = hn_places_launch(places, point, HN_PLACES_BLOCKS)[place];
-    double waves = hn_places_launch(places, point, HN_PLACES_WAVES)[place];
-    double turns = hn_places_launch(places, point, HN_PLACES_TURNS)[place];
-    size_t share_count = find_shares(terms, places, point, place, shares);
-    for (size_t set = 0; set < (size_t)1 << terms->factor_count; set++) {
-        double product = 0;
-        for (size_t i = 0; i < terms->factor_count; i++)
-            if ((set >> i & 1) != 0)
-                product += hn_places_column(places, point, terms->factors[i])[place];
-        values[count++] = exp(product);
-    }
-    for (size_t i = 0; i < share_count; i++) {
-        double share = exp(shares[i]);
-        values[count++] = share * exp(blocks);
-        values[count++] = share * exp(waves);
-        values[count++] = share * exp(turns);
-        values[count++] = share;
-    }
-    return count;
+    return ((size_t)1 << terms->factor_count) + 4 * count_shares(terms);
+}
+
+/* The logarithm of a product of sizes. */
+static double product_of(const struct hn_time_terms *terms, const struct hn_places *places,
+                         size_t point, size_t place, size_t set)
+{
+    double product = 0;
+    for (size_t i = 0; i < terms->factor_count; i++)
+        if ((set >> i & 1) != 0)
+            product += hn_places_column(places, point, terms->factors[i])[place];
+    return product;
+}
+
+/* Logarithms of what a block does: one thing, each size, each size divided by a side of the grid,
+ * and its part of all. */
+static double share_of(const struct hn_time_terms *terms, const struct hn_places *places,
+                       size_t point, size_t place, size_t share)
+{
+    size_t all = ((size_t)1 << terms->factor_count) - 1;
+    if (share == 0)
+        return 0;
+    if (share == count_shares(terms) - 1)
+        return product_of(terms, places, point, place, all) -
+               hn_places_launch(places, point, HN_PLACES_BLOCKS)[place];
+    size_t factor = (share - 1) / (1 + HN_PLACES_SIDES), side = (share - 1) % (1 + HN_PLACES_SIDES);
+    double size = hn_places_column(places, point, terms->factors[factor])[place];
+    return side == 0 ? size
+                     : size - hn_places_column(places, point, places->features + side - 1)[place];
+}
+
+/* One of all that a time may be a sum of, the launch first: products of sizes, then what each block
+ * does, each of a wave, each of a multiprocessor, and one. */
+static double candidate_of(const struct hn_time_terms *terms, const struct hn_places *places,
+                           size_t point, size_t place, size_t candidate)
+{
+    static const enum hn_places_of_launch times[] = {HN_PLACES_BLOCKS, HN_PLACES_WAVES,
+                                                     HN_PLACES_TURNS};
+    size_t products = (size_t)1 << terms->factor_count;
+    if (candidate < products)
+        return exp(product_of(terms, places, point, place, candidate));
+    size_t how = (candidate - products) % 4;
+    double share = share_of(terms, places, point, place, (candidate - products) / 4);
+    return exp(share + (how < 3 ? hn_places_launch(places, point, times[how])[place] : 0));
 }
 
 /* --- least squares
@@ -91,7 +97,7 @@ static void solve(const struct equations *equations, const size_t *chosen, size_
                   double *coefficients)
 {
     double change = 1;
-    for (int round = 0; round < ROUNDS && change > settled_change; round++) {
+    for (int round = 0; round < ROUNDS && change > settled_change * settled_change; round++) {
         change = 0;
         for (size_t i = 0; i < count; i++) {
             const double *row = equations->squares[chosen[i]];
@@ -101,8 +107,10 @@ static void solve(const struct equations *equations, const size_t *chosen, size_
                 continue;
             for (size_t k = 0; k < count; k++)
                 slope += row[chosen[k]] * coefficients[k];
-            double better = fmax(0, coefficients[i] - slope / own);
-            change = fmax(change, fabs(better - coefficients[i]) * sqrt(own));
+            double better = coefficients[i] - slope / own;
+            better = better > 0 ? better : 0;
+            double step = (better - coefficients[i]) * (better - coefficients[i]) * own;
+            change = step > change ? step : change;
             coefficients[i] = better;
         }
     }
@@ -146,7 +154,6 @@ static void finish_choice(struct choice *choice)
 static bool take_evidence(struct choice *choice, const struct hn_places *places,
                           const struct hn_time_terms_of *times)
 {
-    double values[CANDIDATES];
     struct evidence *evidence = &choice->items[choice->count++];
     evidence->count = times->count;
     evidence->rows = calloc(times->count * CANDIDATES, sizeof *evidence->rows);
@@ -156,10 +163,9 @@ static bool take_evidence(struct choice *choice, const struct hn_places *places,
         return false;
     for (size_t t = 0; t < times->count; t++) {
         double *row = evidence->rows + t * CANDIDATES;
-        choice->candidates =
-            find_candidates(choice->terms, places, times->point, times->at[t], values);
         for (size_t c = 0; c < choice->candidates; c++)
-            row[c] = values[c] * exp(-times->logarithms[t]);
+            row[c] = candidate_of(choice->terms, places, times->point, times->at[t], c) *
+                     exp(-times->logarithms[t]);
         for (size_t fold = 0; fold < FOLDS; fold++)
             if (fold != fold_of(times->at[t]))
                 add_row(&evidence->without[fold], row, choice->candidates);
@@ -253,6 +259,7 @@ enum hn_status hn_terms_choose(const struct hn_family *family, const struct hn_p
         return hn_fail_memory(err);
     *terms = (struct hn_time_terms){.count = 0};
     terms->factor_count = hn_places_sizes(family, terms->factors, HN_TERMS_FACTORS);
+    choice.candidates = count_candidates(terms);
     for (size_t i = 0; i < count && done; i++)
         if (times[i].count >= LEAST_TIMES)
             done = take_evidence(&choice, places, &times[i]);
@@ -274,10 +281,10 @@ void hn_terms_fit(const struct hn_time_terms *terms, const struct hn_places *pla
     size_t all[HN_TERMS_MOST];
     struct equations equations = {.right = {0}};
     for (size_t t = 0; t < times->count; t++) {
-        double values[CANDIDATES], row[HN_TERMS_MOST];
-        find_candidates(terms, places, times->point, times->at[t], values);
+        double row[HN_TERMS_MOST];
         for (size_t i = 0; i < terms->count; i++)
-            row[i] = values[terms->chosen[i]] * exp(-times->logarithms[t]);
+            row[i] = candidate_of(terms, places, times->point, times->at[t], terms->chosen[i]) *
+                     exp(-times->logarithms[t]);
         add_row(&equations, row, terms->count);
     }
     for (size_t i = 0; i < terms->count; i++)
@@ -289,10 +296,8 @@ void hn_terms_fit(const struct hn_time_terms *terms, const struct hn_places *pla
 double hn_terms_sum(const struct hn_time_terms *terms, const struct hn_places *places, size_t point,
                     size_t place, const double coefficients[HN_TERMS_MOST])
 {
-    double values[CANDIDATES];
     double sum = 0;
-    find_candidates(terms, places, point, place, values);
     for (size_t i = 0; i < terms->count; i++)
-        sum += coefficients[i] * values[terms->chosen[i]];
+        sum += coefficients[i] * candidate_of(terms, places, point, place, terms->chosen[i]);
     return log(fmax(sum, 1e-6));
 }
