@@ -16,6 +16,7 @@ union hn_cell {
 enum hn_term_operation {
     HN_TERM_CONSTANT, /* low */
     HN_TERM_TABLE,    /* table[the position of the slot's value] */
+    HN_TERM_SLOT,     /* the slot's value, which is in its cell already */
     /* of integers */
     HN_TERM_ADD,
     HN_TERM_SUBTRACT,

@@ -192,6 +192,21 @@ int hn_terms_table(struct hn_terms *terms, size_t slot, bool real, const union h
     return intern(terms, &term);
 }
 
+int hn_terms_slot(struct hn_terms *terms, size_t slot)
+{
+    const struct hn_value *ends = terms->domains[slot].values;
+    struct hn_term term = {.operation = HN_TERM_SLOT,
+                           .slot = (int)slot,
+                           .operand = {-1, -1, -1},
+                           .low.integer = ends[0].integer,
+                           .high.integer = ends[1].integer};
+    if (ends[0].integer == ends[1].integer)
+        return hn_terms_constant(terms, ends[0].integer);
+    memset(terms->scratch, 0, terms->slot_words * sizeof *terms->scratch);
+    terms->scratch[slot / 64] |= (uint64_t)1 << (slot % 64);
+    return intern(terms, &term);
+}
+
 static bool gives_real(const struct hn_terms *terms, enum hn_term_operation operation, int b)
 {
     return operation == HN_TERM_SELECT ? terms->items[b].real : operation >= HN_TERM_REAL_ADD;

@@ -6,7 +6,7 @@
 #include "base/expression/expression_conjunct.h"
 #include "base/expression/expression_instruction.h"
 
-/* Conditions over slots of which each has a known list of values, taken apart into typed terms that are evaluated in
+/* Conditions over slots of which each has a known list of values, or is a whole number within bounds, taken apart into typed terms that are evaluated in
  * about a nanosecond each, with the value that the evaluator gives. A term is an int64 (booleans are 0 and 1), or a
  * double. Equal terms are one term, what depends on one slot only is a table, what is known is a constant, and no term
  * can overflow: its bounds are known. Where an operation has no value (division by zero) its term is 0, and another
@@ -23,7 +23,8 @@ struct hn_term {
     const uint64_t *slots;  /* bits of those it depends on */
 };
 
-/* The values that a slot may have. One with a single value is a constant. */
+/* The values that a slot may have. One with a single value is a constant. count 0: any integer from values[0] to values[1], which
+ * whoever runs instructions puts into the cell of hn_terms_slot; hn_terms_possible and its like want lists. */
 struct hn_domain {
     const struct hn_value *values;
     size_t count;
@@ -67,6 +68,15 @@ struct hn_condition {
     int fails;
 };
 struct hn_condition hn_terms_add(struct hn_terms *terms, const struct hn_conjunct *conjunct);
+/* The same of an expression as a whole, and what it gives where that is an integer: any number where it fails, which is 1 then. */
+struct hn_condition hn_terms_add_condition(struct hn_terms *terms, const struct hn_expression *expression);
+struct hn_number {
+    int value;
+    int fails;
+};
+struct hn_number hn_terms_add_number(struct hn_terms *terms, const struct hn_expression *expression);
+/* The value of a slot of any integer. */
+int hn_terms_slot(struct hn_terms *terms, size_t slot);
 
 /* The operation as a term, simplified; -1 where an operand is, where it might overflow, and when memory is out. */
 int hn_terms_make(struct hn_terms *terms, enum hn_term_operation operation, int a, int b, int c);

@@ -23,7 +23,7 @@ struct slot {
     size_t count; /* of its values */
 };
 
-/* False when there are several. */
+/* False when there are several, or it is one of any integer. */
 static bool find_slot(struct hn_terms *terms, const struct hn_node *node, struct slot *slot)
 {
     *slot = (struct slot){0, 1};
@@ -34,7 +34,7 @@ static bool find_slot(struct hn_terms *terms, const struct hn_node *node, struct
             size_t found = 64 * i + (size_t)__builtin_ctzll(bits);
             if (terms->domains[found].count == 1)
                 continue;
-            if (slot->count > 1)
+            if (slot->count > 1 || terms->domains[found].count == 0)
                 return false;
             *slot = (struct slot){found, terms->domains[found].count};
         }
@@ -463,6 +463,9 @@ static struct term_part part_of(struct hn_terms *terms, const struct hn_expressi
     if (tabulate(terms, expression, node, false, &part))
         return part;
     switch (node->kind) {
+    case HN_NODE_NAME:
+        return (struct term_part){hn_terms_slot(terms, (size_t)node->slot),
+                                  hn_terms_constant(terms, 0), TYPE_INTEGER};
     case HN_NODE_UNARY:
         return unary_part(terms, expression, node);
     case HN_NODE_BINARY:
@@ -494,11 +497,30 @@ static struct term_part truth_part(struct hn_terms *terms, const struct hn_expre
     return truth_of(terms, part_of(terms, expression, node));
 }
 
-struct hn_condition hn_terms_add(struct hn_terms *terms, const struct hn_conjunct *conjunct)
+static struct hn_condition add(struct hn_terms *terms, const struct hn_expression *expression,
+                               const struct hn_node *node)
 {
-    struct term_part part = truth_part(terms, conjunct->expression, conjunct->node);
+    struct term_part part = truth_part(terms, expression, node);
     if (part.value < 0 || part.fails < 0)
         return (struct hn_condition){-1, -1};
     int holds = both(terms, part.value, negation(terms, part.fails));
     return (struct hn_condition){holds, holds < 0 ? -1 : part.fails};
+}
+
+struct hn_condition hn_terms_add(struct hn_terms *terms, const struct hn_conjunct *conjunct)
+{
+    return add(terms, conjunct->expression, conjunct->node);
+}
+
+struct hn_condition hn_terms_add_condition(struct hn_terms *terms,
+                                           const struct hn_expression *expression)
+{
+    return add(terms, expression, expression->root);
+}
+
+struct hn_number hn_terms_add_number(struct hn_terms *terms, const struct hn_expression *expression)
+{
+    struct term_part part = part_of(terms, expression, expression->root);
+    bool known = part.value >= 0 && part.fails >= 0 && part.type == TYPE_INTEGER;
+    return known ? (struct hn_number){part.value, part.fails} : (struct hn_number){-1, -1};
 }

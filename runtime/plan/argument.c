@@ -113,19 +113,24 @@ size_t hn_argument_bytes(const struct hn_argument *argument)
     return hn_element_size(argument->element) * (argument->lanes > 1 ? argument->lanes : 1);
 }
 
+int64_t hn_argument_most(const struct hn_argument *argument)
+{
+    return ((int64_t)1 << 50) / (int64_t)hn_argument_bytes(argument);
+}
+
 enum hn_status hn_argument_buffer_bytes(const struct hn_argument *argument,
                                         const struct hn_value *values, uint64_t *bytes,
                                         struct hn_error *err)
 {
-    static const int64_t most = (int64_t)1 << 50;
+    const int64_t most = hn_argument_most(argument);
     int64_t count = 0;
     uint64_t row = 0;
     uint64_t pitch = 0;
     int64_t element_bytes = (int64_t)hn_argument_bytes(argument);
     enum hn_status status = hn_expression_integer(argument->count, values, &count, err);
-    if (status == HN_OK && (count < 1 || count > most / element_bytes))
+    if (status == HN_OK && (count < 1 || count > most))
         return hn_fail(err, HN_EVALUE, "argument '%s' has a count of %lld; expected 1 to %lld",
-                       argument->name, (long long)count, (long long)(most / element_bytes));
+                       argument->name, (long long)count, (long long)most);
     if (status == HN_OK)
         status = hn_argument_evaluate_rows(argument, values, &row, &pitch, err);
     *bytes = row == 0 ? (uint64_t)(count * element_bytes)

@@ -122,6 +122,8 @@ enum hn_status hn_argument_evaluate_align(const struct hn_argument *argument, co
 void hn_argument_format_type(const struct hn_argument *argument, char text[HN_TYPE_SIZE]);
 /* What one of its count takes. */
 size_t hn_argument_bytes(const struct hn_argument *argument);
+/* The largest count that is possible. */
+int64_t hn_argument_most(const struct hn_argument *argument);
 /* What a buffer takes, with its rows. HN_EVALUE: a count that is not possible. */
 enum hn_status hn_argument_buffer_bytes(const struct hn_argument *argument, const struct hn_value *values,
                                         uint64_t *bytes, struct hn_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/family/rule.h"
+#include "cache/family/rule_program.h"
 
 #include <stdio.h>
 
@@ -75,6 +75,35 @@ static void features_are_those_of_the_nearest_inside(void **state)
     assert_int_equal(features[1], 1);
     assert_int_equal(features[2], 2);
     hn_bindings_finish(&problem);
+    hn_rule_finish(&rule);
+}
+
+/* Problems that are inside, and some that are not. */
+static void a_program_finds_the_same_leaf(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"row", "column", "diagonal"};
+    struct hn_rule rule;
+    struct hn_rule_program program;
+    int inside = 0;
+    read_rule(rule_text, &rule);
+    assert_true(hn_rule_program_make(&program, &rule));
+    for (int i = 0; i < 20000; i++) {
+        struct hn_bindings problem;
+        char text[80];
+        bool sure;
+        snprintf(text, sizeof text, "M=%d,N=%d,ORDER=%s", i * 7919 % 4200, 10 + i * 31 % 1030,
+                 words[i % 50 == 0 ? 2 : i % 2]);
+        assert_int_equal(hn_bindings_parse(text, &problem, NULL), HN_OK);
+        int expected = hn_rule_choose(&rule, &problem, NULL, NULL, &sure);
+        const struct hn_rule_node *leaf = hn_rule_program_find(&program, &problem);
+        if (leaf == NULL ? sure : leaf->configuration != expected || leaf->sure != sure)
+            fail_msg("%s: configuration %d (sure %d) is not found", text, expected, sure);
+        inside += leaf != NULL;
+        hn_bindings_finish(&problem);
+    }
+    assert_true(inside > 18000 && inside < 20000);
+    hn_rule_program_finish(&program);
     hn_rule_finish(&rule);
 }
 
@@ -239,6 +268,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_leaf_is_taken_or_the_next_that_can_be_used),
         cmocka_unit_test(features_are_those_of_the_nearest_inside),
+        cmocka_unit_test(a_program_finds_the_same_leaf),
         cmocka_unit_test(a_range_that_is_not_whole_has_reals),
         cmocka_unit_test(json_is_exact_both_ways),
         cmocka_unit_test(what_is_no_rule_is_refused),

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/plan/launch_program.h"
+
+#include <stdio.h>
+
+#include "tests/unit/plan_fixture.h"
+#include "tuner/config/config.h"
+
+/* A program's launches are those that are made for each problem on its own. */
+
+enum { POINTS = 300, SIZES = 300 };
+
+static uint64_t random_state = 20261123;
+
+static int64_t draw(int64_t low, int64_t high)
+{
+    random_state ^= random_state >> 12;
+    random_state ^= random_state << 25;
+    random_state ^= random_state >> 27;
+    return low + (int64_t)((random_state * 2685821657736338717u) >> 33) % (high - low + 1);
+}
+
+static void parse(struct hn_bindings *bindings, const char *text)
+{
+    assert_int_equal(hn_bindings_parse(text, bindings, NULL), HN_OK);
+}
+
+/* K, words and reals are the same for all. */
+static void draw_family(struct hn_bindings *low, struct hn_bindings *high, struct hn_bindings *one)
+{
+    char text[160], rest[64];
+    snprintf(rest, sizeof rest, "K=%d,LAYOUT=%s,SKEW=%s", (const int[]){16, 64, 130}[draw(0, 2)],
+             draw(0, 1) == 0 ? "row" : "column", draw(0, 1) == 0 ? "0.5" : "1.5");
+    snprintf(text, sizeof text, "M=1,N=1,OFFSET=-2000,%s", rest);
+    parse(low, text);
+    snprintf(text, sizeof text, "M=3000000000,N=70000,OFFSET=200,%s", rest);
+    parse(high, text);
+    snprintf(text, sizeof text, "M=1000,N=2000,OFFSET=0,%s", rest);
+    parse(one, text);
+}
+
+static void draw_point(struct hn_bindings *point)
+{
+    char text[160];
+    snprintf(text, sizeof text, "CLUSTER=%d,MODE=%s,SPLIT=%d,STAGES=%d,TILE=%d", (int)draw(1, 2),
+             draw(0, 1) == 0 ? "plain" : "wide", 1 << draw(0, 3), (int)draw(1, 4), 8 << draw(0, 3));
+    parse(point, text);
+}
+
+/* Even by its logarithm, every other one. */
+static void draw_problem(const struct hn_bindings *low, const struct hn_bindings *high,
+                         struct hn_bindings *problem)
+{
+    assert_int_equal(hn_bindings_copy(problem, low, NULL), HN_OK);
+    for (size_t i = 0; i < low->count; i++) {
+        int64_t first = low->values[i].integer, last = high->values[i].integer;
+        if (low->values[i].type != HN_INTEGER || first == last)
+            continue;
+        problem->values[i].integer =
+            draw(0, 1) == 0 ? draw(first, last) : first + draw(0, (last - first) >> draw(0, 20));
+    }
+}
+
+static void set(struct hn_program *program, const struct hn_plan *plan,
+                const struct hn_bindings *problem)
+{
+    for (size_t i = 0; i < plan->name_count; i++) {
+        const struct hn_value *value = hn_bindings_get(problem, plan->names[i]);
+        if (value != NULL && value->type == HN_INTEGER)
+            hn_program_set(program, i, value->integer);
+    }
+}
+
+static void expect_same(const struct hn_launch_program *made, const struct hn_plan *plan,
+                        const struct hn_launch *launch, const struct hn_value *values)
+{
+    for (size_t i = 0; i < launch->step_count; i++)
+        for (size_t axis = 0; axis < 3; axis++)
+            assert_int_equal(hn_program_result(&made->program, made->grids[i][axis]),
+                             launch->steps[i].grid[axis]);
+    for (size_t i = 0; i < plan->argument_count; i++) {
+        uint64_t bytes = 0, align = 0;
+        int64_t value = 0;
+        const struct hn_argument *argument = &plan->arguments[i];
+        const int64_t result =
+            made->arguments[i] < 0 ? 0 : hn_program_result(&made->program, made->arguments[i]);
+        if (made->arguments[i] >= 0 && argument->value != NULL) {
+            assert_int_equal(hn_expression_integer(argument->value, values, &value, NULL), HN_OK);
+            assert_int_equal(result, value);
+        } else if (made->arguments[i] >= 0) {
+            assert_int_equal(hn_argument_buffer_bytes(argument, values, &bytes, NULL), HN_OK);
+            assert_int_equal(result * (int64_t)hn_argument_bytes(argument), bytes);
+        }
+        if (made->aligns[i] >= 0) {
+            assert_int_equal(hn_argument_evaluate_align(argument, values, &align, NULL), HN_OK);
+            assert_int_equal(hn_program_result(&made->program, made->aligns[i]), align);
+        }
+    }
+}
+
+/* Returns how many launches are valid; -1: there is no program. */
+static int try_sizes(const struct hn_plan *plan, const struct hn_bindings *point,
+                     const struct hn_bindings *low, const struct hn_bindings *high,
+                     const struct hn_bindings *one)
+{
+    int valid = 0;
+    struct hn_device device;
+    struct hn_launch launch;
+    struct hn_launch_program made;
+    assert_int_equal(hn_device_for_architecture("sm_90", &device, NULL), HN_OK);
+    if (!hn_launch_try(plan, &device, one, point, &launch, NULL))
+        return -1;
+    bool can = hn_launch_program_make(&made, plan, &device, point, low, high, &launch);
+    hn_launch_finish(&launch);
+    for (int i = 0; can && i < SIZES; i++) {
+        struct hn_bindings problem;
+        struct hn_value *values = NULL;
+        draw_problem(low, high, &problem);
+        set(&made.program, plan, &problem);
+        bool own = hn_launch_try(plan, &device, &problem, point, &launch, &values);
+        if (hn_program_run(&made.program) != own)
+            fail_msg("%s: %s", hn_bindings_text(&problem), own ? "is valid" : "is not valid");
+        if (own) {
+            expect_same(&made, plan, &launch, values);
+            hn_launch_finish(&launch);
+            free(values);
+            valid++;
+        }
+        hn_bindings_finish(&problem);
+    }
+    hn_launch_program_finish(&made);
+    return can ? valid : -1;
+}
+
+static void launches_are_those_that_are_made_one_by_one(void **state)
+{
+    (void)state;
+    struct hn_config *config;
+    struct hn_error err = {""};
+    int programs = 0, valid = 0;
+    if (hn_config_load(HONE_TEST_DATA "/select/select.yaml", &config, &err) != HN_OK)
+        fail_msg("%s", err.message);
+    for (int i = 0; i < POINTS; i++) {
+        struct hn_bindings low, high, one, point;
+        draw_family(&low, &high, &one);
+        draw_point(&point);
+        int own = try_sizes(config->plan, &point, &low, &high, &one);
+        programs += own >= 0;
+        valid += own > 0 ? own : 0;
+        hn_bindings_finish(&low);
+        hn_bindings_finish(&high);
+        hn_bindings_finish(&one);
+        hn_bindings_finish(&point);
+    }
+    print_message("%d programs, %d valid launches\n", programs, valid);
+    assert_true(programs > 10 && valid > 500 && valid < programs * SIZES);
+    hn_config_destroy(config);
+}
+
+#define BLAS "ALPHA=1.0,BETA=0.0,GAP_A=0,GAP_B=0,GAP_C=0,TRANS_A=n,TRANS_B=t,"
+
+/* Families of shipped templates, at the default point. */
+static void shipped_kernels_are_programs(void **state)
+{
+    (void)state;
+    static const char *const kernels[][4] = {
+        {"sgemm", "M=1,N=1,K=1", "M=16384,N=16384,K=1048576", "M=100,N=100,K=100"},
+        {"sgemm_blas", BLAS "M=1,N=1,K=1", BLAS "M=16384,N=16384,K=1048576",
+         BLAS "M=100,N=100,K=100"},
+        {"transpose", "ROWS=1,COLUMNS=1", "ROWS=1048576,COLUMNS=1048576", "ROWS=99,COLUMNS=99"},
+        {"reduce", "SIZE=1,SM_COUNT=132", "SIZE=1073741824,SM_COUNT=132", "SIZE=9,SM_COUNT=132"},
+    };
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        struct hn_config *config;
+        struct hn_error err = {""};
+        struct hn_bindings low, high, one;
+        char path[512];
+        snprintf(path, sizeof path, "%s/configs/%s.yaml", HONE_SOURCE_DIR, kernels[i][0]);
+        if (hn_config_load(path, &config, &err) != HN_OK)
+            fail_msg("%s", err.message);
+        parse(&low, kernels[i][1]);
+        parse(&high, kernels[i][2]);
+        parse(&one, kernels[i][3]);
+        if (try_sizes(config->plan, hn_plan_default(config->plan, &one), &low, &high, &one) <
+            SIZES / 2)
+            fail_msg("%s: no program, or hardly a launch is valid", kernels[i][0]);
+        hn_bindings_finish(&low);
+        hn_bindings_finish(&high);
+        hn_bindings_finish(&one);
+        hn_config_destroy(config);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(launches_are_those_that_are_made_one_by_one),
+        cmocka_unit_test(shipped_kernels_are_programs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
