@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/plan/launch_program.h"
 #include "tuner/export/export_cases_part.h"
 #include "tuner/export/export_family_part.h"
 #include "tuner/export/export_parts.h"
@@ -26,6 +27,8 @@ struct rule_writer {
     char *features[HN_RULE_FEATURES_MOST];   /* as C */
     bool is_truth[HN_RULE_FEATURES_MOST];    /* of a feature: its value is a truth, 0 or 1 */
     unsigned char depth[HN_RULE_NODES_MOST]; /* below a node, at most 255 */
+    struct hn_text usable[HN_RULE_CONFIGURATIONS_MOST]; /* as C, for problems inside; "": nobody
+                                                           knows, or not all the same */
 };
 
 static bool is_real(const struct rule_writer *out, size_t value)
@@ -34,14 +37,14 @@ static bool is_real(const struct rule_writer *out, size_t value)
            !hn_rule_value_is_whole(&out->rule->values[value]);
 }
 
-/* "own_M" for numbers, which are brought inside; words stay as they are. */
+/* "own_M", for numbers, which are brought inside, as for words, which stay as they are. */
 static void name_slots(struct rule_writer *out)
 {
     for (size_t i = 0; i < out->rule->value_count; i++) {
         const struct hn_rule_value *value = &out->rule->values[i];
         const struct hn_word_list *list = hn_export_words(out->writer->export, value->name);
         struct hn_text name = {0};
-        hn_text_printf(&name, "%s%s", value->word_count > 0 ? "problem." : "own_", value->name);
+        hn_text_printf(&name, "own_%s", value->name);
         out->names[i] = hn_text_take(&name);
         if (out->names[i] == NULL)
             hn_export_note(out->writer, hn_fail_memory(out->writer->err));
@@ -82,6 +85,92 @@ static void write_features(struct rule_writer *out)
     }
 }
 
+/* Problems at one end of all that the rule was learnt for. False: their words differ. */
+static bool make_end(const struct hn_rule *rule, bool high, struct hn_bindings *problem)
+{
+    bool made = true;
+    hn_bindings_init(problem);
+    for (size_t i = 0; made && i < rule->value_count; i++) {
+        const struct hn_rule_value *value = &rule->values[i];
+        double end = high ? value->high : value->low;
+        const struct hn_value own = value->word_count > 0           ? value->words[0]
+                                    : hn_rule_value_is_whole(value) ? hn_integer((int64_t)end)
+                                                                    : hn_real(end);
+        made = value->word_count <= 1 && hn_bindings_set(problem, value->name, &own, NULL) == HN_OK;
+    }
+    return made;
+}
+
+/* The constraints that a problem inside can break, as C. */
+static void append_constraints(struct rule_writer *out, const struct hn_launch_program *program,
+                               const struct hn_bindings *point, struct hn_text *text)
+{
+    const struct hn_plan *plan = out->writer->export->plan;
+    struct hn_c_slot *slots = calloc(plan->name_count + 1, sizeof *slots);
+    struct hn_error ignored;
+    bool known = slots != NULL;
+    for (size_t i = 0; known && i < plan->name_count; i++) {
+        slots[i].constant = hn_bindings_get(point, plan->names[i]);
+        for (size_t v = 0; v < out->rule->value_count && slots[i].constant == NULL; v++)
+            if (strcmp(plan->names[i], out->rule->values[v].name) == 0)
+                slots[i] = out->slots[v];
+        known = slots[i].constant != NULL || slots[i].name != NULL;
+    }
+    for (size_t i = 0; known && i < plan->constraint_count; i++) {
+        if (hn_terms_is(&program->program.terms, program->constraints[i], 1))
+            continue;
+        hn_text_append(text, text->length > 0 ? " && " : "");
+        known =
+            hn_expression_append_c_condition(plan->constraints[i], slots,
+                                             out->writer->export->lower, text, &ignored) == HN_OK;
+    }
+    free(slots);
+    if (known && text->length == 0)
+        hn_text_append(text, "1");
+    if (!known)
+        hn_text_finish(text);
+}
+
+/* What is left to ask of a problem inside, whether a configuration can be used for it, on the
+ * device of the family. */
+static void write_usable(struct rule_writer *out, size_t configuration,
+                         const struct hn_device *device, const struct hn_bindings *low,
+                         const struct hn_bindings *high)
+{
+    const struct hn_plan *plan = out->writer->export->plan;
+    const struct hn_bindings *point = &out->rule->configurations[configuration];
+    struct hn_launch launch;
+    struct hn_launch_program program;
+    struct hn_record record;
+    if (hn_launch_make(plan, low, point, &launch, NULL) != HN_OK)
+        return;
+    hn_record_init(&record);
+    if (hn_launch_program_make(&program, plan, device, point, low, high, &launch) &&
+        hn_launch_check(&launch, device, &record) &&
+        hn_terms_is(&program.program.terms, program.limits, 1))
+        append_constraints(out, &program, point, &out->usable[configuration]);
+    hn_record_finish(&record);
+    hn_launch_program_finish(&program);
+    hn_launch_finish(&launch);
+}
+
+static void write_all_usable(struct rule_writer *out)
+{
+    const struct hn_export_family *family = out->writer->export->family;
+    struct hn_bindings low, high;
+    struct hn_device device;
+    char name[16];
+    snprintf(name, sizeof name, "%d", family->stored->identity.device.capability);
+    bool made = make_end(out->rule, false, &low);
+    made = make_end(out->rule, true, &high) && made;
+    if (made && out->writer->export->plan != NULL &&
+        hn_device_for_architecture(name, &device, NULL) == HN_OK)
+        for (size_t i = 0; i < out->rule->configuration_count; i++)
+            write_usable(out, i, &device, &low, &high);
+    hn_bindings_finish(&low);
+    hn_bindings_finish(&high);
+}
+
 static void append_integer(struct hn_text *text, int64_t integer)
 {
     if (integer == INT64_MIN)
@@ -101,6 +190,11 @@ static void append_end(struct hn_text *text, double end, bool real)
         append_integer(text, (int64_t)end);
 }
 
+static const char *type_of(const struct rule_writer *out, size_t place)
+{
+    return out->slots[place].real ? "double" : "int64_t";
+}
+
 /* "    const int64_t own_M = problem.M >= 1 ? problem.M <= 4096 ? problem.M : 4096 : 1;" */
 static void write_number(const struct rule_writer *out, size_t place)
 {
@@ -108,8 +202,12 @@ static void write_number(const struct rule_writer *out, size_t place)
     const struct hn_rule_value *value = &out->rule->values[place];
     bool real = out->slots[place].real;
     const char *cast = real ? "(double)" : "";
-    hn_text_printf(text, "    const %s own_%s = %sproblem.%s >= ", real ? "double" : "int64_t",
-                   value->name, cast, value->name);
+    if (value->word_count > 0) {
+        hn_text_printf(text, "    const int64_t own_%s = problem.%s;\n", value->name, value->name);
+        return;
+    }
+    hn_text_printf(text, "    const %s own_%s = %sproblem.%s >= ", type_of(out, place), value->name,
+                   cast, value->name);
     append_end(text, value->low, real);
     hn_text_printf(text, " ? %sproblem.%s <= ", cast, value->name);
     append_end(text, value->high, real);
@@ -134,13 +232,9 @@ static void append_inside(const struct rule_writer *out, size_t place, struct hn
     hn_text_append(condition, value->word_count > 0 ? ")" : "");
 }
 
-static void write_inside(const struct rule_writer *out)
+static void write_inside(struct rule_writer *out)
 {
     struct hn_text *text = out->writer->text;
-    bool used = false;
-    for (size_t i = 0; i < out->rule->node_count; i++)
-        used = used || (out->rule->nodes[i].feature < 0 && out->rule->nodes[i].sure);
-    hn_text_append(text, "    const int inside = ");
     for (size_t i = 0; i < out->rule->value_count; i++) {
         struct hn_text condition = {0};
         append_inside(out, i, &condition);
@@ -149,13 +243,35 @@ static void write_inside(const struct rule_writer *out)
         text->failed = text->failed || condition.failed;
         hn_text_finish(&condition);
     }
-    hn_text_append(text, used ? ";\n" : ";\n    (void)inside;\n");
 }
 
+/* "own_N % 4 == 0 ? 10 : ": the choice where the configuration can be used. False: whatever comes
+ * behind it does not count, since it always can, or nobody knows. */
+static bool append_choice(const struct rule_writer *out, int configuration, int choice, int leaf)
+{
+    const struct hn_text *usable = &out->usable[configuration];
+    bool goes_on = usable->length > 0 && strcmp(usable->data, "1") != 0;
+    if (goes_on)
+        hn_text_printf(out->writer->text, "%s ? %d : ", usable->data, choice);
+    else
+        hn_text_printf(out->writer->text, "%d", usable->length > 0 ? choice : ~leaf);
+    return goes_on;
+}
+
+/* The leaf, or the first of the fallback that can be used, where that is one of the first. */
 static void write_leaf(const struct rule_writer *out, const struct hn_rule_node *node, int indent)
 {
-    hn_text_printf(out->writer->text, "%*s*sure = %s;\n%*sreturn %d;\n", indent, "",
-                   node->sure ? "inside" : "0", indent, "", (int)node->configuration);
+    enum { FALLBACK_MOST = 3 };
+    const struct hn_rule *rule = out->rule;
+    const int leaf = 2 * (int)node->configuration + node->sure;
+    hn_text_printf(out->writer->text, "%*sreturn ", indent, "");
+    bool goes_on = append_choice(out, node->configuration, leaf, leaf);
+    for (size_t i = 0; goes_on && i < rule->fallback_count && i < FALLBACK_MOST; i++)
+        if (rule->fallback[i] != node->configuration)
+            goes_on = append_choice(out, rule->fallback[i], 2 * rule->fallback[i], leaf);
+    if (goes_on)
+        hn_text_printf(out->writer->text, "%d", ~leaf);
+    hn_text_append(out->writer->text, ";\n");
 }
 
 static void measure_depths(struct rule_writer *out)
@@ -205,7 +321,8 @@ static void write_node(const struct rule_writer *out, size_t place, int indent)
     write_leaf(out, node, indent);
 }
 
-static void write_rule(struct hn_export_writer *writer)
+/* With what the rule's values and features are in C. */
+static void write_with(struct hn_export_writer *writer, void (*write)(struct rule_writer *out))
 {
     struct rule_writer *out = calloc(1, sizeof *out);
     if (out == NULL) {
@@ -217,18 +334,68 @@ static void write_rule(struct hn_export_writer *writer)
     name_slots(out);
     write_features(out);
     measure_depths(out);
-    for (size_t i = 0; i < out->rule->value_count && writer->status == HN_OK; i++)
-        if (out->rule->values[i].word_count == 0)
-            write_number(out, i);
-    if (writer->status == HN_OK) {
-        write_inside(out);
-        write_node(out, 0, 4);
-    }
+    if (writer->status == HN_OK)
+        write(out);
+    for (size_t i = 0; i < HN_RULE_CONFIGURATIONS_MOST; i++)
+        hn_text_finish(&out->usable[i]);
     for (size_t i = 0; i < HN_RULE_VALUES_MOST; i++)
         free(out->names[i]);
     for (size_t i = 0; i < HN_RULE_FEATURES_MOST; i++)
         free(out->features[i]);
     free(out);
+}
+
+static void write_tree(struct rule_writer *out)
+{
+    write_all_usable(out);
+    for (size_t i = 0; i < out->rule->value_count; i++)
+        hn_text_printf(out->writer->text, "    (void)own_%s;\n", out->rule->values[i].name);
+    write_node(out, 0, 4);
+}
+
+static void write_numbers(struct rule_writer *out)
+{
+    for (size_t i = 0; i < out->rule->value_count; i++)
+        write_number(out, i);
+}
+
+static void write_parameters(struct rule_writer *out)
+{
+    for (size_t i = 0; i < out->rule->value_count; i++)
+        hn_export_append_wrapped(out->writer->text, "\n    ", "%s%s own_%s", i > 0 ? ", " : "",
+                                 type_of(out, i), out->rule->values[i].name);
+}
+
+static void write_arguments(struct rule_writer *out)
+{
+    for (size_t i = 0; i < out->rule->value_count; i++)
+        hn_export_append_wrapped(out->writer->text, "\n        ", "%sown_%s", i > 0 ? ", " : "",
+                                 out->rule->values[i].name);
+}
+
+static void write_rule_tree(struct hn_export_writer *writer)
+{
+    write_with(writer, write_tree);
+}
+
+static void write_rule_numbers(struct hn_export_writer *writer)
+{
+    write_with(writer, write_numbers);
+}
+
+static void write_rule_inside(struct hn_export_writer *writer)
+{
+    write_with(writer, write_inside);
+}
+
+static void write_rule_parameters(struct hn_export_writer *writer)
+{
+    write_with(writer, write_parameters);
+}
+
+static void write_rule_arguments(struct hn_export_writer *writer)
+{
+    write_with(writer, write_arguments);
 }
 
 static void write_fallback(struct hn_export_writer *writer)
@@ -316,7 +483,11 @@ const struct hn_export_part hn_export_rule_parts[] = {
     {"family_variants", .count = count_variants},
     {"family_capability", .count = count_capability},
     {"rule_configurations", .count = count_configurations},
-    {"rule_body", .write = write_rule},
+    {"rule_body", .write = write_rule_tree},
+    {"rule_numbers", .write = write_rule_numbers},
+    {"rule_inside", .write = write_rule_inside},
+    {"rule_parameters", .write = write_rule_parameters},
+    {"rule_arguments", .write = write_rule_arguments},
     {"rule_fallback", .write = write_fallback},
     {"losses", .write = write_losses},
     {0},
