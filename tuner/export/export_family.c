@@ -91,7 +91,7 @@ static struct hn_value way_of(const struct hn_rule_value *value, size_t way)
     return hn_rule_value_is_whole(value) ? hn_integer((int64_t)end) : hn_real(end);
 }
 
-/* The variant's words and frozen numbers, as the digits of its number. */
+/* The variant's words and frozen numbers, as the digits of its number; and what all have alike. */
 static enum hn_status set_ways(const struct hn_plan *plan, const struct hn_rule *rule,
                                size_t variant, struct hn_bindings *problem, struct hn_error *err)
 {
@@ -100,7 +100,7 @@ static enum hn_status set_ways(const struct hn_plan *plan, const struct hn_rule 
         const struct hn_rule_value *value = &rule->values[i];
         size_t ways = count_ways(plan, rule, value);
         const struct hn_value own = way_of(value, variant % ways);
-        if (ways > 1 || value->word_count > 0)
+        if (ways > 1 || value->word_count > 0 || value->low == value->high)
             status = hn_bindings_set(problem, value->name, &own, err);
         variant /= ways;
     }
