@@ -117,6 +117,15 @@ enum hn_status hn_bindings_set(struct hn_bindings *bindings, const char *name,
     return HN_OK;
 }
 
+bool hn_bindings_lend(struct hn_bindings *bindings, const char *name, const struct hn_value *value)
+{
+    size_t position;
+    if (find(bindings, name, &position))
+        return false;
+    insert(bindings, position, (char *)(uintptr_t)name, *value);
+    return true;
+}
+
 enum hn_status hn_bindings_merge(struct hn_bindings *into, const struct hn_bindings *from,
                                  struct hn_error *err)
 {

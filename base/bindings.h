@@ -20,6 +20,8 @@ void hn_bindings_finish(struct hn_bindings *bindings);
 /* Adds or replaces; copies name and word. */
 enum hn_status hn_bindings_set(struct hn_bindings *bindings, const char *name, const struct hn_value *value,
                                struct hn_error *err);
+/* Adds to bindings that borrow all, and whose arrays have room: never finish them. False: the name is there. */
+bool hn_bindings_lend(struct hn_bindings *bindings, const char *name, const struct hn_value *value);
 /* NULL when there is no such name. */
 const struct hn_value *hn_bindings_get(const struct hn_bindings *bindings, const char *name);
 /* copy and parse start `to` or `bindings` afresh: it need not be initialised, and is empty after a failure. */

@@ -197,6 +197,7 @@ static json_t *describe(const struct side *side, size_t index, const struct time
     json_object_set_new(json, "learnt_on", json_string(info->device));
     json_object_set_new(json, "get_us", json_real(side->get_us));
     json_object_set_new(json, "again_ns", json_real(side->again_ns));
+    json_object_set_new(json, "next_us", json_real(side->next_us));
     json_object_set_new(json, "launch_us", json_real(side->launch_us));
     return json;
 }

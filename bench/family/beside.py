@@ -180,7 +180,7 @@ def host_times(lines):
             "loaded": {"sizes": len(loaded), "get_us": median(side["get_us"] for side in loaded),
                        "worst_get_us": max((side["get_us"] for side in loaded), default=0),
                        "launch_us": median(side["launch_us"] for side in loaded)},
-            "again_ns": median(side["again_ns"] for side in sides)}
+            "again_ns": median(side["again_ns"] for side in sides), "next_us": median(side["next_us"] for side in sides)}
 
 
 def print_size(line):
@@ -208,7 +208,8 @@ def print_summary(result):
         print(f"  hone_get of the first size {host['first_get_us'] / 1000:.2f} ms and its launch {host['first_launch_us']:.0f} us; of "
               f"{loading['sizes']} that load a configuration {loading['get_us'] / 1000:.2f} ms and {loading['launch_us']:.0f} us; of "
               f"{loaded['sizes']} that find it loaded {loaded['get_us']:.2f} us (worst {loaded['worst_get_us']:.1f}) and "
-              f"{loaded['launch_us']:.1f} us; again {host['again_ns']:.0f} ns")
+              f"{loaded['launch_us']:.1f} us; again {host['again_ns']:.0f} ns; sizes one after another "
+              f"{host['next_us']:.2f} us")
 
 
 def summarise(options, drawn, lines, tuned_lines):

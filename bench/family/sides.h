@@ -28,6 +28,7 @@ struct side {
     size_t count;
     CUdeviceptr output; /* the first */
     double get_us, again_ns, launch_us; /* of hone_get, the first and another of this problem, and its first launch */
+    double next_us; /* of hone_get for other sizes, one after another: the median */
 };
 
 struct sides {

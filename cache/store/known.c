@@ -29,7 +29,8 @@ static enum hn_status make_room(struct hn_known_problems *known, int64_t count,
     size_t capacity = 16;
     while (capacity < 2 * (size_t)count)
         capacity *= 2;
-    *known = (struct hn_known_problems){calloc(capacity, sizeof *known->hashes), capacity - 1};
+    *known = (struct hn_known_problems){.hashes = calloc(capacity, sizeof *known->hashes),
+                                        .mask = capacity - 1};
     return known->hashes != NULL ? HN_OK : hn_fail_memory(err);
 }
 
@@ -107,16 +108,14 @@ enum hn_status hn_known_problems_read(struct hn_store *store, const char *kernel
 void hn_known_problems_finish(struct hn_known_problems *known)
 {
     free(known->hashes);
+    hn_text_finish(&known->text);
     *known = (struct hn_known_problems){.hashes = NULL};
 }
 
-bool hn_known_problems_may_have(const struct hn_known_problems *known,
-                                const struct hn_bindings *problem)
+bool hn_known_problems_may_have(struct hn_known_problems *known, const struct hn_bindings *problem)
 {
-    char *text = hn_store_text_of(problem);
-    if (text == NULL)
-        return true;
-    bool has = known->hashes[place_of(known, hash_text(text))] != 0;
-    free(text);
-    return has;
+    known->text.length = 0;
+    hn_bindings_append(&known->text, problem);
+    return known->text.failed || known->text.data == NULL ||
+           known->hashes[place_of(known, hash_text(known->text.data))] != 0;
 }

@@ -9,6 +9,7 @@
 struct hn_known_problems {
     uint64_t *hashes; /* of their texts; 0: free */
     size_t mask;
+    struct hn_text text; /* of the problem that was asked about last */
 };
 
 /* Those of a kernel with that signature. */
@@ -16,6 +17,6 @@ enum hn_status hn_known_problems_read(struct hn_store *store, const char *kernel
                                       struct hn_known_problems *known, struct hn_error *err);
 void hn_known_problems_finish(struct hn_known_problems *known);
 /* False: there is none of that problem for sure. */
-bool hn_known_problems_may_have(const struct hn_known_problems *known, const struct hn_bindings *problem);
+bool hn_known_problems_may_have(struct hn_known_problems *known, const struct hn_bindings *problem);
 
 #endif

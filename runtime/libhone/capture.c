@@ -167,8 +167,8 @@ static json_t *make_head(const struct capture *capture)
     json_t *plan = json_loads(kernel->plan->json, 0, NULL);
     const char *config = kernel->plan->plan->config;
     return json_pack("{s:i, s:s, s:s, s:o, s:o, s:s, s:O, s:O, s:O}", "format", HN_CAPTURE_FORMAT,
-                     "kernel", kernel->info.kernel, "config", config == NULL ? "" : config, "plan",
-                     plan, "problem", hn_bindings_to_json(&kernel->problem), "point",
+                     "kernel", kernel->name, "config", config == NULL ? "" : config, "plan", plan,
+                     "problem", hn_bindings_to_json(&kernel->problem), "point",
                      hone_kernel_info(kernel)->point, "scalars", capture->scalars, "inputs",
                      capture->inputs, "expected", capture->expected);
 }
@@ -219,7 +219,7 @@ enum hone_status hn_lib_capture(struct hone_kernel *kernel, CUstream stream, con
                               .inputs = json_array(),
                               .expected = json_array(),
                               .scalars = json_object()};
-    char *path = choose_path(kernel->cache, kernel->info.kernel);
+    char *path = choose_path(kernel->cache, kernel->name);
     struct hn_c_locale locale;
     hn_c_locale_enter(&locale);
     enum hn_status status =
@@ -232,5 +232,5 @@ enum hone_status hn_lib_capture(struct hone_kernel *kernel, CUstream stream, con
     if (status == HN_OK)
         return HONE_OK;
     return hn_lib_fail(err, HONE_CAPTURE_FAILED, "%s was launched, but not captured: %.900s",
-                       kernel->info.kernel, reason.message);
+                       kernel->name, reason.message);
 }

@@ -8,6 +8,7 @@
 #include "runtime/libhone/index.h"
 #include "runtime/libhone/kernel.h"
 #include "runtime/libhone/race.h"
+#include "runtime/libhone/sizes.h"
 
 /* Which point serves a problem: by what the cache holds, and by what the caller wants when it holds
  * nothing. */
@@ -350,6 +351,10 @@ static enum hone_status load(struct search *search, const struct hn_lib_choice *
                                     shared, handle, err);
     if (status == HONE_OK)
         status = hn_lib_info_make(*handle, choice, compiled, err);
+    if (status == HONE_OK && shared != NULL && !shared->has_pattern) {
+        shared->pattern = hn_lib_pattern_make(*handle, choice);
+        shared->has_pattern = true;
+    }
     if (status != HONE_OK) {
         hn_lib_kernel_destroy(*handle);
         *handle = NULL;
@@ -513,6 +518,40 @@ static enum hone_status choose_fast(struct search *search, struct hn_tuned_list 
     return choose_among_all(search, choice, err);
 }
 
+/* False: it is made, or none was made of the configuration that it could be like. */
+static bool make_like_other(struct search *search, int configuration, bool sure,
+                            struct hone_kernel **made)
+{
+    struct hn_lib_choice choice = choice_of_rule(search, search->rule->plan, configuration);
+    struct hn_lib_module *module = hn_lib_module_find_pattern(&choice);
+    choice.sure = sure;
+    if (module == NULL || (!sure && search->options->on_miss != HONE_MISS_NEAREST))
+        return false;
+    *made = hn_lib_pattern_apply(module->pattern, &choice);
+    return *made == NULL;
+}
+
+/* Of a rule of this device, like others that were made of its configurations; NULL: that is not all
+ * that it takes. */
+static struct hone_kernel *make_like_others(struct search *search)
+{
+    const struct hone_options *options = search->options;
+    struct hn_lib_rule *rule = search->rule;
+    if (rule == NULL || !search->is_own_rule || !rule->has_program || !rule->has_known ||
+        rule->plan == NULL || options->separate != 0 || options->graph != 0 ||
+        search->cache->capture_folder != NULL)
+        return NULL;
+    const struct hn_rule_node *leaf = hn_rule_program_find(&rule->program, search->problem);
+    if (leaf == NULL || hn_known_problems_may_have(&rule->known, search->problem))
+        return NULL;
+    const struct hn_rule *stored = &rule->stored->rule;
+    struct hone_kernel *made = NULL;
+    bool goes_on = make_like_other(search, leaf->configuration, leaf->sure, &made);
+    for (size_t i = 0; goes_on && i < stored->fallback_count; i++)
+        goes_on = make_like_other(search, stored->fallback[i], false, &made);
+    return made;
+}
+
 enum hone_status hn_lib_choose(struct hone_cache *cache, CUcontext context, const char *kernel,
                                const struct hn_bindings *problem,
                                const struct hone_options *options, struct hone_kernel **handle,
@@ -530,10 +569,12 @@ enum hone_status hn_lib_choose(struct hone_cache *cache, CUcontext context, cons
         status = find_device(cache, context, &search.device, err);
     if (status == HONE_OK)
         status = find_rule(&search, err);
-    if (status == HONE_OK)
+    *handle = status == HONE_OK ? make_like_others(&search) : NULL;
+    if (status == HONE_OK && *handle == NULL) {
         status = choose_fast(&search, &list, &choice, err);
-    if (status == HONE_OK)
-        status = load_chosen(&search, &choice, handle, err);
+        if (status == HONE_OK)
+            status = load_chosen(&search, &choice, handle, err);
+    }
     forget_launch(&search);
     hn_bindings_finish(&search.whole);
     hn_tuned_list_free(&list);

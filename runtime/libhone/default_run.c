@@ -21,7 +21,7 @@ static enum hn_status make_kernel(struct hone_kernel *kernel, struct hone_kernel
     bool allowed = false;
     bool compiled = false;
     static const struct hone_options options = {.on_miss = HONE_MISS_DEFAULT};
-    const struct hn_lib_choice choice = {.kernel = kernel->info.kernel,
+    const struct hn_lib_choice choice = {.kernel = kernel->name,
                                          .plan = kernel->plan,
                                          .problem = &kernel->problem,
                                          .point = &kernel->plan->plan->defaults,

@@ -20,6 +20,7 @@ static void finish_rule(struct hn_lib_rule *rule)
     }
     free(rule->configurations);
     hn_bindings_finish(&rule->names);
+    hn_rule_program_finish(&rule->program);
     hn_known_problems_finish(&rule->known);
 }
 
@@ -53,6 +54,7 @@ static enum hn_status fill_rule(struct hn_lib_family *family, size_t index, stru
             .simulated = stored->simulated,
             .stale = stored->stale,
         };
+    rule->has_program = hn_rule_program_make(&rule->program, &stored->rule);
     for (size_t i = 0; status == HN_OK && i < stored->rule.value_count; i++)
         status = hn_bindings_set(&rule->names, stored->rule.values[i].name, &zero, err);
     for (size_t i = 0; i < HN_DEVICE_LIMITS; i++)
@@ -175,15 +177,14 @@ static bool steps_are_fixed(const struct hn_plan *plan)
     return true;
 }
 
-/* The low end of all numbers, or beyond the high one, with what the program has of the problem. */
-static enum hn_status make_corner(const struct hn_lib_choice *choice, bool high,
+enum hn_status hn_lib_corner_make(const struct hn_lib_choice *choice, bool high, int beyond,
                                   struct hn_bindings *corner, struct hn_error *err)
 {
     const struct hn_rule *rule = &choice->rule->stored->rule;
     enum hn_status status = hn_bindings_copy(corner, choice->problem, err);
     for (size_t i = 0; status == HN_OK && i < rule->value_count; i++) {
         const struct hn_rule_value *value = &rule->values[i];
-        double end = high ? value->high + 1 : value->low;
+        double end = high ? value->high + beyond : value->low;
         struct hn_value number =
             hn_rule_value_is_whole(value) ? hn_integer((int64_t)end) : hn_real(end);
         if (value->word_count == 0 &&
@@ -196,8 +197,8 @@ static enum hn_status make_corner(const struct hn_lib_choice *choice, bool high,
 static bool is_same_at_the_ends(const struct hn_lib_choice *choice)
 {
     struct hn_bindings low, high;
-    bool same = make_corner(choice, false, &low, NULL) == HN_OK;
-    same = make_corner(choice, true, &high, NULL) == HN_OK && same &&
+    bool same = hn_lib_corner_make(choice, false, 0, &low, NULL) == HN_OK;
+    same = hn_lib_corner_make(choice, true, 1, &high, NULL) == HN_OK && same &&
            hn_lib_program_is_same(choice, &low, &high);
     hn_bindings_finish(&low);
     hn_bindings_finish(&high);

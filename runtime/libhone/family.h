@@ -2,6 +2,7 @@
 #ifndef HONE_RUNTIME_LIBHONE_FAMILY_H
 #define HONE_RUNTIME_LIBHONE_FAMILY_H
 
+#include "cache/family/rule_program.h"
 #include "cache/store/known.h"
 #include "cache/store/store_rules.h"
 #include "runtime/compile/image.h"
@@ -10,6 +11,8 @@
 /* What was learnt of families: rules, and the modules that problems of a family share. With the lock held. */
 
 struct hn_lib_choice;
+
+struct hn_lib_pattern;
 
 /* A module that was loaded for one problem and serves others. Its functions allow as much dynamic shared memory as was
  * asked for so far. */
@@ -21,6 +24,8 @@ struct hn_lib_module {
     struct hn_image image;
         CUmodule module;
     bool is_checked; /* its kernels take what the plan passes */
+    struct hn_lib_pattern *pattern; /* sizes.h; NULL: there is none */
+    bool has_pattern;               /* it was tried to make one */
     struct hn_lib_function {
         CUfunction function; /* NULL: not found yet */
         int64_t shared_bytes;
@@ -45,6 +50,8 @@ struct hn_lib_rule {
     struct hn_known_problems known; /* that may have results of their own */
     bool has_known;                 /* they were read */
     struct hn_lib_configuration *configurations;
+    struct hn_rule_program program;
+    bool has_program; /* it can be run */
 };
 
 /* The rules of a kernel, which may be none. */
@@ -68,12 +75,16 @@ enum hone_status hn_lib_rule_may_be_tuned(struct hone_cache *cache, struct hn_li
 void hn_lib_family_forget_known(struct hone_cache *cache, const char *kernel);
 void hn_lib_family_finish(struct hn_lib_family *family);
 
+/* The choice's problem with the low end of all numbers that are no part of its program, or with so much more than the high one. */
+enum hn_status hn_lib_corner_make(const struct hn_lib_choice *choice, bool high, int beyond, struct hn_bindings *corner,
+                                  struct hn_error *err);
 /* Whether one program serves all problems of the family that have the same words and frozen values (hn_plan_program_values).
  * It is kept for all of them as the image of a task that has these alone as its problem. */
 bool hn_lib_program_is_shared(const struct hn_lib_choice *choice);
 
-/* The module that was loaded for another problem with the choice's program, or NULL. */
+/* The module that was loaded for another problem with the choice's program, or NULL; and one that has a pattern. */
 struct hn_lib_module *hn_lib_module_find(const struct hn_lib_choice *choice);
+struct hn_lib_module *hn_lib_module_find_pattern(const struct hn_lib_choice *choice);
 /* Loads one for the configuration. Takes what is in the image. */
 enum hone_status hn_lib_module_add(struct hone_cache *cache, const struct hn_lib_choice *choice,
                                    struct hn_image *image, struct hn_lib_module **module, struct hone_error *err);

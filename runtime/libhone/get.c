@@ -6,6 +6,9 @@
 #include "runtime/libhone/kernel.h"
 #include "runtime/libhone/memo.h"
 
+/* More than any config has. */
+enum { MOST_VALUES = 256 };
+
 static bool is_value(const struct hone_value *value)
 {
     if (value->name == NULL || value->kind < HONE_INTEGER || value->kind > HONE_WORD)
@@ -76,33 +79,37 @@ static enum hone_status find_context(struct hone_cache *cache, CUcontext *contex
     return HONE_CUDA;
 }
 
-/* With the lock held. */
-static enum hone_status make(struct hone_cache *cache, const struct hn_lib_request *request,
-                             struct hone_kernel **handle, struct hone_error *err)
+static enum hone_status take_problem(const struct hn_lib_request *request,
+                                     struct hn_bindings *problem, struct hone_error *err)
 {
-    struct hn_bindings problem;
-    struct hn_error reason;
-    hn_error_init(&reason);
-    enum hn_status status = HN_OK;
-    hn_bindings_init(&problem);
-    for (size_t i = 0; status == HN_OK && i < request->problem_count; i++) {
+    for (size_t i = 0; i < request->problem_count; i++) {
         const struct hone_value *from = &request->problem[i];
         struct hn_value value = from->kind == HONE_INTEGER   ? hn_integer(from->as.integer)
                                 : from->kind == HONE_REAL    ? hn_real(from->as.real)
                                 : from->kind == HONE_BOOLEAN ? hn_boolean(from->as.boolean != 0)
                                                              : hn_word(from->as.word);
-        if (hn_bindings_get(&problem, from->name) != NULL)
-            status = hn_fail(&reason, HN_EUSAGE, "hone_get: problem value '%.100s' is there twice",
-                             from->name);
-        else
-            status = hn_bindings_set(&problem, from->name, &value, &reason);
+        if (!hn_bindings_lend(problem, from->name, &value))
+            return hn_lib_fail(err, HONE_INVALID, "hone_get: problem value '%.100s' is there twice",
+                               from->name);
     }
-    enum hone_status made = hn_lib_take(err, status, &reason);
-    if (made == HONE_OK)
-        made = hn_lib_choose(cache, request->context, request->kernel, &problem, request->options,
-                             handle, err);
-    hn_bindings_finish(&problem);
-    return made;
+    return HONE_OK;
+}
+
+/* With the lock held. */
+static enum hone_status make(struct hone_cache *cache, const struct hn_lib_request *request,
+                             struct hone_kernel **handle, struct hone_error *err)
+{
+    char *names[MOST_VALUES];
+    struct hn_value values[MOST_VALUES];
+    struct hn_bindings problem = {.names = names, .values = values};
+    if (request->problem_count > MOST_VALUES)
+        return hn_lib_fail(err, HONE_INVALID,
+                           "hone_get: found %zu problem values, expected at most %d",
+                           request->problem_count, MOST_VALUES);
+    enum hone_status status = take_problem(request, &problem, err);
+    return status == HONE_OK ? hn_lib_choose(cache, request->context, request->kernel, &problem,
+                                             request->options, handle, err)
+                             : status;
 }
 
 /* Another thread may have made and kept one for the same, while this one was tuning. */

@@ -12,9 +12,9 @@
 static const char *keep(struct hone_kernel *kernel, char *string, bool *failed)
 {
     size_t free_place = 0;
-    while (kernel->strings[free_place] != NULL)
+    while (kernel->about->strings[free_place] != NULL)
         free_place++;
-    kernel->strings[free_place] = string;
+    kernel->about->strings[free_place] = string;
     *failed = *failed || string == NULL;
     return string;
 }
@@ -41,7 +41,7 @@ static char *stale_text(const struct hn_tuned *tuned, const struct hn_device *de
 /* One string of everything that the identity says, and the pieces pointing into it. */
 static void describe_source(struct hone_kernel *kernel, const struct hn_tuned *tuned, bool *failed)
 {
-    struct hone_info *info = &kernel->info;
+    struct hone_info *info = &kernel->about->info;
     struct hn_text text;
     size_t at[5];
     const char *const parts[5] = {tuned->identity.device.name, tuned->identity.regime,
@@ -70,7 +70,7 @@ static void describe_source(struct hone_kernel *kernel, const struct hn_tuned *t
 
 static void describe_record(struct hone_kernel *kernel, const struct hn_tuned *tuned, bool *failed)
 {
-    struct hone_info *info = &kernel->info;
+    struct hone_info *info = &kernel->about->info;
     const struct hn_timing *timing = &tuned->best.timing;
     info->verification = hn_verification_names[tuned->best.verdict.kind];
     info->median_us = timing->median_us;
@@ -88,10 +88,10 @@ static struct hone_loss loss_of(const struct hn_rule_loss *loss)
 static void describe_rule(struct hone_kernel *kernel)
 {
     const struct hn_rule *rule = &kernel->rule->stored->rule;
-    kernel->info.grade = HONE_GRADE_FAMILY;
-    kernel->info.sure = kernel->sure;
-    kernel->info.predicted = loss_of(&rule->predicted);
-    kernel->info.measured = loss_of(&rule->measured);
+    kernel->about->info.grade = HONE_GRADE_FAMILY;
+    kernel->about->info.sure = kernel->sure;
+    kernel->about->info.predicted = loss_of(&rule->predicted);
+    kernel->about->info.measured = loss_of(&rule->measured);
 }
 
 static enum hone_grade grade_of(enum hn_grade grade)
@@ -110,8 +110,8 @@ static enum hone_grade grade_of(enum hn_grade grade)
 static bool describe(struct hone_kernel *kernel, const struct hn_tuned *tuned)
 {
     bool failed = false;
-    kernel->info.problem = keep(kernel, hn_bindings_text(&kernel->problem), &failed);
-    kernel->info.point = keep(kernel, hn_bindings_text(&kernel->point), &failed);
+    kernel->about->info.problem = keep(kernel, hn_bindings_text(&kernel->problem), &failed);
+    kernel->about->info.point = keep(kernel, hn_bindings_text(&kernel->point), &failed);
     if (tuned != NULL)
         describe_source(kernel, tuned, &failed);
     if (kernel->rule != NULL)
@@ -121,33 +121,58 @@ static bool describe(struct hone_kernel *kernel, const struct hn_tuned *tuned)
     return !failed;
 }
 
+/* All that is not known is empty. */
+static const struct hone_info nothing = {.problem = "",
+                                         .point = "",
+                                         .stale_because = "",
+                                         .tuned_problem = "",
+                                         .device = "",
+                                         .regime = "",
+                                         .objective = "",
+                                         .verification = "",
+                                         .driver = "",
+                                         .nvrtc = "",
+                                         .record = "{}",
+                                         .origin = "",
+                                         .kernel = ""};
+
+static bool begin(struct hone_kernel *kernel)
+{
+    kernel->about = calloc(1, sizeof *kernel->about);
+    if (kernel->about == NULL)
+        return false;
+    kernel->about->info = nothing;
+    kernel->about->info.kernel = kernel->name;
+    kernel->about->info.compiled = kernel->compiled;
+    return true;
+}
+
+void hn_lib_info_free(struct hone_kernel *kernel)
+{
+    for (size_t i = 0; kernel->about != NULL && i < sizeof kernel->about->strings / sizeof(char *);
+         i++)
+        free(kernel->about->strings[i]);
+    free(kernel->about);
+}
+
 enum hone_status hn_lib_info_make(struct hone_kernel *kernel, const struct hn_lib_choice *choice,
                                   bool compiled, struct hone_error *err)
 {
-    bool failed = false;
-    kernel->info = (struct hone_info){.grade = grade_of(choice->grade),
-                                      .compiled = compiled,
-                                      .problem = "",
-                                      .point = "",
-                                      .stale_because = "",
-                                      .tuned_problem = "",
-                                      .device = "",
-                                      .regime = "",
-                                      .objective = "",
-                                      .verification = "",
-                                      .driver = "",
-                                      .nvrtc = "",
-                                      .record = "{}",
-                                      .origin = ""};
+    kernel->compiled = compiled;
     kernel->rule = choice->rule;
     kernel->sure = choice->sure;
     if (choice->rule != NULL) {
-        kernel->info.kernel = choice->rule->kernel;
+        kernel->name = choice->rule->kernel;
         return HONE_OK;
     }
-    kernel->info.kernel = keep(kernel, strdup(choice->kernel), &failed);
-    failed = !describe(kernel, choice->tuned) || failed;
-    atomic_store(&kernel->has_info, true);
+    bool failed = !begin(kernel);
+    if (!failed) {
+        kernel->name = keep(kernel, strdup(choice->kernel), &failed);
+        kernel->about->info.kernel = kernel->name;
+        kernel->about->info.grade = grade_of(choice->grade);
+        failed = !describe(kernel, choice->tuned) || failed;
+    }
+    atomic_store(&kernel->has_info, !failed);
     return failed ? hn_lib_fail(err, HONE_NO_MEMORY, "out of memory") : HONE_OK;
 }
 
@@ -157,10 +182,12 @@ static const char *or_empty(const char *string)
 }
 
 /* Of what a rule chose. Without memory, strings are empty. */
-static void make_late(struct hone_kernel *kernel)
+static bool make_late(struct hone_kernel *kernel)
 {
-    struct hone_info *info = &kernel->info;
     struct hn_c_locale locale;
+    if (!begin(kernel))
+        return false;
+    struct hone_info *info = &kernel->about->info;
     hn_c_locale_enter(&locale);
     (void)describe(kernel, &kernel->configuration->tuned);
     hn_c_locale_leave(&locale);
@@ -168,6 +195,7 @@ static void make_late(struct hone_kernel *kernel)
     info->point = or_empty(info->point);
     info->origin = or_empty(info->origin);
     info->stale_because = or_empty(info->stale_because);
+    return true;
 }
 
 /* What it adds to a kernel is for all who ask: to them it has always been there. */
@@ -178,10 +206,11 @@ const struct hone_info *hone_kernel_info(const struct hone_kernel *kernel)
         return NULL;
     if (!atomic_load_explicit(&own->has_info, memory_order_acquire)) {
         pthread_mutex_lock(&own->cache->info_lock);
-        if (!atomic_load(&own->has_info))
-            make_late(own);
-        atomic_store_explicit(&own->has_info, true, memory_order_release);
+        bool has = atomic_load(&own->has_info) || make_late(own);
+        atomic_store_explicit(&own->has_info, has, memory_order_release);
         pthread_mutex_unlock(&own->cache->info_lock);
+        if (!has)
+            return &nothing;
     }
-    return &kernel->info;
+    return &kernel->about->info;
 }

@@ -14,7 +14,7 @@ static void free_workspaces(struct hone_kernel *kernel, bool on_device)
     struct hn_lib_workspace *workspace = atomic_load(&kernel->workspaces);
     while (workspace != NULL) {
         struct hn_lib_workspace *next = workspace->next;
-        if (on_device)
+        if (on_device && !workspace->is_piece)
             kernel->cache->driver.p_cuMemFree(workspace->address);
         free(workspace);
         workspace = next;
@@ -58,14 +58,18 @@ void hn_lib_kernel_destroy(struct hone_kernel *kernel)
     hn_lib_race_destroy(kernel->race);
     unload(kernel);
     hn_lib_maps_free(kernel);
-    for (size_t i = 0; i < sizeof kernel->strings / sizeof *kernel->strings; i++)
-        free(kernel->strings[i]);
+    hn_lib_info_free(kernel);
+    if (kernel->is_piece) {
+        free(kernel);
+        return;
+    }
     hn_launch_finish(&kernel->launch);
     hn_bindings_finish(&kernel->problem);
     if (kernel->configuration == NULL)
         hn_bindings_finish(&kernel->point);
     free(kernel->symbols);
     free(kernel->steps);
+    free(kernel->grids);
     free(kernel->slots);
     free(kernel);
 }
@@ -93,12 +97,21 @@ static enum hone_status take_arguments(const struct hone_kernel *kernel,
                                launch->step->entry);
 }
 
+static void set_shape(struct hone_kernel *kernel, size_t index)
+{
+    struct hn_module_step *shape = &kernel->steps[index].shape;
+    *shape = hn_module_step_of(&kernel->launch.steps[index]);
+    kernel->grids[index][0] = shape->config.gridDimX;
+    kernel->grids[index][1] = shape->config.gridDimY;
+    kernel->grids[index][2] = shape->config.gridDimZ;
+}
+
 static enum hone_status make_step(struct hone_kernel *kernel, const struct hn_image *image,
                                   size_t index, struct hone_error *err)
 {
     const struct hn_launch_step *launch = &kernel->launch.steps[index];
     struct hn_lib_step *step = &kernel->steps[index];
-    step->shape = hn_module_step_of(launch);
+    set_shape(kernel, index);
     step->window_argument = launch->step->geometry.window.argument;
     enum hone_status status = take_arguments(kernel, launch, step, err);
     if (status != HONE_OK)
@@ -139,7 +152,7 @@ static enum hone_status fit_clusters(struct hone_kernel *kernel, size_t index,
     if (record.outcome != HN_OUTCOME_OK)
         status = hn_lib_fail(err, HONE_UNSUPPORTED, "%.1000s",
                              record.message != NULL ? record.message : "out of memory");
-    kernel->steps[index].shape = hn_module_step_of(launch);
+    set_shape(kernel, index);
     hn_record_finish(&record);
     free(values);
     return status;
@@ -159,9 +172,9 @@ static enum hone_status make_steps(struct hone_kernel *kernel, const struct hn_i
                                    struct hone_error *err)
 {
     enum hone_status status = HONE_OK;
-    kernel->steps = calloc(kernel->launch.step_count > 0 ? kernel->launch.step_count : 1,
-                           sizeof *kernel->steps);
-    if (kernel->steps == NULL)
+    kernel->steps = calloc(kernel->launch.step_count + 1, sizeof *kernel->steps);
+    kernel->grids = calloc(kernel->launch.step_count + 1, sizeof *kernel->grids);
+    if (kernel->steps == NULL || kernel->grids == NULL)
         return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
     kernel->step_count = kernel->launch.step_count;
     if (kernel->shared != NULL)
@@ -255,6 +268,11 @@ enum hone_status hn_lib_kernel_make(struct hone_cache *cache, const struct hn_li
     for (size_t i = 0; i < made->slot_count; i++)
         made->has_zeroed = made->has_zeroed || made->slots[i].zeroed;
     made->has_zeroed = made->has_zeroed || made->symbol_count > made->symbols_to_set;
+    if (status == HONE_OK && made->launch.tensor_count > 0) {
+        made->maps = calloc(HN_LIB_PLACES, sizeof *made->maps);
+        if (made->maps == NULL)
+            status = hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
+    }
     made->as_graph = status == HONE_OK && choice->options->graph != 0 && hn_lib_graph_suits(made);
     if (status == HONE_OK)
         *kernel = made;

@@ -17,6 +17,8 @@ struct hn_lib_rule;
 enum { HN_LIB_MAX_ARGUMENTS = 64 };
 /* Nor more tensor maps than this. */
 enum { HN_LIB_MAX_MAPS = 8 };
+/* Addresses of tensor maps that are remembered. */
+enum { HN_LIB_PLACES = 128 };
 
 /* An argument of hone_launch; its index is its place in the plan. */
 struct hn_lib_slot {
@@ -56,6 +58,12 @@ struct hn_lib_workspace {
     CUstream stream;
     const void *thread; /* of CU_STREAM_PER_THREAD, which is another stream in each */
     CUdeviceptr address;
+    bool is_piece; /* of a slab */
+};
+
+struct hn_lib_about {
+    struct hone_info info;
+    char *strings[8]; /* of info */
 };
 
 struct hone_kernel {
@@ -72,6 +80,7 @@ struct hone_kernel {
     struct hn_lib_slot *slots;
     size_t slot_count;
     struct hn_lib_step *steps;
+    unsigned int (*grids)[3]; /* of each step */
     size_t step_count;
     struct hn_lib_symbol *symbols;
     size_t symbol_count;
@@ -79,15 +88,17 @@ struct hone_kernel {
     atomic_bool symbols_are_set;
     bool has_zeroed; /* arguments or symbols */
     bool is_watched; /* its launches are captured or raced */
+    bool is_piece;   /* of sizes.h: slots, grids and problem values lie behind it, and it shares all else */
     struct hn_lib_race *race; /* race.h; NULL: it has none */
-    _Atomic(struct hn_lib_map *) maps[128]; /* by address */
+    _Atomic(struct hn_lib_map *) *maps; /* HN_LIB_PLACES, by address; NULL: it takes none */
     uint64_t workspace_bytes;
     _Atomic(struct hn_lib_workspace *) workspaces;
     bool as_graph; /* its launches are replayed as graphs */
     _Atomic(struct hn_lib_graphs *) graphs;
     atomic_long captured; /* launches */
-    struct hone_info info; /* its `kernel` and `compiled` are there from the beginning */
-    char *strings[8];      /* of info */
+    const char *name; /* as asked for */
+    bool compiled;    /* NVRTC was called for it */
+    struct hn_lib_about *about; /* what callers are told, made when they ask where a rule chose it; NULL: not yet */
     const struct hn_lib_rule *rule;                   /* that chose it; NULL: none did */
     const struct hn_lib_configuration *configuration; /* of that rule */
     bool sure;                                        /* what the rule says of it */
@@ -98,11 +109,14 @@ struct hone_kernel {
 bool hn_lib_enter(const struct hone_cache *cache, CUcontext context, CUcontext *outside);
 void hn_lib_leave(const struct hone_cache *cache, CUcontext outside);
 
+void hn_lib_info_free(struct hone_kernel *kernel);
 /* NULL is fine. choice.h has how it is made. */
 void hn_lib_kernel_destroy(struct hone_kernel *kernel);
 /* Parts of the making, with the lock held. */
 enum hone_status hn_lib_slots_make(struct hone_kernel *kernel, const struct hn_value *values,
                                    struct hone_error *err);
+/* Gives the owned ones their places in the workspace. */
+void hn_lib_slots_place(struct hone_kernel *kernel);
 enum hone_status hn_lib_symbols_find(struct hone_kernel *kernel, const struct hn_value *values,
                                      struct hone_error *err);
 
@@ -114,6 +128,8 @@ enum hn_status hn_lib_scalar(const struct hn_argument *argument, const struct hn
 enum hone_status hn_lib_workspace_get(struct hone_kernel *kernel, CUstream stream, CUdeviceptr *address,
                                       struct hone_error *err);
 
+/* Frees the slabs of a cache whose kernels are gone. */
+void hn_lib_slabs_free(struct hone_cache *cache);
 /* Which thread a stream belongs to: the default stream of a thread has the same handle in all. NULL: to none. */
 const void *hn_lib_stream_thread(CUstream stream);
 

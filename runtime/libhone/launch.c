@@ -43,21 +43,21 @@ __attribute__((cold, noinline)) static enum hone_status refuse(const struct hone
     const char *kind = kind_name(slot->kind);
     if (argument->kind != slot->kind)
         return hn_lib_fail(err, HONE_INVALID, "argument '%s' of %s is given by %s, expected %s",
-                           slot->name, kernel->info.kernel, kind_name(argument->kind), kind);
+                           slot->name, kernel->name, kind_name(argument->kind), kind);
     if (slot->kind == HONE_BYTES)
         return hn_lib_fail(err, HONE_INVALID, "argument '%s' of %s has %u bytes, expected %u",
-                           slot->name, kernel->info.kernel, argument->bytes, slot->value_bytes);
+                           slot->name, kernel->name, argument->bytes, slot->value_bytes);
     if (slot->kind == HONE_BUFFER)
         return hn_lib_fail(err, HONE_INVALID,
                            "argument '%s' of %s lies at 0x%llx, expected a multiple of %llu bytes, "
                            "as its 'align' or a tensor map over it wants",
-                           slot->name, kernel->info.kernel, (unsigned long long)argument->as.bits,
+                           slot->name, kernel->name, (unsigned long long)argument->as.bits,
                            (unsigned long long)slot->below_align + 1);
     return hn_lib_fail(
         err, HONE_INVALID,
         "argument '%s' of %s is not what it is for the problem %.300s: leave it out, "
         "or get the kernel for the problem that you have",
-        slot->name, kernel->info.kernel, hone_kernel_info(kernel)->problem);
+        slot->name, kernel->name, hone_kernel_info(kernel)->problem);
 }
 
 __attribute__((cold, noinline)) static enum hone_status
@@ -66,9 +66,9 @@ refuse_missing(const struct hone_kernel *kernel, const struct hn_lib_slot *slot,
 {
     if (found == NULL)
         return hn_lib_fail(err, HONE_INVALID, "argument '%s' of %s is missing", slot->name,
-                           kernel->info.kernel);
+                           kernel->name);
     return hn_lib_fail(err, HONE_INVALID, "found argument '%s' where %s takes '%s'%s",
-                       name_of(found), kernel->info.kernel, slot->name,
+                       name_of(found), kernel->name, slot->name,
                        is_known(kernel, found->name) ? ": arguments stand in the config's order"
                                                      : ", and nothing of that name");
 }
@@ -166,7 +166,8 @@ enum hone_status hn_lib_launch_steps(struct hone_kernel *kernel, CUstream stream
                                 : &values[argument];
         }
         CUdeviceptr window = step->shape.window == SIZE_MAX ? 0 : values[step->window_argument];
-        result = hn_module_launch(&step->shape, driver, step->function, stream, window, parameters);
+        result = hn_module_launch_grid(&step->shape, kernel->grids[s], driver, step->function,
+                                       stream, window, parameters);
     }
     return result == CUDA_SUCCESS ? HONE_OK : hn_lib_cuda(kernel->cache, result, "launching", err);
 }
@@ -187,7 +188,7 @@ enum hone_status hone_launch(struct hone_kernel *kernel, CUstream stream,
         !atomic_load_explicit(&kernel->symbols_are_set, memory_order_acquire))
         return hn_lib_fail(err, HONE_INVALID,
                            "%s has %zu symbols that were never set: call hone_set_symbols first",
-                           kernel->info.kernel, kernel->symbols_to_set);
+                           kernel->name, kernel->symbols_to_set);
     if (owned != 0)
         status = place_owned(kernel, stream, owned, values, err);
     if (status != HONE_OK)

@@ -43,6 +43,14 @@ struct hn_lib_compiled {
     char *entries; /* a line each */
 };
 
+/* Device memory of which handles have pieces: one call of the driver for many of them. */
+struct hn_lib_slab {
+    struct hn_lib_slab *next;
+    CUcontext context;
+    CUdeviceptr address;
+    uint64_t used;
+};
+
 struct hone_cache {
     char *path;
     bool is_folder;
@@ -60,6 +68,7 @@ struct hone_cache {
     struct hn_lib_device *devices;
     struct hn_lib_compiled *compiled;
     struct hone_kernel *kernels;
+    struct hn_lib_slab *slabs;
     _Atomic(struct hn_lib_memos *) memos; /* memo.h */
     char *capture_folder; /* NULL: nothing is captured */
     long capture_launches; /* of each handle */

@@ -39,8 +39,7 @@ static const CUtensorMap *find(struct hone_kernel *kernel, const struct hn_tenso
     size_t number = (size_t)(tensor - kernel->launch.tensors);
     uint64_t hash = (address / 256 + number) * UINT64_C(0x9e3779b97f4a7c15);
     for (size_t i = 0; i < PROBES; i++) {
-        _Atomic(struct hn_lib_map *) *place =
-            &kernel->maps[((hash >> 32) + i) % (sizeof kernel->maps / sizeof kernel->maps[0])];
+        _Atomic(struct hn_lib_map *) *place = &kernel->maps[((hash >> 32) + i) % HN_LIB_PLACES];
         struct hn_lib_map *there = atomic_load_explicit(place, memory_order_acquire);
         if (there == NULL && made == NULL)
             made = make(kernel, tensor, address, result);
@@ -78,6 +77,7 @@ CUresult hn_lib_maps_place(struct hone_kernel *kernel, uint64_t *values,
 
 void hn_lib_maps_free(struct hone_kernel *kernel)
 {
-    for (size_t i = 0; i < sizeof kernel->maps / sizeof kernel->maps[0]; i++)
+    for (size_t i = 0; kernel->maps != NULL && i < HN_LIB_PLACES; i++)
         free(atomic_load(&kernel->maps[i]));
+    free(kernel->maps);
 }

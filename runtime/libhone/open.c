@@ -166,6 +166,7 @@ void hone_close(struct hone_cache *cache)
         return;
     hn_lib_memos_finish(cache);
     FREE_LIST(struct hone_kernel, cache->kernels, hn_lib_kernel_destroy)
+    hn_lib_slabs_free(cache);
     FREE_LIST(struct hn_lib_family, cache->families, hn_lib_family_finish)
     FREE_LIST(struct hn_lib_index, cache->indices, hn_lib_index_finish)
     FREE_LIST(struct hn_lib_plan, cache->plans, hn_lib_plan_finish)

@@ -5,6 +5,7 @@
 #include "runtime/libhone/choice.h"
 #include "runtime/libhone/family.h"
 #include "runtime/libhone/kernel.h"
+#include "runtime/libhone/sizes.h"
 
 void hn_lib_module_destroy(struct hn_lib_module *module)
 {
@@ -13,6 +14,7 @@ void hn_lib_module_destroy(struct hn_lib_module *module)
         module->cache->driver.p_cuModuleUnload(module->module);
         hn_lib_leave(module->cache, outside);
     }
+    hn_lib_pattern_destroy(module->pattern);
     hn_image_finish(&module->image);
     hn_bindings_finish(&module->values);
     free(module->functions);
@@ -38,6 +40,16 @@ struct hn_lib_module *hn_lib_module_find(const struct hn_lib_choice *choice)
     while (module != NULL &&
            (module->context != choice->context || !has_values(choice->problem, &module->values) ||
             !hn_lib_image_launches(&module->image, choice)))
+        module = module->next;
+    return module;
+}
+
+/* Which steps are launched is the same for all that have a pattern. */
+struct hn_lib_module *hn_lib_module_find_pattern(const struct hn_lib_choice *choice)
+{
+    struct hn_lib_module *module = choice->configuration->modules;
+    while (module != NULL && (module->pattern == NULL || module->context != choice->context ||
+                              !has_values(choice->problem, &module->values)))
         module = module->next;
     return module;
 }

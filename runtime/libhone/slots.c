@@ -131,15 +131,22 @@ enum hone_status hn_lib_slots_make(struct hone_kernel *kernel, const struct hn_v
     if (kernel->slots == NULL)
         return hn_lib_fail(err, HONE_NO_MEMORY, "out of memory");
     kernel->slot_count = count;
-    for (size_t i = 0; status == HN_OK && i < count; i++) {
-        struct hn_lib_slot *slot = &kernel->slots[i];
+    for (size_t i = 0; status == HN_OK && i < count; i++)
         status = make_slot(kernel, i, values, &reason);
+    hn_lib_slots_place(kernel);
+    return hn_lib_take(err, status, &reason);
+}
+
+void hn_lib_slots_place(struct hone_kernel *kernel)
+{
+    kernel->workspace_bytes = 0;
+    for (size_t i = 0; i < kernel->slot_count; i++) {
+        struct hn_lib_slot *slot = &kernel->slots[i];
         if (slot->need != HONE_OWNED || !slot->taken || slot->mapped)
             continue;
         slot->preset = kernel->workspace_bytes;
         kernel->workspace_bytes += (slot->bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     }
-    return hn_lib_take(err, status, &reason);
 }
 
 size_t hone_kernel_argument_count(const struct hone_kernel *kernel)

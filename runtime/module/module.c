@@ -118,12 +118,24 @@ CUresult hn_module_launch(const struct hn_module_step *step, const struct hn_dri
                           void **parameters)
 {
     const CUlaunchConfig *config = &step->config;
+    const unsigned int grid[3] = {config->gridDimX, config->gridDimY, config->gridDimZ};
+    return hn_module_launch_grid(step, grid, driver, function, stream, window_base, parameters);
+}
+
+CUresult hn_module_launch_grid(const struct hn_module_step *step, const unsigned int grid[3],
+                               const struct hn_driver *driver, CUfunction function, CUstream stream,
+                               CUdeviceptr window_base, void **parameters)
+{
+    const CUlaunchConfig *config = &step->config;
     if (config->numAttrs == 0)
-        return driver->p_cuLaunchKernel(
-            function, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX,
-            config->blockDimY, config->blockDimZ, config->sharedMemBytes, stream, parameters, NULL);
+        return driver->p_cuLaunchKernel(function, grid[0], grid[1], grid[2], config->blockDimX,
+                                        config->blockDimY, config->blockDimZ,
+                                        config->sharedMemBytes, stream, parameters, NULL);
     CUlaunchAttribute attributes[4];
     CUlaunchConfig own = *config;
+    own.gridDimX = grid[0];
+    own.gridDimY = grid[1];
+    own.gridDimZ = grid[2];
     memcpy(attributes, step->attributes, sizeof attributes);
     if (step->window != SIZE_MAX)
         attributes[step->window].value.accessPolicyWindow.base_ptr = (void *)(uintptr_t)window_base;

@@ -27,5 +27,8 @@ CUresult hn_module_active_clusters(const struct hn_driver *driver, const struct 
                                    int *clusters);
 CUresult hn_module_launch(const struct hn_module_step *step, const struct hn_driver *driver, CUfunction function,
                           CUstream stream, CUdeviceptr window_base, void **parameters);
+/* The same with another grid. */
+CUresult hn_module_launch_grid(const struct hn_module_step *step, const unsigned int grid[3], const struct hn_driver *driver,
+                               CUfunction function, CUstream stream, CUdeviceptr window_base, void **parameters);
 
 #endif

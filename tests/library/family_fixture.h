@@ -7,7 +7,7 @@
 #include "cache/store/store_rules.h"
 #include "tests/unit/rule_fixture.h"
 
-/* A rule of `scale` in the cache of the tests, and launches of its problems. */
+/* Rules in the cache of the tests, and launches of problems of `scale`. */
 
 static inline void store_ok(enum hn_status status, const struct hn_error *err)
 {
@@ -39,7 +39,7 @@ static inline void learn(struct hn_store *store, const struct hn_tuned *tuned, c
     int64_t session = 0;
     hn_bindings_init(&identity.problem);
     identity.device = *device;
-    store_ok(hn_store_get_plan(store, "scale", &tuned->version, &stored, &err), &err);
+    store_ok(hn_store_get_plan(store, identity.kernel, &tuned->version, &stored, &err), &err);
     assert_true(stored.file_count <= 8);
     for (size_t i = 0; i < stored.file_count; i++)
         files[i] = (struct hn_store_file){stored.files[i].name, stored.files[i].text};
@@ -53,7 +53,7 @@ static inline void learn(struct hn_store *store, const struct hn_tuned *tuned, c
     hn_stored_plan_free(&stored);
 }
 
-static inline void learn_on(const char *text, size_t images, const char *device_name)
+static inline void learn_on(const char *kernel, const char *text, size_t images, const char *device_name)
 {
     struct hn_store *store;
     struct hn_tuned_list list;
@@ -61,7 +61,7 @@ static inline void learn_on(const char *text, size_t images, const char *device_
     struct hn_error err = {""};
     read_rule(text, &rule);
     store_ok(hn_store_open(getenv("HONE_TEST_CACHE"), HN_STORE_WRITE, &store, &err), &err);
-    store_ok(hn_store_list(store, "scale", &list, &err), &err);
+    store_ok(hn_store_list(store, kernel, &list, &err), &err);
     struct hn_device_identity device = list.items[0].identity.device;
     if (device_name != NULL)
         snprintf(device.name, sizeof device.name, "%s", device_name);

@@ -24,9 +24,18 @@ static const char rule_of_scale[] =
     " 'predicted': {'mean': 0.019, 'worst': 0.07, 'sizes': 24},"
     " 'measured': {'mean': 0.021, 'worst': 0.09, 'sizes': 40}}";
 
+/* With scratch, and counters that launches leave at zero. */
+static const char rule_of_sum[] =
+    "{'goal': 'mean', 'values': [{'name': 'n', 'low': 1, 'high': 100000}], 'features': ['n'],"
+    " 'nodes': [{'configuration': 0, 'sure': true}],"
+    " 'configurations': [{'BLOCKS': 4, 'FINISH': 'last_block'}], 'fallback': [0],"
+    " 'predicted': {'mean': 0, 'worst': 0, 'sizes': 0},"
+    " 'measured': {'mean': 0, 'worst': 0, 'sizes': 0}}";
+
 static int set_up_family(void **state)
 {
-    learn_on(rule_of_scale, 1, NULL);
+    learn_on("scale", rule_of_scale, 1, NULL);
+    learn_on("sum_once", rule_of_sum, 1, NULL);
     return set_up(state);
 }
 
@@ -74,6 +83,64 @@ static void a_module_serves_all_sizes(void **state)
     expect_launch(one, 5000);
     expect_launch(own, 12345);
     assert_ptr_equal(get_kernel(shared->cache, "scale", "n", 5000, NULL), one);
+}
+
+/* What is made like the first of a configuration is what is made for itself. */
+static void sizes_are_made_like_others(void **state)
+{
+    struct shared *shared = *state;
+    const struct hone_options separate = {.separate = 1};
+    get_kernel(shared->cache, "scale", "n", 4097, NULL);
+    for (int64_t n = 4098; n < 1048576; n += n / 3) {
+        struct hone_kernel *like = get_kernel(shared->cache, "scale", "n", n, NULL);
+        struct hone_kernel *own = get_kernel(shared->cache, "scale", "n", n, &separate);
+        assert_true(like->is_piece && !own->is_piece);
+        assert_memory_equal(like->grids, own->grids, sizeof *own->grids);
+        assert_int_equal(like->slot_count, own->slot_count);
+        for (size_t i = 0; i < own->slot_count; i++) {
+            assert_int_equal(like->slots[i].preset, own->slots[i].preset);
+            assert_int_equal(like->slots[i].bytes, own->slots[i].bytes);
+        }
+        assert_true(hn_bindings_equal(&like->problem, &own->problem));
+        assert_string_equal(hone_kernel_info(like)->problem, hone_kernel_info(own)->problem);
+        expect_info(like, HONE_GRADE_FAMILY, 1, 0, hone_kernel_info(own)->point);
+        expect_launch(like, n);
+    }
+}
+
+static void expect_sum(struct hone_kernel *kernel, CUdeviceptr x, CUdeviceptr sum, int expected)
+{
+    int host = -1;
+    const struct hone_argument arguments[] = {hone_buffer("x", x), hone_buffer("sum", sum)};
+    for (int turn = 0; turn < 2; turn++) {
+        assert_int_equal(hone_launch(kernel, NULL, arguments, 2, NULL), HONE_OK);
+        CHECK_CUDA(cuCtxSynchronize());
+        CHECK_CUDA(cuMemcpyDtoH(&host, sum, sizeof host));
+        assert_int_equal(host, expected);
+    }
+}
+
+/* The first launch of a size calls for no memory of the device. */
+static void scratch_of_sizes_lies_together(void **state)
+{
+    enum { FIRST = 5000, SIZES = 40 };
+    struct shared *shared = *state;
+    size_t before = 0, after = 0, total = 0;
+    int *ones = calloc(FIRST + SIZES, sizeof *ones);
+    for (int i = 0; i < FIRST + SIZES; i++)
+        ones[i] = 1;
+    CUdeviceptr x = new_buffer(ones, (FIRST + SIZES) * sizeof *ones);
+    CUdeviceptr sum = new_buffer(NULL, sizeof(int));
+    for (int i = 0; i < SIZES; i++) {
+        struct hone_kernel *kernel = get_kernel(shared->cache, "sum_once", "n", FIRST + i, NULL);
+        assert_true(kernel->is_piece == (i > 0) && kernel->workspace_bytes > 0);
+        expect_sum(kernel, x, sum, FIRST + i);
+        CHECK_CUDA(cuMemGetInfo(i < 2 ? &before : &after, &total));
+        assert_true(i < 2 || after == before);
+    }
+    CHECK_CUDA(cuMemFree(x));
+    CHECK_CUDA(cuMemFree(sum));
+    free(ones);
 }
 
 static void what_has_no_machine_code_is_compiled_once(void **state)
@@ -218,6 +285,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_size_that_nobody_tuned_needs_no_compiler),
         cmocka_unit_test(a_module_serves_all_sizes),
+        cmocka_unit_test(sizes_are_made_like_others),
+        cmocka_unit_test(scratch_of_sizes_lies_together),
         cmocka_unit_test(what_has_no_machine_code_is_compiled_once),
         cmocka_unit_test(what_is_not_sure_is_a_miss),
         cmocka_unit_test(unseen_sizes_are_fast),

@@ -76,7 +76,7 @@ static int set_up_race(void **state)
     hn_text_append(&rule,
                    "], 'fallback': [0, 2, 1], 'predicted': {'mean': 0.2, 'worst': 0.7, 'sizes': 9},"
                    " 'measured': {'mean': 0.2, 'worst': 0.9, 'sizes': 4}}");
-    learn_on(rule.data, 3, NULL);
+    learn_on("scale", rule.data, 3, NULL);
     hn_text_finish(&rule);
     return set_up(state);
 }
