@@ -9,7 +9,7 @@
 
 enum {
     COARSE_MOST = 4, /* different values of a feature that says little by itself */
-    PARTS = 8,       /* of the values of another, between which ranges may begin */
+    PARTS = 4,       /* of the values of another, between which ranges may begin */
     THRESHOLDS = 64, /* looked at of one feature, where a leaf has that many values */
     LANES = 4        /* choices side by side, which compilers make vectors of */
 };

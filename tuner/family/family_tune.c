@@ -31,6 +31,8 @@ static const double tuned_share = 0.45, cells_share = 0.30;
 /* And how much of it what is known may be measured at one size: a large one can take as long as a
  * hundred others. */
 static const double size_share = 0.03, size_least_s = 1;
+/* And what was found late, at sizes that were measured before. */
+static const double late_share = 0.05;
 static const uint64_t held_out_salt = 0x9e3779b97f4a7c15;
 
 struct tuning {
@@ -332,15 +334,32 @@ static enum hn_status tune_wanted(struct tuning *tuning, struct hn_error *err)
     return status == HN_OK && size != SIZE_MAX ? tune_size(tuning, size, err) : status;
 }
 
-/* What was found elsewhere, where others were searched: it says what a search of its own finds
- * beyond that. */
-static enum hn_status fill_searched(struct tuning *tuning, struct hn_error *err)
+/* Whether something that may serve a size was not measured there. */
+static bool lacks_times(const struct tuning *tuning, size_t size)
+{
+    const struct hn_family_kernel kernel = kernel_of(tuning);
+    const struct hn_matrix *matrix = tuning->measuring.matrix;
+    bool lacks = false;
+    for (size_t p = 0; p < matrix->point_count && !lacks; p++)
+        lacks = isnan(matrix->times[p][size]) &&
+                hn_family_allows(&kernel, &matrix->sizes[size].problem, &matrix->points[p].values);
+    return lacks;
+}
+
+/* What was found since a size was measured. Where there was a search it says what a search of its
+ * own finds beyond what was found elsewhere; at the others, as long as there is time, what little
+ * is known of what was found last. */
+static enum hn_status fill_late(struct tuning *tuning, struct hn_error *err)
 {
     const struct hn_matrix *matrix = tuning->measuring.matrix;
     enum hn_status status = HN_OK;
     for (size_t s = 0; s < matrix->size_count && status == HN_OK; s++)
         if (matrix->sizes[s].searched)
             status = hn_measuring_fill(&tuning->measuring, s, 0, err);
+    double end_s = elapsed_s(tuning) + late_share * tuning->budget_s;
+    for (size_t s = 0; s < matrix->size_count && status == HN_OK && elapsed_s(tuning) < end_s; s++)
+        if (lacks_times(tuning, s))
+            status = fill_briefly(tuning, s, err);
     return status;
 }
 
@@ -442,7 +461,7 @@ static enum hn_status tune(struct tuning *tuning, struct hn_error *err)
     if (status == HN_OK)
         status = refine(tuning, err);
     if (status == HN_OK)
-        status = fill_searched(tuning, err);
+        status = fill_late(tuning, err);
     if (status == HN_OK)
         tuning->outcome->reached = is_good(tuning);
     if (status == HN_OK)

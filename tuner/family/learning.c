@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-enum { MOST_LEAVES = 200, LEAST_SAMPLES = 4 };
+enum { MOST_LEAVES = 400, LEAST_SAMPLES = 4 };
 /* What one more leaf has to save of the mean time. */
 static const double least_split_gain = 0.0001;
 /* Where the worst ratio counts, a loss of 10% weighs as much as 23 of 1%. */

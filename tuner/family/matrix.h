@@ -8,7 +8,7 @@
 
 enum {
     HN_MATRIX_SIZES = 320, /* as many as a Gaussian process takes well */
-    HN_MATRIX_POINTS = 96,
+    HN_MATRIX_POINTS = 160,
 };
 
 struct hn_matrix {
