@@ -51,6 +51,30 @@ static void predict(const struct hn_gaussian *gaussian, const double *targets, c
     }
 }
 
+/* Matérn 5/2 from next to nothing to farther than a number has places for. */
+static void covariances_are_matern_s(void **state)
+{
+    (void)state;
+    struct hn_gaussian gaussian;
+    assert_true(hn_gaussian_init(&gaussian, FEATURES, category, 1));
+    gaussian.scales.signal = 0.7;
+    gaussian.scales.lengths[2] = log(0.5);
+    hn_gaussian_clear(&gaussian);
+    const double from[FEATURES] = {0, 0, 5};
+    for (double apart = 1e-6; apart < 1e4; apart *= 1.01) {
+        for (int other = 0; other < 2; other++) {
+            const double to[FEATURES] = {apart, 0, other ? 2 : 5};
+            double covariance;
+            hn_gaussian_covariances(&gaussian, from, to, 1, 1, &covariance);
+            double scaled = apart / exp(gaussian.scales.lengths[0]);
+            double distance = sqrt(5 * (scaled * scaled + (other ? 4 : 0)));
+            double expected = exp(0.7) * (1 + distance + distance * distance / 3) * exp(-distance);
+            assert_true(fabs(covariance - expected) <= 1e-12 * expected + 1e-290);
+        }
+    }
+    hn_gaussian_finish(&gaussian);
+}
+
 static void interpolates_what_it_was_told(void **state)
 {
     (void)state;
@@ -195,6 +219,7 @@ static void survives_contradictions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(covariances_are_matern_s),
         cmocka_unit_test(interpolates_what_it_was_told),
         cmocka_unit_test(unknown_targets_say_nothing),
         cmocka_unit_test(gradient_is_the_posterior_s),

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/strategy/dot.h"
+#include "tuner/strategy/loops.h"
 
 enum {
     COARSE_MOST = 4, /* different values of a feature that says little by itself */

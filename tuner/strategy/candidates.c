@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/strategy/dot.h"
+#include "tuner/strategy/loops.h"
+
+enum { TILE = 16 };
 
 bool hn_candidates_init(struct hn_candidates *candidates, const struct hn_encoding *encoding,
                         const struct hn_gaussian *gaussian, size_t capacity)
@@ -58,26 +60,61 @@ static bool has(const struct hn_candidates *candidates, const uint16_t *point, u
     return false;
 }
 
-/* whitened[row] of the candidates from..to: (k - sum of L[row][i] whitened[i]) / L[row][row]. */
-HN_WIDE static void whiten_row(struct hn_candidates *candidates, size_t row, size_t from, size_t to)
+/* whitened[row] of the candidates that have the rows before it: (k - sum of L[row][i] whitened[i])
+ * / L[row][row]. */
+HN_WIDE static void whiten_row(struct hn_candidates *candidates, size_t row)
 {
     const struct hn_gaussian *gaussian = candidates->gaussian;
     const double *factor = gaussian->factor + row * (row + 1) / 2;
+    size_t width = candidates->ready;
     double *restrict own = candidates->whitened + row * candidates->capacity;
     hn_gaussian_covariances(gaussian, gaussian->inputs + row * gaussian->features,
-                            candidates->features + from, candidates->capacity, to - from,
-                            own + from);
-    for (size_t i = 0; i < row; i++) {
-        const double *restrict other = candidates->whitened + i * candidates->capacity;
-        double weight = factor[i];
-        for (size_t c = from; c < to; c++)
-            own[c] -= weight * other[c];
-    }
-    double pivot = 1 / factor[row];
-    for (size_t c = from; c < to; c++) {
+                            candidates->features, candidates->capacity, width, own);
+    for (size_t c = 0; c < width; c++)
+        own[c] = -own[c];
+    hn_add_rows(own, factor, 1, candidates->whitened, candidates->capacity, row, width);
+    double pivot = -1 / factor[row];
+    for (size_t c = 0; c < width; c++) {
         own[c] *= pivot;
         candidates->explained[c] += own[c] * own[c];
     }
+}
+
+/* tile[i] of candidate c of a tile = -k of input i. */
+static void cover(const struct hn_candidates *candidates, size_t candidate, size_t c,
+                  double (*tile)[TILE])
+{
+    const struct hn_gaussian *gaussian = candidates->gaussian;
+    double own[gaussian->features + 1];
+    double covariances[candidates->rows + 1];
+    for (size_t f = 0; f < gaussian->features; f++)
+        own[f] = candidates->features[f * candidates->capacity + candidate];
+    hn_gaussian_covariances(gaussian, own, gaussian->columns, gaussian->capacity, candidates->rows,
+                            covariances);
+    for (size_t i = 0; i < candidates->rows; i++)
+        tile[i][c] = -covariances[i];
+}
+
+/* All rows of a few candidates, which stay near the processor meanwhile. */
+HN_WIDE static void whiten_tile(struct hn_candidates *candidates, size_t from, size_t width)
+{
+    double tile[candidates->rows + 1][TILE];
+    double explained[TILE] = {0};
+    memset(tile, 0, sizeof tile);
+    for (size_t c = 0; c < width; c++)
+        cover(candidates, from + c, c, tile);
+    for (size_t row = 0; row < candidates->rows; row++) {
+        const double *factor = candidates->gaussian->factor + row * (row + 1) / 2;
+        double pivot = -1 / factor[row];
+        hn_add_rows(tile[row], factor, 1, tile[0], TILE, row, TILE);
+        for (size_t c = 0; c < TILE; c++) {
+            tile[row][c] *= pivot;
+            explained[c] += tile[row][c] * tile[row][c];
+        }
+        memcpy(candidates->whitened + row * candidates->capacity + from, tile[row],
+               width * sizeof **tile);
+    }
+    memcpy(candidates->explained + from, explained, width * sizeof *explained);
 }
 
 void hn_candidates_add(struct hn_candidates *candidates, const uint16_t *point)
@@ -93,14 +130,14 @@ void hn_candidates_add(struct hn_candidates *candidates, const uint16_t *point)
     hn_encoding_apply(encoding, point, features);
     for (size_t f = 0; f < encoding->count; f++)
         candidates->features[f * candidates->capacity + c] = features[f];
-    candidates->explained[c] = 0;
     candidates->count++;
 }
 
 void hn_candidates_remove(struct hn_candidates *candidates, size_t candidate)
 {
     size_t last = --candidates->count;
-    candidates->ready = last;
+    if (candidates->ready > last)
+        candidates->ready = last;
     size_t capacity = candidates->capacity;
     memcpy(candidates->points + candidate * candidates->width,
            candidates->points + last * candidates->width,
@@ -117,17 +154,20 @@ void hn_candidates_remove(struct hn_candidates *candidates, size_t candidate)
 void hn_candidates_restart(struct hn_candidates *candidates)
 {
     candidates->rows = 0;
-    candidates->ready = candidates->count;
-    memset(candidates->explained, 0, candidates->count * sizeof *candidates->explained);
+    candidates->ready = 0;
 }
 
 void hn_candidates_predict(struct hn_candidates *candidates, const double *whitened_targets)
 {
-    for (size_t row = 0; row < candidates->rows; row++)
-        whiten_row(candidates, row, candidates->ready, candidates->count);
+    for (; candidates->rows < candidates->gaussian->count; candidates->rows++) {
+        if (candidates->ready > 0)
+            whiten_row(candidates, candidates->rows);
+    }
+    for (size_t from = candidates->ready; from < candidates->count; from += TILE) {
+        size_t left = candidates->count - from;
+        whiten_tile(candidates, from, left < TILE ? left : TILE);
+    }
     candidates->ready = candidates->count;
-    while (candidates->rows < candidates->gaussian->count)
-        whiten_row(candidates, candidates->rows++, 0, candidates->count);
     hn_candidates_regress(candidates, whitened_targets, candidates->mean);
 }
 
@@ -135,12 +175,8 @@ HN_WIDE void hn_candidates_regress(const struct hn_candidates *candidates,
                                    const double *whitened_targets, double *restrict means)
 {
     memset(means, 0, candidates->count * sizeof *means);
-    for (size_t row = 0; row < candidates->rows; row++) {
-        const double *restrict own = candidates->whitened + row * candidates->capacity;
-        double weight = whitened_targets[row];
-        for (size_t c = 0; c < candidates->count; c++)
-            means[c] += weight * own[c];
-    }
+    hn_add_rows(means, whitened_targets, 1, candidates->whitened, candidates->capacity,
+                candidates->rows, candidates->count);
 }
 
 double hn_candidates_deviation(const struct hn_candidates *candidates, size_t candidate)

@@ -18,7 +18,7 @@ struct hn_gaussian_scales {
 
 struct hn_gaussian {
     size_t features;
-    const bool *category; /* [features] borrowed; two categories are at distance 0 or 1 */
+    double *most;    /* of a squared difference, by feature: 1 for categories, whose values are whole numbers, else INFINITY */
     size_t capacity;
     size_t count;
     double *inputs;  /* count vectors of `features` */
@@ -36,6 +36,10 @@ void hn_gaussian_clear(struct hn_gaussian *gaussian); /* forgets the inputs, kee
 /* Below the capacity. O(count^2). */
 void hn_gaussian_append(struct hn_gaussian *gaussian, const double *input);
 
+/* Distances of `input`, in units of the lengths over the square root of 5, to `width` columns: columns[f * stride + c] is feature f
+ * of column c. distances has room for width. */
+void hn_gaussian_distances(const struct hn_gaussian *gaussian, const double *input, const double *columns,
+                           size_t stride, size_t width, double *distances);
 /* Covariance of the function at `input` with that at `width` columns: columns[f * stride + c] is feature f of column
  * c. covariances has room for width. */
 void hn_gaussian_covariances(const struct hn_gaussian *gaussian, const double *input, const double *columns,
@@ -52,7 +56,7 @@ bool hn_gaussian_fit(struct hn_gaussian *gaussian, const double *inputs, const d
 /* For hn_gaussian_fit: logarithm of the posterior density of the scales up to a constant, and its gradient: lengths,
  * then noise, then signal. -INFINITY where the covariance is not positive definite. work has room for
  * HN_GAUSSIAN_WORK(count, features). */
-#define HN_GAUSSIAN_WORK(count, features) ((3 * (count) + 1) * (count) + ((count) + 1) * (features))
+#define HN_GAUSSIAN_WORK(count, features) ((2 * (count) + 2 + (features)) * (count))
 double hn_gaussian_posterior(const struct hn_gaussian *gaussian, const double *inputs, const double *targets,
                              size_t count, double *gradient, double *work);
 

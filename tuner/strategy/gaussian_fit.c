@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/strategy/dot.h"
 #include "tuner/strategy/gaussian.h"
+#include "tuner/strategy/loops.h"
 
 /* The priors are normal in the logarithms. Lengths: of the order of the cube's diagonal, so that
  * few measurements say little of single parameters; noise: a few percent of the spread; signal: of
@@ -23,103 +23,84 @@ static double add_prior(double value, double mean, double deviation, double *gra
     return -0.5 * off * off;
 }
 
-/* sums[j] = the squared scaled distance of input i to input j, for all j before i; columns: the
- * inputs by feature. */
-HN_WIDE static void measure(const struct hn_gaussian *gaussian, const double *columns, size_t n,
-                            size_t i, double *restrict sums)
+/* Of lower triangles in packed rows. */
+static double *row_of(double *triangle, size_t row)
 {
-    for (size_t j = 0; j < i; j++)
-        sums[j] = 0;
-    for (size_t f = 0; f < gaussian->features; f++) {
-        const double *column = columns + f * n;
-        double own = column[i];
-        double weight = gaussian->weights[f];
-        if (gaussian->category[f]) {
-            for (size_t j = 0; j < i; j++)
-                sums[j] += own == column[j] ? 0 : weight;
-        } else {
-            for (size_t j = 0; j < i; j++)
-                sums[j] += weight * ((own - column[j]) * (own - column[j]));
-        }
-    }
+    return triangle + row * (row + 1) / 2;
 }
 
-/* covariance: full lower triangle; slope: its derivative by half the squared scaled distance,
- * negated. */
-static void fill(const struct hn_gaussian *gaussian, const double *columns, size_t n,
-                 double *covariance, double *slope)
+/* slope: the covariance's derivative by half the squared scaled distance, negated; columns: the
+ * inputs by feature. */
+HN_WIDE static void fill(const struct hn_gaussian *gaussian, const double *inputs,
+                         const double *columns, size_t n, double *restrict covariance,
+                         double *restrict slope)
 {
     double signal = exp(gaussian->scales.signal);
     double noise = exp(gaussian->scales.noise);
-    for (size_t i = 0; i < n; i++) {
-        measure(gaussian, columns, n, i, covariance + i * n);
+    for (size_t i = 0; i < n; i++, covariance += i, slope += i) {
+        hn_gaussian_distances(gaussian, inputs + i * gaussian->features, columns, n, i, covariance);
         for (size_t j = 0; j < i; j++) {
-            double distance = sqrt(5 * covariance[i * n + j]);
-            double decay = signal * exp(-distance);
-            covariance[i * n + j] = (1 + distance + distance * distance / 3) * decay;
-            slope[i * n + j] = 5.0 / 3 * (1 + distance) * decay;
+            double distance = covariance[j];
+            double decay = signal * hn_decay(-distance);
+            covariance[j] = (1 + distance + distance * distance / 3) * decay;
+            slope[j] = 5.0 / 3 * (1 + distance) * decay;
         }
-        covariance[i * n + i] = signal + noise;
+        covariance[i] = signal + noise;
     }
 }
 
-/* In place, by rows; false when the matrix is not positive definite. */
-static bool factorize(double *matrix, size_t n)
+/* In place, by columns, whose elements do not wait for each other; false when the matrix is not
+ * positive definite. */
+HN_WIDE static bool factorize(double *triangle, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        double *row = matrix + i * n;
-        for (size_t j = 0; j <= i; j++) {
-            const double *other = matrix + j * n;
-            double sum = row[j] - hn_dot(row, other, j);
-            if (i == j && sum < 1e-10)
-                return false;
-            row[j] = i == j ? sqrt(sum) : sum / other[j];
+    for (size_t j = 0; j < n; j++) {
+        double *own = row_of(triangle, j);
+        double pivot = own[j] - hn_dot(own, own, j);
+        if (pivot < 1e-10)
+            return false;
+        own[j] = sqrt(pivot);
+        for (size_t i = j + 1; i < n; i++) {
+            double *row = row_of(triangle, i);
+            row[j] = (row[j] - hn_dot(row, own, j)) / own[j];
         }
     }
     return true;
 }
 
-/* inverse = L^-1, lower, the rest 0. */
-HN_WIDE static void invert(const double *factor, size_t n, double *inverse)
+/* inverse = L^-1, all of it: zeros, too. */
+HN_WIDE static void invert(double *factor, size_t n, double *inverse)
 {
+    enum { BLOCK = 4 };
+    memset(inverse, 0, n * n * sizeof *inverse);
     for (size_t i = 0; i < n; i++) {
+        const double *weights = row_of(factor, i);
         double *row = inverse + i * n;
-        memset(row, 0, n * sizeof *row);
-        for (size_t k = 0; k < i; k++) {
-            double weight = factor[i * n + k];
-            const double *other = inverse + k * n;
-            for (size_t j = 0; j <= k; j++)
-                row[j] -= weight * other[j];
+        for (size_t k = 0; k < i; k += BLOCK) {
+            size_t end = k + BLOCK < i ? k + BLOCK : i;
+            hn_add_rows(row, weights + k, 1, inverse + k * n, n, end - k, end);
         }
-        double pivot = 1 / factor[i * n + i];
+        double pivot = -1 / weights[i];
         for (size_t j = 0; j < i; j++)
             row[j] *= pivot;
-        row[i] = pivot;
+        row[i] = -pivot;
     }
 }
 
-/* matrix = inverse^T inverse - solution solution^T, lower triangle: twice the negated derivative of
- * the likelihood by the covariance. */
+/* triangle = inverse^T inverse - solution solution^T: twice the negated derivative of the
+ * likelihood by the covariance. */
 HN_WIDE static void sensitivity(const double *inverse, const double *solution, size_t n,
-                                double *matrix)
+                                double *triangle)
 {
     for (size_t i = 0; i < n; i++) {
+        double *row = row_of(triangle, i);
         for (size_t j = 0; j <= i; j++)
-            matrix[i * n + j] = -solution[i] * solution[j];
-    }
-    for (size_t k = 0; k < n; k++) {
-        const double *row = inverse + k * n;
-        for (size_t i = 0; i <= k; i++) {
-            double weight = row[i];
-            double *to = matrix + i * n;
-            for (size_t j = 0; j <= i; j++)
-                to[j] += weight * row[j];
-        }
+            row[j] = -solution[i] * solution[j];
+        hn_add_rows(row, inverse + i * n + i, n, inverse + i * n, n, n - i, i + 1);
     }
 }
 
-static double log_likelihood(const double *factor, const double *inverse, const double *targets,
-                             size_t n, double *solution)
+static double log_likelihood(double *factor, const double *inverse, const double *targets, size_t n,
+                             double *solution)
 {
     double sum = 0;
     memset(solution, 0, n * sizeof *solution);
@@ -128,21 +109,25 @@ static double log_likelihood(const double *factor, const double *inverse, const 
         double whitened = hn_dot(row, targets, i + 1);
         for (size_t j = 0; j <= i; j++)
             solution[j] += whitened * row[j];
-        sum -= 0.5 * whitened * whitened + log(factor[i * n + i]);
+        sum -= 0.5 * whitened * whitened + log(row_of(factor, i)[i]);
     }
     return sum;
 }
 
-/* What a pair of inputs adds to the slopes by the lengths. masks: 1 for categories, which differ by
- * 0 or 1, else 0. */
-static void add_slopes(const struct hn_gaussian *gaussian, const double *masks, const double *a,
-                       const double *b, double weight, double *restrict gradient)
+/* What pairs of an input and those before it add to the slopes by the lengths. */
+static void add_slopes(const struct hn_gaussian *gaussian, const double *inputs, size_t i,
+                       const double *change, const double *slope, double *restrict gradient)
 {
-    for (size_t f = 0; f < gaussian->features; f++) {
-        double other = a[f] == b[f] ? 0 : 1;
-        double squared = (a[f] - b[f]) * (a[f] - b[f]);
-        gradient[f] +=
-            weight * gaussian->weights[f] * (masks[f] * other + (1 - masks[f]) * squared);
+    size_t d = gaussian->features;
+    const double *own = inputs + i * d;
+    for (size_t j = 0; j < i; j++) {
+        const double *other = inputs + j * d;
+        double weight = -change[j] * slope[j];
+        for (size_t f = 0; f < d; f++) {
+            double squared = (own[f] - other[f]) * (own[f] - other[f]);
+            double bounded = squared < gaussian->most[f] ? squared : gaussian->most[f];
+            gradient[f] += weight * gaussian->weights[f] * bounded;
+        }
     }
 }
 
@@ -154,18 +139,15 @@ HN_WIDE double hn_gaussian_posterior(const struct hn_gaussian *gaussian, const d
     size_t d = gaussian->features;
     const struct hn_gaussian_scales *scales = &gaussian->scales;
     double *factor = work;
-    double *slope = work + n * n;
-    double *inverse = work + 2 * n * n;
-    double *solution = work + 3 * n * n;
+    double *slope = factor + n * (n + 1) / 2;
+    double *inverse = slope + n * (n + 1) / 2;
+    double *solution = inverse + n * n;
     double *columns = solution + n;
-    double *masks = columns + n * d;
-    for (size_t f = 0; f < d; f++) {
-        masks[f] = gaussian->category[f];
+    for (size_t f = 0; f < d; f++)
         for (size_t i = 0; i < n; i++)
             columns[f * n + i] = inputs[i * d + f];
-    }
     memset(gradient, 0, (d + 2) * sizeof *gradient);
-    fill(gaussian, columns, n, factor, slope);
+    fill(gaussian, inputs, columns, n, factor, slope);
     if (!factorize(factor, n))
         return -INFINITY;
     invert(factor, n, inverse);
@@ -174,10 +156,9 @@ HN_WIDE double hn_gaussian_posterior(const struct hn_gaussian *gaussian, const d
     sensitivity(inverse, solution, n, change);
 
     for (size_t i = 0; i < n; i++) {
-        for (size_t j = 0; j < i; j++)
-            add_slopes(gaussian, masks, inputs + i * d, inputs + j * d,
-                       -change[i * n + j] * slope[i * n + j], gradient);
-        gradient[d] -= 0.5 * change[i * n + i] * exp(scales->noise);
+        const double *row = row_of(change, i);
+        add_slopes(gaussian, inputs, i, row, row_of(slope, i), gradient);
+        gradient[d] -= 0.5 * row[i] * exp(scales->noise);
     }
     /* the likelihood's derivatives by signal and noise together: (whitened^2 - n) / 2 */
     double together = 0;

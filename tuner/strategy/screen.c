@@ -14,7 +14,6 @@ struct hn_screen {
     const struct hn_trail *trail;
     const struct hn_encoding *encoding;
     struct hn_gaussian gaussian;
-    bool *category;
     double *resources; /* RESOURCES for each point; the first is NAN where they are not known */
     size_t room;       /* points */
     double *whitened;  /* [MOST] */
@@ -33,14 +32,15 @@ enum hn_status hn_screen_create(const struct hn_trail *trail, const struct hn_en
     screen->trail = trail;
     screen->encoding = encoding;
     screen->next_fit = LEAST;
-    screen->category = calloc(features, sizeof *screen->category);
+    bool category[features];
+    memset(category, 0, sizeof category);
+    memcpy(category, encoding->category, encoding->count * sizeof *category);
     screen->whitened = calloc(MOST, sizeof *screen->whitened);
-    if (screen->category == NULL || screen->whitened == NULL ||
-        !hn_gaussian_init(&screen->gaussian, features, screen->category, MOST)) {
+    if (screen->whitened == NULL ||
+        !hn_gaussian_init(&screen->gaussian, features, category, MOST)) {
         hn_screen_destroy(screen);
         return hn_fail_memory(err);
     }
-    memcpy(screen->category, encoding->category, encoding->count * sizeof *screen->category);
     *out = screen;
     return HN_OK;
 }
@@ -50,7 +50,6 @@ void hn_screen_destroy(struct hn_screen *screen)
     if (screen == NULL)
         return;
     hn_gaussian_finish(&screen->gaussian);
-    free(screen->category);
     free(screen->resources);
     free(screen->whitened);
     free(screen);
