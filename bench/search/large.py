@@ -126,8 +126,8 @@ def as_terms(features, columns):
 
 def express(arguments):
     """A polynomial of the second degree for the logarithm of the time, by ridge regression; its penalty by cross-validation."""
-    from sklearn.linear_model import RidgeCV
-    from sklearn.model_selection import cross_val_predict
+    from sklearn.linear_model import Ridge, RidgeCV
+    from sklearn.model_selection import GroupKFold, cross_val_predict
     space = json.loads(subprocess.run([find_hone(), "space", arguments.config, "--json"], capture_output=True, text=True, check=True).stdout)
     words = {parameter["name"]: [str(value) for value in parameter["values"]] for parameter in space["parameters"]}
     features = Features(list(words), list(words.values()))
@@ -150,6 +150,10 @@ def express(arguments):
     constant = model.intercept_ - float(weights @ middle)
     print(f"{len(targets)} recorded points, {len(texts)} terms, penalty {model.alpha_:.3g}; deviation in cross-validation, of the better "
           f"quarter and of all: {error[good].std():.3f}, {error.std():.3f}")
+    unseen = {name: cross_val_predict(Ridge(model.alpha_), (inputs - middle) / scale, targets, cv=GroupKFold(min(FOLDS, len(set(column)))),
+                                      groups=column).min() - targets.min() for name, column in columns.items() if len(set(column)) > 1}
+    print("least time predicted for values of a parameter that were left out, over the best measured: "
+          + ", ".join(f"{name} {numpy.exp(least):.2f}" for name, least in sorted(unseen.items(), key=lambda one: one[1])[:5]))
     terms = " + ".join(f"{weight:.6g} * {text}" for weight, text in zip(weights, texts) if abs(weight) > 1e-9)
     pathlib.Path(arguments.out).write_text(f"2.718281828459045 ** ({constant:.6g} + {terms})\n")
 
