@@ -253,6 +253,45 @@ static void a_predicted_loss_is_that_of_any_size(void **state)
     hn_learnt_finish(&learnt);
 }
 
+/* The place of the fastest point at a size but for one (SIZE_MAX: of all). */
+static size_t fastest(const struct hn_matrix *matrix, size_t size, size_t without)
+{
+    size_t best = SIZE_MAX;
+    for (size_t p = 0; p < matrix->point_count; p++)
+        if (p != without && matrix->times[p][size] > 0 &&
+            (best == SIZE_MAX || matrix->times[p][size] < matrix->times[best][size]))
+            best = p;
+    return best;
+}
+
+/* Without the search that found the best point at a size, another that is about as good is chosen
+ * there: no more is lost. */
+static void what_one_search_found_is_left_out_with_it(void **state)
+{
+    enum { SIZES = 120 };
+    struct fixture *fixture = *state;
+    struct hn_matrix *matrix = fixture->matrix;
+    struct hn_learnt learnt, without;
+    const struct hn_learn_options options = {.seed = 5, .samples = 2000, .wanted = 4};
+    add_points(fixture);
+    measure(fixture, SIZES);
+    assert_int_equal(hn_learn(&fixture->kernel, matrix, &options, &learnt, NULL), HN_OK);
+    for (size_t s = 0; s < SIZES; s++) {
+        size_t best = fastest(matrix, s, SIZE_MAX), next = fastest(matrix, s, best);
+        if (best > 0 && matrix->points[best].only_size < 0 &&
+            matrix->times[next][s] < 1.03 * matrix->times[best][s])
+            matrix->points[best].only_size = (int64_t)s;
+    }
+    assert_int_equal(hn_learn(&fixture->kernel, matrix, &options, &without, NULL), HN_OK);
+    print_message(
+        "predicted %.2f%%, %.0f%% at worst; without what one search found %.2f%%, %.0f%%\n",
+        100 * learnt.rule.predicted.mean, 100 * learnt.rule.predicted.worst,
+        100 * without.rule.predicted.mean, 100 * without.rule.predicted.worst);
+    assert_true(without.rule.predicted.worst < 1.5 * learnt.rule.predicted.worst);
+    hn_learnt_finish(&learnt);
+    hn_learnt_finish(&without);
+}
+
 /* Wide matrices take twice as long as what is known would let expect, and were not searched. */
 static void a_search_goes_where_nothing_good_is_known(void **state)
 {
@@ -374,6 +413,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_rule_chooses_well_at_sizes_that_it_has_not_seen, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_predicted_loss_is_that_of_any_size, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_one_search_found_is_left_out_with_it, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_search_goes_where_nothing_good_is_known, set_up,
                                         tear_down),
     };
